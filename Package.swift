@@ -1,0 +1,49 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target: the Swift 6 language mode is the tools version's default; a warning is an error.
+let strict: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "bundlefs",
+  products: [
+    .executable(name: "bundlefs", targets: ["bundlefs"])
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
+    .target(name: "CLinux"),
+    .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
+    .target(name: "Layers", dependencies: ["Posix"], swiftSettings: strict),
+    .target(name: "Volume", dependencies: ["Fuse", "Layers", "Posix"], swiftSettings: strict),
+    .executableTarget(
+      name: "bundlefs", dependencies: ["Volume", "Fuse", "Layers", "Posix"],
+      swiftSettings: strict),
+    .target(
+      name: "TestSupport", dependencies: ["Posix"], path: "Tests/TestSupport", swiftSettings: strict),
+    .executableTarget(
+      name: "stressreader", dependencies: ["Posix", "TestSupport"], path: "Tests/StressReader",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "benchprobe", dependencies: ["Posix"], path: "Tests/BenchProbe", swiftSettings: strict),
+    .testTarget(
+      name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "FuseTests", dependencies: ["Fuse", "CFuse", "Posix", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "LayersTests", dependencies: ["Layers", "Posix", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Posix", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "CommandTests", dependencies: ["bundlefs", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "MountTests", dependencies: ["bundlefs", "stressreader", "Posix", "TestSupport"],
+      swiftSettings: strict),
+  ]
+)

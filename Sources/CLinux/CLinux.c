@@ -1,0 +1,111 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+_Static_assert(linux_O_PATH == O_PATH, "the flag's value on this machine");
+_Static_assert(linux_SEEK_DATA == SEEK_DATA && linux_SEEK_HOLE == SEEK_HOLE, "the values on this machine");
+
+static struct linux_time moment(struct statx_timestamp time) {
+  return (struct linux_time){.seconds = time.tv_sec, .nanoseconds = time.tv_nsec};
+}
+
+static int read_attributes(int directory, const char *path, int flags, struct linux_attributes *result) {
+  struct statx x;
+  if (statx(directory, path, flags | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+            STATX_BASIC_STATS | STATX_BTIME, &x) != 0)
+    return -1;
+  *result = (struct linux_attributes){
+      .inode = x.stx_ino,
+      .device = makedev(x.stx_dev_major, x.stx_dev_minor),
+      .size = x.stx_size,
+      .blocks = x.stx_blocks,
+      .special_device = makedev(x.stx_rdev_major, x.stx_rdev_minor),
+      .accessed = moment(x.stx_atime),
+      .modified = moment(x.stx_mtime),
+      .changed = moment(x.stx_ctime),
+      .born = moment(x.stx_btime),
+      .mode = x.stx_mode,
+      .owner = x.stx_uid,
+      .group = x.stx_gid,
+      .links = x.stx_nlink,
+      .block_size = x.stx_blksize,
+      .has_birth = (x.stx_mask & STATX_BTIME) != 0,
+  };
+  return 0;
+}
+
+int linux_statx(int directory, const char *path, struct linux_attributes *result) {
+  return read_attributes(directory, path, 0, result);
+}
+
+int linux_fstatx(int file, struct linux_attributes *result) {
+  return read_attributes(file, "", AT_EMPTY_PATH, result);
+}
+
+int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
+
+ssize_t linux_getdents64(int directory, void *buffer, size_t size) {
+  return syscall(SYS_getdents64, directory, buffer, size);
+}
+
+ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size) {
+  return getxattr(path, name, value, size);
+}
+
+ssize_t linux_listxattr(const char *path, char *list, size_t size) { return listxattr(path, list, size); }
+
+long linux_fstatfs_type(int file) {
+  struct statfs result;
+  return fstatfs(file, &result) == 0 ? (long)result.f_type : -1;
+}
+
+int linux_clone_mount(const char *path) {
+  int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  if (tree < 0)
+    return -1;
+  struct mount_attr attributes = {
+      .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW,
+      .propagation = MS_PRIVATE,
+  };
+  if (mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0) {
+    int saved = errno;
+    close(tree);
+    errno = saved;
+    return -1;
+  }
+  return tree;
+}
+
+int linux_unmount(const char *path, bool lazily) {
+  return umount2(path, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0));
+}
+
+static void ignore(int signal) { (void)signal; }
+
+int linux_install_interrupt_handler(int signal) {
+  struct sigaction action = {.sa_handler = ignore};
+  sigemptyset(&action.sa_mask);
+  return sigaction(signal, &action, NULL);
+}
+
+int linux_ioctl(int file, unsigned long command, void *argument) { return ioctl(file, command, argument); }
+
+int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+uint64_t linux_makedev(uint32_t major, uint32_t minor) { return makedev(major, minor); }

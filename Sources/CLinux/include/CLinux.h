@@ -1,0 +1,70 @@
+// The Linux calls that Swift's Glibc module does not show, because glibc declares them for GNU sources
+// only. Each returns what the call returns and leaves errno as the call left it.
+#ifndef BUNDLEFS_CLINUX_H
+#define BUNDLEFS_CLINUX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
+
+/// A moment as the kernel gives it: seconds and nanoseconds since the epoch.
+struct linux_time {
+  int64_t seconds;
+  uint32_t nanoseconds;
+};
+
+/// What statx(2) tells of a file.
+struct linux_attributes {
+  uint64_t inode;
+  uint64_t device;
+  uint64_t size;
+  uint64_t blocks;
+  uint64_t special_device;
+  struct linux_time accessed, modified, changed, born;
+  uint32_t mode;
+  uint32_t owner;
+  uint32_t group;
+  uint32_t links;
+  uint32_t block_size;
+  bool has_birth;
+};
+
+enum {
+  linux_O_PATH = 010000000,
+  linux_SEEK_DATA = 3,
+  linux_SEEK_HOLE = 4,
+};
+
+int linux_statx(int directory, const char *path, struct linux_attributes *result);
+/// The attributes of the open file itself.
+int linux_fstatx(int file, struct linux_attributes *result);
+int linux_openat(int directory, const char *path, int flags);
+ssize_t linux_getdents64(int directory, void *buffer, size_t size);
+ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
+ssize_t linux_listxattr(const char *path, char *list, size_t size);
+/// The magic number of the file system that holds the open file; -1 with errno on failure.
+long linux_fstatfs_type(int file);
+
+/// A private, read-only clone of the mount that holds the path, without what is mounted below; devices in
+/// it cannot be opened. Needs CAP_SYS_ADMIN.
+int linux_clone_mount(const char *path);
+
+int linux_unmount(const char *path, bool lazily);
+
+/// Gives the signal a handler that does nothing, so that a blocking call returns EINTR.
+int linux_install_interrupt_handler(int signal);
+
+int linux_ioctl(int file, unsigned long command, void *argument);
+
+/// An eventfd(2) counter that does not block.
+int linux_eventfd(void);
+
+/// Names the calling thread; what is over 15 bytes is cut.
+void linux_name_thread(const char *name);
+
+/// The two halves of a device number, encoded as stat(2) does.
+uint64_t linux_makedev(uint32_t major, uint32_t minor);
+
+#endif

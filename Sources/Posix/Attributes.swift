@@ -1,0 +1,133 @@
+import CLinux
+import Glibc
+
+/// A moment: seconds and nanoseconds since the epoch.
+public struct Moment: Hashable, Sendable, Comparable {
+  /// Seconds since 1970-01-01 00:00 UTC; negative before.
+  public var seconds: Int64
+  /// Nanoseconds after that second, 0..<1,000,000,000.
+  public var nanoseconds: UInt32
+
+  /// This moment.
+  public static var now: Moment {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Moment(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
+  }
+
+  /// The moment of these parts.
+  @inlinable public init(seconds: Int64, nanoseconds: UInt32) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
+  }
+
+  /// Whether the left moment is earlier.
+  @inlinable public static func < (left: Moment, right: Moment) -> Bool {
+    (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
+  }
+}
+
+/// What kind of file an entry is; the raw value is the type's bits of st_mode.
+public enum FileKind: UInt32, Sendable {
+  case fifo = 0o010000
+  case characterDevice = 0o020000
+  case directory = 0o040000
+  case blockDevice = 0o060000
+  case regular = 0o100000
+  case symbolicLink = 0o120000
+  case socket = 0o140000
+}
+
+/// Which file it is: equal for the hard links of one file, different for a file that took a freed inode
+/// number (where the file system records births).
+public struct FileIdentity: Hashable, Sendable {
+  /// The device number of the file system.
+  public var device: UInt64
+  /// The inode number in it.
+  public var inode: UInt64
+  /// When the inode was made; the epoch where the file system does not say.
+  public var born: Moment
+
+  /// The identity of these parts.
+  public init(device: UInt64, inode: UInt64, born: Moment) {
+    self.device = device
+    self.inode = inode
+    self.born = born
+  }
+}
+
+/// What statx(2) tells of a file.
+public struct Attributes: Sendable, Equatable {
+  /// The file's identity.
+  public var identity: FileIdentity
+  /// Type and permission bits, as in st_mode.
+  public var mode: UInt32
+  /// User id of the owner.
+  public var owner: UInt32
+  /// Group id.
+  public var group: UInt32
+  /// Number of hard links.
+  public var links: UInt32
+  /// Bytes.
+  public var size: UInt64
+  /// 512-byte blocks in use.
+  public var blocks: UInt64
+  /// The preferred size of a read, in bytes.
+  public var blockSize: UInt32
+  /// The device that a device file stands for, encoded as st_rdev.
+  public var specialDevice: UInt64
+  /// Last access.
+  public var accessed: Moment
+  /// Last change of the content.
+  public var modified: Moment
+  /// Last change of the attributes.
+  public var changed: Moment
+
+  /// The kind of file; nil if the type's bits are none that Linux knows.
+  @inlinable public var kind: FileKind? { FileKind(rawValue: mode & 0o170000) }
+  /// Whether it is a directory.
+  @inlinable public var isDirectory: Bool { mode & 0o170000 == FileKind.directory.rawValue }
+  /// Whether it is a regular file.
+  @inlinable public var isRegular: Bool { mode & 0o170000 == FileKind.regular.rawValue }
+  /// Whether it is overlayfs's mark for "no such entry": a character device 0:0.
+  @inlinable public var isOverlayWhiteout: Bool {
+    mode & 0o170000 == FileKind.characterDevice.rawValue && specialDevice == 0
+  }
+
+  /// The attributes of a regular file that lies on no disk.
+  public init(
+    regularFile permissions: UInt32, owner: UInt32, group: UInt32, size: UInt64, modified: Moment
+  ) {
+    identity = FileIdentity(device: 0, inode: 0, born: modified)
+    mode = FileKind.regular.rawValue | permissions
+    (self.owner, self.group, self.size) = (owner, group, size)
+    (links, blocks, blockSize, specialDevice) = (1, (size + 511) / 512, 4096, 0)
+    (accessed, self.modified, changed) = (modified, modified, modified)
+  }
+
+  init(_ raw: linux_attributes) {
+    identity = FileIdentity(
+      device: raw.device, inode: raw.inode,
+      born: raw.has_birth ? Moment(raw.born) : Moment(seconds: 0, nanoseconds: 0))
+    mode = raw.mode
+    owner = raw.owner
+    group = raw.group
+    links = raw.links
+    size = raw.size
+    blocks = raw.blocks
+    blockSize = raw.block_size
+    specialDevice = raw.special_device
+    accessed = Moment(raw.accessed)
+    modified = Moment(raw.modified)
+    changed = Moment(raw.changed)
+  }
+}
+
+extension Moment {
+  init(_ raw: linux_time) {
+    self.init(seconds: raw.seconds, nanoseconds: raw.nanoseconds)
+  }
+}
+
+/// A device number, encoded as st_dev and st_rdev are.
+public func deviceNumber(major: UInt32, minor: UInt32) -> UInt64 { linux_makedev(major, minor) }

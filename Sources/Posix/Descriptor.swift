@@ -1,0 +1,192 @@
+import CLinux
+import Glibc
+
+/// A name or path as the system calls take it: bytes that end with NUL, valid for the call only.
+public typealias CName = UnsafePointer<CChar>
+
+/// How a file is opened; every descriptor is closed on exec.
+public struct OpenFlags: OptionSet, Sendable {
+  /// The bits of open(2).
+  public let rawValue: CInt
+
+  /// The flags of these bits.
+  public init(rawValue: CInt) { self.rawValue = rawValue }
+
+  /// For reading.
+  public static let read = OpenFlags(rawValue: O_RDONLY)
+  /// For writing.
+  public static let write = OpenFlags(rawValue: O_WRONLY)
+  /// For both.
+  public static let readWrite = OpenFlags(rawValue: O_RDWR)
+  /// Only a place in the tree: needs no permission on the file itself and touches nothing.
+  public static let pathOnly = OpenFlags(rawValue: CInt(linux_O_PATH))
+  /// Fails with ENOTDIR on anything but a directory.
+  public static let directory = OpenFlags(rawValue: O_DIRECTORY)
+  /// Fails with ELOOP on a symbolic link (with `pathOnly`, opens the link itself).
+  public static let noFollow = OpenFlags(rawValue: O_NOFOLLOW)
+  /// Never waits, as a fifo's open would.
+  public static let nonBlocking = OpenFlags(rawValue: O_NONBLOCK)
+  /// A terminal does not become the controlling one.
+  public static let noTerminal = OpenFlags(rawValue: O_NOCTTY)
+}
+
+/// An open file descriptor, closed when its owner lets it go.
+public struct Descriptor: ~Copyable, Sendable {
+  /// The number; non-negative.
+  public let rawValue: CInt
+
+  /// Takes over a descriptor that nobody else will close.
+  public init(owning rawValue: CInt) { self.rawValue = rawValue }
+
+  deinit { close(rawValue) }
+
+  /// The number, which the caller now has to close.
+  public consuming func release() -> CInt {
+    let number = rawValue
+    discard self
+    return number
+  }
+
+  /// Opens a path, relative to the working directory; symbolic links are followed unless the flags say
+  /// otherwise.
+  public static func open(_ path: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
+    Descriptor(
+      owning: try checked { linux_openat(AT_FDCWD, path, flags.rawValue | O_CLOEXEC) })
+  }
+
+  /// Opens an entry of this directory.
+  public func open(_ name: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_openat(rawValue, name, flags.rawValue | O_CLOEXEC) })
+  }
+
+  /// The open file's own attributes.
+  public func attributes() throws(Errno) -> Attributes {
+    var raw = linux_attributes()
+    _ = try checked { linux_fstatx(rawValue, &raw) }
+    return Attributes(raw)
+  }
+
+  /// The attributes of an entry of this directory; a symbolic link is not followed.
+  public func attributes(of name: CName) throws(Errno) -> Attributes {
+    var raw = linux_attributes()
+    _ = try checked { linux_statx(rawValue, name, &raw) }
+    return Attributes(raw)
+  }
+
+  /// Whether this directory has an entry of that name, of any kind.
+  public func contains(_ name: CName) throws(Errno) -> Bool {
+    do throws(Errno) {
+      _ = try attributes(of: name)
+      return true
+    } catch {
+      if error == .noEntry || error == .notDirectory || error == .nameTooLong { return false }
+      throw error
+    }
+  }
+
+  /// Reads at an offset until the buffer is full or the file ends; the count of bytes.
+  public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
+    var done = 0
+    while done < buffer.count {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let count = try checked { pread(rawValue, rest.baseAddress, rest.count, off_t(offset) + done) }
+      if count == 0 { break }
+      done += count
+    }
+    return done
+  }
+
+  /// Where a symbolic link (opened with `pathOnly`) points; its bytes, without NUL.
+  public func linkTarget() throws(Errno) -> [UInt8] {
+    // PATH_MAX bounds what symlink(2) accepts on every Linux file system.
+    try withUnsafeTemporaryBytes(4097) { buffer throws(Errno) in
+      let start = buffer.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: CChar.self)
+      let count = try checked { readlinkat(rawValue, "", start, buffer.count) }
+      return [UInt8](buffer.prefix(count))
+    }
+  }
+
+  /// The next data (or hole) at or after an offset, as lseek(2) finds it.
+  /// - Throws: ENXIO beyond the end; EINVAL for another `whence`.
+  public func seek(_ offset: Int64, whence: CInt) throws(Errno) -> Int64 {
+    guard whence == CInt(linux_SEEK_DATA) || whence == CInt(linux_SEEK_HOLE) else { throw .invalidArgument }
+    return Int64(try checked { lseek(rawValue, off_t(offset), whence) })
+  }
+
+  /// Figures of the file system that holds the open file.
+  public func fileSystemFigures() throws(Errno) -> statvfs {
+    var figures = statvfs()
+    _ = try checked { fstatvfs(rawValue, &figures) }
+    return figures
+  }
+
+  /// The magic number of the file system that holds the open file (statfs(2) lists them).
+  public func fileSystemType() throws(Errno) -> Int {
+    try checked { linux_fstatfs_type(rawValue) }
+  }
+
+  /// A private, read-only view of the mount that holds a path, from that path down, in which nothing that
+  /// is mounted below is seen and no device can be opened.
+  /// - Throws: EPERM without CAP_SYS_ADMIN; EINVAL where the mount may not be cloned; ENOSYS before Linux
+  ///   5.12.
+  public static func cloneMount(_ path: CName) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_clone_mount(path) })
+  }
+}
+
+/// Runs the body with a buffer of that many bytes, on the stack when it is small.
+@inline(__always)
+public func withUnsafeTemporaryBytes<Result: ~Copyable>(
+  _ count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Errno) -> Result
+) throws(Errno) -> Result {
+  // The standard library's function erases the error's type, so it travels as a value.
+  let outcome: Swift.Result<Result, Errno> = withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) {
+    buffer in
+    do throws(Errno) {
+      return .success(try body(buffer))
+    } catch {
+      return .failure(error)
+    }
+  }
+  return try outcome.get()
+}
+
+/// Runs the body with the bytes as a system call takes them. Bytes after a NUL are not seen by the call.
+public func withCName<Result: ~Copyable>(_ bytes: [UInt8], _ body: (CName) throws(Errno) -> Result)
+  throws(Errno)
+  -> Result
+{
+  try withUnsafeTemporaryBytes(bytes.count + 1) { buffer throws(Errno) in
+    buffer.copyBytes(from: bytes)
+    buffer[bytes.count] = 0
+    return try body(
+      UnsafeRawPointer(buffer.baseAddress.unsafelyUnwrapped).assumingMemoryBound(to: CChar.self))
+  }
+}
+
+/// The mounts of this process's namespace.
+public enum Mounts {
+  /// Unmounts what is on top at a path; a symbolic link there is not followed.
+  /// - Parameter isLazy: takes it out of sight at once, and lets it end when nobody uses it any more.
+  /// - Throws: EBUSY while it is used; EPERM without CAP_SYS_ADMIN; EINVAL where nothing is mounted.
+  public static func unmount(_ path: CName, isLazy: Bool) throws(Errno) {
+    _ = try checked { linux_unmount(path, isLazy) }
+  }
+}
+
+extension Descriptor {
+  /// Writes bytes in one call.
+  /// - Throws: what write(2) answers; EINVAL if it took a part only.
+  public func writeAtOnce(_ bytes: [UInt8]) throws(Errno) {
+    let count = try checked { Glibc.write(rawValue, bytes, bytes.count) }
+    if count != bytes.count { throw .invalidArgument }
+  }
+
+  /// Has a device or file system answer an ioctl(2) that reads.
+  /// - Returns: as many bytes as asked for; those that were not answered are 0.
+  public func control(_ command: UInt32, size: Int) throws(Errno) -> [UInt8] {
+    var answer = [UInt8](repeating: 0, count: size)
+    _ = try checked { linux_ioctl(rawValue, UInt(command), &answer) }
+    return answer
+  }
+}

@@ -1,0 +1,80 @@
+import Glibc
+
+/// An error number of errno(3), as the kernel gave it or as a reply will carry it.
+public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  /// The number; positive.
+  public let rawValue: CInt
+
+  /// The error of that number.
+  @inlinable public init(rawValue: CInt) { self.rawValue = rawValue }
+
+  /// The calling thread's errno, to be read at once after the call that failed.
+  public static var current: Errno { Errno(rawValue: errno) }
+
+  /// Operation not permitted.
+  public static let notPermitted = Errno(rawValue: EPERM)
+  /// No such file or directory.
+  public static let noEntry = Errno(rawValue: ENOENT)
+  /// Interrupted system call.
+  public static let interrupted = Errno(rawValue: EINTR)
+  /// Input/output error.
+  public static let io = Errno(rawValue: EIO)
+  /// Permission denied.
+  public static let accessDenied = Errno(rawValue: EACCES)
+  /// Device or resource busy.
+  public static let busy = Errno(rawValue: EBUSY)
+  /// Not a directory.
+  public static let notDirectory = Errno(rawValue: ENOTDIR)
+  /// Is a directory.
+  public static let isDirectory = Errno(rawValue: EISDIR)
+  /// Invalid argument.
+  public static let invalidArgument = Errno(rawValue: EINVAL)
+  /// Too many open files in this process.
+  public static let tooManyOpenFiles = Errno(rawValue: EMFILE)
+  /// Read-only file system.
+  public static let readOnlyFileSystem = Errno(rawValue: EROFS)
+  /// Result too large, or a buffer too small.
+  public static let range = Errno(rawValue: ERANGE)
+  /// File name too long.
+  public static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
+  /// Function not implemented.
+  public static let noFunction = Errno(rawValue: ENOSYS)
+  /// Too many levels of symbolic links.
+  public static let loop = Errno(rawValue: ELOOP)
+  /// No such extended attribute.
+  public static let noData = Errno(rawValue: ENODATA)
+  /// Operation not supported.
+  public static let notSupported = Errno(rawValue: EOPNOTSUPP)
+  /// Inappropriate ioctl for device.
+  public static let notTypewriter = Errno(rawValue: ENOTTY)
+  /// Transport endpoint is not connected: what a mount answers whose daemon is dead.
+  public static let notConnected = Errno(rawValue: ENOTCONN)
+  /// Stale file handle: the content asked for is lost for good.
+  public static let stale = Errno(rawValue: ESTALE)
+  /// No such device: what a FUSE descriptor answers after the unmount.
+  public static let noDevice = Errno(rawValue: ENODEV)
+
+  /// No such device or address: what opening a socket answers.
+  public static let noDeviceOrAddress = Errno(rawValue: ENXIO)
+
+  /// The words of strerror(3).
+  public var description: String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      guard let start = buffer.baseAddress, strerror_r(rawValue, start, buffer.count) == 0 else {
+        return "error \(rawValue)"
+      }
+      return String(cString: start)
+    }
+  }
+}
+
+/// The result of a call that answers -1 for failure; begins again when a signal interrupted it.
+@inline(__always)
+func checked<Result: SignedInteger>(_ call: () -> Result) throws(Errno) -> Result {
+  while true {
+    let result = call()
+    if result >= 0 { return result }
+    let error = Errno.current
+    if error != .interrupted { throw error }
+  }
+}

@@ -1,0 +1,90 @@
+import Glibc
+
+/// A line of the kernel's mount table.
+public struct MountTableEntry: Sendable {
+  /// The mount's number, which no other mount has while it lasts.
+  public let id: Int
+  /// Where it is mounted: an absolute path.
+  public let mountPoint: [UInt8]
+  /// The file system's type, with its subtype.
+  public let type: String
+
+  /// Whether it is one of ours.
+  public var isBundlefs: Bool { type == "fuse.bundlefs" }
+
+  /// The mount that is on top at a path; nil if none is.
+  public static func top(at path: [UInt8]) -> MountTableEntry? { all().last { $0.mountPoint == path } }
+
+  /// The mounts that this process sees, in the order in which they were made.
+  public static func all() -> [MountTableEntry] {
+    readWhole("/proc/self/mountinfo").split(separator: UInt8(ascii: "\n")).compactMap { line in
+      let fields = line.split(separator: UInt8(ascii: " "))
+      guard fields.count > 6, let dash = fields[6...].firstIndex(where: { $0.elementsEqual("-".utf8) }),
+        dash + 1 < fields.count
+      else { return nil }
+      return MountTableEntry(
+        id: Int(text(fields[0])) ?? 0, mountPoint: unescape(Array(fields[4])), type: text(fields[dash + 1]))
+    }
+  }
+
+  /// The mount that holds a path: the last of those with the longest mount point above it.
+  public static func holding(_ path: [UInt8]) -> MountTableEntry? {
+    var found: MountTableEntry?
+    for entry in all() where isAbove(entry.mountPoint, path) {
+      if entry.mountPoint.count >= found?.mountPoint.count ?? 0 { found = entry }
+    }
+    return found
+  }
+
+  private static func isAbove(_ mountPoint: [UInt8], _ path: [UInt8]) -> Bool {
+    let slash = UInt8(ascii: "/")
+    return path.starts(with: mountPoint)
+      && (mountPoint == [slash] || path.count == mountPoint.count || path[mountPoint.count] == slash)
+  }
+
+  private static func text(_ bytes: some Sequence<UInt8>) -> String {
+    String(decoding: Array(bytes), as: UTF8.self)
+  }
+
+  /// The kernel writes space, tab, newline and backslash as `\` and three octal digits.
+  private static func unescape(_ field: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    var place = 0
+    while place < field.count {
+      if field[place] == UInt8(ascii: "\\"), place + 3 < field.count,
+        let byte = UInt8(text(field[(place + 1)...(place + 3)]), radix: 8)
+      {
+        result.append(byte)
+        place += 4
+      } else {
+        result.append(field[place])
+        place += 1
+      }
+    }
+    return result
+  }
+}
+
+/// A file's content; empty if it cannot be read.
+private func readWhole(_ path: String) -> [UInt8] {
+  guard let file = try? Descriptor.open(path, [.read]) else { return [] }
+  var content: [UInt8] = []
+  var chunk = [UInt8](repeating: 0, count: 65536)
+  while true {
+    let place = Int64(content.count)
+    let count = chunk.withUnsafeMutableBytes { bytes in (try? file.read(into: bytes, at: place)) ?? 0 }
+    if count == 0 { return content }
+    content += chunk[..<count]
+  }
+}
+
+/// Tells when the mount table changes.
+public struct MountTableWatch: ~Copyable, Sendable {
+  private let descriptor: Descriptor
+
+  /// Begins to watch.
+  public init() throws(Errno) { descriptor = try Descriptor.open("/proc/self/mountinfo", [.read]) }
+
+  /// To be polled for POLLPRI.
+  public var rawValue: CInt { descriptor.rawValue }
+}

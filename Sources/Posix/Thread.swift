@@ -1,0 +1,65 @@
+import CLinux
+import Glibc
+
+/// A thread of the system's, which runs one function to its end.
+public struct Thread: ~Copyable, Sendable {
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+
+  private let handle: pthread_t
+
+  /// Starts a thread.
+  /// - Parameter name: what `ps` shows; 15 bytes at most count.
+  /// - Throws: EAGAIN when the system has no room for one more.
+  public init(name: String, _ run: @escaping @Sendable () -> Void) throws(Errno) {
+    var handle = pthread_t()
+    let body = Unmanaged.passRetained(
+      Body {
+        linux_name_thread(name)
+        Interrupt.allow()
+        run()
+      })
+    let result = pthread_create(
+      &handle, nil,
+      { context in
+        guard let context else { return nil }
+        Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+        return nil
+      }, body.toOpaque())
+    guard result == 0 else {
+      body.release()
+      throw Errno(rawValue: result)
+    }
+    self.handle = handle
+  }
+
+  /// Waits until the function has returned.
+  public consuming func join() {
+    pthread_join(handle, nil)
+  }
+
+  /// Makes a blocking call of the thread's return EINTR, if it is in one; `Interrupt.prepare` comes first.
+  public borrowing func interrupt() {
+    pthread_kill(handle, Interrupt.signal)
+  }
+}
+
+/// The signal that only wakes a thread out of a blocking call.
+public enum Interrupt {
+  static let signal = SIGUSR2
+
+  /// Lets the signal reach the calling thread, which may have been started by one that blocks all.
+  static func allow() {
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, signal)
+    pthread_sigmask(SIG_UNBLOCK, &set, nil)
+  }
+
+  /// Gives the signal a handler that does nothing.
+  public static func prepare() throws(Errno) {
+    _ = try checked { linux_install_interrupt_handler(signal) }
+  }
+}

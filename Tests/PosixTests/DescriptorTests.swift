@@ -1,0 +1,91 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite struct DescriptorTests {
+  @Test("a descriptor is closed when its owner lets it go, and not before")
+  func closing() throws {
+    var number: CInt = -1
+    do {
+      let descriptor = try Descriptor.open("/", [.read, .directory])
+      number = descriptor.rawValue
+      #expect(fcntl(number, F_GETFD) == FD_CLOEXEC)
+    }
+    #expect(fcntl(number, F_GETFD) == -1)
+  }
+
+  @Test("an error is the one that the kernel gave")
+  func errors() {
+    #expect(throws: Errno.noEntry) { _ = try Descriptor.open("/does not exist", [.read]).rawValue }
+    #expect(throws: Errno.notDirectory) { _ = try Descriptor.open("/dev/null", [.directory]).rawValue }
+    #expect(Errno.noEntry.description == "No such file or directory")
+  }
+
+  @Test("attributes of an entry are its own, not those of what a link points at")
+  func attributes() throws {
+    let folder = try TemporaryFolder()
+    try (folder / "link").makeLink(to: "/")
+    let directory = try withCName(folder.path.bytes) { name throws(Errno) in
+      try Descriptor.open(name, [.pathOnly, .directory])
+    }
+    #expect(try directory.attributes(of: "link").kind == .symbolicLink)
+    #expect(try directory.open("link", [.pathOnly, .noFollow]).linkTarget() == Array("/".utf8))
+    #expect(try directory.contains("link"))
+    #expect(try !directory.contains("none"))
+  }
+
+  @Test("a listing has each entry, whatever its bytes, and no dots")
+  func listing() throws {
+    let folder = try TemporaryFolder()
+    let names: Set<[UInt8]> = Set(
+      (0..<500).map { Array("file \($0)".utf8) } + [[0xFF, 0xFE], [UInt8](repeating: 0x61, count: 255)])
+    for name in names { try (folder / ByteString(name)).write("") }
+    let directory = try withCName(folder.path.bytes) { name throws(Errno) in
+      try Descriptor.open(name, [.read, .directory])
+    }
+    var found: [[UInt8]] = []
+    try directory.forEachEntry { entry in
+      found.append(Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength)))
+      #expect(entry.kind == .regular)
+    }
+    #expect(found.count == names.count)
+    #expect(Set(found) == names)
+  }
+}
+
+@Suite struct LockedTests {
+  @Test("threads take turns")
+  func turns() throws {
+    let counter = Locked(0)
+    for _ in 0..<4 {
+      let thread = try Posix.Thread(name: "counter") {
+        for _ in 0..<10_000 { counter.withLock { $0 += 1 } }
+      }
+      thread.join()
+    }
+    #expect(counter.withLock { $0 } == 40_000)
+  }
+
+  @Test("a thread is woken out of a blocking call")
+  func interrupt() throws {
+    try Interrupt.prepare()
+    var ends: [CInt] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    let input = Descriptor(owning: ends[0])
+    let output = Descriptor(owning: ends[1])
+    let number = input.rawValue
+    let isOver = Locked(false)
+    let thread = try Posix.Thread(name: "reader") {
+      var byte: UInt8 = 0
+      _ = Glibc.read(number, &byte, 1)
+      isOver.withLock { $0 = true }
+    }
+    while !isOver.withLock({ $0 }) {
+      thread.interrupt()
+      usleep(1000)
+    }
+    thread.join()
+    _ = output.rawValue
+  }
+}
