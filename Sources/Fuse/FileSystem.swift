@@ -1,0 +1,54 @@
+import Glibc
+import Posix
+
+/// A request that would change the file system; `write` and `setAttributes` have methods of their own.
+public enum ChangeKind: Sendable {
+  case makeNode, makeDirectory, makeLink, makeSymbolicLink, create
+  case unlink, removeDirectory, rename
+  case setExtendedAttribute, removeExtendedAttribute
+  case allocate, copyRange
+}
+
+/// The operations of a file system that is mounted with `Session`. Methods come from several threads at
+/// once; names and buffers that they are handed are valid for the call only; every reply must be paid, now
+/// or later.
+///
+/// Opening and closing of files is not here: OPEN is declined once, and the kernel stops asking.
+public protocol FileSystem: AnyObject, Sendable {
+  /// What the mount's beginning is to agree upon with the kernel.
+  var settings: ConnectionSettings { get }
+  /// LOOKUP: finds an entry; when it is answered, its node's lookup count grows by one.
+  func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>)
+  /// FORGET: takes back lookups. There is no reply.
+  func forget(_ node: NodeID, lookups: UInt64)
+  /// GETATTR.
+  func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>)
+  /// SETATTR, also for `open` with O_TRUNC.
+  func setAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>)
+  /// READLINK.
+  func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>)
+  /// READ, at most `size` bytes; fewer are the end of the file.
+  func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>)
+  /// WRITE.
+  func write(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>)
+  /// OPENDIR; failing with ENOSYS makes the kernel stop asking, and keep listings while mtime stays.
+  func openDirectory(_ node: NodeID, reply: consuming Reply<Answers.Opening>)
+  /// READDIR, or READDIRPLUS `withEntries`: the entries after a cookie, 0 for the beginning.
+  func readDirectory(
+    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool, reply: consuming Reply<Answers.Bytes>)
+  /// GETXATTR; `size` 0 asks for the value's size.
+  func readExtendedAttribute(
+    _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<Answers.ExtendedAttribute>)
+  /// LISTXATTR; `size` 0 asks for the list's size.
+  func listExtendedAttributes(
+    of node: NodeID, size: Int, reply: consuming Reply<Answers.ExtendedAttribute>)
+  /// STATFS.
+  func readFigures(reply: consuming Reply<Answers.Figures>)
+  /// LSEEK with SEEK_DATA or SEEK_HOLE.
+  func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>)
+  /// IOCTL that reads at most `size` bytes.
+  func control(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>)
+  /// Any other request that would change something.
+  func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>)
+}

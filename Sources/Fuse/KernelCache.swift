@@ -1,0 +1,62 @@
+import CFuse
+import Posix
+
+/// What can be taken back from the kernel's caches. Tests put a stub in its place.
+///
+/// None of these may be called by a thread that answers a request or holds a lock: taking back an entry
+/// waits for lookups in its directory, taking back pages for reads of them.
+public protocol KernelCache: Sendable {
+  /// Drops a name of a directory, whether it stood for an entry or for its absence.
+  /// - Throws: ENOENT when the kernel did not know it.
+  func dropEntry(_ name: [UInt8], in parent: NodeID) throws(Errno)
+  /// Lets a name of a directory be asked for again at its next use; who stands in the directory of that name
+  /// stays there.
+  /// - Throws: as `dropEntry`.
+  func expireEntry(_ name: [UInt8], in parent: NodeID) throws(Errno)
+  /// Drops a node's attributes only.
+  /// - Throws: as `dropEntry`.
+  func dropAttributes(of node: NodeID) throws(Errno)
+  /// Drops a node's attributes and its pages: a file's content, a directory's listing.
+  /// - Throws: as `dropEntry`.
+  func dropContent(of node: NodeID) throws(Errno)
+}
+
+extension Session: KernelCache {
+  public func dropEntry(_ name: [UInt8], in parent: NodeID) throws(Errno) {
+    try notify { session in
+      withChars(name) { fuse_lowlevel_notify_inval_entry(session, parent.rawValue, $0, name.count) }
+    }
+  }
+
+  public func expireEntry(_ name: [UInt8], in parent: NodeID) throws(Errno) {
+    do throws(Errno) {
+      try notify { session in
+        withChars(name) {
+          fuse_lowlevel_notify_expire_entry(session, parent.rawValue, $0, name.count, FUSE_LL_EXPIRE_ONLY)
+        }
+      }
+    } catch {
+      // Before Linux 6.2.
+      guard error == .noFunction else { throw error }
+      try dropEntry(name, in: parent)
+    }
+  }
+
+  public func dropAttributes(of node: NodeID) throws(Errno) {
+    try notify { fuse_lowlevel_notify_inval_inode($0, node.rawValue, -1, 0) }
+  }
+
+  public func dropContent(of node: NodeID) throws(Errno) {
+    try notify { fuse_lowlevel_notify_inval_inode($0, node.rawValue, 0, 0) }
+  }
+
+  private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {
+    let result = send(pointer)
+    if result != 0 { throw Errno(rawValue: -result) }
+  }
+}
+
+private func withChars(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>?) -> CInt) -> CInt {
+  // libfuse sends the NUL that ends a C string along.
+  (bytes + [0]).withUnsafeBytes { body($0.baseAddress?.assumingMemoryBound(to: CChar.self)) }
+}

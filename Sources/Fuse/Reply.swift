@@ -1,0 +1,172 @@
+import CFuse
+import Glibc
+import Posix
+
+/// What is owed for requests of each kind.
+public enum Answers {
+  /// An entry: LOOKUP.
+  public enum Entry {}
+  /// Attributes: GETATTR, SETATTR.
+  public enum Attributes {}
+  /// Bytes: READ, READLINK, READDIR, READDIRPLUS.
+  public enum Bytes {}
+  /// The value or the list of extended attributes, or its size.
+  public enum ExtendedAttribute {}
+  /// The file system's figures: STATFS.
+  public enum Figures {}
+  /// An offset: LSEEK.
+  public enum Offset {}
+  /// A count of bytes: WRITE.
+  public enum Count {}
+  /// A directory's opening: OPENDIR.
+  public enum Opening {}
+  /// Bytes: IOCTL.
+  public enum Control {}
+  /// Nothing but that it was done.
+  public enum Done {}
+}
+
+/// The answer that a request is owed. It is paid exactly once: the methods that pay consume it, and one that
+/// is dropped unpaid answers EIO, so that no program waits for ever.
+public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
+  let request: fuse_req_t
+
+  init(_ request: fuse_req_t) { self.request = request }
+
+  deinit { fuse_reply_err(request, EIO) }
+
+  /// Answers that the request failed.
+  public consuming func fail(_ error: Errno) {
+    fuse_reply_err(request, error.rawValue)
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Entry {
+  /// Answers with an entry.
+  /// - Returns: whether the kernel took it. If not (the program was interrupted), the lookup does not count.
+  public consuming func pay(_ entry: EntryAnswer) -> Bool {
+    var parameters = entry.parameters
+    let result = fuse_reply_entry(request, &parameters)
+    discard self
+    return result == 0
+  }
+
+  /// Answers that there is no such entry, and for how many seconds the kernel may keep that.
+  public consuming func payAbsent(timeout: Double) {
+    var parameters = fuse_entry_param()
+    parameters.entry_timeout = timeout
+    fuse_reply_entry(request, &parameters)
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Attributes {
+  /// Answers with a node's attributes.
+  public consuming func pay(_ attributes: NodeAttributes) {
+    var stat = attributes.stat
+    fuse_reply_attr(request, &stat, attributes.timeout)
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Bytes {
+  /// Answers with bytes, as many as there are.
+  public consuming func pay(_ bytes: UnsafeRawBufferPointer) {
+    fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    discard self
+  }
+
+  /// Answers with bytes.
+  public consuming func pay(_ bytes: [UInt8]) {
+    bytes.withUnsafeBytes { bytes in
+      _ = fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    }
+    discard self
+  }
+
+  /// Answers with a directory's entries.
+  /// - Returns: whether the kernel took them. If not, the lookups in them do not count.
+  public consuming func pay(_ buffer: borrowing DirectoryBuffer) -> Bool {
+    let result = fuse_reply_buf(request, buffer.start, buffer.used)
+    discard self
+    return result == 0
+  }
+}
+
+extension Reply where Kind == Answers.ExtendedAttribute {
+  /// Answers with a value or list, or with its size to a request that asks for that only (`size` 0).
+  public consuming func pay(_ value: [UInt8], size: Int) {
+    if size == 0 {
+      fuse_reply_xattr(request, value.count)
+    } else if value.count > size {
+      fuse_reply_err(request, ERANGE)
+    } else {
+      value.withUnsafeBytes { bytes in
+        _ = fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+      }
+    }
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Figures {
+  /// Answers with the figures.
+  public consuming func pay(_ figures: statvfs) {
+    var figures = figures
+    fuse_reply_statfs(request, &figures)
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Offset {
+  /// Answers with an offset in bytes.
+  public consuming func pay(_ offset: Int64) {
+    fuse_reply_lseek(request, off_t(offset))
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Count {
+  /// Answers with the bytes that were taken.
+  public consuming func pay(count: Int) {
+    fuse_reply_write(request, count)
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Control {
+  /// Answers with bytes.
+  public consuming func pay(_ bytes: [UInt8]) {
+    bytes.withUnsafeBytes { _ = fuse_reply_ioctl(request, 0, $0.baseAddress, $0.count) }
+    discard self
+  }
+}
+
+/// A reply that is paid later, by another thread.
+public final class OwedReply<Kind>: Sendable {
+  private let reply: Locked<Reply<Kind>?>
+
+  /// Keeps a reply.
+  public init(_ reply: consuming Reply<Kind>) { self.reply = Locked(reply) }
+
+  /// Hands the reply out, once.
+  public func take() -> Reply<Kind>? { reply.withLock { $0.take() } }
+}
+
+extension Reply where Kind == Answers.Opening {
+  /// Answers that the directory is open; the kernel keeps no listing of it.
+  public consuming func payUncached() {
+    var info = fuse_file_info()
+    fuse_reply_open(request, &info)
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Done {
+  /// Answers that it was done.
+  public consuming func pay() {
+    fuse_reply_err(request, 0)
+    discard self
+  }
+}

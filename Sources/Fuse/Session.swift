@@ -1,0 +1,215 @@
+import CFuse
+import Glibc
+import Posix
+
+/// Why a mount could not be made, in words for a person.
+public struct MountFailure: Error, Sendable {
+  /// One line, without the program's name.
+  public let message: String
+
+  /// The failure of these words.
+  public init(message: String) { self.message = message }
+}
+
+/// A mount: from its options, by mounting and serving, to its end.
+///
+/// The order is `init`, `mount`, `greet`, then (in the process that stays) `serve`. Threads exist from
+/// `serve` on only, so that the process may fork before.
+public final class Session: @unchecked Sendable {
+  // libfuse guards what its session holds; the rest here is written before threads exist.
+  let pointer: OpaquePointer
+  private let dispatcher: Dispatcher
+
+  /// Prepares a session.
+  /// - Parameters:
+  ///   - options: what libfuse and mount(2) are to be told, each as it stands after `-o`, unescaped.
+  ///   - debug: whether libfuse prints every request.
+  /// - Throws: the words of libfuse about an option that it does not take.
+  public init(fileSystem: any FileSystem, options: [[UInt8]], debug: Bool) throws(MountFailure) {
+    dispatcher = Dispatcher(fileSystem)
+    let context = Unmanaged.passUnretained(dispatcher).toOpaque()
+    let made = CapturedErrors.during(!debug) {
+      withArguments(options, debug: debug) { arguments in
+        var table = operationTable()
+        return fuse_session_new(arguments, &table, MemoryLayout<fuse_lowlevel_ops>.size, context)
+      }
+    }
+    guard let pointer = made.result else {
+      throw MountFailure(message: made.words ?? "libfuse refused the options")
+    }
+    self.pointer = pointer
+  }
+
+  deinit { fuse_session_destroy(pointer) }
+
+  /// How many requests of each kind came.
+  public var requests: RequestCounters { dispatcher.counters }
+
+  /// Mounts.
+  /// - Parameter path: an absolute path of a directory.
+  /// - Throws: the words of libfuse or of fusermount3.
+  public func mount(at path: [UInt8], debug: Bool) throws(MountFailure) {
+    let mounted = CapturedErrors.during(!debug) {
+      (path + [0]).withUnsafeBytes { bytes in
+        fuse_session_mount(pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+      }
+    }
+    if mounted.result != 0 { throw MountFailure(message: mounted.words ?? "mounting failed") }
+  }
+
+  /// Talks to whoever holds the other end of a socket that keeps messages apart, instead of the kernel.
+  func connect(to socket: consuming Descriptor) -> Bool {
+    var channel = fuse_custom_io()
+    channel.read = { file, buffer, size, _ in read(file, buffer, size) }
+    channel.writev = { file, vector, count, _ in writev(file, vector, count) }
+    return fuse_session_custom_io(pointer, &channel, socket.release()) == 0
+  }
+
+  /// Answers one request.
+  /// - Returns: false when the connection has ended.
+  func answerOne() -> Bool {
+    var buffer = fuse_buf()
+    defer { free(buffer.mem) }
+    guard fuse_session_receive_buf(pointer, &buffer) > 0 else { return false }
+    fuse_session_process_buf(pointer, &buffer)
+    return true
+  }
+
+  /// Answers the kernel's first request, INIT; from then on the mount is usable as soon as it is served.
+  /// - Throws: when the kernel and libfuse cannot agree; the mount is gone then.
+  public func greet() throws(MountFailure) {
+    do throws(MountFailure) { try answerFirstRequest() } catch {
+      fuse_session_unmount(pointer)
+      throw error
+    }
+  }
+
+  private func answerFirstRequest() throws(MountFailure) {
+    var buffer = fuse_buf()
+    defer { free(buffer.mem) }
+    var result: CInt
+    repeat { result = fuse_session_receive_buf(pointer, &buffer) } while result == -EINTR
+    guard result > 0 else { throw MountFailure(message: "the kernel closed the connection before it began") }
+    fuse_session_process_buf(pointer, &buffer)
+    if fuse_session_exited(pointer) != 0 {
+      throw MountFailure(message: "the kernel's FUSE version and libfuse's do not fit")
+    }
+  }
+
+  /// Goes on as a daemon: the calling process ends with success, and its child stays, with `/` as its
+  /// working directory and no terminal.
+  /// - Throws: when no process can be started; the mount is gone then.
+  public func daemonize() throws(MountFailure) {
+    if fuse_daemonize(0) == 0 { return }
+    let error = Errno.current
+    fuse_session_unmount(pointer)
+    throw MountFailure(message: "cannot start a background process: \(error)")
+  }
+
+  /// Answers requests until the mount is unmounted or the process is told to end (SIGINT, SIGTERM); then
+  /// the mount is gone and no thread is left.
+  /// - Parameters:
+  ///   - threads: how many requests are answered at once.
+  /// - Throws: when the system has no room for the threads; the mount is gone then, too.
+  ///   - begin: called before the first request is answered; may start threads.
+  ///   - hangup: what SIGHUP does, run on the calling thread.
+  ///   - beforeEnd: called while requests are still answered; what it waits for may need that.
+  public func serve(
+    threads count: Int, begin: () throws(Errno) -> Void, hangup: () -> Void, beforeEnd: () -> Void
+  ) throws(MountFailure) {
+    let finished = SIGUSR1
+    let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, finished])
+    signals.block()
+    signal(SIGPIPE, SIG_IGN)
+    defer { fuse_session_unmount(pointer) }
+    do throws(Errno) {
+      try Interrupt.prepare()
+      try begin()
+      let pool = try RequestThreads(session: self, count: count) { SignalSet.send(finished) }
+      while signals.wait() == SIGHUP { hangup() }
+      beforeEnd()
+      fuse_session_exit(pointer)
+      pool.end()
+    } catch {
+      throw MountFailure(message: "cannot start a thread: \(error)")
+    }
+  }
+
+  /// One thread's work: a request at a time, to the session's end.
+  fileprivate func answerRequests() {
+    var buffer = fuse_buf()
+    while fuse_session_exited(pointer) == 0 {
+      let result = fuse_session_receive_buf(pointer, &buffer)
+      if result == -EINTR { continue }
+      if result <= 0 { break }
+      fuse_session_process_buf(pointer, &buffer)
+    }
+    free(buffer.mem)
+  }
+}
+
+/// The threads that answer requests.
+private final class RequestThreads: Sendable {
+  private struct State: ~Copyable {
+    var running = 0
+    var threads: [ThreadBox] = []
+  }
+  private final class ThreadBox: Sendable {
+    private let thread: Locked<Posix.Thread?>
+    init(_ thread: consuming Posix.Thread) { self.thread = Locked(thread) }
+    func interrupt() { thread.withLock { $0?.interrupt() } }
+    func join() {
+      let thread = thread.withLock { $0.take() }
+      if let thread { thread.join() }
+    }
+  }
+  private let state = Locked(State())
+
+  /// - Parameter onEnd: called by each thread when it has ended by itself.
+  init(session: Session, count: Int, onEnd: @escaping @Sendable () -> Void) throws(Errno) {
+    for number in 1...max(count, 1) {
+      state.withLock { $0.running += 1 }
+      let thread = try Posix.Thread(name: "request \(number)") { [self] in
+        session.answerRequests()
+        state.withLock { $0.running -= 1 }
+        onEnd()
+      }
+      let box = ThreadBox(thread)
+      state.withLock { $0.threads.append(box) }
+    }
+  }
+
+  /// Waits for all threads; those that wait for requests are woken. A wake-up can come just before a thread
+  /// begins to wait, so it is repeated.
+  func end() {
+    let threads = state.withLock { $0.threads }
+    while state.withLock({ $0.running }) > 0 {
+      for thread in threads { thread.interrupt() }
+      usleep(1000)
+    }
+    for thread in threads { thread.join() }
+  }
+}
+
+/// libfuse's argument vector for these options.
+private func withArguments<Result>(
+  _ options: [[UInt8]], debug: Bool, _ body: (UnsafeMutablePointer<fuse_args>) -> Result
+) -> Result {
+  var arguments = fuse_args()
+  defer { fuse_opt_free_args(&arguments) }
+  fuse_opt_add_arg(&arguments, "bundlefs")
+  if debug { fuse_opt_add_arg(&arguments, "-d") }
+  for option in options {
+    fuse_opt_add_arg(&arguments, "-o")
+    // libfuse splits at commas and takes a backslash before one away.
+    var escaped: [UInt8] = []
+    for byte in option {
+      if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\\") { escaped.append(UInt8(ascii: "\\")) }
+      escaped.append(byte)
+    }
+    (escaped + [0]).withUnsafeBytes { bytes in
+      _ = fuse_opt_add_arg(&arguments, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+    }
+  }
+  return body(&arguments)
+}

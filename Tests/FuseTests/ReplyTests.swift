@@ -1,0 +1,154 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Fuse
+
+/// Answers some requests, drops the others' replies unpaid, and remembers what it was told to forget.
+private final class Forgetful: FileSystem {
+  let settings = ConnectionSettings()
+  let forgotten = Locked<[UInt64: UInt64]>([:])
+
+  func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>) {
+    guard let attributes = try? Descriptor.open("/", [.pathOnly]).attributes() else { return }
+    guard name[0] != 0, name[0] == 97 else { return reply.payAbsent(timeout: 2.5) }
+    _ = reply.pay(
+      EntryAnswer(
+        node: NodeID(rawValue: 7 << 32 | 5),
+        attributes: NodeAttributes(attributes, inodeNumber: 1 << 63 | 9, timeout: 1.5), timeout: 0))
+  }
+  func forget(_ node: NodeID, lookups: UInt64) {
+    forgotten.withLock { $0[node.rawValue, default: 0] += lookups }
+  }
+  func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {}
+  func setAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {}
+  func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>) {}
+  func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>) {
+    reply.pay(Array("content".utf8.prefix(size)))
+  }
+  func write(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
+  ) {}
+  func openDirectory(_ node: NodeID, reply: consuming Reply<Answers.Opening>) { reply.fail(.noFunction) }
+  func readDirectory(
+    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool, reply: consuming Reply<Answers.Bytes>
+  ) {}
+  func readExtendedAttribute(
+    _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<Answers.ExtendedAttribute>
+  ) {}
+  func listExtendedAttributes(
+    of node: NodeID, size: Int, reply: consuming Reply<Answers.ExtendedAttribute>
+  ) {}
+  func readFigures(reply: consuming Reply<Answers.Figures>) {}
+  func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {}
+  func control(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>) {}
+  func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {}
+}
+
+@Suite struct ReplyTests {
+  private func withKernel(_ body: (KernelStub, Forgetful) throws -> Void) throws {
+    let fileSystem = Forgetful()
+    let kernel = try KernelStub(fileSystem)
+    _ = try kernel.greet()
+    try body(kernel, fileSystem)
+    #expect(!kernel.hasAnotherReply)
+  }
+
+  @Test("the beginning agrees on what the design rests upon")
+  func greeting() throws {
+    let flags = try KernelStub(Forgetful()).greet()
+    let (autoInvalidate, readdirPlus, atomicTruncate, posixACL): (UInt32, UInt32, UInt32, UInt32) =
+      (1 << 12, 1 << 13, 1 << 3, 1 << 20)
+    #expect(flags & autoInvalidate != 0)
+    #expect(flags & readdirPlus != 0)
+    #expect(flags & posixACL != 0)
+    #expect(flags & atomicTruncate == 0)
+  }
+
+  @Test("a reply that is dropped answers EIO, once")
+  func dropped() throws {
+    try withKernel { kernel, _ in
+      let answer = try kernel.ask(.getattr, node: 1, [UInt8](repeating: 0, count: 16))
+      #expect(answer.error == -EIO)
+      #expect(try kernel.ask(.unlink, node: 1, Array("name\0".utf8)).error == -EIO)
+    }
+  }
+
+  @Test("an entry carries its number, its node and its times")
+  func entry() throws {
+    try withKernel { kernel, _ in
+      let answer = try kernel.ask(.lookup, node: 1, Array("a\0".utf8))
+      #expect(answer.error == 0)
+      #expect(answer.number(at: 0, as: UInt64.self) == 7 << 32 | 5)
+      #expect(answer.number(at: 16, as: UInt64.self) == 0 && answer.number(at: 24, as: UInt64.self) == 1)
+      #expect(answer.number(at: 36, as: UInt32.self) == 500_000_000)
+      #expect(answer.number(at: 40, as: UInt64.self) == UInt64(1) << 63 | 9)
+    }
+  }
+
+  @Test("an absence is an entry without a node")
+  func absence() throws {
+    try withKernel { kernel, _ in
+      let answer = try kernel.ask(.lookup, node: 1, Array("b\0".utf8))
+      #expect(answer.error == 0)
+      #expect(answer.number(at: 0, as: UInt64.self) == 0)
+      #expect(answer.number(at: 16, as: UInt64.self) == 2)
+    }
+  }
+
+  @Test("opening files is declined, and so is what follows from it")
+  func declined() throws {
+    try withKernel { kernel, _ in
+      for (opcode, size) in [(KernelStub.Opcode.open, 8), (.opendir, 8), (.flush, 24)] {
+        let answer = try kernel.ask(opcode, node: 1, [UInt8](repeating: 0, count: size))
+        #expect(answer.error == -ENOSYS)
+      }
+    }
+  }
+
+  @Test("forgets are handed on and have no reply")
+  func forget() throws {
+    try withKernel { kernel, fileSystem in
+      try kernel.send(.forget, node: 5, [3, 0, 0, 0, 0, 0, 0, 0])
+      #expect(fileSystem.forgotten.withLock { $0 } == [5: 3])
+    }
+  }
+}
+
+@Suite struct DirectoryBufferTests {
+  @Test("what does not fit is refused and leaves what is there")
+  func full() {
+    var buffer = DirectoryBuffer(size: 64)
+    var fits = buffer.add("first", inodeNumber: 1, kind: .regular, cookie: 3)
+    var used = buffer.used
+    #expect(fits && used == 32)
+    fits = buffer.add("second", inodeNumber: 2, kind: .directory, cookie: 4)
+    used = buffer.used
+    #expect(fits && used == 64)
+    fits = buffer.add("third", inodeNumber: 3, kind: .regular, cookie: 5)
+    used = buffer.used
+    #expect(!fits && used == 64)
+  }
+
+  @Test("the room that an entry is said to need is the room that it takes", arguments: 1...255)
+  func room(length: Int) throws {
+    let attributes = try Descriptor.open("/", [.pathOnly]).attributes()
+    let entry = EntryAnswer(
+      node: NodeID(rawValue: 2), attributes: NodeAttributes(attributes, inodeNumber: 2, timeout: 0),
+      timeout: 0)
+    let name = [UInt8](repeating: 0x61, count: length)
+    for size in 150...420 {
+      var buffer = DirectoryBuffer(size: size)
+      let hasRoom = buffer.hasRoomForEntry(nameLength: length)
+      guard hasRoom else {
+        #expect(size < 152 + length + 7)
+        continue
+      }
+      try withCName(name) { name throws(Errno) in buffer.add(name, entry: entry, cookie: 3) }
+      let used = buffer.used
+      #expect(used <= size && used >= 152 + length)
+      break
+    }
+  }
+}
