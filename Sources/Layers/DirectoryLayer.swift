@@ -1,0 +1,111 @@
+import Glibc
+import Posix
+
+/// A layer that is a directory of this machine.
+///
+/// Everything goes through the descriptor of its root: one component at a time, no symbolic link followed,
+/// so that nothing outside is ever reached, whatever is swapped underneath meanwhile.
+public final class DirectoryLayer: Sendable {
+  /// The absolute path by which the layer is named to users.
+  public let path: [UInt8]
+  /// Whether mounts inside the layer are out of sight (needs CAP_SYS_ADMIN; see `open`).
+  public let isPrivateClone: Bool
+  let root: LayerDirectory
+
+  /// Opens a layer.
+  ///
+  /// Where privileges allow, the layer's mount is cloned, private and read-only: what is mounted inside the
+  /// layer, our own mount first of all, then shows as the plain directory beneath it. Elsewhere only our own
+  /// mount is kept out, by `covered`.
+  /// - Parameters:
+  ///   - path: an absolute path; symbolic links in it are followed, here and never again.
+  ///   - index: the layer's place in the stack, 0 on top.
+  ///   - covered: the mount point that must not be entered.
+  ///   - clonesMount: false does without the clone, as if privileges were missing.
+  /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path.
+  public init(
+    path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true
+  ) throws(Errno) {
+    let plain = try withCName(path) { name throws(Errno) in
+      Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+    }
+    let clone =
+      clonesMount
+      ? try? withCName(path) { name throws(Errno) in Handle(try Descriptor.cloneMount(name)) } : nil
+    self.path = path
+    isPrivateClone = clone != nil
+    let handle = clone ?? plain
+    root = LayerDirectory(
+      layer: index, handle: handle, attributes: try handle.descriptor.attributes(),
+      covered: clone == nil ? covered : nil)
+  }
+
+  /// Figures of the file system that holds the layer.
+  public func fileSystemFigures() throws(Errno) -> statvfs { try root.handle.descriptor.fileSystemFigures() }
+
+  /// The kind of file system, if changes on it can be made by another machine or process without this
+  /// machine's inotify(7) telling; nil where it tells.
+  public func silentFileSystem() throws(Errno) -> String? {
+    Self.silentTypes[try root.handle.descriptor.fileSystemType()]
+  }
+
+  /// By the magic numbers of statfs(2).
+  private static let silentTypes: [Int: String] = [
+    0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x0102_1997: "9p",
+    0x00C3_6400: "Ceph", 0x6573_5546: "FUSE", 0x5346_414F: "AFS", 0x7375_7245: "Coda", 0x564C: "NCP",
+    0x0BD0_0BD0: "Lustre", 0x7461_636F: "OCFS2", 0x0116_1970: "GFS2", 0x6A65_6A62: "virtiofs",
+    0x9FA0: "proc", 0x6265_6572: "sysfs",
+  ]
+
+  /// The directory at a path inside this layer alone, by its own entries, whatever other layers say.
+  /// - Throws: ENOENT or ENOTDIR where the layer has no such directory.
+  public func directory(at path: [[UInt8]]) throws(Errno) -> LayerDirectory {
+    var directory = root
+    for name in path {
+      let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
+      guard case .directory(let next, _) = found else { throw .noEntry }
+      directory = next
+    }
+    return directory
+  }
+}
+
+/// An open descriptor that several owners share.
+final class Handle: Sendable {
+  let descriptor: Descriptor
+  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+}
+
+/// The place of our own mount, known before it is mounted.
+///
+/// A request thread that walked into its own mount would wait for itself; so the plain directory beneath
+/// stands in wherever a layer without a private clone contains the mount point.
+public final class CoveredMountPoint: Sendable {
+  let device: UInt64
+  let parentInode: UInt64
+  let name: [UInt8]
+  let beneath: Handle
+
+  /// Remembers a directory that is about to be mounted over.
+  /// - Parameter path: its absolute path without symbolic links.
+  /// - Returns: nil for `/`, which no layer can contain as an entry.
+  public init?(path: [UInt8]) throws(Errno) {
+    guard let slash = path.lastIndex(of: UInt8(ascii: "/")), slash + 1 < path.count else { return nil }
+    let parent = slash == 0 ? [UInt8(ascii: "/")] : Array(path[..<slash])
+    let attributes = try withCName(parent) { name throws(Errno) in
+      try Descriptor.open(name, [.pathOnly, .directory]).attributes()
+    }
+    device = attributes.identity.device
+    parentInode = attributes.identity.inode
+    name = Array(path[(slash + 1)...])
+    beneath = try withCName(path) { name throws(Errno) in
+      Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+    }
+  }
+
+  func matches(_ identity: FileIdentity, _ name: CName) -> Bool {
+    guard identity.inode == parentInode, identity.device == device else { return false }
+    for (place, byte) in self.name.enumerated() where UInt8(bitPattern: name[place]) != byte { return false }
+    return name[self.name.count] == 0
+  }
+}

@@ -1,0 +1,147 @@
+import Glibc
+import Posix
+
+/// A directory of one layer, held open.
+public final class LayerDirectory: Sendable {
+  /// What one layer has under a name.
+  enum Found {
+    case nothing
+    case whiteout
+    case file(Attributes)
+    case directory(LayerDirectory, Attributes)
+  }
+
+  /// The layer's place in the stack, 0 on top.
+  public let layer: Int
+  /// Which directory it is.
+  public let identity: FileIdentity
+  let handle: Handle
+  private let covered: CoveredMountPoint?
+
+  init(layer: Int, handle: Handle, attributes: Attributes, covered: CoveredMountPoint?) {
+    self.layer = layer
+    self.identity = attributes.identity
+    self.handle = handle
+    self.covered = covered
+  }
+
+  /// The attributes of the directory itself, as they are now.
+  public func attributes() throws(Errno) -> Attributes { try handle.descriptor.attributes() }
+
+  /// Looks a name up in this directory alone.
+  func find(_ name: CName) throws(Errno) -> Found {
+    if let covered, covered.matches(identity, name) { return try enter(covered.beneath) }
+    // The bound is only against someone who replaces it for ever.
+    for _ in 0..<64 {
+      guard
+        let attributes = try Self.present({ () throws(Errno) in try handle.descriptor.attributes(of: name) })
+      else { return .nothing }
+      if attributes.isOverlayWhiteout { return .whiteout }
+      if !attributes.isDirectory { return .file(attributes) }
+      do throws(Errno) {
+        return try enter(Handle(handle.descriptor.open(name, [.pathOnly, .directory, .noFollow])))
+      } catch {
+        // It was replaced between the two calls: look again at what is there now.
+        if error != .notDirectory && error != .noEntry && error != .loop { throw error }
+      }
+    }
+    throw .io
+  }
+
+  /// Opens an entry for reading its content, if it still is that file.
+  /// - Throws: ENOENT when the name is gone; ESTALE when it is another file's by now.
+  public func openFile(_ name: CName, identity: FileIdentity) throws(Errno) -> Descriptor {
+    try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noTerminal])
+  }
+
+  /// Opens an entry of any kind for its attributes, link target and xattrs, if it still is that file.
+  /// - Throws: as `openFile`.
+  public func openPath(_ name: CName, identity: FileIdentity) throws(Errno) -> Descriptor {
+    try open(name, identity: identity, [.pathOnly, .noFollow])
+  }
+
+  /// The attributes of an entry of any kind, by this directory alone.
+  /// - Throws: ENOENT without it.
+  public func attributes(of name: CName) throws(Errno) -> Attributes {
+    if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
+    return try handle.descriptor.attributes(of: name)
+  }
+
+  /// The attributes of an entry, if it still is that file.
+  /// - Throws: as `openFile`.
+  public func attributes(of name: CName, identity: FileIdentity) throws(Errno) -> Attributes {
+    if let covered, covered.matches(self.identity, name) { throw .stale }
+    let attributes = try handle.descriptor.attributes(of: name)
+    if attributes.identity != identity { throw .stale }
+    return attributes
+  }
+
+  /// Runs the body with a path by which inotify(7) finds this directory.
+  public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
+    try withCName(Array("/proc/self/fd/\(handle.descriptor.rawValue)".utf8), body)
+  }
+
+  /// Runs the body with a path by which inotify(7) finds an entry.
+  public func withWatchPath<Result>(
+    of name: CName, _ body: (CName) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    let folder = Array("/proc/self/fd/\(handle.descriptor.rawValue)/".utf8)
+    return try withCName(folder + UnsafeRawBufferPointer(start: name, count: strlen(name)), body)
+  }
+
+  /// The names on which this directory has a say: those of its entries, and those that its marks hide.
+  public func concernedNames() throws(Errno) -> [[UInt8]] {
+    var names: [[UInt8]] = []
+    try forEachEntry { entry throws(Errno) in
+      let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
+      names.append(Marks.isMark(entry.name) ? Array(name.dropFirst(4)) : name)
+    }
+    return names
+  }
+
+  /// The value of one of the directory's own xattrs: as `Descriptor.extendedAttribute`.
+  public func extendedAttribute(
+    _ name: CName, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int {
+    try handle.descriptor.extendedAttribute(name, into: buffer)
+  }
+
+  /// The names of the directory's own xattrs, each followed by NUL.
+  public func extendedAttributeNames() throws(Errno) -> [UInt8] {
+    try handle.descriptor.extendedAttributeNames()
+  }
+
+  private func open(
+    _ name: CName, identity: FileIdentity, _ flags: OpenFlags
+  ) throws(Errno) -> Descriptor {
+    if let covered, covered.matches(self.identity, name) { throw .stale }
+    do throws(Errno) {
+      let descriptor = try handle.descriptor.open(name, flags)
+      if try descriptor.attributes().identity != identity { throw .stale }
+      return descriptor
+    } catch {
+      // A symbolic link or a socket took the name.
+      if error == .loop || error == .noDeviceOrAddress { throw .stale }
+      throw error
+    }
+  }
+
+  private func enter(_ handle: Handle) throws(Errno) -> Found {
+    let attributes = try handle.descriptor.attributes()
+    return .directory(
+      LayerDirectory(layer: layer, handle: handle, attributes: attributes, covered: covered), attributes)
+  }
+
+  /// The attributes, or nil where the layer has no such entry: also where its file system takes no name so
+  /// long, or where this directory was removed meanwhile.
+  private static func present(
+    _ read: () throws(Errno) -> Attributes
+  ) throws(Errno) -> Attributes? {
+    do throws(Errno) {
+      return try read()
+    } catch {
+      if error == .noEntry || error == .notDirectory || error == .nameTooLong { return nil }
+      throw error
+    }
+  }
+}

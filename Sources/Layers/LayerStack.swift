@@ -1,0 +1,39 @@
+import Posix
+
+/// The layers of a mount, top first: the substitution directories in order, then MAIN.
+public struct LayerStack: Sendable {
+  /// The layers, top first; never empty.
+  public let layers: [DirectoryLayer]
+
+  /// Stacks layers.
+  /// - Parameter layers: top first, at least one, each with its place as its index.
+  public init(layers: [DirectoryLayer]) {
+    precondition(!layers.isEmpty, "a stack has at least its main layer")
+    self.layers = layers
+  }
+
+  /// The merged directory of the layers' roots, as their marks are now.
+  public func root() throws(Errno) -> MergedDirectory {
+    var parts: [LayerDirectory] = []
+    for layer in layers {
+      parts.append(layer.root)
+      if layer.root.layer < layers.count - 1, try Marks.isOpaque(layer.root.handle.descriptor) { break }
+    }
+    return MergedDirectory(parts: parts)
+  }
+
+  /// The merged directory at a path of entry names from the root, as it is now.
+  /// - Throws: ENOENT where there is none; ENOTDIR where another kind of file has the path.
+  public func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
+    var directory = try root()
+    for name in path {
+      let entry = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
+      switch entry {
+      case .directory(let next, _): directory = next
+      case .file: throw .notDirectory
+      case nil: throw .noEntry
+      }
+    }
+    return directory
+  }
+}

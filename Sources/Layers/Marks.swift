@@ -1,0 +1,40 @@
+import Posix
+
+/// The marks by which a layer hides what lies below it, in the two formats in use.
+///
+/// Overlayfs: a character device 0:0 in place of the entry; the xattr `trusted.overlay.opaque` or
+/// `user.overlay.opaque` = `y` on a directory. Container layers (OCI image specification, fuse-overlayfs): a
+/// file `.wh.NAME` beside the place of the entry; a file `.wh..wh..opq` in a directory.
+enum Marks {
+  private static let prefix: [UInt8] = [0x2E, 0x77, 0x68, 0x2E]  // ".wh."
+  /// The longest name for which `.wh.NAME` fits into a name's 255 bytes.
+  private static let longestMarked = 255 - 4
+
+  /// Whether the name is a mark of the container format, and so names no entry.
+  static func isMark(_ name: CName) -> Bool {
+    for (place, byte) in prefix.enumerated() where UInt8(bitPattern: name[place]) != byte { return false }
+    return true
+  }
+
+  /// Whether a directory of a layer holds the mark `.wh.NAME`.
+  static func hidesBelow(_ name: CName, length: Int, in directory: borrowing Descriptor) throws(Errno) -> Bool
+  {
+    guard length <= longestMarked else { return false }
+    return try withUnsafeTemporaryBytes(256) { buffer throws(Errno) in
+      buffer.copyBytes(from: prefix)
+      buffer.baseAddress.unsafelyUnwrapped.advanced(by: prefix.count).copyMemory(
+        from: name, byteCount: length)
+      buffer[prefix.count + length] = 0
+      let mark = UnsafeRawPointer(buffer.baseAddress.unsafelyUnwrapped)
+      return try directory.contains(mark.assumingMemoryBound(to: CChar.self))
+    }
+  }
+
+  /// Whether a directory of a layer hides the same directory of the layers below.
+  static func isOpaque(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
+    if try directory.contains(".wh..wh..opq") { return true }
+    let yes = UInt8(ascii: "y")
+    if try directory.extendedAttribute("trusted.overlay.opaque", is: yes) { return true }
+    return try directory.extendedAttribute("user.overlay.opaque", is: yes)
+  }
+}
