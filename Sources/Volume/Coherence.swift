@@ -1,0 +1,187 @@
+import Fuse
+import Layers
+import Posix
+
+/// Keeps the kernel's caches true: one thread hears of changes in the layers, another takes back from the
+/// kernel what they made untrue.
+///
+/// The order that makes it right: a directory is watched before it is read; a change alters our own state
+/// first, and the kernel is told afterwards, by a thread that holds no lock. The kernel makes it wait for the
+/// requests in flight in that directory, whose answers may be older than the change, and so takes them back.
+final class Coherence: Sendable {
+  let watches: WatchTable
+  let queue: InvalidationQueue
+  private let wakeUp: WakeUp
+  private let mounts: MountTableWatch
+  /// The mounts that held the layers' paths at the beginning, by the layers' places.
+  private let layerMounts: [Int?]
+  private let state = Locked(State())
+
+  private struct State {
+    /// Called once the events that are there have been read.
+    var barriers: [@Sendable () -> Void] = []
+    var isOver = false
+    var threads: [ThreadHandle] = []
+    /// What is wrong with layers as a whole, by their places.
+    var faults: [Int: String] = [:]
+    var overflows = 0
+    /// Whether something is served with short timeouts.
+    var hasFallbacks = false
+  }
+
+  init(_ layers: [DirectoryLayer]) throws(Errno) {
+    layerMounts = layers.map { MountTableEntry.holding($0.path)?.id }
+    mounts = try MountTableWatch()
+    watches = try WatchTable()
+    queue = try InvalidationQueue()
+    wakeUp = try WakeUp()
+  }
+
+  /// Starts the threads. From now on requests may be answered.
+  func start(_ volume: Volume, _ kernel: any KernelCache) throws(Errno) {
+    let watcher = ThreadHandle(try Thread(name: "watcher") { self.watch(volume) })
+    let invalidator = ThreadHandle(
+      try Thread(name: "invalidator") { Invalidator(volume: volume, kernel: kernel, coherence: self).run() })
+    state.withLock { $0.threads = [watcher, invalidator] }
+  }
+
+  /// Ends the threads, after what waits is carried out. Requests must still be answered meanwhile.
+  func stop() {
+    let threads = state.withLock { state in
+      state.isOver = true
+      return state.threads
+    }
+    wakeUp.wake()
+    for thread in threads { thread.join() }
+  }
+
+  /// Has a function called when every change finished by now is visible through the mount.
+  func barrier(_ reached: @escaping @Sendable () -> Void) {
+    state.withLock { $0.barriers.append(reached) }
+    wakeUp.wake()
+  }
+
+  /// What is wrong with a layer as a whole; nil if nothing is.
+  func fault(of layer: Int) -> String? { state.withLock { $0.faults[layer] } }
+
+  /// How often events were lost.
+  var overflows: Int { state.withLock { $0.overflows } }
+
+  /// Notes what is wrong with a layer as a whole.
+  func note(fault: String?, of layer: Int) { state.withLock { $0.faults[layer] = fault } }
+
+  /// Notes that something is served with short timeouts, and has to be looked after.
+  func noteFallback() {
+    let isNew = state.withLock { state in
+      defer { state.hasFallbacks = true }
+      return !state.hasFallbacks
+    }
+    if isNew { wakeUp.wake() }
+  }
+
+  // MARK: - The watcher's thread
+
+  private func watch(_ volume: Volume) {
+    while true {
+      // The barriers that were there before the events were read are those that the events satisfy.
+      let (barriers, isOver, hasFallbacks) = state.withLock { state in
+        defer { state.barriers = [] }
+        return (state.barriers, state.isOver, state.hasFallbacks)
+      }
+      let count = drain(volume)
+      for barrier in barriers { queue.addBarrier(barrier) }
+      if isOver {
+        queue.end()
+        return
+      }
+      if hasFallbacks, count == 0, barriers.isEmpty { lookAfterFallbacks(volume) }
+      let haveMountsChanged = wakeUp.wait(
+        or: watches.inotify.rawValue, urgent: mounts.rawValue, milliseconds: hasFallbacks ? 500 : -1)
+      if haveMountsChanged { noteUnmountedLayers() }
+    }
+  }
+
+  /// inotify(7) tells of an unmount only when nobody holds the file system any more, and we do.
+  private func noteUnmountedLayers() {
+    let mounted = Set(MountTableEntry.all().map(\.id))
+    for (layer, mount) in layerMounts.enumerated() where fault(of: layer) == nil {
+      guard let mount, !mounted.contains(mount) else { continue }
+      note(fault: "its file system was unmounted", of: layer)
+      queue.add([Invalidation(subject: .subtree(.root))])
+    }
+  }
+
+  /// Reads the events that are there now; those that come meanwhile wait for the next time, since they might
+  /// never end.
+  private func drain(_ volume: Volume) -> Int {
+    var pending = watches.inotify.pendingBytes
+    var count = 0
+    while pending > 0 {
+      // The descriptor is ours alone; reading it cannot fail but for want of memory in the kernel.
+      let events = (try? watches.inotify.read()) ?? []
+      if events.isEmpty { return count }
+      count += events.count
+      for event in events { pending -= event.size }
+      queue.add(invalidations(for: events, volume))
+    }
+    return count
+  }
+
+  private func invalidations(for events: [InotifyEvent], _ volume: Volume) -> [Invalidation] {
+    var found: [Invalidation] = []
+    for event in events {
+      if event.mask.contains(.overflow) {
+        state.withLock { $0.overflows += 1 }
+        found.append(Invalidation(subject: .subtree(.root)))
+        continue
+      }
+      for user in watches.users(of: event.watch) {
+        found += invalidations(for: event, user, volume)
+      }
+      if event.mask.contains(.ignored) { watches.ended(event.watch) }
+    }
+    return found
+  }
+
+  private func invalidations(for event: InotifyEvent, _ user: WatchUser, _ volume: Volume) -> [Invalidation] {
+    guard let layer = user.layer else {
+      let aspects: Invalidation.Aspects = event.mask.isDisjoint(with: .content) ? .attributes : .content
+      return [Invalidation(subject: .file(user.node), aspects: aspects)]
+    }
+    if user.node == .root, let fault = Self.fault(event.mask) {
+      note(fault: fault, of: layer)
+      return [Invalidation(subject: .subtree(.root))]
+    }
+    let change = LayerChange(directory: user.node, layer: layer, name: event.name, mask: event.mask)
+    return volume.table.withLock { Changes.invalidations(for: change, in: &$0) }
+  }
+
+  /// What an event of a layer's own root means for the layer.
+  private static func fault(_ mask: InotifyEvent.Mask) -> String? {
+    if mask.contains(.deletedSelf) { return "its directory was deleted" }
+    if mask.contains(.movedSelf) { return "its directory was moved away" }
+    if mask.contains(.unmounted) { return "its file system was unmounted" }
+    return nil
+  }
+
+  /// Twice a second: what cannot be watched is looked at anew.
+  private func lookAfterFallbacks(_ volume: Volume) {
+    for layer in volume.stack.layers.indices where fault(of: layer) != nil && volume.isInPlace(layer) {
+      note(fault: nil, of: layer)
+      queue.add([Invalidation(subject: .subtree(.root))])
+    }
+    let (invalidations, hasFallbacks) = volume.fallbacks()
+    queue.add(invalidations)
+    if !hasFallbacks { state.withLock { $0.hasFallbacks = !$0.faults.isEmpty } }
+  }
+}
+
+/// A thread that can be waited for once.
+final class ThreadHandle: Sendable {
+  private let thread: Locked<Thread?>
+  init(_ thread: consuming Thread) { self.thread = Locked(thread) }
+
+  func join() {
+    if let thread = thread.withLock({ $0.take() }) { thread.join() }
+  }
+}

@@ -1,0 +1,93 @@
+import Fuse
+import Layers
+import Posix
+
+/// The thread that takes back from the kernel what became untrue. It holds no lock while it speaks to the
+/// kernel, and answers no requests: the kernel makes it wait for those in flight.
+struct Invalidator {
+  let volume: Volume
+  let kernel: any KernelCache
+  let coherence: Coherence
+
+  /// A name that no entry has: taking it back only waits for the requests in flight in the directory.
+  private static let nobody: [UInt8] = [UInt8(ascii: ".")]
+
+  func run() {
+    while let work = coherence.queue.take() {
+      for item in work {
+        switch item {
+        case .invalidate(let invalidation): carryOut(invalidation)
+        case .barrier(let reached): reached()
+        }
+      }
+    }
+  }
+
+  func carryOut(_ invalidation: Invalidation) {
+    switch invalidation.subject {
+    case .name(let directory, let name, let layer): takeBack(name, of: directory, layer, invalidation.aspects)
+    case .listing(let directory): takeBackListing(of: directory)
+    case .file(let file): takeBack(file, invalidation.aspects)
+    case .parts(let directory): refresh(directory, isForced: false)
+    case .subtree(let directory): refresh(directory, isForced: true)
+    }
+  }
+
+  // The kernel answers ENOENT where it knows nothing of what is taken back: then all is well.
+
+  private func takeBack(
+    _ name: [UInt8], of directory: NodeID, _ layer: Int, _ aspects: Invalidation.Aspects
+  ) {
+    // First the name, which waits for lookups in flight: the nodes that they make are known afterwards.
+    expire(name, of: directory)
+    for node in volume.files(named: name, in: directory, of: layer) { takeBack(node, aspects) }
+    // So does a directory, which a lookup in flight may have looked at before the change.
+    if let child = volume.childDirectory(named: name, in: directory) { refresh(child, isForced: false) }
+    if aspects.contains(.link), let file = volume.linkedFile(named: name, in: directory, of: layer) {
+      takeBack(file, .attributes)
+    }
+  }
+
+  private func takeBack(_ file: NodeID, _ aspects: Invalidation.Aspects) {
+    // The watch comes first: what changes after it is told.
+    volume.watchDetached(file)
+    if aspects.contains(.content) {
+      volume.counters.contents.add(1)
+      try? kernel.dropContent(of: file)
+    } else if aspects.contains(.attributes) {
+      volume.counters.attributes.add(1)
+      try? kernel.dropAttributes(of: file)
+    }
+  }
+
+  private func takeBackListing(of directory: NodeID) {
+    // A listing in flight would still add what it read before.
+    expire(Self.nobody, of: directory)
+    volume.counters.contents.add(1)
+    try? kernel.dropContent(of: directory)
+  }
+
+  private func expire(_ name: [UInt8], of directory: NodeID) {
+    volume.counters.entries.add(1)
+    try? kernel.expireEntry(name, in: directory)
+  }
+
+  /// Looks at a directory anew, and takes back what came or went with its parts, down to where nothing
+  /// changed.
+  private func refresh(_ directory: NodeID, isForced: Bool) {
+    guard let change = volume.refreshParts(of: directory, isForced: isForced) else { return }
+    // Requests in flight still answered from the former parts.
+    expire(Self.nobody, of: directory)
+    var names = volume.knownNames(in: directory)
+    for part in change.arrived {
+      // A part that cannot be read has no names to show either.
+      names.formUnion((try? part.concernedNames()) ?? [])
+    }
+    for name in names { expire(name, of: directory) }
+    if change.isForced {
+      for file in volume.files(in: directory) { takeBack(file, .content) }
+    }
+    takeBackListing(of: directory)
+    for child in volume.childDirectories(of: directory) { refresh(child, isForced: change.isForced) }
+  }
+}

@@ -1,0 +1,365 @@
+import Fuse
+import Glibc
+import Posix
+
+/// The nodes: by number, by identity (files), and by parent and name.
+struct NodeTable {
+  /// Slot 0 is never used, slot 1 is the root.
+  var nodes: [Node]
+  private(set) var recent: RecentDescriptors
+  /// Files by their identity; everything by its parent and name.
+  private var identities = NodeChains(link: \.next)
+  private var names = NodeChains(link: \.nextNamed)
+  private var aliases = Aliases()
+  private var firstFree: UInt32 = 0
+  /// What lookups freed, for the next forget to hand out.
+  private var leftover = Released()
+  /// Nodes in use.
+  private(set) var count = 1
+  static let root: UInt32 = 1
+
+  /// - Parameter budget: how many nodes may hold descriptors open.
+  init(budget: Int) {
+    nodes = [Node(), Node(kind: .directory, inodeNumber: InodeNumbers.root, directory: DirectoryState())]
+    recent = RecentDescriptors(budget: budget)
+  }
+
+  /// The slot of a node's number.
+  /// - Throws: ESTALE for a number that no node has (the kernel never sends one).
+  func slot(of node: NodeID) throws(Errno) -> UInt32 {
+    let slot = UInt32(truncatingIfNeeded: node.rawValue)
+    guard slot != 0, slot < nodes.count, nodes[Int(slot)].kind != nil,
+      nodes[Int(slot)].generation == UInt32(truncatingIfNeeded: node.rawValue >> 32)
+    else { throw .stale }
+    return slot
+  }
+
+  /// The number of a slot's node.
+  func number(of slot: UInt32) -> NodeID {
+    NodeID(rawValue: UInt64(nodes[Int(slot)].generation) << 32 | UInt64(slot))
+  }
+
+  subscript(slot: UInt32) -> Node {
+    get { nodes[Int(slot)] }
+    _modify { yield &nodes[Int(slot)] }
+  }
+
+  /// The names from the root to a directory.
+  func path(of slot: UInt32) -> [[UInt8]] {
+    var path: [[UInt8]] = []
+    var slot = slot
+    while slot != Self.root {
+      path.append(nodes[Int(slot)].name)
+      slot = nodes[Int(slot)].parent
+    }
+    return path.reversed()
+  }
+
+  /// The directories' slots directly below a directory.
+  func childDirectories(of slot: UInt32) -> [UInt32] {
+    children(of: slot).filter { nodes[Int($0)].kind == .directory }
+  }
+
+  /// The slots of the nodes that were last found in a directory.
+  func children(of slot: UInt32) -> [UInt32] {
+    var children: [UInt32] = []
+    var child = nodes[Int(slot)].directory?.firstChild ?? 0
+    while child != 0 {
+      children.append(child)
+      child = nodes[Int(child)].nextSibling
+    }
+    return children
+  }
+
+  /// The slots of the nodes that the kernel may know by a name of a directory.
+  func nodes(named name: [UInt8], in parent: UInt32) -> [UInt32] {
+    names.all(Self.hash(parent: parent, name: name), in: nodes) {
+      $0.parent == parent && !$0.isDetached && $0.name == name
+    } + aliases.nodes(at: Place(parent: number(of: parent), name: name))
+  }
+
+  /// Every name by which the kernel may know an entry of a directory.
+  func knownNames(in parent: UInt32) -> Set<[UInt8]> {
+    Set(children(of: parent).map { nodes[Int($0)].name }).union(aliases.names(in: number(of: parent)))
+  }
+
+  // MARK: - Lookups
+
+  /// The node of a directory, made if need be, with one lookup more.
+  mutating func lookUpDirectory(_ name: [UInt8], in parent: UInt32, inodeNumber: UInt64) -> UInt32 {
+    var slot = directory(name, in: parent)
+    if slot == 0 {
+      slot = add(Node(kind: .directory, inodeNumber: inodeNumber, directory: DirectoryState()))
+      move(slot, to: name, in: parent)
+    }
+    nodes[Int(slot)].lookups += 1
+    return slot
+  }
+
+  /// The slot of a directory's node; 0 if there is none.
+  func directory(_ name: [UInt8], in parent: UInt32) -> UInt32 {
+    names.first(Self.hash(parent: parent, name: name), in: nodes) {
+      $0.kind == .directory && $0.parent == parent && $0.name == name
+    }
+  }
+
+  /// The node of a non-directory, made if need be, with one lookup more.
+  mutating func lookUpFile(
+    _ identity: FileIdentity, layer: Int, kind: FileKind, name: [UInt8], in parent: UInt32,
+    inodeNumber: UInt64
+  ) -> UInt32 {
+    var slot = file(identity, layer: layer)
+    if slot == 0 {
+      slot = add(Node(kind: kind, inodeNumber: inodeNumber, layer: UInt16(layer), identity: identity))
+      index(slot)
+    }
+    move(slot, to: name, in: parent)
+    nodes[Int(slot)].lookups += 1
+    return slot
+  }
+
+  /// The slot of a file's node; 0 if there is none.
+  func file(_ identity: FileIdentity, layer: Int) -> UInt32 {
+    identities.first(Self.hash(identity, layer: layer), in: nodes) {
+      $0.identity == identity && $0.layer == layer && $0.isIndexed
+    }
+  }
+
+  /// Takes lookups back.
+  /// - Returns: what nobody needs any more, to be let go outside the lock.
+  mutating func forget(_ slot: UInt32, lookups: UInt64) -> Released {
+    let held = nodes[Int(slot)].lookups
+    nodes[Int(slot)].lookups = held > lookups ? held - lookups : 0
+    var released = freeIfUnused(slot)
+    released.append(leftover)
+    leftover = Released()
+    return released
+  }
+
+  /// Makes a file's node, which nobody has read from yet, stand for the file that has its name now.
+  mutating func rebind(_ slot: UInt32, to identity: FileIdentity, layer: Int, inodeNumber: UInt64) {
+    unindex(slot)
+    nodes[Int(slot)].identity = identity
+    nodes[Int(slot)].layer = UInt16(layer)
+    nodes[Int(slot)].inodeNumber = inodeNumber
+    if file(identity, layer: layer) == 0 { index(slot) }
+  }
+
+  /// Remembers that a file left a name. One that has another name is there from now on. Else a node that was
+  /// read from stays with the file, and has nothing to do any more with what happens to the name; any other is
+  /// only a name and stays with that.
+  mutating func detach(_ slot: UInt32, from name: [UInt8], in parent: UInt32) {
+    if aliases.remove(slot, at: Place(parent: number(of: parent), name: name)) { return }
+    if !moveToAlias(slot), nodes[Int(slot)].hasBegun { nodes[Int(slot)].isDetached = true }
+  }
+
+  /// Makes a further name of a file the one by which it is reached, in place of the former.
+  /// - Returns: false if it has none.
+  mutating func moveToAlias(_ slot: UInt32) -> Bool {
+    while let place = aliases.first(of: slot) {
+      _ = aliases.remove(slot, at: place)
+      guard let parent = try? self.slot(of: place.parent) else { continue }
+      nodes[Int(slot)].isDetached = true
+      move(slot, to: place.name, in: parent)
+      return true
+    }
+    return false
+  }
+
+  // MARK: - Descriptors
+
+  /// The node's open file, which becomes a most recent one.
+  mutating func useFile(of slot: UInt32) -> OpenFile? {
+    guard let file = nodes[Int(slot)].file else { return nil }
+    recent.touch(slot, in: &nodes)
+    return file
+  }
+
+  /// Keeps an open file for a node.
+  /// - Returns: the file to use, which is another one if there was one already, nil if the node stands for
+  ///   another file by now; and what is beyond the budget, to be let go outside the lock.
+  mutating func keep(
+    _ file: OpenFile, of identity: FileIdentity, for slot: UInt32
+  ) -> (file: OpenFile?, evicted: [AnyObject]) {
+    if let present = useFile(of: slot) { return (present, []) }
+    guard nodes[Int(slot)].identity == identity else { return (nil, []) }
+    nodes[Int(slot)].file = file
+    nodes[Int(slot)].hasBegun = true
+    recent.touch(slot, in: &nodes)
+    return (file, recent.evict(in: &nodes))
+  }
+
+  /// Notes that a directory's `merged` was set or used.
+  /// - Returns: what is beyond the budget, to be let go outside the lock.
+  mutating func touchDirectory(_ slot: UInt32) -> [AnyObject] {
+    recent.touch(slot, in: &nodes)
+    return recent.evict(in: &nodes)
+  }
+
+  /// Lets go of what a node holds.
+  mutating func release(_ slot: UInt32) -> AnyObject? { recent.remove(slot, in: &nodes) }
+
+  /// Lets go of what the least recent nodes hold.
+  mutating func shed(_ count: Int) -> [AnyObject] { recent.evict(atLeast: count, in: &nodes) }
+
+  // MARK: - Slots
+
+  /// What freed nodes had, to be let go outside the lock.
+  struct Released {
+    var held: [AnyObject] = []
+    /// Directories whose watches nobody needs any more.
+    var directories: [NodeID] = []
+    /// Files that may have watches of their own.
+    var linkedFiles: [NodeID] = []
+
+    mutating func append(_ other: Released) {
+      held += other.held
+      directories += other.directories
+      linkedFiles += other.linkedFiles
+    }
+  }
+
+  private mutating func add(_ node: Node) -> UInt32 {
+    var node = node
+    var slot = firstFree
+    if slot == 0 {
+      slot = UInt32(nodes.count)
+      nodes.append(node)
+    } else {
+      firstFree = nodes[Int(slot)].next
+      node.generation = nodes[Int(slot)].generation
+      nodes[Int(slot)] = node
+    }
+    count += 1
+    return slot
+  }
+
+  /// Notes where a node was found. A file that was found elsewhere before may be there as well.
+  private mutating func move(_ slot: UInt32, to name: [UInt8], in parent: UInt32) {
+    let former = nodes[Int(slot)].parent
+    if former == parent, nodes[Int(slot)].name == name {
+      nodes[Int(slot)].isDetached = false
+      return
+    }
+    let place = Place(parent: number(of: parent), name: name)
+    _ = aliases.remove(slot, at: place)
+    if former != 0 {
+      if !nodes[Int(slot)].isDetached {
+        aliases.add(slot, at: Place(parent: number(of: former), name: nodes[Int(slot)].name))
+      }
+      names.remove(slot, nameHash(slot), in: &nodes)
+      unlinkFromParent(slot)
+    }
+    nodes[Int(slot)].parent = parent
+    nodes[Int(slot)].name = name
+    nodes[Int(slot)].isDetached = false
+    linkToParent(slot)
+    names.insert(slot, nameHash(slot), in: &nodes) { Self.nameHash($0) }
+    // The former directory may only have waited for its last child.
+    if former != 0 { leftover.append(freeIfUnused(former)) }
+  }
+
+  private mutating func linkToParent(_ slot: UInt32) {
+    let parent = nodes[Int(slot)].parent
+    let next = nodes[Int(parent)].directory?.firstChild ?? 0
+    nodes[Int(slot)].nextSibling = next
+    nodes[Int(slot)].previousSibling = 0
+    if next != 0 { nodes[Int(next)].previousSibling = slot }
+    nodes[Int(parent)].directory?.firstChild = slot
+    nodes[Int(parent)].children += 1
+  }
+
+  private mutating func unlinkFromParent(_ slot: UInt32) {
+    let (parent, next) = (nodes[Int(slot)].parent, nodes[Int(slot)].nextSibling)
+    let previous = nodes[Int(slot)].previousSibling
+    if next != 0 { nodes[Int(next)].previousSibling = previous }
+    if previous != 0 {
+      nodes[Int(previous)].nextSibling = next
+    } else {
+      nodes[Int(parent)].directory?.firstChild = next
+    }
+    nodes[Int(parent)].children -= 1
+  }
+
+  private mutating func freeIfUnused(_ first: UInt32) -> Released {
+    var released = Released()
+    var slot = first
+    while slot != Self.root, nodes[Int(slot)].lookups == 0, nodes[Int(slot)].children == 0 {
+      let parent = nodes[Int(slot)].parent
+      if let held = recent.remove(slot, in: &nodes) { released.held.append(held) }
+      if nodes[Int(slot)].kind == .directory {
+        released.directories.append(number(of: slot))
+      } else {
+        released.linkedFiles.append(number(of: slot))
+      }
+      unindex(slot)
+      names.remove(slot, nameHash(slot), in: &nodes)
+      aliases.remove(slot)
+      unlinkFromParent(slot)
+      nodes[Int(slot)] = Node(generation: nodes[Int(slot)].generation &+ 1, next: firstFree)
+      firstFree = slot
+      count -= 1
+      slot = parent
+    }
+    return released
+  }
+
+  // MARK: - Hashes
+
+  private mutating func index(_ slot: UInt32) {
+    nodes[Int(slot)].isIndexed = true
+    identities.insert(slot, Self.identityHash(nodes[Int(slot)]), in: &nodes) { Self.identityHash($0) }
+  }
+
+  private mutating func unindex(_ slot: UInt32) {
+    guard nodes[Int(slot)].isIndexed else { return }
+    identities.remove(slot, Self.identityHash(nodes[Int(slot)]), in: &nodes)
+    nodes[Int(slot)].isIndexed = false
+  }
+
+  private func nameHash(_ slot: UInt32) -> UInt64 { Self.nameHash(nodes[Int(slot)]) }
+
+  private static func nameHash(_ node: Node) -> UInt64 { hash(parent: node.parent, name: node.name) }
+
+  private static func identityHash(_ node: Node) -> UInt64 { hash(node.identity, layer: Int(node.layer)) }
+
+  private static func hash(parent: UInt32, name: [UInt8]) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(parent)
+    name.withUnsafeBytes { hasher.combine(bytes: $0) }
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
+
+  private static func hash(_ identity: FileIdentity, layer: Int) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(identity)
+    hasher.combine(layer)
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
+}
+
+extension NodeTable {
+  /// Holds the invariants of `Node` against the whole table, for tests.
+  func checkInvariants() -> [String] {
+    var faults: [String] = []
+    var used = 0
+    for (slot, node) in nodes.enumerated() where slot != 0 && node.kind != nil {
+      used += 1
+      let listed = children(of: UInt32(slot))
+      if node.children != listed.count {
+        faults.append("node \(slot): \(node.children) children, \(listed.count) listed")
+      }
+      if listed.contains(where: { nodes[Int($0)].parent != slot }) {
+        faults.append("node \(slot): a child of another's")
+      }
+      if slot != Self.root, node.lookups == 0, node.children == 0 { faults.append("node \(slot) is unused") }
+      if node.file != nil, !node.hasBegun { faults.append("node \(slot) has a file but has not begun") }
+      if slot != Self.root, !node.isDetached, !nodes(named: node.name, in: node.parent).contains(UInt32(slot))
+      {
+        faults.append("node \(slot) is not found by its name")
+      }
+    }
+    if used != count { faults.append("count \(count), not \(used)") }
+    return faults + recent.checkInvariants(nodes)
+  }
+}

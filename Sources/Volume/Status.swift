@@ -1,0 +1,173 @@
+import Fuse
+import Layers
+import Posix
+
+/// How a mount is asked to tell of itself.
+///
+/// It is read by IOCTL on the root: that needs no room in the file system's names, and works whatever else is
+/// declined. A page of the text is asked for at a time; page 0 makes the text anew. Each answer begins with
+/// the text's length in bytes (4 bytes, little-endian).
+public enum StatusProtocol {
+  /// Bytes of text in a page: what one IOCTL can carry is 16,383 bytes.
+  public static let pageSize = 16_000
+  /// The size of an answer in bytes, at most.
+  public static let answerSize = pageSize + 4
+
+  /// As what it tells.
+  public enum Form: UInt8, CaseIterable, Sendable {
+    /// One JSON object.
+    case json = 0x6A
+    /// Lines for a person.
+    case text = 0x74
+  }
+
+  /// The IOCTL's number for a page: _IOC(_IOC_READ, the form's letter, page, answerSize).
+  public static func command(_ form: Form, page: UInt8) -> UInt32 {
+    2 << 30 | UInt32(answerSize) << 16 | UInt32(form.rawValue) << 8 | UInt32(page)
+  }
+}
+
+extension Volume {
+  public func control(
+    _ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>
+  ) {
+    let page = UInt8(truncatingIfNeeded: command)
+    guard node == .root, let form = StatusProtocol.Form(rawValue: UInt8(truncatingIfNeeded: command >> 8)),
+      command == StatusProtocol.command(form, page: page)
+    else {
+      reply.fail(.notTypewriter)
+      return
+    }
+    let fresh = page == 0 ? (form == .json ? status.json : status.text) : nil
+    let text = statusText.withLock { text in
+      if let fresh { text = Array(fresh.utf8) }
+      return text
+    }
+    let length = UInt32(text.count)
+    let start = min(Int(page) * StatusProtocol.pageSize, text.count)
+    let part = text[start..<min(start + StatusProtocol.pageSize, text.count)]
+    reply.pay(withUnsafeBytes(of: length.littleEndian) { Array($0) } + part)
+  }
+
+  private var status: Status {
+    let requests = requests.withLock { $0 }
+    // This asks the layers, so it comes before the lock.
+    let layers = stack.layers.indices.map(layerStatus)
+    return table.withLock { table in
+      Status(
+        cache: options.cache.description, layers: layers,
+        watches: coherence?.watches.count ?? 0, nodes: table.count, descriptors: table.recent.count,
+        requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
+        invalidations: [
+          ("entries", counters.entries.count), ("attributes", counters.attributes.count),
+          ("contents", counters.contents.count),
+        ],
+        overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table))
+    }
+  }
+
+  private func layerStatus(_ layer: Int) -> Status.Layer {
+    Status.Layer(
+      path: stack.layers[layer].path.text, isWatched: coherence != nil,
+      reason: silence[layer] ?? coherence?.fault(of: layer)
+        ?? (isDeleted(layer) ? "its directory was deleted" : nil))
+  }
+
+  /// The directories that are the cause of short timeouts; the first hundred.
+  private func fallbackDirectories(_ table: NodeTable) -> [Status.Fallback] {
+    var found: [Status.Fallback] = []
+    for slot in 1..<UInt32(table.nodes.count) where found.count < 100 {
+      guard let fallback = table[slot].directory?.fallback else { continue }
+      found.append(
+        Status.Fallback(
+          layer: stack.layers[fallback.layer].path.text,
+          path: table.path(of: slot).map(\.text).joined(separator: "/"), reason: fallback.reason))
+    }
+    return found
+  }
+}
+
+/// What a mount tells of itself.
+struct Status {
+  struct Layer {
+    let path: String
+    /// Whether changes in it are listened for.
+    let isWatched: Bool
+    /// What is wrong with it.
+    let reason: String?
+  }
+  struct Fallback {
+    let layer: String
+    let path: String
+    let reason: String
+  }
+  let cache: String
+  let layers: [Layer]
+  let watches: Int
+  let nodes: Int
+  let descriptors: Int
+  let requests: [(String, UInt64)]
+  let invalidations: [(String, UInt64)]
+  let overflows: Int
+  let fallbacks: [Fallback]
+
+  /// One JSON object (RFC 8259).
+  var json: String {
+    let layers = layers.map { layer in
+      #"{"path":\#(Self.quoted(layer.path)),"caching":\#(layer.isWatched && layer.reason == nil),"#
+        + #""reason":\#(layer.reason.map(Self.quoted) ?? "null")}"#
+    }
+    let fallbacks = fallbacks.map { fallback in
+      #"{"layer":\#(Self.quoted(fallback.layer)),"path":\#(Self.quoted(fallback.path)),"#
+        + #""reason":\#(Self.quoted(fallback.reason))}"#
+    }
+    return [
+      #"{"version":\#(Self.quoted(Volume.version)),"cache":\#(Self.quoted(cache))"#,
+      #""layers":[\#(layers.joined(separator: ","))],"watches":\#(watches),"nodes":\#(nodes)"#,
+      #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
+      #""invalidations":\#(Self.object(invalidations)),"overflows":\#(overflows)"#,
+      #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
+    ].joined(separator: ",")
+  }
+
+  /// Lines for a person.
+  var text: String {
+    var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, the first on top:"]
+    lines += layers.map { "  \($0.path)" + ($0.reason.map { " (kept for a second only: \($0))" } ?? "") }
+    lines.append(
+      "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
+    lines.append("requests: " + Self.counts(requests))
+    lines.append("taken back: " + Self.counts(invalidations) + "; events lost: \(overflows) times")
+    if !fallbacks.isEmpty { lines.append("kept for a second only, with all below:") }
+    lines += fallbacks.map { "  /\($0.path) (\($0.layer): \($0.reason))" }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func counts(_ counts: [(String, UInt64)]) -> String {
+    let shown = counts.filter { $0.1 > 0 }.map { "\($0.0) \($0.1)" }
+    return shown.isEmpty ? "none" : shown.joined(separator: ", ")
+  }
+
+  private static func object(_ counts: [(String, UInt64)]) -> String {
+    "{" + counts.map { "\(quoted($0.0)):\($0.1)" }.joined(separator: ",") + "}"
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": result += "\\\(scalar)"
+      case _ where scalar.value < 0x20:
+        let digits = String(scalar.value, radix: 16)
+        result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+}
+
+extension [UInt8] {
+  /// The bytes as text; what is not UTF-8 is replaced.
+  fileprivate var text: String { String(decoding: self, as: UTF8.self) }
+}

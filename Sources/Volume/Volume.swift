@@ -1,0 +1,309 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+
+/// What was taken back from the kernel since the mount began.
+struct InvalidationCounters: Sendable {
+  let entries = Counter()
+  let attributes = Counter()
+  let contents = Counter()
+}
+
+/// What the user chose for a mount.
+public struct VolumeOptions: Sendable {
+  /// Whether extended attributes are served; if not, they are declined once, and the kernel stops asking.
+  public var servesExtendedAttributes = true
+  /// How many descriptors of files and directories may be kept open at once.
+  public var descriptorBudget = 1024
+  /// For how long the kernel may keep what it is told.
+  public var cache = CacheMode.coherent
+
+  /// The defaults.
+  public init() {}
+}
+
+/// The mounted file system: the merged view of a stack of layers, node by node.
+///
+/// Requests are stateless: there are no file handles, a file is read by its node.
+public final class Volume: FileSystem {
+  /// The version that `bundlefs -V` and `user.bundlefs.version` tell.
+  public static let version = "0.1.0"
+
+  let stack: LayerStack
+  let options: VolumeOptions
+  let numbers = InodeNumbers()
+  let table: Locked<NodeTable>
+  let counters = InvalidationCounters()
+  let requests = Locked<RequestCounters?>(nil)
+  let control = ControlFile()
+  let statusText = Locked<[UInt8]>([])
+  /// What keeps the kernel's caches true; nil where they are not kept.
+  let coherence: Coherence?
+  /// Layers whose changes nobody tells, by their places, with the reasons.
+  let silence: [Int: String]
+
+  /// A file system of these layers.
+  /// - Throws: EMFILE when the user has no more inotify instances.
+  public init(stack: LayerStack, options: VolumeOptions) throws(Errno) {
+    self.stack = stack
+    self.options = options
+    table = Locked(NodeTable(budget: options.descriptorBudget))
+    coherence = options.cache == .coherent ? try Coherence(stack.layers) : nil
+    var silence: [Int: String] = [:]
+    for (place, layer) in stack.layers.enumerated() {
+      guard let type = try layer.silentFileSystem() else { continue }
+      silence[place] = "\(type) does not tell of all changes"
+    }
+    self.silence = silence
+  }
+
+  /// Begins to keep the kernel's caches true. No request may be answered before.
+  /// - Throws: EAGAIN when the system has no room for two threads.
+  public func start(_ kernel: any KernelCache, requests: RequestCounters) throws(Errno) {
+    self.requests.withLock { $0 = requests }
+    try coherence?.start(self, kernel)
+  }
+
+  /// Ends that. Requests must still be answered meanwhile.
+  public func stop() { coherence?.stop() }
+
+  /// Drops everything that is cached, by the kernel and by us.
+  public func invalidateAll() { coherence?.queue.add([Invalidation(subject: .subtree(.root))]) }
+
+  /// What the mount's beginning agrees upon with the kernel.
+  public var settings: ConnectionSettings {
+    var settings = ConnectionSettings()
+    settings.posixACLs = options.servesExtendedAttributes
+    settings.cachesSymbolicLinks = options.cache != .none
+    return settings
+  }
+
+  // MARK: - Entries
+
+  public func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>) {
+    if parent == .root, control.isNamed(name) {
+      _ = reply.pay(controlEntry)
+      return
+    }
+    let entry: EntryAnswer?
+    do throws(Errno) {
+      let merged = try merged(of: parent)
+      entry = try merged.lookup(name).map { found throws(Errno) in
+        try answer(found, name, in: parent, merged)
+      }
+    } catch {
+      reply.fail(error)
+      return
+    }
+    guard let entry else { return payAbsent(in: parent, reply) }
+    if !reply.pay(entry) { forget(entry.node, lookups: 1) }
+  }
+
+  private func payAbsent(in parent: NodeID, _ reply: consuming Reply<Answers.Entry>) {
+    let timeout = options.cache.timeout(isCovered: isCovered(parent))
+    if timeout > 0 { reply.payAbsent(timeout: timeout) } else { reply.fail(.noEntry) }
+  }
+
+  public func forget(_ node: NodeID, lookups: UInt64) {
+    // What is let go is closed outside the lock.
+    let released = table.withLock { table in
+      guard let slot = try? table.slot(of: node) else { return NodeTable.Released() }
+      return table.forget(slot, lookups: lookups)
+    }
+    guard let watches = coherence?.watches else { return }
+    for node in released.directories { watches.stop(node) }
+    for file in released.linkedFiles { watches.stopFile(file) }
+  }
+
+  /// The answer for an entry that was found in a directory; its node has one lookup more.
+  func answer(
+    _ found: Entry, _ name: CName, in parent: NodeID, _ merged: MergedDirectory
+  ) throws(Errno) -> EntryAnswer {
+    let entryTimeout = options.cache.timeout(isCovered: isCovered(parent))
+    switch found {
+    case .directory(let child, let attributes):
+      let node = try lookUpDirectory(name, in: parent)
+      do throws(Errno) {
+        let attributes = try watchedAttributes(of: node.number, hint: child) ?? attributes
+        let timeout = options.cache.timeout(isCovered: isCovered(node.number))
+        return EntryAnswer(
+          node: node.number,
+          attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
+          timeout: entryTimeout)
+      } catch {
+        forget(node.number, lookups: 1)
+        throw error
+      }
+    case .file(let layer, let attributes):
+      // A type that Linux does not know cannot be shown.
+      guard let kind = attributes.kind else { throw .io }
+      let node = try lookUpFile(name, in: parent, attributes, kind, layer: layer)
+      var (attributes, timeout) = (attributes, entryTimeout)
+      if attributes.links > 1, let part = merged.part(of: layer) {
+        (attributes, timeout) = linkedAttributes(of: node.number, part, name, attributes, timeout)
+      }
+      return EntryAnswer(
+        node: node.number,
+        attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
+        timeout: entryTimeout)
+    }
+  }
+
+  private func lookUpDirectory(
+    _ name: CName, in parent: NodeID
+  ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
+    let bytes = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+    return try table.withLock { table throws(Errno) in
+      let parent = try table.slot(of: parent)
+      let number = InodeNumbers.directory(parent: table[parent].inodeNumber, name: name)
+      let slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
+      return (table.number(of: slot), number)
+    }
+  }
+
+  private func lookUpFile(
+    _ name: CName, in parent: NodeID, _ attributes: Attributes, _ kind: FileKind, layer: Int
+  ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
+    let bytes = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+    let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
+    return try table.withLock { table throws(Errno) in
+      let slot = table.lookUpFile(
+        attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),
+        inodeNumber: number)
+      table[slot].toldSize = attributes.size
+      return (table.number(of: slot), number)
+    }
+  }
+
+  /// A directory's attributes, read once its parts are watched; nil where nothing is watched.
+  private func watchedAttributes(
+    of directory: NodeID, hint: MergedDirectory
+  ) throws(Errno) -> Attributes? {
+    if coherence == nil { return nil }
+    return try merged(of: directory, hint: hint).attributes()
+  }
+
+  /// The attributes of a file with several names. What happens to it by a name elsewhere is told only by a
+  /// watch on the file itself.
+  /// - Returns: the attributes, and the seconds for which they may be kept.
+  func linkedAttributes(
+    of node: NodeID, _ part: LayerDirectory, _ name: CName, _ attributes: Attributes, _ timeout: Double
+  ) -> (Attributes, Double) {
+    guard let watches = coherence?.watches else { return (attributes, timeout) }
+    do throws(Errno) {
+      try part.withWatchPath(of: name) { path throws(Errno) in
+        try watches.watchFile(node, at: path, follows: false)
+      }
+      return (try part.attributes(of: name, identity: attributes.identity), timeout)
+    } catch {
+      // Out of watches, or replaced this moment.
+      return (attributes, min(timeout, CacheMode.short))
+    }
+  }
+
+  // MARK: - Directories
+
+  /// The names from the root to a directory.
+  /// - Throws: ENOTDIR for another kind of node.
+  func path(of directory: NodeID) throws(Errno) -> [[UInt8]] {
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: directory)
+      guard table[slot].kind == .directory else { throw .notDirectory }
+      return table.path(of: slot)
+    }
+  }
+
+  /// The merged directory that has a path now.
+  /// - Throws: ENOENT where there is none any more.
+  func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
+    do throws(Errno) {
+      return try stack.directory(at: path)
+    } catch {
+      throw error == .notDirectory ? .noEntry : error
+    }
+  }
+
+  // MARK: - Attributes
+
+  public func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {
+    if node == ControlFile.node {
+      reply.pay(control.attributes)
+      return
+    }
+    let attributes: NodeAttributes
+    do throws(Errno) { attributes = try self.attributes(of: node) } catch {
+      reply.fail(error == .noEntry ? .stale : error)
+      return
+    }
+    reply.pay(attributes)
+  }
+
+  private func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
+    let (isDirectory, parent) = try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      return (table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)))
+    }
+    let attributes: Attributes
+    var timeout: Double
+    if isDirectory {
+      attributes = try merged(of: node).attributes()
+      timeout = options.cache.timeout(isCovered: isCovered(node))
+    } else {
+      timeout = options.cache.timeout(isCovered: isCovered(parent))
+      (attributes, timeout) = try fileAttributes(of: node, timeout)
+    }
+    let number = try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      table[slot].toldSize = attributes.size
+      return table[slot].inodeNumber
+    }
+    return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)
+  }
+
+  private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (Attributes, Double) {
+    if let file = try presentFile(of: node) {
+      let attributes = try file.descriptor.attributes()
+      let isDetached = try table.withLock { table throws(Errno) in table[try table.slot(of: node)].isDetached
+      }
+      if (attributes.links == 1 && !isDetached) || coherence == nil { return (attributes, timeout) }
+      return watchByItself(node, file)
+        ? (try file.descriptor.attributes(), timeout) : (attributes, min(timeout, CacheMode.short))
+    }
+    return try withPlace(of: node) { directory, name, identity throws(Errno) in
+      let attributes = try directory.attributes(of: name, identity: identity)
+      if attributes.links == 1 { return (attributes, timeout) }
+      return linkedAttributes(of: node, directory, name, attributes, timeout)
+    }
+  }
+
+  func isDirectory(_ node: NodeID) throws(Errno) -> Bool {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: node)].kind == .directory }
+  }
+
+  public func readFigures(reply: consuming Reply<Answers.Figures>) {
+    let figures: statvfs
+    do throws(Errno) { figures = try stack.layers[stack.layers.count - 1].fileSystemFigures() } catch {
+      reply.fail(error)
+      return
+    }
+    reply.pay(figures)
+  }
+
+  // MARK: - Changes
+
+  public func setAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {
+    // The shell cuts what it is about to write to; the control file does not mind.
+    if node == ControlFile.node { reply.pay(control.attributes) } else { reply.fail(.readOnlyFileSystem) }
+  }
+
+  public func write(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
+  ) {
+    if node == ControlFile.node { writeControl(bytes, reply) } else { reply.fail(.readOnlyFileSystem) }
+  }
+
+  public func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {
+    reply.fail(.readOnlyFileSystem)
+  }
+}

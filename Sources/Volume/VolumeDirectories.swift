@@ -1,0 +1,143 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+
+/// Directories: their listings.
+extension Volume {
+  public func openDirectory(_ node: NodeID, reply: consuming Reply<Answers.Opening>) {
+    // Declining makes the kernel keep listings until they are taken back, or mtime changes. A merged directory
+    // can change without that: by a mark, or when a layer's part comes or goes.
+    if coherence == nil { reply.payUncached() } else { reply.fail(.noFunction) }
+  }
+
+  public func readDirectory(
+    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool, reply: consuming Reply<Answers.Bytes>
+  ) {
+    do throws(Errno) {
+      let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)
+      if !reply.pay(page.buffer) {
+        for node in page.lookedUp { forget(node, lookups: 1) }
+      }
+    } catch {
+      reply.fail(error)
+    }
+  }
+}
+
+/// One reply to READDIR or READDIRPLUS, being filled.
+private struct DirectoryPage: ~Copyable {
+  private let volume: Volume
+  private let node: NodeID
+  private let directory: ListedDirectory
+  private let withEntries: Bool
+  private(set) var buffer: DirectoryBuffer
+  /// The nodes whose lookups this reply delivers.
+  private(set) var lookedUp: [NodeID] = []
+
+  static func filled(
+    _ volume: Volume, _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool
+  ) throws(Errno) -> DirectoryPage {
+    let directory = try ListedDirectory(volume, node)
+    let snapshot = try directory.snapshot(refreshed: cookie == 0)
+    let merged = withEntries ? try volume.merged(of: node) : nil
+    var page = DirectoryPage(volume, node, directory, size: size, withEntries: withEntries)
+    page.fill(snapshot, merged, after: cookie)
+    return page
+  }
+
+  private init(
+    _ volume: Volume, _ node: NodeID, _ directory: ListedDirectory, size: Int, withEntries: Bool
+  ) {
+    self.volume = volume
+    self.node = node
+    self.directory = directory
+    self.withEntries = withEntries
+    buffer = DirectoryBuffer(size: size)
+  }
+
+  private mutating func fill(
+    _ snapshot: DirectoryCookies.Snapshot, _ merged: MergedDirectory?, after cookie: UInt64
+  ) {
+    let (dot, dotDot) = (DirectoryCookies.dot, DirectoryCookies.dotDot)
+    if cookie < dot, !addBare(".", directory.number, cookie: dot) { return }
+    if cookie < dotDot, !addBare("..", directory.parentNumber, cookie: dotDot) { return }
+    for place in snapshot.order[snapshot.position(after: cookie)...] {
+      let item = snapshot.listing.items[Int(place)]
+      let next = snapshot.cookies[Int(place)]
+      let fits = snapshot.listing.withName(of: item) { name in
+        if let merged { return addEntry(name, item, merged, cookie: next) }
+        return buffer.add(
+          name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: next)
+      }
+      if !fits { return }
+    }
+  }
+
+  private mutating func addBare(_ name: CName, _ number: UInt64, cookie: UInt64) -> Bool {
+    withEntries
+      ? buffer.addBare(name, inodeNumber: number, kind: .directory, cookie: cookie)
+      : buffer.add(name, inodeNumber: number, kind: .directory, cookie: cookie)
+  }
+
+  /// - Returns: false when the page is full.
+  private mutating func addEntry(
+    _ name: CName, _ item: Listing.Item, _ merged: MergedDirectory, cookie: UInt64
+  ) -> Bool {
+    guard buffer.hasRoomForEntry(nameLength: strlen(name)) else { return false }
+    if node == .root, volume.control.isNamed(name) {
+      // Never with its attributes: a write to the control file that waits for a barrier keeps its page locked,
+      // and a listing that brought a new size or mtime would wait for that page with the directory locked, for
+      // which in turn the barrier waits.
+      return buffer.addBare(name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie)
+    }
+    do throws(Errno) {
+      // A name that vanished since the layers were read is left out.
+      guard let found = try merged.lookup(name) else { return true }
+      let answer = try volume.answer(found, name, in: node, merged)
+      lookedUp.append(answer.node)
+      buffer.add(name, entry: answer, cookie: cookie)
+      return true
+    } catch {
+      // The name is there all the same; who looks it up will be told the error.
+      return buffer.addBare(
+        name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: cookie)
+    }
+  }
+}
+
+/// What the pages of a directory's listing have in common.
+private struct ListedDirectory {
+  private let volume: Volume
+  private let node: NodeID
+  private let cookies: DirectoryCookies
+  let number: UInt64
+  let parentNumber: UInt64
+
+  init(_ volume: Volume, _ node: NodeID) throws(Errno) {
+    self.volume = volume
+    self.node = node
+    (number, parentNumber, cookies) = try volume.table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      guard let state = table[slot].directory else { throw .notDirectory }
+      state.wasListed = true
+      let parent = slot == NodeTable.root ? slot : table[slot].parent
+      return (table[slot].inodeNumber, table[parent].inodeNumber, state.cookies)
+    }
+  }
+
+  /// A listing that begins reads the layers; one that goes on follows the latest that began.
+  func snapshot(refreshed: Bool) throws(Errno) -> DirectoryCookies.Snapshot {
+    if !refreshed, let snapshot = cookies.snapshot { return snapshot }
+    var listing = try volume.merged(of: node).list()
+    if node == .root { listing.add(regularFile: volume.control.name) }
+    return cookies.refresh(listing)
+  }
+
+  func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
+    if node == .root, volume.control.isNamed(name) { return ControlFile.inodeNumber }
+    return item.kind == .directory
+      ? InodeNumbers.directory(parent: number, name: name)
+      : volume.numbers.file(device: item.device, inode: item.inode)
+  }
+}

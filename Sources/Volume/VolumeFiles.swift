@@ -1,0 +1,167 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+
+/// Files: their content, link targets, and the way to them by name.
+extension Volume {
+  public func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>) {
+    if node == ControlFile.node {
+      // Nothing is to be read from it yet.
+      reply.pay([])
+      return
+    }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+    defer { buffer.deallocate() }
+    let count: Int
+    do throws(Errno) { count = try openFile(of: node).descriptor.read(into: buffer, at: offset) } catch {
+      reply.fail(error)
+      return
+    }
+    reply.pay(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+  }
+
+  public func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {
+    let place: Int64
+    do throws(Errno) { place = try openFile(of: node).descriptor.seek(offset, whence: whence) } catch {
+      reply.fail(error)
+      return
+    }
+    reply.pay(place)
+  }
+
+  public func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>) {
+    let target: [UInt8]
+    do throws(Errno) {
+      target = try withPlace(of: node) { directory, name, identity throws(Errno) in
+        try directory.openPath(name, identity: identity).linkTarget()
+      }
+      // The kernel keeps the target, so the node has to stay with this link.
+      try table.withLock { table throws(Errno) in table[try table.slot(of: node)].hasBegun = true }
+    } catch {
+      reply.fail(error)
+      return
+    }
+    reply.pay(target)
+  }
+
+  /// The file that a node has open already.
+  func presentFile(of node: NodeID) throws(Errno) -> OpenFile? {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: node)].file }
+  }
+
+  /// The node's open file; opened now if it is not.
+  ///
+  /// From here on the node stays with this file: what replaces it is another node. If the descriptor has to
+  /// make room for others, it is opened again by name, and only if the same file is found there.
+  func openFile(of node: NodeID) throws(Errno) -> OpenFile {
+    while true {
+      let present = try table.withLock { table throws(Errno) in table.useFile(of: try table.slot(of: node)) }
+      if let present { return present }
+      let (opened, identity) = try openByName(node)
+      let (file, evicted) = try table.withLock { table throws(Errno) in
+        table.keep(opened, of: identity, for: try table.slot(of: node))
+      }
+      withExtendedLifetime(evicted) {}
+      if let file { return file }
+    }
+  }
+
+  private func openByName(_ node: NodeID) throws(Errno) -> (OpenFile, FileIdentity) {
+    var shed = 1
+    while true {
+      do throws(Errno) {
+        return try withPlace(of: node, isRead: true) { directory, name, identity throws(Errno) in
+          (OpenFile(try directory.openFile(name, identity: identity)), identity)
+        }
+      } catch {
+        guard error == .tooManyOpenFiles else { throw error }
+        // Others (the layers, a crowd of requests) took what the budget counted on.
+        let evicted = table.withLock { $0.shed(shed) }
+        if evicted.isEmpty { throw error }
+        shed *= 2
+      }
+    }
+  }
+
+  /// Runs the body with where a file's node can be reached by name: its directory in its layer, the name
+  /// there, and the identity that must be found.
+  ///
+  /// A node that nobody has read from is only a name: if the name is another file's by now, the node follows
+  /// it, and the body runs again. The body tells that by ENOENT or ESTALE.
+  /// - Parameter isRead: for content: then the node follows only to a file of the size that the kernel was told,
+  ///   by which it cuts what it is given.
+  /// - Throws: ESTALE when the file is lost; what the body throws.
+  func withPlace<Result: ~Copyable>(
+    of node: NodeID, isRead: Bool = false,
+    _ body: (LayerDirectory, CName, FileIdentity) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    // The bound is only against someone who replaces the file for ever.
+    for _ in 0..<16 {
+      let place = try place(of: node)
+      do throws(Errno) {
+        let directory = try layerDirectory(of: place)
+        return try withCName(place.name) { name throws(Errno) in try body(directory, name, place.identity) }
+      } catch {
+        guard error == .noEntry || error == .notDirectory || error == .stale else { throw error }
+      }
+      if try moveToAlias(node, from: place) { continue }
+      try follow(node, place, isRead: isRead)
+    }
+    throw .stale
+  }
+
+  /// The file's directory in its layer: by the merged directory where the layer takes part in that, else by
+  /// its path in the layer alone, since what hides a file does not take it away from who reads it.
+  private func layerDirectory(of place: FilePlace) throws(Errno) -> LayerDirectory {
+    if coherence != nil, let part = try? merged(of: place.parent).part(of: place.layer) { return part }
+    return try stack.layers[place.layer].directory(at: place.directory)
+  }
+
+  /// Goes on to another name of a file, if it has one.
+  private func moveToAlias(_ node: NodeID, from place: FilePlace) throws(Errno) -> Bool {
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      // Another request may have done so meanwhile.
+      if table[slot].name != place.name || table.number(of: table[slot].parent) != place.parent {
+        return true
+      }
+      return table.moveToAlias(slot)
+    }
+  }
+
+  private func place(of node: NodeID) throws(Errno) -> FilePlace {
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      guard let kind = table[slot].kind, kind != .directory else { throw .isDirectory }
+      return FilePlace(
+        kind: kind, layer: Int(table[slot].layer), identity: table[slot].identity,
+        hasBegun: table[slot].hasBegun, parent: table.number(of: table[slot].parent),
+        directory: table.path(of: table[slot].parent), name: table[slot].name)
+    }
+  }
+
+  /// Makes a node stand for the file that has its name now.
+  /// - Throws: ESTALE if content was read already, or if no file of its kind has the name.
+  private func follow(_ node: NodeID, _ place: FilePlace, isRead: Bool) throws(Errno) {
+    if place.hasBegun { throw .stale }
+    let found: Entry?
+    do throws(Errno) {
+      let directory = try merged(of: place.parent)
+      found = try withCName(place.name) { name throws(Errno) in try directory.lookup(name) }
+    } catch {
+      throw error == .noEntry || error == .notDirectory ? .stale : error
+    }
+    guard case .file(let layer, let attributes) = found, attributes.kind == place.kind else { throw .stale }
+    let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      // Another request may have begun to read, or followed, meanwhile.
+      if table[slot].hasBegun || table[slot].identity != place.identity { return }
+      if isRead, table[slot].toldSize != attributes.size { throw .stale }
+      table.rebind(slot, to: attributes.identity, layer: layer, inodeNumber: number)
+    }
+    // A watch on the file itself was one on the former file.
+    coherence?.watches.stopFile(node)
+  }
+}

@@ -1,0 +1,317 @@
+import Fuse
+import Layers
+import Posix
+
+/// Which parts a directory consists of: found once, watched, and kept until a change says otherwise.
+extension Volume {
+  /// A directory's parts as they are now, with watches on them.
+  private struct Found {
+    /// nil where no layer has the directory any more.
+    let merged: MergedDirectory?
+    var watches: [WatchNumber] = []
+    var isCovered: Bool
+    var fallback: Fallback?
+
+    var parts: [PartIdentity] { merged?.parts.map(PartIdentity.init) ?? [] }
+  }
+
+  /// The merged directory of a node.
+  /// - Parameter hint: what its parent was just found to have under its name.
+  /// - Throws: ENOENT where no layer has it any more; ENOTDIR for another kind of node.
+  func merged(of node: NodeID, hint: MergedDirectory? = nil) throws(Errno) -> MergedDirectory {
+    guard let coherence else { return try directory(at: path(of: node)) }
+    var hint = hint
+    while true {
+      let (present, version) = try table.withLock { table throws(Errno) -> (MergedDirectory?, Int) in
+        let state = try Self.state(of: node, table)
+        // Where no watch would tell of its coming, it is looked for each time.
+        if state.parts?.isEmpty == true, state.isCovered { throw .noEntry }
+        if state.merged != nil { _ = table.touchDirectory(try table.slot(of: node)) }
+        return (state.merged, state.version)
+      }
+      if let present { return present }
+      let found = try find(node, hint: hint, coherence)
+      // If a change came in between, the hint is older.
+      hint = nil
+      if let merged = try keep(found, of: node, version: version, coherence) { return merged }
+    }
+  }
+
+  /// - Returns: nil if a change came in between.
+  private func keep(
+    _ found: Found, of node: NodeID, version: Int, _ coherence: Coherence
+  ) throws(Errno) -> MergedDirectory? {
+    let (merged, evicted, isOutdated) = try table.withLock {
+      table throws(Errno) -> (MergedDirectory?, [AnyObject], Bool) in
+      let state = try Self.state(of: node, table)
+      if state.parts == nil {
+        if state.version != version { return (nil, [], false) }
+        Self.set(found, in: state)
+      } else if state.parts != found.parts {
+        // The change that made the difference is on its way, and will be carried out in full.
+        return (state.merged ?? found.merged, [], true)
+      } else if state.merged == nil {
+        state.merged = found.merged
+      }
+      guard state.merged != nil else { return (nil, [], false) }
+      return (state.merged, table.touchDirectory(try table.slot(of: node)), false)
+    }
+    withExtendedLifetime(evicted) {}
+    if isOutdated { coherence.queue.add([Invalidation(subject: .parts(node))]) }
+    if !found.isCovered { coherence.noteFallback() }
+    if merged == nil, found.merged == nil { throw .noEntry }
+    return merged
+  }
+
+  private static func set(_ found: Found, in state: DirectoryState) {
+    state.parts = found.parts
+    state.merged = found.merged
+    state.isCovered = found.isCovered
+    state.fallback = found.fallback
+  }
+
+  /// Looks at the layers. What decides which parts there are lies in part in the parts themselves, so it is
+  /// looked at again once they are watched. Watches that prove to be needless are given back later: somebody
+  /// else may rely on them already.
+  private func find(_ node: NodeID, hint: MergedDirectory?, _ coherence: Coherence) throws(Errno) -> Found {
+    let (isCovered, isAlone) = try parent(of: node)
+    var merged = hint
+    if merged == nil { merged = try lookAt(node) }
+    while true {
+      var found = Found(merged: merged, isCovered: isCovered)
+      guard let parts = merged?.parts else { return found }
+      for part in parts { watch(part, for: node, &found, coherence) }
+      // Where only one layer takes part above, no other can come in, and no mark counts.
+      let again = isAlone ? merged : try lookAt(node)
+      if again?.parts.map(PartIdentity.init) == found.parts { return found }
+      merged = again
+    }
+  }
+
+  private func watch(_ part: LayerDirectory, for node: NodeID, _ found: inout Found, _ coherence: Coherence) {
+    do throws(Errno) {
+      found.watches.append(try coherence.watches.watch(part, for: node))
+    } catch {
+      found.isCovered = false
+      let reason =
+        error.rawValue == 28  // ENOSPC
+        ? "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
+        : "cannot be watched: \(error)"
+      found.fallback = found.fallback ?? Fallback(layer: part.layer, reason: reason)
+    }
+    if node == .root, let reason = silence[part.layer] ?? coherence.fault(of: part.layer) {
+      found.isCovered = false
+      found.fallback = found.fallback ?? Fallback(layer: part.layer, reason: reason)
+    }
+  }
+
+  private func lookAt(_ node: NodeID) throws(Errno) -> MergedDirectory? {
+    if node == .root { return try stack.root() }
+    let (parent, name) = try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      return (table.number(of: table[slot].parent), table[slot].name)
+    }
+    let merged: MergedDirectory
+    do throws(Errno) { merged = try self.merged(of: parent) } catch {
+      if error == .noEntry { return nil }
+      throw error
+    }
+    let entry = try withCName(name) { name throws(Errno) in try merged.lookup(name) }
+    guard case .directory(let found, _) = entry else { return nil }
+    return found
+  }
+
+  /// Whether a directory's parent is covered, and whether only one layer takes part in it.
+  private func parent(of node: NodeID) throws(Errno) -> (isCovered: Bool, isAlone: Bool) {
+    if node == .root { return (true, stack.layers.count == 1) }
+    return try table.withLock { table throws(Errno) in
+      let state = table[table[try table.slot(of: node)].parent].directory
+      return (state?.isCovered ?? false, state?.parts?.count == 1)
+    }
+  }
+
+  /// Whether every change to a directory, and to the files in it, is told by a watch.
+  func isCovered(_ directory: NodeID) -> Bool {
+    table.withLock { table in (try? Self.state(of: directory, table))?.isCovered ?? false }
+  }
+
+  private static func state(of node: NodeID, _ table: NodeTable) throws(Errno) -> DirectoryState {
+    guard let state = table[try table.slot(of: node)].directory else { throw .notDirectory }
+    return state
+  }
+}
+
+// MARK: - For the invalidator
+
+extension Volume {
+  /// What came with a directory's new parts.
+  struct PartsChange {
+    /// Parts of which the kernel knows nothing, or may know anything.
+    let arrived: [LayerDirectory]
+    /// Whether all below may be anything.
+    let isForced: Bool
+  }
+
+  /// Looks at a directory's parts anew, and from now on answers by them.
+  /// - Returns: nil if nothing in it was cached, or if they are the same parts.
+  func refreshParts(of node: NodeID, isForced: Bool) -> PartsChange? {
+    guard let coherence else { return nil }
+    let isCached = table.withLock { table in
+      guard let state = try? Self.state(of: node, table) else { return false }
+      if state.parts == nil { state.version += 1 }
+      return state.parts != nil
+    }
+    guard isCached else { return nil }
+    let found: Found
+    do throws(Errno) { found = try find(node, hint: nil, coherence) } catch {
+      return forgetParts(of: node)
+    }
+    if !found.isCovered { coherence.noteFallback() }
+    var isForgotten = false
+    let (change, former) = table.withLock { table -> (PartsChange?, AnyObject?) in
+      guard let slot = try? table.slot(of: node), let state = table[slot].directory else {
+        isForgotten = true
+        return (nil, nil)
+      }
+      let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
+      let former = table.release(slot)
+      Self.set(found, in: state)
+      if found.merged != nil { _ = table.touchDirectory(slot) }
+      if parts == found.parts, !isForced, wasCovered == found.isCovered { return (nil, former) }
+      let isForced = isForced || wasCovered != found.isCovered
+      let arrived = found.merged?.parts.filter { isForced || !parts.contains(PartIdentity($0)) } ?? []
+      return (PartsChange(arrived: arrived, isForced: isForced), former)
+    }
+    withExtendedLifetime(former) {}
+    coherence.watches.stop(node, except: isForgotten ? [] : found.watches)
+    return change
+  }
+
+  /// A directory that cannot be looked at just now: the next request in it will try anew.
+  private func forgetParts(of node: NodeID) -> PartsChange {
+    let former = table.withLock { table -> AnyObject? in
+      guard let slot = try? table.slot(of: node), let state = table[slot].directory else { return nil }
+      state.parts = nil
+      state.version += 1
+      state.isCovered = false
+      return table.release(slot)
+    }
+    withExtendedLifetime(former) {}
+    return PartsChange(arrived: [], isForced: true)
+  }
+
+  /// The names by which the kernel may know entries of a directory.
+  func knownNames(in directory: NodeID) -> Set<[UInt8]> {
+    table.withLock { table in (try? table.slot(of: directory)).map { table.knownNames(in: $0) } ?? [] }
+  }
+
+  /// The directories directly below a directory that the kernel may know.
+  func childDirectories(of directory: NodeID) -> [NodeID] {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.childDirectories(of: slot).map { table.number(of: $0) }
+    }
+  }
+
+  /// The directory of a name that the kernel may know.
+  func childDirectory(named name: [UInt8], in directory: NodeID) -> NodeID? {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return nil }
+      let child = table.directory(name, in: slot)
+      return child == 0 ? nil : table.number(of: child)
+    }
+  }
+
+  /// The files directly below a directory that the kernel may know.
+  func files(in directory: NodeID) -> [NodeID] {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.children(of: slot).filter { table[$0].directory == nil }.map { table.number(of: $0) }
+    }
+  }
+
+  /// The files of a layer that the kernel may know by a name.
+  func files(named name: [UInt8], in directory: NodeID, of layer: Int) -> [NodeID] {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.nodes(named: name, in: slot)
+        .filter { table[$0].directory == nil && Int(table[$0].layer) == layer }
+        .map { table.number(of: $0) }
+    }
+  }
+
+  /// The node of a file with several names, one of which is this, whether the kernel was told of it or not.
+  func linkedFile(named name: [UInt8], in directory: NodeID, of layer: Int) -> NodeID? {
+    guard let part = try? merged(of: directory).part(of: layer),
+      let attributes = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
+      attributes.links > 1
+    else { return nil }
+    return table.withLock { table in
+      let slot = table.file(attributes.identity, layer: layer)
+      return slot == 0 ? nil : table.number(of: slot)
+    }
+  }
+
+  /// Has a file that lost its name, but is being read, watched by itself.
+  func watchDetached(_ node: NodeID) {
+    let file = table.withLock { table -> OpenFile? in
+      guard let slot = try? table.slot(of: node), table[slot].isDetached else { return nil }
+      return table[slot].file
+    }
+    if let file { _ = watchByItself(node, file) }
+  }
+
+  /// Has an open file watched by itself; answers whether it is.
+  func watchByItself(_ node: NodeID, _ file: OpenFile) -> Bool {
+    guard let watches = coherence?.watches else { return false }
+    do throws(Errno) {
+      try withCName(Array("/proc/self/fd/\(file.descriptor.rawValue)".utf8)) { path throws(Errno) in
+        try watches.watchFile(node, at: path, follows: true)
+      }
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Whether a layer's own directory was deleted. inotify(7) does not tell, since we hold the directory open;
+  /// but nothing can appear in it any more, so that what is cached of it stays true.
+  func isDeleted(_ layer: Int) -> Bool {
+    guard let root = try? stack.layers[layer].directory(at: []) else { return true }
+    return (try? root.attributes().links) == 0
+  }
+
+  /// Whether a layer's path leads to the directory that the layer is.
+  func isInPlace(_ layer: Int) -> Bool {
+    guard let root = try? stack.layers[layer].directory(at: []) else { return false }
+    let there = try? withCName(stack.layers[layer].path) { name throws(Errno) in
+      try Descriptor.open(name, [.pathOnly, .directory]).attributes()
+    }
+    return there?.identity == root.identity && (there?.links ?? 0) > 0
+  }
+
+  /// How many directories are tried at a time; the limit of watches may stay for long.
+  private static let retriesAtOnce = 64
+
+  /// What is to be looked at again of what cannot be watched, and whether there is such a thing.
+  func fallbacks() -> ([Invalidation], Bool) {
+    table.withLock { table in
+      var found: [Invalidation] = []
+      var (hasFallbacks, retried) = (false, 0)
+      for slot in 1..<UInt32(table.nodes.count) {
+        guard let state = table[slot].directory, state.parts != nil, !state.isCovered else { continue }
+        hasFallbacks = true
+        if state.fallback != nil || slot == NodeTable.root, retried < Self.retriesAtOnce {
+          retried += 1
+          found.append(Invalidation(subject: .parts(table.number(of: slot))))
+        }
+        _ = table.release(slot)
+        if state.wasListed {
+          state.wasListed = false
+          found.append(Invalidation(subject: .listing(table.number(of: slot))))
+        }
+      }
+      return (found, hasFallbacks)
+    }
+  }
+}

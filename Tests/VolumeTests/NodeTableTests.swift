@@ -1,0 +1,143 @@
+import Fuse
+import Posix
+import TestSupport
+import Testing
+
+@testable import Volume
+
+/// Random work on the table, beside a plain model of what it must hold.
+private struct NodeTableModel {
+  /// What a lookup found, by which its node must be found again.
+  enum Key: Hashable {
+    case directory(parent: NodeID, name: UInt8)
+    case file(FileIdentity)
+  }
+
+  var table = NodeTable(budget: 5)
+  var lookups: [NodeID: UInt64] = [:]
+  var keys: [Key: NodeID] = [:]
+  /// Where each node was found last, or what it was made in.
+  var parents: [NodeID: NodeID] = [:]
+  var random: SplitMix64
+
+  init(seed: UInt64) { random = SplitMix64(seed: seed) }
+
+  /// The nodes that must be there: those with lookups, and all above them.
+  var expected: Set<NodeID> {
+    var result: Set<NodeID> = [.root]
+    for (node, count) in lookups where count > 0 {
+      var node = node
+      while result.insert(node).inserted, let parent = parents[node] { node = parent }
+    }
+    return result
+  }
+
+  mutating func lookUp() throws {
+    let directories = expected.filter { node in
+      (try? table.slot(of: node)).map { table[$0].kind == .directory } ?? false
+    }
+    let parent = random.pick(directories.sorted { $0.rawValue < $1.rawValue })
+    let name = UInt8(random.number(97...102))
+    let slot = try table.slot(of: parent)
+    let key: Key
+    let found: UInt32
+    if random.percent(40) {
+      key = .directory(parent: parent, name: name)
+      found = table.lookUpDirectory([name], in: slot, inodeNumber: 1 << 63)
+    } else {
+      let identity = FileIdentity(
+        device: 1, inode: UInt64(random.number(1...20)), born: Moment(seconds: 0, nanoseconds: 0))
+      key = .file(identity)
+      found = table.lookUpFile(
+        identity, layer: 0, kind: .regular, name: [name], in: slot, inodeNumber: 20)
+    }
+    let node = table.number(of: found)
+    if let former = keys[key], expectedBefore.contains(former) { #expect(node == former) }
+    keys[key] = node
+    lookups[node, default: 0] += 1
+    parents[node] = parent
+  }
+
+  /// Nodes that were there before the lookup whose counts are not yet written down.
+  private var expectedBefore: Set<NodeID> { expected }
+
+  mutating func forget() throws {
+    let known = lookups.filter { $0.value > 0 }.keys.sorted { $0.rawValue < $1.rawValue }
+    guard !known.isEmpty else { return }
+    let node = random.pick(known)
+    let count = UInt64(random.number(1...Int(lookups[node] ?? 1)))
+    _ = table.forget(try table.slot(of: node), lookups: count)
+    lookups[node]? -= count
+  }
+
+  mutating func open() throws {
+    let known = lookups.filter { $0.value > 0 }.keys.sorted { $0.rawValue < $1.rawValue }
+    guard !known.isEmpty else { return }
+    let slot = try table.slot(of: random.pick(known))
+    guard table[slot].kind == .regular else { return }
+    let descriptor = try Descriptor.open("/", [.pathOnly])
+    let kept = table.keep(OpenFile(descriptor), of: table[slot].identity, for: slot)
+    #expect(kept.file != nil)
+    #expect(table.recent.count <= 5)
+  }
+}
+
+@Suite struct NodeTableTests {
+  @Test("random lookups, forgets and opens keep exactly the nodes that are needed", arguments: 0..<50)
+  func random(seed: UInt64) throws {
+    var model = NodeTableModel(seed: seed)
+    for step in 0..<400 {
+      switch model.random.number(0...9) {
+      case 0...4: try model.lookUp()
+      case 5...7: try model.forget()
+      default: try model.open()
+      }
+      let faults = model.table.checkInvariants()
+      #expect(faults.isEmpty, "seed \(seed), step \(step): \(faults)")
+      let expected = model.expected
+      #expect(model.table.count == expected.count, "seed \(seed), step \(step)")
+      for node in expected { #expect((try? model.table.slot(of: node)) != nil, "seed \(seed), step \(step)") }
+      if !faults.isEmpty || model.table.count != expected.count { return }
+    }
+    for (node, count) in model.lookups where count > 0 {
+      _ = model.table.forget(try model.table.slot(of: node), lookups: count)
+    }
+    #expect(model.table.count == 1)
+    #expect(model.table.recent.count == 0)
+  }
+
+  @Test("a number is never given twice")
+  func generations() throws {
+    var table = NodeTable(budget: 5)
+    var seen: Set<NodeID> = []
+    for _ in 0..<100 {
+      let slot = table.lookUpDirectory([97], in: NodeTable.root, inodeNumber: 1 << 63)
+      #expect(seen.insert(table.number(of: slot)).inserted)
+      let number = table.number(of: slot)
+      _ = table.forget(slot, lookups: 1)
+      #expect(throws: Errno.stale) { try table.slot(of: number) }
+    }
+    #expect(table.nodes.count <= 4)
+  }
+
+  @Test("a node that followed its name is found by the new file, unless that has a node already")
+  func rebinding() throws {
+    var table = NodeTable(budget: 5)
+    func identity(_ inode: UInt64) -> FileIdentity {
+      FileIdentity(device: 1, inode: inode, born: Moment(seconds: 0, nanoseconds: 0))
+    }
+    func lookUp(_ inode: UInt64) -> UInt32 {
+      table.lookUpFile(
+        identity(inode), layer: 0, kind: .regular, name: [97], in: NodeTable.root, inodeNumber: inode)
+    }
+    let first = lookUp(1)
+    table.rebind(first, to: identity(2), layer: 0, inodeNumber: 2)
+    #expect(lookUp(2) == first)
+    let other = lookUp(3)
+    table.rebind(first, to: identity(3), layer: 0, inodeNumber: 3)
+    #expect(lookUp(3) == other)
+    _ = table.forget(first, lookups: 2)
+    #expect(lookUp(3) == other)
+    #expect(table.checkInvariants().isEmpty)
+  }
+}
