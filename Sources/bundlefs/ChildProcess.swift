@@ -1,0 +1,42 @@
+import Glibc
+
+/// How a program that was run ended.
+enum ChildOutcome {
+  case succeeded
+  /// There is no such program on PATH.
+  case missing
+  /// It failed, and printed this last.
+  case failed(String)
+}
+
+/// Runs a program of PATH to its end, with what it prints kept back.
+/// - Parameter operand: its last argument, which need not be UTF-8.
+func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) -> ChildOutcome {
+  guard let stream = tmpfile() else {
+    return .failed("no temporary file: \(String(cString: strerror(errno)))")
+  }
+  defer { fclose(stream) }
+  var actions = posix_spawn_file_actions_t()
+  posix_spawn_file_actions_init(&actions)
+  defer { posix_spawn_file_actions_destroy(&actions) }
+  posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDOUT_FILENO)
+  posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDERR_FILENO)
+
+  let vector = ([program] + arguments).map { strdup($0) } + [strndup(operand)]
+  defer { for argument in vector { free(argument) } }
+  var child = pid_t()
+  guard posix_spawnp(&child, program, &actions, nil, vector + [nil], environ) == 0 else { return .missing }
+  var status: CInt = 0
+  while waitpid(child, &status, 0) == -1, errno == EINTR {}
+  if status == 0 { return .succeeded }
+  var bytes = [UInt8](repeating: 0, count: 4096)
+  let count = max(0, pread(fileno(stream), &bytes, bytes.count, 0))
+  let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n")
+  return .failed(lines.last.map(String.init) ?? "\(program) failed")
+}
+
+private func strndup(_ bytes: [UInt8]) -> UnsafeMutablePointer<CChar>? {
+  bytes.withUnsafeBytes { raw in
+    raw.baseAddress.flatMap { Glibc.strndup($0.assumingMemoryBound(to: CChar.self), raw.count) }
+  }
+}

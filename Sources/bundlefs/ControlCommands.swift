@@ -1,0 +1,52 @@
+import Glibc
+import Posix
+
+/// The commands that speak to a mount through its control file: `sync` and `invalidate`.
+struct ControlFileCommand {
+  private let mountPoint: MountPoint
+  private let lines: [String]
+
+  /// `bundlefs sync MOUNTPOINT`: what follows `sync`.
+  static func sync(_ arguments: [[UInt8]]) throws(Failure) -> ControlFileCommand {
+    guard arguments.count == 1 else { throw .usage("'sync' needs one MOUNTPOINT") }
+    return ControlFileCommand(try MountPoint(mounted: arguments[0]), ["bundlefs:///sync"])
+  }
+
+  /// `bundlefs invalidate MOUNTPOINT [PATH…]`: what follows `invalidate`.
+  static func invalidate(_ arguments: [[UInt8]]) throws(Failure) -> ControlFileCommand {
+    guard let given = arguments.first else { throw .usage("'invalidate' needs a MOUNTPOINT") }
+    let mountPoint = try MountPoint(mounted: given)
+    let paths = arguments.dropFirst().map { path in
+      // A path may be given as it is inside the mount, or from the mount's root.
+      let names = path.starts(with: mountPoint.path) ? path.dropFirst(mountPoint.path.count) : path[...]
+      return names.split(separator: UInt8(ascii: "/")).map { "/" + percentEncoded($0) }.joined()
+    }
+    return ControlFileCommand(
+      mountPoint, (paths.isEmpty ? [""] : paths).map { "bundlefs:///invalidate\($0)" })
+  }
+
+  private init(_ mountPoint: MountPoint, _ lines: [String]) {
+    self.mountPoint = mountPoint
+    self.lines = lines
+  }
+
+  /// Writes the commands, one by one; returns when they are carried out.
+  func run() throws(Failure) {
+    let path = mountPoint.path + Array("/.routes".utf8)
+    do throws(Errno) {
+      let file = try withCName(path) { name throws(Errno) in try Descriptor.open(name, [.write]) }
+      for line in lines { try file.writeAtOnce(Array((line + "\n").utf8)) }
+    } catch {
+      throw .failed("\(path.shown): \(error)")
+    }
+  }
+
+  private static func percentEncoded(_ name: ArraySlice<UInt8>) -> String {
+    name.map { byte in
+      let isPlain =
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-._~".utf8.contains(byte)
+      return isPlain ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+  }
+}

@@ -1,0 +1,42 @@
+/// What `-h` prints.
+enum Help {
+  static let text = """
+    usage: bundlefs MAIN MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]
+           bundlefs unmount [--lazy] MOUNTPOINT
+           bundlefs status MOUNTPOINT [--json]
+           bundlefs sync MOUNTPOINT
+           bundlefs invalidate MOUNTPOINT [PATH...]
+
+    Mounts a read-only view of the directory MAIN in which files of other
+    directories take the place of its own. Edits in any of them show at once.
+
+        -o OPTION    mount options, see below
+        -f           stay in the foreground; Ctrl-C unmounts
+        -d           print every request; stays in the foreground
+        -h, --help   print this help
+        -V, --version
+                     print the version
+
+    'status' shows what is mounted, cached and asked; 'sync' returns when every
+    change that was finished before is visible; 'invalidate' drops what is
+    cached, which is never needed on local layers.
+
+    Options:
+        substitution=DIR[:DIR...]
+                     directories whose files override MAIN's, the first one
+                     first; a ':' or ',' in a name is written '\\:' or '\\,'
+        cache=coherent|none|SECONDS
+                     how long the kernel keeps what it was told: until it is
+                     no longer true (default), not at all, or so long
+        xattr=on|off whether extended attributes are served (default: on)
+        allow_other  let all users in (users need user_allow_other in
+                     /etc/fuse.conf)
+        allow_root   let root in
+        auto_unmount unmount also when the daemon is killed
+        fsname=NAME  what the mount table shows as the source (default: MAIN)
+        max_read=N   the largest read in bytes
+        ro, rw, suid, nosuid, dev, nodev, exec, noexec, atime, noatime,
+        sync, async, dirsync
+                     as for every mount, see mount(8)
+    """
+}

@@ -1,0 +1,68 @@
+import Glibc
+
+/// The command.
+@main
+enum Main {
+  static func main() {
+    let arguments = CommandLine.bytes
+    do throws(Failure) {
+      switch arguments.dropFirst().first.map({ String(decoding: $0, as: UTF8.self) }) {
+      case "unmount": try UnmountCommand(Array(arguments.dropFirst(2))).run()
+      case "status": try StatusCommand(Array(arguments.dropFirst(2))).run()
+      case "sync": try ControlFileCommand.sync(Array(arguments.dropFirst(2))).run()
+      case "invalidate": try ControlFileCommand.invalidate(Array(arguments.dropFirst(2))).run()
+      default: try MountCommand(arguments).run()
+      }
+    } catch {
+      Terminal.complain(error.message)
+      exit(error.status)
+    }
+  }
+}
+
+/// Why the command ends without having done its work: one line for the user, and the exit status.
+struct Failure: Error {
+  /// What is wrong with which thing, and the way out.
+  let message: String
+  /// 1: it could not be done. 2: it was asked for in a wrong way.
+  let status: CInt
+
+  /// The work could not be done.
+  static func failed(_ message: String) -> Failure { Failure(message: message, status: 1) }
+  /// The arguments make no sense.
+  static func usage(_ message: String) -> Failure {
+    Failure(message: "\(message) (see 'bundlefs -h')", status: 2)
+  }
+}
+
+/// What the user sees.
+enum Terminal {
+  /// Prints a line to standard output.
+  static func say(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
+
+  /// Prints a line to standard error, after the program's name.
+  static func complain(_ text: String) { write("bundlefs: \(text)\n", to: STDERR_FILENO) }
+
+  private static func write(_ text: String, to file: CInt) {
+    var rest = ArraySlice(text.utf8)
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+      if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return }
+    }
+  }
+}
+
+extension CommandLine {
+  /// The arguments as they were given, which need not be UTF-8.
+  static var bytes: [[UInt8]] {
+    (0..<Int(argc)).compactMap { place in
+      guard let argument = unsafeArgv[place] else { return nil }
+      return Array(UnsafeRawBufferPointer(start: argument, count: strlen(argument)))
+    }
+  }
+}
+
+extension [UInt8] {
+  /// The bytes as words for a person.
+  var shown: String { String(decoding: self, as: UTF8.self) }
+}

@@ -1,0 +1,86 @@
+import Glibc
+
+/// The arguments of a mount, read but not yet looked up.
+struct MountArguments {
+  var main: [UInt8] = []
+  var mountPoint: [UInt8] = []
+  var options = MountOptions()
+  var isForeground = false
+  var isDebug = false
+  var wantsHelp = false
+  var wantsVersion = false
+  /// Only check, as mount(8) asks its helpers to with `-f`.
+  var isFake = false
+
+  /// Reads an argument vector, the program's name first.
+  init(_ arguments: [[UInt8]]) throws(Failure) {
+    // mount(8) calls its helpers `mount.TYPE`, with flags of its own.
+    let isHelper =
+      arguments.first?.split(separator: UInt8(ascii: "/")).last?.starts(with: "mount.".utf8) ?? false
+    var operands: [[UInt8]] = []
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      if argument == Array("--".utf8) {
+        operands += rest
+        break
+      } else if argument.starts(with: "--".utf8) {
+        try readLong(argument.shown)
+      } else if argument.first == UInt8(ascii: "-"), argument.count > 1 {
+        try readFlags(argument.dropFirst(), &rest, isHelper: isHelper)
+      } else {
+        operands.append(argument)
+      }
+    }
+    if wantsHelp || wantsVersion { return }
+    try take(operands)
+  }
+
+  private mutating func readLong(_ argument: String) throws(Failure) {
+    switch argument {
+    case "--help": wantsHelp = true
+    case "--version": wantsVersion = true
+    default: throw .usage("unknown option '\(argument)'")
+    }
+  }
+
+  /// Reads the letters of one argument; `-o` takes what follows it, or else the next argument.
+  private mutating func readFlags(
+    _ letters: ArraySlice<UInt8>, _ rest: inout ArraySlice<[UInt8]>, isHelper: Bool
+  ) throws(Failure) {
+    var letters = letters
+    while let letter = letters.popFirst() {
+      switch UnicodeScalar(letter) {
+      case "o":
+        guard let list = letters.isEmpty ? rest.popFirst() : Array(letters) else {
+          throw .usage("'-o' needs options after it")
+        }
+        try options.read(list)
+        return
+      case "f": if isHelper { isFake = true } else { isForeground = true }
+      case "d":
+        isDebug = true
+        isForeground = true
+      case "h": wantsHelp = true
+      case "V": wantsVersion = true
+      case "s" where isHelper, "n" where isHelper, "v" where isHelper: break
+      case "r" where isHelper: try options.read(Array("ro".utf8))
+      case "w" where isHelper: break
+      case "t" where isHelper:
+        _ = rest.popFirst()
+        return
+      default: throw .usage("unknown option '-\(UnicodeScalar(letter))'")
+      }
+    }
+  }
+
+  private mutating func take(_ operands: [[UInt8]]) throws(Failure) {
+    switch operands.count {
+    case 0: throw .usage("MAIN and MOUNTPOINT are missing")
+    case 1: throw .usage("MOUNTPOINT is missing after '\(operands[0].shown)'")
+    case 2: (main, mountPoint) = (operands[0], operands[1])
+    default: throw .usage("'\(operands[2].shown)' is one argument too many after MAIN and MOUNTPOINT")
+    }
+    if main.isEmpty { throw .usage("MAIN is empty") }
+    if mountPoint.isEmpty { throw .usage("MOUNTPOINT is empty") }
+  }
+}

@@ -1,0 +1,121 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+import Volume
+
+/// `bundlefs MAIN MOUNTPOINT`: mounts.
+struct MountCommand {
+  private let arguments: MountArguments
+
+  /// Reads an argument vector, the program's name first.
+  init(_ arguments: [[UInt8]]) throws(Failure) { self.arguments = try MountArguments(arguments) }
+
+  /// Mounts; returns when the mount has ended. In the background, the calling process ends as soon as the
+  /// mount is usable.
+  func run() throws(Failure) {
+    if arguments.wantsHelp { return Terminal.say(Help.text) }
+    if arguments.wantsVersion { return Terminal.say("bundlefs \(Volume.version)") }
+    // Everything that can be wrong is looked at before the mount, so that there is never half a one.
+    let mountPoint = try MountPoint(arguments.mountPoint)
+    try mountPoint.prepare()
+    let stack = try openLayers(beneath: mountPoint)
+    var options = VolumeOptions()
+    options.servesExtendedAttributes = arguments.options.servesExtendedAttributes
+    options.descriptorBudget = DescriptorLimit.raise()
+    if arguments.isFake { return }
+    options.cache = arguments.options.cache
+    let volume: Volume
+    do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
+      throw .failed(
+        "no inotify instance: \(error); raise the sysctl fs.inotify.max_user_instances, or use '-o cache=1'")
+    }
+    try serve(volume, at: mountPoint, source: stack.layers[stack.layers.count - 1].path)
+  }
+
+  private func openLayers(beneath mountPoint: MountPoint) throws(Failure) -> LayerStack {
+    let covered: CoveredMountPoint?
+    do throws(Errno) { covered = try CoveredMountPoint(path: mountPoint.path) } catch {
+      throw .failed("\(mountPoint.path.shown): \(error)")
+    }
+    var layers: [DirectoryLayer] = []
+    for path in arguments.options.substitutions {
+      layers.append(try open(path, as: "substitution", index: layers.count, covered))
+    }
+    layers.append(try open(arguments.main, as: "MAIN", index: layers.count, covered))
+    return LayerStack(layers: layers)
+  }
+
+  private func open(
+    _ path: [UInt8], as role: String, index: Int, _ covered: CoveredMountPoint?
+  ) throws(Failure) -> DirectoryLayer {
+    do throws(Errno) {
+      return try DirectoryLayer(path: try realPath(path), index: index, covered: covered)
+    } catch {
+      let wayOut =
+        switch error {
+        case .noEntry: "no such directory; name one that exists"
+        case .notDirectory: "not a directory; name the folder that holds the files"
+        case .notConnected: "a dead mount is there; remove it with 'fusermount3 -u \(path.shown)'"
+        default: "\(error)"
+        }
+      throw .failed("\(role) \(path.shown): \(wayOut)")
+    }
+  }
+
+  private func serve(
+    _ volume: Volume, at mountPoint: MountPoint, source: [UInt8]
+  ) throws(Failure) {
+    try checkDevice()
+    let isDebug = arguments.isDebug || arguments.options.isDebug
+    var options = arguments.options.passed
+    options.append(Array("fsname=".utf8) + (arguments.options.fsname ?? source))
+    options += ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
+    do throws(MountFailure) {
+      let session = try Session(fileSystem: volume, options: options, debug: isDebug)
+      try session.mount(at: mountPoint.path, debug: isDebug)
+      try session.greet()
+      if !arguments.isForeground, !isDebug { try session.daemonize() }
+      try session.serve(
+        threads: max(2, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))),
+        begin: { () throws(Errno) in try volume.start(session, requests: session.requests) },
+        hangup: volume.invalidateAll, beforeEnd: volume.stop)
+    } catch {
+      throw .failed("cannot mount at \(mountPoint.path.shown): \(error.message)")
+    }
+  }
+
+  private func checkDevice() throws(Failure) {
+    guard access("/dev/fuse", F_OK) == 0 else {
+      throw .failed(
+        "/dev/fuse is missing; load the kernel's module with 'modprobe fuse' (a container must be given the device)"
+      )
+    }
+    guard access("/dev/fuse", R_OK | W_OK) == 0 else {
+      throw .failed("/dev/fuse: \(Errno.current); ask the administrator for access to it, or run as root")
+    }
+  }
+}
+
+/// An absolute path without symbolic links.
+func realPath(_ given: [UInt8]) throws(Errno) -> [UInt8] {
+  try withCName(given) { name throws(Errno) in
+    guard let found = realpath(name, nil) else { throw .current }
+    defer { free(found) }
+    return Array(UnsafeRawBufferPointer(start: found, count: strlen(found)))
+  }
+}
+
+/// How many descriptors the process may have.
+enum DescriptorLimit {
+  /// Raises the limit as far as it goes.
+  /// - Returns: how many of them may be files that are kept open; the rest is for layers and for requests.
+  static func raise() -> Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 256 }
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    let all = Int(clamping: min(limit.rlim_cur, 65536))
+    return all < 512 ? max(8, all / 3) : all - max(128, all / 8)
+  }
+}

@@ -1,0 +1,117 @@
+import Volume
+
+/// The options after `-o`.
+struct MountOptions {
+  /// The substitution directories, top first.
+  var substitutions: [[UInt8]] = []
+  var servesExtendedAttributes = true
+  var cache = CacheMode.coherent
+  var fsname: [UInt8]?
+  var isDebug = false
+  /// What libfuse and mount(2) are told as it is.
+  var passed: [[UInt8]] = []
+
+  /// Options that are libfuse's or the kernel's business.
+  private static let passedNames: Set<String> = [
+    "allow_other", "allow_root", "auto_unmount", "default_permissions",
+    "ro", "suid", "nosuid", "dev", "nodev", "exec", "noexec", "atime", "noatime", "sync", "async", "dirsync",
+  ]
+  /// Options that mount(8) and fstab carry for others; `rw` is the default and says nothing.
+  private static let ignoredNames: Set<String> = [
+    "rw", "defaults", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev",
+    "relatime", "norelatime", "strictatime", "nostrictatime", "diratime", "nodiratime", "lazytime",
+    "nolazytime", "silent", "loud", "subtype=bundlefs",
+  ]
+  private static let ignoredPrefixes = ["x-", "X-", "user=", "comment=", "uhelper=", "helper="]
+
+  /// Reads a list of options, separated by commas; a backslash takes the next byte's meaning away.
+  mutating func read(_ list: [UInt8]) throws(Failure) {
+    for option in Self.split(list, at: UInt8(ascii: ",")) where !option.isEmpty {
+      try readOne(option)
+    }
+  }
+
+  private mutating func readOne(_ option: [UInt8]) throws(Failure) {
+    let (name, value) = Self.nameAndValue(option)
+    let shown = Self.unescape(option).shown
+    switch (name, value) {
+    case ("substitution", let value?):
+      for path in Self.split(value, at: UInt8(ascii: ":")) {
+        if path.isEmpty { throw .usage("'\(shown)' has an empty directory name") }
+        substitutions.append(Self.unescape(path))
+      }
+    case ("substitution", nil): throw .usage("'substitution' needs a directory: substitution=DIR")
+    case ("xattr", let value):
+      guard let value, let isOn = ["on": true, "off": false][value.shown] else {
+        throw .usage("'\(shown)' is neither xattr=on nor xattr=off")
+      }
+      servesExtendedAttributes = isOn
+    case ("cache", let value):
+      guard let mode = value.flatMap({ Self.cacheMode($0.shown) }) else {
+        throw .usage("'\(shown)' is none of cache=coherent, cache=none and cache=SECONDS")
+      }
+      cache = mode
+    case ("fsname", let value?): fsname = Self.unescape(value)
+    case ("max_read", let value?):
+      guard let bytes = UInt32(value.shown), bytes >= 4096 else {
+        throw .usage("'\(shown)' is not a number of bytes of at least 4096")
+      }
+      passed.append(Array("max_read=\(bytes)".utf8))
+    case ("debug", nil): isDebug = true
+    default: try pass(shown)
+    }
+  }
+
+  private static func cacheMode(_ value: String) -> CacheMode? {
+    switch value {
+    case "coherent": return .coherent
+    case "none": return CacheMode.none
+    default:
+      guard let seconds = Double(value), seconds >= 0, seconds <= 1e9 else { return nil }
+      return seconds == 0 ? CacheMode.none : .seconds(seconds)
+    }
+  }
+
+  private mutating func pass(_ option: String) throws(Failure) {
+    if Self.passedNames.contains(option) {
+      if option != "default_permissions" { passed.append(Array(option.utf8)) }
+    } else if !Self.ignoredNames.contains(option), !Self.ignoredPrefixes.contains(where: option.hasPrefix) {
+      throw .usage("unknown mount option '\(option)'")
+    }
+  }
+
+  private static func nameAndValue(_ option: [UInt8]) -> (String, [UInt8]?) {
+    guard let place = option.firstIndex(of: UInt8(ascii: "=")) else { return (option.shown, nil) }
+    return (Array(option[..<place]).shown, Array(option[(place + 1)...]))
+  }
+
+  /// The parts between the separators that no backslash precedes; backslashes stay.
+  static func split(_ list: [UInt8], at separator: UInt8) -> [[UInt8]] {
+    var parts: [[UInt8]] = [[]]
+    var isEscaped = false
+    for byte in list {
+      if byte == separator, !isEscaped {
+        parts.append([])
+      } else {
+        parts[parts.count - 1].append(byte)
+      }
+      isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+    }
+    return parts
+  }
+
+  /// The bytes without the backslashes before `,`, `:` and `\`.
+  static func unescape(_ bytes: [UInt8]) -> [UInt8] {
+    let special: [UInt8] = [UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "\\")]
+    var result: [UInt8] = []
+    var place = 0
+    while place < bytes.count {
+      if bytes[place] == UInt8(ascii: "\\"), place + 1 < bytes.count, special.contains(bytes[place + 1]) {
+        place += 1
+      }
+      result.append(bytes[place])
+      place += 1
+    }
+    return result
+  }
+}

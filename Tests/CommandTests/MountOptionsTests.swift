@@ -1,0 +1,68 @@
+import Testing
+
+@testable import bundlefs
+
+@Suite struct MountOptionsTests {
+  private func read(_ list: String) throws -> MountOptions {
+    var options = MountOptions()
+    try options.read(Array(list.utf8))
+    return options
+  }
+
+  @Test("substitutions are divided by colons, in order, and add up")
+  func substitutions() throws {
+    #expect(try read("substitution=a:b").substitutions.map(\.shown) == ["a", "b"])
+    #expect(try read("substitution=a,ro,substitution=b").substitutions.map(\.shown) == ["a", "b"])
+  }
+
+  @Test(
+    "a backslash takes the meaning of a comma, a colon and a backslash away, and of nothing else",
+    arguments: [
+      (#"substitution=a\,b"#, ["a,b"]), (#"substitution=a\:b:c"#, ["a:b", "c"]),
+      (#"substitution=a\\:b"#, [#"a\"#, "b"]), (#"substitution=a\nb"#, [#"a\nb"#]),
+      (#"substitution=a\"#, [#"a\"#]), (#"substitution=a\\\,b"#, [#"a\,b"#]),
+    ])
+  func escapes(list: String, expected: [String]) throws {
+    #expect(try read(list).substitutions.map(\.shown) == expected)
+  }
+
+  @Test("names need not be UTF-8")
+  func bytes() throws {
+    var options = MountOptions()
+    try options.read(Array("substitution=".utf8) + [0xFF, 0x41])
+    #expect(options.substitutions == [[0xFF, 0x41]])
+  }
+
+  @Test("what is libfuse's and the kernel's goes to them, what is fstab's to nobody")
+  func passing() throws {
+    let options = try read("rw,allow_other,nosuid,x-systemd.automount,_netdev,user=me,max_read=8192,,ro")
+    #expect(options.passed.map(\.shown) == ["allow_other", "nosuid", "max_read=8192", "ro"])
+  }
+
+  @Test(
+    "a wrong option is refused by name",
+    arguments: [
+      "frobnicate", "frobnicate=1", "substitution", "substitution=", "substitution=a::b", "xattr",
+      "xattr=maybe",
+      "max_read=many", "max_read=1", "cache=forever", "allow_other=1",
+    ])
+  func refusal(option: String) throws {
+    let failure = try #require(throws: Failure.self) { try read("ro,\(option)") }
+    #expect(failure.status == 2)
+    #expect(failure.message.contains(option))
+    #expect(!failure.message.contains("\n"))
+  }
+
+  @Test("mount(8)'s own flags are understood from mount(8) only")
+  func helperFlags() throws {
+    func arguments(_ words: String...) throws -> MountArguments {
+      try MountArguments(words.map { Array($0.utf8) })
+    }
+    let helper = try arguments(
+      "/sbin/mount.bundlefs", "main", "point", "-sn", "-f", "-o", "rw", "-t", "bundlefs")
+    #expect(helper.isFake && !helper.isForeground && helper.mountPoint.shown == "point")
+    let plain = try arguments("bundlefs", "-f", "main", "-oro", "--", "-point")
+    #expect(!plain.isFake && plain.isForeground && plain.mountPoint.shown == "-point")
+    #expect(throws: Failure.self) { try arguments("bundlefs", "-s", "main", "point") }
+  }
+}
