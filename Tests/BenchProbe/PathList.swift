@@ -1,0 +1,32 @@
+import Glibc
+import Posix
+
+/// Paths as the system calls take them, made before any clock runs.
+final class PathList {
+  private let bytes: UnsafeMutableRawBufferPointer
+  let paths: [CName]
+
+  /// The paths in a file, each followed by NUL.
+  init(file: String) throws(Failure) {
+    let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw Failure(refused: file) }
+    defer { close(descriptor) }
+    let size = Int(lseek(descriptor, 0, SEEK_END))
+    guard size > 0 else { throw Failure("\(file): empty") }
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+    self.bytes = bytes
+    guard pread(descriptor, bytes.baseAddress, size, 0) == size, bytes[size - 1] == 0 else {
+      throw Failure("\(file): cut short")
+    }
+    var paths: [CName] = []
+    var start = 0
+    while start < size, let base = bytes.baseAddress {
+      let path = UnsafeRawPointer(base + start).assumingMemoryBound(to: CChar.self)
+      paths.append(path)
+      start += strlen(path) + 1
+    }
+    self.paths = paths
+  }
+
+  deinit { bytes.deallocate() }
+}

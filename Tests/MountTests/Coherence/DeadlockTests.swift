@@ -1,0 +1,131 @@
+import Posix
+import TestSupport
+import Testing
+
+/// All that could wait for each other, together for a while.
+extension MountTests {
+  @Suite struct DeadlockTests {
+    /// How long nothing may stand still.
+    private static let patience = 5.0
+
+    @Test("readers, walkers, barriers and changes never wait for each other", .timeLimit(.minutes(15)))
+    func together() throws {
+      let seconds = Binary.variable("BUNDLEFS_DEADLOCK_SECONDS").flatMap { Double($0) } ?? 30
+      let fixture = try Fixture(isFilled: false)
+      let outside = try fixture.folder.folder("outside")
+      try LayerChanger.fillOutside(outside)
+      let layers = [fixture.substitution, fixture.main]
+      var warmUp = LayerChanger(layers: layers, outside: outside, seed: 5)
+      for _ in 0..<2000 { warmUp.step() }
+
+      var setup = fixture.setup
+      setup.lifetime = seconds + 120
+      try withMount(setup) { mount in
+        let isStopping = Locked(false)
+        let workers = try self.workers(mount, layers, outside, until: isStopping)
+        let end = Clock.now + seconds
+        var stuck: [Worker] = []
+        while Clock.now < end && stuck.isEmpty && workers.allSatisfy({ !$0.isOver }) {
+          Clock.sleep(0.1)
+          stuck = workers.filter { $0.silence > Self.patience }
+        }
+        isStopping.withLock { $0 = true }
+        if stuck.isEmpty {
+          _ = eventually(within: Self.patience) { workers.allSatisfy(\.isOver) }
+          stuck = workers.filter { !$0.isOver }
+        }
+        for worker in stuck {
+          Issue.record("\(worker.name) stands still for \(worker.silence) s after \(worker.beats) rounds")
+        }
+        for worker in workers {
+          #expect(worker.problem == nil, "\(worker.name)")
+          #expect(worker.beats > Int(seconds / 2), "\(worker.name) has hardly done anything")
+        }
+        guard stuck.isEmpty else {
+          // Who hangs in the mount gets an error when it is gone, and the threads end.
+          mount.abandon()
+          _ = eventually(within: 10) { workers.allSatisfy(\.isOver) }
+          throw TestFailure("the mount hangs")
+        }
+        try expectMerged(layers, mount)
+      }
+    }
+
+    private func workers(
+      _ mount: Mount, _ layers: [ByteString], _ outside: ByteString, until isStopping: Locked<Bool>
+    ) throws -> [Worker] {
+      let point = mount.point
+      let readers = try (0..<3).map { number in
+        let reader = Locked(MountReader(point, seed: UInt64(number)))
+        return try Worker("reader \(number)", until: isStopping) { _ in reader.withLock { $0.step() } }
+      }
+      let walkers = try (0..<2).map { number in
+        try Worker("walker \(number)", until: isStopping) { Self.walk(point, $0) }
+      }
+      let changers = try (0..<2).map { number in
+        let changer = Locked(LayerChanger(layers: layers, outside: outside, seed: UInt64(number) + 50))
+        return try Worker("changer \(number)", until: isStopping) { _ in
+          changer.withLock { $0.step() }
+          Clock.sleep(0.0003)
+        }
+      }
+      guard Mount.hasControl else { return readers + walkers + changers }
+      let writers = try (0..<2).map { number in
+        try Worker("barrier \(number)", until: isStopping) { _ in try mount.barrier() }
+      }
+      let command = try Worker("bundlefs sync", until: isStopping) { _ in
+        try mount.command("sync", timeout: 20)
+      }
+      let invalidator = try Worker("invalidation", until: isStopping) { _ in
+        try mount.say("bundlefs:///invalidate\n")
+        Clock.sleep(0.01)
+        try mount.say("bundlefs:///invalidate/d1\n")
+        Clock.sleep(0.05)
+      }
+      return readers + walkers + changers + writers + [command, invalidator]
+    }
+
+    /// Lists, looks at and reads everything below; what vanishes meanwhile is in order.
+    private static func walk(_ path: ByteString, _ worker: Worker, depth: Int = 0) {
+      for entry in (try? path.list()) ?? [] {
+        worker.beat()
+        // The links of this test lead outside, and are not followed.
+        switch (try? (path / entry.name).status())?.kind {
+        case .directory where depth < 8: walk(path / entry.name, worker, depth: depth + 1)
+        case .regular where entry.name != ".routes": _ = try? (path / entry.name).read()
+        default: break
+        }
+      }
+    }
+
+    private func expectMerged(_ layers: [ByteString], _ mount: Mount) throws {
+      try mount.barrier()
+      let stack = try layers.map { try DiskPlan.read($0) }
+      let differences = TreeComparison.differences(stack, at: mount.point, judge: .bundlefs)
+      #expect(differences.isEmpty, "\(differences.prefix(12).joined(separator: "\n"))")
+    }
+  }
+}
+
+/// Accesses at random to what a `LayerChanger` changes.
+struct MountReader {
+  private let point: ByteString
+  private var random: SplitMix64
+
+  init(_ point: ByteString, seed: UInt64) {
+    self.point = point
+    random = SplitMix64(seed: seed)
+  }
+
+  mutating func step() {
+    var path = point
+    for _ in 0..<random.number(0...2) { path = path / ByteString("d\(random.number(0...5))") }
+    let file = path / (random.pick(["f", "w"] as [ByteString]) + ByteString("\(random.number(0...7))"))
+    switch random.number(0...5) {
+    case 0: _ = try? path.list()
+    case 1: _ = try? file.status()
+    case 2: _ = try? file.linkTarget()
+    default: _ = try? file.read()
+    }
+  }
+}

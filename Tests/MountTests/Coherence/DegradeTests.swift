@@ -1,0 +1,262 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// What cannot be watched is not cached for long, and the daemon says so.
+extension MountTests {
+  @Suite struct DegradeTests {
+    /// How old an answer may be where nothing is watched, in seconds.
+    static let staleness = 1.5
+
+    @Test("the limit of watches is reached, and lifted", .timeLimit(.minutes(2)))
+    func watchLimit() throws {
+      let fixture = try Fixture()
+      for number in 0..<120 {
+        let folder = fixture.main / ByteString("many/folder-\(number)")
+        try folder.makeDirectories()
+        try (folder / "file").write("before\n")
+      }
+      let limit = try KernelLimit.watches(20)
+      defer { limit.restore() }
+      try withMount(fixture.setup) { mount in
+        try look(mount.point)
+        try expectComplaint(mount, of: fixture.main)
+        for number in 0..<120 {
+          let folder = fixture.main / ByteString("many/folder-\(number)")
+          try (folder / "file").write("after, and longer\n")
+          try (folder / "new").write("new\n")
+        }
+        try expectSoon {
+          for number in 0..<120 {
+            let folder = mount.point / ByteString("many/folder-\(number)")
+            guard try (folder / "file").readText() == "after, and longer\n", (folder / "new").exists,
+              try folder.names() == ["file", "new"]
+            else { return false }
+          }
+          return true
+        }
+        limit.restore()
+        try expectRecovery(mount)
+        try expectQuiet(mount)
+      }
+    }
+
+    @Test("the queue of events overflows", .timeLimit(.minutes(2)))
+    func overflow() throws {
+      let fixture = try Fixture()
+      let limit = try KernelLimit.queuedEvents(16)
+      defer { limit.restore() }
+      for number in 0..<200 { try (fixture.main / "folder" / ByteString("file-\(number)")).write("before\n") }
+      try withMount(fixture.setup) { mount in
+        try look(mount.point)
+        // The daemon cannot take the events while it sleeps.
+        mount.process.signal(SIGSTOP)
+        for number in 0..<200 {
+          let file = fixture.main / "folder" / ByteString("file-\(number)")
+          if number % 3 == 0 { try file.remove() } else { try file.write("after, and longer\n") }
+        }
+        try (fixture.substitution / "only/deep").makeDirectories()
+        try (fixture.substitution / "only/deep/new").write("new\n")
+        mount.process.signal(SIGCONT)
+        try mount.barrier()
+        try expectSoon {
+          for number in 0..<200 {
+            let file = mount.point / "folder" / ByteString("file-\(number)")
+            if number % 3 == 0 {
+              if file.exists { return false }
+            } else if try file.readText() != "after, and longer\n" {
+              return false
+            }
+          }
+          return try (mount.point / "only/deep").names() == ["file.txt", "new"]
+        }
+        try expectRecovery(mount)
+        try expectQuiet(mount)
+      }
+    }
+
+    @Test("a layer is itself a FUSE file system", .timeLimit(.minutes(1)))
+    func fuseLayer() throws {
+      let fixture = try Fixture()
+      let inner = try fixture.folder.folder("inner")
+      let backing = try fixture.folder.folder("backing")
+      try (backing / "remote").makeDirectory()
+      try (backing / "remote/file").write("before\n")
+      var innerSetup = MountSetup(main: backing, point: inner)
+      innerSetup.options = ["cache=none"]
+      try withMount(innerSetup) { innerMount in
+        let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [innerMount.point])
+        try withMount(setup) { mount in
+          #expect(try (mount.point / "remote/file").readText() == "before\n")
+          try look(mount.point)
+          try expectComplaint(mount, of: innerMount.point)
+          for round in 0..<4 {
+            let text = String(repeating: "after \(round)\n", count: round + 2)
+            try (backing / "remote/file").write(text)
+            try (backing / "remote" / ByteString("new-\(round)")).write(text)
+            try expectSoon {
+              try (mount.point / "remote/file").readText() == text
+                && (mount.point / "remote" / ByteString("new-\(round)")).exists
+                && (mount.point / "remote").names().count == round + 2
+            }
+            // What lies in the other layer is not worse off.
+            try (fixture.main / "folder/inner.txt").write(text)
+            try mount.barrier()
+            try expectSoon { try (mount.point / "folder/inner.txt").readText() == text }
+          }
+        }
+      }
+    }
+
+    @Test("a layer's root is deleted", .timeLimit(.minutes(1)))
+    func deletedRoot() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        try look(mount.point)
+        try Command("rm", "-rf", fixture.substitution.text).check()
+        try expectSoon {
+          try (mount.point / "replaced.txt").readText() == "main's replaced\n"
+            && (mount.point / "folder").names() == ["both.txt", "inner.txt"]
+            && (mount.point / "folder/both.txt").readText() == "main's both\n"
+        }
+        try expectComplaint(mount, of: fixture.substitution)
+        try expectChangesSeen(mount, in: fixture.main)
+      }
+    }
+
+    @Test("a layer's root is moved away and back", .timeLimit(.minutes(1)))
+    func movedRoot() throws {
+      let fixture = try Fixture()
+      let away = fixture.folder / "away"
+      try withMount(fixture.setup) { mount in
+        try look(mount.point)
+        try fixture.substitution.rename(to: away)
+        try expectComplaint(mount, of: fixture.substitution)
+        // The mount holds the folder itself, not its name.
+        try expectChangesSeen(mount, in: away)
+        try expectChangesSeen(mount, in: fixture.main)
+        try away.rename(to: fixture.substitution)
+        try expectRecovery(mount)
+        try expectChangesSeen(mount, in: fixture.substitution)
+        try expectQuiet(mount)
+      }
+    }
+
+    @Test("a layer's file system is unmounted lazily", .timeLimit(.minutes(1)))
+    func unmountedLayer() throws {
+      let fixture = try Fixture(isFilled: false)
+      try Command("mount", "-t", "tmpfs", "tmpfs", fixture.substitution.text).check()
+      try (fixture.substitution / "folder").makeDirectory()
+      try (fixture.substitution / "folder/file").write("before\n")
+      try (fixture.main / "folder").makeDirectory()
+      try (fixture.main / "folder/file").write("main's\n")
+      try withMount(fixture.setup) { mount in
+        try look(mount.point)
+        #expect(try (mount.point / "folder/file").readText() == "before\n")
+        // Whoever has it open can still change it.
+        try fixture.substitution.withOpen(O_RDONLY | O_DIRECTORY) { held in
+          try Command("umount", "-l", fixture.substitution.text).check()
+          try expectComplaint(mount, of: fixture.substitution)
+          let inside = ByteString("/proc/self/fd/\(held)/")
+          try expectChangesSeen(mount, in: inside)
+        }
+        try expectChangesSeen(mount, in: fixture.main)
+      }
+    }
+
+    // MARK: - Parts
+
+    /// Asks for everything, twice, so that it is cached if it may be.
+    private func look(_ point: ByteString) throws {
+      for _ in 0..<2 { try walk(point) }
+    }
+
+    private func walk(_ path: ByteString) throws {
+      for entry in try path.list() where entry.name != ".routes" {
+        if try (path / entry.name).status().kind == .directory {
+          try walk(path / entry.name)
+        } else {
+          _ = try? (path / entry.name).read()
+        }
+      }
+    }
+
+    /// Comes true before an answer may be too old.
+    private func expectSoon(location: SourceLocation = #_sourceLocation, _ condition: () throws -> Bool)
+      throws
+    {
+      let start = Clock.now
+      var error: String?
+      let isTrue = eventually(within: Self.staleness) {
+        do {
+          error = nil
+          return try condition()
+        } catch let caught {
+          // What is asked for may not be there yet.
+          error = "\(caught)"
+          return false
+        }
+      }
+      #expect(isTrue, "stale after \(Clock.now - start) s; \(error ?? "")", sourceLocation: location)
+    }
+
+    /// Files that come, change and go in the layer are seen before an answer may be too old.
+    private func expectChangesSeen(
+      _ mount: Mount, in layer: ByteString, location: SourceLocation = #_sourceLocation
+    ) throws {
+      let seen = mount.point / "of-the-test"
+      for round in 0..<2 {
+        try expectErrno(.noEntry, location: location) { _ = try seen.status() }
+        for text in ["one \(round)\n", "the second \(round)\n"] {
+          try (layer / "of-the-test").write(text)
+          try expectSoon(location: location) {
+            try seen.readText() == text && mount.point.names().contains("of-the-test")
+          }
+        }
+        try (layer / "of-the-test").remove()
+        try expectSoon(location: location) {
+          try !seen.exists && !mount.point.names().contains("of-the-test")
+        }
+      }
+    }
+
+    /// The status names the layer and says why.
+    private func expectComplaint(
+      _ mount: Mount, of layer: ByteString, location: SourceLocation = #_sourceLocation
+    ) throws {
+      guard Mount.hasControl else { return }
+      var report = try mount.report()
+      let hasComplaint = try eventually(within: 5) {
+        report = try mount.report()
+        return report.layers.contains { $0.path == layer.text && !$0.caching && !($0.reason ?? "").isEmpty }
+          || report.fallbacks.contains { $0.layer == layer.text && !$0.reason.isEmpty }
+      }
+      #expect(hasComplaint, "\(report.complaints)", sourceLocation: location)
+    }
+
+    /// Full caching comes back by itself, as the mount is used.
+    private func expectRecovery(_ mount: Mount, location: SourceLocation = #_sourceLocation) throws {
+      guard Mount.hasControl else { return }
+      var complaints: [String] = []
+      let isWell = try eventually(within: 20) {
+        try walk(mount.point)
+        complaints = try mount.report().complaints
+        return complaints.isEmpty
+      }
+      #expect(isWell, "\(complaints)", sourceLocation: location)
+    }
+
+    /// What has been asked for once is not asked again.
+    private func expectQuiet(_ mount: Mount, location: SourceLocation = #_sourceLocation) throws {
+      guard Mount.hasControl else { return }
+      try look(mount.point)
+      let before = RequestCounts(try mount.report())
+      // Longer than short timeouts last.
+      Clock.sleep(1.2)
+      try look(mount.point)
+      let growth = RequestCounts(try mount.report()).growth(since: before)
+      #expect(growth == [], sourceLocation: location)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Changes that are made where the mount was never asked about anything.
+extension MountTests {
+  @Suite struct HiddenChangeTests {
+    /// Where the other name of a file is.
+    enum OtherName: CaseIterable {
+      case inFolderNeverSeen
+      case inHiddenFolder
+      case outside
+
+      func path(_ fixture: Fixture) -> ByteString {
+        switch self {
+        case .inFolderNeverSeen: fixture.main / "only/deep/other"
+        case .inHiddenFolder: fixture.main / ".wh.folder/other"
+        case .outside: fixture.folder / "other"
+        }
+      }
+    }
+
+    @Test(
+      "a file is changed by another of its names", .timeLimit(.minutes(1)), arguments: OtherName.allCases)
+    func otherName(other: OtherName) throws {
+      let fixture = try Fixture()
+      try (fixture.main / ".wh.folder").makeDirectory()
+      try (fixture.main / "file").write("before")
+      let path = other.path(fixture)
+      try path.makeHardLink(of: fixture.main / "file")
+      try withMount(fixture.setup) { mount in
+        let seen = mount.point / "file"
+        for round in 0..<5 {
+          _ = try seen.status()
+          _ = try seen.read()
+          let text = String(repeating: "round \(round) ", count: round + 1)
+          try path.write(text)
+          try mount.barrier()
+          #expect(try seen.readText() == text)
+          #expect(try seen.status().size == Int64(text.utf8.count))
+          try path.setMode(UInt32(0o600 + round))
+          try mount.barrier()
+          #expect(try seen.status().permissions == UInt32(0o600 + round))
+        }
+        try path.remove()
+        try mount.barrier()
+        #expect(try seen.status().links == 1)
+      }
+    }
+
+    @Test("a file is written through a mapping", .timeLimit(.minutes(1)))
+    func mapping() throws {
+      let fixture = try Fixture()
+      let file = fixture.main / "file"
+      try file.write([UInt8](repeating: UInt8(ascii: "b"), count: 20_000))
+      try withMount(fixture.setup) { mount in
+        _ = try (mount.point / "file").read()
+        try file.withOpen(O_RDWR) { open in
+          guard let map = mmap(nil, 20_000, PROT_READ | PROT_WRITE, MAP_SHARED, open, 0), map != MAP_FAILED
+          else { throw DiskError("mmap", file, .current) }
+          memset(map + 5000, CInt(UInt8(ascii: "a")), 10_000)
+          munmap(map, 20_000)
+        }
+        // No event tells of the writing itself, but one that the writer is done.
+        try mount.barrier()
+        _ = try (mount.point / "file").status()
+        #expect(try (mount.point / "file").read() == file.read())
+      }
+    }
+
+    @Test("a file that stays open for writing shows each write", .timeLimit(.minutes(1)))
+    func longWriter() throws {
+      let fixture = try Fixture()
+      let file = fixture.main / "file"
+      try file.write("")
+      try withMount(fixture.setup) { mount in
+        #expect(try (mount.point / "file").read() == [])
+        try file.withOpen(O_WRONLY | O_APPEND) { open in
+          var expected: [UInt8] = []
+          for round in 0..<50 {
+            let line = [UInt8]("line \(round)\n".utf8)
+            #expect(write(open, line, line.count) == line.count)
+            expected += line
+            try mount.barrier()
+            #expect(try (mount.point / "file").read() == expected)
+          }
+        }
+      }
+    }
+  }
+}

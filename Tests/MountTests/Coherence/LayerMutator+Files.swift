@@ -1,0 +1,161 @@
+import Glibc
+import Posix
+import TestSupport
+
+/// Changes to files.
+extension LayerMutator {
+  /// Writes, appends, truncates or writes anew, sometimes without a trace in the file's time.
+  mutating func changeInPlace(_ layer: Int) throws -> String? {
+    let isRegular: (PlannedForm) -> Bool = { if case .regular = $0 { true } else { false } }
+    guard let path = file(layer, where: isRegular), let (index, file) = layers[layer].file(path),
+      case .regular(var content) = file.form, sight.isChangeSeen(path, of: index, layer, layers)
+    else { return nil }
+    let disk = layers[layer].disk(path)
+    let before = try disk.status().modified
+    var said: String
+    switch random.number(0...3) {
+    case 0 where !content.isEmpty:
+      let place = random.number(0...content.count - 1)
+      let count = min(content.count - place, random.pick([1, 10, 5000]))
+      let patch = (0..<count).map { ~content[place + $0] }
+      content.replaceSubrange(place..<place + count, with: patch)
+      try disk.overwrite(patch, at: place)
+      said = "write \(count) bytes at \(place)"
+    case 0, 1:
+      let more = self.content()
+      try disk.overwrite(more, at: content.count)
+      content += more
+      said = "append \(more.count) bytes"
+    case 2:
+      let size = random.number(0...content.count + 5000)
+      try disk.setSize(size)
+      content = Array(content.prefix(size)) + [UInt8](repeating: 0, count: max(0, size - content.count))
+      said = "truncate to \(size)"
+    default:
+      content = self.content()
+      try disk.write(content)
+      said = "rewrite with \(content.count) bytes"
+    }
+    // Without a watcher, what leaves neither the size nor the time changed leaves no trace.
+    if random.percent(25) && Mount.hasControl {
+      try disk.setModified(before)
+      said += ", keeping the time"
+    }
+    layers[layer].edit(file: index) { $0.form = .regular(content: content) }
+    try layers[layer].refresh(path)
+    return "\(said): \(words(path))"
+  }
+
+  /// Puts another file in the place of one, by a rename.
+  mutating func replace(_ layer: Int) throws -> String? {
+    guard let path = file(layer, where: { _ in true }), let (_, old) = layers[layer].file(path) else {
+      return nil
+    }
+    let disk = layers[layer].disk(path)
+    var content = self.content()
+    let isAlike = random.percent(30)
+    if isAlike, case .regular(let before) = old.form { content = before.map { ~$0 } }
+    let isBeside = random.percent(50)
+    let fresh = isBeside ? disk.parent / ".being-written" : fresh(layer)
+    try fresh.write(content)
+    if isAlike { try fresh.setModified(old.metadata.modified) }
+    willRemove(path, layer)
+    try fresh.rename(to: disk)
+    try added(path, .regular(content: content), layer)
+    let manner = isAlike ? "alike" : "other"
+    return
+      "replace by \(content.count) \(manner) bytes from \(isBeside ? "beside" : "outside"): \(words(path))"
+  }
+
+  /// Makes a file, link, fifo, socket or device.
+  mutating func create(_ layer: Int) throws -> String? {
+    guard let path = free(layer) else { return nil }
+    let disk = layers[layer].disk(path)
+    let before = try disk.parent.status().modified
+    let form: PlannedForm
+    switch random.number(0...9) {
+    case 0..<6:
+      form = .regular(content: content())
+    case 6..<8:
+      form = .link(target: random.pick(["nowhere", "..", "/", "a", "b/c"]))
+    case 8: form = .fifo
+    default: form = random.percent(50) ? .socket : .character(major: 1, minor: UInt32(random.number(3...9)))
+    }
+    try make(form, at: disk)
+    // As archivers do it: the folder's time does not tell of the new entry.
+    let isHidden = random.percent(30)
+    if isHidden { try disk.parent.setModified(before) }
+    try added(path, form, layer)
+    return "make a \(form.kind)\(isHidden ? ", keeping the folder's time" : ""): \(words(path))"
+  }
+
+  private func make(_ form: PlannedForm, at disk: ByteString) throws {
+    switch form {
+    case .regular(let content): try disk.write(content)
+    case .link(let target): try disk.makeLink(to: target)
+    default: try disk.makeNode(mode: form.kind.rawValue | 0o640, device: form.specialDevice)
+    }
+  }
+
+  mutating func unlink(_ layer: Int) throws -> String? {
+    guard let path = file(layer, where: { _ in true }) else { return nil }
+    willRemove(path, layer)
+    try layers[layer].disk(path).remove()
+    try removed(path, layer)
+    return "unlink \(words(path))"
+  }
+
+  mutating func makeHardLink(_ layer: Int) throws -> String? {
+    guard let old = file(layer, where: { _ in true }), let (index, _) = layers[layer].file(old),
+      let path = free(layer)
+    else { return nil }
+    sight.willChangeLinks(of: index, in: path.dropLast(), layer, layers)
+    try layers[layer].disk(path).makeHardLink(of: layers[layer].disk(old))
+    sight.forget(below: path)
+    layers[layer].set(.file(index), at: path)
+    try layers[layer].refresh(path.dropLast())
+    return "link \(words(path)) to \(words(old))"
+  }
+
+  /// Changes the mode, owner, times or attributes of a file or directory.
+  mutating func changeAttributes(_ layer: Int) throws -> String? {
+    guard let path = random.percent(10) ? [] : entry(layer) else { return nil }
+    let disk = layers[layer].disk(path)
+    var isLink = false
+    if let (index, file) = layers[layer].file(path) {
+      guard sight.isChangeSeen(path, of: index, layer, layers) else { return nil }
+      isLink = file.form.kind == .symbolicLink
+    }
+    let said: String
+    switch random.number(0...3) {
+    case 0 where !isLink:
+      let mode = UInt32(random.number(0...0o7777))
+      try disk.setMode(mode)
+      said = "chmod \(String(mode, radix: 8))"
+    case 1:
+      let owner = UInt32(random.number(0...3))
+      try disk.setOwner(owner, group: owner)
+      said = "chown \(owner)"
+    case 2 where layers[layer].file(path)?.file.form.kind == .regular || layers[layer].directory(path) != nil:
+      let value = [UInt8]("value \(random.number(0...99))".utf8)
+      try disk.setAttribute("user.comment", value)
+      set(["user.comment": value], at: path, layer)
+      said = "setxattr"
+    default:
+      let moment = Moment(
+        seconds: Int64(random.number(0...2_000_000_000)), nanoseconds: UInt32(random.number(0...999_999_999)))
+      try disk.setModified(moment)
+      said = "utimes \(moment.seconds)"
+    }
+    try layers[layer].refresh(path)
+    return "\(said) \(words(path))"
+  }
+
+  private mutating func set(_ attributes: [ByteString: [UInt8]], at path: Path, _ layer: Int) {
+    if let (index, _) = layers[layer].file(path) {
+      layers[layer].edit(file: index) { $0.metadata.attributes.merge(attributes) { $1 } }
+    } else {
+      layers[layer].edit(path) { $0.metadata.attributes.merge(attributes) { $1 } }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import Posix
+import TestSupport
+import Testing
+
+/// What the kernel knows, it does not ask again.
+extension MountTests {
+  @Suite(.enabled(if: Mount.hasControl)) struct NoMessageTests {
+    @Test(
+      "a second pass over 20,000 files costs no request", .timeLimit(.minutes(5)),
+      arguments: ["xattr=on", "xattr=off"] as [ByteString])
+    func secondPass(option: ByteString) throws {
+      let fixture = try Fixture(isFilled: false)
+      try fill(fixture)
+      var setup = fixture.setup
+      setup.options = [option]
+      setup.lifetime = 280
+      try withMount(setup) { mount in
+        let tree = mount.point / "tree"
+        let isLong = option == "xattr=off"
+        let first = try pass(over: tree, isLong: isLong)
+        var growth: [String] = []
+        // Memory that the kernel took back meanwhile is no fault of the mount's: then once more. A request that
+        // belongs to an access would come again each time.
+        for _ in 0..<4 {
+          let before = RequestCounts(try mount.report())
+          let again = try pass(over: tree, isLong: isLong)
+          let after = RequestCounts(try mount.report())
+          #expect(again == first, "the passes saw different things")
+          growth = after.growth(since: before)
+          if growth.isEmpty { break }
+        }
+        #expect(growth == [], "requests of the second pass")
+        #expect(try mount.report().complaints == [])
+      }
+    }
+
+    /// 20,000 files in 200 folders of two layers, and a link in each folder.
+    private func fill(_ fixture: Fixture) throws {
+      for folder in 0..<200 {
+        let name = ByteString("tree/folder-\(folder % 20)/inner-\(folder)")
+        for layer in [fixture.main, fixture.substitution] {
+          try (layer / name).makeDirectories()
+          let prefix: ByteString = layer == fixture.main ? "m" : "s"
+          for file in 0..<50 {
+            try (layer / name / (prefix + ByteString("\(file)"))).write("content \(file) of \(folder)\n")
+          }
+        }
+        try (fixture.main / name / "link").makeLink(to: "m1")
+        try (fixture.main / name / "s7").write("hidden\n")
+      }
+    }
+
+    /// Walks, reads everything, asks for every status, lists, reads links and asks for what is not there.
+    /// Reading comes before asking for the status: the kernel forgets the time of the last access, and nothing
+    /// else, whenever content comes from the daemon.
+    /// - Returns: a sum of all that was seen.
+    private func pass(over tree: ByteString, isLong: Bool) throws -> String {
+      let script = #"""
+        set -euo pipefail
+        cd "$1"
+        {
+          find . -type f -print0 | xargs -0 -n 1000 cat
+          find . -type l -printf '%l\n'
+          find . -printf '%y %m %n %s %T@ %p %l\n'
+          ls -UR
+          for folder in folder-*/inner-*; do [[ ! -e $folder/missing && -r $folder/m1 ]]; done
+          [[ $2 != long ]] || ls -lUR
+        } | sha256sum
+        """#
+      return try Command.shell(script, tree, isLong ? "long" : "short").check(timeout: 90).outputText
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Two small layers and a mount point, in a folder that goes with them.
+final class Fixture {
+  let folder: TemporaryFolder
+  let main: ByteString
+  let substitution: ByteString
+  let point: ByteString
+
+  /// - Parameter isFilled: with a few files rather than empty.
+  init(isFilled: Bool = true) throws {
+    folder = try TemporaryFolder()
+    main = try folder.folder("main")
+    substitution = try folder.folder("substitution")
+    point = try folder.folder("mount")
+    if isFilled { try fill() }
+  }
+
+  var setup: MountSetup { MountSetup(main: main, point: point, substitutions: [substitution]) }
+
+  private func fill() throws {
+    try (main / "plain.txt").write("main's plain\n")
+    try (main / "replaced.txt").write("main's replaced\n")
+    try (substitution / "replaced.txt").write("substitution's replaced, longer\n")
+    try (main / "folder").makeDirectory()
+    try (main / "folder" / "inner.txt").write("main's inner\n")
+    try (main / "folder" / "both.txt").write("main's both\n")
+    try (substitution / "folder").makeDirectory()
+    try (substitution / "folder" / "both.txt").write("substitution's both\n")
+    try (substitution / "folder" / "added.txt").write("substitution's added\n")
+    try (main / "only").makeDirectory()
+    try (main / "only" / "deep").makeDirectory()
+    try (main / "only" / "deep" / "file.txt").write("deep\n")
+    try (main / "link").makeLink(to: "plain.txt")
+  }
+
+  /// What the filled fixture shows, by path.
+  static let content: [ByteString: String] = [
+    "plain.txt": "main's plain\n", "replaced.txt": "substitution's replaced, longer\n",
+    "folder/inner.txt": "main's inner\n", "folder/both.txt": "substitution's both\n",
+    "folder/added.txt": "substitution's added\n", "only/deep/file.txt": "deep\n",
+  ]
+
+  /// The names in the filled fixture's root.
+  static let rootNames: [ByteString] = ["folder", "link", "only", "plain.txt", "replaced.txt"]
+}
+
+/// Expects that the filled fixture is seen at a path.
+func expectFixture(at point: ByteString, location: SourceLocation = #_sourceLocation) throws {
+  let names = try point.names().filter { !Mount.ownNames.contains($0) }
+  #expect(names == Fixture.rootNames, sourceLocation: location)
+  for (path, text) in Fixture.content {
+    #expect(try (point / path).readText() == text, "\(path)", sourceLocation: location)
+  }
+}
+
+/// Expects that the body fails with this error.
+func expectErrno(
+  _ expected: Errno, _ subject: Comment? = nil, location: SourceLocation = #_sourceLocation,
+  _ body: () throws -> Void
+) throws {
+  let seen = try errorNumber(of: body)
+  #expect(seen == expected, subject, sourceLocation: location)
+}

@@ -1,0 +1,115 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Directories that gain and lose layers while they are in use.
+extension MountTests {
+  @Suite struct LiveDirectoryTests {
+    @Test("a directory appears in the substitution while a shell stands in it", .timeLimit(.minutes(1)))
+    func workingDirectory() throws {
+      let fixture = try Fixture()
+      let go = fixture.folder / "go"
+      let ready = fixture.folder / "ready"
+      try withMount(fixture.setup) { mount in
+        let shell = try Child(
+          .shell(
+            """
+            cd "$1/only/deep" && cat file.txt && : > "$3" && while [ ! -e "$2" ]; do sleep 0.02; done
+            cat file.txt new.txt; ls; pwd -P; cat ../../plain.txt
+            """, mount.point, go, ready))
+        #expect(eventually(within: 20) { ready.exists })
+        try (fixture.substitution / "only/deep").makeDirectories()
+        try (fixture.substitution / "only/deep/new.txt").write("new\n")
+        try (fixture.substitution / "only/deep/file.txt").write("an override\n")
+        try mount.barrier()
+        try go.write("")
+        let outcome = try shell.wait(timeout: 20)
+        #expect(
+          outcome.outputText
+            == "deep\nan override\nnew\nfile.txt\nnew.txt\n\(mount.point.text)/only/deep\nmain's plain\n")
+        #expect(outcome.errorText == "")
+      }
+    }
+
+    @Test("a directory loses a layer while a shell stands in it", .timeLimit(.minutes(1)))
+    func losingLayer() throws {
+      let fixture = try Fixture()
+      let go = fixture.folder / "go"
+      let ready = fixture.folder / "ready"
+      try withMount(fixture.setup) { mount in
+        let shell = try Child(
+          .shell(
+            """
+            cd "$1/folder" && cat both.txt && : > "$3" && while [ ! -e "$2" ]; do sleep 0.02; done
+            cat both.txt; ls
+            """, mount.point, go, ready))
+        #expect(eventually(within: 20) { ready.exists })
+        try (fixture.substitution / "folder").rename(to: fixture.folder / "away")
+        try mount.barrier()
+        try go.write("")
+        let outcome = try shell.wait(timeout: 20)
+        #expect(outcome.outputText == "substitution's both\nmain's both\nboth.txt\ninner.txt\n")
+        #expect(outcome.errorText == "")
+      }
+    }
+
+    @Test("a tree that moves in with its content is seen whole", .timeLimit(.minutes(1)))
+    func movingIn() throws {
+      let fixture = try Fixture()
+      let tree = try fixture.folder.folder("tree")
+      try (tree / "a/b/c").makeDirectories()
+      try (tree / "a/b/c/file").write("moved in")
+      try withMount(fixture.setup) { mount in
+        try expectErrno(.noEntry) { _ = try (mount.point / "tree/a").status() }
+        for layer in [fixture.substitution, fixture.main] {
+          try tree.rename(to: layer / "tree")
+          try mount.barrier()
+          #expect(try (mount.point / "tree/a/b/c/file").readText() == "moved in")
+          #expect(try mount.names() == (Fixture.rootNames + ["tree"]).sorted())
+          try (layer / "tree").rename(to: tree)
+          try mount.barrier()
+          try expectErrno(.noEntry) { _ = try (mount.point / "tree/a/b/c/file").status() }
+        }
+      }
+    }
+
+    @Test("a directory keeps its inode number when a part comes", .timeLimit(.minutes(1)))
+    func stableNumber() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        let before = try (mount.point / "only/deep").status().inode
+        try (fixture.substitution / "only/deep").makeDirectories()
+        try mount.barrier()
+        #expect(try (mount.point / "only/deep").status().inode == before)
+        #expect(try (mount.point / "only").list().map(\.inode) == [before])
+        try (fixture.substitution / "only/deep").removeDirectory()
+        try (fixture.substitution / "only").removeDirectory()
+        try mount.barrier()
+        #expect(try (mount.point / "only/deep").status().inode == before)
+      }
+    }
+
+    @Test("names that stay are listed exactly once while others come and go", .timeLimit(.minutes(1)))
+    func listingDuringChanges() throws {
+      let fixture = try Fixture(isFilled: false)
+      let staying = (0..<3000).map { ByteString("staying-\($0)") }
+      for (index, name) in staying.enumerated() {
+        try ((index % 2 == 0 ? fixture.main : fixture.substitution) / name).write("")
+      }
+      try withMount(fixture.setup) { mount in
+        let changer = try Child(
+          .shell(
+            """
+            cd "$1" && n=0 && while :; do n=$((n+1)); : > "passing-$n"; rm -f "passing-$((n-50))"; done
+            """, fixture.substitution))
+        defer { try? changer.kill() }
+        for _ in 0..<30 {
+          let listed = try mount.point.list().map(\.name).filter { $0.hasPrefix("staying-") }
+          #expect(listed.count == staying.count)
+          #expect(Set(listed).count == staying.count)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Many readers while the layers change.
+extension MountTests {
+  @Suite struct StressTests {
+    /// A build to put under stress.
+    struct Build: Sendable, CustomTestStringConvertible {
+      let testDescription: String
+      let binary: ByteString?
+
+      /// The one under test and, where named, those that check themselves.
+      static var all: [Build] {
+        let checked = ["BUNDLEFS_TSAN_BINARY", "BUNDLEFS_ASAN_BINARY"].compactMap { name in
+          Binary.variable(name).map { Build(testDescription: name, binary: ByteString($0)) }
+        }
+        return [Build(testDescription: "the build under test", binary: nil)] + checked
+      }
+    }
+
+    @Test(
+      "eight processes read at random while layers change", .timeLimit(.minutes(15)), arguments: Build.all)
+    func readersAndChanges(build: Build) throws {
+      let seconds = Binary.variable("BUNDLEFS_STRESS_SECONDS").flatMap { Double($0) } ?? 60
+      let fixture = try Fixture(isFilled: false)
+      let outside = try fixture.folder.folder("outside")
+      try LayerChanger.fillOutside(outside)
+      let layers = [fixture.substitution, fixture.main]
+      var warmUp = LayerChanger(layers: layers, outside: outside, seed: 1)
+      for _ in 0..<2000 { warmUp.step() }
+
+      var setup = fixture.setup
+      setup.binary = build.binary
+      // The merge itself is what is under stress; the cache has tests of its own.
+      setup.options.append("cache=none")
+      setup.lifetime = seconds + 120
+      let mount = try Mount(setup)
+      defer { mount.abandon() }
+      try stress(mount, layers, outside, seconds: seconds)
+      try expectMerged(layers, at: mount.point)
+      try mount.unmount()
+      let said = mount.process.errorText
+      #expect(!said.contains("WARNING: ThreadSanitizer"), "\(said.prefix(6000))")
+      #expect(!said.contains("ERROR: AddressSanitizer"), "\(said.prefix(6000))")
+      #expect(!said.contains("ERROR: LeakSanitizer"), "\(said.prefix(6000))")
+    }
+
+    private func stress(
+      _ mount: Mount, _ layers: [ByteString], _ outside: ByteString, seconds: Double
+    ) throws {
+      let program = try Binary.besideTheTests("stressreader")
+      let readers = try (1...8).map { seed in
+        try Child(Command([program, mount.point, ByteString("\(seconds)"), ByteString("\(seed)")]))
+      }
+      let changers = try (1...2).map { seed in
+        try ChangingThread(LayerChanger(layers: layers, outside: outside, seed: UInt64(seed) + 100), seconds)
+      }
+      for reader in readers {
+        let outcome = try reader.wait(timeout: seconds + 60)
+        #expect(outcome.status == 0, "\(outcome.errorText.prefix(3000))")
+        let count = Int(outcome.outputText.dropLast()) ?? 0
+        #expect(count > Int(seconds), "only \(count) reads succeeded")
+      }
+      for changer in changers { changer.join() }
+      #expect(mount.process.status() == nil, "the daemon is dead: \(mount.process.errorText.prefix(3000))")
+    }
+
+    private func expectMerged(_ layers: [ByteString], at point: ByteString) throws {
+      let stack = try layers.map { try DiskPlan.read($0) }
+      let differences = TreeComparison.differences(stack, at: point, judge: .bundlefs)
+      #expect(differences.isEmpty, "\(differences.prefix(12).joined(separator: "\n"))")
+    }
+  }
+}
+
+/// A thread that changes layers for a while.
+final class ChangingThread: Sendable {
+  private let isDone = Locked(false)
+
+  init(_ changer: LayerChanger, _ seconds: Double) throws {
+    let end = Clock.now + seconds
+    let isDone = self.isDone
+    _ = try Thread(name: "layer changer") {
+      var changer = changer
+      while Clock.now < end {
+        changer.step()
+        Clock.sleep(0.0005)
+      }
+      isDone.withLock { $0 = true }
+    }
+  }
+
+  /// Waits until it has ended.
+  func join() { _ = eventually(within: 120) { isDone.withLock { $0 } } }
+}

@@ -1,0 +1,50 @@
+import Posix
+import TestSupport
+
+/// Reads a layer that is on disk, at rest, as a plan, so that the model can say what it should merge to.
+struct DiskPlan {
+  private var layer: PlannedLayer
+  private var known: [UInt64: Int] = [:]
+
+  static func read(_ root: ByteString) throws -> PlannedLayer {
+    var plan = DiskPlan(
+      layer: PlannedLayer(root: PlannedDirectory(metadata: try metadata(root.status(), at: root))))
+    let directory = try plan.directory(root, root.status())
+    plan.layer.root = directory
+    return plan.layer
+  }
+
+  private mutating func directory(_ path: ByteString, _ status: FileStatus) throws -> PlannedDirectory {
+    var directory = PlannedDirectory(metadata: try Self.metadata(status, at: path))
+    if try path.attributeNames().contains("trusted.overlay.opaque") { directory.marks = .trusted }
+    for name in try path.names() {
+      let status = try (path / name).status()
+      if status.kind == .directory {
+        directory.entries[name] = .directory(try self.directory(path / name, status))
+      } else {
+        directory.entries[name] = .file(try file(path / name, status))
+      }
+    }
+    return directory
+  }
+
+  private mutating func file(_ path: ByteString, _ status: FileStatus) throws -> Int {
+    if let index = known[status.inode] { return index }
+    let form: PlannedForm =
+      switch status.kind {
+      case .regular: .regular(content: try path.read())
+      case .symbolicLink: .link(target: try path.linkTarget())
+      case .fifo: .fifo
+      case .socket: .socket
+      default: throw TestFailure("\(path): a device is not expected here")
+      }
+    layer.files.append(PlannedFile(form: form, metadata: try Self.metadata(status, at: path)))
+    known[status.inode] = layer.files.count - 1
+    return layer.files.count - 1
+  }
+
+  private static func metadata(_ status: FileStatus, at path: ByteString) throws -> PlannedMetadata {
+    PlannedMetadata(
+      permissions: status.permissions, owner: status.owner, group: status.group, modified: status.modified)
+  }
+}

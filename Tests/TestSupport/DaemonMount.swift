@@ -1,0 +1,60 @@
+import Glibc
+import Posix
+
+/// A mount as users make it: the command returns, and a daemon serves.
+public final class DaemonMount {
+  /// Where it is mounted.
+  public let point: ByteString
+  /// How the mounting command ended.
+  public let outcome: Outcome
+  private let watch: Int
+
+  /// Runs the command.
+  /// - Throws: unless it ends in time; how it ends is the caller's to judge.
+  public init(_ command: Command, point: ByteString, lifetime: Double = 90) throws {
+    self.point = point
+    watch = Watchdog.shared.guardMount(point, process: nil, seconds: lifetime)
+    outcome = try command.run(timeout: 30)
+  }
+
+  /// Mounts without -f.
+  public convenience init(_ setup: MountSetup) throws {
+    try self.init(setup.command(foreground: false), point: setup.point, lifetime: setup.lifetime)
+  }
+
+  deinit {
+    Watchdog.shared.release(watch)
+    if (try? MountTable.bundlefs(at: point)) != nil { MountTable.abandon(point) }
+    for process in Self.processes(serving: point) { kill(process, SIGKILL) }
+  }
+
+  /// The processes whose command line has the mount point among its words.
+  public static func processes(serving point: ByteString) -> [pid_t] {
+    guard let names = try? ByteString("/proc").names() else { return [] }
+    return names.compactMap { name in
+      guard let process = pid_t(name.text), process != getpid(),
+        let line = try? ("/proc" / name / "cmdline").read()
+      else { return nil }
+      let words = line.split(separator: 0).map { ByteString([UInt8]($0)) }
+      return words.contains(point) ? process : nil
+    }
+  }
+
+  /// The daemon.
+  /// - Throws: unless there is exactly one.
+  public func process() throws -> pid_t {
+    let processes = Self.processes(serving: point)
+    guard let process = processes.first, processes.count == 1 else {
+      throw TestFailure("\(processes.count) processes serve \(point)")
+    }
+    return process
+  }
+
+  /// Waits until the mount and its daemon are gone.
+  public func isGone() throws -> Bool {
+    let point = self.point
+    return try eventually(within: 20) {
+      try MountTable.bundlefs(at: point) == nil && Self.processes(serving: point).isEmpty
+    }
+  }
+}

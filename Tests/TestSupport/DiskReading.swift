@@ -1,0 +1,132 @@
+import Glibc
+import Posix
+
+/// What lstat(2) tells.
+public struct FileStatus: Equatable, Sendable {
+  /// The type; nil if unknown.
+  public var kind: FileKind?
+  /// The permission bits, set-id and sticky included.
+  public var permissions: UInt32
+  /// User id.
+  public var owner: UInt32
+  /// Group id.
+  public var group: UInt32
+  /// Bytes.
+  public var size: Int64
+  /// Hard links.
+  public var links: UInt64
+  /// st_ino.
+  public var inode: UInt64
+  /// st_dev.
+  public var device: UInt64
+  /// st_rdev.
+  public var specialDevice: UInt64
+  /// 512-byte blocks.
+  public var blocks: Int64
+  /// Last change of content.
+  public var modified: Moment
+  /// Last change of attributes.
+  public var changed: Moment
+
+  init(_ raw: stat) {
+    kind = FileKind(rawValue: raw.st_mode & 0o170000)
+    permissions = raw.st_mode & 0o7777
+    owner = raw.st_uid
+    group = raw.st_gid
+    size = Int64(raw.st_size)
+    links = UInt64(raw.st_nlink)
+    inode = UInt64(raw.st_ino)
+    device = UInt64(raw.st_dev)
+    specialDevice = UInt64(raw.st_rdev)
+    blocks = Int64(raw.st_blocks)
+    modified = Moment(seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: UInt32(raw.st_mtim.tv_nsec))
+    changed = Moment(seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: UInt32(raw.st_ctim.tv_nsec))
+  }
+}
+
+/// One entry of a listing.
+public struct ListedEntry: Sendable, Hashable {
+  /// Its name.
+  public let name: ByteString
+  /// d_ino.
+  public let inode: UInt64
+  /// d_type; nil for DT_UNKNOWN.
+  public let kind: FileKind?
+}
+
+extension ByteString {
+  /// lstat(2).
+  public func status() throws -> FileStatus {
+    var raw = stat()
+    try call("lstat") { lstat($0, &raw) }
+    return FileStatus(raw)
+  }
+
+  /// stat(2): symbolic links are followed.
+  public func followedStatus() throws -> FileStatus {
+    var raw = stat()
+    try call("stat") { stat($0, &raw) }
+    return FileStatus(raw)
+  }
+
+  /// The status of an open file.
+  public static func status(of file: CInt) throws -> FileStatus {
+    var raw = stat()
+    if fstat(file, &raw) < 0 { throw DiskError("fstat", "", .current) }
+    return FileStatus(raw)
+  }
+
+  /// Whether there is an entry, of any type.
+  public var exists: Bool { (try? status()) != nil }
+
+  /// The whole content.
+  public func read() throws -> [UInt8] {
+    try withOpen(O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) { try Self.readAll($0, path: self) }
+  }
+
+  /// The whole content, as text.
+  public func readText() throws -> String { String(decoding: try read(), as: UTF8.self) }
+
+  /// The rest of an open file.
+  public static func readAll(_ file: CInt, path: ByteString = "") throws -> [UInt8] {
+    var content: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 128 * 1024)
+    while true {
+      let count = buffer.withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress, $0.count) }
+      if count < 0 { throw DiskError("read", path, .current) }
+      if count == 0 { return content }
+      content += buffer[..<count]
+    }
+  }
+
+  /// readlink(2).
+  public func linkTarget() throws -> ByteString {
+    var buffer = [CChar](repeating: 0, count: 4097)
+    let count = try call("readlink") { path in
+      buffer.withUnsafeMutableBufferPointer { readlink(path, $0.baseAddress.unsafelyUnwrapped, $0.count) }
+    }
+    return ByteString(buffer[..<count].map { UInt8(bitPattern: $0) })
+  }
+
+  /// The entries as getdents64(2) lists them, in its order, `.` and `..` left out.
+  public func list() throws -> [ListedEntry] {
+    var entries: [ListedEntry] = []
+    do {
+      let directory = try withCName(bytes) { path throws(Errno) in
+        try Descriptor.open(path, [.read, .directory, .noFollow]).release()
+      }
+      try Descriptor(owning: directory).forEachEntry { entry throws(Errno) in
+        entries.append(
+          ListedEntry(
+            name: ByteString(cString: entry.name, count: entry.nameLength), inode: entry.inode,
+            kind: entry.kind))
+      }
+    } catch {
+      throw DiskError("list", self, error)
+    }
+    return entries
+  }
+
+  /// The names of the listing, sorted.
+  public func names() throws -> [ByteString] { try list().map(\.name).sorted() }
+}
