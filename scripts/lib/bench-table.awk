@@ -1,0 +1,68 @@
+# Tables of what scripts/bench found, for people.
+
+function cost_table(part, heading,    p, i, name, title, value) {
+  title["stat"] = "stat"
+  title["open"] = "open+close"
+  title["read"] = "open+read+close"
+  title["list"] = "readdir"
+  title["missing"] = "missing name"
+  printf "\n%s\n\n%-16s", heading, ""
+  for (i = 1; i <= items[part]; i++) printf "%18s", title[item[part, i]]
+  printf "\n"
+  for (p = 1; p <= peers[part]; p++) {
+    name = peer[part, p]
+    printf "%-16s", name
+    for (i = 1; i <= items[part]; i++) {
+      value = ratio(part, name, item[part, i])
+      printf "%10.2f  %6s", cost(part, name, item[part, i]), value == "" ? "-" : sprintf("%.2f", value)
+    }
+    printf "\n"
+  }
+  printf "%-16s", "goal"
+  for (i = 1; i <= items[part]; i++) printf "%10s  %6s", "", goal(item[part, i])
+  printf "\n"
+}
+
+function goal(item) {
+  return item == "list" ? "0.60" : item == "missing" ? "1.00" : "0.90"
+}
+
+function delay_table(    p, i, name, key) {
+  printf "\nDelays: milliseconds from a finished change in a layer to its being seen through the mount\n\n"
+  printf "%-16s", ""
+  for (p = 1; p <= peers["delay"]; p++) printf "%38s", peer["delay", p]
+  printf "\n%-16s", ""
+  for (p = 1; p <= peers["delay"]; p++) printf "%10s%10s%9s%9s", "p50", "p99", "changes", "never"
+  printf "\n"
+  for (i = 1; i <= items["delay"]; i++) {
+    printf "%-16s", item["delay", i]
+    for (p = 1; p <= peers["delay"]; p++) {
+      name = peer["delay", p]
+      key = "delay" SUBSEP name SUBSEP item["delay", i]
+      printf "%10s%10s%9d%9d", milliseconds(percentile("delay", name, item["delay", i], 0.5)),
+        milliseconds(percentile("delay", name, item["delay", i], 0.99)), count[key], never[key]
+    }
+    printf "\n"
+  }
+  printf "%-16s%10s%10s\n", "goal", "0.50", "5.00"
+}
+
+function milliseconds(microseconds) {
+  return microseconds >= 1e12 ? "> 1500" : sprintf("%.2f", microseconds / 1000)
+}
+
+function memory_table() {
+  printf "\nMemory of the daemon: %d KiB before, %d KiB after %d files: %.0f bytes a file (goal: 400)\n",
+    figure["memory", "bundlefs", "before", 1], figure["memory", "bundlefs", "after", 1],
+    figure["memory", "bundlefs", "files", 1], bytes_per_file()
+}
+
+END {
+  if (peers["warm"]) {
+    cost_table("warm", "Warm accesses: microseconds an operation, and the ratio to kernel overlayfs")
+    cost_table("processor", "Of these the asking process's own processor time: steadier on a busy machine, " \
+      "but without a daemon's")
+  }
+  if (peers["delay"]) delay_table()
+  if (peers["memory"]) memory_table()
+}
