@@ -19,6 +19,10 @@ public protocol KernelCache: Sendable {
   /// Drops a node's attributes and its pages: a file's content, a directory's listing.
   /// - Throws: as `dropEntry`.
   func dropContent(of node: NodeID) throws(Errno)
+  /// The size in bytes by which the kernel now cuts what it reads of a file, without a request to us.
+  /// - Throws: EPERM without CAP_DAC_READ_SEARCH; ESTALE when the kernel does not know the node, or the mount
+  ///   cannot be reached by its path any more.
+  func size(of node: NodeID) throws(Errno) -> UInt64
 }
 
 extension Session: KernelCache {
@@ -48,6 +52,15 @@ extension Session: KernelCache {
 
   public func dropContent(of node: NodeID) throws(Errno) {
     try notify { fuse_lowlevel_notify_inval_inode($0, node.rawValue, 0, 0) }
+  }
+
+  public func size(of node: NodeID) throws(Errno) -> UInt64 {
+    // Opened each time: a descriptor that is kept would keep the mount from being unmounted.
+    let root = try withCName(place.path) { name throws(Errno) in
+      try Descriptor.open(name, [.read, .directory])
+    }
+    guard try root.attributes().identity.device == place.device else { throw .stale }
+    return try root.cachedSize(ofNode: node.rawValue)
   }
 
   private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {

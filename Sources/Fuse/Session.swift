@@ -19,6 +19,8 @@ public final class Session: @unchecked Sendable {
   // libfuse guards what its session holds; the rest here is written before threads exist.
   let pointer: OpaquePointer
   private let dispatcher: Dispatcher
+  /// Where it is mounted, and the number of the device that it is then.
+  private(set) var place = (path: [UInt8](), device: UInt64(0))
 
   /// Prepares a session.
   /// - Parameters:
@@ -55,6 +57,7 @@ public final class Session: @unchecked Sendable {
       }
     }
     if mounted.result != 0 { throw MountFailure(message: mounted.words ?? "mounting failed") }
+    place = (path, MountTableEntry.top(at: path)?.device ?? 0)
   }
 
   /// Talks to whoever holds the other end of a socket that keeps messages apart, instead of the kernel.

@@ -182,6 +182,15 @@ extension Descriptor {
     if count != bytes.count { throw .invalidArgument }
   }
 
+  /// The size that the kernel keeps of a node of the FUSE mount that this directory, open for reading, is in.
+  /// The mount's daemon is not asked.
+  /// - Throws: EPERM without CAP_DAC_READ_SEARCH; ESTALE when the kernel does not know the node.
+  public func cachedSize(ofNode node: UInt64) throws(Errno) -> UInt64 {
+    var size: UInt64 = 0
+    _ = try checked { linux_cached_size(rawValue, node, &size) }
+    return size
+  }
+
   /// Has a device or file system answer an ioctl(2) that reads.
   /// - Returns: as many bytes as asked for; those that were not answered are 0.
   public func control(_ command: UInt32, size: Int) throws(Errno) -> [UInt8] {

@@ -1,9 +1,12 @@
+import CLinux
 import Glibc
 
 /// A line of the kernel's mount table.
 public struct MountTableEntry: Sendable {
   /// The mount's number, which no other mount has while it lasts.
   public let id: Int
+  /// The device number of what is mounted, as `FileIdentity` has it.
+  public let device: UInt64
   /// Where it is mounted: an absolute path.
   public let mountPoint: [UInt8]
   /// The file system's type, with its subtype.
@@ -23,8 +26,14 @@ public struct MountTableEntry: Sendable {
         dash + 1 < fields.count
       else { return nil }
       return MountTableEntry(
-        id: Int(text(fields[0])) ?? 0, mountPoint: unescape(Array(fields[4])), type: text(fields[dash + 1]))
+        id: Int(text(fields[0])) ?? 0, device: device(fields[2]), mountPoint: unescape(Array(fields[4])),
+        type: text(fields[dash + 1]))
     }
+  }
+
+  private static func device(_ field: ArraySlice<UInt8>) -> UInt64 {
+    let numbers = field.split(separator: UInt8(ascii: ":")).map { UInt32(text($0)) ?? 0 }
+    return numbers.count == 2 ? linux_makedev(numbers[0], numbers[1]) : 0
   }
 
   /// The mount that holds a path: the last of those with the longest mount point above it.

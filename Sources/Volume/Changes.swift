@@ -119,6 +119,8 @@ enum Changes {
   }
 
   private static func detach(_ change: LayerChange, _ slot: UInt32, _ table: inout NodeTable) {
+    // Nothing had the name before: who is known by it now is the new one.
+    if change.mask.contains(.created) { return }
     for node in table.nodes(named: change.name, in: slot)
     where table[node].directory == nil && Int(table[node].layer) == change.layer {
       table.detach(node, from: change.name, in: slot)

@@ -2,8 +2,8 @@ import Fuse
 import Layers
 import Posix
 
-/// Keeps the kernel's caches true: one thread hears of changes in the layers, another takes back from the
-/// kernel what they made untrue.
+/// Keeps the kernel's caches true: one thread hears of changes in the layers, another, the invalidator, takes
+/// back from the kernel what they made untrue.
 ///
 /// The order that makes it right: a directory is watched before it is read; a change alters our own state
 /// first, and the kernel is told afterwards, by a thread that holds no lock. The kernel makes it wait for the
@@ -21,7 +21,7 @@ final class Coherence: Sendable {
     /// Called once the events that are there have been read.
     var barriers: [@Sendable () -> Void] = []
     var isOver = false
-    var threads: [ThreadHandle] = []
+    var thread: ThreadHandle?
     /// What is wrong with layers as a whole, by their places.
     var faults: [Int: String] = [:]
     var overflows = 0
@@ -29,36 +29,38 @@ final class Coherence: Sendable {
     var hasFallbacks = false
   }
 
-  init(_ layers: [DirectoryLayer]) throws(Errno) {
+  init(_ layers: [DirectoryLayer], _ queue: InvalidationQueue) throws(Errno) {
+    self.queue = queue
     layerMounts = layers.map { MountTableEntry.holding($0.path)?.id }
     mounts = try MountTableWatch()
     watches = try WatchTable()
-    queue = try InvalidationQueue()
     wakeUp = try WakeUp()
   }
 
-  /// Starts the threads. From now on requests may be answered.
-  func start(_ volume: Volume, _ kernel: any KernelCache) throws(Errno) {
+  /// Starts the watcher. From now on requests may be answered.
+  func start(_ volume: Volume) throws(Errno) {
     let watcher = ThreadHandle(try Thread(name: "watcher") { self.watch(volume) })
-    let invalidator = ThreadHandle(
-      try Thread(name: "invalidator") { Invalidator(volume: volume, kernel: kernel, coherence: self).run() })
-    state.withLock { $0.threads = [watcher, invalidator] }
+    state.withLock { $0.thread = watcher }
   }
 
-  /// Ends the threads, after what waits is carried out. Requests must still be answered meanwhile.
+  /// Ends the watcher, once it has passed on what it heard.
   func stop() {
-    let threads = state.withLock { state in
+    let thread = state.withLock { state in
       state.isOver = true
-      return state.threads
+      return state.thread
     }
     wakeUp.wake()
-    for thread in threads { thread.join() }
+    thread?.join()
   }
 
-  /// Has a function called when every change finished by now is visible through the mount.
+  /// Has a function called when every change finished by now is visible through the mount; at once when the
+  /// mount ends.
   func barrier(_ reached: @escaping @Sendable () -> Void) {
-    state.withLock { $0.barriers.append(reached) }
-    wakeUp.wake()
+    let isOver = state.withLock { state in
+      if !state.isOver { state.barriers.append(reached) }
+      return state.isOver
+    }
+    if isOver { reached() } else { wakeUp.wake() }
   }
 
   /// What is wrong with a layer as a whole; nil if nothing is.
@@ -90,10 +92,7 @@ final class Coherence: Sendable {
       }
       let count = drain(volume)
       for barrier in barriers { queue.addBarrier(barrier) }
-      if isOver {
-        queue.end()
-        return
-      }
+      if isOver { return }
       if hasFallbacks, count == 0, barriers.isEmpty { lookAfterFallbacks(volume) }
       let haveMountsChanged = wakeUp.wait(
         or: watches.inotify.rawValue, urgent: mounts.rawValue, milliseconds: hasFallbacks ? 500 : -1)

@@ -116,19 +116,16 @@ extension Volume {
       reply.fail(failure)
       return
     }
-    guard let coherence else {
-      reply.pay(count: done)
-      return
-    }
     // Later, by the invalidator: a request's thread must not wait for what may wait for requests.
     let (owed, count) = (OwedReply(reply), done)
-    coherence.barrier { if let reply = owed.take() { reply.pay(count: count) } }
+    let pay: @Sendable () -> Void = { if let reply = owed.take() { reply.pay(count: count) } }
+    if let coherence { coherence.barrier(pay) } else { queue.addBarrier(pay) }
   }
 
   private func carryOut(_ command: ControlCommand) {
     switch command {
     case .nothing, .sync: break
-    case .invalidate(let path): coherence?.queue.add(invalidations(of: path))
+    case .invalidate(let path): queue.add(invalidations(of: path))
     }
   }
 

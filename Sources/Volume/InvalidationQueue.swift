@@ -37,10 +37,13 @@ final class InvalidationQueue: Sendable {
     wakeUp.wake()
   }
 
-  /// Has a function called when all that was added before is carried out.
+  /// Has a function called when all that was added before is carried out; at once after the end.
   func addBarrier(_ reached: @escaping @Sendable () -> Void) {
-    state.withLock { $0.entries.append(.barrier(reached)) }
-    wakeUp.wake()
+    let isOver = state.withLock { state in
+      if !state.isOver { state.entries.append(.barrier(reached)) }
+      return state.isOver
+    }
+    if isOver { reached() } else { wakeUp.wake() }
   }
 
   /// What waits, oldest first; waits until there is something. nil at the end.

@@ -7,13 +7,12 @@ import Posix
 struct Invalidator {
   let volume: Volume
   let kernel: any KernelCache
-  let coherence: Coherence
 
   /// A name that no entry has: taking it back only waits for the requests in flight in the directory.
   private static let nobody: [UInt8] = [UInt8(ascii: ".")]
 
   func run() {
-    while let work = coherence.queue.take() {
+    while let work = volume.queue.take() {
       for item in work {
         switch item {
         case .invalidate(let invalidation): carryOut(invalidation)
@@ -49,9 +48,9 @@ struct Invalidator {
   }
 
   private func takeBack(_ file: NodeID, _ aspects: Invalidation.Aspects) {
-    // The watch comes first: what changes after it is told.
-    volume.watchDetached(file)
-    if aspects.contains(.content) {
+    // What happened to a file between the loss of its name and its own watch, nobody told.
+    let wasUnwatched = volume.watchDetached(file)
+    if aspects.contains(.content) || wasUnwatched {
       volume.counters.contents.add(1)
       try? kernel.dropContent(of: file)
     } else if aspects.contains(.attributes) {
@@ -72,10 +71,19 @@ struct Invalidator {
     try? kernel.expireEntry(name, in: directory)
   }
 
-  /// Looks at a directory anew, and takes back what came or went with its parts, down to where nothing
-  /// changed.
+  /// Looks at a directory anew, and at those below, down to where nothing changed. A tree may be deeper than
+  /// the thread's stack.
   private func refresh(_ directory: NodeID, isForced: Bool) {
-    guard let change = volume.refreshParts(of: directory, isForced: isForced) else { return }
+    var waiting = [(directory, isForced)]
+    while let (next, isForced) = waiting.popLast() {
+      guard let change = volume.refreshParts(of: next, isForced: isForced) else { continue }
+      takeBack(change, of: next)
+      for child in volume.childDirectories(of: next) { waiting.append((child, change.isForced)) }
+    }
+  }
+
+  /// Takes back what came or went with a directory's parts.
+  private func takeBack(_ change: Volume.PartsChange, of directory: NodeID) {
     // Requests in flight still answered from the former parts.
     expire(Self.nobody, of: directory)
     var names = volume.knownNames(in: directory)
@@ -84,10 +92,10 @@ struct Invalidator {
       names.formUnion((try? part.concernedNames()) ?? [])
     }
     for name in names { expire(name, of: directory) }
+    for reader in volume.detachReaders(in: directory, of: change.departed) { takeBack(reader, .attributes) }
     if change.isForced {
       for file in volume.files(in: directory) { takeBack(file, .content) }
     }
     takeBackListing(of: directory)
-    for child in volume.childDirectories(of: directory) { refresh(child, isForced: change.isForced) }
   }
 }

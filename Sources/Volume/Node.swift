@@ -50,13 +50,22 @@ struct Node {
   var hasBegun = false
   /// Whether its name was seen to go to another file, or to nobody.
   var isDetached = false
-  /// Bytes, as the kernel was told last.
-  var toldSize: UInt64 = 0
+  /// Bytes, as the kernel was told last; nil before the first time.
+  var toldSize: UInt64?
+  /// Whether the kernel was told of several sizes, and so may keep one that is not the last.
+  var wasToldSizes = false
+  /// Whether it stands for another file than it did at first.
+  var hasFollowed = false
   var identity = FileIdentity(device: 0, inode: 0, born: Moment(seconds: 0, nanoseconds: 0))
   var file: OpenFile?
 
   // Of directories only:
   var directory: DirectoryState?
+
+  /// Whether the kernel may still keep the size of the file for which the node stood before. It would cut the
+  /// new file's content by that, or fill it up with zeros. An answer that tells of the new size does not
+  /// settle it: the kernel throws one away that an invalidation overtook.
+  var isSizeDoubtful: Bool { hasFollowed && wasToldSizes && !hasBegun }
 }
 
 /// Where a file can be reached by name.

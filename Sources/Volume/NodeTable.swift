@@ -136,12 +136,19 @@ struct NodeTable {
     return released
   }
 
+  /// Notes which size the kernel is about to be told of a file.
+  mutating func tell(_ size: UInt64, of slot: UInt32) {
+    if let told = nodes[Int(slot)].toldSize, told != size { nodes[Int(slot)].wasToldSizes = true }
+    nodes[Int(slot)].toldSize = size
+  }
+
   /// Makes a file's node, which nobody has read from yet, stand for the file that has its name now.
   mutating func rebind(_ slot: UInt32, to identity: FileIdentity, layer: Int, inodeNumber: UInt64) {
     unindex(slot)
     nodes[Int(slot)].identity = identity
     nodes[Int(slot)].layer = UInt16(layer)
     nodes[Int(slot)].inodeNumber = inodeNumber
+    nodes[Int(slot)].hasFollowed = true
     if file(identity, layer: layer) == 0 { index(slot) }
   }
 

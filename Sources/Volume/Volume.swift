@@ -36,6 +36,12 @@ public final class Volume: FileSystem {
   let table: Locked<NodeTable>
   let counters = InvalidationCounters()
   let requests = Locked<RequestCounters?>(nil)
+  /// Whose caches there are; nil before the start.
+  let kernel = Locked<(any KernelCache)?>(nil)
+  /// What is to be taken back from it.
+  let queue: InvalidationQueue
+  private let invalidator = Locked<ThreadHandle?>(nil)
+  let errands: Errands
   let control = ControlFile()
   let statusText = Locked<[UInt8]>([])
   /// What keeps the kernel's caches true; nil where they are not kept.
@@ -49,7 +55,9 @@ public final class Volume: FileSystem {
     self.stack = stack
     self.options = options
     table = Locked(NodeTable(budget: options.descriptorBudget))
-    coherence = options.cache == .coherent ? try Coherence(stack.layers) : nil
+    queue = try InvalidationQueue()
+    errands = try Errands()
+    coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {
       guard let type = try layer.silentFileSystem() else { continue }
@@ -59,17 +67,27 @@ public final class Volume: FileSystem {
   }
 
   /// Begins to keep the kernel's caches true. No request may be answered before.
-  /// - Throws: EAGAIN when the system has no room for two threads.
+  /// - Throws: EAGAIN when the system has no room for three threads.
   public func start(_ kernel: any KernelCache, requests: RequestCounters) throws(Errno) {
     self.requests.withLock { $0 = requests }
-    try coherence?.start(self, kernel)
+    self.kernel.withLock { $0 = kernel }
+    try errands.start()
+    let thread = ThreadHandle(
+      try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
+    invalidator.withLock { $0 = thread }
+    try coherence?.start(self)
   }
 
-  /// Ends that. Requests must still be answered meanwhile.
-  public func stop() { coherence?.stop() }
+  /// Ends that, after what waits is carried out. Requests must still be answered meanwhile.
+  public func stop() {
+    coherence?.stop()
+    queue.end()
+    invalidator.withLock { $0 }?.join()
+    errands.stop()
+  }
 
   /// Drops everything that is cached, by the kernel and by us.
-  public func invalidateAll() { coherence?.queue.add([Invalidation(subject: .subtree(.root))]) }
+  public func invalidateAll() { queue.add([Invalidation(subject: .subtree(.root))]) }
 
   /// What the mount's beginning agrees upon with the kernel.
   public var settings: ConnectionSettings {
@@ -143,6 +161,7 @@ public final class Volume: FileSystem {
       if attributes.links > 1, let part = merged.part(of: layer) {
         (attributes, timeout) = linkedAttributes(of: node.number, part, name, attributes, timeout)
       }
+      try tell(attributes.size, of: node.number)
       return EntryAnswer(
         node: node.number,
         attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
@@ -171,9 +190,13 @@ public final class Volume: FileSystem {
       let slot = table.lookUpFile(
         attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),
         inodeNumber: number)
-      table[slot].toldSize = attributes.size
       return (table.number(of: slot), number)
     }
+  }
+
+  /// Notes which size the kernel is about to be told of a file.
+  private func tell(_ size: UInt64, of node: NodeID) throws(Errno) {
+    try table.withLock { table throws(Errno) in table.tell(size, of: try table.slot(of: node)) }
   }
 
   /// A directory's attributes, read once its parts are watched; nil where nothing is watched.
@@ -195,6 +218,7 @@ public final class Volume: FileSystem {
       try part.withWatchPath(of: name) { path throws(Errno) in
         try watches.watchFile(node, at: path, follows: false)
       }
+      giveBackIfForgotten(node)
       return (try part.attributes(of: name, identity: attributes.identity), timeout)
     } catch {
       // Out of watches, or replaced this moment.
@@ -255,7 +279,7 @@ public final class Volume: FileSystem {
     }
     let number = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      table[slot].toldSize = attributes.size
+      if !isDirectory { table.tell(attributes.size, of: slot) }
       return table[slot].inodeNumber
     }
     return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)

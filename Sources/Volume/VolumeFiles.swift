@@ -11,10 +11,29 @@ extension Volume {
       reply.pay([])
       return
     }
+    let file: OpenFile?
+    do throws(Errno) { file = try openFile(of: node) } catch {
+      reply.fail(error)
+      return
+    }
+    if let file { return Self.pay(file, at: offset, size: size, reply) }
+    let owed = OwedReply(reply)
+    let isTaken = errands.add { [self] in
+      guard let reply = owed.take() else { return }
+      do throws(Errno) { Self.pay(try openCertainFile(of: node), at: offset, size: size, reply) } catch {
+        reply.fail(error)
+      }
+    }
+    if !isTaken, let reply = owed.take() { reply.fail(.stale) }
+  }
+
+  private static func pay(
+    _ file: OpenFile, at offset: Int64, size: Int, _ reply: consuming Reply<Answers.Bytes>
+  ) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
     defer { buffer.deallocate() }
     let count: Int
-    do throws(Errno) { count = try openFile(of: node).descriptor.read(into: buffer, at: offset) } catch {
+    do throws(Errno) { count = try file.descriptor.read(into: buffer, at: offset) } catch {
       reply.fail(error)
       return
     }
@@ -23,7 +42,11 @@ extension Volume {
 
   public func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {
     let place: Int64
-    do throws(Errno) { place = try openFile(of: node).descriptor.seek(offset, whence: whence) } catch {
+    do throws(Errno) {
+      var file = try openFile(of: node)
+      if file == nil { file = try openByName(node).0 }
+      place = try file?.descriptor.seek(offset, whence: whence) ?? 0
+    } catch {
       reply.fail(error)
       return
     }
@@ -54,16 +77,43 @@ extension Volume {
   ///
   /// From here on the node stays with this file: what replaces it is another node. If the descriptor has to
   /// make room for others, it is opened again by name, and only if the same file is found there.
-  func openFile(of node: NodeID) throws(Errno) -> OpenFile {
+  /// - Returns: nil while the kernel may keep another file's size of it: then it is `openCertainFile`'s.
+  func openFile(of node: NodeID) throws(Errno) -> OpenFile? {
     while true {
       let present = try table.withLock { table throws(Errno) in table.useFile(of: try table.slot(of: node)) }
       if let present { return present }
       let (opened, identity) = try openByName(node)
-      let (file, evicted) = try table.withLock { table throws(Errno) in
-        table.keep(opened, of: identity, for: try table.slot(of: node))
+      let isDoubtful = try table.withLock { table throws(Errno) in
+        table[try table.slot(of: node)].isSizeDoubtful
       }
-      withExtendedLifetime(evicted) {}
-      if let file { return file }
+      if isDoubtful { return nil }
+      if let file = try keep(opened, of: identity, for: node) { return file }
+    }
+  }
+
+  /// - Returns: nil if the node stands for another file by now.
+  private func keep(
+    _ opened: OpenFile, of identity: FileIdentity, for node: NodeID
+  ) throws(Errno) -> OpenFile? {
+    let (file, evicted) = try table.withLock { table throws(Errno) in
+      table.keep(opened, of: identity, for: try table.slot(of: node))
+    }
+    withExtendedLifetime(evicted) {}
+    return file
+  }
+
+  /// As `openFile`, for a node that stands for another file than the kernel was told of at first: it is opened
+  /// only if the kernel has the new size. An errand, since asking the kernel takes the way into our own mount.
+  /// - Throws: ESTALE if the kernel has another size, or cannot be asked.
+  private func openCertainFile(of node: NodeID) throws(Errno) -> OpenFile {
+    while true {
+      let (opened, identity) = try openByName(node)
+      let size = try opened.descriptor.attributes().size
+      guard let kernel = kernel.withLock({ $0 }), (try? kernel.size(of: node)) == size else {
+        queue.add([Invalidation(subject: .file(node), aspects: .attributes)])
+        throw .stale
+      }
+      if let file = try keep(opened, of: identity, for: node) { return file }
     }
   }
 
@@ -71,7 +121,7 @@ extension Volume {
     var shed = 1
     while true {
       do throws(Errno) {
-        return try withPlace(of: node, isRead: true) { directory, name, identity throws(Errno) in
+        return try withPlace(of: node) { directory, name, identity throws(Errno) in
           (OpenFile(try directory.openFile(name, identity: identity)), identity)
         }
       } catch {
@@ -89,12 +139,9 @@ extension Volume {
   ///
   /// A node that nobody has read from is only a name: if the name is another file's by now, the node follows
   /// it, and the body runs again. The body tells that by ENOENT or ESTALE.
-  /// - Parameter isRead: for content: then the node follows only to a file of the size that the kernel was told,
-  ///   by which it cuts what it is given.
   /// - Throws: ESTALE when the file is lost; what the body throws.
   func withPlace<Result: ~Copyable>(
-    of node: NodeID, isRead: Bool = false,
-    _ body: (LayerDirectory, CName, FileIdentity) throws(Errno) -> Result
+    of node: NodeID, _ body: (LayerDirectory, CName, FileIdentity) throws(Errno) -> Result
   ) throws(Errno) -> Result {
     // The bound is only against someone who replaces the file for ever.
     for _ in 0..<16 {
@@ -106,7 +153,7 @@ extension Volume {
         guard error == .noEntry || error == .notDirectory || error == .stale else { throw error }
       }
       if try moveToAlias(node, from: place) { continue }
-      try follow(node, place, isRead: isRead)
+      try follow(node, place)
     }
     throw .stale
   }
@@ -143,7 +190,7 @@ extension Volume {
 
   /// Makes a node stand for the file that has its name now.
   /// - Throws: ESTALE if content was read already, or if no file of its kind has the name.
-  private func follow(_ node: NodeID, _ place: FilePlace, isRead: Bool) throws(Errno) {
+  private func follow(_ node: NodeID, _ place: FilePlace) throws(Errno) {
     if place.hasBegun { throw .stale }
     let found: Entry?
     do throws(Errno) {
@@ -158,7 +205,7 @@ extension Volume {
       let slot = try table.slot(of: node)
       // Another request may have begun to read, or followed, meanwhile.
       if table[slot].hasBegun || table[slot].identity != place.identity { return }
-      if isRead, table[slot].toldSize != attributes.size { throw .stale }
+      table.tell(attributes.size, of: slot)
       table.rebind(slot, to: attributes.identity, layer: layer, inodeNumber: number)
     }
     // A watch on the file itself was one on the former file.

@@ -30,11 +30,34 @@ extension Volume {
         return (state.merged, state.version)
       }
       if let present { return present }
+      if hint == nil { lookAtAncestors(of: node) }
       let found = try find(node, hint: hint, coherence)
       // If a change came in between, the hint is older.
       hint = nil
-      if let merged = try keep(found, of: node, version: version, coherence) { return merged }
+      do throws(Errno) {
+        if let merged = try keep(found, of: node, version: version, coherence) { return merged }
+      } catch {
+        giveBackIfForgotten(node)
+        throw error
+      }
     }
+  }
+
+  /// Has the directories above looked at, from the top down: each then finds the one above it, and none asks
+  /// for a stack as deep as the tree.
+  private func lookAtAncestors(of node: NodeID) {
+    let missing = table.withLock { table -> [NodeID] in
+      guard let slot = try? table.slot(of: node) else { return [] }
+      var missing: [NodeID] = []
+      var ancestor = table[slot].parent
+      while ancestor != 0, let state = table[ancestor].directory, state.merged == nil {
+        missing.append(table.number(of: ancestor))
+        ancestor = table[ancestor].parent
+      }
+      return missing
+    }
+    // What is wrong with one of them, the lookup in it tells.
+    for ancestor in missing.reversed() { _ = try? merged(of: ancestor) }
   }
 
   /// - Returns: nil if a change came in between.
@@ -57,7 +80,7 @@ extension Volume {
       return (state.merged, table.touchDirectory(try table.slot(of: node)), false)
     }
     withExtendedLifetime(evicted) {}
-    if isOutdated { coherence.queue.add([Invalidation(subject: .parts(node))]) }
+    if isOutdated { queue.add([Invalidation(subject: .parts(node))]) }
     if !found.isCovered { coherence.noteFallback() }
     if merged == nil, found.merged == nil { throw .noEntry }
     return merged
@@ -144,10 +167,12 @@ extension Volume {
 // MARK: - For the invalidator
 
 extension Volume {
-  /// What came with a directory's new parts.
+  /// What came and went with a directory's parts.
   struct PartsChange {
     /// Parts of which the kernel knows nothing, or may know anything.
     let arrived: [LayerDirectory]
+    /// Layers whose part went.
+    var departed: Set<Int> = []
     /// Whether all below may be anything.
     let isForced: Bool
   }
@@ -155,7 +180,11 @@ extension Volume {
   /// Looks at a directory's parts anew, and from now on answers by them.
   /// - Returns: nil if nothing in it was cached, or if they are the same parts.
   func refreshParts(of node: NodeID, isForced: Bool) -> PartsChange? {
-    guard let coherence else { return nil }
+    guard let coherence else {
+      // Nothing is kept but by the kernel, which may keep anything.
+      if !isForced { return nil }
+      return PartsChange(arrived: (try? merged(of: node).parts) ?? [], isForced: true)
+    }
     let isCached = table.withLock { table in
       guard let state = try? Self.state(of: node, table) else { return false }
       if state.parts == nil { state.version += 1 }
@@ -180,7 +209,8 @@ extension Volume {
       if parts == found.parts, !isForced, wasCovered == found.isCovered { return (nil, former) }
       let isForced = isForced || wasCovered != found.isCovered
       let arrived = found.merged?.parts.filter { isForced || !parts.contains(PartIdentity($0)) } ?? []
-      return (PartsChange(arrived: arrived, isForced: isForced), former)
+      let departed = Set(Set(parts).subtracting(found.parts).map(\.layer))
+      return (PartsChange(arrived: arrived, departed: departed, isForced: isForced), former)
     }
     withExtendedLifetime(former) {}
     coherence.watches.stop(node, except: isForgotten ? [] : found.watches)
@@ -189,15 +219,16 @@ extension Volume {
 
   /// A directory that cannot be looked at just now: the next request in it will try anew.
   private func forgetParts(of node: NodeID) -> PartsChange {
-    let former = table.withLock { table -> AnyObject? in
-      guard let slot = try? table.slot(of: node), let state = table[slot].directory else { return nil }
+    let (former, departed) = table.withLock { table -> (AnyObject?, [PartIdentity]) in
+      guard let slot = try? table.slot(of: node), let state = table[slot].directory else { return (nil, []) }
+      let parts = state.parts ?? []
       state.parts = nil
       state.version += 1
       state.isCovered = false
-      return table.release(slot)
+      return (table.release(slot), parts)
     }
     withExtendedLifetime(former) {}
-    return PartsChange(arrived: [], isForced: true)
+    return PartsChange(arrived: [], departed: Set(departed.map(\.layer)), isForced: true)
   }
 
   /// The names by which the kernel may know entries of a directory.
@@ -252,13 +283,29 @@ extension Volume {
     }
   }
 
+  /// Notes that files which are being read cannot be reached any more by the parts of a directory that went.
+  /// - Returns: the files.
+  func detachReaders(in directory: NodeID, of layers: Set<Int>) -> [NodeID] {
+    if layers.isEmpty || coherence == nil { return [] }
+    return table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      let readers = table.children(of: slot).filter {
+        table[$0].hasBegun && !table[$0].isDetached && layers.contains(Int(table[$0].layer))
+      }
+      for reader in readers { table.detach(reader, from: table[reader].name, in: slot) }
+      return readers.map { table.number(of: $0) }
+    }
+  }
+
   /// Has a file that lost its name, but is being read, watched by itself.
-  func watchDetached(_ node: NodeID) {
+  /// - Returns: whether it was not so far.
+  func watchDetached(_ node: NodeID) -> Bool {
     let file = table.withLock { table -> OpenFile? in
       guard let slot = try? table.slot(of: node), table[slot].isDetached else { return nil }
       return table[slot].file
     }
-    if let file { _ = watchByItself(node, file) }
+    guard let file, coherence?.watches.watchesFile(node) == false else { return false }
+    return watchByItself(node, file)
   }
 
   /// Has an open file watched by itself; answers whether it is.
@@ -268,10 +315,20 @@ extension Volume {
       try withCName(Array("/proc/self/fd/\(file.descriptor.rawValue)".utf8)) { path throws(Errno) in
         try watches.watchFile(node, at: path, follows: true)
       }
+      giveBackIfForgotten(node)
       return true
     } catch {
       return false
     }
+  }
+
+  /// Gives back the watches of a node that was forgotten while they were set.
+  func giveBackIfForgotten(_ node: NodeID) {
+    guard let watches = coherence?.watches else { return }
+    let isKnown = table.withLock { (try? $0.slot(of: node)) != nil }
+    if isKnown { return }
+    watches.stop(node)
+    watches.stopFile(node)
   }
 
   /// Whether a layer's own directory was deleted. inotify(7) does not tell, since we hold the directory open;

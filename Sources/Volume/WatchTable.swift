@@ -63,6 +63,9 @@ final class WatchTable: Sendable {
     }
   }
 
+  /// Whether a file itself is watched.
+  func watchesFile(_ node: NodeID) -> Bool { state.withLock { $0.files[node] != nil } }
+
   /// Gives back what a directory's node watches, but for some of it.
   func stop(_ node: NodeID, except kept: [WatchNumber] = []) {
     state.withLock { state in

@@ -121,6 +121,7 @@ private final class KernelStub: KernelCache {
   }
   func dropAttributes(of node: NodeID) { note("attributes \(node.rawValue & 0xFF)") }
   func dropContent(of node: NodeID) { note("content \(node.rawValue & 0xFF)") }
+  func size(of node: NodeID) -> UInt64 { 0 }
 }
 
 @Suite struct InvalidatorTests {
@@ -135,7 +136,6 @@ private final class KernelStub: KernelCache {
   func arrival() throws {
     let folder = try TemporaryFolder()
     let volume = try volume(folder)
-    let coherence = try #require(volume.coherence)
     try (folder.folder("1/d") / "main").write("")
     let merged = try volume.merged(of: .root)
     let found = try #require(try merged.lookup("d"))
@@ -144,7 +144,7 @@ private final class KernelStub: KernelCache {
     _ = try volume.answer(try #require(try inside.lookup("main")), "main", in: node, inside)
 
     let kernel = KernelStub()
-    let invalidator = Invalidator(volume: volume, kernel: kernel, coherence: coherence)
+    let invalidator = Invalidator(volume: volume, kernel: kernel)
     invalidator.carryOut(Invalidation(subject: .parts(node)))
     #expect(kernel.taken.withLock { $0 } == [], "nothing has changed")
 

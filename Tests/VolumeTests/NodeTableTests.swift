@@ -140,4 +140,33 @@ private struct NodeTableModel {
     #expect(lookUp(3) == other)
     #expect(table.checkInvariants().isEmpty)
   }
+
+  @Test("the kernel's size is in doubt once several were told and another file is meant, until it is read")
+  func doubt() throws {
+    var table = NodeTable(budget: 5)
+    let old = FileIdentity(device: 1, inode: 1, born: Moment(seconds: 0, nanoseconds: 0))
+    let new = FileIdentity(device: 1, inode: 2, born: Moment(seconds: 0, nanoseconds: 0))
+    func lookUp() -> UInt32 {
+      table.lookUpFile(old, layer: 0, kind: .regular, name: [97], in: NodeTable.root, inodeNumber: 1)
+    }
+    let slot = lookUp()
+    table.tell(10, of: slot)
+    table.tell(10, of: slot)
+    table.rebind(slot, to: new, layer: 0, inodeNumber: 2)
+    #expect(!table[slot].isSizeDoubtful, "whatever the kernel took, it is this size")
+    table.tell(11, of: slot)
+    #expect(table[slot].isSizeDoubtful)
+    table.tell(11, of: slot)
+    #expect(table[slot].isSizeDoubtful, "an answer does not tell that it was taken")
+    _ = table.keep(OpenFile(try Descriptor.open("/", [.pathOnly])), of: new, for: slot)
+    #expect(!table[slot].isSizeDoubtful)
+
+    _ = table.forget(slot, lookups: 1)
+    let grown = lookUp()
+    table.tell(10, of: grown)
+    table.tell(20, of: grown)
+    #expect(!table[grown].isSizeDoubtful, "the same file, changed in place")
+    table.rebind(grown, to: new, layer: 0, inodeNumber: 2)
+    #expect(table[grown].isSizeDoubtful)
+  }
 }

@@ -92,7 +92,8 @@ left_processes() {
 
 # Swift's package manager never removes its own locks and folders; they go with the run's folder.
 left_files() {
-  find "$run" -mindepth 1 -maxdepth 1 ! -name 'TemporaryDirectory.*' ! -name '*.lock'
+  find "$run" -mindepth 1 -maxdepth 1 ! -name 'TemporaryDirectory.*' ! -name '*.lock' \
+    ! -name swift-generated-sources
   left_folders
 }
 

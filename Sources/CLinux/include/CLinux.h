@@ -51,6 +51,10 @@ long linux_fstatfs_type(int file);
 /// it cannot be opened. Needs CAP_SYS_ADMIN.
 int linux_clone_mount(const char *path);
 
+/// The size that the kernel keeps of a FUSE file, asked of the kernel's cache alone: the file system gets no
+/// request. The directory is any one of the mount, open for reading. Needs CAP_DAC_READ_SEARCH.
+int linux_cached_size(int directory, uint64_t node, uint64_t *size);
+
 int linux_unmount(const char *path, bool lazily);
 
 /// Gives the signal a handler that does nothing, so that a blocking call returns EINTR.

@@ -32,8 +32,6 @@ extension MountTests {
 
       var setup = fixture.setup
       setup.binary = build.binary
-      // The merge itself is what is under stress; the cache has tests of its own.
-      setup.options.append("cache=none")
       setup.lifetime = seconds + 120
       let mount = try Mount(setup)
       defer { mount.abandon() }
