@@ -36,7 +36,7 @@ public final class Volume: FileSystem {
   let table: Locked<NodeTable>
   let counters = InvalidationCounters()
   let requests = Locked<RequestCounters?>(nil)
-  /// Whose caches there are; nil before the start.
+  /// Whose caches there are; nil before the start and after the end.
   let kernel = Locked<(any KernelCache)?>(nil)
   /// What is to be taken back from it.
   let queue: InvalidationQueue
@@ -84,6 +84,8 @@ public final class Volume: FileSystem {
     queue.end()
     invalidator.withLock { $0 }?.join()
     errands.stop()
+    // Its session holds this volume.
+    kernel.withLock { $0 = nil }
   }
 
   /// Drops everything that is cached, by the kernel and by us.
