@@ -10,7 +10,12 @@ public final class DirectoryLayer: Sendable {
   public let path: [UInt8]
   /// Whether mounts inside the layer are out of sight (needs CAP_SYS_ADMIN; see `open`).
   public let isPrivateClone: Bool
-  let root: LayerDirectory
+  private let index: Int
+  private let covered: CoveredMountPoint?
+  private let opened: Locked<LayerDirectory>
+
+  /// The directory that the layer is.
+  public var root: LayerDirectory { opened.withLock { $0 } }
 
   /// Opens a layer.
   ///
@@ -26,36 +31,45 @@ public final class DirectoryLayer: Sendable {
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true
   ) throws(Errno) {
+    self.path = path
+    self.index = index
+    self.covered = covered
+    let (root, isClone) = try Self.open(path, index, covered, clonesMount: clonesMount)
+    isPrivateClone = isClone
+    opened = Locked(root)
+  }
+
+  /// Opens the directory that the layer's path leads to now, if that is another one than the layer is, and has
+  /// the layer be that one. The path must lead to the same mount as at first.
+  /// - Returns: whether it is another one.
+  /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path.
+  public func reopen() throws(Errno) -> Bool {
+    let (root, _) = try Self.open(path, index, covered, clonesMount: isPrivateClone)
+    return opened.withLock { present in
+      if root.identity == present.identity { return false }
+      present = root
+      return true
+    }
+  }
+
+  private static func open(
+    _ path: [UInt8], _ index: Int, _ covered: CoveredMountPoint?, clonesMount: Bool
+  ) throws(Errno) -> (root: LayerDirectory, isClone: Bool) {
     let plain = try withCName(path) { name throws(Errno) in
       Handle(try Descriptor.open(name, [.pathOnly, .directory]))
     }
     let clone =
       clonesMount
       ? try? withCName(path) { name throws(Errno) in Handle(try Descriptor.cloneMount(name)) } : nil
-    self.path = path
-    isPrivateClone = clone != nil
     let handle = clone ?? plain
-    root = LayerDirectory(
+    let root = LayerDirectory(
       layer: index, handle: handle, attributes: try handle.descriptor.attributes(),
       covered: clone == nil ? covered : nil)
+    return (root, clone != nil)
   }
 
   /// Figures of the file system that holds the layer.
   public func fileSystemFigures() throws(Errno) -> statvfs { try root.handle.descriptor.fileSystemFigures() }
-
-  /// The kind of file system, if changes on it can be made by another machine or process without this
-  /// machine's inotify(7) telling; nil where it tells.
-  public func silentFileSystem() throws(Errno) -> String? {
-    Self.silentTypes[try root.handle.descriptor.fileSystemType()]
-  }
-
-  /// By the magic numbers of statfs(2).
-  private static let silentTypes: [Int: String] = [
-    0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x0102_1997: "9p",
-    0x00C3_6400: "Ceph", 0x6573_5546: "FUSE", 0x5346_414F: "AFS", 0x7375_7245: "Coda", 0x564C: "NCP",
-    0x0BD0_0BD0: "Lustre", 0x7461_636F: "OCFS2", 0x0116_1970: "GFS2", 0x6A65_6A62: "virtiofs",
-    0x9FA0: "proc", 0x6265_6572: "sysfs",
-  ]
 
   /// The directory at a path inside this layer alone, by its own entries, whatever other layers say.
   /// - Throws: ENOENT or ENOTDIR where the layer has no such directory.
@@ -68,6 +82,22 @@ public final class DirectoryLayer: Sendable {
     }
     return directory
   }
+}
+
+extension LayerDirectory {
+  /// The kind of file system, if changes on it can be made by another machine or process without this
+  /// machine's inotify(7) telling; nil where it tells.
+  public func silentFileSystem() throws(Errno) -> String? {
+    Self.silentTypes[try handle.descriptor.fileSystemType()]
+  }
+
+  /// By the magic numbers of statfs(2).
+  private static let silentTypes: [Int: String] = [
+    0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x0102_1997: "9p",
+    0x00C3_6400: "Ceph", 0x6573_5546: "FUSE", 0x5346_414F: "AFS", 0x7375_7245: "Coda", 0x564C: "NCP",
+    0x0BD0_0BD0: "Lustre", 0x7461_636F: "OCFS2", 0x0116_1970: "GFS2", 0x6A65_6A62: "virtiofs",
+    0x9FA0: "proc", 0x6265_6572: "sysfs",
+  ]
 }
 
 /// An open descriptor that several owners share.

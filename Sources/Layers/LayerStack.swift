@@ -16,8 +16,9 @@ public struct LayerStack: Sendable {
   public func root() throws(Errno) -> MergedDirectory {
     var parts: [LayerDirectory] = []
     for layer in layers {
-      parts.append(layer.root)
-      if layer.root.layer < layers.count - 1, try Marks.isOpaque(layer.root.handle.descriptor) { break }
+      let root = layer.root
+      parts.append(root)
+      if root.layer < layers.count - 1, try Marks.isOpaque(root.handle.descriptor) { break }
     }
     return MergedDirectory(parts: parts)
   }

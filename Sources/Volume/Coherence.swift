@@ -13,8 +13,8 @@ final class Coherence: Sendable {
   let queue: InvalidationQueue
   private let wakeUp: WakeUp
   private let mounts: MountTableWatch
-  /// The mounts that held the layers' paths at the beginning, by the layers' places.
-  private let layerMounts: [Int?]
+  /// Where the layers are, by their places in the stack.
+  let places: [LayerPlace]
   private let state = Locked(State())
 
   private struct State {
@@ -24,6 +24,8 @@ final class Coherence: Sendable {
     var thread: ThreadHandle?
     /// What is wrong with layers as a whole, by their places.
     var faults: [Int: String] = [:]
+    /// The mounts inside layers that are seen there, by the layers' places.
+    var innerMounts: [Int: Set<Int>] = [:]
     var overflows = 0
     /// Whether something is served with short timeouts.
     var hasFallbacks = false
@@ -31,7 +33,7 @@ final class Coherence: Sendable {
 
   init(_ layers: [DirectoryLayer], _ queue: InvalidationQueue) throws(Errno) {
     self.queue = queue
-    layerMounts = layers.map { MountTableEntry.holding($0.path)?.id }
+    places = layers.map { LayerPlace($0) }
     mounts = try MountTableWatch()
     watches = try WatchTable()
     wakeUp = try WakeUp()
@@ -39,6 +41,9 @@ final class Coherence: Sendable {
 
   /// Starts the watcher. From now on requests may be answered.
   func start(_ volume: Volume) throws(Errno) {
+    // Without a watch there, a layer's root that is made anew is not noticed; that is no fault of the layer.
+    for (layer, place) in places.enumerated() { try? watches.watchParent(of: place.path, layer) }
+    noteInnerMounts()
     let watcher = ThreadHandle(try Thread(name: "watcher") { self.watch(volume) })
     state.withLock { $0.thread = watcher }
   }
@@ -72,6 +77,12 @@ final class Coherence: Sendable {
   /// Notes what is wrong with a layer as a whole.
   func note(fault: String?, of layer: Int) { state.withLock { $0.faults[layer] = fault } }
 
+  /// Notes which mounts are inside a layer.
+  /// - Returns: whether others were before.
+  func note(innerMounts: Set<Int>, of layer: Int) -> Bool {
+    state.withLock { $0.innerMounts.updateValue(innerMounts, forKey: layer) != innerMounts }
+  }
+
   /// Notes that something is served with short timeouts, and has to be looked after.
   func noteFallback() {
     let isNew = state.withLock { state in
@@ -96,17 +107,7 @@ final class Coherence: Sendable {
       if hasFallbacks, count == 0, barriers.isEmpty { lookAfterFallbacks(volume) }
       let haveMountsChanged = wakeUp.wait(
         or: watches.inotify.rawValue, urgent: mounts.rawValue, milliseconds: hasFallbacks ? 500 : -1)
-      if haveMountsChanged { noteUnmountedLayers() }
-    }
-  }
-
-  /// inotify(7) tells of an unmount only when nobody holds the file system any more, and we do.
-  private func noteUnmountedLayers() {
-    let mounted = Set(MountTableEntry.all().map(\.id))
-    for (layer, mount) in layerMounts.enumerated() where fault(of: layer) == nil {
-      guard let mount, !mounted.contains(mount) else { continue }
-      note(fault: "its file system was unmounted", of: layer)
-      queue.add([Invalidation(subject: .subtree(.root))])
+      if haveMountsChanged { noteMounts() }
     }
   }
 
@@ -143,11 +144,15 @@ final class Coherence: Sendable {
   }
 
   private func invalidations(for event: InotifyEvent, _ user: WatchUser, _ volume: Volume) -> [Invalidation] {
+    if user.isParent, let layer = user.layer {
+      let isRoot = event.name == places[layer].name && !event.mask.isDisjoint(with: .names)
+      return isRoot ? lookAtPlace(of: layer, volume) : []
+    }
     guard let layer = user.layer else {
       let aspects: Invalidation.Aspects = event.mask.isDisjoint(with: .content) ? .attributes : .content
       return [Invalidation(subject: .file(user.node), aspects: aspects)]
     }
-    if user.node == .root, let fault = Self.fault(event.mask) {
+    if user.node == .root, let fault = LayerPlace.fault(event.mask) {
       note(fault: fault, of: layer)
       return [Invalidation(subject: .subtree(.root))]
     }
@@ -155,20 +160,9 @@ final class Coherence: Sendable {
     return volume.table.withLock { Changes.invalidations(for: change, in: &$0) }
   }
 
-  /// What an event of a layer's own root means for the layer.
-  private static func fault(_ mask: InotifyEvent.Mask) -> String? {
-    if mask.contains(.deletedSelf) { return "its directory was deleted" }
-    if mask.contains(.movedSelf) { return "its directory was moved away" }
-    if mask.contains(.unmounted) { return "its file system was unmounted" }
-    return nil
-  }
-
   /// Twice a second: what cannot be watched is looked at anew.
   private func lookAfterFallbacks(_ volume: Volume) {
-    for layer in volume.stack.layers.indices where fault(of: layer) != nil && volume.isInPlace(layer) {
-      note(fault: nil, of: layer)
-      queue.add([Invalidation(subject: .subtree(.root))])
-    }
+    for layer in places.indices where fault(of: layer) != nil { queue.add(lookAtPlace(of: layer, volume)) }
     let (invalidations, hasFallbacks) = volume.fallbacks()
     queue.add(invalidations)
     if !hasFallbacks { state.withLock { $0.hasFallbacks = !$0.faults.isEmpty } }

@@ -60,8 +60,8 @@ public final class Volume: FileSystem {
     coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {
-      guard let type = try layer.silentFileSystem() else { continue }
-      silence[place] = "\(type) does not tell of all changes"
+      guard let type = try layer.root.silentFileSystem() else { continue }
+      silence[place] = Self.silence(of: type)
     }
     self.silence = silence
   }

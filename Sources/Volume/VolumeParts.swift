@@ -122,11 +122,22 @@ extension Volume {
         : "cannot be watched: \(error)"
       found.fallback = found.fallback ?? Fallback(layer: part.layer, reason: reason)
     }
-    if node == .root, let reason = silence[part.layer] ?? coherence.fault(of: part.layer) {
+    let fault = node == .root ? silence[part.layer] ?? coherence.fault(of: part.layer) : silence(of: part)
+    if let fault {
       found.isCovered = false
-      found.fallback = found.fallback ?? Fallback(layer: part.layer, reason: reason)
+      found.fallback = found.fallback ?? Fallback(layer: part.layer, reason: fault)
     }
   }
+
+  /// Why nobody tells of changes in a part that lies on another file system than its layer's root: without a
+  /// private clone, mounts inside a layer are seen.
+  private func silence(of part: LayerDirectory) -> String? {
+    if stack.layers[part.layer].root.identity.device == part.identity.device { return nil }
+    guard let type = try? part.silentFileSystem() else { return nil }
+    return Self.silence(of: type)
+  }
+
+  static func silence(of fileSystem: String) -> String { "\(fileSystem) does not tell of all changes" }
 
   private func lookAt(_ node: NodeID) throws(Errno) -> MergedDirectory? {
     if node == .root { return try stack.root() }
@@ -334,17 +345,7 @@ extension Volume {
   /// Whether a layer's own directory was deleted. inotify(7) does not tell, since we hold the directory open;
   /// but nothing can appear in it any more, so that what is cached of it stays true.
   func isDeleted(_ layer: Int) -> Bool {
-    guard let root = try? stack.layers[layer].directory(at: []) else { return true }
-    return (try? root.attributes().links) == 0
-  }
-
-  /// Whether a layer's path leads to the directory that the layer is.
-  func isInPlace(_ layer: Int) -> Bool {
-    guard let root = try? stack.layers[layer].directory(at: []) else { return false }
-    let there = try? withCName(stack.layers[layer].path) { name throws(Errno) in
-      try Descriptor.open(name, [.pathOnly, .directory]).attributes()
-    }
-    return there?.identity == root.identity && (there?.links ?? 0) > 0
+    (try? stack.layers[layer].root.attributes().links) == 0
   }
 
   /// How many directories are tried at a time; the limit of watches may stay for long.

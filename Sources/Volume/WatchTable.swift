@@ -7,6 +7,8 @@ struct WatchUser: Hashable, Sendable {
   let node: NodeID
   /// The layer of the watched directory; nil for a watch on a file itself.
   let layer: Int?
+  /// Whether it is the directory that holds the layer's root.
+  var isParent = false
 }
 
 /// The watches, and whom each of them concerns.
@@ -63,6 +65,20 @@ final class WatchTable: Sendable {
     }
   }
 
+  /// Watches the directory that holds a layer's root.
+  /// - Throws: as open(2) and inotify_add_watch(2).
+  func watchParent(of path: [UInt8], _ layer: Int) throws(Errno) {
+    guard let slash = path.lastIndex(of: UInt8(ascii: "/")), slash + 1 < path.count else { return }
+    let parent = slash == 0 ? [UInt8(ascii: "/")] : Array(path[..<slash])
+    try state.withLock { state throws(Errno) in
+      let watch = try withCName(parent) { name throws(Errno) in
+        // It may be a busy place; if it is a part as well, that adds what is missing.
+        try inotify.watch(name, .names)
+      }
+      state.users[watch, default: []].insert(WatchUser(node: .root, layer: layer, isParent: true))
+    }
+  }
+
   /// Whether a file itself is watched.
   func watchesFile(_ node: NodeID) -> Bool { state.withLock { $0.files[node] != nil } }
 
@@ -70,7 +86,7 @@ final class WatchTable: Sendable {
   func stop(_ node: NodeID, except kept: [WatchNumber] = []) {
     state.withLock { state in
       guard let watches = state.directories.removeValue(forKey: node) else { return }
-      for watch in watches.subtracting(kept) { remove(watch, &state) { $0.node == node } }
+      for watch in watches.subtracting(kept) { remove(watch, &state) { $0.node == node && !$0.isParent } }
       let rest = watches.intersection(kept)
       if !rest.isEmpty { state.directories[node] = rest }
     }
@@ -80,7 +96,7 @@ final class WatchTable: Sendable {
   func stopFile(_ node: NodeID) {
     state.withLock { state in
       guard let watch = state.files.removeValue(forKey: node) else { return }
-      remove(watch, &state) { $0.node == node }
+      remove(watch, &state) { $0.node == node && $0.layer == nil }
     }
   }
 

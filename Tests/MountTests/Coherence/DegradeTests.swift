@@ -125,6 +125,34 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "a layer's root is made anew", .timeLimit(.minutes(1)), arguments: ["removed", "swapped", "moved in"])
+    func remadeRoot(manner: String) throws {
+      let fixture = try Fixture()
+      let other = try fixture.folder.folder("other")
+      try (other / "replaced.txt").write("another's replaced\n")
+      try withMount(fixture.setup) { mount in
+        try look(mount.point)
+        switch manner {
+        case "removed":
+          try Command("rm", "-rf", fixture.substitution.text).check()
+          try Command("cp", "-a", other.text, fixture.substitution.text).check()
+        case "swapped":
+          try other.exchange(with: fixture.substitution)
+        default:
+          try fixture.substitution.rename(to: fixture.folder / "former")
+          try mount.barrier()
+          try other.rename(to: fixture.substitution)
+        }
+        try mount.barrier()
+        #expect(try (mount.point / "replaced.txt").readText() == "another's replaced\n")
+        #expect(try (mount.point / "folder").names() == ["both.txt", "inner.txt"])
+        try expectRecovery(mount)
+        try expectChangesSeen(mount, in: fixture.substitution)
+        try expectQuiet(mount)
+      }
+    }
+
     @Test("a layer's root is moved away and back", .timeLimit(.minutes(1)))
     func movedRoot() throws {
       let fixture = try Fixture()
