@@ -90,7 +90,7 @@ int linux_clone_mount(const char *path) {
   return tree;
 }
 
-int linux_cached_size(int directory, uint64_t node, uint64_t *size) {
+int linux_fuse_size(int directory, uint64_t node, bool fresh, uint64_t *size) {
   // FUSE's own kind of handle: the node's number, high half first, and its generation, which is always 0 here.
   enum { type = 0x81, words = 3 };
   struct {
@@ -104,9 +104,11 @@ int linux_cached_size(int directory, uint64_t node, uint64_t *size) {
   if (file < 0)
     return -1;
   struct statx x;
-  int result = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &x);
+  int sync = fresh ? AT_STATX_FORCE_SYNC : AT_STATX_DONT_SYNC;
+  int result = statx(file, "", AT_EMPTY_PATH | sync, STATX_SIZE, &x);
   close(file);
-  *size = x.stx_size;
+  if (result == 0)
+    *size = x.stx_size;
   return result;
 }
 

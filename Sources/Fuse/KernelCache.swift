@@ -23,6 +23,9 @@ public protocol KernelCache: Sendable {
   /// - Throws: EPERM without CAP_DAC_READ_SEARCH; ESTALE when the kernel does not know the node, or the mount
   ///   cannot be reached by its path any more.
   func size(of node: NodeID) throws(Errno) -> UInt64
+  /// Has the kernel ask us for a file's attributes. If it had another size, it waits for reads of the file.
+  /// - Throws: as `size`.
+  func refreshAttributes(of node: NodeID) throws(Errno)
 }
 
 extension Session: KernelCache {
@@ -55,12 +58,21 @@ extension Session: KernelCache {
   }
 
   public func size(of node: NodeID) throws(Errno) -> UInt64 {
-    // Opened each time: a descriptor that is kept would keep the mount from being unmounted.
+    try openRoot().size(ofNode: node.rawValue, isFresh: false)
+  }
+
+  public func refreshAttributes(of node: NodeID) throws(Errno) {
+    _ = try openRoot().size(ofNode: node.rawValue, isFresh: true)
+  }
+
+  /// The mount's root. It is opened each time: a descriptor that is kept would keep the mount from being
+  /// unmounted.
+  private func openRoot() throws(Errno) -> Descriptor {
     let root = try withCName(place.path) { name throws(Errno) in
       try Descriptor.open(name, [.read, .directory])
     }
     guard try root.attributes().identity.device == place.device else { throw .stale }
-    return try root.cachedSize(ofNode: node.rawValue)
+    return root
   }
 
   private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {

@@ -182,12 +182,12 @@ extension Descriptor {
     if count != bytes.count { throw .invalidArgument }
   }
 
-  /// The size that the kernel keeps of a node of the FUSE mount that this directory, open for reading, is in.
-  /// The mount's daemon is not asked.
+  /// The size in bytes of a node of the FUSE mount that this directory, open for reading, is in.
+  /// - Parameter isFresh: whether the mount's daemon is asked; else it is what the kernel keeps.
   /// - Throws: EPERM without CAP_DAC_READ_SEARCH; ESTALE when the kernel does not know the node.
-  public func cachedSize(ofNode node: UInt64) throws(Errno) -> UInt64 {
+  public func size(ofNode node: UInt64, isFresh: Bool) throws(Errno) -> UInt64 {
     var size: UInt64 = 0
-    _ = try checked { linux_cached_size(rawValue, node, &size) }
+    _ = try checked { linux_fuse_size(rawValue, node, isFresh, &size) }
     return size
   }
 

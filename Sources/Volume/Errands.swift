@@ -13,12 +13,18 @@ final class Errands: Sendable {
   private let wakeUp: WakeUp
   private let thread = Locked<ThreadHandle?>(nil)
 
-  init() throws(Errno) { wakeUp = try WakeUp() }
+  private let name: String
+
+  /// - Parameter name: the thread's.
+  init(name: String) throws(Errno) {
+    self.name = name
+    wakeUp = try WakeUp()
+  }
 
   /// Starts the thread.
   func start() throws(Errno) {
     state.withLock { $0.isOpen = true }
-    let handle = ThreadHandle(try Thread(name: "errands") { self.run() })
+    let handle = ThreadHandle(try Thread(name: name) { self.run() })
     thread.withLock { $0 = handle }
   }
 

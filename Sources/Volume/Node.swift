@@ -62,10 +62,10 @@ struct Node {
   // Of directories only:
   var directory: DirectoryState?
 
-  /// Whether the kernel may still keep the size of the file for which the node stood before. It would cut the
-  /// new file's content by that, or fill it up with zeros. An answer that tells of the new size does not
-  /// settle it: the kernel throws one away that an invalidation overtook.
-  var isSizeDoubtful: Bool { hasFollowed && wasToldSizes && !hasBegun }
+  /// Whether the kernel may keep a size that the file does not have (any more), and would cut the content by
+  /// that, or fill it up with zeros. An answer that tells of the present size does not settle it: the kernel
+  /// throws one away that an invalidation, or another answer, overtook.
+  var isSizeDoubtful: Bool { wasToldSizes && !hasBegun }
 }
 
 /// Where a file can be reached by name.

@@ -42,6 +42,8 @@ public final class Volume: FileSystem {
   let queue: InvalidationQueue
   private let invalidator = Locked<ThreadHandle?>(nil)
   let errands: Errands
+  /// Errands that may have to wait for those.
+  let refreshes: Errands
   let control = ControlFile()
   let statusText = Locked<[UInt8]>([])
   /// What keeps the kernel's caches true; nil where they are not kept.
@@ -56,7 +58,8 @@ public final class Volume: FileSystem {
     self.options = options
     table = Locked(NodeTable(budget: options.descriptorBudget))
     queue = try InvalidationQueue()
-    errands = try Errands()
+    errands = try Errands(name: "errands")
+    refreshes = try Errands(name: "refreshes")
     coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {
@@ -67,11 +70,12 @@ public final class Volume: FileSystem {
   }
 
   /// Begins to keep the kernel's caches true. No request may be answered before.
-  /// - Throws: EAGAIN when the system has no room for three threads.
+  /// - Throws: EAGAIN when the system has no room for four threads.
   public func start(_ kernel: any KernelCache, requests: RequestCounters) throws(Errno) {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
     try errands.start()
+    try refreshes.start()
     let thread = ThreadHandle(
       try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
     invalidator.withLock { $0 = thread }
@@ -84,6 +88,7 @@ public final class Volume: FileSystem {
     queue.end()
     invalidator.withLock { $0 }?.join()
     errands.stop()
+    refreshes.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }
   }

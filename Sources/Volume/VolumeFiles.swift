@@ -77,7 +77,8 @@ extension Volume {
   ///
   /// From here on the node stays with this file: what replaces it is another node. If the descriptor has to
   /// make room for others, it is opened again by name, and only if the same file is found there.
-  /// - Returns: nil while the kernel may keep another file's size of it: then it is `openCertainFile`'s.
+  /// - Returns: nil while the kernel may keep another size of it (`Node.isSizeDoubtful`): then it is
+  ///   `openCertainFile`'s.
   func openFile(of node: NodeID) throws(Errno) -> OpenFile? {
     while true {
       let present = try table.withLock { table throws(Errno) in table.useFile(of: try table.slot(of: node)) }
@@ -102,19 +103,37 @@ extension Volume {
     return file
   }
 
-  /// As `openFile`, for a node that stands for another file than the kernel was told of at first: it is opened
-  /// only if the kernel has the new size. An errand, since asking the kernel takes the way into our own mount.
-  /// - Throws: ESTALE if the kernel has another size, or cannot be asked.
+  /// As `openFile`, once the kernel has the file's size. An errand, since asking the kernel takes the way into
+  /// our own mount.
+  /// - Throws: ESTALE if the node stands for another file than it did at first, and the kernel keeps another
+  ///   size or cannot be asked.
   private func openCertainFile(of node: NodeID) throws(Errno) -> OpenFile {
     while true {
       let (opened, identity) = try openByName(node)
-      let size = try opened.descriptor.attributes().size
-      guard let kernel = kernel.withLock({ $0 }), (try? kernel.size(of: node)) == size else {
-        queue.add([Invalidation(subject: .file(node), aspects: .attributes)])
-        throw .stale
+      let hasSize = kernelHas(size: try opened.descriptor.attributes().size, of: node)
+      let hasFollowed = try table.withLock { table throws(Errno) in
+        table[try table.slot(of: node)].hasFollowed
       }
+      // A file that grows while it is opened for the first time is cut for that moment as anywhere else.
+      if !hasSize, hasFollowed { throw .stale }
       if let file = try keep(opened, of: identity, for: node) { return file }
     }
+  }
+
+  /// Whether the kernel has a file's size; it is made to ask if it has another.
+  private func kernelHas(size: UInt64, of node: NodeID) -> Bool {
+    guard let kernel = kernel.withLock({ $0 }), let kept = try? kernel.size(of: node) else { return false }
+    if kept == size { return true }
+    // The answer to the first may be thrown away as well.
+    for _ in 0..<3 {
+      // By another thread: once it has taken the size, the kernel waits for the reads that wait for us.
+      _ = refreshes.add { try? kernel.refreshAttributes(of: node) }
+      for _ in 0..<20 {
+        if (try? kernel.size(of: node)) == size { return true }
+        usleep(1000)
+      }
+    }
+    return false
   }
 
   private func openByName(_ node: NodeID) throws(Errno) -> (OpenFile, FileIdentity) {

@@ -51,9 +51,9 @@ long linux_fstatfs_type(int file);
 /// it cannot be opened. Needs CAP_SYS_ADMIN.
 int linux_clone_mount(const char *path);
 
-/// The size that the kernel keeps of a FUSE file, asked of the kernel's cache alone: the file system gets no
-/// request. The directory is any one of the mount, open for reading. Needs CAP_DAC_READ_SEARCH.
-int linux_cached_size(int directory, uint64_t node, uint64_t *size);
+/// The size of a FUSE file: fresh from the file system, or what the kernel keeps, without a request. The
+/// directory is any one of the mount, open for reading. Needs CAP_DAC_READ_SEARCH.
+int linux_fuse_size(int directory, uint64_t node, bool fresh, uint64_t *size);
 
 int linux_unmount(const char *path, bool lazily);
 
