@@ -118,6 +118,34 @@ extension MountTests {
     }
 
     @Test(
+      "with cache=SECONDS, too, an invalidation shows what is new at once", .enabled(if: Mount.hasControl),
+      .timeLimit(.minutes(1)), arguments: Lever.allCases)
+    func secondsInvalidation(lever: Lever) throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      setup.options = ["cache=600"]
+      try withMount(setup) { mount in
+        let seen = mount.point / "folder"
+        try lookTwice(mount.point)
+        try expectErrno(.noEntry) { _ = try (seen / "new").status() }
+        try (fixture.main / "folder/inner.txt").write("changed in place")
+        try (fixture.main / "folder/new").write("new")
+        #expect(try (seen / "inner.txt").readText() != "changed in place", "it is cached")
+        try expectErrno(.noEntry) { _ = try (seen / "new").status() }
+        switch lever {
+        case .command: try mount.command("invalidate", "folder")
+        case .control: try mount.say("bundlefs:///invalidate\n")
+        case .signal:
+          mount.process.signal(SIGHUP)
+          Clock.sleep(0.5)
+        }
+        #expect(try (seen / "inner.txt").readText() == "changed in place")
+        #expect(try (seen / "new").readText() == "new")
+        #expect(try seen.names().contains("new"))
+      }
+    }
+
+    @Test(
       "after an invalidation of a path, what is below is asked anew and nothing else",
       .enabled(if: Mount.hasControl), .timeLimit(.minutes(1)), arguments: Lever.allCases.dropLast())
     func pathInvalidation(lever: Lever) throws {

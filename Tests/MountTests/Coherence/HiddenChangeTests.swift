@@ -69,6 +69,31 @@ extension MountTests {
       }
     }
 
+    @Test("a file is changed after its folder was moved away", .timeLimit(.minutes(1)), arguments: [0, 1, 2])
+    func movedFolder(depth: Int) throws {
+      let fixture = try Fixture()
+      let folders = ["f", "f/f", "f/f/f"].map { ByteString($0) }
+      for folder in folders { try (fixture.main / folder).makeDirectory() }
+      let away = fixture.folder / "away"
+      let path = folders[depth] / "file"
+      try (fixture.main / path).write("before")
+      try withMount(fixture.setup) { mount in
+        try (mount.point / path).withOpen(O_RDONLY) { file in
+          #expect(try ByteString.readAll(file) == [UInt8]("before".utf8))
+          try (fixture.main / "f").rename(to: away)
+          try mount.barrier()
+          try expectErrno(.noEntry) { _ = try (mount.point / path).status() }
+          let moved = away / ByteString(String(path.text.dropFirst(2)))
+          for text in ["after, and longer", "again"] {
+            try moved.write(text)
+            try mount.barrier()
+            lseek(file, 0, SEEK_SET)
+            #expect(try ByteString.readAll(file) == [UInt8](text.utf8))
+          }
+        }
+      }
+    }
+
     @Test("a file that stays open for writing shows each write", .timeLimit(.minutes(1)))
     func longWriter() throws {
       let fixture = try Fixture()

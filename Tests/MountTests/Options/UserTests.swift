@@ -113,7 +113,7 @@ extension MountTests {
     }
 
     /// A mount by the user, who owns the folders; the program is copied to where the user can run it.
-    private func userSetup(_ fixture: Fixture) throws -> MountSetup {
+    func userSetup(_ fixture: Fixture) throws -> MountSetup {
       let program = fixture.folder / "bundlefs"
       try Command("cp", try Binary.underTest().text, program.text).check()
       try program.setMode(0o755)
