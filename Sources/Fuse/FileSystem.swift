@@ -49,6 +49,9 @@ public protocol FileSystem: AnyObject, Sendable {
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>)
   /// IOCTL that reads at most `size` bytes.
   func control(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>)
+  /// POLL: which events of poll(2) are there for an open file.
+  /// - Parameter waiter: to be woken when there are more; nil if nobody waits.
+  func poll(_ node: NodeID, waiter: PollWaiter?, reply: consuming Reply<Answers.Readiness>)
   /// Any other request that would change something.
   func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>)
 }

@@ -12,6 +12,14 @@ public struct NodeID: RawRepresentable, Hashable, Sendable {
   public static let root = NodeID(rawValue: UInt64(FUSE_ROOT_ID))
 }
 
+/// The thread of a program that a request comes from.
+public struct Requester: Hashable, Sendable {
+  /// The user by whose rights it acts.
+  public let user: UInt32
+  /// The thread's number; 0 where the daemon's namespace has none for it.
+  public let thread: Int32
+}
+
 /// A node's attributes as a reply carries them.
 public struct NodeAttributes: Sendable {
   /// The backing file's attributes.

@@ -84,6 +84,11 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
     fileSystem(request, .ioctl).control(
       command, of: NodeID(rawValue: node), size: size, reply: Reply(request))
   }
+  table.poll = { request, node, _, handle in
+    guard let request else { return }
+    fileSystem(request, .poll).poll(
+      NodeID(rawValue: node), waiter: handle.map { PollWaiter($0) }, reply: Reply(request))
+  }
   table.lseek = { request, node, offset, whence, _ in
     guard let request else { return }
     fileSystem(request, .lseek).seek(

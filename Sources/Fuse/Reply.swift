@@ -22,6 +22,8 @@ public enum Answers {
   public enum Opening {}
   /// Bytes: IOCTL.
   public enum Control {}
+  /// What can be done: POLL.
+  public enum Readiness {}
   /// Nothing but that it was done.
   public enum Done {}
 }
@@ -34,6 +36,12 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
   init(_ request: fuse_req_t) { self.request = request }
 
   deinit { fuse_reply_err(request, EIO) }
+
+  /// Who asks.
+  public var requester: Requester {
+    let context = fuse_req_ctx(request)
+    return Requester(user: context?.pointee.uid ?? 0, thread: context?.pointee.pid ?? 0)
+  }
 
   /// Answers that the request failed.
   public consuming func fail(_ error: Errno) {
@@ -139,6 +147,14 @@ extension Reply where Kind == Answers.Control {
   /// Answers with bytes.
   public consuming func pay(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { _ = fuse_reply_ioctl(request, 0, $0.baseAddress, $0.count) }
+    discard self
+  }
+}
+
+extension Reply where Kind == Answers.Readiness {
+  /// Answers with the events of poll(2) that are there.
+  public consuming func pay(events: CInt) {
+    fuse_reply_poll(request, UInt32(bitPattern: events))
     discard self
   }
 }

@@ -3,7 +3,7 @@ import Posix
 /// The kinds of request, by the names that the kernel's headers have for them.
 public enum RequestKind: Int, CaseIterable, Sendable {
   case lookup, forget, getattr, setattr, readlink, open, read, write, statfs, opendir, readdir, readdirplus
-  case getxattr, listxattr, lseek, ioctl, change, flush, fsync
+  case getxattr, listxattr, lseek, ioctl, poll, change, flush, fsync
 
   /// The name, in upper case.
   public var name: String { String(describing: self).uppercased() }
