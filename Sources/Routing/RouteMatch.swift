@@ -45,17 +45,21 @@ public struct RouteMatch: Sendable {
 }
 
 extension RouteURL {
-  /// The first parameter of a name.
-  func parameter(_ name: [UInt8]) -> Parameter? {
-    parameters.first { decoded.span.extracting($0.name.range).isEqual(to: name) }
+  /// Where the first parameter of a name stands.
+  func place(ofParameter name: [UInt8]) -> Int? {
+    let bytes = decoded.span
+    for place in parameters.indices where bytes.extracting(parameters[place].name.range).isEqual(to: name) {
+      return place
+    }
+    return nil
   }
 
   fileprivate func value(of binding: borrowing Binding) -> RouteValue? {
     switch binding.source {
     case .component(let index): return binding.literal ?? value(of: pieces[index], binding.type)
     case .parameter(let name):
-      guard let parameter = parameter(name) else { return nil }
-      return binding.literal ?? value(of: parameter.value, binding.type)
+      guard let place = place(ofParameter: name) else { return nil }
+      return binding.literal ?? value(of: parameters[place].value, binding.type)
     case .tail(let start):
       return .text(pieces[start...].map { text(of: $0) }.joined(separator: "/"))
     }
@@ -72,15 +76,13 @@ extension RouteURL {
 
   /// What a pattern leaves of the query.
   fileprivate func unboundQuery(_ pattern: RoutePattern) -> String? {
-    var bound: Set<[UInt8]> = []
-    let wanted = Set(pattern.parameters.map(\.name))
+    let bound = pattern.parameters.compactMap { place(ofParameter: $0.name) }
+    if bound.count == parameters.count { return nil }
     var rest: [UInt8] = []
-    for parameter in parameters {
-      let name = Array(decoded[parameter.name.range])
-      if wanted.contains(name), bound.insert(name).inserted { continue }
+    for (place, parameter) in parameters.enumerated() where !bound.contains(place) {
       if !rest.isEmpty { rest.append(UInt8(ascii: "&")) }
       rest += text[parameter.written.range]
     }
-    return rest.isEmpty ? nil : String(escaping: rest)
+    return String(escaping: rest)
   }
 }

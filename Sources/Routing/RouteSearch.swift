@@ -10,6 +10,8 @@ struct RouteSearch {
     let node: RouteTrie.NodeNumber
     /// How many components have been used.
     let depth: Int
+    /// The node's: nothing better is below.
+    let least: RouteTrie.Place
   }
 
   private var best = RouteTrie.Place.max
@@ -32,7 +34,7 @@ struct RouteSearch {
     while let step = next ?? others.popLast() {
       next = nil
       // A better one may have been found since.
-      guard table.trie.nodes[Int(step.node)].least < best else { continue }
+      guard step.least < best else { continue }
       if step.depth == url.pieces.count {
         end(at: step.node, url, table)
       } else {
@@ -41,14 +43,20 @@ struct RouteSearch {
     }
   }
 
-  /// Tries a node later, unless it stands for none, or nothing better is below.
+  /// Tries a node later, unless it stands for none, or nothing better is below. The most promising is next.
   @inline(__always)
   private mutating func consider(_ node: RouteTrie.NodeNumber, _ depth: Int, _ trie: borrowing RouteTrie) {
     guard node != 0, trie.nodes[Int(node)].least < best else { return }
-    if next == nil {
-      next = Step(node: node, depth: depth)
+    let step = Step(node: node, depth: depth, least: trie.nodes[Int(node)].least)
+    guard let rival = next else {
+      next = step
+      return
+    }
+    if rival.least < step.least {
+      others.append(step)
     } else {
-      others.append(Step(node: node, depth: depth))
+      others.append(rival)
+      next = step
     }
   }
 

@@ -99,11 +99,13 @@ extension RoutePattern {
   /// Whether the URL has the parameters that the pattern wants.
   func takesQuery(of url: RouteURL) -> Bool {
     for wanted in parameters {
-      guard let parameter = url.parameter(wanted.name) else {
+      guard let place = url.place(ofParameter: wanted.name) else {
         if wanted.isOptional { continue }
         return false
       }
-      guard wanted.type.fits(url.decoded.span.extracting(parameter.value.range)) else { return false }
+      guard wanted.type.fits(url.decoded.span.extracting(url.parameters[place].value.range)) else {
+        return false
+      }
     }
     return true
   }
