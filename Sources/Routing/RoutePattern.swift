@@ -89,7 +89,7 @@ extension RoutePattern: CustomStringConvertible {
   private static func encoded(_ text: [UInt8], inName: Bool) -> String {
     var bytes: [UInt8] = []
     for byte in text {
-      let isMark = "%/?&".utf8.contains(byte) || (inName && byte == UInt8(ascii: "="))
+      let isMark = "%/?&".utf8.contains(byte) || (inName && "=#".utf8.contains(byte))
       bytes += byte <= 0x20 || byte == 0x7F || isMark ? PercentCoding.encoded(byte) : [byte]
     }
     return String(decoding: bytes, as: UTF8.self)
