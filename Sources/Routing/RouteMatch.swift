@@ -36,7 +36,9 @@ public struct RouteMatch: Sendable {
     var items: [Item] = []
     items.reserveCapacity(entry.bindings.count)
     for binding in entry.bindings {
-      if let value = url.value(of: binding) { items.append(Item(key: binding.key, value: value)) }
+      if let value = url.value(of: binding, entry.route.pattern) {
+        items.append(Item(key: binding.key, value: value))
+      }
     }
     userInfo = items
     query = url.parameters.isEmpty ? nil : url.unboundQuery(entry.route.pattern)
@@ -54,14 +56,16 @@ extension RouteURL {
     return nil
   }
 
-  fileprivate func value(of binding: borrowing Binding) -> RouteValue? {
+  fileprivate func value(of binding: borrowing Binding, _ pattern: RoutePattern) -> RouteValue? {
     switch binding.source {
-    case .component(let index): return binding.literal ?? value(of: pieces[index], binding.type)
-    case .parameter(let name):
-      guard let place = place(ofParameter: name) else { return nil }
-      return binding.literal ?? value(of: parameters[place].value, binding.type)
-    case .tail(let start):
-      return .text(pieces[start...].map { text(of: $0) }.joined(separator: "/"))
+    case .literal(let text): return .text(text)
+    case .text(let component): return .text(text(of: pieces[component]))
+    case .integer(let component): return value(of: pieces[component], .integer)
+    case .number(let component): return value(of: pieces[component], .number)
+    case .tail(let start): return .text(pieces[start...].map { text(of: $0) }.joined(separator: "/"))
+    case .parameter(let index):
+      let parameter = pattern.parameters[index]
+      return place(ofParameter: parameter.name).flatMap { value(of: parameters[$0].value, parameter.type) }
     }
   }
 
