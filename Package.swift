@@ -20,6 +20,7 @@ let package = Package(
     .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(name: "Layers", dependencies: ["Posix"], swiftSettings: strict),
+    .target(name: "Routing", swiftSettings: strict),
     .target(name: "Volume", dependencies: ["Fuse", "Layers", "Posix"], swiftSettings: strict),
     .executableTarget(
       name: "bundlefs", dependencies: ["Volume", "Fuse", "Layers", "Posix"],
@@ -31,12 +32,15 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "benchprobe", dependencies: ["Posix"], path: "Tests/BenchProbe", swiftSettings: strict),
+    .executableTarget(
+      name: "routebench", dependencies: ["Routing"], path: "Tests/RouteBench", swiftSettings: strict),
     .testTarget(
       name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "FuseTests", dependencies: ["Fuse", "CFuse", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "LayersTests", dependencies: ["Layers", "Posix", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Posix", "TestSupport"],
       swiftSettings: strict),

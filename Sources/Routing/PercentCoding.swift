@@ -1,0 +1,72 @@
+/// Percent sequences (RFC 3986, section 2.1), and text that may hold bytes that are no UTF-8.
+enum PercentCoding {
+  /// The value of a hexadecimal digit.
+  static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  /// The byte that the sequence at a place stands for; nil if it is none.
+  static func byte(at place: Int, in text: Span<UInt8>) -> UInt8? {
+    guard place + 2 < text.count, let high = digit(text[place + 1]), let low = digit(text[place + 2]) else {
+      return nil
+    }
+    return high << 4 | low
+  }
+
+  /// Decodes a piece where it stands; its sequences are known to be whole.
+  /// - Returns: where the decoded piece ends.
+  static func decode(_ text: inout [UInt8], _ piece: Piece) -> Piece {
+    var (from, to) = (Int(piece.start), Int(piece.start))
+    while from < Int(piece.end) {
+      if text[from] == UInt8(ascii: "%"), let byte = byte(at: from, in: text.span) {
+        text[to] = byte
+        from += 3
+      } else {
+        text[to] = text[from]
+        from += 1
+      }
+      to += 1
+    }
+    return Piece(Int(piece.start)..<to)
+  }
+
+  /// The sequence that stands for a byte.
+  static func encoded(_ byte: UInt8) -> [UInt8] {
+    let digits = Array("0123456789ABCDEF".utf8)
+    return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+  }
+}
+
+extension String {
+  /// The text, with each byte that is no UTF-8 as its percent sequence. A URL written so is the same URL.
+  public init(escaping bytes: [UInt8]) {
+    if let text = String(validating: bytes, as: UTF8.self) {
+      self = text
+      return
+    }
+    var rest = bytes[...]
+    var valid: [UInt8] = []
+    while let range = firstInvalid(in: rest.span) {
+      let bad = rest.startIndex + range.lowerBound..<rest.startIndex + range.upperBound
+      valid += rest[..<bad.lowerBound]
+      for byte in rest[bad] { valid += PercentCoding.encoded(byte) }
+      rest = rest[bad.upperBound...]
+    }
+    self = String(decoding: valid + rest, as: UTF8.self)
+  }
+}
+
+/// The first bytes that are no UTF-8.
+func firstInvalid(in bytes: Span<UInt8>) -> Range<Int>? {
+  do throws(UTF8.ValidationError) {
+    _ = try UTF8Span(validating: bytes)
+    return nil
+  } catch {
+    return error.byteOffsets
+  }
+}

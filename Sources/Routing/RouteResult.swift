@@ -1,0 +1,102 @@
+/// What a line came to, as the control file shows it.
+public struct RouteResult: Sendable {
+  /// How it ended.
+  public enum Outcome: Sendable {
+    /// The URL's notification was posted.
+    case posted(RouteMatch)
+    /// The URL has a notification, which was not to be posted.
+    case matched(RouteMatch)
+    /// A change of the table, or what is built in, was done. The names are those of earlier routes that a new
+    /// one overlaps.
+    case applied(overlaps: [String])
+    /// It failed.
+    case rejected(RoutingError)
+  }
+
+  /// Its number; results are counted from 1.
+  public let sequence: UInt64
+  /// When it was done.
+  public let time: Timestamp
+  /// The URL, or the line if it is none, as it was written.
+  public let url: [UInt8]
+  /// How it ended.
+  public let outcome: Outcome
+
+  /// A result.
+  public init(sequence: UInt64, time: Timestamp, url: [UInt8], outcome: Outcome) {
+    self.sequence = sequence
+    self.time = time
+    self.url = url
+    self.outcome = outcome
+  }
+
+  /// The result as a JSON object on a line, without a newline. Bytes of the URL that are no UTF-8 are
+  /// percent-encoded, since JSON cannot carry them.
+  public var json: [UInt8] {
+    var json = JSONText()
+    json.object { json in
+      json.name("sequence")
+      json.integer(sequence)
+      json.name("time")
+      json.text(time.description)
+      json.name("url")
+      json.text(String(escaping: url))
+      write(outcome, to: &json)
+    }
+    return json.bytes
+  }
+
+  private func write(_ outcome: Outcome, to json: inout JSONText) {
+    json.name("outcome")
+    switch outcome {
+    case .posted(let match):
+      json.text("posted")
+      write(match, to: &json)
+    case .matched(let match):
+      json.text("matched")
+      write(match, to: &json)
+    case .applied(let overlaps):
+      json.text("applied")
+      if overlaps.isEmpty { return }
+      json.name("overlaps")
+      json.texts(overlaps)
+    case .rejected(let error):
+      json.text("rejected")
+      json.name("errno")
+      json.text(error.verdict.rawValue)
+      json.name("error")
+      json.text(error.description)
+    }
+  }
+
+  private func write(_ match: RouteMatch, to json: inout JSONText) {
+    json.name("notification")
+    json.text(match.name)
+    json.name("userInfo")
+    json.object { json in
+      for item in match.userInfo {
+        json.name(item.key)
+        json.value(item.value)
+      }
+    }
+    if let query = match.query {
+      json.name("query")
+      json.text(query)
+    }
+    if let fragment = match.fragment {
+      json.name("fragment")
+      json.text(fragment)
+    }
+  }
+}
+
+extension JSONText {
+  /// Writes a value of a userInfo.
+  public mutating func value(_ value: RouteValue) {
+    switch value {
+    case .text(let text): self.text(text)
+    case .integer(let integer): self.integer(integer)
+    case .number(let number): self.number(number)
+    }
+  }
+}

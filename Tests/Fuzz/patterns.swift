@@ -1,0 +1,34 @@
+import Routing
+
+/// libFuzzer's entry: the bytes are two patterns, each on a line.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+  let text = Array(UnsafeBufferPointer(start: start, count: count))
+  var table = RouteTable()
+  for line in text.split(separator: UInt8(ascii: "\n"), maxSplits: 1) {
+    do throws(RoutingError) {
+      let pattern = try RoutePattern(Array(line))
+      // Writing may encode bytes, each by three, and a line has a limit.
+      guard let again = try? RoutePattern(pattern.description) else {
+        precondition(pattern.description.utf8.count > RouteURL.longestText)
+        continue
+      }
+      precondition(again == pattern && again.description == pattern.description, "it reads back")
+      try check(Route(name: "N", pattern: pattern), &table)
+    } catch {
+      precondition(error.offset.map { $0 <= line.count } ?? (error.verdict != .malformed))
+    }
+  }
+  return 0
+}
+
+/// A registered pattern hides itself, until it is gone.
+private func check(_ route: Route, _ table: inout RouteTable) throws(RoutingError) {
+  try table.append(route)
+  do throws(RoutingError) {
+    try table.append(route)
+    fatalError("a pattern hides itself")
+  } catch {
+    precondition(error.verdict == .hidden)
+  }
+}

@@ -1,0 +1,97 @@
+import TestSupport
+import Testing
+
+@testable import Routing
+
+/// Whatever bytes come, the parsers answer or refuse, and what they answer is bounded and reads back.
+@Suite struct MutationTests {
+  private static let rounds = 200_000
+  private static let seeds = [
+    "ccfurlresponder://user@animal:80/platypus/3.1/4?a=b&c=%20#f",
+    "x://[2001:db8::1.2.3.4]/a%2Fb/-9223372036854775808",
+    "x://l:(animal)A/s:B/i:C/f:D/*:E?name=i:F&other=s?:G&third=l:(%2F)H", "route Name x://s:A/i:B?c=f?:C",
+    "route A l:(text)A/f:B", "route B l:(b)A/*:C", "match x:a/b", "unroute Name", "reset", "# comment", "{}",
+    "x:é/😀", "f:A/i:B", "s:Key/l:(text)Other",
+    "l:(some text)A",
+    "*:Rest?name=s:A",
+  ].map { Array($0.utf8) }
+  private static let marks = Array("%/:?#&=@[]()*silf0129-. \t\r\n".utf8) + [0, 0x7F, 0x80, 0xC3, 0xFF]
+
+  /// A seed with some bytes changed, put in, taken out, or copied from elsewhere.
+  private func mutated(_ random: inout SplitMix64) -> [UInt8] {
+    var text = random.pick(Self.seeds)
+    for _ in 0..<random.number(1...4) {
+      let place = random.number(0...text.count)
+      let byte = random.percent(80) ? random.pick(Self.marks) : UInt8(truncatingIfNeeded: random.next())
+      switch random.number(0...3) {
+      case 0: text.insert(byte, at: place)
+      case 1 where place < text.count: text[place] = byte
+      case 2 where place < text.count:
+        text.removeSubrange(place..<min(place + random.number(1...6), text.count))
+      default: text.insert(contentsOf: text.suffix(random.number(0...text.count)), at: place)
+      }
+    }
+    return text
+  }
+
+  @Test("URLs")
+  func urls() {
+    var random = SplitMix64(seed: 11)
+    var taken = 0
+    for _ in 0..<Self.rounds {
+      let text = mutated(&random)
+      do throws(RoutingError) {
+        let url = try RouteURL(text)
+        taken += 1
+        let length = url.components.reduce(0) { $0 + $1.count }
+        #expect(length <= text.count && !url.components.contains([]), "\(text)")
+      } catch {
+        #expect((0...text.count).contains(error.offset ?? -1), "\(text)")
+      }
+    }
+    #expect(taken > Self.rounds / 20 && taken < Self.rounds)
+  }
+
+  @Test("patterns")
+  func patterns() {
+    var random = SplitMix64(seed: 12)
+    var taken = 0
+    for _ in 0..<Self.rounds {
+      let text = mutated(&random)
+      do throws(RoutingError) {
+        let pattern = try RoutePattern(text)
+        taken += 1
+        #expect(try RoutePattern(pattern.description) == pattern, "\(text)")
+        #expect(pattern.covers(pattern) && pattern.overlaps(pattern))
+      } catch {
+        #expect((0...text.count).contains(error.offset ?? -1), "\(text)")
+      }
+    }
+    #expect(taken > Self.rounds / 50 && taken < Self.rounds)
+  }
+
+  @Test("control lines, carried out")
+  func lines() {
+    var random = SplitMix64(seed: 13)
+    var table = RouteTable()
+    var (routes, matches) = (0, 0)
+    for _ in 0..<Self.rounds {
+      let text = mutated(&random)
+      do throws(RoutingError) {
+        switch try ControlLine(text) {
+        case .route(let route):
+          try table.append(route)
+          routes += 1
+        case .post(let url), .match(let url):
+          if try table.match(url) != nil { matches += 1 }
+        case .unroute(let name): table.remove(name: name)
+        case .reset: table.removeAll()
+        case .nothing: break
+        }
+      } catch {
+        #expect(error.offset.map { (0...text.count).contains($0) } ?? (error.verdict == .hidden), "\(text)")
+      }
+    }
+    #expect(routes > 100 && matches > 100)
+  }
+}

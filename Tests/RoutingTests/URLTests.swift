@@ -1,0 +1,60 @@
+import Testing
+
+@testable import Routing
+
+@Suite struct URLTests {
+  @Test("what a URL becomes by a pattern", arguments: URLCase.all)
+  func cases(_ example: URLCase) throws {
+    let routes = try table([("N", example.pattern)])
+    #expect(outcome(example.url, routes) == example.expected)
+  }
+
+  private func outcome(_ url: String, _ routes: RouteTable) -> String {
+    do throws(RoutingError) {
+      return try routes.match(RouteURL(bytes(url)))?.shown ?? "none"
+    } catch {
+      #expect(error.verdict == .malformed)
+      return "error \(error.column ?? 0)"
+    }
+  }
+
+  @Test("there are as many cases as are wanted, none of them twice")
+  func count() {
+    #expect(Set(URLCase.all.map { "\($0.pattern) \($0.url)" }).count == URLCase.all.count)
+    #expect(URLCase.all.count >= 150)
+  }
+
+  @Test("the parts of a URL, for those who look at them")
+  func parts() throws {
+    let url = try RouteURL(bytes("RSRC://Host/caf%E9%20au/lait?x#y%20z"))
+    #expect(url.scheme == "rsrc" && url.hasHost && url.fragment == "y%20z")
+    #expect(url.components == [bytes("Host"), bytes(#"caf\xE9 au"#), bytes("lait")])
+    #expect(try !RouteURL(bytes("rsrc:///logo.png")).hasHost)
+    #expect(url.text == bytes("RSRC://Host/caf%E9%20au/lait?x#y%20z"))
+  }
+
+  @Test("a URL of the longest length is taken, a longer one is too long")
+  func length() throws {
+    let routes = try table([("N", "s:A")])
+    let longest = bytes("x:") + Array(repeating: UInt8(ascii: "a"), count: RouteURL.longestText - 2)
+    let match = try #require(try routes.match(RouteURL(longest)))
+    #expect(match["A"] == .text(String(repeating: "a", count: RouteURL.longestText - 2)))
+    let error = #expect(throws: RoutingError.self) { try RouteURL(longest + bytes("a")) }
+    #expect(error?.verdict == .tooLong)
+  }
+
+  @Test("as many parameters as are allowed, and one more")
+  func parameters() throws {
+    let many = Array(repeating: "a=1", count: RouteURL.mostParameters).joined(separator: "&")
+    #expect(try RouteURL(bytes("x:a?" + many)).parameters.count == RouteURL.mostParameters)
+    let error = #expect(throws: RoutingError.self) { try RouteURL(bytes("x:a?" + many + "&b")) }
+    #expect(error?.verdict == .malformed && error?.offset == 4 + many.utf8.count + 1)
+  }
+
+  @Test("what nobody takes is told with the URL, whatever its bytes")
+  func nobody() throws {
+    #expect(
+      "\(RoutingError.noRoute(for: try RouteURL(bytes(#"x://nobody/h\xFFme"#))))"
+        == "no route matches x://nobody/h%FFme")
+  }
+}
