@@ -21,9 +21,9 @@ let package = Package(
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(name: "Layers", dependencies: ["Posix"], swiftSettings: strict),
     .target(name: "Routing", swiftSettings: strict),
-    .target(name: "Volume", dependencies: ["Fuse", "Layers", "Posix"], swiftSettings: strict),
+    .target(name: "Volume", dependencies: ["Fuse", "Layers", "Routing", "Posix"], swiftSettings: strict),
     .executableTarget(
-      name: "bundlefs", dependencies: ["Volume", "Fuse", "Layers", "Posix"],
+      name: "bundlefs", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix"],
       swiftSettings: strict),
     .target(
       name: "TestSupport", dependencies: ["Posix"], path: "Tests/TestSupport", swiftSettings: strict),
@@ -42,7 +42,7 @@ let package = Package(
       name: "LayersTests", dependencies: ["Layers", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Posix", "TestSupport"],
+      name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests", dependencies: ["bundlefs", "TestSupport"], swiftSettings: strict),

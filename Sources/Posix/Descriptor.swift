@@ -191,6 +191,30 @@ extension Descriptor {
     return size
   }
 
+  /// Reads everything from the beginning.
+  public func readAll() throws(Errno) -> [UInt8] {
+    var content: [UInt8] = []
+    try withUnsafeTemporaryBytes(128 * 1024) { chunk throws(Errno) in
+      while true {
+        let count = try read(into: chunk, at: Int64(content.count))
+        content += chunk[..<count]
+        if count < chunk.count { return }
+      }
+    }
+    return content
+  }
+
+  /// Waits until a file that tells of news by poll(2) has some.
+  /// - Returns: false when it will have none any more.
+  public func waitForNews() -> Bool {
+    var polled = pollfd(fd: rawValue, events: Int16(POLLIN | POLLPRI), revents: 0)
+    while true {
+      let count = poll(&polled, 1, -1)
+      if count < 0, errno == EINTR { continue }
+      return count > 0 && polled.revents & Int16(POLLERR | POLLHUP | POLLNVAL) == 0
+    }
+  }
+
   /// Has a device or file system answer an ioctl(2) that reads.
   /// - Returns: as many bytes as asked for; those that were not answered are 0.
   public func control(_ command: UInt32, size: Int) throws(Errno) -> [UInt8] {

@@ -20,7 +20,9 @@ public struct MountTableEntry: Sendable {
 
   /// The mounts that this process sees, in the order in which they were made.
   public static func all() -> [MountTableEntry] {
-    readWhole("/proc/self/mountinfo").split(separator: UInt8(ascii: "\n")).compactMap { line in
+    // Every process may read it.
+    let table = (try? Descriptor.open("/proc/self/mountinfo", [.read]).readAll()) ?? []
+    return table.split(separator: UInt8(ascii: "\n")).compactMap { line in
       let fields = line.split(separator: UInt8(ascii: " "))
       guard fields.count > 6, let dash = fields[6...].firstIndex(where: { $0.elementsEqual("-".utf8) }),
         dash + 1 < fields.count
@@ -71,19 +73,6 @@ public struct MountTableEntry: Sendable {
       }
     }
     return result
-  }
-}
-
-/// A file's content; empty if it cannot be read.
-private func readWhole(_ path: String) -> [UInt8] {
-  guard let file = try? Descriptor.open(path, [.read]) else { return [] }
-  var content: [UInt8] = []
-  var chunk = [UInt8](repeating: 0, count: 65536)
-  while true {
-    let place = Int64(content.count)
-    let count = chunk.withUnsafeMutableBytes { bytes in (try? file.read(into: bytes, at: place)) ?? 0 }
-    if count == 0 { return content }
-    content += chunk[..<count]
   }
 }
 

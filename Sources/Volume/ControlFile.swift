@@ -1,18 +1,43 @@
 import Fuse
 import Glibc
-import Layers
 import Posix
+import Routing
 
-/// The control file in the mount's root: commands are written to it, a line each (design, section 5).
+/// What the user chose for the control file.
+public struct ControlOptions: Sendable {
+  /// Its name in the mount's root.
+  public var name = Array(".routes".utf8)
+  /// Its permissions; the low nine bits count.
+  public var mode: UInt32 = 0o600
+  /// Whether listings leave it out.
+  public var isHidden = false
+  /// The routes that are there at first.
+  public var routes = RouteTable()
+
+  /// The defaults.
+  public init() {}
+}
+
+/// The control file in the mount's root: URLs and commands are written to it, a line each, and it reads as the
+/// registered routes and the last results (design, section 5).
 final class ControlFile: Sendable {
   /// A number that no node of the table has.
   static let node = NodeID(rawValue: 1 << 63 | 2)
   /// Below the numbers that files get.
   static let inodeNumber: UInt64 = 2
-  static let longestLine = 64 * 1024
 
-  let name = Array(".routes".utf8)
-  private let modified = Locked(Moment.now)
+  let name: [UInt8]
+  let isHidden: Bool
+  private let mode: UInt32
+  private let content: Locked<ControlContent>
+  private let readers = PollReaders()
+
+  init(_ options: ControlOptions) {
+    name = options.name
+    isHidden = options.isHidden
+    mode = options.mode & 0o777
+    content = Locked(ControlContent(options.routes))
+  }
 
   /// Whether a name of the root is this file's.
   func isNamed(_ other: CName) -> Bool {
@@ -21,72 +46,53 @@ final class ControlFile: Sendable {
     }
   }
 
+  /// Whether somebody may change routes and use what is built in.
+  func isOwner(_ requester: Requester) -> Bool { requester.user == getuid() || requester.user == 0 }
+
   /// Its attributes, which the kernel may not keep.
   var attributes: NodeAttributes {
-    NodeAttributes(
+    let (size, modified) = content.withLock { ($0.size, $0.modified) }
+    return NodeAttributes(
       Attributes(
-        regularFile: 0o600, owner: getuid(), group: getgid(), size: 0, modified: modified.withLock { $0 }),
+        regularFile: mode, owner: getuid(), group: getgid(), size: UInt64(size), modified: modified),
       inodeNumber: Self.inodeNumber, timeout: 0)
   }
 
-  /// Moves mtime.
-  func touch() { modified.withLock { $0 = max(Moment.now, $0) } }
-}
-
-/// A line of the control file.
-enum ControlCommand: Equatable {
-  /// Nothing to do: a blank line, a comment, a result that is fed back.
-  case nothing
-  /// `bundlefs:///sync`
-  case sync
-  /// `bundlefs:///invalidate[/PATH]`; the path's names from the root.
-  case invalidate([[UInt8]])
-
-  private static let builtIn = Array("bundlefs:///".utf8)
-
-  /// Reads a line, without its newline.
-  /// - Throws: E2BIG for one over 64 KiB; EINVAL for what is no command; ENOENT for a URL that nobody answers.
-  init(_ line: ArraySlice<UInt8>) throws(Errno) {
-    if line.count > ControlFile.longestLine { throw Errno(rawValue: E2BIG) }
-    var line = line
-    while let last = line.last, last == 0x0D || last == 0x20 || last == 0x09 { line.removeLast() }
-    while let first = line.first, first == 0x20 || first == 0x09 { line.removeFirst() }
-    guard let first = line.first, first != UInt8(ascii: "#"), first != UInt8(ascii: "{") else {
-      self = .nothing
-      return
-    }
-    guard line.starts(with: Self.builtIn) else {
-      throw line.contains(UInt8(ascii: ":")) && !line.contains(0x20) ? .noEntry : .invalidArgument
-    }
-    let segments = line.dropFirst(Self.builtIn.count).split(separator: UInt8(ascii: "/"))
-    switch segments.first.map({ String(decoding: $0, as: UTF8.self) }) {
-    case "sync" where segments.count == 1: self = .sync
-    case "invalidate": self = .invalidate(try Self.decode(segments.dropFirst()))
-    default: throw .noEntry
-    }
+  /// Its attributes for somebody who will, if it was reported to him that there is news, read them now.
+  func attributes(for requester: Requester) -> NodeAttributes {
+    readers.note(requester, looksAt: content.withLock { $0.sequence })
+    return attributes
   }
 
-  /// Percent-decodes a path's segments.
-  private static func decode(_ segments: ArraySlice<ArraySlice<UInt8>>) throws(Errno) -> [[UInt8]] {
-    var names: [[UInt8]] = []
-    for segment in segments {
-      var name: [UInt8] = []
-      var rest = segment
-      while let byte = rest.popFirst() {
-        guard byte == UInt8(ascii: "%") else {
-          name.append(byte)
-          continue
-        }
-        guard rest.count >= 2,
-          let decoded = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16),
-          decoded != 0, decoded != UInt8(ascii: "/")
-        else { throw .invalidArgument }
-        name.append(decoded)
-        rest = rest.dropFirst(2)
-      }
-      names.append(name)
-    }
-    return names
+  /// A part of what it reads as.
+  func read(at offset: Int64, size: Int) -> ArraySlice<UInt8> {
+    let text = content.withLock { $0.text }
+    let start = Int(clamping: offset)
+    return start < text.count ? text[start..<min(text.count, start + size)] : []
+  }
+
+  /// How many routes there are, and how many results there have been.
+  var counts: (routes: Int, results: UInt64) { content.withLock { ($0.table.count, $0.sequence) } }
+
+  /// What is there for somebody who polls.
+  func events(_ waiter: PollWaiter?, _ requester: Requester) -> CInt {
+    // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
+    readers.note(waiter, requester)
+    let latest = content.withLock { $0.sequence }
+    return readers.hasNews(waiter, requester, latest) ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
+  }
+
+  private var writable: CInt { POLLOUT | POLLWRNORM }
+
+  /// Changes the content and notes a result; then wakes those who wait for one.
+  /// - Parameter body: what becomes of a line, with the routes.
+  /// - Returns: why the line was refused; nil if it was not.
+  func note(
+    _ line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
+  ) -> RoutingError? {
+    let refusal = content.withLock { $0.note(line, body) }
+    readers.wake()
+    return refusal
   }
 }
 
@@ -97,54 +103,12 @@ extension Volume {
       node: ControlFile.node, attributes: control.attributes, timeout: options.cache.timeout(isCovered: true))
   }
 
-  /// Carries out the lines of a write. The answer is how many bytes were done: all, or those before the first
-  /// line that failed; or that line's error if it is the first.
-  func writeControl(_ bytes: UnsafeRawBufferPointer, _ reply: consuming Reply<Answers.Count>) {
-    let bytes = Array(bytes)
-    var done = 0
-    var failure: Errno?
-    while done < bytes.count {
-      let end = bytes[done...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-      do throws(Errno) { carryOut(try ControlCommand(bytes[done..<end])) } catch {
-        failure = error
-        break
-      }
-      done = min(end + 1, bytes.count)
-    }
-    control.touch()
-    if let failure, done == 0 {
-      reply.fail(failure)
-      return
-    }
-    // Later, by the invalidator: a request's thread must not wait for what may wait for requests.
-    let (owed, count) = (OwedReply(reply), done)
-    let pay: @Sendable () -> Void = { if let reply = owed.take() { reply.pay(count: count) } }
-    if let coherence { coherence.barrier(pay) } else { queue.addBarrier(pay) }
-  }
-
-  private func carryOut(_ command: ControlCommand) {
-    switch command {
-    case .nothing, .sync: break
-    case .invalidate(let path): queue.add(invalidations(of: path))
-    }
-  }
-
-  /// What drops all that is cached of a path and of what is below.
-  private func invalidations(of path: [[UInt8]]) -> [Invalidation] {
-    table.withLock { table in
-      var slot = NodeTable.root
-      for (depth, name) in path.enumerated() {
-        let child = table.directory(name, in: slot)
-        if child == 0 {
-          guard depth == path.count - 1 else { return [] }
-          let directory = table.number(of: slot)
-          return [Invalidation(subject: .name(directory, name, layer: 0), aspects: .entry)]
-            + table.nodes(named: name, in: slot)
-            .map { Invalidation(subject: .file(table.number(of: $0)), aspects: .content) }
-        }
-        slot = child
-      }
-      return [Invalidation(subject: .subtree(table.number(of: slot)))]
+  public func poll(_ node: NodeID, waiter: PollWaiter?, reply: consuming Reply<Answers.Readiness>) {
+    if node == ControlFile.node {
+      reply.pay(events: control.events(waiter, reply.requester))
+    } else {
+      // As for every file that is none of the kind that one waits for.
+      reply.pay(events: POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM)
     }
   }
 }

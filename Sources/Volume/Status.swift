@@ -19,6 +19,8 @@ public enum StatusProtocol {
     case json = 0x6A
     /// Lines for a person.
     case text = 0x74
+    /// The control file's name.
+    case controlName = 0x63
   }
 
   /// The IOCTL's number for a page: _IOC(_IOC_READ, the form's letter, page, answerSize).
@@ -38,9 +40,9 @@ extension Volume {
       reply.fail(.notTypewriter)
       return
     }
-    let fresh = page == 0 ? (form == .json ? status.json : status.text) : nil
+    let fresh = page == 0 ? told(form) : nil
     let text = statusText.withLock { text in
-      if let fresh { text = Array(fresh.utf8) }
+      if let fresh { text = fresh }
       return text
     }
     let length = UInt32(text.count)
@@ -49,13 +51,23 @@ extension Volume {
     reply.pay(withUnsafeBytes(of: length.littleEndian) { Array($0) } + part)
   }
 
+  private func told(_ form: StatusProtocol.Form) -> [UInt8] {
+    switch form {
+    case .json: Array(status.json.utf8)
+    case .text: Array(status.text.utf8)
+    case .controlName: control.name
+    }
+  }
+
   private var status: Status {
     let requests = requests.withLock { $0 }
     // This asks the layers, so it comes before the lock.
     let layers = stack.layers.indices.map(layerStatus)
+    let (routes, results) = control.counts
     return table.withLock { table in
       Status(
-        cache: options.cache.description, layers: layers,
+        cache: options.cache.description, control: control.name.text, routes: routes, results: results,
+        layers: layers,
         watches: coherence?.watches.count ?? 0, nodes: table.count, descriptors: table.recent.count,
         requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
         invalidations: [
@@ -102,6 +114,9 @@ struct Status {
     let reason: String
   }
   let cache: String
+  let control: String
+  let routes: Int
+  let results: UInt64
   let layers: [Layer]
   let watches: Int
   let nodes: Int
@@ -123,6 +138,7 @@ struct Status {
     }
     return [
       #"{"version":\#(Self.quoted(Volume.version)),"cache":\#(Self.quoted(cache))"#,
+      #""control":\#(Self.quoted(control)),"routes":\#(routes),"results":\#(results)"#,
       #""layers":[\#(layers.joined(separator: ","))],"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
       #""invalidations":\#(Self.object(invalidations)),"overflows":\#(overflows)"#,
@@ -138,6 +154,7 @@ struct Status {
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
     lines.append("requests: " + Self.counts(requests))
     lines.append("taken back: " + Self.counts(invalidations) + "; events lost: \(overflows) times")
+    lines.append("routes in \(control): \(routes); results since the mount: \(results)")
     if !fallbacks.isEmpty { lines.append("kept for a second only, with all below:") }
     lines += fallbacks.map { "  /\($0.path) (\($0.layer): \($0.reason))" }
     return lines.joined(separator: "\n")

@@ -18,6 +18,8 @@ public struct VolumeOptions: Sendable {
   public var descriptorBudget = 1024
   /// For how long the kernel may keep what it is told.
   public var cache = CacheMode.coherent
+  /// The control file.
+  public var control = ControlOptions()
 
   /// The defaults.
   public init() {}
@@ -44,7 +46,7 @@ public final class Volume: FileSystem {
   let errands: Errands
   /// Errands that may have to wait for those.
   let refreshes: Errands
-  let control = ControlFile()
+  let control: ControlFile
   let statusText = Locked<[UInt8]>([])
   /// What keeps the kernel's caches true; nil where they are not kept.
   let coherence: Coherence?
@@ -56,6 +58,7 @@ public final class Volume: FileSystem {
   public init(stack: LayerStack, options: VolumeOptions) throws(Errno) {
     self.stack = stack
     self.options = options
+    control = ControlFile(options.control)
     table = Locked(NodeTable(budget: options.descriptorBudget))
     queue = try InvalidationQueue()
     errands = try Errands(name: "errands")
@@ -259,7 +262,7 @@ public final class Volume: FileSystem {
 
   public func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {
     if node == ControlFile.node {
-      reply.pay(control.attributes)
+      reply.pay(control.attributes(for: reply.requester))
       return
     }
     let attributes: NodeAttributes
@@ -331,7 +334,7 @@ public final class Volume: FileSystem {
   public func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
   ) {
-    if node == ControlFile.node { writeControl(bytes, reply) } else { reply.fail(.readOnlyFileSystem) }
+    if node == ControlFile.node { ControlWrite(self, bytes, reply).run() } else { reply.fail(.readOnlyFileSystem) }
   }
 
   public func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {

@@ -66,6 +66,7 @@ private struct DirectoryPage: ~Copyable {
       let item = snapshot.listing.items[Int(place)]
       let next = snapshot.cookies[Int(place)]
       let fits = snapshot.listing.withName(of: item) { name in
+        if node == .root, volume.control.isNamed(name) { return addControlFile(name, cookie: next) }
         if let merged { return addEntry(name, item, merged, cookie: next) }
         return buffer.add(
           name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: next)
@@ -80,17 +81,23 @@ private struct DirectoryPage: ~Copyable {
       : buffer.add(name, inodeNumber: number, kind: .directory, cookie: cookie)
   }
 
+  /// Adds the control file, whatever the bundle has of its name. Never with its attributes: a write to it that
+  /// waits for a barrier keeps its page locked, and a listing that brought a new size or mtime would wait for
+  /// that page with the directory locked, for which in turn the barrier waits.
+  /// - Returns: false when the page is full.
+  private mutating func addControlFile(_ name: CName, cookie: UInt64) -> Bool {
+    if volume.control.isHidden { return true }
+    let number = ControlFile.inodeNumber
+    return withEntries
+      ? buffer.addBare(name, inodeNumber: number, kind: .regular, cookie: cookie)
+      : buffer.add(name, inodeNumber: number, kind: .regular, cookie: cookie)
+  }
+
   /// - Returns: false when the page is full.
   private mutating func addEntry(
     _ name: CName, _ item: Listing.Item, _ merged: MergedDirectory, cookie: UInt64
   ) -> Bool {
     guard buffer.hasRoomForEntry(nameLength: strlen(name)) else { return false }
-    if node == .root, volume.control.isNamed(name) {
-      // Never with its attributes: a write to the control file that waits for a barrier keeps its page locked,
-      // and a listing that brought a new size or mtime would wait for that page with the directory locked, for
-      // which in turn the barrier waits.
-      return buffer.addBare(name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie)
-    }
     do throws(Errno) {
       // A name that vanished since the layers were read is left out.
       guard let found = try merged.lookup(name) else { return true }
@@ -135,7 +142,6 @@ private struct ListedDirectory {
   }
 
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
-    if node == .root, volume.control.isNamed(name) { return ControlFile.inodeNumber }
     return item.kind == .directory
       ? InodeNumbers.directory(parent: number, name: name)
       : volume.numbers.file(device: item.device, inode: item.inode)

@@ -7,8 +7,7 @@ import Posix
 extension Volume {
   public func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>) {
     if node == ControlFile.node {
-      // Nothing is to be read from it yet.
-      reply.pay([])
+      reply.pay(Array(control.read(at: offset, size: size)))
       return
     }
     let file: OpenFile?

@@ -32,12 +32,12 @@ struct ControlFileCommand {
 
   /// Writes the commands, one by one; returns when they are carried out.
   func run() throws(Failure) {
-    let path = mountPoint.path + Array("/.routes".utf8)
+    let control = try MountedControl(of: mountPoint)
     do throws(Errno) {
-      let file = try withCName(path) { name throws(Errno) in try Descriptor.open(name, [.write]) }
+      let file = try control.open([.write])
       for line in lines { try file.writeAtOnce(Array((line + "\n").utf8)) }
     } catch {
-      throw .failed("\(path.shown): \(error)")
+      throw .failed("\(control.path.shown): \(error)")
     }
   }
 

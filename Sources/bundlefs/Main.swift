@@ -9,6 +9,9 @@ enum Main {
       switch arguments.dropFirst().first.map({ String(decoding: $0, as: UTF8.self) }) {
       case "unmount": try UnmountCommand(Array(arguments.dropFirst(2))).run()
       case "status": try StatusCommand(Array(arguments.dropFirst(2))).run()
+      case "route": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: true).run())
+      case "match": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: false).run())
+      case "listen": try ListenCommand(Array(arguments.dropFirst(2))).run()
       case "sync": try ControlFileCommand.sync(Array(arguments.dropFirst(2))).run()
       case "invalidate": try ControlFileCommand.invalidate(Array(arguments.dropFirst(2))).run()
       default: try MountCommand(arguments).run()

@@ -23,6 +23,8 @@ struct MountCommand {
     var options = VolumeOptions()
     options.servesExtendedAttributes = arguments.options.servesExtendedAttributes
     options.descriptorBudget = DescriptorLimit.raise()
+    options.control = arguments.options.control
+    for path in arguments.options.routes { try RoutesFile(path).load(into: &options.control.routes) }
     if arguments.isFake { return }
     options.cache = arguments.options.cache
     let volume: Volume

@@ -7,6 +7,9 @@ struct MountOptions {
   var servesExtendedAttributes = true
   var cache = CacheMode.coherent
   var fsname: [UInt8]?
+  var control = ControlOptions()
+  /// Files of routes, in order.
+  var routes: [[UInt8]] = []
   var isDebug = false
   /// What libfuse and mount(2) are told as it is.
   var passed: [[UInt8]] = []
@@ -51,6 +54,19 @@ struct MountOptions {
         throw .usage("'\(shown)' is none of cache=coherent, cache=none and cache=SECONDS")
       }
       cache = mode
+    case ("routes", let value?) where !value.isEmpty: routes.append(Self.unescape(value))
+    case ("routes", _): throw .usage("'routes' needs a file: routes=FILE")
+    case ("control", let value):
+      guard let name = value.map(Self.unescape), Self.isName(name) else {
+        throw .usage("'\(shown)' is no control=NAME: a name without '/', of at most 255 bytes")
+      }
+      control.name = name
+    case ("routes_mode", let value):
+      guard let mode = value.flatMap({ UInt32($0.shown, radix: 8) }), mode <= 0o777 else {
+        throw .usage("'\(shown)' is no routes_mode=OCTAL between 000 and 777, such as routes_mode=620")
+      }
+      control.mode = mode
+    case ("hide_routes", nil): control.isHidden = true
     case ("fsname", let value?): fsname = Self.unescape(value)
     case ("max_read", let value?):
       guard let bytes = UInt32(value.shown), bytes >= 4096 else {
@@ -70,6 +86,13 @@ struct MountOptions {
       guard let seconds = Double(value), seconds >= 0, seconds <= 1e9 else { return nil }
       return seconds == 0 ? CacheMode.none : .seconds(seconds)
     }
+  }
+
+  /// Whether a file can have the name.
+  private static func isName(_ name: [UInt8]) -> Bool {
+    let dot = UInt8(ascii: ".")
+    return !name.isEmpty && name.count <= 255 && !name.contains(UInt8(ascii: "/")) && name != [dot]
+      && name != [dot, dot]
   }
 
   private mutating func pass(_ option: String) throws(Failure) {

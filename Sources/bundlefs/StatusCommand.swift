@@ -18,24 +18,9 @@ struct StatusCommand {
   /// Prints what the mount tells of itself.
   func run() throws(Failure) {
     let text: [UInt8]
-    do throws(Errno) { text = try read() } catch {
+    do throws(Errno) { text = try ToldPages.read(isJSON ? .json : .text, of: mountPoint) } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
     Terminal.say(text.shown)
-  }
-
-  private func read() throws(Errno) -> [UInt8] {
-    let root = try withCName(mountPoint.path) { name throws(Errno) in
-      try Descriptor.open(name, [.read, .directory])
-    }
-    var text: [UInt8] = []
-    for page in UInt8.min...UInt8.max {
-      let answer = try root.control(
-        StatusProtocol.command(isJSON ? .json : .text, page: page), size: StatusProtocol.answerSize)
-      let length = answer.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }
-      text += answer[4..<min(answer.count, 4 + max(0, length - text.count))]
-      if text.count >= length { return text }
-    }
-    return text
   }
 }

@@ -43,6 +43,7 @@ private final class Forgetful: FileSystem {
   func readFigures(reply: consuming Reply<Answers.Figures>) {}
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {}
   func control(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>) {}
+  func poll(_ node: NodeID, waiter: PollWaiter?, reply: consuming Reply<Answers.Readiness>) {}
   func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {}
 }
 

@@ -1,0 +1,215 @@
+import Fuse
+import Glibc
+import Posix
+import Routing
+
+/// A write to the control file: its lines are done one after the other. The answer is how many bytes were
+/// done: all, or those before the first line that failed; or that line's error if it is the first.
+struct ControlWrite: Sendable {
+  private let volume: Volume
+  private let writer: Requester
+  private let bytes: [UInt8]
+  private let owed: OwedReply<Answers.Count>
+  private var done = 0
+
+  init(
+    _ volume: Volume, _ bytes: UnsafeRawBufferPointer, _ reply: consuming Reply<Answers.Count>
+  ) {
+    self.volume = volume
+    writer = reply.requester
+    self.bytes = Array(bytes)
+    owed = OwedReply(reply)
+  }
+
+  /// Does the lines that are left. What waits for a barrier goes on after it, on another thread: a request's
+  /// must not wait for what may wait for requests.
+  func run() {
+    var rest = self
+    while let line = rest.next {
+      switch volume.carryOut(line, writer) {
+      case .done: rest.skip(line)
+      case .refused(let error): return rest.pay(error)
+      case .awaitsBarrier:
+        let (before, after) = (rest, rest.skipping(line))
+        volume.barrier {
+          if let error = before.volume.apply(line) { before.pay(error) } else { after.run() }
+        }
+        return
+      }
+    }
+    rest.pay(nil)
+  }
+
+  /// The next line, with the newline at its end if it has one.
+  private var next: ArraySlice<UInt8>? {
+    if done == bytes.count { return nil }
+    let end = bytes[done...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+    return bytes[done..<end]
+  }
+
+  private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
+
+  private func skipping(_ line: ArraySlice<UInt8>) -> ControlWrite {
+    var copy = self
+    copy.skip(line)
+    return copy
+  }
+
+  private func pay(_ error: RoutingError?) {
+    guard let reply = owed.take() else { return }
+    if let error, done == 0 { reply.fail(error.verdict.errno) } else { reply.pay(count: done) }
+  }
+}
+
+extension Volume {
+  /// What becomes of a line.
+  enum LineFate {
+    case done
+    case refused(RoutingError)
+    /// It is done once a barrier is reached.
+    case awaitsBarrier
+  }
+
+  /// Does one line of a write to the control file.
+  func carryOut(_ line: ArraySlice<UInt8>, _ writer: Requester) -> LineFate {
+    let command: ControlLine
+    do throws(RoutingError) { command = try ControlLine(line) } catch { return refuse(line, error) }
+    switch command {
+    case .nothing: return .done
+    case .post(let url) where url.scheme == BuiltIn.scheme: return carryOut(url, line, writer)
+    case .match(let url) where url.scheme == BuiltIn.scheme: return refuse(line, .noRoute(for: url))
+    case .post(let url):
+      return fate(control.note(url.text) { routes throws(RoutingError) in .posted(try routes.found(url)) })
+    case .match(let url):
+      return fate(control.note(url.text) { routes throws(RoutingError) in .matched(try routes.found(url)) })
+    case .route, .unroute, .reset:
+      guard control.isOwner(writer) else { return refuse(line, .notOwner) }
+      return fate(
+        control.note(Self.plain(line)) { routes throws(RoutingError) in
+          .applied(overlaps: try routes.change(command))
+        })
+    }
+  }
+
+  /// Notes that what waited for a barrier is done.
+  func apply(_ line: ArraySlice<UInt8>) -> RoutingError? {
+    control.note(Self.plain(line)) { _ in .applied(overlaps: []) }
+  }
+
+  /// Has a function called when every change finished by now is visible through the mount, and all that was to
+  /// be taken back from the kernel is.
+  func barrier(_ reached: @escaping @Sendable () -> Void) {
+    if let coherence { coherence.barrier(reached) } else { queue.addBarrier(reached) }
+  }
+
+  private func carryOut(_ url: RouteURL, _ line: ArraySlice<UInt8>, _ writer: Requester) -> LineFate {
+    guard control.isOwner(writer) else { return refuse(line, .notOwner) }
+    do throws(RoutingError) {
+      if case .invalidate(let path) = try BuiltIn(url) { queue.add(invalidations(of: path)) }
+    } catch {
+      return refuse(line, error)
+    }
+    return .awaitsBarrier
+  }
+
+  private func refuse(_ line: ArraySlice<UInt8>, _ error: RoutingError) -> LineFate {
+    fate(control.note(Self.plain(line)) { _ throws(RoutingError) in throw error })
+  }
+
+  private func fate(_ refusal: RoutingError?) -> LineFate { refusal.map { .refused($0) } ?? .done }
+
+  /// The line without its end, as a result shows it.
+  private static func plain(_ line: ArraySlice<UInt8>) -> [UInt8] {
+    var line = line.prefix(RouteURL.longestText)
+    while let last = line.last, [0x0A, 0x0D, 0x20, 0x09].contains(last) { line.removeLast() }
+    return Array(line)
+  }
+
+  /// What drops all that is cached of a path and of what is below.
+  private func invalidations(of path: [[UInt8]]) -> [Invalidation] {
+    table.withLock { table in
+      var slot = NodeTable.root
+      for (depth, name) in path.enumerated() {
+        let child = table.directory(name, in: slot)
+        if child == 0 {
+          guard depth == path.count - 1 else { return [] }
+          let directory = table.number(of: slot)
+          return [Invalidation(subject: .name(directory, name, layer: 0), aspects: .entry)]
+            + table.nodes(named: name, in: slot)
+            .map { Invalidation(subject: .file(table.number(of: $0)), aspects: .content) }
+        }
+        slot = child
+      }
+      return [Invalidation(subject: .subtree(table.number(of: slot)))]
+    }
+  }
+}
+
+/// What is built in under the scheme `bundlefs:`.
+enum BuiltIn: Equatable {
+  /// `bundlefs:///sync`
+  case sync
+  /// `bundlefs:///invalidate[/PATH]`; the path's names from the root.
+  case invalidate([[UInt8]])
+
+  static let scheme = "bundlefs"
+
+  /// Reads a URL of the scheme.
+  /// - Throws: EINVAL for a path that no file can have; ENOENT for what is not built in.
+  init(_ url: RouteURL) throws(RoutingError) {
+    let names = url.components
+    let command = url.hasHost ? nil : names.first.map { String(decoding: $0, as: UTF8.self) }
+    switch command {
+    case "sync" where names.count == 1: self = .sync
+    case "invalidate":
+      let path = Array(names.dropFirst())
+      if path.contains(where: { $0.contains(0) || $0.contains(UInt8(ascii: "/")) }) {
+        throw RoutingError(.malformed, "a name in the path holds '/' or NUL, which no file's does")
+      }
+      self = .invalidate(path)
+    default:
+      throw RoutingError(
+        .noRoute, "only bundlefs:///sync and bundlefs:///invalidate[/PATH] are built in")
+    }
+  }
+}
+
+extension RouteTable {
+  /// What a URL becomes.
+  /// - Throws: ENOENT if no route takes it; EINVAL.
+  fileprivate func found(_ url: RouteURL) throws(RoutingError) -> RouteMatch {
+    guard let match = try match(url) else { throw .noRoute(for: url) }
+    return match
+  }
+
+  /// Carries out a change.
+  /// - Returns: the routes that a new one overlaps.
+  fileprivate mutating func change(_ command: ControlLine) throws(RoutingError) -> [String] {
+    switch command {
+    case .route(let route): return try append(route)
+    case .unroute(let name):
+      if remove(name: name) == 0 { throw RoutingError(.noRoute, "no route is named \(name)") }
+    case .reset: removeAll()
+    case .nothing, .post, .match: break
+    }
+    return []
+  }
+}
+
+extension RoutingError {
+  fileprivate static let notOwner = RoutingError(
+    .notPermitted, "only the mount's owner and root may do that")
+}
+
+extension Verdict {
+  /// The number that write(2) answers.
+  fileprivate var errno: Errno {
+    switch self {
+    case .malformed: .invalidArgument
+    case .noRoute: .noEntry
+    case .hidden: Errno(rawValue: EEXIST)
+    case .tooLong: Errno(rawValue: E2BIG)
+    case .notPermitted: Errno(rawValue: EPERM)
+    }
+  }
+}

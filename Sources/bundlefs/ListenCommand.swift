@@ -1,0 +1,69 @@
+import Glibc
+import Posix
+
+/// `bundlefs listen MOUNTPOINT [NAME…] [--since SEQUENCE]`.
+struct ListenCommand {
+  private let control: MountedControl
+  private let names: [[UInt8]]
+  /// Results up to this one are not printed; nil: those that are there already.
+  private let since: UInt64?
+
+  /// Reads what follows `listen`.
+  init(_ arguments: [[UInt8]]) throws(Failure) {
+    var operands: [[UInt8]] = []
+    var since: UInt64?
+    var rest = arguments[...]
+    while let argument = rest.popFirst() {
+      if argument == Array("--since".utf8) {
+        guard let number = rest.popFirst().flatMap({ UInt64($0.shown) }) else {
+          throw .usage("'--since' needs the number of a result after it")
+        }
+        since = number
+      } else if argument.starts(with: "--".utf8) {
+        throw .usage("unknown option '\(argument.shown)' of 'listen'")
+      } else {
+        operands.append(argument)
+      }
+    }
+    guard let mountPoint = operands.first else { throw .usage("'listen' needs a MOUNTPOINT") }
+    names = Array(operands.dropFirst())
+    self.since = since
+    control = try MountedControl(of: MountPoint(mounted: mountPoint))
+  }
+
+  /// Prints results as they come, a line each, until the mount or the reader of the output is gone, or a signal
+  /// ends it.
+  func run() throws(Failure) {
+    // A reader that is gone shows when we write; the exit status is then that of every program in a pipe.
+    signal(SIGPIPE, SIG_DFL)
+    do throws(Errno) {
+      let file = try control.open([.read])
+      var last: UInt64
+      if let since { last = since } else { last = try ResultLines.read(file).last?.sequence ?? 0 }
+      repeat { try printNew(file, &last) } while file.waitForNews()
+    } catch {
+      if error.isEndOfMount { return }
+      throw .failed("\(control.path.shown): \(error)")
+    }
+  }
+
+  private func printNew(_ file: borrowing Descriptor, _ last: inout UInt64) throws(Errno) {
+    let results = try ResultLines.read(file)
+    if let first = results.first, first.sequence > last + 1 {
+      Terminal.complain("results \(last + 1) to \(first.sequence - 1) are gone already")
+    }
+    // A number of an earlier mount says nothing here.
+    if let newest = results.last, newest.sequence < last { last = 0 }
+    for result in results where result.sequence > last {
+      last = result.sequence
+      if names.isEmpty || result.isPosted(as: names) { Terminal.say(result.bytes.shown) }
+    }
+  }
+}
+
+extension Errno {
+  /// Whether the mount is gone.
+  fileprivate var isEndOfMount: Bool {
+    self == .notConnected || rawValue == ECONNABORTED
+  }
+}

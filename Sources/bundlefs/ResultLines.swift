@@ -1,0 +1,62 @@
+import Posix
+import Routing
+
+/// A result of the control file, as its line tells it.
+struct ResultLine {
+  /// The line, without its newline.
+  let bytes: [UInt8]
+  let sequence: UInt64
+
+  private static let start = Array(#"{"sequence":"#.utf8)
+
+  /// Reads a line.
+  /// - Returns: nil for one that is no whole result.
+  init?(_ line: ArraySlice<UInt8>) {
+    guard line.starts(with: Self.start), line.last == UInt8(ascii: "}") else { return nil }
+    let digits = line.dropFirst(Self.start.count).prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+    guard let sequence = UInt64(String(decoding: digits, as: UTF8.self)) else { return nil }
+    self.sequence = sequence
+    bytes = Array(line)
+  }
+
+  /// Whether it is what became of a URL or a line.
+  func isOf(_ url: [UInt8]) -> Bool { contains(#""url":\#(Self.quoted(url)),"outcome":"#) }
+
+  /// Whether the line was refused.
+  var isRejected: Bool { contains(#","outcome":"rejected","errno":"#) }
+
+  /// Whether it is a notification of one of these names.
+  func isPosted(as names: [[UInt8]]) -> Bool {
+    names.contains { contains(#","outcome":"posted","notification":\#(Self.quoted($0))"#) }
+  }
+
+  /// Inside a JSON text every quotation mark has a backslash before it, so that these can only be the
+  /// result's own keys.
+  private func contains(_ text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    return bytes.indices.contains { bytes[$0...].starts(with: wanted) }
+  }
+
+  private static func quoted(_ text: [UInt8]) -> String {
+    var json = JSONText()
+    json.text(String(escaping: text))
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+}
+
+/// The results that a control file has now.
+enum ResultLines {
+  /// Reads them, oldest first.
+  /// - Throws: what read(2) answers.
+  static func read(_ file: borrowing Descriptor) throws(Errno) -> [ResultLine] {
+    // Reading takes several requests, between which the file may move on.
+    while true {
+      let text = try file.readAll()
+      let lines = text.split(separator: UInt8(ascii: "\n")).filter { $0.first == UInt8(ascii: "{") }
+      let results = lines.compactMap { ResultLine($0) }
+      let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
+      let isInOrder = zip(results, results.dropFirst()).allSatisfy { $0.sequence + 1 == $1.sequence }
+      if isWhole, isInOrder, results.count == lines.count { return results }
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import Glibc
+import Posix
+
+/// `bundlefs route MOUNTPOINT URL…` and `bundlefs match MOUNTPOINT URL…`.
+struct RouteCommand {
+  private let control: MountedControl
+  private let urls: [[UInt8]]
+  /// What stands before the URL in the control file.
+  private let prefix: String
+
+  /// Reads what follows the command's name.
+  init(_ arguments: [[UInt8]], posts: Bool) throws(Failure) {
+    let name = posts ? "route" : "match"
+    guard arguments.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }
+    urls = Array(arguments.dropFirst())
+    for url in urls where url.contains(UInt8(ascii: "\n")) {
+      throw .usage("'\(url.shown)' is more than one line; give each URL by itself")
+    }
+    prefix = posts ? "" : "match "
+    control = try MountedControl(of: MountPoint(mounted: arguments[0]))
+  }
+
+  /// Writes the URLs one by one and prints what became of each.
+  /// - Returns: the exit status: 0, or 1 if one was rejected.
+  func run() throws(Failure) -> CInt {
+    var status: CInt = 0
+    do throws(Errno) {
+      let file = try control.open([.read, .write])
+      var last = try ResultLines.read(file).last?.sequence ?? 0
+      for url in urls {
+        let error = try write(url, to: file)
+        let results = try ResultLines.read(file).filter { $0.sequence > last }
+        last = results.last?.sequence ?? last
+        guard let result = results.first(where: { $0.isOf(url) }) else {
+          // Not a line that has a result, or more results since than the file keeps.
+          Terminal.complain("\(url.shown): \(error.map { "\($0)" } ?? "its result is gone already")")
+          status = 1
+          continue
+        }
+        Terminal.say(result.bytes.shown)
+        if result.isRejected { status = 1 }
+      }
+    } catch {
+      throw .failed("\(control.path.shown): \(error)")
+    }
+    return status
+  }
+
+  /// - Returns: why it was refused; nil if it was not.
+  private func write(_ url: [UInt8], to file: borrowing Descriptor) throws(Errno) -> Errno? {
+    let line = Array(prefix.utf8) + url + [UInt8(ascii: "\n")]
+    do throws(Errno) {
+      try file.writeAtOnce(line)
+      return nil
+    } catch {
+      if error == .notConnected { throw error }
+      return error
+    }
+  }
+}

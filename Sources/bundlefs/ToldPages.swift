@@ -1,0 +1,41 @@
+import Posix
+import Volume
+
+/// What a mount tells of itself, page by page.
+enum ToldPages {
+  /// Asks a mount.
+  /// - Throws: ENOTTY where something else is mounted; what open(2) and ioctl(2) answer.
+  static func read(_ form: StatusProtocol.Form, of mountPoint: MountPoint) throws(Errno) -> [UInt8] {
+    let root = try withCName(mountPoint.path) { name throws(Errno) in
+      try Descriptor.open(name, [.read, .directory])
+    }
+    var text: [UInt8] = []
+    for page in UInt8.min...UInt8.max {
+      let answer = try root.control(
+        StatusProtocol.command(form, page: page), size: StatusProtocol.answerSize)
+      let length = answer.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }
+      text += answer[4..<min(answer.count, 4 + max(0, length - text.count))]
+      if text.count >= length { return text }
+    }
+    return text
+  }
+}
+
+/// The control file of a mount.
+struct MountedControl {
+  let path: [UInt8]
+
+  /// Finds it, whatever its name is.
+  init(of mountPoint: MountPoint) throws(Failure) {
+    do throws(Errno) {
+      path = mountPoint.path + [UInt8(ascii: "/")] + (try ToldPages.read(.controlName, of: mountPoint))
+    } catch {
+      throw .failed("\(mountPoint.path.shown): \(error)")
+    }
+  }
+
+  /// Opens it.
+  func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
+    try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
+  }
+}
