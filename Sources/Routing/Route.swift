@@ -33,8 +33,9 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A route as the table keeps it, with what a match needs at hand.
-struct Entry: Sendable {
+/// A route as the table keeps it, with what a match needs at hand. A class, so that a match holds on to one
+/// object and not to all that a route is made of: with many routes, each costs an access to cold memory.
+final class Entry: Sendable {
   let route: Route
   /// Where its way in the trie ends.
   let node: RouteTrie.NodeNumber
@@ -48,8 +49,7 @@ struct Entry: Sendable {
   }
 }
 
-/// What one key of a pattern is bound to. Kept small: with many routes, most of a match's time goes into
-/// fetching these from memory.
+/// What one key of a pattern is bound to. Kept small for the same reason.
 struct Binding: Sendable {
   enum Source {
     /// A literal, whose text is known.

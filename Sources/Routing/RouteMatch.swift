@@ -31,7 +31,7 @@ public struct RouteMatch: Sendable {
   public subscript(key: String) -> RouteValue? { userInfo.first { $0.key == key }?.value }
 
   /// Binds a URL that the entry's route takes.
-  init(_ url: RouteURL, _ entry: borrowing Entry) {
+  init(_ url: RouteURL, _ entry: Entry) {
     name = entry.route.name
     var items: [Item] = []
     items.reserveCapacity(entry.bindings.count)

@@ -90,7 +90,8 @@ struct RouteSearch {
   }
 
   private mutating func take(from node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
-    for place in table.trie.nodes[Int(node)].ends {
+    for index in table.trie.nodes[Int(node)].ends.indices {
+      let place = table.trie.nodes[Int(node)].ends[index]
       if place >= best { return }
       if table.takesQuery(of: url, place) {
         best = place

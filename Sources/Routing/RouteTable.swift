@@ -90,8 +90,8 @@ public struct RouteTable: Sendable {
 
   /// Whether a URL that a route's scheme and components take has the parameters that it wants.
   func takesQuery(of url: RouteURL, _ place: RouteTrie.Place) -> Bool {
-    guard let pattern = entries[Int(place)]?.route.pattern else { return false }
-    return pattern.takesQuery(of: url)
+    guard let entry = entries[Int(place)] else { return false }
+    return entry.route.pattern.parameters.isEmpty || entry.route.pattern.takesQuery(of: url)
   }
 }
 

@@ -43,7 +43,7 @@ struct RouteTrie: Sendable {
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
     node = pass(child(of: node, for: scheme ?? .text), place)
     for component in pattern.components { node = pass(child(of: node, for: component.type), place) }
-    if pattern.tail != nil { node = pass(tail(of: node), place) }
+    if pattern.tail != nil { node = pass(child(of: node, \.tail), place) }
     node = end(of: pattern, from: node, place)
     nodes[Int(node)].ends.append(place)
     return node
@@ -97,8 +97,6 @@ struct RouteTrie: Sendable {
       return new
     }
   }
-
-  private mutating func tail(of node: NodeNumber) -> NodeNumber { child(of: node, \.tail) }
 
   private mutating func child(
     of node: NodeNumber, _ edge: WritableKeyPath<Node, NodeNumber>
