@@ -31,6 +31,8 @@ final class ControlFile: Sendable {
   private let mode: UInt32
   private let content: Locked<ControlContent>
   private let readers = PollReaders()
+  /// Until when whoever polls is told to go.
+  private let farewell = Locked<Moment?>(nil)
 
   init(_ options: ControlOptions) {
     name = options.name
@@ -78,8 +80,16 @@ final class ControlFile: Sendable {
   func events(_ waiter: PollWaiter?, _ requester: Requester) -> CInt {
     // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
     readers.note(waiter, requester)
+    if let farewell = farewell.withLock({ $0 }), Moment.now < farewell { return POLLHUP | writable }
     let latest = content.withLock { $0.sequence }
     return readers.hasNews(waiter, requester, latest) ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
+  }
+
+  /// Tells whoever waits for results to go, for two seconds: an open file keeps the mount from being unmounted.
+  func sendListenersAway() {
+    let now = Moment.now
+    farewell.withLock { $0 = Moment(seconds: now.seconds + 2, nanoseconds: now.nanoseconds) }
+    readers.wake()
   }
 
   private var writable: CInt { POLLOUT | POLLWRNORM }

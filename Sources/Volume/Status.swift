@@ -21,6 +21,8 @@ public enum StatusProtocol {
     case text = 0x74
     /// The control file's name.
     case controlName = 0x63
+    /// Nothing; but whoever waits at the control file is told to go, since the mount is to end.
+    case farewell = 0x71
   }
 
   /// The IOCTL's number for a page: _IOC(_IOC_READ, the form's letter, page, answerSize).
@@ -40,6 +42,7 @@ extension Volume {
       reply.fail(.notTypewriter)
       return
     }
+    if form == .farewell, control.isOwner(reply.requester) { control.sendListenersAway() }
     let fresh = page == 0 ? told(form) : nil
     let text = statusText.withLock { text in
       if let fresh { text = fresh }
@@ -56,6 +59,7 @@ extension Volume {
     case .json: Array(status.json.utf8)
     case .text: Array(status.text.utf8)
     case .controlName: control.name
+    case .farewell: []
     }
   }
 

@@ -334,7 +334,11 @@ public final class Volume: FileSystem {
   public func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
   ) {
-    if node == ControlFile.node { ControlWrite(self, bytes, reply).run() } else { reply.fail(.readOnlyFileSystem) }
+    if node == ControlFile.node {
+      ControlWrite(self, bytes, reply).run()
+    } else {
+      reply.fail(.readOnlyFileSystem)
+    }
   }
 
   public func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Volume
 
 /// The directory on which something is or will be mounted.
 struct MountPoint {
@@ -59,6 +60,18 @@ struct MountPoint {
       throw .failed("\(path.shown): \(error)")
     }
     if !isDirectory { throw .failed("\(path.shown): not a directory, so nothing can be mounted there") }
+  }
+
+  /// Unmounts a live mount of ours. Those who only wait at its control file are sent away.
+  func unmountWithListeners() throws(Failure) {
+    do throws(Failure) { try unmount(isLazy: false) } catch {
+      guard (try? ToldPages.read(.farewell, of: self)) != nil else { throw error }
+      for _ in 0..<20 {
+        usleep(25_000)
+        if (try? unmount(isLazy: false)) != nil { return }
+      }
+      throw error
+    }
   }
 
   /// Unmounts what is on top here, by umount2(2), or as an ordinary user by fusermount3.

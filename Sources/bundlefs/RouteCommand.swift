@@ -25,7 +25,7 @@ struct RouteCommand {
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
     do throws(Errno) {
-      let file = try control.open([.read, .write])
+      let file = try control.open([.readWrite])
       var last = try ResultLines.read(file).last?.sequence ?? 0
       for url in urls {
         let error = try write(url, to: file)

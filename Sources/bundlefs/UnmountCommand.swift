@@ -33,6 +33,6 @@ struct UnmountCommand {
     guard entry.isBundlefs else {
       throw .failed("\(place.path.shown): not a bundlefs mount but \(entry.type); use 'umount' for it")
     }
-    try place.unmount(isLazy: isLazy || place.isStale)
+    if isLazy || place.isStale { try place.unmount(isLazy: true) } else { try place.unmountWithListeners() }
   }
 }
