@@ -22,7 +22,6 @@ struct PartIdentity: Hashable, Sendable {
 /// - `merged`, if present, has exactly these parts.
 /// - every part has a watch, set before it was read, or the directory is not `isCovered`.
 final class DirectoryState: @unchecked Sendable {
-  let cookies = DirectoryCookies()
   var firstChild: UInt32 = 0
   var parts: [PartIdentity]?
   var merged: MergedDirectory?
