@@ -11,9 +11,15 @@ import Posix
 /// a cookie with a probability of n² / 2⁶⁴ for n names; one of the two is missed then if a reply ends between
 /// them.
 struct ListingSnapshot: Sendable {
+  /// An item's cookie, and its place in the listing.
+  struct Position {
+    let cookie: UInt64
+    let place: UInt32
+  }
+
   let listing: Listing
-  /// The items' places, in the order of their cookies.
-  private let order: [UInt32]
+  /// In the order of cookies.
+  private let order: [Position]
 
   /// The cookies of `.` and `..`, and the first that a name may have.
   static let dot: UInt64 = 1
@@ -22,23 +28,29 @@ struct ListingSnapshot: Sendable {
 
   init(_ listing: Listing) {
     self.listing = listing
-    order = (0..<UInt32(listing.items.count)).sorted {
-      listing.hash(at: Int($0)) < listing.hash(at: Int($1))
+    var order: [Position] = []
+    order.reserveCapacity(listing.items.count)
+    for place in listing.items.indices {
+      // Half of the hash fits a positive off_t.
+      let cookie = max(listing.hash(at: place) >> 1, Self.first)
+      order.append(Position(cookie: cookie, place: UInt32(place)))
     }
+    order.sort { $0.cookie < $1.cookie }
+    self.order = order
   }
 
-  /// The places of the items after a cookie, in the order in which they are listed.
-  func places(after cookie: UInt64) -> ArraySlice<UInt32> {
+  /// The items after a cookie, in the order in which they are listed.
+  func positions(after cookie: UInt64) -> ArraySlice<Position> {
     var (low, high) = (0, order.count)
     while low < high {
       let middle = (low + high) / 2
-      if self.cookie(at: order[middle]) > cookie { high = middle } else { low = middle + 1 }
+      if order[middle].cookie > cookie { high = middle } else { low = middle + 1 }
     }
     return order[low...]
   }
 
-  /// The cookie of the item at a place. It fits a positive off_t.
-  func cookie(at place: UInt32) -> UInt64 { max(listing.hash(at: Int(place)) >> 1, Self.first) }
+  /// The item at a position.
+  func item(at position: Position) -> Listing.Item { listing.items[Int(position.place)] }
 }
 
 /// The snapshots of the listings that take several requests and are under way; the latest of them, since one
@@ -50,7 +62,7 @@ final class RecentListings: Sendable {
     var names = 0
   }
 
-  /// How many are kept, and with how many names in all: about 70 bytes each. Who reads more directories than
+  /// How many are kept, and with how many names in all: about 80 bytes each. Who reads more directories than
   /// that at a time pays for it: they are listed anew for each request.
   static let limit = 64
   static let nameLimit = 1 << 20

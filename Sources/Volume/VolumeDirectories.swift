@@ -40,12 +40,12 @@ private struct DirectoryPage: ~Copyable {
   ) throws(Errno) -> DirectoryPage {
     let directory = try ListedDirectory(volume, node)
     let snapshot = try directory.snapshot(refreshed: cookie == 0)
-    let places = snapshot.places(after: cookie)
+    let positions = snapshot.positions(after: cookie)
     // The kernel asks until nothing is left.
-    if places.isEmpty, cookie > 0 { volume.listings.drop(node) }
+    if positions.isEmpty, cookie > 0 { volume.listings.drop(node) }
     let merged = withEntries ? try volume.merged(of: node) : nil
     var page = DirectoryPage(volume, node, directory, size: size, withEntries: withEntries)
-    page.fill(snapshot, places, merged, after: cookie)
+    page.fill(snapshot, positions, merged, after: cookie)
     return page
   }
 
@@ -60,15 +60,16 @@ private struct DirectoryPage: ~Copyable {
   }
 
   private mutating func fill(
-    _ snapshot: ListingSnapshot, _ places: ArraySlice<UInt32>, _ merged: MergedDirectory?,
+    _ snapshot: ListingSnapshot, _ positions: ArraySlice<ListingSnapshot.Position>,
+    _ merged: MergedDirectory?,
     after cookie: UInt64
   ) {
     let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
     if cookie < dot, !addBare(".", directory.number, cookie: dot) { return }
     if cookie < dotDot, !addBare("..", directory.parentNumber, cookie: dotDot) { return }
-    for place in places {
-      let item = snapshot.listing.items[Int(place)]
-      let next = snapshot.cookie(at: place)
+    for position in positions {
+      let item = snapshot.item(at: position)
+      let next = position.cookie
       let fits = snapshot.listing.withName(of: item) { name in
         if let merged { return addEntry(name, item, merged, cookie: next) }
         return buffer.add(

@@ -33,13 +33,13 @@ import Testing
       var seen: [String] = []
       var cookie = ListingSnapshot.dotDot
       while true {
-        let page = present.places(after: cookie).prefix(random.number(1...7))
+        let page = present.positions(after: cookie).prefix(random.number(1...7))
         if page.isEmpty { break }
-        for place in page {
-          let item = present.listing.items[Int(place)]
+        for position in page {
+          let item = present.item(at: position)
           seen.append(String(decoding: present.listing.name(of: item), as: UTF8.self))
-          #expect(present.cookie(at: place) > cookie)
-          cookie = present.cookie(at: place)
+          #expect(position.cookie > cookie)
+          cookie = position.cookie
         }
         if random.percent(60) { present = try snapshot() }
       }
@@ -51,11 +51,12 @@ import Testing
   @Test("cookies are positive as an off_t, and none is that of . or ..")
   func range() throws {
     let snapshot = ListingSnapshot(try listing(0..<100_000))
-    let places = snapshot.places(after: ListingSnapshot.dotDot)
-    #expect(Set(places).count == 100_000)
-    #expect(places.allSatisfy { snapshot.cookie(at: $0) <= UInt64(Int64.max) })
-    #expect(Set(places.map { snapshot.cookie(at: $0) }).count == 100_000)
-    #expect(snapshot.places(after: snapshot.cookie(at: try #require(places.last))).isEmpty)
+    let positions = snapshot.positions(after: ListingSnapshot.dotDot)
+    #expect(Set(positions.map(\.place)).count == 100_000)
+    #expect(Set(positions.map(\.cookie)).count == 100_000)
+    let last = try #require(positions.last).cookie
+    #expect(last <= UInt64(Int64.max))
+    #expect(snapshot.positions(after: last).isEmpty)
   }
 
   @Test("a directory has one snapshot, the latest, until it is dropped")
