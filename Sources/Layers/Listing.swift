@@ -40,6 +40,9 @@ public struct Listing: Sendable {
     Array(bytes[Int(item.start)..<Int(item.start) + Int(item.length)])
   }
 
+  /// A hash of the name at a place among the items: the same for a name in all listings of this process.
+  public func hash(at place: Int) -> UInt64 { index.hashes[place] }
+
   /// The place among the items of a name; nil if it is not listed.
   public func place(of name: CName, length: Int) -> Int? {
     index.find(UnsafeRawBufferPointer(start: name, count: length)) { matches($0, name, length) }
@@ -100,14 +103,15 @@ public struct Listing: Sendable {
 /// Invariant: at most half of the slots are taken, so that a search always meets an empty one.
 struct NameIndex: Sendable {
   private var slots: [UInt32] = []
-  private var hashes: [UInt32] = []
+  /// The names' hashes, by place.
+  private(set) var hashes: [UInt64] = []
   private var count = 0
   private static let empty = UInt32.max
 
   func find(_ key: UnsafeRawBufferPointer, where matches: (Int) -> Bool) -> Int? {
     if slots.isEmpty { return nil }
     let hash = Self.hash(key)
-    var slot = Int(hash) & (slots.count - 1)
+    var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
     while slots[slot] != Self.empty {
       let place = Int(slots[slot])
       if hashes[place] == hash, matches(place) { return place }
@@ -130,14 +134,14 @@ struct NameIndex: Sendable {
   }
 
   private mutating func put(_ place: Int) {
-    var slot = Int(hashes[place]) & (slots.count - 1)
+    var slot = Int(truncatingIfNeeded: hashes[place]) & (slots.count - 1)
     while slots[slot] != Self.empty { slot = (slot + 1) & (slots.count - 1) }
     slots[slot] = UInt32(place)
   }
 
-  private static func hash(_ key: UnsafeRawBufferPointer) -> UInt32 {
+  private static func hash(_ key: UnsafeRawBufferPointer) -> UInt64 {
     var hasher = Hasher()
     hasher.combine(bytes: key)
-    return UInt32(truncatingIfNeeded: hasher.finalize())
+    return UInt64(bitPattern: Int64(hasher.finalize()))
   }
 }

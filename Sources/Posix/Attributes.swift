@@ -40,19 +40,24 @@ public enum FileKind: UInt32, Sendable {
 
 /// Which file it is: equal for the hard links of one file, different for a file that took a freed inode
 /// number (where the file system records births).
+///
+/// It is kept for every file that is known, and so compactly: the kernel's device numbers have 32 bits, and a
+/// birth is kept in nanoseconds, as an Int64 that turns over every 584 years.
 public struct FileIdentity: Hashable, Sendable {
+  /// The inode number in its file system.
+  public let inode: UInt64
+  private let birth: Int64
+  private let shortDevice: UInt32
+
   /// The device number of the file system.
-  public var device: UInt64
-  /// The inode number in it.
-  public var inode: UInt64
-  /// When the inode was made; the epoch where the file system does not say.
-  public var born: Moment
+  public var device: UInt64 { UInt64(shortDevice) }
 
   /// The identity of these parts.
+  /// - Parameter born: when the inode was made; the epoch where the file system does not say.
   public init(device: UInt64, inode: UInt64, born: Moment) {
-    self.device = device
     self.inode = inode
-    self.born = born
+    birth = born.seconds &* 1_000_000_000 &+ Int64(born.nanoseconds)
+    shortDevice = UInt32(truncatingIfNeeded: device)
   }
 }
 

@@ -22,7 +22,8 @@ struct PartIdentity: Hashable, Sendable {
 /// - `merged`, if present, has exactly these parts.
 /// - every part has a watch, set before it was read, or the directory is not `isCovered`.
 final class DirectoryState: @unchecked Sendable {
-  let cookies = DirectoryCookies()
+  /// The nodes whose parent this is: how many, and the first of the list.
+  var children: UInt32 = 0
   var firstChild: UInt32 = 0
   var parts: [PartIdentity]?
   var merged: MergedDirectory?

@@ -1,71 +1,105 @@
 import Fuse
+import Posix
 
-/// A hash table of nodes, chained through the nodes themselves, so that it costs four bytes a node and four a
-/// bucket.
-struct NodeChains {
-  /// Where a node keeps the next of its chain; 0 ends.
-  private let link: WritableKeyPath<Node, UInt32>
-  /// First nodes of the chains; a power of two of them.
+/// By what nodes are found in a hash table.
+protocol NodeHash {
+  static func hash(_ node: Node, _ names: NameArena) -> UInt64
+}
+
+/// Files by the layer and identity that they have.
+enum ByIdentity: NodeHash {
+  static func hash(_ node: Node, _ names: NameArena) -> UInt64 { hash(node.identity, layer: node.layer) }
+
+  static func hash(_ identity: FileIdentity, layer: UInt16) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(identity)
+    hasher.combine(layer)
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
+}
+
+/// Nodes by their parent and name.
+enum ByPlace: NodeHash {
+  static func hash(_ node: Node, _ names: NameArena) -> UInt64 {
+    names.withName(at: node.name) { hash($0, node.parent) }
+  }
+
+  static func hash(_ name: [UInt8], in parent: UInt32) -> UInt64 {
+    name.withUnsafeBytes { hash($0, parent) }
+  }
+
+  private static func hash(_ name: UnsafeRawBufferPointer, _ parent: UInt32) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(parent)
+    hasher.combine(bytes: name)
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
+}
+
+/// A hash table of nodes' slots, chained, so that it costs four bytes a slot and four a bucket.
+struct NodeChains<Hash: NodeHash> {
+  /// First slots of the chains; a power of two of them.
   private var buckets: [UInt32] = Array(repeating: 0, count: 64)
+  /// By slot, the next one of its chain; 0 ends.
+  private var links: [UInt32] = []
   private var count = 0
 
-  init(link: WritableKeyPath<Node, UInt32>) { self.link = link }
-
-  /// The first node of a hash's chain that matches; 0 if none does.
+  /// The first slot of a hash's chain that matches; 0 if none does.
   @inline(__always)
-  func first(_ hash: UInt64, in nodes: [Node], where matches: (Node) -> Bool) -> UInt32 {
+  func first(_ hash: UInt64, where matches: (UInt32) -> Bool) -> UInt32 {
     var slot = buckets[bucket(hash)]
-    while slot != 0, !matches(nodes[Int(slot)]) { slot = nodes[Int(slot)][keyPath: link] }
+    while slot != 0, !matches(slot) { slot = links[Int(slot)] }
     return slot
   }
 
-  /// The nodes of a hash's chain that match.
-  func all(_ hash: UInt64, in nodes: [Node], where matches: (Node) -> Bool) -> [UInt32] {
+  /// The slots of a hash's chain that match.
+  func all(_ hash: UInt64, where matches: (UInt32) -> Bool) -> [UInt32] {
     var found: [UInt32] = []
     var slot = buckets[bucket(hash)]
     while slot != 0 {
-      if matches(nodes[Int(slot)]) { found.append(slot) }
-      slot = nodes[Int(slot)][keyPath: link]
+      if matches(slot) { found.append(slot) }
+      slot = links[Int(slot)]
     }
     return found
   }
 
-  /// Adds a node. `rehash` tells the hash of one that is in the table already.
-  mutating func insert(_ slot: UInt32, _ hash: UInt64, in nodes: inout [Node], rehash: (Node) -> UInt64) {
+  /// Adds a slot.
+  mutating func insert(_ slot: UInt32, _ nodes: [Node], _ names: NameArena) {
+    while links.count <= slot { links.append(0) }
     count += 1
-    if count > buckets.count { grow(&nodes, rehash) }
-    push(slot, hash, &nodes)
+    if count > buckets.count { grow(nodes, names) }
+    push(slot, Hash.hash(nodes[Int(slot)], names))
   }
 
-  /// Takes a node out.
-  mutating func remove(_ slot: UInt32, _ hash: UInt64, in nodes: inout [Node]) {
-    let next = nodes[Int(slot)][keyPath: link]
-    var before = buckets[bucket(hash)]
+  /// Takes a slot out, which must still have the hash that it was added with.
+  mutating func remove(_ slot: UInt32, _ nodes: [Node], _ names: NameArena) {
+    let bucket = bucket(Hash.hash(nodes[Int(slot)], names))
+    var before = buckets[bucket]
     if before == slot {
-      buckets[bucket(hash)] = next
+      buckets[bucket] = links[Int(slot)]
     } else {
-      while nodes[Int(before)][keyPath: link] != slot { before = nodes[Int(before)][keyPath: link] }
-      nodes[Int(before)][keyPath: link] = next
+      while links[Int(before)] != slot { before = links[Int(before)] }
+      links[Int(before)] = links[Int(slot)]
     }
-    nodes[Int(slot)][keyPath: link] = 0
     count -= 1
   }
 
-  private func bucket(_ hash: UInt64) -> Int { Int(hash & UInt64(buckets.count - 1)) }
+  private func bucket(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash) & (buckets.count - 1) }
 
-  private mutating func push(_ slot: UInt32, _ hash: UInt64, _ nodes: inout [Node]) {
-    nodes[Int(slot)][keyPath: link] = buckets[bucket(hash)]
-    buckets[bucket(hash)] = slot
+  private mutating func push(_ slot: UInt32, _ hash: UInt64) {
+    let bucket = bucket(hash)
+    links[Int(slot)] = buckets[bucket]
+    buckets[bucket] = slot
   }
 
-  private mutating func grow(_ nodes: inout [Node], _ rehash: (Node) -> UInt64) {
+  private mutating func grow(_ nodes: [Node], _ names: NameArena) {
     let former = buckets
     buckets = Array(repeating: 0, count: former.count * 2)
     for first in former {
       var slot = first
       while slot != 0 {
-        let next = nodes[Int(slot)][keyPath: link]
-        push(slot, rehash(nodes[Int(slot)]), &nodes)
+        let next = links[Int(slot)]
+        push(slot, Hash.hash(nodes[Int(slot)], names))
         slot = next
       }
     }

@@ -8,8 +8,9 @@ struct NodeTable {
   var nodes: [Node]
   private(set) var recent: RecentDescriptors
   /// Files by their identity; everything by its parent and name.
-  private var identities = NodeChains(link: \.next)
-  private var names = NodeChains(link: \.nextNamed)
+  private var identities = NodeChains<ByIdentity>()
+  private var places = NodeChains<ByPlace>()
+  private var names = NameArena()
   private var aliases = Aliases()
   private var firstFree: UInt32 = 0
   /// What lookups freed, for the next forget to hand out.
@@ -20,7 +21,7 @@ struct NodeTable {
 
   /// - Parameter budget: how many nodes may hold descriptors open.
   init(budget: Int) {
-    nodes = [Node(), Node(kind: .directory, inodeNumber: InodeNumbers.root, directory: DirectoryState())]
+    nodes = [Node(), Node(directory: InodeNumbers.root)]
     recent = RecentDescriptors(budget: budget)
   }
 
@@ -40,16 +41,19 @@ struct NodeTable {
   }
 
   subscript(slot: UInt32) -> Node {
-    get { nodes[Int(slot)] }
+    _read { yield nodes[Int(slot)] }
     _modify { yield &nodes[Int(slot)] }
   }
+
+  /// The name by which a node was found last.
+  func name(of slot: UInt32) -> [UInt8] { names.name(at: nodes[Int(slot)].name) }
 
   /// The names from the root to a directory.
   func path(of slot: UInt32) -> [[UInt8]] {
     var path: [[UInt8]] = []
     var slot = slot
     while slot != Self.root {
-      path.append(nodes[Int(slot)].name)
+      path.append(name(of: slot))
       slot = nodes[Int(slot)].parent
     }
     return path.reversed()
@@ -73,14 +77,14 @@ struct NodeTable {
 
   /// The slots of the nodes that the kernel may know by a name of a directory.
   func nodes(named name: [UInt8], in parent: UInt32) -> [UInt32] {
-    names.all(Self.hash(parent: parent, name: name), in: nodes) {
-      $0.parent == parent && !$0.isDetached && $0.name == name
+    places.all(ByPlace.hash(name, in: parent)) {
+      isNamed($0, name, in: parent) && !nodes[Int($0)].isDetached
     } + aliases.nodes(at: Place(parent: number(of: parent), name: name))
   }
 
   /// Every name by which the kernel may know an entry of a directory.
   func knownNames(in parent: UInt32) -> Set<[UInt8]> {
-    Set(children(of: parent).map { nodes[Int($0)].name }).union(aliases.names(in: number(of: parent)))
+    Set(children(of: parent).map { name(of: $0) }).union(aliases.names(in: number(of: parent)))
   }
 
   // MARK: - Lookups
@@ -89,7 +93,7 @@ struct NodeTable {
   mutating func lookUpDirectory(_ name: [UInt8], in parent: UInt32, inodeNumber: UInt64) -> UInt32 {
     var slot = directory(name, in: parent)
     if slot == 0 {
-      slot = add(Node(kind: .directory, inodeNumber: inodeNumber, directory: DirectoryState()))
+      slot = add(Node(directory: inodeNumber))
       move(slot, to: name, in: parent)
     }
     nodes[Int(slot)].lookups += 1
@@ -98,8 +102,8 @@ struct NodeTable {
 
   /// The slot of a directory's node; 0 if there is none.
   func directory(_ name: [UInt8], in parent: UInt32) -> UInt32 {
-    names.first(Self.hash(parent: parent, name: name), in: nodes) {
-      $0.kind == .directory && $0.parent == parent && $0.name == name
+    places.first(ByPlace.hash(name, in: parent)) {
+      nodes[Int($0)].kind == .directory && isNamed($0, name, in: parent)
     }
   }
 
@@ -110,7 +114,7 @@ struct NodeTable {
   ) -> UInt32 {
     var slot = file(identity, layer: layer)
     if slot == 0 {
-      slot = add(Node(kind: kind, inodeNumber: inodeNumber, layer: UInt16(layer), identity: identity))
+      slot = add(Node(file: identity, kind: kind, layer: layer, inodeNumber: inodeNumber))
       index(slot)
     }
     move(slot, to: name, in: parent)
@@ -120,8 +124,8 @@ struct NodeTable {
 
   /// The slot of a file's node; 0 if there is none.
   func file(_ identity: FileIdentity, layer: Int) -> UInt32 {
-    identities.first(Self.hash(identity, layer: layer), in: nodes) {
-      $0.identity == identity && $0.layer == layer && $0.isIndexed
+    identities.first(ByIdentity.hash(identity, layer: UInt16(layer))) {
+      nodes[Int($0)].identity == identity && nodes[Int($0)].layer == layer
     }
   }
 
@@ -233,7 +237,7 @@ struct NodeTable {
       slot = UInt32(nodes.count)
       nodes.append(node)
     } else {
-      firstFree = nodes[Int(slot)].next
+      firstFree = nodes[Int(slot)].nextSibling
       node.generation = nodes[Int(slot)].generation
       nodes[Int(slot)] = node
     }
@@ -244,7 +248,7 @@ struct NodeTable {
   /// Notes where a node was found. A file that was found elsewhere before may be there as well.
   private mutating func move(_ slot: UInt32, to name: [UInt8], in parent: UInt32) {
     let former = nodes[Int(slot)].parent
-    if former == parent, nodes[Int(slot)].name == name {
+    if isNamed(slot, name, in: parent) {
       nodes[Int(slot)].isDetached = false
       return
     }
@@ -252,16 +256,17 @@ struct NodeTable {
     _ = aliases.remove(slot, at: place)
     if former != 0 {
       if !nodes[Int(slot)].isDetached {
-        aliases.add(slot, at: Place(parent: number(of: former), name: nodes[Int(slot)].name))
+        aliases.add(slot, at: Place(parent: number(of: former), name: self.name(of: slot)))
       }
-      names.remove(slot, nameHash(slot), in: &nodes)
+      places.remove(slot, nodes, names)
+      names.remove(nodes[Int(slot)].name)
       unlinkFromParent(slot)
     }
     nodes[Int(slot)].parent = parent
-    nodes[Int(slot)].name = name
+    nodes[Int(slot)].name = names.add(name)
     nodes[Int(slot)].isDetached = false
     linkToParent(slot)
-    names.insert(slot, nameHash(slot), in: &nodes) { Self.nameHash($0) }
+    places.insert(slot, nodes, names)
     // The former directory may only have waited for its last child.
     if former != 0 { leftover.append(freeIfUnused(former)) }
   }
@@ -273,7 +278,7 @@ struct NodeTable {
     nodes[Int(slot)].previousSibling = 0
     if next != 0 { nodes[Int(next)].previousSibling = slot }
     nodes[Int(parent)].directory?.firstChild = slot
-    nodes[Int(parent)].children += 1
+    nodes[Int(parent)].directory?.children += 1
   }
 
   private mutating func unlinkFromParent(_ slot: UInt32) {
@@ -285,7 +290,7 @@ struct NodeTable {
     } else {
       nodes[Int(parent)].directory?.firstChild = next
     }
-    nodes[Int(parent)].children -= 1
+    nodes[Int(parent)].directory?.children -= 1
   }
 
   private mutating func freeIfUnused(_ first: UInt32) -> Released {
@@ -300,10 +305,11 @@ struct NodeTable {
         released.linkedFiles.append(number(of: slot))
       }
       unindex(slot)
-      names.remove(slot, nameHash(slot), in: &nodes)
+      places.remove(slot, nodes, names)
+      names.remove(nodes[Int(slot)].name)
       aliases.remove(slot)
       unlinkFromParent(slot)
-      nodes[Int(slot)] = Node(generation: nodes[Int(slot)].generation &+ 1, next: firstFree)
+      nodes[Int(slot)] = Node(generation: nodes[Int(slot)].generation &+ 1, nextFree: firstFree)
       firstFree = slot
       count -= 1
       slot = parent
@@ -313,39 +319,26 @@ struct NodeTable {
 
   // MARK: - Hashes
 
+  private func isNamed(_ slot: UInt32, _ name: [UInt8], in parent: UInt32) -> Bool {
+    nodes[Int(slot)].parent == parent && names.has(name, at: nodes[Int(slot)].name)
+  }
+
   private mutating func index(_ slot: UInt32) {
     nodes[Int(slot)].isIndexed = true
-    identities.insert(slot, Self.identityHash(nodes[Int(slot)]), in: &nodes) { Self.identityHash($0) }
+    identities.insert(slot, nodes, names)
   }
 
   private mutating func unindex(_ slot: UInt32) {
     guard nodes[Int(slot)].isIndexed else { return }
-    identities.remove(slot, Self.identityHash(nodes[Int(slot)]), in: &nodes)
+    identities.remove(slot, nodes, names)
     nodes[Int(slot)].isIndexed = false
-  }
-
-  private func nameHash(_ slot: UInt32) -> UInt64 { Self.nameHash(nodes[Int(slot)]) }
-
-  private static func nameHash(_ node: Node) -> UInt64 { hash(parent: node.parent, name: node.name) }
-
-  private static func identityHash(_ node: Node) -> UInt64 { hash(node.identity, layer: Int(node.layer)) }
-
-  private static func hash(parent: UInt32, name: [UInt8]) -> UInt64 {
-    var hasher = Hasher()
-    hasher.combine(parent)
-    name.withUnsafeBytes { hasher.combine(bytes: $0) }
-    return UInt64(bitPattern: Int64(hasher.finalize()))
-  }
-
-  private static func hash(_ identity: FileIdentity, layer: Int) -> UInt64 {
-    var hasher = Hasher()
-    hasher.combine(identity)
-    hasher.combine(layer)
-    return UInt64(bitPattern: Int64(hasher.finalize()))
   }
 }
 
 extension NodeTable {
+  /// What the names take, for tests.
+  var nameBytes: Int { names.size }
+
   /// Holds the invariants of `Node` against the whole table, for tests.
   func checkInvariants() -> [String] {
     var faults: [String] = []
@@ -361,7 +354,8 @@ extension NodeTable {
       }
       if slot != Self.root, node.lookups == 0, node.children == 0 { faults.append("node \(slot) is unused") }
       if node.file != nil, !node.hasBegun { faults.append("node \(slot) has a file but has not begun") }
-      if slot != Self.root, !node.isDetached, !nodes(named: node.name, in: node.parent).contains(UInt32(slot))
+      if slot != Self.root, !node.isDetached,
+        !nodes(named: name(of: UInt32(slot)), in: node.parent).contains(UInt32(slot))
       {
         faults.append("node \(slot) is not found by its name")
       }

@@ -36,6 +36,7 @@ public final class Volume: FileSystem {
   let options: VolumeOptions
   let numbers = InodeNumbers()
   let table: Locked<NodeTable>
+  let listings = RecentListings()
   let counters = InvalidationCounters()
   let requests = Locked<RequestCounters?>(nil)
   /// Whose caches there are; nil before the start and after the end.

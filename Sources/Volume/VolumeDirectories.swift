@@ -40,9 +40,12 @@ private struct DirectoryPage: ~Copyable {
   ) throws(Errno) -> DirectoryPage {
     let directory = try ListedDirectory(volume, node)
     let snapshot = try directory.snapshot(refreshed: cookie == 0)
+    let positions = snapshot.positions(after: cookie)
+    // The kernel asks until nothing is left.
+    if positions.isEmpty, cookie > 0 { volume.listings.drop(node) }
     let merged = withEntries ? try volume.merged(of: node) : nil
     var page = DirectoryPage(volume, node, directory, size: size, withEntries: withEntries)
-    page.fill(snapshot, merged, after: cookie)
+    page.fill(snapshot, positions, merged, after: cookie)
     return page
   }
 
@@ -57,14 +60,16 @@ private struct DirectoryPage: ~Copyable {
   }
 
   private mutating func fill(
-    _ snapshot: DirectoryCookies.Snapshot, _ merged: MergedDirectory?, after cookie: UInt64
+    _ snapshot: ListingSnapshot, _ positions: ArraySlice<ListingSnapshot.Position>,
+    _ merged: MergedDirectory?,
+    after cookie: UInt64
   ) {
-    let (dot, dotDot) = (DirectoryCookies.dot, DirectoryCookies.dotDot)
+    let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
     if cookie < dot, !addBare(".", directory.number, cookie: dot) { return }
     if cookie < dotDot, !addBare("..", directory.parentNumber, cookie: dotDot) { return }
-    for place in snapshot.order[snapshot.position(after: cookie)...] {
-      let item = snapshot.listing.items[Int(place)]
-      let next = snapshot.cookies[Int(place)]
+    for position in positions {
+      let item = snapshot.item(at: position)
+      let next = position.cookie
       let fits = snapshot.listing.withName(of: item) { name in
         if node == .root, volume.control.isNamed(name) { return addControlFile(name, cookie: next) }
         if let merged { return addEntry(name, item, merged, cookie: next) }
@@ -117,28 +122,30 @@ private struct DirectoryPage: ~Copyable {
 private struct ListedDirectory {
   private let volume: Volume
   private let node: NodeID
-  private let cookies: DirectoryCookies
   let number: UInt64
   let parentNumber: UInt64
 
   init(_ volume: Volume, _ node: NodeID) throws(Errno) {
     self.volume = volume
     self.node = node
-    (number, parentNumber, cookies) = try volume.table.withLock { table throws(Errno) in
+    (number, parentNumber) = try volume.table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       guard let state = table[slot].directory else { throw .notDirectory }
       state.wasListed = true
       let parent = slot == NodeTable.root ? slot : table[slot].parent
-      return (table[slot].inodeNumber, table[parent].inodeNumber, state.cookies)
+      return (table[slot].inodeNumber, table[parent].inodeNumber)
     }
   }
 
-  /// A listing that begins reads the layers; one that goes on follows the latest that began.
-  func snapshot(refreshed: Bool) throws(Errno) -> DirectoryCookies.Snapshot {
-    if !refreshed, let snapshot = cookies.snapshot { return snapshot }
+  /// A listing that begins reads the layers; one that goes on follows the latest that began, as long as that
+  /// is kept.
+  func snapshot(refreshed: Bool) throws(Errno) -> ListingSnapshot {
+    if !refreshed, let snapshot = volume.listings.snapshot(of: node) { return snapshot }
     var listing = try volume.merged(of: node).list()
     if node == .root { listing.add(regularFile: volume.control.name) }
-    return cookies.refresh(listing)
+    let snapshot = ListingSnapshot(listing)
+    volume.listings.keep(snapshot, of: node)
+    return snapshot
   }
 
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {

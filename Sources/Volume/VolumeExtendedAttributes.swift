@@ -136,7 +136,7 @@ extension Volume {
     return try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return (
-        stack.layers[Int(table[slot].layer)].path, table.path(of: table[slot].parent) + [table[slot].name]
+        stack.layers[Int(table[slot].layer)].path, table.path(of: table[slot].parent) + [table.name(of: slot)]
       )
     }
   }

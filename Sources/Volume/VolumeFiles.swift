@@ -188,7 +188,7 @@ extension Volume {
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       // Another request may have done so meanwhile.
-      if table[slot].name != place.name || table.number(of: table[slot].parent) != place.parent {
+      if table.name(of: slot) != place.name || table.number(of: table[slot].parent) != place.parent {
         return true
       }
       return table.moveToAlias(slot)
@@ -202,7 +202,7 @@ extension Volume {
       return FilePlace(
         kind: kind, layer: Int(table[slot].layer), identity: table[slot].identity,
         hasBegun: table[slot].hasBegun, parent: table.number(of: table[slot].parent),
-        directory: table.path(of: table[slot].parent), name: table[slot].name)
+        directory: table.path(of: table[slot].parent), name: table.name(of: slot))
     }
   }
 

@@ -143,7 +143,7 @@ extension Volume {
     if node == .root { return try stack.root() }
     let (parent, name) = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      return (table.number(of: table[slot].parent), table[slot].name)
+      return (table.number(of: table[slot].parent), table.name(of: slot))
     }
     let merged: MergedDirectory
     do throws(Errno) { merged = try self.merged(of: parent) } catch {
@@ -303,7 +303,7 @@ extension Volume {
       let readers = table.children(of: slot).filter {
         table[$0].hasBegun && !table[$0].isDetached && layers.contains(Int(table[$0].layer))
       }
-      for reader in readers { table.detach(reader, from: table[reader].name, in: slot) }
+      for reader in readers { table.detach(reader, from: table.name(of: reader), in: slot) }
       return readers.map { table.number(of: $0) }
     }
   }

@@ -17,9 +17,9 @@ struct WatchUser: Hashable, Sendable {
 /// layer that lies inside another layer.
 final class WatchTable: Sendable {
   private struct State {
-    var users: [WatchNumber: Set<WatchUser>] = [:]
+    var users: [WatchNumber: SmallSet<WatchUser>] = [:]
     /// Watches on directories' parts, by the directories' nodes.
-    var directories: [NodeID: Set<WatchNumber>] = [:]
+    var directories: [NodeID: SmallSet<WatchNumber>] = [:]
     /// Watches on files themselves, by their nodes.
     var files: [NodeID: WatchNumber] = [:]
   }
@@ -85,9 +85,9 @@ final class WatchTable: Sendable {
   /// Gives back what a directory's node watches, but for some of it.
   func stop(_ node: NodeID, except kept: [WatchNumber] = []) {
     state.withLock { state in
-      guard let watches = state.directories.removeValue(forKey: node) else { return }
+      guard let watches = state.directories.removeValue(forKey: node)?.elements else { return }
       for watch in watches.subtracting(kept) { remove(watch, &state) { $0.node == node && !$0.isParent } }
-      let rest = watches.intersection(kept)
+      let rest = SmallSet(watches.intersection(kept))
       if !rest.isEmpty { state.directories[node] = rest }
     }
   }
@@ -101,16 +101,17 @@ final class WatchTable: Sendable {
   }
 
   /// Whom a watch concerns.
-  func users(of watch: WatchNumber) -> Set<WatchUser> { state.withLock { $0.users[watch] ?? [] } }
+  func users(of watch: WatchNumber) -> Set<WatchUser> { state.withLock { $0.users[watch]?.elements ?? [] } }
 
   /// Forgets a watch that the kernel ended.
   func ended(_ watch: WatchNumber) {
     state.withLock { state in
-      for user in state.users.removeValue(forKey: watch) ?? [] {
+      for user in state.users.removeValue(forKey: watch)?.elements ?? [] {
         if user.layer == nil {
           state.files[user.node] = nil
         } else {
           state.directories[user.node]?.remove(watch)
+          if state.directories[user.node]?.isEmpty == true { state.directories[user.node] = nil }
         }
       }
     }

@@ -1,0 +1,124 @@
+import Fuse
+import Posix
+import TestSupport
+import Testing
+
+@testable import Layers
+@testable import Volume
+
+@Suite struct ListingSnapshotTests {
+  private static let directory = NodeID(rawValue: 7)
+
+  private func listing(_ names: some Sequence<Int>) throws -> Listing {
+    var listing = Listing()
+    for name in names {
+      let bytes = Array("name \(name)".utf8)
+      try withCName(bytes) { name throws(Errno) in
+        _ = listing.add(name, length: bytes.count, kind: .regular, layer: 0, device: 1, inode: 100)
+      }
+    }
+    return listing
+  }
+
+  @Test("a name that stays is listed exactly once, whatever comes and goes between pages", arguments: 0..<50)
+  func staying(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let staying = Set(0..<20)
+    func snapshot() throws -> ListingSnapshot {
+      let passing = Set((20..<60).filter { _ in random.percent(50) })
+      return ListingSnapshot(try listing(staying.union(passing).shuffled(using: &random)))
+    }
+    for _ in 0..<20 {
+      var present = try snapshot()
+      var seen: [String] = []
+      var cookie = ListingSnapshot.dotDot
+      while true {
+        let page = present.positions(after: cookie).prefix(random.number(1...7))
+        if page.isEmpty { break }
+        for position in page {
+          let item = present.item(at: position)
+          seen.append(String(decoding: present.listing.name(of: item), as: UTF8.self))
+          #expect(position.cookie > cookie)
+          cookie = position.cookie
+        }
+        if random.percent(60) { present = try snapshot() }
+      }
+      for name in staying { #expect(seen.count { $0 == "name \(name)" } == 1, "seed \(seed)") }
+      #expect(Set(seen).count == seen.count, "seed \(seed): a name that came again is listed twice")
+    }
+  }
+
+  @Test("cookies are positive as an off_t, and none is that of . or ..")
+  func range() throws {
+    let snapshot = ListingSnapshot(try listing(0..<100_000))
+    let positions = snapshot.positions(after: ListingSnapshot.dotDot)
+    #expect(Set(positions.map(\.place)).count == 100_000)
+    #expect(Set(positions.map(\.cookie)).count == 100_000)
+    let last = try #require(positions.last).cookie
+    #expect(last <= UInt64(Int64.max))
+    #expect(snapshot.positions(after: last).isEmpty)
+  }
+
+  @Test("a directory has one snapshot, the latest, until it is dropped")
+  func latest() throws {
+    let listings = RecentListings()
+    #expect(listings.snapshot(of: Self.directory) == nil)
+    for count in [5, 3] {
+      listings.keep(ListingSnapshot(try listing(0..<count)), of: Self.directory)
+      #expect(listings.snapshot(of: Self.directory)?.listing.items.count == count)
+      #expect(listings.counts == (1, count))
+    }
+    listings.drop(Self.directory)
+    listings.drop(Self.directory)
+    #expect(listings.snapshot(of: Self.directory) == nil)
+    #expect(listings.counts == (0, 0))
+  }
+
+  @Test("no more than a limit is kept of listings that were given up, the latest used last to go")
+  func room() throws {
+    let listings = RecentListings()
+    let small = ListingSnapshot(try listing(0..<2))
+    listings.keep(small, of: Self.directory)
+    for other in 100..<100 + 2 * UInt64(RecentListings.limit) {
+      listings.keep(small, of: NodeID(rawValue: other))
+      #expect(listings.snapshot(of: Self.directory) != nil)
+    }
+    #expect(listings.counts == (RecentListings.limit, RecentListings.limit * 2))
+    #expect(listings.snapshot(of: NodeID(rawValue: 100)) == nil)
+  }
+
+  @Test("of large listings, no more are kept than names are allowed, but always one")
+  func names() throws {
+    let listings = RecentListings()
+    let large = ListingSnapshot(try listing(0..<RecentListings.nameLimit / 4))
+    for other in UInt64(0)..<6 { listings.keep(large, of: NodeID(rawValue: other)) }
+    #expect(listings.counts == (4, RecentListings.nameLimit / 4 * 4))
+    #expect(listings.snapshot(of: NodeID(rawValue: 5)) != nil)
+  }
+}
+
+@Suite struct InodeNumbersTests {
+  @Test("equal for one file, different for any two, also where numbers do not fit")
+  func files() {
+    let numbers = InodeNumbers()
+    var seen: [UInt64: String] = [:]
+    for device: UInt64 in [5, 9, 1 << 40] {
+      for inode: UInt64 in [0, 1, 2, 15, 16, 17, 1 << 47, (1 << 48) - 1, 1 << 48, 1 << 63, .max] {
+        let number = numbers.file(device: device, inode: inode)
+        #expect(number == numbers.file(device: device, inode: inode))
+        #expect(number >> 63 == 0 && number > InodeNumbers.root)
+        #expect(seen.updateValue("\(device) \(inode)", forKey: number) == nil)
+      }
+    }
+    #expect(numbers.file(device: 5, inode: 4711) == 4711)
+  }
+
+  @Test("a directory's depends on its parent and its name alone, and is no file's")
+  func directories() {
+    let number = InodeNumbers.directory(parent: InodeNumbers.root, name: "Resources")
+    #expect(number == InodeNumbers.directory(parent: InodeNumbers.root, name: "Resources"))
+    #expect(number >> 63 == 1)
+    #expect(number != InodeNumbers.directory(parent: number, name: "Resources"))
+    #expect(number != InodeNumbers.directory(parent: InodeNumbers.root, name: "resources"))
+  }
+}
