@@ -178,23 +178,3 @@ private final class KernelStub: KernelCache {
     #expect(reached.withLock { $0 })
   }
 }
-
-@Suite struct ControlCommandTests {
-  @Test("lines are read as the control file's grammar has them")
-  func lines() throws {
-    func read(_ line: String) throws -> ControlCommand { try ControlCommand(Array(line.utf8)[...]) }
-    #expect(try read("bundlefs:///sync\r") == .sync)
-    #expect(try read("  bundlefs:///invalidate ") == .invalidate([]))
-    #expect(
-      try read("bundlefs:///invalidate/a/with%20space/%ff")
-        == .invalidate([[97], Array("with space".utf8), [255]]))
-    for line in ["", "  ", "# comment", #"{"sequence":1}"#] { #expect(try read(line) == .nothing) }
-    #expect(throws: Errno.noEntry) { try read("x://nobody/home") }
-    #expect(throws: Errno.noEntry) { try read("bundlefs:///nothing") }
-    #expect(throws: Errno.invalidArgument) { try read("what is this") }
-    for bad in ["%", "%4", "%zz", "%00", "%2f"] {
-      #expect(throws: Errno.invalidArgument) { try read("bundlefs:///invalidate/\(bad)") }
-    }
-    #expect(throws: Errno(rawValue: 7)) { try read(String(repeating: "x", count: 65537)) }
-  }
-}
