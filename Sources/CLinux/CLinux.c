@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -73,8 +74,8 @@ long linux_fstatfs_type(int file) {
   return fstatfs(file, &result) == 0 ? (long)result.f_type : -1;
 }
 
-int linux_clone_mount(const char *path) {
-  int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+int linux_clone_mount(int directory) {
+  int tree = open_tree(directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (tree < 0)
     return -1;
   struct mount_attr attributes = {
@@ -110,6 +111,30 @@ int linux_fuse_size(int directory, uint64_t node, bool fresh, uint64_t *size) {
   if (result == 0)
     *size = x.stx_size;
   return result;
+}
+
+int linux_device(int file, uint64_t *device) {
+  struct statx x;
+  int result = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &x);
+  if (result == 0)
+    *device = makedev(x.stx_dev_major, x.stx_dev_minor);
+  return result;
+}
+
+int linux_open_without_links(const char *path, uint64_t *mount) {
+  struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+  int file = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+  if (file < 0)
+    return -1;
+  struct statx x;
+  if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) != 0) {
+    int error = errno;
+    close(file);
+    errno = error;
+    return -1;
+  }
+  *mount = (x.stx_mask & STATX_MNT_ID) ? x.stx_mnt_id : 0;
+  return file;
 }
 
 int linux_unmount(const char *path, bool lazily) {

@@ -6,7 +6,7 @@ public enum ChangeKind: Sendable {
   case makeNode, makeDirectory, makeLink, makeSymbolicLink, create
   case unlink, removeDirectory, rename
   case setExtendedAttribute, removeExtendedAttribute
-  case allocate, copyRange
+  case allocate
 }
 
 /// The operations of a file system that is mounted with `Session`. Methods come from several threads at
@@ -24,7 +24,9 @@ public protocol FileSystem: AnyObject, Sendable {
   /// GETATTR.
   func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>)
   /// SETATTR, also for `open` with O_TRUNC.
-  func setAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>)
+  /// - Parameter concernsPermissions: whether owner, group or mode are to change, and not only size and times.
+  func setAttributes(
+    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<Answers.Attributes>)
   /// READLINK.
   func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>)
   /// READ, at most `size` bytes; fewer are the end of the file.

@@ -69,10 +69,11 @@ extension Session: KernelCache {
   /// unmounted.
   private func openRoot() throws(Errno) -> Descriptor {
     let root = try withCName(place.path) { name throws(Errno) in
-      try Descriptor.open(name, [.read, .directory])
+      try Descriptor.open(name, [.pathOnly, .directory])
     }
-    guard try root.attributes().identity.device == place.device else { throw .stale }
-    return root
+    // Whatever may be mounted on top is not asked anything.
+    guard try root.device() == place.device else { throw .stale }
+    return try root.open(".", [.read, .directory])
   }
 
   private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {

@@ -132,16 +132,26 @@ private func addDeclined(_ table: inout fuse_lowlevel_ops) {
   table.open = { request, _, _ in decline(request, .open) }
   table.flush = { request, _, _ in decline(request, .flush) }
   table.fsync = { request, _, _, _ in decline(request, .fsync) }
+  // The kernel then copies by reading and writing.
+  table.copy_file_range = { request, _, _, _, _, _, _, _, _ in decline(request, .change) }
   table.fsyncdir = { request, _, _, _ in decline(request, .fsync) }
 }
 
 private func addChanges(_ table: inout fuse_lowlevel_ops) {
-  table.setattr = { request, node, _, _, _ in
+  table.setattr = { request, node, _, wanted, _ in
     guard let request else { return }
-    fileSystem(request, .setattr).setAttributes(of: NodeID(rawValue: node), reply: Reply(request))
+    let owners = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID
+    fileSystem(request, .setattr).setAttributes(
+      of: NodeID(rawValue: node), concernsPermissions: wanted & owners != 0, reply: Reply(request))
   }
-  table.write = { request, node, bytes, size, offset, _ in
+  table.write = { request, node, bytes, size, offset, info in
     guard let request else { return }
+    // What was stored through a mapping comes from the kernel, in nobody's name; it would look like root's.
+    if let info, info.pointee.writepage != 0 {
+      _ = fileSystem(request, .write)
+      fuse_reply_err(request, EROFS)
+      return
+    }
     fileSystem(request, .write).write(
       UnsafeRawBufferPointer(start: bytes, count: size), to: NodeID(rawValue: node), at: Int64(offset),
       reply: Reply(request))
@@ -157,7 +167,6 @@ private func addChanges(_ table: inout fuse_lowlevel_ops) {
   table.setxattr = { request, _, _, _, _, _ in change(request, .setExtendedAttribute) }
   table.removexattr = { request, _, _ in change(request, .removeExtendedAttribute) }
   table.fallocate = { request, _, _, _, _, _ in change(request, .allocate) }
-  table.copy_file_range = { request, _, _, _, _, _, _, _, _ in change(request, .copyRange) }
 }
 
 private func change(_ request: fuse_req_t?, _ kind: ChangeKind) {

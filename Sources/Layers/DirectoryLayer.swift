@@ -34,33 +34,45 @@ public final class DirectoryLayer: Sendable {
     self.path = path
     self.index = index
     self.covered = covered
-    let (root, isClone) = try Self.open(path, index, covered, clonesMount: clonesMount)
+    let plain = try withCName(path) { name throws(Errno) in
+      Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+    }
+    let (root, isClone) = try Self.root(plain, index, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
     opened = Locked(root)
   }
 
-  /// Opens the directory that the layer's path leads to now, if that is another one than the layer is, and has
-  /// the layer be that one. The path must lead to the same mount as at first.
-  /// - Returns: whether it is another one.
-  /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path.
-  public func reopen() throws(Errno) -> Bool {
-    let (root, _) = try Self.open(path, index, covered, clonesMount: isPrivateClone)
-    return opened.withLock { present in
-      if root.identity == present.identity { return false }
-      present = root
-      return true
-    }
+  /// Where a layer's path leads to, later.
+  public enum Place: Sendable {
+    /// To the directory that the layer is.
+    case same
+    /// To another one, which the layer is from now on.
+    case another
+    /// To another mount: something was mounted there, or what was there is gone.
+    case elsewhere
   }
 
-  private static func open(
-    _ path: [UInt8], _ index: Int, _ covered: CoveredMountPoint?, clonesMount: Bool
-  ) throws(Errno) -> (root: LayerDirectory, isClone: Bool) {
+  /// Looks where the layer's path leads to now.
+  /// - Parameter mount: the number of the mount that held it at the beginning.
+  /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path; ELOOP where a symbolic link lies on it
+  ///   by now: the layer may not be led out of where it was.
+  public func reopen(mount: Int) throws(Errno) -> Place {
+    var holder = 0
     let plain = try withCName(path) { name throws(Errno) in
-      Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+      Handle(try Descriptor.openWithoutLinks(name, mount: &holder))
     }
-    let clone =
-      clonesMount
-      ? try? withCName(path) { name throws(Errno) in Handle(try Descriptor.cloneMount(name)) } : nil
+    if holder != mount { return .elsewhere }
+    if try plain.descriptor.attributes().identity == root.identity { return .same }
+    let (fresh, _) = try Self.root(plain, index, covered, clonesMount: isPrivateClone)
+    opened.withLock { $0 = fresh }
+    return .another
+  }
+
+  private static func root(
+    _ plain: Handle, _ index: Int, _ covered: CoveredMountPoint?, clonesMount: Bool
+  ) throws(Errno) -> (root: LayerDirectory, isClone: Bool) {
+    var clone: Handle?
+    if clonesMount { clone = try? Handle(plain.descriptor.cloneMount()) }
     let handle = clone ?? plain
     let root = LayerDirectory(
       layer: index, handle: handle, attributes: try handle.descriptor.attributes(),

@@ -15,6 +15,13 @@ public struct Moment: Hashable, Sendable, Comparable {
     return Moment(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
+  /// The time since the machine started: it only grows, whoever sets the clock.
+  public static var sinceStart: Moment {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Moment(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
+  }
+
   /// The moment of these parts.
   @inlinable public init(seconds: Int64, nanoseconds: UInt32) {
     self.seconds = seconds

@@ -106,6 +106,9 @@ public struct Descriptor: ~Copyable, Sendable {
     }
   }
 
+  /// The `whence` of lseek(2) that looks for a hole.
+  public static var seekHole: CInt { CInt(linux_SEEK_HOLE) }
+
   /// The next data (or hole) at or after an offset, as lseek(2) finds it.
   /// - Throws: ENXIO beyond the end; EINVAL for another `whence`.
   public func seek(_ offset: Int64, whence: CInt) throws(Errno) -> Int64 {
@@ -125,12 +128,22 @@ public struct Descriptor: ~Copyable, Sendable {
     try checked { linux_fstatfs_type(rawValue) }
   }
 
-  /// A private, read-only view of the mount that holds a path, from that path down, in which nothing that
-  /// is mounted below is seen and no device can be opened.
+  /// A private, read-only view of the mount that holds this directory, from it down, in which nothing that is
+  /// mounted below is seen and no device can be opened.
   /// - Throws: EPERM without CAP_SYS_ADMIN; EINVAL where the mount may not be cloned; ENOSYS before Linux
   ///   5.12.
-  public static func cloneMount(_ path: CName) throws(Errno) -> Descriptor {
-    Descriptor(owning: try checked { linux_clone_mount(path) })
+  public func cloneMount() throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_clone_mount(rawValue) })
+  }
+
+  /// Opens a directory, as a place only, by an absolute path on which no symbolic link lies.
+  /// - Returns: the directory, and the number of the mount that holds it.
+  /// - Throws: ELOOP where there is a link; ENOSYS before Linux 5.8.
+  public static func openWithoutLinks(_ path: CName, mount: inout Int) throws(Errno) -> Descriptor {
+    var number: UInt64 = 0
+    let descriptor = Descriptor(owning: try checked { linux_open_without_links(path, &number) })
+    mount = Int(clamping: number)
+    return descriptor
   }
 }
 
@@ -191,6 +204,13 @@ extension Descriptor {
     return size
   }
 
+  /// The number of the device that the open file is on; no network or FUSE server is asked.
+  public func device() throws(Errno) -> UInt64 {
+    var device: UInt64 = 0
+    _ = try checked { linux_device(rawValue, &device) }
+    return device
+  }
+
   /// Reads everything from the beginning.
   public func readAll() throws(Errno) -> [UInt8] {
     var content: [UInt8] = []
@@ -199,6 +219,21 @@ extension Descriptor {
         let count = try read(into: chunk, at: Int64(content.count))
         content += chunk[..<count]
         if count < chunk.count { return }
+      }
+    }
+    return content
+  }
+
+  /// Reads what is left, also of a pipe.
+  /// - Throws: EFBIG for more than 256 MiB.
+  public func readToEnd() throws(Errno) -> [UInt8] {
+    var content: [UInt8] = []
+    try withUnsafeTemporaryBytes(128 * 1024) { chunk throws(Errno) in
+      while true {
+        let count = try checked { Glibc.read(rawValue, chunk.baseAddress, chunk.count) }
+        if count == 0 { return }
+        content += chunk[..<count]
+        if content.count > 256 << 20 { throw Errno(rawValue: EFBIG) }
       }
     }
     return content

@@ -41,6 +41,8 @@ public struct InotifyEvent: Sendable {
     public static let isDirectory = Mask(rawValue: UInt32(IN_ISDIR))
     /// Asks to watch a symbolic link itself rather than what it points at.
     public static let dontFollow = Mask(rawValue: UInt32(IN_DONT_FOLLOW))
+    /// Asks for these events beside those that the watch has already.
+    public static let adding = Mask(rawValue: UInt32(IN_MASK_ADD))
     /// Content may be another.
     public static let content: Mask = [.modified, .closedAfterWriting]
     /// A name came or went.

@@ -26,6 +26,8 @@ final class Coherence: Sendable {
     var faults: [Int: String] = [:]
     /// The mounts inside layers that are seen there, by the layers' places.
     var innerMounts: [Int: Set<Int>] = [:]
+    /// Whether the layers' paths are to be looked at now and then.
+    var looksAtPlaces = false
     var overflows = 0
     /// Whether something is served with short timeouts.
     var hasFallbacks = false
@@ -37,12 +39,12 @@ final class Coherence: Sendable {
     mounts = try MountTableWatch()
     watches = try WatchTable()
     wakeUp = try WakeUp()
+    // Now, before our own mount may lie on the way.
+    watchPlaces()
   }
 
   /// Starts the watcher. From now on requests may be answered.
   func start(_ volume: Volume) throws(Errno) {
-    // Without a watch there, a layer's root that is made anew is not noticed; that is no fault of the layer.
-    for (layer, place) in places.enumerated() { try? watches.watchParent(of: place.path, layer) }
     noteInnerMounts()
     let watcher = ThreadHandle(try Thread(name: "watcher") { self.watch(volume) })
     state.withLock { $0.thread = watcher }
@@ -58,14 +60,15 @@ final class Coherence: Sendable {
     thread?.join()
   }
 
-  /// Has a function called when every change finished by now is visible through the mount; at once when the
-  /// mount ends.
-  func barrier(_ reached: @escaping @Sendable () -> Void) {
+  /// Has a function called when every change finished by now is visible through the mount.
+  /// - Returns: false when it will not be, since the mount ends.
+  func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     let isOver = state.withLock { state in
       if !state.isOver { state.barriers.append(reached) }
       return state.isOver
     }
-    if isOver { reached() } else { wakeUp.wake() }
+    if !isOver { wakeUp.wake() }
+    return !isOver
   }
 
   /// What is wrong with a layer as a whole; nil if nothing is.
@@ -83,6 +86,9 @@ final class Coherence: Sendable {
     state.withLock { $0.innerMounts.updateValue(innerMounts, forKey: layer) != innerMounts }
   }
 
+  /// Notes whether the layers' paths are to be looked at now and then.
+  func note(looksAtPlaces: Bool) { state.withLock { $0.looksAtPlaces = looksAtPlaces } }
+
   /// Notes that something is served with short timeouts, and has to be looked after.
   func noteFallback() {
     let isNew = state.withLock { state in
@@ -97,16 +103,20 @@ final class Coherence: Sendable {
   private func watch(_ volume: Volume) {
     while true {
       // The barriers that were there before the events were read are those that the events satisfy.
-      let (barriers, isOver, hasFallbacks) = state.withLock { state in
+      let (barriers, isOver, hasFallbacks, looksAtPlaces) = state.withLock { state in
         defer { state.barriers = [] }
-        return (state.barriers, state.isOver, state.hasFallbacks)
+        return (state.barriers, state.isOver, state.hasFallbacks, state.looksAtPlaces)
       }
       let count = drain(volume)
-      for barrier in barriers { queue.addBarrier(barrier) }
+      let isIdle = count == 0 && barriers.isEmpty
+      if !barriers.isEmpty || (looksAtPlaces && isIdle) { queue.add(lookAtPlaces(volume)) }
+      // The queue ends after us.
+      for barrier in barriers { _ = queue.addBarrier(barrier) }
       if isOver { return }
-      if hasFallbacks, count == 0, barriers.isEmpty { lookAfterFallbacks(volume) }
+      if hasFallbacks, isIdle { lookAfterFallbacks(volume) }
       let haveMountsChanged = wakeUp.wait(
-        or: watches.inotify.rawValue, urgent: mounts.rawValue, milliseconds: hasFallbacks ? 500 : -1)
+        or: watches.inotify.rawValue, urgent: mounts.rawValue,
+        milliseconds: hasFallbacks || looksAtPlaces ? 500 : -1)
       if haveMountsChanged { noteMounts() }
     }
   }
@@ -144,9 +154,8 @@ final class Coherence: Sendable {
   }
 
   private func invalidations(for event: InotifyEvent, _ user: WatchUser, _ volume: Volume) -> [Invalidation] {
-    if user.isParent, let layer = user.layer {
-      let isRoot = event.name == places[layer].name && !event.mask.isDisjoint(with: .names)
-      return isRoot ? lookAtPlace(of: layer, volume) : []
+    if let name = user.placeName, let layer = user.layer {
+      return event.name == places[layer].names[Int(name)] ? lookAtPlaces(volume) : []
     }
     guard let layer = user.layer else {
       let aspects: Invalidation.Aspects = event.mask.isDisjoint(with: .content) ? .attributes : .content
@@ -162,10 +171,12 @@ final class Coherence: Sendable {
 
   /// Twice a second: what cannot be watched is looked at anew.
   private func lookAfterFallbacks(_ volume: Volume) {
-    for layer in places.indices where fault(of: layer) != nil { queue.add(lookAtPlace(of: layer, volume)) }
+    queue.add(lookAtPlaces(volume))
+    // Before the look, so that what is noted meanwhile is not forgotten.
+    state.withLock { $0.hasFallbacks = false }
     let (invalidations, hasFallbacks) = volume.fallbacks()
     queue.add(invalidations)
-    if !hasFallbacks { state.withLock { $0.hasFallbacks = !$0.faults.isEmpty } }
+    state.withLock { if hasFallbacks || !$0.faults.isEmpty { $0.hasFallbacks = true } }
   }
 }
 

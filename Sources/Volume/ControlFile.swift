@@ -73,6 +73,16 @@ final class ControlFile: Sendable {
     return start < text.count ? text[start..<min(text.count, start + size)] : []
   }
 
+  /// LSEEK: all of it is data, up to its end.
+  func seek(_ offset: Int64, whence: CInt, _ reply: consuming Reply<Answers.Offset>) {
+    let size = Int64(content.withLock { $0.size })
+    if offset < 0 || offset >= size {
+      reply.fail(.noDeviceOrAddress)
+    } else {
+      reply.pay(whence == Descriptor.seekHole ? size : offset)
+    }
+  }
+
   /// How many routes there are, and how many results there have been.
   var counts: (routes: Int, results: UInt64) { content.withLock { ($0.table.count, $0.sequence) } }
 
@@ -80,14 +90,14 @@ final class ControlFile: Sendable {
   func events(_ waiter: PollWaiter?, _ requester: Requester) -> CInt {
     // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
     readers.note(waiter, requester)
-    if let farewell = farewell.withLock({ $0 }), Moment.now < farewell { return POLLHUP | writable }
+    if let farewell = farewell.withLock({ $0 }), Moment.sinceStart < farewell { return POLLHUP | writable }
     let latest = content.withLock { $0.sequence }
     return readers.hasNews(waiter, requester, latest) ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
   }
 
   /// Tells whoever waits for results to go, for two seconds: an open file keeps the mount from being unmounted.
   func sendListenersAway() {
-    let now = Moment.now
+    let now = Moment.sinceStart
     farewell.withLock { $0 = Moment(seconds: now.seconds + 2, nanoseconds: now.nanoseconds) }
     readers.wake()
   }
@@ -107,10 +117,11 @@ final class ControlFile: Sendable {
 }
 
 extension Volume {
-  /// The control file, as a lookup finds it.
+  /// The control file, as a lookup finds it. The name always stands for it: a lookup that was repeated would
+  /// bring new attributes, and wait with the root locked for a write that waits for a barrier.
   var controlEntry: EntryAnswer {
     EntryAnswer(
-      node: ControlFile.node, attributes: control.attributes, timeout: options.cache.timeout(isCovered: true))
+      node: ControlFile.node, attributes: control.attributes, timeout: CacheMode.forever)
   }
 
   public func poll(_ node: NodeID, waiter: PollWaiter?, reply: consuming Reply<Answers.Readiness>) {

@@ -30,11 +30,15 @@ struct ControlWrite: Sendable {
       case .done: rest.skip(line)
       case .refused(let error): return rest.pay(error)
       case .awaitsBarrier:
-        let (before, after) = (rest, rest.skipping(line))
-        volume.barrier {
-          if let error = before.volume.apply(line) { before.pay(error) } else { after.run() }
+        rest.skip(line)
+        let after = rest
+        let waits = volume.barrier {
+          after.volume.apply(line)
+          after.run()
         }
-        return
+        if waits { return }
+        // The mount ends: nothing is waited for any more.
+        volume.apply(line)
       }
     }
     rest.pay(nil)
@@ -48,12 +52,6 @@ struct ControlWrite: Sendable {
   }
 
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
-
-  private func skipping(_ line: ArraySlice<UInt8>) -> ControlWrite {
-    var copy = self
-    copy.skip(line)
-    return copy
-  }
 
   private func pay(_ error: RoutingError?) {
     guard let reply = owed.take() else { return }
@@ -92,13 +90,14 @@ extension Volume {
   }
 
   /// Notes that what waited for a barrier is done.
-  func apply(_ line: ArraySlice<UInt8>) -> RoutingError? {
-    control.note(Self.plain(line)) { _ in .applied(overlaps: []) }
+  func apply(_ line: ArraySlice<UInt8>) {
+    _ = control.note(Self.plain(line)) { _ in .applied(overlaps: []) }
   }
 
   /// Has a function called when every change finished by now is visible through the mount, and all that was to
   /// be taken back from the kernel is.
-  func barrier(_ reached: @escaping @Sendable () -> Void) {
+  /// - Returns: false when it will not be, since the mount ends.
+  fileprivate func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     if let coherence { coherence.barrier(reached) } else { queue.addBarrier(reached) }
   }
 

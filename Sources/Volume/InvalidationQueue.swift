@@ -37,13 +37,15 @@ final class InvalidationQueue: Sendable {
     wakeUp.wake()
   }
 
-  /// Has a function called when all that was added before is carried out; at once after the end.
-  func addBarrier(_ reached: @escaping @Sendable () -> Void) {
+  /// Has a function called when all that was added before is carried out.
+  /// - Returns: false after the end.
+  func addBarrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     let isOver = state.withLock { state in
       if !state.isOver { state.entries.append(.barrier(reached)) }
       return state.isOver
     }
-    if isOver { reached() } else { wakeUp.wake() }
+    if !isOver { wakeUp.wake() }
+    return !isOver
   }
 
   /// What waits, oldest first; waits until there is something. nil at the end.

@@ -5,8 +5,8 @@ import Posix
 /// Where a layer is: what can happen to it as a whole.
 struct LayerPlace: Sendable {
   let path: [UInt8]
-  /// The path's last name.
-  let name: [UInt8]
+  /// The names on the path, from the root of all.
+  let names: [[UInt8]]
   /// The mount that held the path at the beginning; nil if there was no telling.
   let mount: Int?
   /// Whether mounts inside the layer are out of sight.
@@ -14,9 +14,14 @@ struct LayerPlace: Sendable {
 
   init(_ layer: DirectoryLayer) {
     path = layer.path
-    name = Array(layer.path[((layer.path.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1)...])
+    names = layer.path.split(separator: UInt8(ascii: "/")).map { Array($0) }
     mount = MountTableEntry.holding(layer.path)?.id
     isPrivateClone = layer.isPrivateClone
+  }
+
+  /// The directory that has a name of the path.
+  func parent(of place: Int) -> [UInt8] {
+    [UInt8(ascii: "/")] + Array(names[..<place].joined(separator: [UInt8(ascii: "/")]))
   }
 
   /// What an event of a layer's own root means for the layer.
@@ -58,20 +63,54 @@ extension Coherence {
     return hasChanged
   }
 
-  /// Looks whether a layer's path still leads to the directory that the layer is. If it leads to another one,
-  /// the layer is that from now on, as for a build that makes its folder anew.
+  /// Watches the directories on the layers' paths, for the day that a name on one of them stands for something
+  /// else. Where that cannot be, the path is looked at now and then.
+  func watchPlaces() {
+    var isWatched = true
+    for (layer, place) in places.enumerated() {
+      for name in place.names.indices {
+        if (try? watches.watchPlace(place.parent(of: name), layer, name)) == nil { isWatched = false }
+      }
+    }
+    note(looksAtPlaces: !isWatched)
+  }
+
+  /// Looks whether the layers' paths still lead to the directories that the layers are, and takes over where
+  /// they lead to others: builds remove their folders and make them anew.
   /// - Returns: what is untrue by that.
-  func lookAtPlace(of layer: Int, _ volume: Volume) -> [Invalidation] {
+  func lookAtPlaces(_ volume: Volume) -> [Invalidation] {
+    var hasChanged = false
+    // Once more with the new watches, since it may have changed before they were set; but not for ever.
+    for _ in 0..<4 {
+      let changed = places.indices.filter { lookAtPlace(of: $0, volume) }
+      if changed.isEmpty { break }
+      hasChanged = true
+      watches.stopPlaces()
+      watchPlaces()
+    }
+    return hasChanged ? [Invalidation(subject: .subtree(.root))] : []
+  }
+
+  private func lookAtPlace(of layer: Int, _ volume: Volume) -> Bool {
+    guard let mount = places[layer].mount else { return false }
     let directoryLayer = volume.stack.layers[layer]
-    // Whatever was mounted above, our own mount among it, is not the layer.
-    guard MountTableEntry.holding(directoryLayer.path)?.id == places[layer].mount else { return [] }
     var fault: String?
     var isAnother = false
-    do throws(Errno) { isAnother = try directoryLayer.reopen() } catch {
-      fault = volume.isDeleted(layer) ? LayerPlace.deleted : LayerPlace.movedAway
+    do throws(Errno) {
+      switch try directoryLayer.reopen(mount: mount) {
+      case .same: break
+      case .another: isAnother = true
+      // Our own mount, maybe; whether the layer's is gone, the mount table tells.
+      case .elsewhere: return false
+      }
+    } catch {
+      // No telling before Linux 5.8.
+      if error == .noFunction { return false }
+      let isDeleted = (try? directoryLayer.root.attributes().links) == 0
+      fault = isDeleted ? LayerPlace.deleted : LayerPlace.movedAway
     }
-    if !isAnother, fault == self.fault(of: layer) { return [] }
+    if !isAnother, fault == self.fault(of: layer) { return false }
     note(fault: fault, of: layer)
-    return [Invalidation(subject: .subtree(.root))]
+    return true
   }
 }

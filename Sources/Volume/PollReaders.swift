@@ -47,6 +47,8 @@ final class PollReaders: Sendable {
 
   /// Notes that somebody looks at the file while a result is the latest.
   func note(_ requester: Requester, looksAt latest: UInt64) {
+    // 0 is whoever our namespace has no number for.
+    if requester.thread == 0 { return }
     readers.withLock { readers in
       for (key, reader) in readers where reader.thread == requester.thread && reader.reported == latest {
         readers[key]?.told = latest

@@ -44,9 +44,10 @@ extension Volume {
     }
     if form == .farewell, control.isOwner(reply.requester) { control.sendListenersAway() }
     let fresh = page == 0 ? told(form) : nil
-    let text = statusText.withLock { text in
-      if let fresh { text = fresh }
-      return text
+    let text = statusTexts.withLock { texts in
+      // What fits a page is not asked for again.
+      if let fresh, fresh.count > StatusProtocol.pageSize { texts[form] = fresh }
+      return fresh ?? texts[form] ?? []
     }
     let length = UInt32(text.count)
     let start = min(Int(page) * StatusProtocol.pageSize, text.count)
@@ -85,8 +86,7 @@ extension Volume {
   private func layerStatus(_ layer: Int) -> Status.Layer {
     Status.Layer(
       path: stack.layers[layer].path.text, isWatched: coherence != nil,
-      reason: silence[layer] ?? coherence?.fault(of: layer)
-        ?? (isDeleted(layer) ? "its directory was deleted" : nil))
+      reason: silence[layer] ?? coherence?.fault(of: layer))
   }
 
   /// The directories that are the cause of short timeouts; the first hundred.

@@ -48,7 +48,8 @@ public final class Volume: FileSystem {
   /// Errands that may have to wait for those.
   let refreshes: Errands
   let control: ControlFile
-  let statusText = Locked<[UInt8]>([])
+  /// What is being told over several pages.
+  let statusTexts = Locked<[StatusProtocol.Form: [UInt8]]>([:])
   /// What keeps the kernel's caches true; nil where they are not kept.
   let coherence: Coherence?
   /// Layers whose changes nobody tells, by their places, with the reasons.
@@ -297,14 +298,16 @@ public final class Volume: FileSystem {
   }
 
   private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (Attributes, Double) {
+    let isDetached = try table.withLock { table throws(Errno) in table[try table.slot(of: node)].isDetached }
     if let file = try presentFile(of: node) {
       let attributes = try file.descriptor.attributes()
-      let isDetached = try table.withLock { table throws(Errno) in table[try table.slot(of: node)].isDetached
-      }
       if (attributes.links == 1 && !isDetached) || coherence == nil { return (attributes, timeout) }
       return watchByItself(node, file)
         ? (try file.descriptor.attributes(), timeout) : (attributes, min(timeout, CacheMode.short))
     }
+    // Nobody tells of changes to a file that lost its name, unless it is watched by itself.
+    let isTold = !isDetached || coherence?.watches.watchesFile(node) ?? true
+    let timeout = isTold ? timeout : min(timeout, CacheMode.short)
     return try withPlace(of: node) { directory, name, identity throws(Errno) in
       let attributes = try directory.attributes(of: name, identity: identity)
       if attributes.links == 1 { return (attributes, timeout) }
@@ -327,9 +330,15 @@ public final class Volume: FileSystem {
 
   // MARK: - Changes
 
-  public func setAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {
+  public func setAttributes(
+    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<Answers.Attributes>
+  ) {
     // The shell cuts what it is about to write to; the control file does not mind.
-    if node == ControlFile.node { reply.pay(control.attributes) } else { reply.fail(.readOnlyFileSystem) }
+    if node == ControlFile.node, !concernsPermissions {
+      reply.pay(control.attributes)
+    } else {
+      reply.fail(.readOnlyFileSystem)
+    }
   }
 
   public func write(

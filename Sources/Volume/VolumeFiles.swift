@@ -40,6 +40,7 @@ extension Volume {
   }
 
   public func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {
+    if node == ControlFile.node { return control.seek(offset, whence: whence, reply) }
     let place: Int64
     do throws(Errno) {
       var file = try openFile(of: node)
@@ -109,10 +110,10 @@ extension Volume {
   private func openCertainFile(of node: NodeID) throws(Errno) -> OpenFile {
     while true {
       let (opened, identity) = try openByName(node)
-      let hasSize = kernelHas(size: try opened.descriptor.attributes().size, of: node)
       let hasFollowed = try table.withLock { table throws(Errno) in
         table[try table.slot(of: node)].hasFollowed
       }
+      let hasSize = try kernelHasSize(of: opened, node, attempts: hasFollowed ? 3 : 1)
       // A file that grows while it is opened for the first time is cut for that moment as anywhere else.
       if !hasSize, hasFollowed { throw .stale }
       if let file = try keep(opened, of: identity, for: node) { return file }
@@ -120,16 +121,20 @@ extension Volume {
   }
 
   /// Whether the kernel has a file's size; it is made to ask if it has another.
-  private func kernelHas(size: UInt64, of node: NodeID) -> Bool {
-    guard let kernel = kernel.withLock({ $0 }), let kept = try? kernel.size(of: node) else { return false }
-    if kept == size { return true }
-    // The answer to the first may be thrown away as well.
-    for _ in 0..<3 {
+  /// - Parameter attempts: the answer to the first may be thrown away as well.
+  private func kernelHasSize(
+    of file: OpenFile, _ node: NodeID, attempts: Int
+  ) throws(Errno) -> Bool {
+    guard let kernel = kernel.withLock({ $0 }) else { return false }
+    var kept = try? kernel.size(of: node)
+    for _ in 0..<attempts where kept != nil {
+      if kept == (try file.descriptor.attributes().size) { return true }
       // By another thread: once it has taken the size, the kernel waits for the reads that wait for us.
       _ = refreshes.add { try? kernel.refreshAttributes(of: node) }
       for _ in 0..<20 {
-        if (try? kernel.size(of: node)) == size { return true }
         usleep(1000)
+        kept = try? kernel.size(of: node)
+        if kept == (try file.descriptor.attributes().size) { return true }
       }
     }
     return false

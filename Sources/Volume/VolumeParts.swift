@@ -19,6 +19,13 @@ extension Volume {
   /// - Parameter hint: what its parent was just found to have under its name.
   /// - Throws: ENOENT where no layer has it any more; ENOTDIR for another kind of node.
   func merged(of node: NodeID, hint: MergedDirectory? = nil) throws(Errno) -> MergedDirectory {
+    try merged(of: node, hint: hint, looksAbove: true)
+  }
+
+  /// - Parameter looksAbove: whether the directories above are looked at first, if need be.
+  private func merged(
+    of node: NodeID, hint: MergedDirectory?, looksAbove: Bool
+  ) throws(Errno) -> MergedDirectory {
     guard let coherence else { return try directory(at: path(of: node)) }
     var hint = hint
     while true {
@@ -30,8 +37,12 @@ extension Volume {
         return (state.merged, state.version)
       }
       if let present { return present }
-      if hint == nil { lookAtAncestors(of: node) }
-      let found = try find(node, hint: hint, coherence)
+      if hint == nil, looksAbove { try lookAtAncestors(of: node) }
+      let found: Found
+      do throws(Errno) { found = try find(node, hint: hint, coherence) } catch {
+        giveBackIfForgotten(node)
+        throw error
+      }
       // If a change came in between, the hint is older.
       hint = nil
       do throws(Errno) {
@@ -45,7 +56,8 @@ extension Volume {
 
   /// Has the directories above looked at, from the top down: each then finds the one above it, and none asks
   /// for a stack as deep as the tree.
-  private func lookAtAncestors(of node: NodeID) {
+  /// - Throws: what is wrong with the first of them that cannot be looked at; below it nothing can.
+  private func lookAtAncestors(of node: NodeID) throws(Errno) {
     let missing = table.withLock { table -> [NodeID] in
       guard let slot = try? table.slot(of: node) else { return [] }
       var missing: [NodeID] = []
@@ -56,8 +68,7 @@ extension Volume {
       }
       return missing
     }
-    // What is wrong with one of them, the lookup in it tells.
-    for ancestor in missing.reversed() { _ = try? merged(of: ancestor) }
+    for ancestor in missing.reversed() { _ = try merged(of: ancestor, hint: nil, looksAbove: false) }
   }
 
   /// - Returns: nil if a change came in between.
@@ -146,7 +157,7 @@ extension Volume {
       return (table.number(of: table[slot].parent), table.name(of: slot))
     }
     let merged: MergedDirectory
-    do throws(Errno) { merged = try self.merged(of: parent) } catch {
+    do throws(Errno) { merged = try self.merged(of: parent, hint: nil, looksAbove: false) } catch {
       if error == .noEntry { return nil }
       throw error
     }
@@ -203,7 +214,14 @@ extension Volume {
     }
     guard isCached else { return nil }
     let found: Found
-    do throws(Errno) { found = try find(node, hint: nil, coherence) } catch {
+    do throws(Errno) {
+      do throws(Errno) { try lookAtAncestors(of: node) } catch {
+        // Where there is nothing above, there is nothing here.
+        if error != .noEntry { throw error }
+      }
+      found = try find(node, hint: nil, coherence)
+    } catch {
+      giveBackIfForgotten(node)
       return forgetParts(of: node)
     }
     if !found.isCovered { coherence.noteFallback() }
@@ -223,8 +241,9 @@ extension Volume {
       let departed = Set(Set(parts).subtracting(found.parts).map(\.layer))
       return (PartsChange(arrived: arrived, departed: departed, isForced: isForced), former)
     }
-    withExtendedLifetime(former) {}
+    // Before the former directories are let go: their end is none of the new ones'.
     coherence.watches.stop(node, except: isForgotten ? [] : found.watches)
+    withExtendedLifetime(former) {}
     return change
   }
 
@@ -311,12 +330,16 @@ extension Volume {
   /// Has a file that lost its name, but is being read, watched by itself.
   /// - Returns: whether it was not so far.
   func watchDetached(_ node: NodeID) -> Bool {
-    let file = table.withLock { table -> OpenFile? in
-      guard let slot = try? table.slot(of: node), table[slot].isDetached else { return nil }
-      return table[slot].file
+    let (isDetached, present) = table.withLock { table -> (Bool, OpenFile?) in
+      guard let slot = try? table.slot(of: node) else { return (false, nil) }
+      return (table[slot].isDetached, table[slot].file)
     }
-    guard let file, coherence?.watches.watchesFile(node) == false else { return false }
-    return watchByItself(node, file)
+    guard isDetached, coherence?.watches.watchesFile(node) == false else { return false }
+    // One that made room for others may be reached by its path in the layer, also where that is hidden. What
+    // is lost for good does not change.
+    var file = present
+    if file == nil { file = try? openFile(of: node) }
+    return file.map { watchByItself(node, $0) } ?? false
   }
 
   /// Has an open file watched by itself; answers whether it is.
@@ -342,28 +365,29 @@ extension Volume {
     watches.stopFile(node)
   }
 
-  /// Whether a layer's own directory was deleted. inotify(7) does not tell, since we hold the directory open;
-  /// but nothing can appear in it any more, so that what is cached of it stays true.
-  func isDeleted(_ layer: Int) -> Bool {
-    (try? stack.layers[layer].root.attributes().links) == 0
-  }
-
   /// How many directories are tried at a time; the limit of watches may stay for long.
   private static let retriesAtOnce = 64
 
   /// What is to be looked at again of what cannot be watched, and whether there is such a thing.
   func fallbacks() -> ([Invalidation], Bool) {
-    table.withLock { table in
+    var released: [AnyObject] = []
+    defer { withExtendedLifetime(released) {} }
+    return table.withLock { table in
       var found: [Invalidation] = []
-      var (hasFallbacks, retried) = (false, 0)
-      for slot in 1..<UInt32(table.nodes.count) {
+      var hasFallbacks = false
+      var retried: [UInt32] = []
+      // On from where the last time ended, so that all have their turn.
+      let (start, count) = (table.nextRetry, UInt32(table.nodes.count))
+      for step in 0..<count {
+        let slot = (start + step) % count
         guard let state = table[slot].directory, state.parts != nil, !state.isCovered else { continue }
         hasFallbacks = true
-        if state.fallback != nil || slot == NodeTable.root, retried < Self.retriesAtOnce {
-          retried += 1
+        if state.fallback != nil || slot == NodeTable.root, retried.count < Self.retriesAtOnce {
+          retried.append(slot)
+          table.nextRetry = slot + 1
           found.append(Invalidation(subject: .parts(table.number(of: slot))))
         }
-        _ = table.release(slot)
+        if let held = table.release(slot) { released.append(held) }
         if state.wasListed {
           state.wasListed = false
           found.append(Invalidation(subject: .listing(table.number(of: slot))))

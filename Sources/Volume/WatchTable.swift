@@ -7,8 +7,8 @@ struct WatchUser: Hashable, Sendable {
   let node: NodeID
   /// The layer of the watched directory; nil for a watch on a file itself.
   let layer: Int?
-  /// Whether it is the directory that holds the layer's root.
-  var isParent = false
+  /// Which name of the layer's path the watched directory has, if it is watched for that.
+  var placeName: UInt8?
 }
 
 /// The watches, and whom each of them concerns.
@@ -65,17 +65,24 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Watches the directory that holds a layer's root.
+  /// Watches a directory that has a name of a layer's path.
   /// - Throws: as open(2) and inotify_add_watch(2).
-  func watchParent(of path: [UInt8], _ layer: Int) throws(Errno) {
-    guard let slash = path.lastIndex(of: UInt8(ascii: "/")), slash + 1 < path.count else { return }
-    let parent = slash == 0 ? [UInt8(ascii: "/")] : Array(path[..<slash])
+  func watchPlace(_ path: [UInt8], _ layer: Int, _ name: Int) throws(Errno) {
     try state.withLock { state throws(Errno) in
-      let watch = try withCName(parent) { name throws(Errno) in
-        // It may be a busy place; if it is a part as well, that adds what is missing.
-        try inotify.watch(name, .names)
+      let watch = try withCName(path) { path throws(Errno) in
+        // It may be a busy place, and must not lose what it is watched for as a part.
+        try inotify.watch(path, .names.union(.adding))
       }
-      state.users[watch, default: []].insert(WatchUser(node: .root, layer: layer, isParent: true))
+      state.users[watch, default: []].insert(
+        WatchUser(node: .root, layer: layer, placeName: UInt8(clamping: name)))
+    }
+  }
+
+  /// Gives back what is watched for the layers' paths.
+  func stopPlaces() {
+    state.withLock { state in
+      let places = state.users.filter { $0.value.elements.contains { $0.placeName != nil } }.keys
+      for watch in places { remove(watch, &state) { $0.placeName != nil } }
     }
   }
 
@@ -86,7 +93,7 @@ final class WatchTable: Sendable {
   func stop(_ node: NodeID, except kept: [WatchNumber] = []) {
     state.withLock { state in
       guard let watches = state.directories.removeValue(forKey: node)?.elements else { return }
-      for watch in watches.subtracting(kept) { remove(watch, &state) { $0.node == node && !$0.isParent } }
+      for watch in watches.subtracting(kept) { remove(watch, &state) { $0.node == node && $0.placeName == nil } }
       let rest = SmallSet(watches.intersection(kept))
       if !rest.isEmpty { state.directories[node] = rest }
     }

@@ -3,6 +3,9 @@ import Posix
 
 /// `bundlefs listen MOUNTPOINT [NAME…] [--since SEQUENCE]`.
 struct ListenCommand {
+  private let mountPoint: MountPoint
+  /// The mount's number.
+  private let mount: Int?
   private let control: MountedControl
   private let names: [[UInt8]]
   /// Results up to this one are not printed; nil: those that are there already.
@@ -25,10 +28,12 @@ struct ListenCommand {
         operands.append(argument)
       }
     }
-    guard let mountPoint = operands.first else { throw .usage("'listen' needs a MOUNTPOINT") }
+    guard let given = operands.first else { throw .usage("'listen' needs a MOUNTPOINT") }
     names = Array(operands.dropFirst())
     self.since = since
-    control = try MountedControl(of: MountPoint(mounted: mountPoint))
+    mountPoint = try MountPoint(mounted: given)
+    mount = MountTableEntry.top(at: mountPoint.path)?.id
+    control = try MountedControl(of: mountPoint)
   }
 
   /// Prints results as they come, a line each, until the mount or the reader of the output is gone, or a signal
@@ -36,24 +41,40 @@ struct ListenCommand {
   func run() throws(Failure) {
     // A reader that is gone shows when we write; the exit status is then that of every program in a pipe.
     signal(SIGPIPE, SIG_DFL)
-    do throws(Errno) {
-      let file = try control.open([.read])
-      var last: UInt64
-      if let since { last = since } else { last = try ResultLines.read(file).last?.sequence ?? 0 }
-      repeat { try printNew(file, &last) } while file.waitForNews()
-    } catch {
-      if error.isEndOfMount { return }
-      throw .failed("\(control.path.shown): \(error)")
+    var last = since
+    while true {
+      do throws(Errno) {
+        try listen(from: &last)
+      } catch {
+        if error.isEndOfMount { return }
+        throw .failed("\(control.path.shown): \(error)")
+      }
+      // Sent away, so that the mount can be unmounted; if it was not, the listening goes on.
+      for _ in 0..<30 {
+        usleep(100_000)
+        if MountTableEntry.top(at: mountPoint.path)?.id != mount { return }
+      }
     }
+  }
+
+  /// Prints results until we are told to go.
+  private func listen(from last: inout UInt64?) throws(Errno) {
+    let file = try control.open([.read])
+    var place: UInt64
+    if let last { place = last } else { place = try ResultLines.read(file).last?.sequence ?? 0 }
+    defer { last = place }
+    repeat { try printNew(file, &place) } while file.waitForNews()
+    // Also what came in the same moment.
+    try printNew(file, &place)
   }
 
   private func printNew(_ file: borrowing Descriptor, _ last: inout UInt64) throws(Errno) {
     let results = try ResultLines.read(file)
-    if let first = results.first, first.sequence > last + 1 {
-      Terminal.complain("results \(last + 1) to \(first.sequence - 1) are gone already")
-    }
     // A number of an earlier mount says nothing here.
     if let newest = results.last, newest.sequence < last { last = 0 }
+    if let first = results.first, first.sequence - 1 > last {
+      Terminal.complain("results \(last + 1) to \(first.sequence - 1) are gone already")
+    }
     for result in results where result.sequence > last {
       last = result.sequence
       if names.isEmpty || result.isPosted(as: names) { Terminal.say(result.bytes.shown) }

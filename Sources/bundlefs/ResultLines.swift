@@ -49,14 +49,18 @@ enum ResultLines {
   /// Reads them, oldest first.
   /// - Throws: what read(2) answers.
   static func read(_ file: borrowing Descriptor) throws(Errno) -> [ResultLine] {
-    // Reading takes several requests, between which the file may move on.
-    while true {
+    // Reading takes several requests, between which the file may move on; not for ever.
+    for _ in 0..<1000 {
+      let before = try file.attributes()
       let text = try file.readAll()
+      let after = try file.attributes()
+      if before.modified != after.modified || after.size != text.count { continue }
       let lines = text.split(separator: UInt8(ascii: "\n")).filter { $0.first == UInt8(ascii: "{") }
       let results = lines.compactMap { ResultLine($0) }
       let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
       let isInOrder = zip(results, results.dropFirst()).allSatisfy { $0.sequence + 1 == $1.sequence }
       if isWhole, isInOrder, results.count == lines.count { return results }
     }
+    throw .busy
   }
 }

@@ -22,7 +22,9 @@ private final class Forgetful: FileSystem {
     forgotten.withLock { $0[node.rawValue, default: 0] += lookups }
   }
   func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {}
-  func setAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {}
+  func setAttributes(
+    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<Answers.Attributes>
+  ) {}
   func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>) {}
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>) {
     reply.pay(Array("content".utf8.prefix(size)))

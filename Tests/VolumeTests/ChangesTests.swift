@@ -166,7 +166,7 @@ private final class KernelStub: KernelCache {
     let subject = Invalidation.Subject.file(.root)
     queue.add([Invalidation(subject: subject, aspects: .attributes), Invalidation(subject: .listing(.root))])
     queue.add([Invalidation(subject: subject, aspects: .content)])
-    queue.addBarrier { reached.withLock { $0 = true } }
+    _ = queue.addBarrier { reached.withLock { $0 = true } }
     let work = try #require(queue.take())
     #expect(work.count == 3)
     guard case .invalidate(let first) = work[0], case .barrier(let barrier) = work[2] else {

@@ -47,13 +47,21 @@ ssize_t linux_listxattr(const char *path, char *list, size_t size);
 /// The magic number of the file system that holds the open file; -1 with errno on failure.
 long linux_fstatfs_type(int file);
 
-/// A private, read-only clone of the mount that holds the path, without what is mounted below; devices in
+/// A private, read-only clone of the mount that holds the open directory, from there down, without what is
+/// mounted below; devices in
 /// it cannot be opened. Needs CAP_SYS_ADMIN.
-int linux_clone_mount(const char *path);
+int linux_clone_mount(int directory);
 
 /// The size of a FUSE file: fresh from the file system, or what the kernel keeps, without a request. The
 /// directory is any one of the mount, open for reading. Needs CAP_DAC_READ_SEARCH.
 int linux_fuse_size(int directory, uint64_t node, bool fresh, uint64_t *size);
+
+/// The device that the open file is on; a file system of elsewhere is not asked.
+int linux_device(int file, uint64_t *device);
+
+/// Opens a directory (O_PATH) by an absolute path without symbolic links, and tells the number of the mount
+/// that holds it. ELOOP where there is a link. Needs Linux 5.8.
+int linux_open_without_links(const char *path, uint64_t *mount);
 
 int linux_unmount(const char *path, bool lazily);
 
