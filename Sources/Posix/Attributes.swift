@@ -22,6 +22,13 @@ public struct Moment: Hashable, Sendable, Comparable {
     return Moment(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
+  /// A moment that is so much later.
+  public func later(milliseconds: CInt) -> Moment {
+    let nanoseconds = Int64(self.nanoseconds) + Int64(milliseconds) * 1_000_000
+    return Moment(
+      seconds: seconds + nanoseconds / 1_000_000_000, nanoseconds: UInt32(nanoseconds % 1_000_000_000))
+  }
+
   /// The moment of these parts.
   @inlinable public init(seconds: Int64, nanoseconds: UInt32) {
     self.seconds = seconds

@@ -100,41 +100,44 @@ final class Coherence: Sendable {
 
   // MARK: - The watcher's thread
 
+  /// Milliseconds between looks at what cannot be watched.
+  private static let lookInterval: CInt = 500
+
   private func watch(_ volume: Volume) {
+    var nextLook = Moment.sinceStart
     while true {
       // The barriers that were there before the events were read are those that the events satisfy.
       let (barriers, isOver, hasFallbacks, looksAtPlaces) = state.withLock { state in
         defer { state.barriers = [] }
         return (state.barriers, state.isOver, state.hasFallbacks, state.looksAtPlaces)
       }
-      let count = drain(volume)
-      let isIdle = count == 0 && barriers.isEmpty
-      if !barriers.isEmpty || (looksAtPlaces && isIdle) { queue.add(lookAtPlaces(volume)) }
+      drain(volume)
+      // By the clock: in a busy layer there would always be something else to do.
+      let isTime = nextLook < Moment.sinceStart
+      if isTime { nextLook = Moment.sinceStart.later(milliseconds: Self.lookInterval) }
+      if !barriers.isEmpty || (looksAtPlaces && isTime) { queue.add(lookAtPlaces(volume)) }
       // The queue ends after us.
       for barrier in barriers { _ = queue.addBarrier(barrier) }
       if isOver { return }
-      if hasFallbacks, isIdle { lookAfterFallbacks(volume) }
+      if hasFallbacks, isTime { lookAfterFallbacks(volume) }
       let haveMountsChanged = wakeUp.wait(
         or: watches.inotify.rawValue, urgent: mounts.rawValue,
-        milliseconds: hasFallbacks || looksAtPlaces ? 500 : -1)
+        milliseconds: hasFallbacks || looksAtPlaces ? Self.lookInterval : -1)
       if haveMountsChanged { noteMounts() }
     }
   }
 
   /// Reads the events that are there now; those that come meanwhile wait for the next time, since they might
   /// never end.
-  private func drain(_ volume: Volume) -> Int {
+  private func drain(_ volume: Volume) {
     var pending = watches.inotify.pendingBytes
-    var count = 0
     while pending > 0 {
       // The descriptor is ours alone; reading it cannot fail but for want of memory in the kernel.
       let events = (try? watches.inotify.read()) ?? []
-      if events.isEmpty { return count }
-      count += events.count
+      if events.isEmpty { return }
       for event in events { pending -= event.size }
       queue.add(invalidations(for: events, volume))
     }
-    return count
   }
 
   private func invalidations(for events: [InotifyEvent], _ volume: Volume) -> [Invalidation] {

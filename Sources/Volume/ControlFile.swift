@@ -97,8 +97,7 @@ final class ControlFile: Sendable {
 
   /// Tells whoever waits for results to go, for two seconds: an open file keeps the mount from being unmounted.
   func sendListenersAway() {
-    let now = Moment.sinceStart
-    farewell.withLock { $0 = Moment(seconds: now.seconds + 2, nanoseconds: now.nanoseconds) }
+    farewell.withLock { $0 = Moment.sinceStart.later(milliseconds: 2000) }
     readers.wake()
   }
 
