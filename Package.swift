@@ -21,6 +21,7 @@ let package = Package(
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(name: "Layers", dependencies: ["Posix"], swiftSettings: strict),
     .target(name: "Routing", swiftSettings: strict),
+    .target(name: "Bundles", dependencies: ["Layers", "Posix"], swiftSettings: strict),
     .target(name: "Volume", dependencies: ["Fuse", "Layers", "Routing", "Posix"], swiftSettings: strict),
     .executableTarget(
       name: "bundlefs", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix"],
@@ -41,6 +42,9 @@ let package = Package(
     .testTarget(
       name: "LayersTests", dependencies: ["Layers", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "BundlesTests", dependencies: ["Bundles", "Layers", "Posix", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix", "TestSupport"],
       swiftSettings: strict),

@@ -8,7 +8,10 @@ export LC_ALL=C.UTF-8
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
 build_packages=(libfuse3-dev fuse3 pkg-config)
-test_packages=("${build_packages[@]}" attr git libcap2-bin procps python3 shellcheck util-linux)
+test_packages=(
+  "${build_packages[@]}" attr git libcap2-bin libglib2.0-bin media-types procps python3 shared-mime-info
+  shellcheck util-linux
+)
 
 if [[ -t 1 ]]; then bold=$'\e[1m' plain=$'\e[0m'; else bold='' plain=''; fi
 

@@ -1,0 +1,41 @@
+/// The names under which an image may be found, in the order in which UIImage looked for them.
+enum ImageVariants {
+  /// The names to look for, best first: just the name, unless options ask for variants and it names an image.
+  ///
+  /// A name is an image's if it has no extension or one of ``extensions``. A name that begins with its only
+  /// dot has none.
+  static func candidates(for name: [UInt8], options: ResourceOptions) -> [[UInt8]] {
+    guard options.hasVariants else { return [name] }
+    let (base, suffix) = split(name)
+    if let suffix {
+      guard extensions.contains(String(decoding: lowercased(suffix), as: UTF8.self)) else { return [name] }
+    }
+    let device = Array((options.idiom ?? .phone).suffix.utf8)
+    return names(
+      base: base, suffix: [dot] + (suffix ?? Array("png".utf8)), device: device, scale: options.scale ?? 1)
+  }
+
+  /// The formats that UIImage read, and those that came later.
+  private static let extensions: Set<String> = [
+    "avif", "bmp", "bmpf", "cur", "gif", "heic", "heif", "ico", "jpeg", "jpg", "jxl", "pdf", "png", "svg",
+    "tif", "tiff", "webp", "xbm",
+  ]
+
+  private static let dot = UInt8(ascii: ".")
+
+  private static func names(base: [UInt8], suffix: [UInt8], device: [UInt8], scale: Int) -> [[UInt8]] {
+    let at = Array("@\(scale)x".utf8)
+    let only = Array("_\(scale)only_".utf8)
+    var endings: [[UInt8]] = []
+    if scale != 1 { endings += [at + device, only + at + device, at, only + at] }
+    let (atOne, onlyOne) = (Array("@1x".utf8), Array("_1only_".utf8))
+    endings += [device, [], atOne + device, onlyOne + device, atOne, onlyOne]
+    return endings.map { base + $0 + suffix } + [base + device, base]
+  }
+
+  /// The name up to its last dot, and what follows it; a leading dot begins no extension.
+  private static func split(_ name: [UInt8]) -> (base: [UInt8], suffix: [UInt8]?) {
+    guard let place = name.lastIndex(of: dot), place > 0, place + 1 < name.count else { return (name, nil) }
+    return (Array(name[..<place]), Array(name[(place + 1)...]))
+  }
+}

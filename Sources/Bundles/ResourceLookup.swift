@@ -1,0 +1,180 @@
+import Layers
+import Posix
+
+/// A resource, as a lookup found it.
+public struct FoundResource: Sendable {
+  /// Where it is in the merged view: names from the root, no symbolic link among them but for the last where
+  /// that leads nowhere inside.
+  public let path: [[UInt8]]
+  /// What the merged view has there.
+  public let entry: Entry
+  /// The name under which it was found: that of the variant, and of the link where it is one. Its MIME type
+  /// goes by this name.
+  public let name: [UInt8]
+  /// The localization whose folder had it; nil: the unlocalized one.
+  public let localization: [UInt8]?
+  /// The layer that the entry on top comes from, 0 on top.
+  public let layer: Int
+
+  /// The attributes of the entry.
+  public var attributes: Attributes {
+    switch entry {
+    case .file(_, let attributes), .directory(_, let attributes): attributes
+    }
+  }
+}
+
+/// Finds the resources of a bundle in a stack of layers, by the rules of Foundation's and ProxyBundle's.
+///
+/// For each name in the order of an image's variants, and just the name for anything else, **each layer is
+/// searched whole before the next**: the unlocalized folder, then each localization's, then `Base.lproj`. A
+/// layer has what the merged view shows there as coming from it: so what a whiteout, an opaque mark or a file
+/// of a higher layer hides is not found, and whatever is found is what a program sees at its path in the
+/// mount. A directory is found in the highest layer that takes part in it.
+///
+/// Symbolic links are followed inside the merged view, at most 40, in all components: the path found is the
+/// one that they lead to, while the order of the search goes by where the link is. A link that leads nowhere
+/// inside (dangling, absolute, climbing out of the mount) hides what lies below it, as everywhere in the
+/// mount, and is found as the link that it is; on the way to a resource it is a dead end.
+///
+/// Every lookup asks the layers anew; only Info.plist's facts are kept for as long as it does not change.
+public final class ResourceLookup: Sendable {
+  let stack: LayerStack
+  /// How resources are looked up.
+  public let options: ResourceOptions
+  private let reader = InformationReader()
+
+  /// A lookup in a stack, by options.
+  public init(stack: LayerStack, options: ResourceOptions = ResourceOptions()) {
+    self.stack = stack
+    self.options = options
+  }
+
+  /// What the bundle's Info.plist says now.
+  public func information() throws(Errno) -> BundleInformation {
+    try reader.information(of: stack, layout: BundleLayout(of: stack))
+  }
+
+  /// Finds a resource.
+  /// - Parameters:
+  ///   - path: decoded names below the resource folder; names that no directory can have are never found.
+  ///   - localization: looks in the unlocalized folder and in this localization's alone, without fallbacks
+  ///     and without `Base`, as Foundation does when it is given one.
+  /// - Returns: nil without such a resource.
+  public func find(_ path: [[UInt8]], localization: [UInt8]? = nil) throws(Errno) -> FoundResource? {
+    guard let name = path.last, path.allSatisfy(ResourceFolders.isEntryName) else { return nil }
+    let layout = try BundleLayout(of: stack)
+    let subfolder = Array(path.dropLast())
+    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: subfolder) else {
+      return nil
+    }
+    var search = Search(folders: folders)
+    for candidate in ImageVariants.candidates(for: name, options: options) {
+      let found = try search.find(candidate) { () throws(Errno) in
+        try localizations(asked: localization, layout: layout)
+      }
+      if let found { return found }
+    }
+    return nil
+  }
+
+  /// The localizations to search, in order.
+  /// - Parameter asked: the only one, if one was asked for.
+  func localizations(asked: [UInt8]?, layout: BundleLayout) throws(Errno) -> [[UInt8]] {
+    if let asked { return [asked] }
+    var region: [UInt8]?
+    if options.languages == nil {
+      region = try reader.information(of: stack, layout: layout).developmentRegion.map { Array($0.utf8) }
+    }
+    return options.localizations(developmentRegion: region) + [Language.base]
+  }
+}
+
+/// One lookup: the folders that it has opened so far serve all candidates.
+private struct Search {
+  private let folders: ResourceFolders
+  /// The folder, if there is one, once it was asked for.
+  private var unlocalized: ResourceFolders.Folder??
+  /// The folders, in order, once they were asked for.
+  private var localized: [ResourceFolders.Folder]?
+
+  init(folders: ResourceFolders) { self.folders = folders }
+
+  /// Finds a name: of the folders that have it, in the highest layer, the first.
+  mutating func find(
+    _ name: [UInt8], localizations: () throws(Errno) -> [[UInt8]]
+  ) throws(Errno) -> FoundResource? {
+    var best: Candidate?
+    if let folder = try unlocalizedFolder() { best = try Candidate(name, in: folder, above: nil) }
+    if best?.layer != 0 {
+      for folder in try localizedFolders(localizations) {
+        if let better = try Candidate(name, in: folder, above: best?.layer) { best = better }
+      }
+    }
+    return try best?.resource()
+  }
+
+  private mutating func unlocalizedFolder() throws(Errno) -> ResourceFolders.Folder? {
+    if let unlocalized { return unlocalized }
+    let folder = try folders.unlocalized()
+    unlocalized = .some(folder)
+    return folder
+  }
+
+  private mutating func localizedFolders(
+    _ localizations: () throws(Errno) -> [[UInt8]]
+  ) throws(Errno) -> [ResourceFolders.Folder] {
+    if let localized { return localized }
+    var all: [ResourceFolders.Folder] = []
+    for localization in try localizations() { all += try folders.localized(localization) }
+    localized = all
+    return all
+  }
+}
+
+/// A name that a folder has.
+private struct Candidate {
+  let name: [UInt8]
+  let folder: ResourceFolders.Folder
+  let entry: Entry
+
+  /// - Parameter bound: only a layer above this one counts; nil: any.
+  init?(_ name: [UInt8], in folder: ResourceFolders.Folder, above bound: Int?) throws(Errno) {
+    if let bound, folder.place.layer >= bound { return nil }
+    guard let entry = try folder.place.entry(name) else { return nil }
+    self.name = name
+    self.folder = folder
+    self.entry = entry
+    if let bound, layer >= bound { return nil }
+  }
+
+  var layer: Int { entry.layer }
+
+  /// The resource, behind a link if it is one that leads somewhere.
+  func resource() throws(Errno) -> FoundResource {
+    guard case .file(_, let attributes) = entry, attributes.kind == .symbolicLink,
+      let reached = try folder.place.reach([name])
+    else { return resource(folder.place.path + [name], entry) }
+    switch reached {
+    case .file(let file):
+      return resource(file.place.path + [file.name], .file(layer: file.layer, file.attributes))
+    case .directory(let place):
+      return resource(place.path, .directory(place.directory, try place.directory.attributes()))
+    }
+  }
+
+  private func resource(_ path: [[UInt8]], _ entry: Entry) -> FoundResource {
+    FoundResource(
+      path: path, entry: entry, name: name, localization: folder.localization, layer: entry.layer)
+  }
+}
+
+extension Entry {
+  /// The layer that the topmost entry comes from, 0 on top.
+  var layer: Int {
+    switch self {
+    case .file(let layer, _): layer
+    case .directory(let directory, _): directory.top.layer
+    }
+  }
+}

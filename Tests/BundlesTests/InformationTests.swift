@@ -1,0 +1,166 @@
+import Foundation
+import Posix
+import TestSupport
+import Testing
+
+@testable import Bundles
+
+@Suite struct InformationTests {
+  private static var facts: [String: Any] {
+    [
+      "CFBundleIdentifier": "org.example.App", "CFBundleDevelopmentRegion": "fr",
+      "CFBundleDocumentTypes": [["CFBundleTypeName": "Text & <more>", "LSRank": 3, "On": true]],
+      "Data": Data([0, 1, 2]), "Date": Date(timeIntervalSince1970: 0),
+    ]
+  }
+  private static let expected = BundleInformation(
+    identifier: "org.example.App", developmentRegion: "fr")
+
+  private static func written(_ format: PropertyListSerialization.PropertyListFormat) throws -> [UInt8] {
+    Array(try PropertyListSerialization.data(fromPropertyList: facts, format: format, options: 0))
+  }
+
+  private static let oldStyle = """
+    // An old one.
+    { CFBundleIdentifier = "org.example.App"; /* a comment */ CFBundleDevelopmentRegion = fr;
+      List = (a, "b c", <0fbd 77>, { x = y; }); }
+    """
+
+  @Test("XML, binary and old style")
+  func formats() throws {
+    #expect(PropertyList.information(in: try Self.written(.xml)) == Self.expected)
+    #expect(PropertyList.information(in: try Self.written(.binary)) == Self.expected)
+    #expect(PropertyList.information(in: Array(Self.oldStyle.utf8)) == Self.expected)
+    let strings = "CFBundleIdentifier = \"org.example.App\"; CFBundleDevelopmentRegion = fr;"
+    #expect(PropertyList.information(in: Array(strings.utf8)) == Self.expected)
+  }
+
+  @Test("a value that is no text is missing")
+  func kinds() {
+    let text = "{ CFBundleIdentifier = (a); CFBundleDevelopmentRegion = fr; }"
+    #expect(PropertyList.information(in: Array(text.utf8)) == BundleInformation(developmentRegion: "fr"))
+    #expect(PropertyList.information(in: Array("{ a = b; }".utf8)) == BundleInformation())
+    #expect(PropertyList.information(in: Array("( a, b )".utf8)) == nil)
+  }
+
+  @Test("damaged ones are absent, or read, but never a crash", arguments: [UInt64](1...3))
+  func damaged(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    for whole in [try Self.written(.xml), try Self.written(.binary), Array(Self.oldStyle.utf8)] {
+      for length in stride(from: 0, to: whole.count, by: 7) {
+        _ = PropertyList.information(in: Array(whole.prefix(length)))
+      }
+      for _ in 0..<300 {
+        var damaged = whole
+        for _ in 0..<Int.random(in: 1...4, using: &random) {
+          damaged[Int.random(in: 0..<damaged.count, using: &random)] = UInt8.random(
+            in: 0...255, using: &random)
+        }
+        _ = PropertyList.information(in: damaged)
+      }
+    }
+    for text in ["", "\0", "<", "<?xml", "bplist00", "bplist", "{", "<plist", "<plist><dict>", "hello"] {
+      #expect(PropertyList.information(in: Array(text.utf8)) == nil)
+    }
+  }
+
+  @Test(
+    "endless nesting is refused, in any format",
+    arguments: [
+      ("<plist>", "<array>", "</array>"), ("<plist>", "<dict><key>a</key>", "</dict>"),
+      ("<plist>", "<array a=\"/>\">", "</array>"), ("<plist>", "<array><!-- </array> -->", ""),
+      ("<plist>", "<array><? </array> ?>", ""), ("<plist>", "<array\n>", "</array>"),
+      ("<!DOCTYPE x [</array></array>]><plist>", "<array>", "</array>"),
+      ("", "(", ")"), ("", "{a=", ";}"), ("<plist>", "<array><![CDATA[</array>]]>", ""),
+    ])
+  func nesting(start: String, opening: String, closing: String) {
+    let text = start + String(repeating: opening, count: 10_000) + String(repeating: closing, count: 10_000)
+    #expect(PropertyList.information(in: Array(text.utf8)) == nil)
+    var wide: [UInt8] = []
+    for byte in text.utf8 { wide += [byte, 0] }
+    #expect(PropertyList.information(in: [0xFF, 0xFE] + wide) == nil)
+  }
+
+  @Test("many collections beside each other are no nesting")
+  func breadth() throws {
+    var facts = Self.facts
+    facts["Empty"] = Array(repeating: [String](), count: 500)
+    facts["Full"] = Array(repeating: [["a": ["b"]]], count: 500)
+    let xml = try PropertyListSerialization.data(fromPropertyList: facts, format: .xml, options: 0)
+    #expect(PropertyList.information(in: Array(xml)) == Self.expected)
+  }
+
+  @Test("nesting within the bound is read, also on a thread's small stack", arguments: [126, 127])
+  func deepest(levels: Int) {
+    let nested = String(repeating: "<array>", count: levels) + String(repeating: "</array>", count: levels)
+    let text =
+      "<plist><dict><key>a</key>\(nested)<key>CFBundleIdentifier</key><string>x</string></dict></plist>"
+    #expect(PropertyList.information(in: Array(text.utf8))?.identifier == "x")
+    let deeper = text.replacingOccurrences(of: nested, with: "<array>\(nested)<array></array></array>")
+    #expect((PropertyList.information(in: Array(deeper.utf8)) == nil) == (levels == 127))
+  }
+
+  private static func plist(_ identifier: String) -> String { "{ CFBundleIdentifier = \(identifier); }" }
+
+  @Test(
+    "where Info.plist is, by the layout",
+    arguments: [
+      (["Contents/Resources/", "Contents/Info.plist", "Info.plist", "Resources/Info.plist"], "Contents"),
+      (["Contents/Resources/", "Info.plist"], "flat"), (["Contents/Info.plist"], "Contents"),
+      (["Resources/Info.plist", "Info.plist", "Contents/Info.plist"], "Resources"),
+      (["Resources/", "Info.plist", "Contents/Info.plist"], "flat"), (["Info.plist"], "flat"),
+      (["Info.plist", "Contents/Info.plist"], "flat"), (["Resources/"], nil), ([], nil),
+      (["Info.plist/"], nil),
+    ] as [([String], String?)])
+  func places(paths: [String], expected: String?) throws {
+    let fixture = try Fixture(paths.map { "1 " + $0 })
+    for path in paths where path.hasSuffix("t") {
+      let place = path.contains("/") ? String(path.prefix { $0 != "/" }) : "flat"
+      try (fixture.path(1) / ByteString(path)).write(Self.plist(place))
+    }
+    #expect(try BundleInformation(of: fixture.stack).identifier == expected)
+  }
+
+  @Test("a substitution's wins, unless it is damaged; a link is followed inside")
+  func merged() throws {
+    let fixture = try Fixture(["1 Versions/A/Resources/", "1 Resources -> Versions/A/Resources"])
+    let own = try fixture.path(1) / "Versions/A/Resources/Info.plist"
+    try own.write(Self.plist("main"))
+    let lookup = ResourceLookup(stack: fixture.stack)
+    #expect(try lookup.information().identifier == "main")
+    try own.write(Self.plist("anew"))
+    #expect(try lookup.information().identifier == "anew")
+    try (fixture.path(0) / "Versions/A/Resources").makeDirectories()
+    let other = try fixture.path(0) / "Versions/A/Resources/Info.plist"
+    try other.write(Self.plist("other"))
+    #expect(try lookup.information().identifier == "other")
+    try other.write("{ damaged")
+    #expect(try lookup.information() == BundleInformation())
+    try other.remove()
+    try other.makeLink(to: "/etc/hostname")
+    #expect(try lookup.information() == BundleInformation())
+  }
+
+  @Test("an old Info.plist is read once, and again when it changes")
+  func cached() throws {
+    let fixture = try Fixture([])
+    let plist = try fixture.path(1) / "Info.plist"
+    let lookup = ResourceLookup(stack: fixture.stack)
+    for name in ["one", "two", "six"] {
+      try plist.replace(Self.plist(name))
+      try plist.setModified(Moment(seconds: 1_000_000, nanoseconds: 0))
+      for _ in 0..<3 { #expect(try lookup.information().identifier == name) }
+    }
+  }
+
+  @Test("a file too large, and one that is none, are absent")
+  func refused() throws {
+    let fixture = try Fixture([])
+    let plist = try fixture.path(1) / "Info.plist"
+    try plist.write(Self.plist("x") + String(repeating: " ", count: 4 << 20))
+    #expect(try BundleInformation(of: fixture.stack) == BundleInformation())
+    try plist.remove()
+    try plist.makeNode(mode: FileKind.fifo.rawValue | 0o600)
+    #expect(try BundleInformation(of: fixture.stack) == BundleInformation())
+  }
+}

@@ -1,0 +1,63 @@
+import Posix
+import TestSupport
+import Testing
+
+@testable import Bundles
+
+/// The system's databases, as GLib and Python understand them.
+@Suite struct MIMEAgreementTests {
+  /// A file for each plain extension of the system's globs, and of Python's types.
+  private static let script = """
+    import mimetypes, os, subprocess, sys
+    folder = sys.argv[1]
+    names = set()
+    for line in open('/usr/share/mime/globs2'):
+        pattern = line.rstrip('\\n').split(':')[2:3]
+        if pattern and pattern[0].startswith('*.') and not set(pattern[0][1:]) & set('*?[\\\\'):
+            names.add('sample' + pattern[0][1:])
+    mimetypes.init()
+    names |= {'sample' + suffix for suffix in mimetypes.types_map if '/' not in suffix}
+    names |= {name.upper() for name in sorted(names)[::5]}
+    for name in names:
+        with open(os.path.join(folder, name), 'w') as file:
+            file.write('x')
+    told = {}
+    surroundings = {'PATH': os.environ['PATH'], 'LC_ALL': 'C.UTF-8', 'HOME': folder, 'XDG_DATA_HOME': folder}
+    text = subprocess.run(
+        ['gio', 'info', '-a', 'standard::fast-content-type', *sorted(names)],
+        cwd=folder, env=surroundings, capture_output=True, text=True, check=True).stdout
+    for line in text.splitlines():
+        word, _, rest = line.strip().partition(': ')
+        if word == 'uri':
+            name = rest.rsplit('/', 1)[1]
+        elif word == 'standard::fast-content-type':
+            told[name] = rest
+    for name in sorted(names):
+        guessed, encoding = mimetypes.guess_type(name)
+        print(name, told.get(name, '-'), guessed if guessed and not encoding else '-')
+    """
+
+  @Test("at least 300 names have the types on which GLib and Python agree")
+  func agreement() throws {
+    let folder = try TemporaryFolder()
+    let output = try Command(["python3", "-c", ByteString(Self.script), folder.path]).check().outputText
+    let types = MIMETypes()
+    var (agreed, likeGLib, told) = (0, 0, 0)
+    for line in output.split(separator: "\n") {
+      let words = line.split(separator: " ").map(String.init)
+      guard words.count == 3 else { continue }
+      let ours = types.type(forName: Array(words[0].utf8))
+      if words[1] == words[2] {
+        agreed += 1
+        #expect(ours == words[1], "\(words[0])")
+      }
+      if words[1] != "application/octet-stream" && words[1] != "-" {
+        told += 1
+        if ours == words[1] { likeGLib += 1 }
+      }
+    }
+    #expect(agreed >= 300)
+    // What is left are patterns that several types share with equal right.
+    #expect(likeGLib * 100 >= told * 97, "\(likeGLib) of \(told)")
+  }
+}
