@@ -153,6 +153,97 @@ extension MountTests {
       }
     }
 
+    @Test("a layer's folder and those above it are made anew, again and again", .timeLimit(.minutes(1)))
+    func remadeAncestors() throws {
+      let fixture = try Fixture()
+      let build = fixture.folder / "build"
+      let out = build / "debug/out"
+      try out.makeDirectories()
+      try (out / "plain.txt").write("round 0\n")
+      var setup = fixture.setup
+      setup.substitutions = [out]
+      try withMount(setup) { mount in
+        for round in 1...6 {
+          try look(mount.point)
+          #expect(try (mount.point / "plain.txt").readText() == "round \(round - 1)\n")
+          let next = fixture.folder / ByteString("next")
+          try (next / "debug/out").makeDirectories()
+          try (next / "debug/out/plain.txt").write("round \(round)\n")
+          switch round % 3 {
+          case 0: try out.exchange(with: next / "debug/out")
+          case 1: try build.exchange(with: next)
+          default:
+            try Command("rm", "-rf", build.text).check()
+            try next.rename(to: build)
+          }
+          try expectSoon { try (mount.point / "plain.txt").readText() == "round \(round)\n" }
+          try Command("rm", "-rf", next.text).check()
+        }
+        try expectRecovery(mount)
+        try expectChangesSeen(mount, in: out)
+        try expectQuiet(mount)
+      }
+    }
+
+    @Test("a layer is not led elsewhere by a link in its place", .timeLimit(.minutes(1)))
+    func linkInPlace() throws {
+      let fixture = try Fixture()
+      let outside = try fixture.folder.folder("outside")
+      try (outside / "secret").write("secret")
+      try withMount(fixture.setup) { mount in
+        try look(mount.point)
+        for target in [outside, mount.point, mount.point / "folder"] {
+          try fixture.substitution.rename(to: fixture.folder / "aside")
+          try fixture.substitution.makeLink(to: target)
+          try mount.barrier()
+          try mount.command("invalidate")
+          try expectErrno(.noEntry) { _ = try (mount.point / "secret").status() }
+          #expect(try (mount.point / "replaced.txt").readText() == "substitution's replaced, longer\n")
+          try fixture.substitution.remove()
+          try (fixture.folder / "aside").rename(to: fixture.substitution)
+          try expectRecovery(mount)
+        }
+      }
+    }
+
+    @Test("a layer lies inside the folder that is mounted over", .timeLimit(.minutes(1)))
+    func layerBelowMountPoint() throws {
+      let fixture = try Fixture()
+      let layer = fixture.main / "only/deep"
+      try (layer / "plain.txt").write("the inner layer's\n")
+      var setup = fixture.setup
+      setup.substitutions = [layer]
+      setup.point = fixture.main
+      try withMount(setup) { mount in
+        try look(mount.point)
+        #expect(try (mount.point / "plain.txt").readText() == "the inner layer's\n")
+        try mount.barrier()
+        try mount.command("invalidate")
+        try look(mount.point)
+      }
+    }
+
+    @Test("below a folder that cannot be looked at, nothing takes long", .timeLimit(.minutes(1)))
+    func closedFolder() throws {
+      let fixture = try Fixture()
+      let deep = ByteString((0..<40).map { _ in "d" }.joined(separator: "/"))
+      try (fixture.main / deep).makeDirectories()
+      try withOpenDevice {
+        try withMount(try UserTests().userSetup(fixture)) { mount in
+          let walk = Command(["find", mount.point / "d"]).asUser(UserTests.nobody)
+          #expect(try walk.check(timeout: 20).outputText.split(separator: "\n").count == 40)
+          try (fixture.main / "d").setMode(0)
+          for name in ["sync", "invalidate", "sync"] as [ByteString] {
+            try Command([fixture.folder / "bundlefs", name, mount.point]).asUser(UserTests.nobody)
+              .check(timeout: 10)
+          }
+          _ = try walk.run(timeout: 10)
+          try (fixture.main / "d").setMode(0o755)
+          try expectSoon { try walk.run(timeout: 10).outputText.split(separator: "\n").count == 40 }
+        }
+      }
+    }
+
     @Test("a layer's root is moved away and back", .timeLimit(.minutes(1)))
     func movedRoot() throws {
       let fixture = try Fixture()

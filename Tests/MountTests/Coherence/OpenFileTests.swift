@@ -58,6 +58,31 @@ extension MountTests {
       }
     }
 
+    @Test("a hidden file that is read without a descriptor shows a change in place", .timeLimit(.minutes(1)))
+    func hiddenWithoutDescriptor() throws {
+      let fixture = try Fixture()
+      try (fixture.main / "d").makeDirectory()
+      try (fixture.main / "d/file").write("before")
+      try (fixture.main / "many").makeDirectory()
+      for number in 0..<400 { try (fixture.main / "many" / ByteString("\(number)")).write("file \(number)") }
+      var setup = fixture.setup
+      setup.descriptorLimit = 64
+      try withMount(setup) { mount in
+        try (mount.point / "d/file").withOpen(O_RDONLY) { file in
+          #expect(try ByteString.readAll(file) == [UInt8]("before".utf8))
+          try readAll(mount.point / "many")
+          try (fixture.substitution / "d").makeDirectory()
+          try (fixture.substitution / "d/.wh..wh..opq").write("")
+          try mount.barrier()
+          try readAll(mount.point / "many")
+          try (fixture.main / "d/file").write("after, and longer")
+          try mount.barrier()
+          lseek(file, 0, SEEK_SET)
+          #expect(try ByteString.readAll(file) == [UInt8]("after, and longer".utf8))
+        }
+      }
+    }
+
     @Test("a change in place is shown to an open reader and a mapping", .timeLimit(.minutes(1)))
     func changedInPlace() throws {
       let fixture = try Fixture()
