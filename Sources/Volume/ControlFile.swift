@@ -31,6 +31,7 @@ final class ControlFile: Sendable {
   private let mode: UInt32
   private let content: Locked<ControlContent>
   private let readers = PollReaders()
+  private let pieces = Locked(ControlPieces())
   /// Until when whoever polls is told to go.
   private let farewell = Locked<Moment?>(nil)
 
@@ -103,6 +104,30 @@ final class ControlFile: Sendable {
   }
 
   private var writable: CInt { POLLOUT | POLLWRNORM }
+
+  /// Takes what is written, and says what it goes on with.
+  func take(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Requester
+  ) -> (ControlPieces.Piece, before: ControlPieces.Begun?) {
+    // The kernel has the bytes in its pages of the file. Even if nothing comes of them, it must drop these.
+    content.withLock { $0.touch() }
+    return pieces.withLock { $0.take(bytes, at: offset, writer) }
+  }
+
+  /// Whether a line at the end of what was written is kept, since it may go on in the next piece.
+  func keeps(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Requester) -> Bool {
+    pieces.withLock { $0.keep(line, until: end, writer) }
+  }
+
+  /// Notes that a line was refused of which an earlier piece brought the beginning.
+  func refused(_ rest: ArraySlice<UInt8>, _ writer: Requester, _ error: RoutingError) {
+    pieces.withLock { $0.refuse(rest, writer, error) }
+  }
+
+  /// The line that was kept for a next piece, if it is known now that there is none.
+  func takeWhole(_ requester: Requester) -> ControlPieces.Begun? {
+    pieces.withLock { $0.takeWhole(requester) }
+  }
 
   /// Changes the content and notes a result; then wakes those who wait for one.
   /// - Parameter body: what becomes of a line, with the routes.

@@ -264,6 +264,7 @@ public final class Volume: FileSystem {
 
   public func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {
     if node == ControlFile.node {
+      if let write = control.takeWhole(reply.requester) { finish(write) }
       reply.pay(control.attributes(for: reply.requester))
       return
     }
@@ -345,7 +346,7 @@ public final class Volume: FileSystem {
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
   ) {
     if node == ControlFile.node {
-      ControlWrite(self, bytes, reply).run()
+      writeControl(bytes, at: offset, reply)
     } else {
       reply.fail(.readOnlyFileSystem)
     }

@@ -55,7 +55,7 @@ enum ResultLines {
       let text = try file.readAll()
       let after = try file.attributes()
       if before.modified != after.modified || after.size != text.count { continue }
-      let lines = text.split(separator: UInt8(ascii: "\n")).filter { $0.first == UInt8(ascii: "{") }
+      let lines = text.split(separator: UInt8(ascii: "\n")).drop { $0.starts(with: "route ".utf8) }
       let results = lines.compactMap { ResultLine($0) }
       let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
       let isInOrder = zip(results, results.dropFirst()).allSatisfy { $0.sequence + 1 == $1.sequence }
