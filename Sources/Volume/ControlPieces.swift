@@ -63,6 +63,14 @@ struct ControlPieces {
     refused = (writer.thread, Array(rest), error)
   }
 
+  /// Whether the kernel has lost a part of a line that ends at an offset. Where somebody learns of the file's
+  /// size just as another appends to it, it may wipe the page from that size on before the bytes come here.
+  static func wasLost(_ line: ArraySlice<UInt8>, until end: Int64) -> Bool {
+    guard let start = line.firstIndex(of: 0) else { return false }
+    let left = page - (end - Int64(line.endIndex - start)) % page
+    return line[start...].prefix(Int(left)).allSatisfy { $0 == 0 }
+  }
+
   /// Takes the line that is whole after all, once that can be known: somebody looks at the file who would
   /// still be writing, or does so much later.
   mutating func takeWhole(_ requester: Requester) -> Begun? {

@@ -38,6 +38,9 @@ struct ControlWrite: Sendable {
         rest.skip(line)
         break
       }
+      if ControlPieces.wasLost(line, until: end - Int64(bytes.count - line.endIndex)) {
+        return rest.payLost()
+      }
       switch volume.carryOut(line, writer) {
       case .done: rest.skip(line)
       case .refused(let error): return rest.pay(error)
@@ -65,8 +68,16 @@ struct ControlWrite: Sendable {
 
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
 
+  /// Answers that the line has to be written once more.
+  private func payLost() {
+    guard let reply = owed.take() else { return }
+    defer { volume.control.wasAnswered() }
+    if done > carried { reply.pay(count: done - carried) } else { reply.fail(Errno(rawValue: EAGAIN)) }
+  }
+
   private func pay(_ error: RoutingError?) {
     guard let reply = owed.take() else { return }
+    defer { volume.control.wasAnswered() }
     guard let error, done == 0 else { return reply.pay(count: done - carried) }
     if carried > 0, let line = next { volume.control.refused(line.dropFirst(carried), writer, error) }
     reply.fail(error.verdict.errno)
@@ -88,8 +99,12 @@ extension Volume {
 
   /// Carries out the end of a write that turned out to be whole.
   func finish(_ write: ControlPieces.Begun) {
-    guard case .awaitsBarrier = carryOut(write.line[...], write.writer) else { return }
-    if !barrier({ self.apply(write.line[...]) }) { apply(write.line[...]) }
+    guard case .awaitsBarrier = carryOut(write.line[...], write.writer) else { return control.wasAnswered() }
+    let apply: @Sendable () -> Void = {
+      self.apply(write.line[...])
+      self.control.wasAnswered()
+    }
+    if !barrier(apply) { apply() }
   }
 
   /// What becomes of a line.

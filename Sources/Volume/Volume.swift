@@ -60,7 +60,7 @@ public final class Volume: FileSystem {
   public init(stack: LayerStack, options: VolumeOptions) throws(Errno) {
     self.stack = stack
     self.options = options
-    control = ControlFile(options.control)
+    control = try ControlFile(options.control)
     table = Locked(NodeTable(budget: options.descriptorBudget))
     queue = try InvalidationQueue()
     errands = try Errands(name: "errands")
@@ -80,6 +80,7 @@ public final class Volume: FileSystem {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
     try errands.start()
+    try control.start()
     try refreshes.start()
     let thread = ThreadHandle(
       try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
@@ -93,6 +94,7 @@ public final class Volume: FileSystem {
     queue.end()
     invalidator.withLock { $0 }?.join()
     errands.stop()
+    control.stop()
     refreshes.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }
