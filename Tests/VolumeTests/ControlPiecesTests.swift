@@ -78,4 +78,15 @@ import Testing
     pieces.refuse(Array("home\n".utf8)[...], writer, error)
     #expect(take(&pieces, "home\n", at: 3, by: Requester(user: 1, thread: 2)).0 == .follows([]))
   }
+
+  @Test("a line was lost where nothing but zeros follows, to its end or to the page's")
+  func lost() {
+    func wasLost(_ text: String, until end: Int64) -> Bool {
+      ControlPieces.wasLost(Array(text.utf8)[...], until: end)
+    }
+    #expect(wasLost("\0\0\0\0", until: 100) && wasLost("x:1\0\0\0", until: 100))
+    #expect(wasLost("x:\0\0ome\n", until: Self.page + 4))
+    #expect(!wasLost("x:1\n", until: 100) && !wasLost("x:\0\0ome\n", until: 100))
+    #expect(!wasLost("x:\0\0ome\n", until: Self.page + 3))
+  }
 }

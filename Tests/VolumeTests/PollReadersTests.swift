@@ -65,6 +65,13 @@ import Testing
     #expect(hasNews(1, thread: 1))
   }
 
+  @Test("a result that was not reported yet is not taken for told by a look")
+  func lookedBetween() {
+    #expect(hasNews(1) && hasNews(2))
+    look(at: 1)
+    #expect(hasNews(2))
+  }
+
   @Test("beyond the most that are kept, the first are forgotten, who are then told again")
   func forgotten() {
     let most = Int32(PollReaders.most)
