@@ -49,7 +49,8 @@ let package = Package(
       name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "CommandTests", dependencies: ["bundlefs", "TestSupport"], swiftSettings: strict),
+      name: "CommandTests", dependencies: ["bundlefs", "Volume", "Routing", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "MountTests", dependencies: ["bundlefs", "stressreader", "Posix", "TestSupport"],
       swiftSettings: strict),

@@ -25,7 +25,9 @@ struct ControlContent {
   var text: [UInt8] {
     mutating get {
       if let cachedText { return cachedText }
-      let text = tableText + results.lines.joined()
+      var text = tableText
+      text.reserveCapacity(size)
+      for line in results.lines { text += line }
       cachedText = text
       return text
     }
@@ -50,10 +52,13 @@ struct ControlContent {
       sequence: sequence, time: Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)),
       url: line, outcome: outcome)
     results.append(result.json + [UInt8(ascii: "\n")])
-    modified = max(time, modified.next)
+    touch(time)
     cachedText = nil
     return refusal
   }
+
+  /// Moves the time on.
+  mutating func touch(_ time: Moment = .now) { modified = max(time, modified.next) }
 }
 
 /// The last results: 1,024 of them or 256 KiB, whatever is less, but at least one.

@@ -31,15 +31,25 @@ final class ControlFile: Sendable {
   private let mode: UInt32
   private let content: Locked<ControlContent>
   private let readers = PollReaders()
+  private let news: NewsDesk
+  private let pieces = Locked(ControlPieces())
   /// Until when whoever polls is told to go.
   private let farewell = Locked<Moment?>(nil)
 
-  init(_ options: ControlOptions) {
+  init(_ options: ControlOptions) throws(Errno) {
     name = options.name
     isHidden = options.isHidden
     mode = options.mode & 0o777
     content = Locked(ControlContent(options.routes))
+    let readers = readers
+    news = try NewsDesk { readers.wake() }
   }
+
+  /// Starts its thread.
+  func start() throws(Errno) { try news.start() }
+
+  /// Ends its thread.
+  func stop() { news.stop() }
 
   /// Whether a name of the root is this file's.
   func isNamed(_ other: CName) -> Bool {
@@ -62,7 +72,7 @@ final class ControlFile: Sendable {
 
   /// Its attributes for somebody who will, if it was reported to him that there is news, read them now.
   func attributes(for requester: Requester) -> NodeAttributes {
-    readers.note(requester, looksAt: content.withLock { $0.sequence })
+    readers.note(requester, looksAt: news.latest)
     return attributes
   }
 
@@ -91,8 +101,8 @@ final class ControlFile: Sendable {
     // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
     readers.note(waiter, requester)
     if let farewell = farewell.withLock({ $0 }), Moment.sinceStart < farewell { return POLLHUP | writable }
-    let latest = content.withLock { $0.sequence }
-    return readers.hasNews(waiter, requester, latest) ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
+    return readers.hasNews(waiter, requester, news.latest)
+      ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
   }
 
   /// Tells whoever waits for results to go, for two seconds: an open file keeps the mount from being unmounted.
@@ -103,15 +113,40 @@ final class ControlFile: Sendable {
 
   private var writable: CInt { POLLOUT | POLLWRNORM }
 
-  /// Changes the content and notes a result; then wakes those who wait for one.
+  /// Takes what is written, and says what it goes on with.
+  func take(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Requester
+  ) -> (ControlPieces.Piece, before: ControlPieces.Begun?) {
+    // The kernel has the bytes in its pages of the file. Even if nothing comes of them, it must drop these.
+    content.withLock { $0.touch() }
+    return pieces.withLock { $0.take(bytes, at: offset, writer) }
+  }
+
+  /// Whether a line at the end of what was written is kept, since it may go on in the next piece.
+  func keeps(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Requester) -> Bool {
+    pieces.withLock { $0.keep(line, until: end, writer) }
+  }
+
+  /// Notes that a line was refused of which an earlier piece brought the beginning.
+  func refused(_ rest: ArraySlice<UInt8>, _ writer: Requester, _ error: RoutingError) {
+    pieces.withLock { $0.refuse(rest, writer, error) }
+  }
+
+  /// The line that was kept for a next piece, if it is known now that there is none.
+  func takeWhole(_ requester: Requester) -> ControlPieces.Begun? {
+    pieces.withLock { $0.takeWhole(requester) }
+  }
+
+  /// Notes that a write was answered, so that those who wait may be told of its results.
+  func wasAnswered() { news.note(answered: content.withLock { $0.sequence }) }
+
+  /// Changes the content and notes a result.
   /// - Parameter body: what becomes of a line, with the routes.
   /// - Returns: why the line was refused; nil if it was not.
   func note(
     _ line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
   ) -> RoutingError? {
-    let refusal = content.withLock { $0.note(line, body) }
-    readers.wake()
-    return refusal
+    content.withLock { $0.note(line, body) }
   }
 }
 

@@ -8,16 +8,24 @@ import Routing
 struct ControlWrite: Sendable {
   private let volume: Volume
   private let writer: Requester
+  /// Where it ends in the file.
+  private let end: Int64
   private let bytes: [UInt8]
+  /// How many of the bytes came with the piece before.
+  private let carried: Int
   private let owed: OwedReply<Answers.Count>
   private var done = 0
 
+  /// A write, or a piece of one, that goes on with a line.
   init(
-    _ volume: Volume, _ bytes: UnsafeRawBufferPointer, _ reply: consuming Reply<Answers.Count>
+    _ volume: Volume, _ bytes: UnsafeRawBufferPointer, at offset: Int64, after line: [UInt8],
+    _ reply: consuming Reply<Answers.Count>
   ) {
     self.volume = volume
     writer = reply.requester
-    self.bytes = Array(bytes)
+    end = offset + Int64(bytes.count)
+    self.bytes = line + bytes
+    carried = line.count
     owed = OwedReply(reply)
   }
 
@@ -26,6 +34,13 @@ struct ControlWrite: Sendable {
   func run() {
     var rest = self
     while let line = rest.next {
+      if line.endIndex == bytes.count, volume.control.keeps(line, until: end, writer) {
+        rest.skip(line)
+        break
+      }
+      if ControlPieces.wasLost(line, until: end - Int64(bytes.count - line.endIndex)) {
+        return rest.payLost()
+      }
       switch volume.carryOut(line, writer) {
       case .done: rest.skip(line)
       case .refused(let error): return rest.pay(error)
@@ -53,13 +68,45 @@ struct ControlWrite: Sendable {
 
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
 
+  /// Answers that the line has to be written once more.
+  private func payLost() {
+    guard let reply = owed.take() else { return }
+    defer { volume.control.wasAnswered() }
+    if done > carried { reply.pay(count: done - carried) } else { reply.fail(Errno(rawValue: EAGAIN)) }
+  }
+
   private func pay(_ error: RoutingError?) {
     guard let reply = owed.take() else { return }
-    if let error, done == 0 { reply.fail(error.verdict.errno) } else { reply.pay(count: done) }
+    defer { volume.control.wasAnswered() }
+    guard let error, done == 0 else { return reply.pay(count: done - carried) }
+    if carried > 0, let line = next { volume.control.refused(line.dropFirst(carried), writer, error) }
+    reply.fail(error.verdict.errno)
   }
 }
 
 extension Volume {
+  /// Carries out what is written to the control file.
+  func writeControl(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ reply: consuming Reply<Answers.Count>
+  ) {
+    let (piece, before) = control.take(bytes, at: offset, reply.requester)
+    if let before { finish(before) }
+    switch piece {
+    case .refused(let error): reply.fail(error.verdict.errno)
+    case .follows(let line): ControlWrite(self, bytes, at: offset, after: line, reply).run()
+    }
+  }
+
+  /// Carries out the end of a write that turned out to be whole.
+  func finish(_ write: ControlPieces.Begun) {
+    guard case .awaitsBarrier = carryOut(write.line[...], write.writer) else { return control.wasAnswered() }
+    let apply: @Sendable () -> Void = {
+      self.apply(write.line[...])
+      self.control.wasAnswered()
+    }
+    if !barrier(apply) { apply() }
+  }
+
   /// What becomes of a line.
   enum LineFate {
     case done

@@ -6,6 +6,7 @@ import Posix
 /// The kernel does not say when an open file is closed, nor which open file is read. So a result counts as told
 /// once poll reported it and the same thread looked at the file, as a read does first; or once it was reported
 /// twice: epoll(7) asks when a file is added and again when it is waited for, and must hear it both times.
+/// Who polls and does not wait is known by his thread alone, not by his file.
 final class PollReaders: Sendable {
   private struct Reader {
     /// The last result it was told of.
@@ -50,9 +51,13 @@ final class PollReaders: Sendable {
     // 0 is whoever our namespace has no number for.
     if requester.thread == 0 { return }
     readers.withLock { readers in
+      var isTold = false
       for (key, reader) in readers where reader.thread == requester.thread && reader.reported == latest {
         readers[key]?.told = latest
+        isTold = true
       }
+      // The next time, he may not wait.
+      if isTold { readers[Self.key(nil, requester), default: Reader()].told = latest }
     }
   }
 

@@ -60,7 +60,7 @@ public final class Volume: FileSystem {
   public init(stack: LayerStack, options: VolumeOptions) throws(Errno) {
     self.stack = stack
     self.options = options
-    control = ControlFile(options.control)
+    control = try ControlFile(options.control)
     table = Locked(NodeTable(budget: options.descriptorBudget))
     queue = try InvalidationQueue()
     errands = try Errands(name: "errands")
@@ -80,6 +80,7 @@ public final class Volume: FileSystem {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
     try errands.start()
+    try control.start()
     try refreshes.start()
     let thread = ThreadHandle(
       try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
@@ -93,6 +94,7 @@ public final class Volume: FileSystem {
     queue.end()
     invalidator.withLock { $0 }?.join()
     errands.stop()
+    control.stop()
     refreshes.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }
@@ -264,6 +266,7 @@ public final class Volume: FileSystem {
 
   public func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {
     if node == ControlFile.node {
+      if let write = control.takeWhole(reply.requester) { finish(write) }
       reply.pay(control.attributes(for: reply.requester))
       return
     }
@@ -345,7 +348,7 @@ public final class Volume: FileSystem {
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
   ) {
     if node == ControlFile.node {
-      ControlWrite(self, bytes, reply).run()
+      writeControl(bytes, at: offset, reply)
     } else {
       reply.fail(.readOnlyFileSystem)
     }

@@ -6,6 +6,9 @@ enum Help {
            bundlefs status MOUNTPOINT [--json]
            bundlefs sync MOUNTPOINT
            bundlefs invalidate MOUNTPOINT [PATH...]
+           bundlefs route MOUNTPOINT URL...
+           bundlefs match MOUNTPOINT URL...
+           bundlefs listen MOUNTPOINT [NAME...] [--since SEQUENCE]
 
     Mounts a read-only view of the directory MAIN in which files of other
     directories take the place of its own. Edits in any of them show at once.
@@ -21,6 +24,12 @@ enum Help {
     change that was finished before is visible; 'invalidate' drops what is
     cached, which is never needed on local layers.
 
+    Lines written to the file .routes in the mount register routes and post
+    URLs, see the README: 'route NAME PATTERN', 'unroute NAME', 'reset',
+    'match URL', or a URL. 'route' writes URLs and prints what they become,
+    'match' without posting them; 'listen' prints results as they come, all or
+    those posted under a NAME, and with --since those after that one, too.
+
     Options:
         substitution=DIR[:DIR...]
                      directories whose files override MAIN's, the first one
@@ -29,6 +38,12 @@ enum Help {
                      how long the kernel keeps what it was told: until it is
                      no longer true (default), not at all, or so long
         xattr=on|off whether extended attributes are served (default: on)
+        routes=FILE  routes that are registered from the start; may be repeated
+        control=NAME the name of the control file (default: .routes)
+        routes_mode=OCTAL
+                     its permissions (default: 600); who may write it posts
+                     URLs, only the owner of the mount and root change routes
+        hide_routes  leave it out of listings; it is there all the same
         allow_other  let all users in (users need user_allow_other in
                      /etc/fuse.conf)
         allow_root   let root in

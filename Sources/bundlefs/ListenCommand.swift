@@ -63,15 +63,29 @@ struct ListenCommand {
     var place: UInt64
     if let last { place = last } else { place = try ResultLines.read(file).last?.sequence ?? 0 }
     defer { last = place }
-    repeat { try printNew(file, &place) } while file.waitForNews()
+    try printNew(file, &place, isFirst: true)
+    while file.waitForNews() {
+      // Who is told while yet another writes may read what was there before.
+      var patience = 20
+      while try !printNew(file, &place), patience > 0 {
+        usleep(1000)
+        patience -= 1
+      }
+      while try printNew(file, &place) {}
+    }
     // Also what came in the same moment.
     try printNew(file, &place)
   }
 
-  private func printNew(_ file: borrowing Descriptor, _ last: inout UInt64) throws(Errno) {
+  /// - Returns: whether there was a new one.
+  @discardableResult
+  private func printNew(
+    _ file: borrowing Descriptor, _ last: inout UInt64, isFirst: Bool = false
+  ) throws(Errno) -> Bool {
+    let before = last
     let results = try ResultLines.read(file)
     // A number of an earlier mount says nothing here.
-    if let newest = results.last, newest.sequence < last { last = 0 }
+    if isFirst, let newest = results.last, newest.sequence < last { last = 0 }
     if let first = results.first, first.sequence - 1 > last {
       Terminal.complain("results \(last + 1) to \(first.sequence - 1) are gone already")
     }
@@ -79,6 +93,7 @@ struct ListenCommand {
       last = result.sequence
       if names.isEmpty || result.isPosted(as: names) { Terminal.say(result.bytes.shown) }
     }
+    return last != before
   }
 }
 

@@ -49,18 +49,33 @@ enum ResultLines {
   /// Reads them, oldest first.
   /// - Throws: what read(2) answers.
   static func read(_ file: borrowing Descriptor) throws(Errno) -> [ResultLine] {
-    // Reading takes several requests, between which the file may move on; not for ever.
+    // A read takes several requests, between which the file may move on, so that a line can be made up of two.
+    // What two reads agree on is whole. Not for
+    // ever: who writes without a pause can keep them from agreeing.
     for _ in 0..<1000 {
-      let before = try file.attributes()
-      let text = try file.readAll()
-      let after = try file.attributes()
-      if before.modified != after.modified || after.size != text.count { continue }
-      let lines = text.split(separator: UInt8(ascii: "\n")).filter { $0.first == UInt8(ascii: "{") }
-      let results = lines.compactMap { ResultLine($0) }
-      let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
-      let isInOrder = zip(results, results.dropFirst()).allSatisfy { $0.sequence + 1 == $1.sequence }
-      if isWhole, isInOrder, results.count == lines.count { return results }
+      guard let results = try readOnce(file), let others = try readOnce(file) else { continue }
+      guard let first = results.first, let other = others.first, let last = results.last else {
+        if results.isEmpty { return [] }
+        continue
+      }
+      if other.sequence > last.sequence { continue }
+      let common = results.dropFirst(Int(clamping: max(first.sequence, other.sequence) - first.sequence))
+      let same = others.dropFirst(Int(clamping: max(first.sequence, other.sequence) - other.sequence))
+      if zip(common, same).allSatisfy({ $0.bytes == $1.bytes }), common.count <= same.count {
+        return Array(common)
+      }
     }
     throw .busy
+  }
+
+  /// - Returns: nil if what was read is no text of a control file: for a moment the kernel shows what somebody
+  ///   is writing where he writes it.
+  private static func readOnce(_ file: borrowing Descriptor) throws(Errno) -> [ResultLine]? {
+    let text = try file.readAll()
+    let lines = text.split(separator: UInt8(ascii: "\n")).drop { $0.starts(with: "route ".utf8) }
+    let results = lines.compactMap { ResultLine($0) }
+    let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
+    let isInOrder = zip(results, results.dropFirst()).allSatisfy { $0.sequence &+ 1 == $1.sequence }
+    return isWhole && isInOrder && results.count == lines.count ? results : nil
   }
 }

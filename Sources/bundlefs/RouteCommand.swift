@@ -31,7 +31,9 @@ struct RouteCommand {
         let error = try write(url, to: file)
         let results = try ResultLines.read(file).filter { $0.sequence > last }
         last = results.last?.sequence ?? last
-        guard let result = results.first(where: { $0.isOf(url) || $0.isOf(Array(prefix.utf8) + url) }) else {
+        // Of a line that is malformed the result shows all.
+        let line = Array(prefix.utf8) + url
+        guard let result = results.first(where: { $0.isOf(url) || $0.isOf(line) }) else {
           // Not a line that has a result, or more results since than the file keeps.
           Terminal.complain("\(url.shown): \(error.map { "\($0)" } ?? "its result is gone already")")
           status = 1

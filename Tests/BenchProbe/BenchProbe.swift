@@ -9,6 +9,8 @@ import Posix
 ///     benchprobe prepare MAIN SUBSTITUTION CHANGES        makes the layers for the delays
 ///     benchprobe delay MAIN SUBSTITUTION MOUNT KIND CHANGES
 ///                                                         microseconds from each change to its being seen
+///     benchprobe routes CONTROLFILE ROUNDS                nanoseconds, a line each round: of a comment, of a
+///                                                         URL, of a URL whose result is read
 ///
 /// A list is a file of paths below ROOT, each followed by NUL.
 @main enum BenchProbe {
@@ -46,6 +48,16 @@ import Posix
       guard let kind = ChangeKind(rawValue: arguments[4]), let changes = Int(arguments[5]) else { break }
       let delays = Delays(main: arguments[1], substitution: arguments[2], mount: arguments[3])
       try delays.measure(kind, changes)
+      return
+    case "routes" where arguments.count == 3:
+      guard let rounds = Int(arguments[2]) else { break }
+      var trips = try RouteTrips(arguments[1])
+      // What is made at first use is not what is measured.
+      _ = try trips.round()
+      for _ in 0..<rounds {
+        let time = try trips.round()
+        print(time.comment, time.post, time.trip)
+      }
       return
     default: break
     }

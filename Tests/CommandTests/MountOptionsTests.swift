@@ -1,4 +1,5 @@
 import Testing
+import Volume
 
 @testable import bundlefs
 
@@ -45,12 +46,35 @@ import Testing
       "frobnicate", "frobnicate=1", "substitution", "substitution=", "substitution=a::b", "xattr",
       "xattr=maybe",
       "max_read=many", "max_read=1", "cache=forever", "allow_other=1",
+      "routes", "routes=", "control", "control=", "control=.", "control=..", "control=a/b",
+      "control=\(String(repeating: "n", count: 256))",
+      "routes_mode", "routes_mode=", "routes_mode=8", "routes_mode=rw", "routes_mode=1000",
+      "routes_mode=-1", "hide_routes=1", "hide_routes=",
     ])
   func refusal(option: String) throws {
     let failure = try #require(throws: Failure.self) { try read("ro,\(option)") }
     #expect(failure.status == 2)
     #expect(failure.message.contains(option))
     #expect(!failure.message.contains("\n"))
+  }
+
+  @Test("files of routes are read in their order; a comma in a name is written with a backslash")
+  func routes() throws {
+    let options = try read(#"routes=b,ro,routes=/x/a\,c:d"#)
+    #expect(options.routes.map(\.shown) == ["b", "/x/a,c:d"])
+    #expect(try read("ro").routes.isEmpty)
+  }
+
+  @Test("the control file's name, mode and whether it is listed")
+  func control() throws {
+    let plain = try read("").control
+    #expect(plain.name.shown == ".routes" && plain.mode == 0o600 && !plain.isHidden)
+    let chosen = try read(#"control=a\,b c,routes_mode=0664,hide_routes"#).control
+    #expect(chosen.name.shown == "a,b c" && chosen.mode == 0o664 && chosen.isHidden)
+    let longest = String(repeating: "n", count: 255)
+    #expect(try read("control=\(longest),routes_mode=0").control.name.shown == longest)
+    #expect(try read("routes_mode=0").control.mode == 0)
+    #expect(try read("control=x,control=y").control.name.shown == "y")
   }
 
   @Test("mount(8)'s own flags are understood from mount(8) only")

@@ -130,3 +130,13 @@ extension ByteString {
   /// The names of the listing, sorted.
   public func names() throws -> [ByteString] { try list().map(\.name).sorted() }
 }
+
+extension ByteString {
+  /// pread(2): a part of an open file.
+  /// - Returns: how many bytes there were.
+  public static func readPart(_ buffer: inout [UInt8], of file: CInt, at offset: Int64) throws -> Int {
+    let count = buffer.withUnsafeMutableBytes { pread(file, $0.baseAddress, $0.count, off_t(offset)) }
+    if count < 0 { throw DiskError("pread", "", .current) }
+    return count
+  }
+}

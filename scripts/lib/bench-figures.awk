@@ -49,6 +49,11 @@ function ratio(part, peer, item) {
   return cost(part, peer, item) / cost(part, "overlayfs", item)
 }
 
+# What something written to the control file costs beside a write that does nothing.
+function trip_ratio(item) {
+  return cost("routes", "bundlefs", item) / cost("routes", "bundlefs", "comment")
+}
+
 # Bytes that the daemon took for each file.
 function bytes_per_file() {
   return (figure["memory", "bundlefs", "after", 1] - figure["memory", "bundlefs", "before", 1]) * 1024 \

@@ -40,6 +40,14 @@ function delay_value(name, item,    key) {
     count[key], never[key]
 }
 
+function match_value(name, size) {
+  printf "{\"matches_per_second\": %d}", percentile("matches", name, size, 0.5)
+}
+
+function trip_value(name) {
+  printf "{\"microseconds\": %.4f, \"ratio\": %.4f}", cost("routes", "bundlefs", name), trip_ratio(name)
+}
+
 function part(name,    p, i) {
   if (!peers[name]) return
   member(name, 1)
@@ -48,8 +56,11 @@ function part(name,    p, i) {
     member(peer[name, p], 2)
     open_object(2)
     for (i = 1; i <= items[name]; i++) {
+      if (!((name, peer[name, p], item[name, i]) in count)) continue
       member(item[name, i], 3)
       if (name == "warm") warm_value(peer[name, p], item[name, i])
+      else if (name == "matches") match_value(peer[name, p], item[name, i])
+      else if (name == "routes") trip_value(item[name, i])
       else delay_value(peer[name, p], item[name, i])
     }
     close_object(2)
@@ -76,6 +87,8 @@ END {
     printf "{\"bundlefs\": {\"before_kibibytes\": %d, \"after_kibibytes\": %d, \"bytes_per_file\": %.1f}}",
       figure["memory", "bundlefs", "before", 1], figure["memory", "bundlefs", "after", 1], bytes_per_file()
   }
+  part("matches")
+  part("routes")
   close_object(0)
   printf "\n"
 }

@@ -57,6 +57,39 @@ function memory_table() {
     figure["memory", "bundlefs", "files", 1], bytes_per_file()
 }
 
+function match_table(    p, i, name, size, least, figure) {
+  printf "\nURLs matched in the library: millions a second of processor time, and the time beside the smallest " \
+    "table's\n\n"
+  for (p = 1; p <= peers["matches"]; p++) {
+    name = peer["matches", p]
+    least = ""
+    for (i = 1; i <= items["matches"]; i++) {
+      size = item["matches", i] + 0
+      if (("matches", name, size) in count && (least == "" || size < least)) least = size
+    }
+    for (i = 1; i <= items["matches"]; i++) {
+      size = item["matches", i]
+      if (!(("matches", name, size) in count)) continue
+      figure = percentile("matches", name, size, 0.5)
+      printf "%-16s%10d routes%10.2f  %6.2f\n", name, size, figure / 1e6,
+        percentile("matches", name, least, 0.5) / figure
+    }
+  }
+  printf "%-16s%17s%10s  %6s\n", "goal", "", "1.00", "1.50"
+}
+
+function trip_table(    i, name, title) {
+  title["comment"] = "a write that does nothing"
+  title["post"] = "a URL written"
+  title["trip"] = "and its result read"
+  printf "\nThe control file: microseconds, the ratio to a write that does nothing, and how many a second\n\n"
+  for (i = 1; i <= items["routes"]; i++) {
+    name = item["routes", i]
+    printf "%-30s%10.1f  %6.2f%10d\n", title[name], cost("routes", "bundlefs", name), trip_ratio(name),
+      1e6 / cost("routes", "bundlefs", name)
+  }
+}
+
 END {
   if (peers["warm"]) {
     cost_table("warm", "Warm accesses: microseconds an operation, and the ratio to kernel overlayfs")
@@ -65,4 +98,6 @@ END {
   }
   if (peers["delay"]) delay_table()
   if (peers["memory"]) memory_table()
+  if (peers["matches"]) match_table()
+  if (peers["routes"]) trip_table()
 }

@@ -1,0 +1,70 @@
+import Routing
+import Testing
+
+@testable import bundlefs
+
+/// The results of the control file as `route` and `listen` read them.
+@Suite struct ResultLineTests {
+  private func line(_ text: String) -> ResultLine? { ResultLine(Array(text.utf8)[...]) }
+
+  private func posted(_ name: String, url: String = "x:1") -> ResultLine? {
+    line(
+      #"{"sequence":7,"time":"t","url":"\#(url)","outcome":"posted","notification":"\#(name)","userInfo":{}}"#
+    )
+  }
+
+  @Test("a result is known by its number; what is none, or is cut off, is not")
+  func numbers() {
+    #expect(line(#"{"sequence":1}"#)?.sequence == 1)
+    #expect(line(#"{"sequence":18446744073709551615,"time":"t"}"#)?.sequence == .max)
+    for text in [
+      "", "route A s:A", "{", #"{"sequence":}"#, #"{"sequence":12"#, #"{"sequence":18446744073709551616}"#,
+      #"{"time":"t","sequence":1}"#,
+    ] {
+      #expect(line(text) == nil, "\(text)")
+    }
+  }
+
+  @Test("it is of the URL that it names, and of no other")
+  func urls() {
+    let quoted = posted("A", url: #"x:\"q\"\\"#)
+    #expect(quoted?.isOf(Array(#"x:"q"\"#.utf8)) == true)
+    #expect(posted("A")?.isOf(Array("x:1".utf8)) == true)
+    for other in ["x:", "x:11", "x:1 ", ""] {
+      #expect(posted("A")?.isOf(Array(other.utf8)) == false, "\(other)")
+    }
+  }
+
+  @Test("it is posted under its whole name only")
+  func names() {
+    let names = { (names: String...) in names.map { Array($0.utf8) } }
+    #expect(posted("Name")?.isPosted(as: names("Other", "Name")) == true)
+    for name in ["Nam", "Names", "name", ""] { #expect(posted("Name")?.isPosted(as: names(name)) == false) }
+    let matched =
+      #"{"sequence":7,"time":"t","url":"x:1","outcome":"matched","notification":"Name","userInfo":{}}"#
+    #expect(line(matched)?.isPosted(as: names("Name")) == false)
+  }
+
+  @Test("what a URL has in it is not taken for the result's own words")
+  func disguise() throws {
+    let words = #"x:","outcome":"rejected","errno":"ENOENT"#
+    let result = RouteResult(
+      sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: Array(words.utf8),
+      outcome: .applied(overlaps: []))
+    let read = try #require(ResultLine(result.json[...]))
+    #expect(!read.isRejected && read.isOf(Array(words.utf8)))
+    #expect(!read.isOf(Array("x:".utf8)))
+    let rejected = RouteResult(
+      sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: Array("x:".utf8),
+      outcome: .rejected(RoutingError(.noRoute, "no")))
+    #expect(try #require(ResultLine(rejected.json[...])).isRejected)
+  }
+
+  @Test("a URL that is no UTF-8 is found again in its result")
+  func bytes() throws {
+    let url: [UInt8] = Array("x:".utf8) + [0xFF, 0x41]
+    let result = RouteResult(
+      sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: url, outcome: .applied(overlaps: []))
+    #expect(try #require(ResultLine(result.json[...])).isOf(url))
+  }
+}

@@ -1,0 +1,99 @@
+import Posix
+import TestSupport
+import Testing
+
+/// `bundlefs route` and `bundlefs match`.
+extension MountTests {
+  @Suite struct RouteCommandTests {
+    private func withRoutes(_ body: (Mount) throws -> Void) throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        try mount.say("route Number i:A\nroute Text s:A\n")
+        try body(mount)
+      }
+    }
+
+    private func run(_ name: ByteString, _ mount: Mount, _ arguments: ByteString...) throws -> Outcome {
+      try Command([try Binary.underTest(), name, mount.point] + arguments).run(timeout: 20)
+    }
+
+    @Test("each URL's result is printed, as the file has it", .timeLimit(.minutes(1)))
+    func results() throws {
+      try withRoutes { mount in
+        let posted = try run("route", mount, "x:1", "x://a%20b", "x:1")
+        #expect(posted.status == 0 && posted.errorText == "", "\(posted.errorText)")
+        let text = try mount.routesText()
+        #expect(posted.outputText == text.lines.suffix(3).map { $0 + "\n" }.joined())
+        #expect(text.verdicts.suffix(3) == ["posted Number", "posted Text", "posted Number"])
+        let matched = try run("match", mount, "x:1", "x:b")
+        #expect(matched.status == 0 && matched.errorText == "")
+        #expect(try mount.routesText().verdicts.suffix(2) == ["matched Number", "matched Text"])
+        #expect(matched.outputText == (try mount.routesText().lines.suffix(2).map { $0 + "\n" }.joined()))
+      }
+    }
+
+    @Test(
+      "one that is rejected makes the status 1; the others are done all the same", .timeLimit(.minutes(1)))
+    func rejected() throws {
+      try withRoutes { mount in
+        for name in ["route", "match"] as [ByteString] {
+          let outcome = try run(name, mount, "x:1", "x://a/b", "x:%", "x:2")
+          #expect(outcome.status == 1 && outcome.errorText == "", "\(outcome.errorText)")
+          let results = try outcome.outputText.split(separator: "\n").map { try RoutedResult(String($0)) }
+          #expect(results.map(\.outcome).filter { $0 == "rejected" }.count == 2)
+          #expect(results.map(\.errno) == [nil, "ENOENT", "EINVAL", nil])
+        }
+      }
+    }
+
+    @Test("a long URL in a write of its own", .timeLimit(.minutes(1)))
+    func long() throws {
+      try withRoutes { mount in
+        let url = "x:" + String(repeating: "a", count: 65_000)
+        let outcome = try run("route", mount, ByteString(url), "x:1")
+        #expect(outcome.status == 0)
+        let lines = outcome.outputText.split(separator: "\n")
+        #expect(try lines.count == 2 && RoutedResult(String(lines[0])).url == url)
+        let over = try run("route", mount, ByteString(url + String(repeating: "a", count: 600)))
+        #expect(over.status == 1 && over.errorText.hasSuffix(": Argument list too long\n"))
+      }
+    }
+
+    @Test("results of others in between are not taken for one's own", .timeLimit(.minutes(1)))
+    func others() throws {
+      try withRoutes { mount in
+        let isStopping = Locked(false)
+        let noise = try Worker("noise", until: isStopping) { _ in
+          try mount.say("x:noise\nx:1\n")
+          Clock.sleep(0.002)
+        }
+        for number in 0..<10 {
+          let outcome = try run("route", mount, ByteString("x:own-\(number)"), ByteString("x:more-\(number)"))
+          let results = try outcome.outputText.split(separator: "\n").map { try RoutedResult(String($0)).url }
+          #expect(results == ["x:own-\(number)", "x:more-\(number)"] && outcome.status == 0)
+        }
+        isStopping.withLock { $0 = true }
+        #expect(eventually(within: 10) { noise.isOver } && noise.problem == nil)
+      }
+    }
+
+    @Test("wrong usage ends with 2, no mount with 1", .timeLimit(.minutes(1)))
+    func usage() throws {
+      try withRoutes { mount in
+        for name in ["route", "match"] as [ByteString] {
+          let cases: [([ByteString], Int, String)] = [
+            ([], 2, name.text), ([mount.point], 2, "URL"),
+            ([mount.point, "x:1\nx:2"], 2, "more than one line"),
+            (["/tmp", "x:1"], 1, "/tmp"), (["/tmp/no/such/folder", "x:1"], 1, "/tmp/no/such/folder"),
+          ]
+          for (arguments, status, words) in cases {
+            let outcome = try Command([try Binary.underTest(), name] + arguments).run(timeout: 10)
+            #expect(outcome.status == status, "\(arguments)")
+            #expect(outcome.errorText.contains(words) && outcome.outputText == "", "\(outcome.errorText)")
+          }
+        }
+        #expect(try mount.routesText().results.count == 2)
+      }
+    }
+  }
+}

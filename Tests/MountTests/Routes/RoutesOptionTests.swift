@@ -1,0 +1,184 @@
+import Posix
+import TestSupport
+import Testing
+
+/// The options of the control file.
+extension MountTests {
+  @Suite struct RoutesOptionTests {
+    /// Expects that a mount with these options is refused with one line that has these words.
+    private func expectRefusal(
+      _ options: ByteString..., status: Int, saying words: String, _ fixture: Fixture,
+      location: SourceLocation = #_sourceLocation
+    ) throws {
+      var setup = fixture.setup
+      setup.options = options
+      for foreground in [true, false] {
+        let outcome = try setup.command(foreground: foreground).run(timeout: 20)
+        #expect(outcome.status == status, sourceLocation: location)
+        #expect(outcome.errorText.contains(words), "\(outcome.errorText)", sourceLocation: location)
+        #expect(outcome.errorText.split(separator: "\n").count == 1, sourceLocation: location)
+        #expect(try MountTable.entry(at: fixture.point) == nil, sourceLocation: location)
+      }
+    }
+
+    @Test("an error in a file of routes names its place, and nothing is mounted", .timeLimit(.minutes(1)))
+    func errors() throws {
+      let fixture = try Fixture()
+      let file = fixture.folder / "routes"
+      let cases = [
+        ("route A s:A\n\nroute B s:A/q:B\n", ":3:13: "),
+        ("route A s:A\r\nroute B s:C", ":2:1: s:C never matches"),
+        ("# only\nx://h/p\n", ":2:1: only 'route NAME PATTERN'"), ("reset\n", ":1:1: "),
+        ("route A\n", ":1:8: "),
+      ]
+      for (text, words) in cases {
+        try file.write(text)
+        try expectRefusal("routes=" + file, status: 1, saying: "routes \(file)\(words)", fixture)
+      }
+      let missing = fixture.folder / "missing"
+      try expectRefusal("routes=" + missing, status: 1, saying: missing.text, fixture)
+      // The first is in order; what both have comes to light in the second.
+      try file.write("route A s:A\n")
+      try expectRefusal("routes=" + file, "routes=" + file, status: 1, saying: "\(file):1:1: ", fixture)
+    }
+
+    @Test("what a control file reads as restores its table", .timeLimit(.minutes(1)))
+    func saved() throws {
+      let fixture = try Fixture()
+      let saved = fixture.folder / "saved, with a comma"
+      var routes: [String] = []
+      try withMount(fixture.setup) { mount in
+        try mount.say("route B x://l:(%2Fa)A/*:B?q=i?:C\nroute A s:A\nroute A i:A/f:B\nx:1\n")
+        try expectErrno(.invalidArgument) { try mount.say("nonsense\n") }
+        routes = try mount.routesText().routes
+        try Command.shell("cat \"$1\" > \"$2\"", mount.routes, saved).check()
+      }
+      #expect(routes.count == 3)
+      var setup = fixture.setup
+      setup.options = ["routes=" + MountSetup.escaped(saved)]
+      try withMount(setup) { mount in
+        #expect(try mount.routesText().routes == routes)
+        #expect(try mount.routesText().results.isEmpty)
+        try mount.say("x:1\n")
+        #expect(try mount.lastResult().sequence == 1)
+      }
+    }
+
+    @Test("several files of routes follow one another", .timeLimit(.minutes(1)))
+    func several() throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      for (name, pattern) in [("b", "i:A"), ("a", "s:A"), ("empty", "")] {
+        let file = fixture.folder / ByteString(name)
+        try file.write(pattern.isEmpty ? "" : "route \(name) \(pattern)\n")
+        setup.options.append("routes=" + file)
+      }
+      try withMount(setup) { mount in
+        let text = try mount.routesText()
+        #expect(text.routes == ["route b i:A", "route a s:A"])
+      }
+    }
+
+    @Test("another name: every command finds the file", .timeLimit(.minutes(1)))
+    func name() throws {
+      let fixture = try Fixture()
+      try (fixture.main / ".routes").write("the bundle's own\n")
+      var setup = fixture.setup
+      setup.options = [#"control=the\,control file"#]
+      try withMount(setup) { mount in
+        let control = mount.point / "the,control file"
+        try control.overwrite(Array("route Any s:A\n".utf8), at: 0)
+        #expect(try mount.point.names().contains("the,control file"))
+        #expect(try mount.routes.readText() == "the bundle's own\n")
+        try mount.command("route", "x:1")
+        try mount.command("match", "x:1")
+        try mount.command("sync")
+        try mount.command("invalidate")
+        try mount.command("invalidate", "plain.txt")
+        try mount.command("status")
+        #expect(try mount.report().version != "")
+        let listener = try mount.listen("--since", "1")
+        #expect(try listener.lines(5).count == 5)
+        #expect(
+          try RoutesText(try control.read()).verdicts
+            == ["applied", "posted Any", "matched Any"] + Array(repeating: "applied", count: 3))
+      }
+    }
+
+    @Test("its mode, owner and kind, as everybody sees them", .timeLimit(.minutes(1)))
+    func mode() throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      for (option, mode) in [("", 0o600), ("routes_mode=640", 0o640), ("routes_mode=0", 0)]
+        as [(String, UInt32)]
+      {
+        setup.options = option.isEmpty ? [] : [ByteString(option)]
+        try withMount(setup) { mount in
+          let status = try mount.routes.status()
+          #expect(status.kind == .regular && status.permissions == mode && status.links == 1)
+          #expect(status.owner == 0 && status.group == 0)
+          let listed = try mount.point.list().filter { $0.name == ".routes" }
+          #expect(listed.count == 1 && listed.first?.inode == status.inode && listed.first?.kind == .regular)
+        }
+      }
+    }
+
+    @Test("hide_routes: in no listing, but there for who knows it", .timeLimit(.minutes(1)))
+    func hidden() throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      setup.options = ["hide_routes"]
+      try withMount(setup) { mount in
+        #expect(try mount.point.names() == Fixture.rootNames)
+        let listings = Command.shell(
+          "ls -la \"$1\"; find \"$1\"; find \"$1\" -ls; echo \"$1\"/.r*", mount.point)
+        #expect(try !listings.check().outputText.contains(".routes"))
+        try mount.say("route Any s:A\nx:1\n")
+        try mount.command("route", "x:2")
+        #expect(try mount.routesText().verdicts == ["applied", "posted Any", "posted Any"])
+        #expect(try mount.routes.status().size > 200)
+        #expect(try mount.point.names() == Fixture.rootNames)
+      }
+    }
+
+    @Test(
+      "a bundle's own entry of the name is never seen, and is listed once or not at all",
+      .timeLimit(.minutes(1)), arguments: [false, true])
+    func collision(isHidden: Bool) throws {
+      for makesDirectory in [false, true] {
+        let fixture = try Fixture()
+        if makesDirectory {
+          try (fixture.main / ".routes").makeDirectory()
+          try (fixture.main / ".routes" / "inner").write("inner\n")
+        } else {
+          try (fixture.main / ".routes").write("the bundle's own\n")
+        }
+        try (fixture.main / "folder" / ".routes").write("further down\n")
+        var setup = fixture.setup
+        setup.options = isHidden ? ["hide_routes"] : []
+        try withMount(setup) { mount in
+          try mount.say("route Any s:A\n")
+          #expect(try mount.routesText().routes == ["route Any s:A"])
+          #expect(try mount.routes.status().kind == .regular)
+          let listed = try mount.point.list().filter { $0.name == ".routes" }
+          #expect(listed.map(\.kind) == (isHidden ? [] : [.regular]))
+          // Only in the root is the name the mount's.
+          #expect(try (mount.point / "folder" / ".routes").readText() == "further down\n")
+          #expect(try (mount.point / "folder").names().contains(".routes"))
+        }
+      }
+    }
+
+    @Test(
+      "a wrong value ends with 2 and names the option",
+      .timeLimit(.minutes(1)),
+      arguments: [
+        "routes", "routes=", "control=", "control=a/b", "control=..", "routes_mode=999", "routes_mode=7777",
+        "routes_mode", "hide_routes=yes",
+      ])
+    func wrongValues(option: String) throws {
+      let fixture = try Fixture(isFilled: false)
+      try expectRefusal(ByteString(option), status: 2, saying: option, fixture)
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import Routing
+import Testing
+
+@testable import Volume
+
+/// What is built in under `bundlefs:`.
+@Suite struct BuiltInTests {
+  private func read(_ url: String) throws -> BuiltIn { try BuiltIn(RouteURL(Array(url.utf8))) }
+
+  @Test("sync, and invalidate with a path or without")
+  func valid() throws {
+    #expect(try read("bundlefs:///sync") == .sync)
+    #expect(try read("BundleFS:/sync/") == .sync)
+    #expect(try read("bundlefs:///invalidate") == .invalidate([]))
+    #expect(try read("bundlefs:///invalidate/") == .invalidate([]))
+    let path = [[97], Array("with space".utf8), [255]]
+    #expect(try read("bundlefs:///invalidate/a/with%20space/%ff") == .invalidate(path))
+    #expect(try read("bundlefs:///invalidate//a//b") == .invalidate([[97], [98]]))
+  }
+
+  @Test(
+    "what is not built in is no entry",
+    arguments: [
+      "bundlefs:", "bundlefs:///", "bundlefs:///nothing", "bundlefs:///sync/more", "bundlefs:///Sync",
+      "bundlefs://sync", "bundlefs://sync/sync", "bundlefs://invalidate/path",
+    ])
+  func unknown(url: String) throws {
+    let error = try #require(throws: RoutingError.self) { try read(url) }
+    #expect(error.verdict == .noRoute)
+  }
+
+  @Test("a name that no file has is malformed", arguments: ["%00", "a/%00b", "%2f", "a%2Fb/c"])
+  func impossible(path: String) throws {
+    let error = try #require(throws: RoutingError.self) { try read("bundlefs:///invalidate/\(path)") }
+    #expect(error.verdict == .malformed)
+  }
+}
