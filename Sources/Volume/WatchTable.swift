@@ -93,7 +93,9 @@ final class WatchTable: Sendable {
   func stop(_ node: NodeID, except kept: [WatchNumber] = []) {
     state.withLock { state in
       guard let watches = state.directories.removeValue(forKey: node)?.elements else { return }
-      for watch in watches.subtracting(kept) { remove(watch, &state) { $0.node == node && $0.placeName == nil } }
+      for watch in watches.subtracting(kept) {
+        remove(watch, &state) { $0.node == node && $0.placeName == nil }
+      }
       let rest = SmallSet(watches.intersection(kept))
       if !rest.isEmpty { state.directories[node] = rest }
     }

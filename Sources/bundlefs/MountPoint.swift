@@ -65,7 +65,9 @@ struct MountPoint {
   /// Unmounts a live mount of ours. Those who only wait at its control file are sent away.
   func unmountWithListeners() throws(Failure) {
     do throws(Failure) { try unmount(isLazy: false) } catch {
-      guard error.message == busy.message, (try? ToldPages.read(.farewell, of: self)) != nil else { throw error }
+      guard error.message == busy.message, (try? ToldPages.read(.farewell, of: self)) != nil else {
+        throw error
+      }
       for _ in 0..<20 {
         usleep(25_000)
         if (try? unmount(isLazy: false)) != nil { return }
