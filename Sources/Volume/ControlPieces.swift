@@ -50,7 +50,7 @@ struct ControlPieces {
     guard line.last != UInt8(ascii: "\n"), end % Self.page == 0, line.count <= RouteURL.longestText else {
       return false
     }
-    let now = Moment.now
+    let now = Moment.sinceStart
     begun = Begun(
       writer: writer, line: Array(line), end: end,
       isWholeFrom: Moment(seconds: now.seconds + 1, nanoseconds: now.nanoseconds))
@@ -74,7 +74,7 @@ struct ControlPieces {
   /// Takes the line that is whole after all, once that can be known: somebody looks at the file who would
   /// still be writing, or does so much later.
   mutating func takeWhole(_ requester: Requester) -> Begun? {
-    guard let begun, begun.writer.thread == requester.thread || Moment.now >= begun.isWholeFrom else {
+    guard let begun, begun.writer.thread == requester.thread || Moment.sinceStart >= begun.isWholeFrom else {
       return nil
     }
     self.begun = nil
