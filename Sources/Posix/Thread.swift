@@ -18,6 +18,7 @@ public struct Thread: ~Copyable, Sendable {
     let body = Unmanaged.passRetained(
       Body {
         linux_name_thread(name)
+        linux_prefer_short_turns()
         Interrupt.allow()
         run()
       })
