@@ -54,6 +54,9 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   /// No such device: what a FUSE descriptor answers after the unmount.
   public static let noDevice = Errno(rawValue: ENODEV)
 
+  /// No space left on device: what inotify answers beyond the limit of watches.
+  public static let noSpace = Errno(rawValue: ENOSPC)
+
   /// No such device or address: what opening a socket answers.
   public static let noDeviceOrAddress = Errno(rawValue: ENXIO)
 

@@ -45,7 +45,7 @@ final class Coherence: Sendable {
 
   /// Starts the watcher. From now on requests may be answered.
   func start(_ volume: Volume) throws(Errno) {
-    noteInnerMounts()
+    note(innerMountsIn: MountTableEntry.all())
     let watcher = ThreadHandle(try Thread(name: "watcher") { self.watch(volume) })
     state.withLock { $0.thread = watcher }
   }
@@ -115,7 +115,7 @@ final class Coherence: Sendable {
       // By the clock: in a busy layer there would always be something else to do.
       let isTime = nextLook < Moment.sinceStart
       if isTime { nextLook = Moment.sinceStart.later(milliseconds: Self.lookInterval) }
-      if !barriers.isEmpty || (looksAtPlaces && isTime) { queue.add(lookAtPlaces(volume)) }
+      if !barriers.isEmpty || (isTime && (looksAtPlaces || hasFallbacks)) { queue.add(lookAtPlaces(volume)) }
       // The queue ends after us.
       for barrier in barriers { _ = queue.addBarrier(barrier) }
       if isOver { return }
@@ -174,7 +174,6 @@ final class Coherence: Sendable {
 
   /// Twice a second: what cannot be watched is looked at anew.
   private func lookAfterFallbacks(_ volume: Volume) {
-    queue.add(lookAtPlaces(volume))
     // Before the look, so that what is noted meanwhile is not forgotten.
     state.withLock { $0.hasFallbacks = false }
     let (invalidations, hasFallbacks) = volume.fallbacks()

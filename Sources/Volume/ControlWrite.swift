@@ -255,7 +255,7 @@ extension Verdict {
     case .noRoute: .noEntry
     case .hidden: Errno(rawValue: EEXIST)
     case .tooLong: Errno(rawValue: E2BIG)
-    case .notPermitted: Errno(rawValue: EPERM)
+    case .notPermitted: .notPermitted
     }
   }
 }

@@ -40,24 +40,25 @@ struct LayerPlace: Sendable {
 extension Coherence {
   /// inotify(7) tells of an unmount only when nobody holds the file system any more, and we do.
   func noteMounts() {
-    let mounted = Set(MountTableEntry.all().map(\.id))
+    let mounts = MountTableEntry.all()
+    let mounted = Set(mounts.map(\.id))
     for (layer, place) in places.enumerated() where fault(of: layer) == nil {
       guard let mount = place.mount, !mounted.contains(mount) else { continue }
       note(fault: LayerPlace.unmounted, of: layer)
       queue.add([Invalidation(subject: .subtree(.root))])
     }
-    if noteInnerMounts() { queue.add([Invalidation(subject: .subtree(.root))]) }
+    if note(innerMountsIn: mounts) { queue.add([Invalidation(subject: .subtree(.root))]) }
   }
 
   /// Notes what is mounted inside the layers that are no private clones: a mount changes what is seen there,
   /// and no event tells.
   /// - Returns: whether that is something else than before.
   @discardableResult
-  func noteInnerMounts() -> Bool {
+  func note(innerMountsIn mounts: [MountTableEntry]) -> Bool {
     var hasChanged = false
     for (layer, place) in places.enumerated() where !place.isPrivateClone {
       let folder = place.path + [UInt8(ascii: "/")]
-      let inside = MountTableEntry.all().filter { $0.mountPoint.starts(with: folder) }
+      let inside = mounts.filter { $0.mountPoint.starts(with: folder) }
       if note(innerMounts: Set(inside.map(\.id)), of: layer) { hasChanged = true }
     }
     return hasChanged

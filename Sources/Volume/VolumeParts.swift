@@ -38,19 +38,15 @@ extension Volume {
       }
       if let present { return present }
       if hint == nil, looksAbove { try lookAtAncestors(of: node) }
-      let found: Found
-      do throws(Errno) { found = try find(node, hint: hint, coherence) } catch {
-        giveBackIfForgotten(node)
-        throw error
-      }
-      // If a change came in between, the hint is older.
-      hint = nil
       do throws(Errno) {
+        let found = try find(node, hint: hint, coherence)
         if let merged = try keep(found, of: node, version: version, coherence) { return merged }
       } catch {
         giveBackIfForgotten(node)
         throw error
       }
+      // A change came in between, so that the hint is older.
+      hint = nil
     }
   }
 
@@ -128,7 +124,7 @@ extension Volume {
     } catch {
       found.isCovered = false
       let reason =
-        error.rawValue == 28  // ENOSPC
+        error == .noSpace
         ? "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
         : "cannot be watched: \(error)"
       found.fallback = found.fallback ?? Fallback(layer: part.layer, reason: reason)
