@@ -47,6 +47,13 @@ public struct JSONText: Sendable {
     bytes.append(UInt8(ascii: "\""))
   }
 
+  /// A text by itself, in its quotation marks and escaped where it must be.
+  public static func quoted(_ text: String) -> String {
+    var json = JSONText()
+    json.text(text)
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+
   /// Writes an integer.
   public mutating func integer(_ value: some BinaryInteger) { bytes += String(value).utf8 }
 

@@ -1,6 +1,7 @@
 import Fuse
 import Layers
 import Posix
+import Routing
 
 /// How a mount is asked to tell of itself.
 ///
@@ -133,16 +134,16 @@ struct Status {
   /// One JSON object (RFC 8259).
   var json: String {
     let layers = layers.map { layer in
-      #"{"path":\#(Self.quoted(layer.path)),"caching":\#(layer.isWatched && layer.reason == nil),"#
-        + #""reason":\#(layer.reason.map(Self.quoted) ?? "null")}"#
+      #"{"path":\#(JSONText.quoted(layer.path)),"caching":\#(layer.isWatched && layer.reason == nil),"#
+        + #""reason":\#(layer.reason.map(JSONText.quoted) ?? "null")}"#
     }
     let fallbacks = fallbacks.map { fallback in
-      #"{"layer":\#(Self.quoted(fallback.layer)),"path":\#(Self.quoted(fallback.path)),"#
-        + #""reason":\#(Self.quoted(fallback.reason))}"#
+      #"{"layer":\#(JSONText.quoted(fallback.layer)),"path":\#(JSONText.quoted(fallback.path)),"#
+        + #""reason":\#(JSONText.quoted(fallback.reason))}"#
     }
     return [
-      #"{"version":\#(Self.quoted(Volume.version)),"cache":\#(Self.quoted(cache))"#,
-      #""control":\#(Self.quoted(control)),"routes":\#(routes),"results":\#(results)"#,
+      #"{"version":\#(JSONText.quoted(Volume.version)),"cache":\#(JSONText.quoted(cache))"#,
+      #""control":\#(JSONText.quoted(control)),"routes":\#(routes),"results":\#(results)"#,
       #""layers":[\#(layers.joined(separator: ","))],"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
       #""invalidations":\#(Self.object(invalidations)),"overflows":\#(overflows)"#,
@@ -170,21 +171,7 @@ struct Status {
   }
 
   private static func object(_ counts: [(String, UInt64)]) -> String {
-    "{" + counts.map { "\(quoted($0.0)):\($0.1)" }.joined(separator: ",") + "}"
-  }
-
-  private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": result += "\\\(scalar)"
-      case _ where scalar.value < 0x20:
-        let digits = String(scalar.value, radix: 16)
-        result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result + "\""
+    "{" + counts.map { "\(JSONText.quoted($0.0)):\($0.1)" }.joined(separator: ",") + "}"
   }
 }
 

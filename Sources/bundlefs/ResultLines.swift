@@ -20,14 +20,14 @@ struct ResultLine {
   }
 
   /// Whether it is what became of a URL or a line.
-  func isOf(_ url: [UInt8]) -> Bool { contains(#""url":\#(Self.quoted(url)),"outcome":"#) }
+  func isOf(_ url: [UInt8]) -> Bool { contains(#""url":\#(JSONText.quoted(String(escaping: url))),"outcome":"#) }
 
   /// Whether the line was refused.
   var isRejected: Bool { contains(#","outcome":"rejected","errno":"#) }
 
   /// Whether it is a notification of one of these names.
   func isPosted(as names: [[UInt8]]) -> Bool {
-    names.contains { contains(#","outcome":"posted","notification":\#(Self.quoted($0))"#) }
+    names.contains { contains(#","outcome":"posted","notification":\#(JSONText.quoted(String(escaping: $0)))"#) }
   }
 
   /// Inside a JSON text every quotation mark has a backslash before it, so that these can only be the
@@ -35,12 +35,6 @@ struct ResultLine {
   private func contains(_ text: String) -> Bool {
     let wanted = Array(text.utf8)
     return bytes.indices.contains { bytes[$0...].starts(with: wanted) }
-  }
-
-  private static func quoted(_ text: [UInt8]) -> String {
-    var json = JSONText()
-    json.text(String(escaping: text))
-    return String(decoding: json.bytes, as: UTF8.self)
   }
 }
 
@@ -50,8 +44,7 @@ enum ResultLines {
   /// - Throws: what read(2) answers.
   static func read(_ file: borrowing Descriptor) throws(Errno) -> [ResultLine] {
     // A read takes several requests, between which the file may move on, so that a line can be made up of two.
-    // What two reads agree on is whole. Not for
-    // ever: who writes without a pause can keep them from agreeing.
+    // What two reads agree on is whole. Not for ever: who writes without a pause can keep them from agreeing.
     for _ in 0..<1000 {
       guard let results = try readOnce(file), let others = try readOnce(file) else { continue }
       guard let first = results.first, let other = others.first, let last = results.last else {
@@ -59,8 +52,9 @@ enum ResultLines {
         continue
       }
       if other.sequence > last.sequence { continue }
-      let common = results.dropFirst(Int(clamping: max(first.sequence, other.sequence) - first.sequence))
-      let same = others.dropFirst(Int(clamping: max(first.sequence, other.sequence) - other.sequence))
+      let start = max(first.sequence, other.sequence)
+      let common = results.drop { $0.sequence < start }
+      let same = others.drop { $0.sequence < start }
       if zip(common, same).allSatisfy({ $0.bytes == $1.bytes }), common.count <= same.count {
         return Array(common)
       }
