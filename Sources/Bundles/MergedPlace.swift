@@ -81,7 +81,8 @@ struct MergedFile: Sendable {
     let descriptor = try withCName(name) { name throws(Errno) in
       try part.openFile(name, identity: identity)
     }
-    return try descriptor.read(upTo: limit)
+    let content = try descriptor.readAll(limit: limit)
+    return content.count > limit ? nil : content
   }
 
   /// Where the symbolic link points.
@@ -147,20 +148,5 @@ private struct Walk {
     if target.last == Self.slash { pending.append([UInt8(ascii: ".")]) }
     pending += target.split(separator: Self.slash).reversed().map { Array($0) }
     return .onward
-  }
-}
-
-extension Descriptor {
-  /// The content from its beginning; nil if it is longer than the limit.
-  fileprivate func read(upTo limit: Int) throws(Errno) -> [UInt8]? {
-    var content: [UInt8] = []
-    try withUnsafeTemporaryBytes(64 * 1024) { chunk throws(Errno) in
-      while content.count <= limit {
-        let count = try read(into: chunk, at: Int64(content.count))
-        content += chunk[..<count]
-        if count < chunk.count { return }
-      }
-    }
-    return content.count > limit ? nil : content
   }
 }

@@ -21,11 +21,7 @@ enum CapturedErrors {
   }
 
   private static func lastLine(of file: CInt) -> String? {
-    var bytes = [UInt8](repeating: 0, count: 4096)
-    let count = pread(file, &bytes, bytes.count, 0)
-    guard count > 0 else { return nil }
-    let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n")
-    guard var line = lines.last else { return nil }
+    guard var line = LastLine.of(file) else { return nil }
     for prefix in ["fuse: ", "bundlefs: "] where line.hasPrefix(prefix) {
       line = line.dropFirst(prefix.count)
     }

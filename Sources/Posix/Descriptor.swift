@@ -212,10 +212,11 @@ extension Descriptor {
   }
 
   /// Reads everything from the beginning.
-  public func readAll() throws(Errno) -> [UInt8] {
+  /// - Parameter limit: when more bytes than these were read, that is enough.
+  public func readAll(limit: Int = .max) throws(Errno) -> [UInt8] {
     var content: [UInt8] = []
     try withUnsafeTemporaryBytes(128 * 1024) { chunk throws(Errno) in
-      while true {
+      while content.count <= limit {
         let count = try read(into: chunk, at: Int64(content.count))
         content += chunk[..<count]
         if count < chunk.count { return }

@@ -1,4 +1,5 @@
 import Glibc
+import Posix
 
 /// How a program that was run ended.
 enum ChildOutcome {
@@ -29,10 +30,7 @@ func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) ->
   var status: CInt = 0
   while waitpid(child, &status, 0) == -1, errno == EINTR {}
   if status == 0 { return .succeeded }
-  var bytes = [UInt8](repeating: 0, count: 4096)
-  let count = max(0, pread(fileno(stream), &bytes, bytes.count, 0))
-  let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n")
-  return .failed(lines.last.map(String.init) ?? "\(program) failed")
+  return .failed(LastLine.of(fileno(stream)).map(String.init) ?? "\(program) failed")
 }
 
 private func strndup(_ bytes: [UInt8]) -> UnsafeMutablePointer<CChar>? {
