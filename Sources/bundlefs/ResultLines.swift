@@ -20,14 +20,18 @@ struct ResultLine {
   }
 
   /// Whether it is what became of a URL or a line.
-  func isOf(_ url: [UInt8]) -> Bool { contains(#""url":\#(JSONText.quoted(String(escaping: url))),"outcome":"#) }
+  func isOf(_ url: [UInt8]) -> Bool {
+    contains(#""url":\#(JSONText.quoted(String(escaping: url))),"outcome":"#)
+  }
 
   /// Whether the line was refused.
   var isRejected: Bool { contains(#","outcome":"rejected","errno":"#) }
 
   /// Whether it is a notification of one of these names.
   func isPosted(as names: [[UInt8]]) -> Bool {
-    names.contains { contains(#","outcome":"posted","notification":\#(JSONText.quoted(String(escaping: $0)))"#) }
+    names.contains {
+      contains(#","outcome":"posted","notification":\#(JSONText.quoted(String(escaping: $0)))"#)
+    }
   }
 
   /// Inside a JSON text every quotation mark has a backslash before it, so that these can only be the
