@@ -15,20 +15,11 @@ extension MountTests {
     @Test("a reader that has begun keeps the old content after a replacement", .timeLimit(.minutes(1)))
     func begunReader() throws {
       let fixture = try Fixture()
-      for (layer, name) in [(fixture.main, "m"), (fixture.substitution, "s")] as [(ByteString, ByteString)] {
-        try (layer / name).write(Self.content("o"))
-      }
+      let files = [(fixture.main, "m"), (fixture.substitution, "s")] as [(ByteString, ByteString)]
+      for (layer, name) in files { try (layer / name).write(Self.content("o")) }
       try withMount(fixture.setup) { mount in
-        for (layer, name) in [(fixture.main, "m"), (fixture.substitution, "s")] as [(ByteString, ByteString)]
-        {
-          try (mount.point / name).withOpen(O_RDONLY) { file in
-            var first = [UInt8](repeating: 0, count: 1000)
-            #expect(read(file, &first, first.count) == 1000)
-            try (layer / name).replace(Self.content("n"))
-            try mount.barrier()
-            let rest = try ByteString.readAll(file)
-            #expect(first + rest == Self.content("o"))
-          }
+        for (layer, name) in files {
+          try expectOldContent(mount, name, begun: 1000) { try (layer / name).replace(Self.content("n")) }
           #expect(try (mount.point / name).read() == Self.content("n"))
         }
       }
@@ -39,14 +30,10 @@ extension MountTests {
       let fixture = try Fixture()
       try (fixture.main / "m").write(Self.content("o"))
       try withMount(fixture.setup) { mount in
-        try (mount.point / "m").withOpen(O_RDONLY) { file in
-          var first = [UInt8](repeating: 0, count: 1)
-          #expect(read(file, &first, 1) == 1)
+        try expectOldContent(mount, "m", begun: 1) {
           try (fixture.substitution / "m").replace(Self.content("n"))
-          try mount.barrier()
-          let rest = try ByteString.readAll(file)
-          #expect(first + rest == Self.content("o"))
         }
+        #expect(try (mount.point / "m").read() == Self.content("n"))
       }
     }
 
@@ -55,15 +42,23 @@ extension MountTests {
       let fixture = try Fixture()
       try (fixture.main / "m").write(Self.content("o"))
       try withMount(fixture.setup) { mount in
-        try (mount.point / "m").withOpen(O_RDONLY) { file in
-          var first = [UInt8](repeating: 0, count: 1)
-          #expect(read(file, &first, 1) == 1)
-          try (fixture.main / "m").remove()
-          try mount.barrier()
-          let rest = try ByteString.readAll(file)
-          #expect(first + rest == Self.content("o"))
-        }
+        try expectOldContent(mount, "m", begun: 1) { try (fixture.main / "m").remove() }
         try expectErrno(.noEntry) { _ = try (mount.point / "m").status() }
+      }
+    }
+
+    /// Whoever has read that many bytes of a file before the change reads the rest of the old content after it.
+    private func expectOldContent(
+      _ mount: Mount, _ name: ByteString, begun count: Int, location: SourceLocation = #_sourceLocation,
+      after change: () throws -> Void
+    ) throws {
+      try (mount.point / name).withOpen(O_RDONLY) { file in
+        var first = [UInt8](repeating: 0, count: count)
+        #expect(read(file, &first, count) == count, sourceLocation: location)
+        try change()
+        try mount.barrier()
+        let rest = try ByteString.readAll(file)
+        #expect(first + rest == Self.content("o"), sourceLocation: location)
       }
     }
 
