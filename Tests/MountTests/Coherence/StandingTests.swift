@@ -10,13 +10,10 @@ extension MountTests {
       let fixture = try Fixture()
       let path = ByteString(path)
       if path == "folder" { try (fixture.substitution / path).rename(to: fixture.folder / "aside") }
-      try withShell(fixture, path) { mount in
+      let old = path == "folder" ? "both.txt\ninner.txt" : "file.txt"
+      try expectSeen(fixture, from: path, names: "\(old)\nnew.txt") {
         try (fixture.substitution / path).makeDirectories()
         try (fixture.substitution / path / "new.txt").write("new\n")
-      } expecting: { point in
-        let old = path == "folder" ? "both.txt\ninner.txt" : "file.txt"
-        let names = (old.split(separator: "\n") + ["new.txt"]).sorted().joined(separator: "\n")
-        return "\(point.text)/\(path.text)\nnew\n\(names)\nmain's plain\n"
       }
     }
 
@@ -26,10 +23,8 @@ extension MountTests {
       let tree = try fixture.folder.folder("tree")
       try (tree / "deep").makeDirectory()
       try (tree / "deep/new.txt").write("new\n")
-      try withShell(fixture, "only/deep") { _ in
+      try expectSeen(fixture, from: "only/deep", names: "file.txt\nnew.txt") {
         try tree.rename(to: fixture.substitution / "only")
-      } expecting: {
-        "\($0.text)/only/deep\nnew\nfile.txt\nnew.txt\nmain's plain\n"
       }
     }
 
@@ -37,7 +32,7 @@ extension MountTests {
     func losing(manner: String) throws {
       let fixture = try Fixture()
       let part = fixture.substitution / "folder"
-      try withShell(fixture, "folder") { _ in
+      try expectSeen(fixture, from: "folder", names: "both.txt\ninner.txt\nnew.txt") {
         try (fixture.main / "folder/new.txt").write("new\n")
         switch manner {
         case "moved": try part.rename(to: fixture.folder / "aside")
@@ -46,36 +41,23 @@ extension MountTests {
           let other = try fixture.folder.folder("other")
           try other.exchange(with: part)
         }
-      } expecting: {
-        "\($0.text)/folder\nnew\nboth.txt\ninner.txt\nnew.txt\nmain's plain\n"
       }
     }
 
-    /// A shell goes into the folder, looks around and waits; after the change it says where it stands, lists,
-    /// reads the new file and one reached by `..`.
-    private func withShell(
-      _ fixture: Fixture, _ path: ByteString, change: (Mount) throws -> Void,
-      expecting: (ByteString) -> String
+    /// A shell that has looked around in the folder says after the change where it stands, reads the new file,
+    /// lists, and reads a file that is reached by `..`.
+    private func expectSeen(
+      _ fixture: Fixture, from path: ByteString, names: String, location: SourceLocation = #_sourceLocation,
+      after change: () throws -> Void
     ) throws {
-      let (go, ready) = (fixture.folder / "go", fixture.folder / "ready")
-      try withMount(fixture.setup) { mount in
-        // Known to the kernel: that the new file is missing, and what the folder holds.
-        let script = #"""
-          cd "$1" && ls > "$3" && cat new.txt > /dev/null
-          : > "$4" && while [[ ! -e $2 ]]; do sleep 0.02; done
-          exec 2>&1
-          pwd -P && cat new.txt && ls && cat "$5/plain.txt"
-          """#
-        let up = path == "folder" ? ".." : "../.." as ByteString
-        let shell = try Child(
-          .shell(script, mount.point / path, go, fixture.folder / "listing", ready, up))
-        #expect(eventually(within: 20) { ready.exists })
-        try change(mount)
-        try mount.barrier()
-        try go.write("")
-        let outcome = try shell.wait(timeout: 20)
-        #expect(outcome.outputText == expecting(mount.point))
-      }
+      let up = path == "folder" ? ".." : "../.."
+      // Known to the kernel: what the folder holds, and that the new file is missing.
+      let outcome = try withStandingShell(
+        fixture, in: path, first: "ls > /dev/null && ! cat new.txt",
+        then: "exec 2>&1; pwd -P && cat new.txt && ls && cat \(up)/plain.txt", location: location,
+        change: change)
+      let expected = "\(fixture.point.text)/\(path.text)\nnew\n\(names)\nmain's plain\n"
+      #expect(outcome.outputText == expected, sourceLocation: location)
     }
   }
 }

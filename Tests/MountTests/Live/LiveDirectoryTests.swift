@@ -1,4 +1,3 @@
-import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -9,49 +8,30 @@ extension MountTests {
     @Test("a directory appears in the substitution while a shell stands in it", .timeLimit(.minutes(1)))
     func workingDirectory() throws {
       let fixture = try Fixture()
-      let go = fixture.folder / "go"
-      let ready = fixture.folder / "ready"
-      try withMount(fixture.setup) { mount in
-        let shell = try Child(
-          .shell(
-            """
-            cd "$1/only/deep" && cat file.txt && : > "$3" && while [ ! -e "$2" ]; do sleep 0.02; done
-            cat file.txt new.txt; ls; pwd -P; cat ../../plain.txt
-            """, mount.point, go, ready))
-        #expect(eventually(within: 20) { ready.exists })
+      let outcome = try withStandingShell(
+        fixture, in: "only/deep", first: "cat file.txt",
+        then: "cat file.txt new.txt; ls; pwd -P; cat ../../plain.txt"
+      ) {
         try (fixture.substitution / "only/deep").makeDirectories()
         try (fixture.substitution / "only/deep/new.txt").write("new\n")
         try (fixture.substitution / "only/deep/file.txt").write("an override\n")
-        try mount.barrier()
-        try go.write("")
-        let outcome = try shell.wait(timeout: 20)
-        #expect(
-          outcome.outputText
-            == "deep\nan override\nnew\nfile.txt\nnew.txt\n\(mount.point.text)/only/deep\nmain's plain\n")
-        #expect(outcome.errorText == "")
       }
+      #expect(
+        outcome.outputText
+          == "deep\nan override\nnew\nfile.txt\nnew.txt\n\(fixture.point.text)/only/deep\nmain's plain\n")
+      #expect(outcome.errorText == "")
     }
 
     @Test("a directory loses a layer while a shell stands in it", .timeLimit(.minutes(1)))
     func losingLayer() throws {
       let fixture = try Fixture()
-      let go = fixture.folder / "go"
-      let ready = fixture.folder / "ready"
-      try withMount(fixture.setup) { mount in
-        let shell = try Child(
-          .shell(
-            """
-            cd "$1/folder" && cat both.txt && : > "$3" && while [ ! -e "$2" ]; do sleep 0.02; done
-            cat both.txt; ls
-            """, mount.point, go, ready))
-        #expect(eventually(within: 20) { ready.exists })
+      let outcome = try withStandingShell(
+        fixture, in: "folder", first: "cat both.txt", then: "cat both.txt; ls"
+      ) {
         try (fixture.substitution / "folder").rename(to: fixture.folder / "away")
-        try mount.barrier()
-        try go.write("")
-        let outcome = try shell.wait(timeout: 20)
-        #expect(outcome.outputText == "substitution's both\nmain's both\nboth.txt\ninner.txt\n")
-        #expect(outcome.errorText == "")
       }
+      #expect(outcome.outputText == "substitution's both\nmain's both\nboth.txt\ninner.txt\n")
+      #expect(outcome.errorText == "")
     }
 
     @Test("a tree that moves in with its content is seen whole", .timeLimit(.minutes(1)))
