@@ -11,18 +11,12 @@ extension MountTests {
     @Test("readers, walkers, barriers and changes never wait for each other", .timeLimit(.minutes(15)))
     func together() throws {
       let seconds = Binary.variable("BUNDLEFS_DEADLOCK_SECONDS").flatMap { Double($0) } ?? 30
-      let fixture = try Fixture(isFilled: false)
-      let outside = try fixture.folder.folder("outside")
-      try LayerChanger.fillOutside(outside)
-      let layers = [fixture.substitution, fixture.main]
-      var warmUp = LayerChanger(layers: layers, outside: outside, seed: 5)
-      for _ in 0..<2000 { warmUp.step() }
-
-      var setup = fixture.setup
+      let layers = try ChangingLayers(seed: 5)
+      var setup = layers.fixture.setup
       setup.lifetime = seconds + 120
       try withMount(setup) { mount in
         let isStopping = Locked(false)
-        let workers = try self.workers(mount, layers, outside, until: isStopping)
+        let workers = try self.workers(mount, layers, until: isStopping)
         let end = Clock.now + seconds
         var stuck: [Worker] = []
         while Clock.now < end && stuck.isEmpty && workers.allSatisfy({ !$0.isOver }) {
@@ -47,12 +41,13 @@ extension MountTests {
           _ = eventually(within: 10) { workers.allSatisfy(\.isOver) }
           throw TestFailure("the mount hangs")
         }
-        try expectMerged(layers, mount)
+        try mount.barrier()
+        try expectMerged(layers.roots, at: mount.point)
       }
     }
 
     private func workers(
-      _ mount: Mount, _ layers: [ByteString], _ outside: ByteString, until isStopping: Locked<Bool>
+      _ mount: Mount, _ layers: ChangingLayers, until isStopping: Locked<Bool>
     ) throws -> [Worker] {
       let point = mount.point
       let readers = try (0..<3).map { number in
@@ -63,7 +58,7 @@ extension MountTests {
         try Worker("walker \(number)", until: isStopping) { Self.walk(point, $0) }
       }
       let changers = try (0..<2).map { number in
-        let changer = Locked(LayerChanger(layers: layers, outside: outside, seed: UInt64(number) + 50))
+        let changer = Locked(layers.changer(seed: UInt64(number) + 50))
         return try Worker("changer \(number)", until: isStopping) { _ in
           changer.withLock { $0.step() }
           Clock.sleep(0.0003)
@@ -96,13 +91,6 @@ extension MountTests {
         default: break
         }
       }
-    }
-
-    private func expectMerged(_ layers: [ByteString], _ mount: Mount) throws {
-      try mount.barrier()
-      let stack = try layers.map { try DiskPlan.read($0) }
-      let differences = TreeComparison.differences(stack, at: mount.point, judge: .bundlefs)
-      #expect(differences.isEmpty, "\(differences.prefix(12).joined(separator: "\n"))")
     }
   }
 }

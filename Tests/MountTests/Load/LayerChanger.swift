@@ -14,20 +14,6 @@ struct LayerChanger {
     random = SplitMix64(seed: seed)
   }
 
-  /// Fills the outside: every name that is read in the layers is there too. It is read-only, since the changes
-  /// go by path and meet the links that lead there.
-  static func fillOutside(_ outside: ByteString) throws {
-    try Command("mount", "-t", "tmpfs", "tmpfs", outside.text).check()
-    for index in 0...7 {
-      for letter in ["f", "w"] as [ByteString] {
-        let content = [UInt8](repeating: UInt8(ascii: "Z"), count: 5000)
-        try (outside / (letter + ByteString("\(index)"))).write(content)
-      }
-    }
-    for index in 0...5 { try (outside / ByteString("d\(index)")).makeLink(to: ".") }
-    try Command("mount", "-o", "remount,ro", outside.text).check()
-  }
-
   /// One change. That it fails is in order: what it wants to change may be gone.
   mutating func step() {
     let layer = random.pick(layers)

@@ -23,20 +23,14 @@ extension MountTests {
       "eight processes read at random while layers change", .timeLimit(.minutes(15)), arguments: Build.all)
     func readersAndChanges(build: Build) throws {
       let seconds = Binary.variable("BUNDLEFS_STRESS_SECONDS").flatMap { Double($0) } ?? 60
-      let fixture = try Fixture(isFilled: false)
-      let outside = try fixture.folder.folder("outside")
-      try LayerChanger.fillOutside(outside)
-      let layers = [fixture.substitution, fixture.main]
-      var warmUp = LayerChanger(layers: layers, outside: outside, seed: 1)
-      for _ in 0..<2000 { warmUp.step() }
-
-      var setup = fixture.setup
+      let layers = try ChangingLayers(seed: 1)
+      var setup = layers.fixture.setup
       setup.binary = build.binary
       setup.lifetime = seconds + 120
       let mount = try Mount(setup)
       defer { mount.abandon() }
-      try stress(mount, layers, outside, seconds: seconds)
-      try expectMerged(layers, at: mount.point)
+      try stress(mount, layers, seconds: seconds)
+      try expectMerged(layers.roots, at: mount.point)
       try mount.unmount()
       let said = mount.process.errorText
       #expect(!said.contains("WARNING: ThreadSanitizer"), "\(said.prefix(6000))")
@@ -44,15 +38,13 @@ extension MountTests {
       #expect(!said.contains("ERROR: LeakSanitizer"), "\(said.prefix(6000))")
     }
 
-    private func stress(
-      _ mount: Mount, _ layers: [ByteString], _ outside: ByteString, seconds: Double
-    ) throws {
+    private func stress(_ mount: Mount, _ layers: ChangingLayers, seconds: Double) throws {
       let program = try Binary.besideTheTests("stressreader")
       let readers = try (1...8).map { seed in
         try Child(Command([program, mount.point, ByteString("\(seconds)"), ByteString("\(seed)")]))
       }
       let changers = try (1...2).map { seed in
-        try ChangingThread(LayerChanger(layers: layers, outside: outside, seed: UInt64(seed) + 100), seconds)
+        try ChangingThread(layers.changer(seed: UInt64(seed) + 100), seconds)
       }
       for reader in readers {
         let outcome = try reader.wait(timeout: seconds + 60)
@@ -62,12 +54,6 @@ extension MountTests {
       }
       for changer in changers { changer.join() }
       #expect(mount.process.status() == nil, "the daemon is dead: \(mount.process.errorText.prefix(3000))")
-    }
-
-    private func expectMerged(_ layers: [ByteString], at point: ByteString) throws {
-      let stack = try layers.map { try DiskPlan.read($0) }
-      let differences = TreeComparison.differences(stack, at: point, judge: .bundlefs)
-      #expect(differences.isEmpty, "\(differences.prefix(12).joined(separator: "\n"))")
     }
   }
 }

@@ -1,5 +1,6 @@
 import Posix
 import TestSupport
+import Testing
 
 /// Reads a layer that is on disk, at rest, as a plan, so that the model can say what it should merge to.
 struct DiskPlan {
@@ -47,4 +48,17 @@ struct DiskPlan {
     PlannedMetadata(
       permissions: status.permissions, owner: status.owner, group: status.group, modified: status.modified)
   }
+}
+
+/// Expects that a mount shows what these layers, top to bottom and on disk at rest, merge to.
+func expectMerged(
+  _ layers: [ByteString], at point: ByteString, _ moment: String = "at the end",
+  extent: TreeComparison.Extent = .init(), location: SourceLocation = #_sourceLocation
+) throws {
+  let stack = try layers.map { try DiskPlan.read($0) }
+  let differences = TreeComparison.differences(stack, at: point, judge: .bundlefs, extent: extent)
+  #expect(
+    differences.isEmpty,
+    "\(moment): \(differences.count) differences\n\(differences.prefix(12).joined(separator: "\n"))",
+    sourceLocation: location)
 }
