@@ -37,6 +37,19 @@ final class Fixture {
     try (main / "link").makeLink(to: "plain.txt")
   }
 
+  /// Adds the folders to both layers, each with that many files of a line: m0, m1, … in MAIN, s0, s1, … in the
+  /// substitution.
+  func fill(folders: [ByteString], files: Int) throws {
+    for folder in folders {
+      for (layer, prefix) in [(main, "m"), (substitution, "s")] {
+        try (layer / folder).makeDirectories()
+        for file in 0..<files {
+          try (layer / folder / ByteString("\(prefix)\(file)")).write("content \(file) of \(folder)\n")
+        }
+      }
+    }
+  }
+
   /// What the filled fixture shows, by path.
   static let content: [ByteString: String] = [
     "plain.txt": "main's plain\n", "replaced.txt": "substitution's replaced, longer\n",

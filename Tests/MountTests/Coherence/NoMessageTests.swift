@@ -36,15 +36,9 @@ extension MountTests {
 
     /// 20,000 files in 200 folders of two layers, and a link in each folder.
     private func fill(_ fixture: Fixture) throws {
-      for folder in 0..<200 {
-        let name = ByteString("tree/folder-\(folder % 20)/inner-\(folder)")
-        for layer in [fixture.main, fixture.substitution] {
-          try (layer / name).makeDirectories()
-          let prefix: ByteString = layer == fixture.main ? "m" : "s"
-          for file in 0..<50 {
-            try (layer / name / (prefix + ByteString("\(file)"))).write("content \(file) of \(folder)\n")
-          }
-        }
+      let folders = (0..<200).map { ByteString("tree/folder-\($0 % 20)/inner-\($0)") }
+      try fixture.fill(folders: folders, files: 50)
+      for name in folders {
         try (fixture.main / name / "link").makeLink(to: "m1")
         try (fixture.main / name / "s7").write("hidden\n")
       }

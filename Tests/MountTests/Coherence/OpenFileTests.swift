@@ -41,11 +41,7 @@ extension MountTests {
     func fewDescriptors(replacement: Replacement) throws {
       let fixture = try Fixture()
       try (fixture.main / "m").write(Self.old)
-      try (fixture.main / "many").makeDirectory()
-      for number in 0..<400 { try (fixture.main / "many" / ByteString("\(number)")).write("file \(number)") }
-      var setup = fixture.setup
-      setup.descriptorLimit = 64
-      try withMount(setup) { mount in
+      try withMount(try hardPressedSetup(fixture)) { mount in
         let file = try begin(mount.point / "m")
         try readAll(mount.point / "many")
         try replace(fixture, replacement)
@@ -63,11 +59,7 @@ extension MountTests {
       let fixture = try Fixture()
       try (fixture.main / "d").makeDirectory()
       try (fixture.main / "d/file").write("before")
-      try (fixture.main / "many").makeDirectory()
-      for number in 0..<400 { try (fixture.main / "many" / ByteString("\(number)")).write("file \(number)") }
-      var setup = fixture.setup
-      setup.descriptorLimit = 64
-      try withMount(setup) { mount in
+      try withMount(try hardPressedSetup(fixture)) { mount in
         try (mount.point / "d/file").withOpen(O_RDONLY) { file in
           #expect(try ByteString.readAll(file) == [UInt8]("before".utf8))
           try readAll(mount.point / "many")
@@ -127,6 +119,15 @@ extension MountTests {
     }
 
     // MARK: - Parts
+
+    /// A mount with many files more than its daemon may have descriptors.
+    private func hardPressedSetup(_ fixture: Fixture) throws -> MountSetup {
+      try (fixture.main / "many").makeDirectory()
+      for number in 0..<400 { try (fixture.main / "many" / ByteString("\(number)")).write("file \(number)") }
+      var setup = fixture.setup
+      setup.descriptorLimit = 64
+      return setup
+    }
 
     /// Opens and maps a file and uses both, a little.
     private func begin(_ path: ByteString) throws -> UsedFile {

@@ -9,7 +9,8 @@ extension MountTests {
     @Test("nodes, descriptors and memory fall back when the caches are dropped", .timeLimit(.minutes(15)))
     func fallingBack() throws {
       let fixture = try Fixture(isFilled: false)
-      try fill(fixture)
+      // 20,000 files, half of them in each layer.
+      try fixture.fill(folders: (0..<40).map { ByteString("folder-\($0)") }, files: 250)
       var setup = fixture.setup
       setup.lifetime = 900
       try withMount(setup) { mount in
@@ -26,20 +27,6 @@ extension MountTests {
         // The allocator may keep a little more; 200,000 leaks of even 16 bytes would be more.
         let growth = try daemon.memory() - memory
         #expect(growth < 3 << 20, "grown by \(growth) bytes")
-      }
-    }
-
-    /// 20,000 files in 40 folders, half of them in each layer.
-    private func fill(_ fixture: Fixture) throws {
-      for folder in 0..<40 {
-        let name = ByteString("folder-\(folder)")
-        for layer in [fixture.main, fixture.substitution] {
-          try (layer / name).makeDirectory()
-          let prefix: ByteString = layer == fixture.main ? "m" : "s"
-          for file in 0..<250 {
-            try (layer / name / (prefix + ByteString("\(file)"))).write("content \(file)\n")
-          }
-        }
       }
     }
 
