@@ -22,10 +22,13 @@ let package = Package(
     .target(name: "Layers", dependencies: ["Posix"], swiftSettings: strict),
     .target(name: "Routing", swiftSettings: strict),
     .target(name: "Bundles", dependencies: ["Layers", "Posix"], swiftSettings: strict),
-    .target(name: "Volume", dependencies: ["Fuse", "Layers", "Routing", "Posix"], swiftSettings: strict),
+    .target(
+      name: "Volume", dependencies: ["Fuse", "Bundles", "Layers", "Routing", "Posix"], swiftSettings: strict),
     .executableTarget(
-      name: "bundlefs", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix"],
-      swiftSettings: strict),
+      name: "bundlefs", dependencies: ["Volume", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
+      swiftSettings: strict,
+      // The other linker, gold, warns of calls inside Foundation's static library.
+      linkerSettings: [.unsafeFlags(["-use-ld=lld"])]),
     .target(
       name: "TestSupport", dependencies: ["Posix"], path: "Tests/TestSupport", swiftSettings: strict),
     .executableTarget(

@@ -27,7 +27,7 @@ extension ResourceLookup {
     type: [UInt8]? = nil, in folder: [[UInt8]] = [], localization: [UInt8]? = nil
   ) throws(Errno) -> [ListedResource] {
     guard folder.allSatisfy(ResourceFolders.isEntryName) else { return [] }
-    let layout = try BundleLayout(of: stack)
+    let layout = try layout()
     guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: folder) else { return [] }
     let suffix = type.flatMap { $0.isEmpty ? nil : [UInt8(ascii: ".")] + $0 } ?? []
     var resources: [ListedResource] = []
@@ -43,7 +43,7 @@ extension ResourceLookup {
   /// them.
   public func localizations() throws(Errno) -> [[UInt8]] {
     let root = try MergedPlace(rootOf: stack)
-    guard let place = try root.directory(at: BundleLayout(of: stack).resourceFolder) else { return [] }
+    guard let place = try root.directory(at: layout().resourceFolder) else { return [] }
     let listing = try place.directory.list()
     var names: [[UInt8]] = []
     for item in listing.items {

@@ -15,6 +15,8 @@ public struct FoundResource: Sendable {
   public let localization: [UInt8]?
   /// The layer that the entry on top comes from, 0 on top.
   public let layer: Int
+  /// The directory that has it; nil for a directory behind a link.
+  let container: MergedDirectory?
 
   /// The attributes of the entry.
   public var attributes: Attributes {
@@ -43,16 +45,27 @@ public final class ResourceLookup: Sendable {
   /// How resources are looked up.
   public let options: ResourceOptions
   private let reader = InformationReader()
+  private let fixedLayout: BundleLayout?
 
   /// A lookup in a stack, by options.
-  public init(stack: LayerStack, options: ResourceOptions = ResourceOptions()) {
+  /// - Parameter layout: how the bundle is laid out; nil: as its main layer is at the time.
+  public init(
+    stack: LayerStack, options: ResourceOptions = ResourceOptions(), layout: BundleLayout? = nil
+  ) {
     self.stack = stack
     self.options = options
+    fixedLayout = layout
+  }
+
+  /// How the bundle is laid out now.
+  public func layout() throws(Errno) -> BundleLayout {
+    if let fixedLayout { return fixedLayout }
+    return try BundleLayout(of: stack)
   }
 
   /// What the bundle's Info.plist says now.
   public func information() throws(Errno) -> BundleInformation {
-    try reader.information(of: stack, layout: BundleLayout(of: stack))
+    try reader.information(of: stack, layout: layout())
   }
 
   /// Finds a resource.
@@ -63,7 +76,7 @@ public final class ResourceLookup: Sendable {
   /// - Returns: nil without such a resource.
   public func find(_ path: [[UInt8]], localization: [UInt8]? = nil) throws(Errno) -> FoundResource? {
     guard let name = path.last, path.allSatisfy(ResourceFolders.isEntryName) else { return nil }
-    let layout = try BundleLayout(of: stack)
+    let layout = try layout()
     let subfolder = Array(path.dropLast())
     guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: subfolder) else {
       return nil
@@ -76,6 +89,31 @@ public final class ResourceLookup: Sendable {
       if let found { return found }
     }
     return nil
+  }
+
+  /// The localizations that are searched now, in order, `Base` last.
+  public func searchedLocalizations() throws(Errno) -> [[UInt8]] {
+    try localizations(asked: nil, layout: layout())
+  }
+
+  /// What a path of the merged view leads to, symbolic links included.
+  /// - Returns: nil where it leads nowhere.
+  public func resource(at path: [[UInt8]]) throws(Errno) -> FoundResource? {
+    guard let name = path.last, let reached = try MergedPlace(rootOf: stack).reach(path) else { return nil }
+    return try reached.resource(as: name, localization: nil)
+  }
+
+  /// Whether a path leads to a folder of resources: the unlocalized one or that of a localization.
+  /// - Parameter path: as for `find`, or nothing for the resource folder itself.
+  public func hasFolder(_ path: [[UInt8]]) throws(Errno) -> Bool {
+    guard path.allSatisfy(ResourceFolders.isEntryName) else { return false }
+    let layout = try layout()
+    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: path) else { return false }
+    if try folders.unlocalized() != nil { return true }
+    for localization in try localizations(asked: nil, layout: layout) {
+      if try !folders.localized(localization).isEmpty { return true }
+    }
+    return false
   }
 
   /// The localizations to search, in order.
@@ -154,18 +192,28 @@ private struct Candidate {
   func resource() throws(Errno) -> FoundResource {
     guard case .file(_, let attributes) = entry, attributes.kind == .symbolicLink,
       let reached = try folder.place.reach([name])
-    else { return resource(folder.place.path + [name], entry) }
-    switch reached {
-    case .file(let file):
-      return resource(file.place.path + [file.name], .file(layer: file.layer, file.attributes))
-    case .directory(let place):
-      return resource(place.path, .directory(place.directory, try place.directory.attributes()))
+    else {
+      return FoundResource(
+        path: folder.place.path + [name], entry: entry, name: name, localization: folder.localization,
+        layer: entry.layer, container: folder.place.directory)
     }
+    return try reached.resource(as: name, localization: folder.localization)
   }
+}
 
-  private func resource(_ path: [[UInt8]], _ entry: Entry) -> FoundResource {
-    FoundResource(
-      path: path, entry: entry, name: name, localization: folder.localization, layer: entry.layer)
+extension Reached {
+  /// - Parameter name: by which it was found.
+  fileprivate func resource(as name: [UInt8], localization: [UInt8]?) throws(Errno) -> FoundResource {
+    switch self {
+    case .file(let file):
+      FoundResource(
+        path: file.place.path + [file.name], entry: .file(layer: file.layer, file.attributes), name: name,
+        localization: localization, layer: file.layer, container: file.place.directory)
+    case .directory(let place):
+      FoundResource(
+        path: place.path, entry: .directory(place.directory, try place.directory.attributes()), name: name,
+        localization: localization, layer: place.layer, container: nil)
+    }
   }
 }
 

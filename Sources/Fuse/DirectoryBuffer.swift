@@ -41,6 +41,16 @@ public struct DirectoryBuffer: ~Copyable {
     }
   }
 
+  /// Adds a name to a reply of either kind; to READDIRPLUS without an entry.
+  /// - Returns: as `add`.
+  public mutating func addBare(
+    _ name: CName, inodeNumber: UInt64, kind: FileKind, cookie: UInt64, withEntries: Bool
+  ) -> Bool {
+    withEntries
+      ? addBare(name, inodeNumber: inodeNumber, kind: kind, cookie: cookie)
+      : add(name, inodeNumber: inodeNumber, kind: kind, cookie: cookie)
+  }
+
   /// Adds a name with its entry, which counts as one lookup once the reply is taken. It must fit: see
   /// `hasRoomForEntry`.
   public mutating func add(_ name: CName, entry: EntryAnswer, cookie: UInt64) {

@@ -62,13 +62,13 @@ public struct Listing: Sendable {
     }
   }
 
-  /// Adds the name of a regular file that no layer has, unless it is there already.
-  public mutating func add(regularFile name: [UInt8]) {
+  /// Adds a name that the layers themselves do not list, unless it is there already.
+  public mutating func add(_ name: [UInt8], kind: FileKind, device: UInt64 = 0, inode: UInt64 = 0) {
     name.withUnsafeBytes { bytes in
       guard let start = bytes.baseAddress else { return }
       add(
-        start.assumingMemoryBound(to: CChar.self), length: name.count, kind: .regular, layer: 0, device: 0,
-        inode: 0)
+        start.assumingMemoryBound(to: CChar.self), length: name.count, kind: kind, layer: 0, device: device,
+        inode: inode)
     }
   }
 

@@ -124,6 +124,12 @@ public struct Attributes: Sendable, Equatable {
     (accessed, self.modified, changed) = (modified, modified, modified)
   }
 
+  /// The attributes of a directory that lies on no disk.
+  public init(directory permissions: UInt32, owner: UInt32, group: UInt32, modified: Moment) {
+    self.init(regularFile: permissions, owner: owner, group: group, size: 0, modified: modified)
+    mode = FileKind.directory.rawValue | permissions
+  }
+
   init(_ raw: linux_attributes) {
     identity = FileIdentity(
       device: raw.device, inode: raw.inode,

@@ -1,5 +1,5 @@
 /// Percent sequences (RFC 3986, section 2.1), and text that may hold bytes that are no UTF-8.
-enum PercentCoding {
+public enum PercentCoding {
   /// The value of a hexadecimal digit.
   static func digit(_ byte: UInt8) -> UInt8? {
     switch byte {
@@ -39,6 +39,26 @@ enum PercentCoding {
   static func encoded(_ byte: UInt8) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)
     return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+  }
+
+  /// A path with the sequences that it needs in a URL: all but unreserved characters (RFC 3986, section 2.3)
+  /// and slashes.
+  public static func encoded(path: some Sequence<UInt8>) -> String {
+    var text: [UInt8] = []
+    for byte in path {
+      if isUnreserved(byte) || byte == UInt8(ascii: "/") { text.append(byte) } else { text += encoded(byte) }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+      UInt8(ascii: "~"):
+      true
+    default: false
+    }
   }
 }
 

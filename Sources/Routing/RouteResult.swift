@@ -6,6 +6,8 @@ public struct RouteResult: Sendable {
     case posted(RouteMatch)
     /// The URL has a notification, which was not to be posted.
     case matched(RouteMatch)
+    /// The URL names a resource.
+    case resolved(ResolvedResource)
     /// A change of the table, or what is built in, was done. The names are those of earlier routes that a new
     /// one overlaps.
     case applied(overlaps: [String])
@@ -55,6 +57,9 @@ public struct RouteResult: Sendable {
     case .matched(let match):
       json.text("matched")
       write(match, to: &json)
+    case .resolved(let resource):
+      json.text("resolved")
+      resource.write(to: &json)
     case .applied(let overlaps):
       json.text("applied")
       if overlaps.isEmpty { return }

@@ -65,6 +65,21 @@ public struct RouteURL: Sendable {
   /// The components, decoded.
   public var components: [[UInt8]] { pieces.map { Array(decoded[$0.range]) } }
 
+  /// The host, decoded; nil without one.
+  public var host: [UInt8]? { hasHost ? pieces.first.map { Array(decoded[$0.range]) } : nil }
+
+  /// The path's segments, decoded; empty ones are dropped.
+  public var segments: [[UInt8]] {
+    (hasHost ? pieces.dropFirst() : pieces[...]).map { Array(decoded[$0.range]) }
+  }
+
+  /// The value of the first query parameter of a name, decoded; nil without one.
+  public func parameter(_ name: String) -> [UInt8]? {
+    parameters.first { decoded[$0.name.range].elementsEqual(name.utf8) }.map {
+      Array(decoded[$0.value.range])
+    }
+  }
+
   /// The fragment as it was written; nil if there is none, or nothing in it.
   public var fragment: String? { fragmentPiece.map { String(escaping: Array(text[$0.range])) } }
 

@@ -2,7 +2,7 @@
 public enum Verdict: String, Sendable {
   /// The line, its URL or its pattern breaks a rule of the grammar.
   case malformed = "EINVAL"
-  /// No route takes the URL.
+  /// No route takes the URL, or it names no resource.
   case noRoute = "ENOENT"
   /// An earlier pattern takes all URLs of the new one.
   case hidden = "EEXIST"
@@ -10,6 +10,10 @@ public enum Verdict: String, Sendable {
   case tooLong = "E2BIG"
   /// The writer may not change routes.
   case notPermitted = "EPERM"
+  /// A layer's file may not be looked at.
+  case forbidden = "EACCES"
+  /// A layer could not be read.
+  case unreadable = "EIO"
 }
 
 /// Why a line, a URL or a pattern was refused.

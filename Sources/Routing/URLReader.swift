@@ -139,7 +139,10 @@ struct URLReader {
 }
 
 /// Schemes (RFC 3986, section 3.1).
-enum Scheme {
+public enum Scheme {
+  /// Whether a text is the name of one.
+  public static func isName(_ text: [UInt8]) -> Bool { !text.isEmpty && end(in: text.span) == text.count }
+
   /// Where the scheme ends with which the text begins; 0 if it begins with none.
   static func end(in text: Span<UInt8>) -> Int {
     var place = 0

@@ -123,6 +123,9 @@ extension Volume {
     case .nothing: return .done
     case .post(let url) where url.scheme == BuiltIn.scheme: return carryOut(url, line, writer)
     case .match(let url) where url.scheme == BuiltIn.scheme: return refuse(line, .noRoute(for: url))
+    case .post(let url) where url.scheme == resources.scheme,
+      .match(let url) where url.scheme == resources.scheme:
+      return resolve(url, for: writer)
     case .post(let url):
       return fate(control.note(url.text) { routes throws(RoutingError) in .posted(try routes.found(url)) })
     case .match(let url):
@@ -134,6 +137,16 @@ extension Volume {
           .applied(overlaps: try routes.change(command))
         })
     }
+  }
+
+  /// Resolves the URL of a resource.
+  private func resolve(_ url: RouteURL, for writer: Requester) -> LineFate {
+    // It reads the layers, so it comes before the lock.
+    let outcome: Result<ResolvedResource, RoutingError>
+    do throws(RoutingError) { outcome = .success(try resolved(url, for: writer)) } catch {
+      outcome = .failure(error)
+    }
+    return fate(control.note(url.text) { _ throws(RoutingError) in .resolved(try outcome.get()) })
   }
 
   /// Notes that what waited for a barrier is done.
@@ -256,6 +269,8 @@ extension Verdict {
     case .hidden: Errno(rawValue: EEXIST)
     case .tooLong: Errno(rawValue: E2BIG)
     case .notPermitted: .notPermitted
+    case .forbidden: .accessDenied
+    case .unreadable: .io
     }
   }
 }

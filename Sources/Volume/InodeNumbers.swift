@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 
 /// The inode numbers that programs see (design, section 3, rule 7).
@@ -42,15 +43,16 @@ final class InodeNumbers: Sendable {
 
   /// The number of a directory, from its parent's and its name.
   static func directory(parent: UInt64, name: CName) -> UInt64 {
+    directory(parent: parent, name: UnsafeRawBufferPointer(start: name, count: strlen(name)))
+  }
+
+  /// The number of a directory, from its parent's and its name.
+  static func directory(parent: UInt64, name: some Sequence<UInt8>) -> UInt64 {
     // FNV-1a over the parent's number and the name, then a mix that spreads it over all bits.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     for shift in stride(from: 0, to: 64, by: 8) { add(UInt8(truncatingIfNeeded: parent >> UInt64(shift))) }
-    var place = 0
-    while name[place] != 0 {
-      add(UInt8(bitPattern: name[place]))
-      place += 1
-    }
+    for byte in name { add(byte) }
     hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
     hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
     return (hash ^ (hash >> 32)) | 1 << 63

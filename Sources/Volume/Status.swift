@@ -22,6 +22,9 @@ public enum StatusProtocol {
     case text = 0x74
     /// The control file's name.
     case controlName = 0x63
+    /// Where resources are looked for: the resource folder's path, then the localizations in order, each
+    /// followed by NUL.
+    case resources = 0x72
     /// Nothing; but whoever waits at the control file is told to go, since the mount is to end.
     case farewell = 0x71
   }
@@ -61,6 +64,7 @@ extension Volume {
     case .json: Array(status.json.utf8)
     case .text: Array(status.text.utf8)
     case .controlName: control.name
+    case .resources: resourcePlaces
     case .farewell: []
     }
   }
@@ -69,11 +73,12 @@ extension Volume {
     let requests = requests.withLock { $0 }
     // This asks the layers, so it comes before the lock.
     let layers = stack.layers.indices.map(layerStatus)
+    let bundle = bundleStatus
     let (routes, results) = control.counts
     return table.withLock { table in
       Status(
         cache: options.cache.description, control: control.name.text, routes: routes, results: results,
-        layers: layers,
+        layers: layers, bundle: bundle,
         watches: coherence?.watches.count ?? 0, nodes: table.count, descriptors: table.recent.count,
         requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
         invalidations: [
@@ -123,6 +128,7 @@ struct Status {
   let routes: Int
   let results: UInt64
   let layers: [Layer]
+  let bundle: BundleStatus
   let watches: Int
   let nodes: Int
   let descriptors: Int
@@ -144,7 +150,7 @@ struct Status {
     return [
       #"{"version":\#(JSONText.quoted(Volume.version)),"cache":\#(JSONText.quoted(cache))"#,
       #""control":\#(JSONText.quoted(control)),"routes":\#(routes),"results":\#(results)"#,
-      #""layers":[\#(layers.joined(separator: ","))],"watches":\#(watches),"nodes":\#(nodes)"#,
+      #""layers":[\#(layers.joined(separator: ","))],"bundle":\#(bundle.json),"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
       #""invalidations":\#(Self.object(invalidations)),"overflows":\#(overflows)"#,
       #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
@@ -155,6 +161,7 @@ struct Status {
   var text: String {
     var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, the first on top:"]
     lines += layers.map { "  \($0.path)" + ($0.reason.map { " (kept for a second only: \($0))" } ?? "") }
+    lines += bundle.lines
     lines.append(
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
     lines.append("requests: " + Self.counts(requests))
@@ -177,5 +184,5 @@ struct Status {
 
 extension [UInt8] {
   /// The bytes as text; what is not UTF-8 is replaced.
-  fileprivate var text: String { String(decoding: self, as: UTF8.self) }
+  var text: String { String(decoding: self, as: UTF8.self) }
 }

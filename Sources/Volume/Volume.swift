@@ -20,6 +20,8 @@ public struct VolumeOptions: Sendable {
   public var cache = CacheMode.coherent
   /// The control file.
   public var control = ControlOptions()
+  /// The bundle's resources.
+  public var resources = ResourceSettings()
 
   /// The defaults.
   public init() {}
@@ -48,6 +50,7 @@ public final class Volume: FileSystem {
   /// Errands that may have to wait for those.
   let refreshes: Errands
   let control: ControlFile
+  let resources: Resources
   /// What is being told over several pages.
   let statusTexts = Locked<[StatusProtocol.Form: [UInt8]]>([:])
   /// What keeps the kernel's caches true; nil where they are not kept.
@@ -61,6 +64,7 @@ public final class Volume: FileSystem {
     self.stack = stack
     self.options = options
     control = try ControlFile(options.control)
+    resources = Resources(stack, options.resources)
     table = Locked(NodeTable(budget: options.descriptorBudget))
     queue = try InvalidationQueue()
     errands = try Errands(name: "errands")
@@ -118,6 +122,9 @@ public final class Volume: FileSystem {
       _ = reply.pay(controlEntry)
       return
     }
+    if ResourceFolderNodes.contain(parent) || (parent == .root && resources.isFolder(name)) {
+      return lookUpResource(name, in: parent, reply)
+    }
     let entry: EntryAnswer?
     do throws(Errno) {
       let merged = try merged(of: parent)
@@ -138,6 +145,10 @@ public final class Volume: FileSystem {
   }
 
   public func forget(_ node: NodeID, lookups: UInt64) {
+    if ResourceFolderNodes.contain(node) {
+      resources.folders.withLock { $0.forget(node, lookups: lookups) }
+      return
+    }
     // What is let go is closed outside the lock.
     let released = table.withLock { table in
       guard let slot = try? table.slot(of: node) else { return NodeTable.Released() }
@@ -271,7 +282,11 @@ public final class Volume: FileSystem {
       return
     }
     let attributes: NodeAttributes
-    do throws(Errno) { attributes = try self.attributes(of: node) } catch {
+    do throws(Errno) {
+      attributes =
+        ResourceFolderNodes.contain(node)
+        ? try self.attributes(ofResourceFolder: node) : try self.attributes(of: node)
+    } catch {
       reply.fail(error == .noEntry ? .stale : error)
       return
     }

@@ -15,6 +15,11 @@ extension Volume {
     _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool, reply: consuming Reply<Answers.Bytes>
   ) {
     do throws(Errno) {
+      if ResourceFolderNodes.contain(node) {
+        let page = try listResources(node, after: cookie, size: size, withEntries: withEntries)
+        _ = reply.pay(page)
+        return
+      }
       let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)
       if !reply.pay(page.buffer) {
         for node in page.lookedUp { forget(node, lookups: 1) }
@@ -72,6 +77,8 @@ private struct DirectoryPage: ~Copyable {
       let next = position.cookie
       let fits = snapshot.listing.withName(of: item) { name in
         if node == .root, volume.control.isNamed(name) { return addControlFile(name, cookie: next) }
+        // What is looked up by this name is not what a layer has.
+        if node == .root, volume.resources.isFolder(name) { return true }
         if let merged { return addEntry(name, item, merged, cookie: next) }
         return buffer.add(
           name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: next)
@@ -81,9 +88,7 @@ private struct DirectoryPage: ~Copyable {
   }
 
   private mutating func addBare(_ name: CName, _ number: UInt64, cookie: UInt64) -> Bool {
-    withEntries
-      ? buffer.addBare(name, inodeNumber: number, kind: .directory, cookie: cookie)
-      : buffer.add(name, inodeNumber: number, kind: .directory, cookie: cookie)
+    buffer.addBare(name, inodeNumber: number, kind: .directory, cookie: cookie, withEntries: withEntries)
   }
 
   /// Adds the control file, whatever the bundle has of its name. Never with its attributes: a write to it that
@@ -92,10 +97,8 @@ private struct DirectoryPage: ~Copyable {
   /// - Returns: false when the page is full.
   private mutating func addControlFile(_ name: CName, cookie: UInt64) -> Bool {
     if volume.control.isHidden { return true }
-    let number = ControlFile.inodeNumber
-    return withEntries
-      ? buffer.addBare(name, inodeNumber: number, kind: .regular, cookie: cookie)
-      : buffer.add(name, inodeNumber: number, kind: .regular, cookie: cookie)
+    return buffer.addBare(
+      name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie, withEntries: withEntries)
   }
 
   /// - Returns: false when the page is full.
@@ -142,7 +145,7 @@ private struct ListedDirectory {
   func snapshot(refreshed: Bool) throws(Errno) -> ListingSnapshot {
     if !refreshed, let snapshot = volume.listings.snapshot(of: node) { return snapshot }
     var listing = try volume.merged(of: node).list()
-    if node == .root { listing.add(regularFile: volume.control.name) }
+    if node == .root { listing.add(volume.control.name, kind: .regular) }
     let snapshot = ListingSnapshot(listing)
     volume.listings.keep(snapshot, of: node)
     return snapshot

@@ -1,3 +1,4 @@
+import Bundles
 import Fuse
 import Glibc
 import Layers
@@ -15,13 +16,16 @@ extension Volume {
     case version = "user.bundlefs.version"
   }
 
+  /// The MIME type of a regular file (freedesktop.org's name for it): its own, or else ours.
+  private static let typeAttribute = "user.mime_type"
+
   public func readExtendedAttribute(
     _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<Answers.ExtendedAttribute>
   ) {
     let value: [UInt8]
     do throws(Errno) {
       guard options.servesExtendedAttributes else { throw .noFunction }
-      if node == ControlFile.node { throw .noData }
+      if node == ControlFile.node || ResourceFolderNodes.contain(node) { throw .noData }
       value = try extendedAttribute(name, of: node, size: size)
     } catch {
       reply.fail(error)
@@ -36,7 +40,8 @@ extension Volume {
     let names: [UInt8]
     do throws(Errno) {
       guard options.servesExtendedAttributes else { throw .noFunction }
-      names = node == ControlFile.node ? [] : try extendedAttributeNames(of: node)
+      let isOurs = node == ControlFile.node || ResourceFolderNodes.contain(node)
+      names = isOurs ? [] : try extendedAttributeNames(of: node)
     } catch {
       reply.fail(error)
       return
@@ -59,6 +64,9 @@ extension Volume {
     } catch {
       // The kernel takes "not supported" for an ACL as a failure to check permissions.
       if error == .notSupported, strncmp(name, "system.posix_acl_", 17) == 0 { throw .noData }
+      if error == .notSupported || error == .noData, strcmp(name, Self.typeAttribute) == 0 {
+        return Array(try mimeType(of: node).utf8)
+      }
       throw error
     }
   }
@@ -87,13 +95,16 @@ extension Volume {
       backing = []
     }
     var names: [UInt8] = []
-    for name in backing.split(separator: 0)
-    where Provenance(rawValue: String(decoding: name, as: UTF8.self)) == nil {
+    var hasType = try kind(of: node) != .regular
+    for name in backing.split(separator: 0) {
+      let text = String(decoding: name, as: UTF8.self)
+      if Provenance(rawValue: text) != nil { continue }
+      if text == Self.typeAttribute { hasType = true }
       names += name
       names.append(0)
     }
-    for provenance in try listed(node) {
-      names += provenance.rawValue.utf8
+    for name in try listed(node).map(\.rawValue) + (hasType ? [] : [Self.typeAttribute]) {
+      names += name.utf8
       names.append(0)
     }
     return names
@@ -107,9 +118,27 @@ extension Volume {
     }
   }
 
+  private func kind(of node: NodeID) throws(Errno) -> FileKind? {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: node)].kind }
+  }
+
+  /// The MIME type of a regular file that does not tell it itself.
+  /// - Throws: ENODATA for another kind of node.
+  private func mimeType(of node: NodeID) throws(Errno) -> String {
+    guard try kind(of: node) == .regular else { throw .noData }
+    let name = try table.withLock { table throws(Errno) in table.name(of: try table.slot(of: node)) }
+    return try resources.types.type(for: name) { () throws(Errno) in
+      let count = MIMETypes.leadingCount
+      if let file = try presentFile(of: node) { return try file.descriptor.leadingBytes(count) }
+      return try withPlace(of: node) { directory, name, identity throws(Errno) in
+        try directory.openFile(name, identity: identity).leadingBytes(count)
+      }
+    }
+  }
+
   /// Linux lets only regular files and directories have `user.` attributes.
   private func listed(_ node: NodeID) throws(Errno) -> [Provenance] {
-    let kind = try table.withLock { table throws(Errno) in table[try table.slot(of: node)].kind }
+    let kind = try kind(of: node)
     guard kind == .regular || kind == .directory else { return [] }
     return node == .root ? [.layer, .path, .version] : [.layer, .path]
   }

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Routing
 
 /// The commands that speak to a mount through its control file: `sync` and `invalidate`.
 struct ControlFileCommand {
@@ -19,7 +20,7 @@ struct ControlFileCommand {
     let paths = arguments.dropFirst().map { path in
       // A path may be given as it is inside the mount, or from the mount's root.
       let names = path.starts(with: mountPoint.path) ? path.dropFirst(mountPoint.path.count) : path[...]
-      return names.split(separator: UInt8(ascii: "/")).map { "/" + percentEncoded($0) }.joined()
+      return names.split(separator: UInt8(ascii: "/")).map { "/" + PercentCoding.encoded(path: $0) }.joined()
     }
     return ControlFileCommand(
       mountPoint, (paths.isEmpty ? [""] : paths).map { "bundlefs:///invalidate\($0)" })
@@ -39,14 +40,5 @@ struct ControlFileCommand {
     } catch {
       throw .failed("\(control.path.shown): \(error)")
     }
-  }
-
-  private static func percentEncoded(_ name: ArraySlice<UInt8>) -> String {
-    name.map { byte in
-      let isPlain =
-        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-._~".utf8.contains(byte)
-      return isPlain ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }.joined()
   }
 }

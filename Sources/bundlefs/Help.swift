@@ -9,6 +9,9 @@ enum Help {
            bundlefs route MOUNTPOINT URL...
            bundlefs match MOUNTPOINT URL...
            bundlefs listen MOUNTPOINT [NAME...] [--since SEQUENCE]
+           bundlefs resources MOUNTPOINT [--type EXTENSION] [--localization NAME]
+                              [--json]
+           bundlefs open URL...
 
     Mounts a read-only view of the directory MAIN in which files of other
     directories take the place of its own. Edits in any of them show at once.
@@ -30,6 +33,11 @@ enum Help {
     'match' without posting them; 'listen' prints results as they come, all or
     those posted under a NAME, and with --since those after that one, too.
 
+    The mount's files are a bundle's resources, too: 'rsrc:///logo.png' in .routes,
+    or as a path (cat MOUNTPOINT/rsrc:/logo.png), finds the logo where the bundle
+    keeps it, in the right language. 'resources' lists them; 'open' hands a URL
+    to the newest mount that answers it.
+
     Options:
         substitution=DIR[:DIR...]
                      directories whose files override MAIN's, the first one
@@ -43,6 +51,13 @@ enum Help {
         routes_mode=OCTAL
                      its permissions (default: 600); who may write it posts
                      URLs, only the owner of the mount and root change routes
+        languages=LANG[:LANG...]
+                     the localizations of resources, in order (default: your
+                     locale's, the bundle's own, en)
+        scale=N, idiom=phone|pad
+                     look for the images of such a screen (logo@2x~ipad.png)
+        resource_scheme=NAME
+                     the scheme of resources' URLs (default: rsrc)
         hide_routes  leave it out of listings; it is there all the same
         allow_other  let all users in (users need user_allow_other in
                      /etc/fuse.conf)

@@ -12,6 +12,8 @@ enum Main {
       case "route": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: true).run())
       case "match": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: false).run())
       case "listen": try ListenCommand(Array(arguments.dropFirst(2))).run()
+      case "open": exit(try OpenCommand(Array(arguments.dropFirst(2))).run())
+      case "resources": try ResourcesCommand(Array(arguments.dropFirst(2))).run()
       case "sync": try ControlFileCommand.sync(Array(arguments.dropFirst(2))).run()
       case "invalidate": try ControlFileCommand.invalidate(Array(arguments.dropFirst(2))).run()
       default: try MountCommand(arguments).run()

@@ -1,3 +1,4 @@
+import Bundles
 import Fuse
 import Glibc
 import Layers
@@ -24,6 +25,11 @@ struct MountCommand {
     options.servesExtendedAttributes = arguments.options.servesExtendedAttributes
     options.descriptorBudget = DescriptorLimit.raise()
     options.control = arguments.options.control
+    options.resources = arguments.options.resources
+    options.resources.mountPoint = mountPoint.path
+    options.resources.lookup.userLanguages = Language.ofUser { name in
+      getenv(name).map { String(cString: $0) }
+    }
     for path in arguments.options.routes { try RoutesFile(path).load(into: &options.control.routes) }
     if arguments.isFake { return }
     options.cache = arguments.options.cache

@@ -1,3 +1,5 @@
+import Bundles
+import Routing
 import Volume
 
 /// The options after `-o`.
@@ -10,6 +12,7 @@ struct MountOptions {
   var control = ControlOptions()
   /// Files of routes, in order.
   var routes: [[UInt8]] = []
+  var resources = ResourceSettings()
   var isDebug = false
   /// What libfuse and mount(2) are told as it is.
   var passed: [[UInt8]] = []
@@ -67,6 +70,24 @@ struct MountOptions {
       }
       control.mode = mode
     case ("hide_routes", nil): control.isHidden = true
+    case ("languages", let value): try readLanguages(value, shown)
+    case ("scale", let value):
+      guard let scale = value.flatMap({ Int($0.shown) }), (1...100).contains(scale) else {
+        throw .usage("'\(shown)' is no scale=N: a whole number from 1 to 100")
+      }
+      resources.lookup.scale = scale
+    case ("idiom", let value):
+      guard let idiom = value.flatMap({ ResourceOptions.Idiom(rawValue: $0.shown) }) else {
+        throw .usage("'\(shown)' is neither idiom=phone nor idiom=pad")
+      }
+      resources.lookup.idiom = idiom
+    case ("resource_scheme", let value):
+      guard let value, Scheme.isName(value), value.shown.lowercased() != "bundlefs" else {
+        throw .usage(
+          "'\(shown)' is no resource_scheme=NAME: letters, digits, '+', '-' and '.', first a letter; "
+            + "not bundlefs")
+      }
+      resources.scheme = value.shown.lowercased()
     case ("fsname", let value?): fsname = Self.unescape(value)
     case ("max_read", let value?):
       guard let bytes = UInt32(value.shown), bytes >= 4096 else {
@@ -76,6 +97,15 @@ struct MountOptions {
     case ("debug", nil): isDebug = true
     default: try pass(shown)
     }
+  }
+
+  private mutating func readLanguages(_ value: [UInt8]?, _ shown: String) throws(Failure) {
+    let languages = value.map { Self.split($0, at: UInt8(ascii: ":")).map(Self.unescape) } ?? []
+    let isName = { (name: [UInt8]) in !name.isEmpty && !name.contains(UInt8(ascii: "/")) }
+    guard !languages.isEmpty, languages.allSatisfy(isName) else {
+      throw .usage("'\(shown)' is no languages=LANG[:LANG...], such as languages=fr:en")
+    }
+    resources.lookup.languages = languages
   }
 
   private static func cacheMode(_ value: String) -> CacheMode? {

@@ -25,17 +25,11 @@ struct RouteCommand {
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
     do throws(Errno) {
-      let file = try control.open([.readWrite])
-      var last = try ResultLines.read(file).last?.sequence ?? 0
+      var lines = try WrittenLines(to: control)
       for url in urls {
-        let error = try write(url, to: file)
-        let results = try ResultLines.read(file).filter { $0.sequence > last }
-        last = results.last?.sequence ?? last
-        // Of a line that is malformed the result shows all.
-        let line = Array(prefix.utf8) + url
-        guard let result = results.first(where: { $0.isOf(url) || $0.isOf(line) }) else {
-          // Not a line that has a result, or more results since than the file keeps.
-          Terminal.complain("\(url.shown): \(error.map { "\($0)" } ?? "its result is gone already")")
+        let fate = try lines.write(Array(prefix.utf8) + url, of: url)
+        guard let result = fate.result else {
+          Terminal.complain("\(url.shown): \(fate.error.map { "\($0)" } ?? "its result is gone already")")
           status = 1
           continue
         }
@@ -46,17 +40,5 @@ struct RouteCommand {
       throw .failed("\(control.path.shown): \(error)")
     }
     return status
-  }
-
-  /// - Returns: why it was refused; nil if it was not.
-  private func write(_ url: [UInt8], to file: borrowing Descriptor) throws(Errno) -> Errno? {
-    let line = Array(prefix.utf8) + url + [UInt8(ascii: "\n")]
-    do throws(Errno) {
-      try file.writeAtOnce(line)
-      return nil
-    } catch {
-      if error == .notConnected { throw error }
-      return error
-    }
   }
 }

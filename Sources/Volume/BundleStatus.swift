@@ -1,0 +1,85 @@
+import Bundles
+import Posix
+import Routing
+
+/// What a mount tells of the bundle that its layers make up.
+struct BundleStatus {
+  /// CFBundleIdentifier.
+  var identifier: String?
+  /// CFBundleDevelopmentRegion.
+  var developmentRegion: String?
+  /// Those that any layer has, sorted.
+  var localizations: [String] = []
+  /// Those that are searched, in order.
+  var searched: [String] = []
+  /// The path of the resource folder; empty for the root.
+  var folder = ""
+  /// The scheme of resources' URLs.
+  var scheme: String
+  /// Why the rest is not known.
+  var reason: String?
+
+  /// A JSON object.
+  var json: String {
+    var json = JSONText()
+    json.object { json in
+      json.member("identifier", identifier)
+      json.member("developmentRegion", developmentRegion)
+      json.name("localizations")
+      json.texts(localizations)
+      json.name("searched")
+      json.texts(searched)
+      json.member("resources", folder)
+      json.member("scheme", scheme)
+      json.member("reason", reason)
+    }
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+
+  /// Lines for a person.
+  var lines: [String] {
+    if let reason { return ["bundle: cannot be read: \(reason)"] }
+    let languages = localizations.isEmpty ? "none" : localizations.joined(separator: ", ")
+    return [
+      "bundle: \(identifier ?? "without an identifier"); development region: \(developmentRegion ?? "none")",
+      "localizations: \(languages); searched: \(searched.joined(separator: ", "))",
+      "resources: \(scheme):///NAME, in /\(folder)",
+    ]
+  }
+}
+
+extension JSONText {
+  fileprivate mutating func member(_ name: String, _ value: String?) {
+    self.name(name)
+    if let value { text(value) } else { null() }
+  }
+}
+
+extension Volume {
+  /// The bundle as it is now.
+  var bundleStatus: BundleStatus {
+    var status = BundleStatus(scheme: resources.scheme)
+    do throws(Errno) {
+      let information = try resources.lookup.information()
+      status.identifier = information.identifier
+      status.developmentRegion = information.developmentRegion
+      status.localizations = try resources.lookup.localizations().map(\.text)
+      status.searched = try resources.lookup.searchedLocalizations().map(\.text)
+      status.folder = try resources.lookup.layout().resourceFolder.map(\.text).joined(separator: "/")
+    } catch {
+      status.reason = "\(error)"
+    }
+    return status
+  }
+
+  /// As `StatusProtocol.Form.resources` tells it; nothing if it cannot be read.
+  var resourcePlaces: [UInt8] {
+    do throws(Errno) {
+      let folder = try resources.lookup.layout().resourceFolder
+      let path = Array(folder.joined(separator: CollectionOfOne(UInt8(ascii: "/"))))
+      return try ([path] + resources.lookup.searchedLocalizations()).flatMap { $0 + [0] }
+    } catch {
+      return []
+    }
+  }
+}

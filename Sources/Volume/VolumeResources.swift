@@ -1,0 +1,134 @@
+import Bundles
+import Fuse
+import Glibc
+import Layers
+import Posix
+import Routing
+
+/// The folder `rsrc:` in the mount's root: there a resource's URL is a path, so that every program that opens
+/// files opens it. Nothing in it is kept by the kernel; what is found is the node of the file itself.
+extension Volume {
+  /// LOOKUP in one of its folders, or of itself in the root.
+  func lookUpResource(_ name: CName, in parent: NodeID, _ reply: consuming Reply<Answers.Entry>) {
+    let entry: EntryAnswer
+    do throws(Errno) {
+      entry = parent == .root ? folderEntry([]) : try resourceEntry(name, in: parent, reply.requester)
+    } catch {
+      reply.fail(error)
+      return
+    }
+    if !reply.pay(entry) { forget(entry.node, lookups: 1) }
+  }
+
+  private func resourceEntry(
+    _ name: CName, in parent: NodeID, _ requester: Requester
+  ) throws(Errno) -> EntryAnswer {
+    let folder = try resources.folders.withLock { folders throws(Errno) in try folders.path(of: parent) }
+    let name = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+    // The bound is only against someone who replaces it for ever.
+    for _ in 0..<16 {
+      switch try found(name, in: folder) {
+      case nil: throw .noEntry
+      case .folder(let path): return folderEntry(path)
+      case .file(let resource):
+        try checkReach(resource.path, for: requester)
+        if let entry = try fileEntry(at: resource.path) { return entry }
+      }
+    }
+    throw .stale
+  }
+
+  /// What a name of a folder stands for.
+  enum FoundName {
+    /// By its path below the resource folder.
+    case folder([[UInt8]])
+    case file(FoundResource)
+  }
+
+  /// A name is taken as it is, and if nothing is called so, as the end of a URL: percent-decoded, with a query.
+  /// - Throws: EINVAL for what no resource is called.
+  private func found(_ name: [UInt8], in folder: [[UInt8]]) throws(Errno) -> FoundName? {
+    if let found = try found(folder + [name], localization: nil) { return found }
+    guard name.contains(UInt8(ascii: "%")) || name.contains(UInt8(ascii: "?")),
+      let url = try? RouteURL(Array("\(resources.scheme):///".utf8) + name), url.segments.count == 1
+    else { return nil }
+    let wanted: ResourceURL
+    do throws(ResourceRefusal) {
+      wanted = try ResourceURL(
+        host: nil, segments: folder + url.segments, localization: url.parameter("localization"))
+    } catch {
+      throw error.errno
+    }
+    return try found(wanted.path, localization: wanted.localization)
+  }
+
+  func found(_ path: [[UInt8]], localization: [UInt8]?) throws(Errno) -> FoundName? {
+    guard let found = try resources.lookup.find(path, localization: localization), !found.leadsNowhere else {
+      return nil
+    }
+    if found.attributes.isDirectory { return localization == nil ? .folder(path) : nil }
+    // An image is found without its extension, which must not stand in the way of a folder of that name.
+    if localization == nil, found.name != path.last, try resources.lookup.hasFolder(path) {
+      return .folder(path)
+    }
+    return .file(found)
+  }
+
+  /// The answer for a folder; its node has one lookup more.
+  private func folderEntry(_ path: [[UInt8]]) -> EntryAnswer {
+    let node = resources.folders.withLock { $0.lookUp(path) }
+    return EntryAnswer(node: node, attributes: folderAttributes(of: path), timeout: 0)
+  }
+
+  /// The attributes of a folder. Their mtime moves, so that no listing is kept.
+  private func folderAttributes(of path: [[UInt8]]) -> NodeAttributes {
+    NodeAttributes(
+      Attributes(directory: 0o555, owner: getuid(), group: getgid(), modified: .now),
+      inodeNumber: folderNumber(of: path), timeout: 0)
+  }
+
+  /// The inode number of a folder: that of a directory of the path `rsrc:/…`.
+  func folderNumber(of path: [[UInt8]]) -> UInt64 {
+    ([resources.folderName] + path).reduce(InodeNumbers.root) { InodeNumbers.directory(parent: $0, name: $1) }
+  }
+
+  /// GETATTR of a folder.
+  func attributes(ofResourceFolder node: NodeID) throws(Errno) -> NodeAttributes {
+    folderAttributes(
+      of: try resources.folders.withLock { folders throws(Errno) in try folders.path(of: node) })
+  }
+
+  /// The answer for a file of the merged view, as one that is looked up name by name gets; its node has one
+  /// lookup more.
+  /// - Returns: nil if the path is none of a file any more.
+  private func fileEntry(at path: [[UInt8]]) throws(Errno) -> EntryAnswer? {
+    var parent = NodeID.root
+    // The directories' nodes are wanted only until the file's is there, which then keeps them.
+    var passed: [NodeID] = []
+    defer { for node in passed.reversed() { forget(node, lookups: 1) } }
+    for (place, name) in path.enumerated() {
+      let isLast = place == path.count - 1
+      let directory: MergedDirectory
+      do throws(Errno) { directory = try merged(of: parent) } catch {
+        if error == .noEntry { return nil }
+        throw error
+      }
+      let entry = try withCName(name) { name throws(Errno) -> EntryAnswer? in
+        guard let found = try directory.lookup(name), found.isDirectory != isLast else { return nil }
+        return try answer(found, name, in: parent, directory)
+      }
+      guard var entry else { return nil }
+      if isLast {
+        entry.timeout = 0
+        return entry
+      }
+      passed.append(entry.node)
+      parent = entry.node
+    }
+    return nil
+  }
+}
+
+extension Entry {
+  fileprivate var isDirectory: Bool { if case .directory = self { true } else { false } }
+}

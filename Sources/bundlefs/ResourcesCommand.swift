@@ -1,0 +1,126 @@
+import Bundles
+import Glibc
+import Layers
+import Posix
+import Routing
+import Volume
+
+/// `bundlefs resources MOUNTPOINT [--type EXTENSION] [--localization NAME] [--json]`.
+struct ResourcesCommand {
+  private let mountPoint: MountPoint
+  private var type: [UInt8]?
+  private var localization: [UInt8]?
+  private var isJSON = false
+
+  /// Reads what follows `resources`.
+  init(_ arguments: [[UInt8]]) throws(Failure) {
+    var operands: [[UInt8]] = []
+    var rest = arguments[...]
+    while let argument = rest.popFirst() {
+      switch argument.shown {
+      case "--json": isJSON = true
+      case "--type": type = try Self.value(of: "--type", &rest)
+      case "--localization": localization = try Self.value(of: "--localization", &rest)
+      case let text where text.hasPrefix("-") && text.count > 1:
+        throw .usage("'resources' has no option '\(text)'")
+      default: operands.append(argument)
+      }
+    }
+    guard operands.count == 1 else { throw .usage("'resources' needs one MOUNTPOINT") }
+    if type?.first == UInt8(ascii: ".") { type?.removeFirst() }
+    mountPoint = try MountPoint(mounted: operands[0])
+  }
+
+  private static func value(
+    of option: String, _ rest: inout ArraySlice<[UInt8]>
+  ) throws(Failure) -> [UInt8] {
+    guard let value = rest.popFirst(), !value.isEmpty else { throw .usage("'\(option)' needs a value") }
+    return value
+  }
+
+  /// Prints the merged list, sorted by path.
+  func run() throws(Failure) {
+    let rows: [ResourceRow]
+    do throws(Errno) { rows = try self.rows } catch {
+      throw .failed("\(mountPoint.path.shown): \(error)")
+    }
+    if isJSON {
+      Terminal.say("[" + rows.map { "\n  " + $0.json }.joined(separator: ",") + (rows.isEmpty ? "]" : "\n]"))
+    } else {
+      for line in ResourceRow.lines(of: rows) { Terminal.say(line) }
+    }
+  }
+
+  /// The mount is asked where it looks, and then looked at as what it is: a bundle of one layer.
+  private var rows: [ResourceRow] {
+    get throws(Errno) {
+      let places = try ToldPages.read(.resources, of: mountPoint)
+        .split(separator: 0, omittingEmptySubsequences: false).dropLast().map { Array($0) }
+      guard let folder = places.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
+        let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
+      else { throw .io }
+      let control = try ToldPages.read(.controlName, of: mountPoint)
+      let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
+      let lookup = ResourceLookup(
+        stack: LayerStack(layers: [mount]),
+        options: ResourceOptions(languages: places.dropFirst().dropLast()), layout: layout)
+      let types = MIMETypes()
+      let listed = try lookup.list(type: type, localization: localization).filter { $0.path != [control] }
+      return try listed.map { resource throws(Errno) in try ResourceRow(resource, lookup, types) }
+    }
+  }
+}
+
+/// One resource of the list.
+private struct ResourceRow {
+  let path: String
+  let localization: String?
+  let mimeType: String
+  /// The path of the layer that it comes from; nil for a link that leads nowhere, and where the mount serves
+  /// no xattrs.
+  let layer: String?
+
+  init(_ resource: ListedResource, _ lookup: ResourceLookup, _ types: MIMETypes) throws(Errno) {
+    path = String(escaping: Array(resource.path.joined(separator: CollectionOfOne(UInt8(ascii: "/")))))
+    localization = resource.localization.map { String(escaping: $0) }
+    (mimeType, layer) = try Self.told(of: resource, lookup, types)
+  }
+
+  private static func told(
+    of resource: ListedResource, _ lookup: ResourceLookup, _ types: MIMETypes
+  ) throws(Errno) -> (mimeType: String, layer: String?) {
+    do throws(Errno) {
+      guard let found = try lookup.resource(at: resource.path) else { return ("inode/symlink", nil) }
+      let layer = try found.extendedAttribute("user.bundlefs.layer")
+      return (try found.mimeType(by: types), layer.map { String(escaping: $0) })
+    } catch {
+      // Who may list a file need not be allowed to read it.
+      guard error == .accessDenied || error == .noEntry || error == .stale || error == .isDirectory else {
+        throw error
+      }
+      return (types.type(forName: resource.path.last ?? []) ?? "application/octet-stream", nil)
+    }
+  }
+
+  var json: String {
+    var json = JSONText()
+    json.object { json in
+      for (name, value) in [
+        ("path", path), ("localization", localization), ("mimeType", mimeType), ("layer", layer),
+      ] {
+        json.name(name)
+        if let value { json.text(value) } else { json.null() }
+      }
+    }
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+
+  /// In columns, each as wide as it must be.
+  static func lines(of rows: [ResourceRow]) -> [String] {
+    let cells = rows.map { [$0.path, $0.localization ?? "-", $0.mimeType, $0.layer ?? "-"] }
+    let widths = (0..<3).map { column in cells.map { $0[column].count }.max() ?? 0 }
+    return cells.map { row in
+      zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) + "  " }.joined() + row[3]
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import Posix
+
+/// A control file to which lines are written one by one, and what became of each.
+struct WrittenLines: ~Copyable {
+  private let file: Descriptor
+  /// The last result that was seen.
+  private var last: UInt64
+
+  /// Opens the control file.
+  init(to control: MountedControl) throws(Errno) {
+    let file = try control.open([.readWrite])
+    last = try ResultLines.read(file).last?.sequence ?? 0
+    self.file = file
+  }
+
+  /// What became of a line.
+  struct Fate {
+    /// Its result; nil if it has none, or there were more since than the file keeps.
+    let result: ResultLine?
+    /// Why it was refused.
+    let error: Errno?
+  }
+
+  /// Writes a line.
+  /// - Parameter url: the line, or the URL at its end: as one of them its result is known.
+  /// - Throws: ENOTCONN when the mount is gone.
+  mutating func write(_ line: [UInt8], of url: [UInt8]) throws(Errno) -> Fate {
+    var refusal: Errno?
+    do throws(Errno) { try file.writeAtOnce(line + [UInt8(ascii: "\n")]) } catch {
+      if error == .notConnected { throw error }
+      refusal = error
+    }
+    let before = last
+    let results = try ResultLines.read(file).filter { $0.sequence > before }
+    last = results.last?.sequence ?? last
+    // Of a line that is malformed the result shows all.
+    return Fate(result: results.first { $0.isOf(url) || $0.isOf(line) }, error: refusal)
+  }
+}
