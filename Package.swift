@@ -55,7 +55,8 @@ let package = Package(
       name: "CommandTests", dependencies: ["bundlefs", "Volume", "Routing", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "MountTests", dependencies: ["bundlefs", "stressreader", "Posix", "TestSupport"],
+      name: "MountTests",
+      dependencies: ["bundlefs", "stressreader", "Bundles", "Layers", "Posix", "TestSupport"],
       swiftSettings: strict),
   ]
 )
