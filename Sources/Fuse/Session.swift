@@ -138,59 +138,19 @@ public final class Session: @unchecked Sendable {
     }
   }
 
-  /// One thread's work: a request at a time, to the session's end.
-  fileprivate func answerRequests() {
-    var buffer = fuse_buf()
-    while fuse_session_exited(pointer) == 0 {
-      let result = fuse_session_receive_buf(pointer, &buffer)
-      if result == -EINTR { continue }
-      if result <= 0 { break }
-      fuse_session_process_buf(pointer, &buffer)
-    }
-    free(buffer.mem)
-  }
-}
-
-/// The threads that answer requests.
-private final class RequestThreads: Sendable {
-  private struct State: ~Copyable {
-    var running = 0
-    var threads: [ThreadBox] = []
-  }
-  private final class ThreadBox: Sendable {
-    private let thread: Locked<Posix.Thread?>
-    init(_ thread: consuming Posix.Thread) { self.thread = Locked(thread) }
-    func interrupt() { thread.withLock { $0?.interrupt() } }
-    func join() {
-      let thread = thread.withLock { $0.take() }
-      if let thread { thread.join() }
-    }
-  }
-  private let state = Locked(State())
-
-  /// - Parameter onEnd: called by each thread when it has ended by itself.
-  init(session: Session, count: Int, onEnd: @escaping @Sendable () -> Void) throws(Errno) {
-    for number in 1...max(count, 1) {
-      state.withLock { $0.running += 1 }
-      let thread = try Posix.Thread(name: "request \(number)") { [self] in
-        session.answerRequests()
-        state.withLock { $0.running -= 1 }
-        onEnd()
-      }
-      let box = ThreadBox(thread)
-      state.withLock { $0.threads.append(box) }
-    }
+  /// Receives a request into the buffer.
+  /// - Returns: whether there is one; nil when the session has ended.
+  func receive(into buffer: inout fuse_buf) -> Bool? {
+    if fuse_session_exited(pointer) != 0 { return nil }
+    let result = fuse_session_receive_buf(pointer, &buffer)
+    if result == -EINTR { return false }
+    return result > 0 ? true : nil
   }
 
-  /// Waits for all threads; those that wait for requests are woken. A wake-up can come just before a thread
-  /// begins to wait, so it is repeated.
-  func end() {
-    let threads = state.withLock { $0.threads }
-    while state.withLock({ $0.running }) > 0 {
-      for thread in threads { thread.interrupt() }
-      usleep(1000)
-    }
-    for thread in threads { thread.join() }
+  /// Whether a request is there to be received.
+  var hasRequest: Bool {
+    var polled = pollfd(fd: fuse_session_fd(pointer), events: Int16(POLLIN), revents: 0)
+    return poll(&polled, 1, 0) > 0
   }
 }
 

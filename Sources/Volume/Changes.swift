@@ -52,11 +52,9 @@ enum Changes {
     guard let slot = try? table.slot(of: change.directory), let state = table[slot].directory else {
       return []
     }
-    if state.parts == nil {
-      // Nothing is cached, but somebody may be about to.
-      state.version += 1
-      return []
-    }
+    state.version += 1
+    // Nothing is cached; but somebody may be about to, and will see the version.
+    if state.parts == nil { return [] }
     if change.name.isEmpty { return ofPart(change) }
     if !change.name.starts(with: markPrefix) { return ofEntry(change, slot, &table) }
     let listing = Invalidation(subject: .listing(change.directory))

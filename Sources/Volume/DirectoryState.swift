@@ -27,7 +27,7 @@ final class DirectoryState: @unchecked Sendable {
   var firstChild: UInt32 = 0
   var parts: [PartIdentity]?
   var merged: MergedDirectory?
-  /// Grows with every change that comes before `parts` is known.
+  /// Grows with every change to it that is told, before anything is taken back for it.
   var version = 0
   /// Whether every change to it is told by a watch: its own parts' and, for layers that lack it, those of the
   /// directories above. If not, what is said of it is valid for a short time only.

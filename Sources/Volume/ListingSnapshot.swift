@@ -18,6 +18,8 @@ struct ListingSnapshot: Sendable {
   }
 
   let listing: Listing
+  /// The directory's version before the layers were read.
+  let version: Int
   /// In the order of cookies.
   private let order: [Position]
 
@@ -26,8 +28,9 @@ struct ListingSnapshot: Sendable {
   static let dotDot: UInt64 = 2
   private static let first: UInt64 = 3
 
-  init(_ listing: Listing) {
+  init(_ listing: Listing, version: Int = 0) {
     self.listing = listing
+    self.version = version
     var order: [Position] = []
     order.reserveCapacity(listing.items.count)
     for place in listing.items.indices {

@@ -39,6 +39,9 @@ private struct DirectoryPage: ~Copyable {
   private(set) var buffer: DirectoryBuffer
   /// The nodes whose lookups this reply delivers.
   private(set) var lookedUp: [NodeID] = []
+  /// Whether the snapshot still tells which layer has each name. A change that was not told so far is taken
+  /// back after this reply, since that waits for requests in flight in the directory.
+  private var isCertain = false
 
   static func filled(
     _ volume: Volume, _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool
@@ -50,6 +53,7 @@ private struct DirectoryPage: ~Copyable {
     if positions.isEmpty, cookie > 0 { volume.listings.drop(node) }
     let merged = withEntries ? try volume.merged(of: node) : nil
     var page = DirectoryPage(volume, node, directory, size: size, withEntries: withEntries)
+    page.isCertain = volume.isUnchanged(node, since: snapshot.version)
     page.fill(snapshot, positions, merged, after: cookie)
     return page
   }
@@ -108,7 +112,9 @@ private struct DirectoryPage: ~Copyable {
     guard buffer.hasRoomForEntry(nameLength: strlen(name)) else { return false }
     do throws(Errno) {
       // A name that vanished since the layers were read is left out.
-      guard let found = try merged.lookup(name) else { return true }
+      var found = listed(name, item, merged)
+      if found == nil { found = try merged.lookup(name) }
+      guard let found else { return true }
       let answer = try volume.answer(found, name, in: node, merged)
       lookedUp.append(answer.node)
       buffer.add(name, entry: answer, cookie: cookie)
@@ -118,6 +124,19 @@ private struct DirectoryPage: ~Copyable {
       return buffer.addBare(
         name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: cookie)
     }
+  }
+}
+
+extension DirectoryPage {
+  /// A file by what the snapshot tells of it, which saves looking for it in the other layers.
+  /// - Returns: nil where the name has to be looked up.
+  private func listed(_ name: CName, _ item: Listing.Item, _ merged: MergedDirectory) -> Entry? {
+    // A device can be a whiteout by now.
+    guard isCertain, item.kind != .directory, item.kind != .characterDevice,
+      let attributes = try? merged.part(of: Int(item.layer))?.attributes(of: name),
+      attributes.kind == item.kind
+    else { return nil }
+    return .file(layer: Int(item.layer), attributes)
   }
 }
 
@@ -144,9 +163,11 @@ private struct ListedDirectory {
   /// is kept.
   func snapshot(refreshed: Bool) throws(Errno) -> ListingSnapshot {
     if !refreshed, let snapshot = volume.listings.snapshot(of: node) { return snapshot }
-    var listing = try volume.merged(of: node).list()
+    let merged = try volume.merged(of: node)
+    let version = volume.version(of: node)
+    var listing = try merged.list()
     if node == .root { listing.add(volume.control.name, kind: .regular) }
-    let snapshot = ListingSnapshot(listing)
+    let snapshot = ListingSnapshot(listing, version: version)
     volume.listings.keep(snapshot, of: node)
     return snapshot
   }

@@ -104,15 +104,17 @@ extension Volume {
   /// looked at again once they are watched. Watches that prove to be needless are given back later: somebody
   /// else may rely on them already.
   private func find(_ node: NodeID, hint: MergedDirectory?, _ coherence: Coherence) throws(Errno) -> Found {
-    let (isCovered, isAlone) = try parent(of: node)
+    let (isCovered, lowest) = try parent(of: node)
     var merged = hint
     if merged == nil { merged = try lookAt(node) }
     while true {
       var found = Found(merged: merged, isCovered: isCovered)
       guard let parts = merged?.parts else { return found }
       for part in parts { watch(part, for: node, &found, coherence) }
-      // Where only one layer takes part above, no other can come in, and no mark counts.
-      let again = isAlone ? merged : try lookAt(node)
+      // Below the lowest part there is nothing that a mark in it could hide; and what comes above it is a
+      // change in the directory above, which is told.
+      let isLowest = isCovered && parts.count == 1 && parts[0].layer == lowest
+      let again = isLowest ? merged : try lookAt(node)
       if again?.parts.map(PartIdentity.init) == found.parts { return found }
       merged = again
     }
@@ -162,18 +164,32 @@ extension Volume {
     return found
   }
 
-  /// Whether a directory's parent is covered, and whether only one layer takes part in it.
-  private func parent(of node: NodeID) throws(Errno) -> (isCovered: Bool, isAlone: Bool) {
-    if node == .root { return (true, stack.layers.count == 1) }
+  /// Whether a directory's parent is covered, and the lowest layer that takes part in it.
+  private func parent(of node: NodeID) throws(Errno) -> (isCovered: Bool, lowest: Int?) {
+    if node == .root { return (true, stack.layers.count - 1) }
     return try table.withLock { table throws(Errno) in
       let state = table[table[try table.slot(of: node)].parent].directory
-      return (state?.isCovered ?? false, state?.parts?.count == 1)
+      return (state?.isCovered ?? false, state?.parts?.last?.layer)
     }
   }
 
   /// Whether every change to a directory, and to the files in it, is told by a watch.
   func isCovered(_ directory: NodeID) -> Bool {
     table.withLock { table in (try? Self.state(of: directory, table))?.isCovered ?? false }
+  }
+
+  /// A directory's `version`.
+  func version(of directory: NodeID) -> Int {
+    table.withLock { table in (try? Self.state(of: directory, table))?.version ?? 0 }
+  }
+
+  /// Whether no change to a directory was told since a version, and every change is told.
+  func isUnchanged(_ directory: NodeID, since version: Int) -> Bool {
+    if coherence == nil { return false }
+    return table.withLock { table in
+      guard let state = try? Self.state(of: directory, table) else { return false }
+      return state.isCovered && state.version == version
+    }
   }
 
   private static func state(of node: NodeID, _ table: NodeTable) throws(Errno) -> DirectoryState {
@@ -205,7 +221,7 @@ extension Volume {
     }
     let isCached = table.withLock { table in
       guard let state = try? Self.state(of: node, table) else { return false }
-      if state.parts == nil { state.version += 1 }
+      state.version += 1
       return state.parts != nil
     }
     guard isCached else { return nil }

@@ -1,0 +1,98 @@
+import CFuse
+import Glibc
+import Posix
+
+/// The threads that answer requests; `DutyRoster` tells which of them wait for the next one.
+final class RequestThreads: Sendable {
+  /// One of them.
+  private final class Member: Sendable {
+    private let thread: Locked<Posix.Thread?>
+    init(_ thread: consuming Posix.Thread) { self.thread = Locked(thread) }
+    func interrupt() { thread.withLock { $0?.interrupt() } }
+    func join() {
+      let thread = thread.withLock { $0.take() }
+      if let thread { thread.join() }
+    }
+  }
+  /// What a parked one waits for.
+  private final class Call: Sendable {
+    let wakeUp: WakeUp
+    init() throws(Errno) { wakeUp = try WakeUp() }
+  }
+
+  private let session: Session
+  private let calls: [Call]
+  private let members = Locked<[Member]>([])
+  private let roster = Locked(DutyRoster())
+  private let running = Locked(0)
+
+  /// Starts them.
+  /// - Parameter onEnd: called by each thread when it has ended by itself.
+  /// - Throws: EAGAIN, EMFILE when the system has no room for them.
+  init(session: Session, count: Int, onEnd: @escaping @Sendable () -> Void) throws(Errno) {
+    self.session = session
+    var calls: [Call] = []
+    for _ in 0..<max(count, 1) { calls.append(try Call()) }
+    self.calls = calls
+    for number in calls.indices {
+      running.withLock { $0 += 1 }
+      let thread = try Posix.Thread(name: "request \(number + 1)") { [self] in
+        work(number)
+        running.withLock { $0 -= 1 }
+        onEnd()
+      }
+      let member = Member(thread)
+      members.withLock { $0.append(member) }
+    }
+  }
+
+  /// Waits for all threads; those that wait are woken. A wake-up can come just before a thread begins to wait,
+  /// so it is repeated.
+  func end() {
+    let members = members.withLock { $0 }
+    while running.withLock({ $0 }) > 0 {
+      for member in members { member.interrupt() }
+      usleep(1000)
+    }
+    for member in members { member.join() }
+  }
+
+  /// One thread's work, to the session's end.
+  private func work(_ number: Int) {
+    var buffer = fuse_buf()
+    defer { free(buffer.mem) }
+    var isOnDuty = roster.withLock { $0.join(number) }
+    while isOnDuty || waitForCall(number) {
+      guard let isRequest = session.receive(into: &buffer) else { break }
+      isOnDuty = true
+      if isRequest { isOnDuty = answer(&buffer, number) }
+    }
+  }
+
+  /// Answers a request.
+  /// - Returns: whether the thread is to wait for the next one.
+  private func answer(_ buffer: inout fuse_buf, _ number: Int) -> Bool {
+    let hasMore = session.hasRequest
+    let woken = roster.withLock { $0.receive(hasMore: hasMore) }
+    if let called = woken.called { calls[called].wakeUp.wake() }
+    if let lookout = woken.lookout, lookout != woken.called { calls[lookout].wakeUp.wake() }
+    fuse_session_process_buf(session.pointer, &buffer)
+    return roster.withLock { $0.finish(number) { session.hasRequest } }
+  }
+
+  /// Waits until there is something to do.
+  /// - Returns: false when the session has ended.
+  private func waitForCall(_ number: Int) -> Bool {
+    while fuse_session_exited(session.pointer) == 0 {
+      let time = roster.withLock { $0.sleep(of: number) }
+      calls[number].wakeUp.wait(or: -1, milliseconds: time)
+      let (isOnDuty, lookout) = roster.withLock { ($0.wake(number), $0.lookout) }
+      if isOnDuty {
+        // Whoever looks out in its place may sleep too long.
+        if let lookout { calls[lookout].wakeUp.wake() }
+        return true
+      }
+    }
+    return false
+  }
+}
