@@ -54,22 +54,24 @@ final class LayeredBundle: Sendable {
       guard let found = try lookup.find(wanted.path, localization: wanted.localization) else {
         throw .noEntry
       }
+      try Self.check(found, as: wanted)
       do throws(Errno) {
-        return try open(found, as: wanted)
+        return try OpenedResource(try found.open(), name: found.name, types: types)
       } catch {
+        // It was removed or replaced since it was found.
         if error != .stale && error != .noEntry { throw error }
-        // A link that leads nowhere is no file, today and at the next look.
-        if found.attributes.kind == .symbolicLink { throw .noEntry }
       }
     }
     throw .stale
   }
 
-  private func open(_ found: FoundResource, as wanted: ResourceURL) throws(Errno) -> OpenedResource {
+  /// Makes sure that it is a file.
+  private static func check(_ found: FoundResource, as wanted: ResourceURL) throws(Errno) {
     switch found.attributes.kind {
-    case .regular: try OpenedResource(try found.open(), name: found.name, types: types)
+    case .regular: break
     // A mount, too, has no folder under such a name.
     case .directory: throw wanted.localization == nil ? .isDirectory : .noEntry
+    // It leads nowhere inside.
     case .symbolicLink: throw .noEntry
     default: throw .notSupported
     }

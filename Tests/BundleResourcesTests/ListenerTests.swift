@@ -154,7 +154,7 @@ import Testing
         try listener.start()
         listeners.append(listener)
       }
-      #expect(Self.threads() == 3)
+      #expect(eventually(within: 10) { Self.threads() == 3 })
     }
     #expect(eventually(within: 15) { observer.ends == 3 })
     #expect(listeners.allSatisfy { !$0.isListening })
