@@ -66,6 +66,8 @@ extension Volume {
     guard let found = try resources.lookup.find(path, localization: localization), !found.leadsNowhere else {
       return nil
     }
+    // A name of a path is one thing: where one layer or language has a file and another a folder, it is what
+    // the lookup finds first, and what only the other one holds is not reached this way.
     if found.attributes.isDirectory { return localization == nil ? .folder(path) : nil }
     // An image is found without its extension, which must not stand in the way of a folder of that name.
     if localization == nil, found.name != path.last, try resources.lookup.hasFolder(path) {

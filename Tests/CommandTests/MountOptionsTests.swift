@@ -1,3 +1,4 @@
+import Bundles
 import Testing
 import Volume
 
@@ -27,6 +28,17 @@ import Volume
     #expect(try read(list).substitutions.map(\.shown) == expected)
   }
 
+  @Test("how resources are looked up")
+  func resources() throws {
+    let settings = try read("languages=fr-CA:en,scale=3,idiom=pad,resource_scheme=App+Res").resources
+    #expect(settings.lookup.languages?.map(\.shown) == ["fr-CA", "en"])
+    #expect(settings.lookup.scale == 3 && settings.lookup.idiom == .pad && settings.scheme == "app+res")
+    let defaults = try read("idiom=phone").resources
+    #expect(
+      defaults.lookup.languages == nil && defaults.lookup.scale == nil && defaults.lookup.idiom == .phone)
+    #expect(defaults.scheme == "rsrc")
+  }
+
   @Test("names need not be UTF-8")
   func bytes() throws {
     var options = MountOptions()
@@ -50,6 +62,11 @@ import Volume
       "control=\(String(repeating: "n", count: 256))",
       "routes_mode", "routes_mode=", "routes_mode=8", "routes_mode=rw", "routes_mode=1000",
       "routes_mode=-1", "hide_routes=1", "hide_routes=",
+      "languages", "languages=", "languages=fr::en", "languages=a/b", "scale", "scale=0", "scale=-1",
+      "scale=1.5",
+      "scale=9999999999999999999", "idiom", "idiom=tv", "resource_scheme", "resource_scheme=",
+      "resource_scheme=1a",
+      "resource_scheme=a:b", "resource_scheme=BundleFS",
     ])
   func refusal(option: String) throws {
     let failure = try #require(throws: Failure.self) { try read("ro,\(option)") }

@@ -28,6 +28,29 @@ import Testing
         """#)
   }
 
+  @Test("a resolved resource: the contract's example, to the letter, and one of odd bytes")
+  func resolved() {
+    let logo = ResolvedResource(
+      path: bytes("logo.png"), file: FileURL.text(of: bytes("/mnt/logo.png")),
+      layer: bytes("/home/me/overrides"), mimeType: "image/png", expectedContentLength: 5123,
+      textEncodingName: nil)
+    #expect(
+      line("rsrc:///logo.png", .resolved(logo), sequence: 2) == #"""
+        {"sequence":2,"time":"2026-01-02T03:04:05.678Z","url":"rsrc:///logo.png","outcome":"resolved",\#
+        "path":"logo.png","file":"file:///mnt/logo.png","layer":"/home/me/overrides",\#
+        "mimeType":"image/png","expectedContentLength":5123,"textEncodingName":null}
+        """#)
+    let path = bytes(#"/a b/\xFF"#) + bytes("%#?é")
+    let odd = ResolvedResource(
+      path: path, file: FileURL.text(of: path, isDirectory: true), layer: path, mimeType: "inode/directory",
+      expectedContentLength: nil, textEncodingName: "utf-8")
+    let url = "file:///a%20b/%FF%25%23%3F%C3%A9/"
+    #expect(
+      line("rsrc:x", .resolved(odd)).hasSuffix(
+        #""path":"/a b/%FF%#?é","file":"\#(url)","layer":"/a b/%FF%#?é","mimeType":"inode/directory","#
+          + #""expectedContentLength":null,"textEncodingName":"utf-8"}"#))
+  }
+
   @Test("the other outcomes")
   func outcomes() throws {
     let start = #"{"sequence":18446744073709551615,"time":"2026-01-02T03:04:05.678Z","url":"#

@@ -31,6 +31,11 @@ import Testing
     #expect(url.components == [bytes("Host"), bytes(#"caf\xE9 au"#), bytes("lait")])
     #expect(try !RouteURL(bytes("rsrc:///logo.png")).hasHost)
     #expect(url.text == bytes("RSRC://Host/caf%E9%20au/lait?x#y%20z"))
+    #expect(url.host == bytes("Host") && url.segments == [bytes(#"caf\xE9 au"#), bytes("lait")])
+    #expect(url.parameter("x") == [] && url.parameter("y") == nil)
+    let other = try RouteURL(bytes("rsrc:///a//b?l%6Fc=f%72&loc=en&=c"))
+    #expect(other.host == nil && other.segments == [bytes("a"), bytes("b")])
+    #expect(other.parameter("loc") == bytes("fr") && other.parameter("") == bytes("c"))
   }
 
   @Test("a URL of the longest length is taken, a longer one is too long")

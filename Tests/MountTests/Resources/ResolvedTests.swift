@@ -1,0 +1,131 @@
+import FoundationEssentials
+import Posix
+import TestSupport
+import Testing
+
+/// A `resolved` result, read by somebody else's reader of JSON.
+private struct Resolved: Decodable, Equatable {
+  var outcome: String
+  var path: String
+  var file: String
+  var layer: String
+  var mimeType: String
+  var expectedContentLength: Int?
+  var textEncodingName: String?
+}
+
+/// URLs of resources, written to the control file.
+extension MountTests {
+  @Suite struct ResolvedTests {
+    private func resolved(_ line: String, _ mount: Mount) throws -> Resolved {
+      try mount.say(line)
+      let last = try #require(try mount.routesText().lines.last)
+      return try JSONDecoder().decode(Resolved.self, from: Data(last.utf8))
+    }
+
+    @Test("everything that is told of a resource", .timeLimit(.minutes(1)))
+    func told() throws {
+      let bundle = try BundleFixture()
+      try bundle.put(["logo.png": "mine"], in: bundle.substitution)
+      let (main, substitution) = (bundle.fixture.main.text, bundle.fixture.substitution.text)
+      try withMount(bundle.setup()) { mount in
+        let root = "file://" + mount.point.text + "/Contents/Resources/"
+        let cases: [(String, Resolved)] = [
+          (
+            "rsrc:///logo.png",
+            Resolved(
+              outcome: "resolved", path: "Contents/Resources/logo.png", file: root + "logo.png",
+              layer: substitution, mimeType: "image/png", expectedContentLength: 4, textEncodingName: nil)
+          ),
+          (
+            "rsrc://localhost/my%20page.html",
+            Resolved(
+              outcome: "resolved", path: "Contents/Resources/my page.html", file: root + "my%20page.html",
+              layer: main, mimeType: "text/html", expectedContentLength: 12, textEncodingName: "utf-8")
+          ),
+          (
+            "RSRC:///Main.strings?localization=en",
+            Resolved(
+              outcome: "resolved", path: "Contents/Resources/en.lproj/Main.strings",
+              file: root + "en.lproj/Main.strings", layer: main, mimeType: "text/plain",
+              expectedContentLength: 14, textEncodingName: "utf-8")
+          ),
+          (
+            "match rsrc:///data",
+            Resolved(
+              outcome: "resolved", path: "Contents/Resources/data", file: root + "data", layer: main,
+              mimeType: "application/octet-stream", expectedContentLength: 2, textEncodingName: nil)
+          ),
+          (
+            "rsrc:///images/",
+            Resolved(
+              outcome: "resolved", path: "Contents/Resources/images", file: root + "images/", layer: main,
+              mimeType: "inode/directory", expectedContentLength: nil, textEncodingName: nil)
+          ),
+        ]
+        for (line, expected) in cases { #expect(try resolved(line, mount) == expected, "\(line)") }
+        let keys = [
+          "sequence", "time", "url", "outcome", "path", "file", "layer", "mimeType", "expectedContentLength",
+          "textEncodingName",
+        ]
+        let line = try #require(try mount.routesText().lines.first)
+        let places = keys.map { key in
+          line.indices.first { line[$0...].hasPrefix("\"\(key)\":") } ?? line.endIndex
+        }
+        #expect(!places.contains(line.endIndex))
+        #expect(places == places.sorted(), "the keys are in the order of the contract")
+        #expect(line.hasSuffix(#","textEncodingName":null}"#))
+      }
+    }
+
+    @Test("the file: URL opens the file", .timeLimit(.minutes(1)))
+    func fileURL() throws {
+      let bundle = try BundleFixture()
+      try bundle.put(["naïve #1?.txt": "odd"], in: bundle.main)
+      try withMount(bundle.setup()) { mount in
+        let found = try resolved("rsrc:///na%C3%AFve%20%231%3F.txt", mount)
+        let outcome = try Command(
+          "python3", "-c",
+          "import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())",
+          found.file
+        ).check()
+        #expect(outcome.outputText == "odd")
+      }
+    }
+
+    @Test(
+      "refusals, with the errno and the words", .timeLimit(.minutes(1)),
+      arguments: [
+        ("rsrc:///nosuch.png", "ENOENT", "there is no resource rsrc:///nosuch.png"),
+        ("rsrc://host/logo.png", "EINVAL", "no host"),
+        ("rsrc:///../logo.png", "EINVAL", "climb"), ("rsrc:///a/%2E%2e/logo.png", "EINVAL", "climb"),
+        ("rsrc:///a%2F..%2Flogo.png", "EINVAL", "climb"), ("rsrc:///logo.png%00", "EINVAL", "NUL"),
+        ("rsrc:///", "EINVAL", "names no resource"), ("rsrc:", "EINVAL", "names no resource"),
+        ("rsrc:///Main.strings?localization=..%2Ffr", "EINVAL", "localization"),
+        ("rsrc:///outside", "ENOENT", "no resource"),
+        ("match rsrc:///nosuch", "ENOENT", "no resource"),
+        ("rsrc:///a b", "EINVAL", "%20"),
+      ])
+    func refused(line: String, errno: String, words: String) throws {
+      let bundle = try BundleFixture()
+      try withMount(bundle.setup()) { mount in
+        let number: Errno = errno == "ENOENT" ? .noEntry : .invalidArgument
+        try expectErrno(number) { try mount.say(line) }
+        let result = try mount.lastResult()
+        #expect(result.verdict == "rejected \(errno)")
+        #expect(result.error?.contains(words) == true, "\(result.error ?? "")")
+      }
+    }
+
+    @Test("routes of the same scheme do not come before resources", .timeLimit(.minutes(1)))
+    func builtIn() throws {
+      let bundle = try BundleFixture()
+      try withMount(bundle.setup()) { mount in
+        try mount.say("route Mine rsrc://*:Path")
+        try mount.say("rsrc:///logo.png")
+        try expectErrno(.noEntry) { try mount.say("rsrc:///nosuch") }
+        #expect(try mount.routesText().verdicts == ["applied", "resolved", "rejected ENOENT"])
+      }
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import FoundationEssentials
+import Posix
+import TestSupport
+import Testing
+
+/// `bundlefs resources`, `bundlefs open`, and what the status tells of the bundle.
+extension MountTests {
+  @Suite struct ResourceCommandTests {
+    private struct Row: Decodable, Equatable {
+      var path: String
+      var localization: String?
+      var mimeType: String
+      var layer: String?
+    }
+
+    private func rows(_ mount: Mount, _ arguments: ByteString...) throws -> [Row] {
+      let command = Command([try Binary.underTest(), "resources", mount.point, "--json"] + arguments)
+      return try JSONDecoder().decode([Row].self, from: Data(try command.check().output))
+    }
+
+    @Test("the merged list, sorted, of a type, in a language", .timeLimit(.minutes(1)))
+    func list() throws {
+      let bundle = try BundleFixture()
+      try bundle.put(
+        ["added.png": "", "logo.png": "mine", "de.lproj/Main.strings": ""], in: bundle.substitution)
+      let (main, substitution) = (bundle.fixture.main.text, bundle.fixture.substitution.text)
+      let folder = "Contents/Resources/"
+      try withMount(bundle.setup()) { mount in
+        let all = try rows(mount)
+        #expect(all.map(\.path) == all.map(\.path).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+        #expect(
+          try rows(mount, "--type", "png") == [
+            Row(path: folder + "added.png", mimeType: "image/png", layer: substitution),
+            Row(path: folder + "logo.png", mimeType: "image/png", layer: substitution),
+          ])
+        #expect(
+          try rows(mount, "--type", ".strings") == [
+            Row(
+              path: folder + "en.lproj/Main.strings", localization: "en", mimeType: "text/plain", layer: main),
+            Row(
+              path: folder + "fr.lproj/Main.strings", localization: "fr", mimeType: "text/plain", layer: main),
+          ])
+        #expect(
+          try rows(mount, "--type", "strings", "--localization", "de") == [
+            Row(
+              path: folder + "de.lproj/Main.strings", localization: "de", mimeType: "text/plain",
+              layer: substitution)
+          ])
+        #expect(try rows(mount, "--type", "nosuch") == [])
+        #expect(
+          all.filter { $0.path.hasSuffix("/link.svg") } == [
+            Row(path: folder + "link.svg", mimeType: "image/svg+xml", layer: main)
+          ])
+        #expect(all.contains(Row(path: folder + "outside", mimeType: "inode/symlink")))
+        let text = try Command([try Binary.underTest(), "resources", mount.point, "--type", "png"]).check()
+        #expect(
+          text.outputText == """
+            Contents/Resources/added.png  -  image/png  \(substitution)
+            Contents/Resources/logo.png   -  image/png  \(substitution)
+
+            """)
+      }
+    }
+
+    @Test(
+      "a flat bundle's list has no control file in it; without xattrs the types are still there",
+      .timeLimit(.minutes(1)))
+    func flat() throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      setup.options = ["xattr=off"]
+      try withMount(setup) { mount in
+        _ = try mount.routesText()
+        let paths = try rows(mount)
+        #expect(paths.map(\.path) == ["folder", "link", "only", "plain.txt", "replaced.txt"])
+        #expect(paths[3] == Row(path: "plain.txt", mimeType: "text/plain"))
+      }
+    }
+
+    @Test(
+      "wrong usage is named", .timeLimit(.minutes(1)),
+      arguments: [
+        (["resources"], "needs one MOUNTPOINT"), (["resources", "--type"], "'--type' needs a value"),
+        (["resources", "--colour", "/"], "no option '--colour'"), (["open"], "needs a URL"),
+        (["open", "no url"], "column 3"), (["open", "x:a\nreset"], "control character"),
+        (["open", "bundlefs:///sync"], "for one mount"),
+      ] as [([String], String)])
+    func usage(arguments: [String], words: String) throws {
+      let outcome = try Command([try Binary.underTest()] + arguments.map { ByteString($0) }).run()
+      #expect(outcome.status == 2 && outcome.errorText.contains(words), "\(outcome.errorText)")
+    }
+
+    @Test("open finds the mount that answers, whichever it is", .timeLimit(.minutes(1)))
+    func open() throws {
+      let (one, other) = (try BundleFixture(), try BundleFixture())
+      try one.put(["only-here.txt": "one"], in: one.main)
+      try withMount(one.setup()) { first in
+        try first.say("route First first://s:Text")
+        try withMount(other.setup()) { second in
+          try second.say("route Second second://s:Text")
+          let binary = try Binary.underTest()
+          let asked = try Command([
+            binary, "open", "rsrc:///only-here.txt", "first://hello", "second://hello", "rsrc:///logo.png",
+          ]).check()
+          let results = try asked.outputText.split(separator: "\n").map { try RoutedResult(String($0)) }
+          #expect(results.map(\.verdict) == ["resolved", "posted First", "posted Second", "resolved"])
+          #expect(try first.lastResult().verdict == "posted First")
+          #expect(try second.lastResult().url == "rsrc:///logo.png", "the newest is asked first")
+          let refused = try Command([binary, "open", "nobody://home", "first://again"]).run()
+          #expect(refused.status == 1 && refused.errorText.contains("no mount takes nobody://home"))
+          #expect(refused.outputText.contains("posted"), "the others are opened all the same")
+        }
+      }
+    }
+
+    @Test("the status names the bundle", .timeLimit(.minutes(1)))
+    func status() throws {
+      struct Told: Decodable {
+        struct Bundle: Decodable, Equatable {
+          var identifier: String?
+          var developmentRegion: String?
+          var localizations: [String]
+          var searched: [String]
+          var resources: String
+          var scheme: String
+          var reason: String?
+        }
+        var bundle: Bundle
+      }
+      let bundle = try BundleFixture()
+      try bundle.put(["nl.lproj/x": ""], in: bundle.substitution)
+      try withMount(bundle.setup()) { mount in
+        let binary = try Binary.underTest()
+        let json = try Command([binary, "status", mount.point, "--json"]).check()
+        let told = try JSONDecoder().decode(Told.self, from: Data(json.output)).bundle
+        #expect(
+          told
+            == Told.Bundle(
+              identifier: "org.example.Zoo", developmentRegion: "en", localizations: ["en", "fr", "nl"],
+              searched: ["fr", "en", "Base"], resources: "Contents/Resources", scheme: "rsrc"))
+        let text = try Command([binary, "status", mount.point]).check().outputText
+        #expect(text.contains("bundle: org.example.Zoo; development region: en\n"))
+        #expect(text.contains("localizations: en, fr, nl; searched: fr, en, Base\n"))
+        #expect(text.contains("resources: rsrc:///NAME, in /Contents/Resources\n"))
+      }
+    }
+
+    @Test("without languages=, those of the one who mounts, then the bundle's own", .timeLimit(.minutes(1)))
+    func languages() throws {
+      let bundle = try BundleFixture()
+      var setup = bundle.fixture.setup
+      setup.environment = ["LANG": "pt_BR.UTF-8", "LC_ALL": "", "LC_MESSAGES": ""]
+      try bundle.put(["pt.lproj/Main.strings": "Portuguese"], in: bundle.main)
+      try withMount(setup) { mount in
+        #expect(try (mount.resources / "Main.strings").readText() == "Portuguese")
+        try (bundle.main / "pt.lproj" / "Main.strings").remove()
+        #expect(try (mount.resources / "Main.strings").readText() == "main's English")
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import Fuse
+import Posix
+import TestSupport
+import Testing
+
+@testable import Volume
+
+@Suite struct ResourceFolderNodesTests {
+  private let a = [Array("a".utf8)]
+  private let b = [Array("a".utf8), Array("b".utf8)]
+
+  @Test("a path has one node for as long as somebody holds it")
+  func holding() throws {
+    var nodes = ResourceFolderNodes()
+    let first = nodes.lookUp(a)
+    #expect(nodes.lookUp(a) == first && nodes.lookUp(b) != first && nodes.count == 3)
+    #expect(try nodes.path(of: first) == a)
+    nodes.forget(first, lookups: 1)
+    #expect(try nodes.path(of: first) == a)
+    nodes.forget(first, lookups: 1)
+    #expect(throws: Errno.stale) { try nodes.path(of: first) }
+    #expect(nodes.lookUp(a) != first, "a number is not given twice")
+  }
+
+  @Test("the topmost stays, whatever is forgotten")
+  func top() throws {
+    var nodes = ResourceFolderNodes()
+    #expect(nodes.lookUp([]) == ResourceFolderNodes.top)
+    nodes.forget(ResourceFolderNodes.top, lookups: 7)
+    #expect(try nodes.path(of: ResourceFolderNodes.top) == [])
+    nodes.forget(NodeID(rawValue: 99), lookups: 1)
+    #expect(nodes.count == 1)
+  }
+
+  @Test("its numbers are no others")
+  func numbers() {
+    var nodes = ResourceFolderNodes()
+    #expect(ResourceFolderNodes.contain(ResourceFolderNodes.top))
+    #expect(ResourceFolderNodes.contain(nodes.lookUp(b)))
+    for other in [NodeID.root, ControlFile.node, NodeID(rawValue: 5 << 32 | 7)] {
+      #expect(!ResourceFolderNodes.contain(other))
+    }
+  }
+
+  @Test("as many are kept as are held", arguments: [UInt64](1...8))
+  func random(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    var nodes = ResourceFolderNodes()
+    var held: [NodeID: UInt64] = [:]
+    for _ in 0..<2000 {
+      if Bool.random(using: &random) {
+        let path = (0..<Int.random(in: 1...2, using: &random)).map { _ in
+          [UInt8.random(in: 97...101, using: &random)]
+        }
+        held[nodes.lookUp(path), default: 0] += 1
+      } else if let (node, count) = held.randomElement(using: &random) {
+        let taken = UInt64.random(in: 1...count, using: &random)
+        nodes.forget(node, lookups: taken)
+        held[node] = taken == count ? nil : count - taken
+      }
+      #expect(nodes.count == held.count + 1)
+    }
+  }
+}
