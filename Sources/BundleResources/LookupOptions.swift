@@ -5,7 +5,9 @@ import Foundation
 public struct LookupOptions: Sendable, Hashable {
   /// The kind of device that an image variant is for.
   public enum Idiom: Sendable, Hashable, CaseIterable {
+    /// Variants with `~iphone` in their names.
     case phone
+    /// Variants with `~ipad` in their names.
     case pad
   }
 

@@ -43,7 +43,7 @@ public final class RouteListener: Sendable {
   }
 
   /// The way back from a listening, which keeps no listener alive.
-  private final class Link: @unchecked Sendable {
+  private final class Link: Sendable {
     weak let listener: RouteListener?
     init(_ listener: RouteListener) { self.listener = listener }
   }
