@@ -11,7 +11,8 @@ let strict: [SwiftSetting] = [
 let package = Package(
   name: "bundlefs",
   products: [
-    .executable(name: "bundlefs", targets: ["bundlefs"])
+    .executable(name: "bundlefs", targets: ["bundlefs"]),
+    .library(name: "BundleResources", targets: ["BundleResources"]),
   ],
   targets: [
     .systemLibrary(
@@ -24,6 +25,9 @@ let package = Package(
     .target(name: "Bundles", dependencies: ["Layers", "Posix"], swiftSettings: strict),
     .target(
       name: "Volume", dependencies: ["Fuse", "Bundles", "Layers", "Routing", "Posix"], swiftSettings: strict),
+    .target(
+      name: "BundleResources", dependencies: ["Bundles", "Layers", "Routing", "Posix"],
+      swiftSettings: strict),
     .executableTarget(
       name: "bundlefs", dependencies: ["Volume", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
       swiftSettings: strict,
@@ -38,6 +42,9 @@ let package = Package(
       name: "benchprobe", dependencies: ["Posix"], path: "Tests/BenchProbe", swiftSettings: strict),
     .executableTarget(
       name: "routebench", dependencies: ["Routing"], path: "Tests/RouteBench", swiftSettings: strict),
+    .executableTarget(
+      name: "resourceexample", dependencies: ["BundleResources"], path: "Tests/ResourceExample",
+      swiftSettings: strict),
     .testTarget(
       name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(
@@ -50,6 +57,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "BundleResourcesTests",
+      dependencies: ["BundleResources", "resourceexample", "bundlefs", "Bundles", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests", dependencies: ["bundlefs", "Volume", "Routing", "TestSupport"],

@@ -47,6 +47,44 @@ public struct Thread: ~Copyable, Sendable {
   }
 }
 
+extension Thread {
+  /// Starts a thread that nobody waits for. It takes no signals: those are the program's business, of which a
+  /// library knows nothing.
+  /// - Parameter name: what `ps` shows; 15 bytes at most count.
+  /// - Throws: EAGAIN when the system has no room for one more.
+  public static func startDetached(
+    name: String, _ run: @escaping @Sendable () -> Void
+  ) throws(Errno) {
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+    var all = sigset_t()
+    var before = sigset_t()
+    sigfillset(&all)
+    // A thread begins with the mask of the one that starts it.
+    pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    var handle = pthread_t()
+    let body = Unmanaged.passRetained(
+      Body {
+        linux_name_thread(name)
+        run()
+      })
+    let result = pthread_create(
+      &handle, &attributes,
+      { context in
+        guard let context else { return nil }
+        Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+        return nil
+      }, body.toOpaque())
+    guard result == 0 else {
+      body.release()
+      throw Errno(rawValue: result)
+    }
+  }
+}
+
 /// The signal that only wakes a thread out of a blocking call.
 public enum Interrupt {
   static let signal = SIGUSR2

@@ -3,38 +3,6 @@ import Layers
 import Posix
 import Routing
 
-/// How a mount is asked to tell of itself.
-///
-/// It is read by IOCTL on the root: that needs no room in the file system's names, and works whatever else is
-/// declined. A page of the text is asked for at a time; page 0 makes the text anew. Each answer begins with
-/// the text's length in bytes (4 bytes, little-endian).
-public enum StatusProtocol {
-  /// Bytes of text in a page: what one IOCTL can carry is 16,383 bytes.
-  public static let pageSize = 16_000
-  /// The size of an answer in bytes, at most.
-  public static let answerSize = pageSize + 4
-
-  /// As what it tells.
-  public enum Form: UInt8, CaseIterable, Sendable {
-    /// One JSON object.
-    case json = 0x6A
-    /// Lines for a person.
-    case text = 0x74
-    /// The control file's name.
-    case controlName = 0x63
-    /// Where resources are looked for: the resource folder's path, then the localizations in order, each
-    /// followed by NUL.
-    case resources = 0x72
-    /// Nothing; but whoever waits at the control file is told to go, since the mount is to end.
-    case farewell = 0x71
-  }
-
-  /// The IOCTL's number for a page: _IOC(_IOC_READ, the form's letter, page, answerSize).
-  public static func command(_ form: Form, page: UInt8) -> UInt32 {
-    2 << 30 | UInt32(answerSize) << 16 | UInt32(form.rawValue) << 8 | UInt32(page)
-  }
-}
-
 extension Volume {
   public func control(
     _ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>

@@ -2,6 +2,7 @@ import Fuse
 import Glibc
 import Layers
 import Posix
+import Routing
 
 /// What was taken back from the kernel since the mount began.
 struct InvalidationCounters: Sendable {

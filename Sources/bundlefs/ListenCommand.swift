@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Routing
 
 /// `bundlefs listen MOUNTPOINT [NAME…] [--since SEQUENCE]`.
 struct ListenCommand {
@@ -61,7 +62,7 @@ struct ListenCommand {
   private func listen(from last: inout UInt64?) throws(Errno) {
     let file = try control.open([.read])
     var place: UInt64
-    if let last { place = last } else { place = try ResultLines.read(file).last?.sequence ?? 0 }
+    if let last { place = last } else { place = try MountedControl.results(of: file).last?.sequence ?? 0 }
     defer { last = place }
     try printNew(file, &place, isFirst: true)
     while file.waitForNews() {
@@ -83,7 +84,7 @@ struct ListenCommand {
     _ file: borrowing Descriptor, _ last: inout UInt64, isFirst: Bool = false
   ) throws(Errno) -> Bool {
     let before = last
-    let results = try ResultLines.read(file)
+    let results = try MountedControl.results(of: file)
     // A number of an earlier mount says nothing here.
     if isFirst, let newest = results.last, newest.sequence < last { last = 0 }
     if let first = results.first, first.sequence - 1 > last {

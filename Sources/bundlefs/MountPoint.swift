@@ -1,6 +1,6 @@
 import Glibc
 import Posix
-import Volume
+import Routing
 
 /// The directory on which something is or will be mounted.
 struct MountPoint {

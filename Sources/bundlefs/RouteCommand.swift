@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Routing
 
 /// `bundlefs route MOUNTPOINT URL…` and `bundlefs match MOUNTPOINT URL…`.
 struct RouteCommand {

@@ -1,6 +1,6 @@
 import Glibc
 import Posix
-import Volume
+import Routing
 
 /// `bundlefs status MOUNTPOINT [--json]`.
 struct StatusCommand {

@@ -1,5 +1,5 @@
 import Posix
-import Volume
+import Routing
 
 /// What a mount tells of itself, page by page.
 enum ToldPages {
@@ -37,5 +37,14 @@ struct MountedControl {
   /// Opens it.
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
     try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
+  }
+
+  /// The results that the open control file has now, oldest first.
+  /// - Throws: what read(2) answers; EBUSY while somebody writes to it without a pause.
+  static func results(of file: borrowing Descriptor) throws(Errno) -> [ResultLine] {
+    guard let results = try ResultLines.read(by: { () throws(Errno) in try file.readAll() }) else {
+      throw .busy
+    }
+    return results
   }
 }

@@ -1,4 +1,5 @@
 import Posix
+import Routing
 
 /// A control file to which lines are written one by one, and what became of each.
 struct WrittenLines: ~Copyable {
@@ -9,7 +10,7 @@ struct WrittenLines: ~Copyable {
   /// Opens the control file.
   init(to control: MountedControl) throws(Errno) {
     let file = try control.open([.readWrite])
-    last = try ResultLines.read(file).last?.sequence ?? 0
+    last = try MountedControl.results(of: file).last?.sequence ?? 0
     self.file = file
   }
 
@@ -31,7 +32,7 @@ struct WrittenLines: ~Copyable {
       refusal = error
     }
     let before = last
-    let results = try ResultLines.read(file).filter { $0.sequence > before }
+    let results = try MountedControl.results(of: file).filter { $0.sequence > before }
     last = results.last?.sequence ?? last
     // Of a line that is malformed the result shows all.
     return Fate(result: results.first { $0.isOf(url) || $0.isOf(line) }, error: refusal)

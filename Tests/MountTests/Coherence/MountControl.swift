@@ -13,20 +13,10 @@ extension Mount {
   /// The names that the root has from the layers, sorted.
   func names() throws -> [ByteString] { try point.names().filter { !Self.ownNames.contains($0) } }
 
-  /// The control file.
-  var routes: ByteString { point / ".routes" }
-
   /// Returns when every change to a layer that is finished now is visible.
   func barrier() throws {
     guard Self.hasControl else { return }
     try say("bundlefs:///sync\n")
-  }
-
-  /// Writes to the control file, in one write.
-  func say(_ text: String) throws {
-    // Neither made nor truncated: the text goes in by a single write.
-    let bytes = [UInt8](text.utf8)
-    try routes.overwrite(bytes, at: 0)
   }
 
   /// Runs one of the subcommands on this mount.

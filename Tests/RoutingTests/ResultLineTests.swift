@@ -1,7 +1,6 @@
-import Routing
 import Testing
 
-@testable import bundlefs
+@testable import Routing
 
 /// The results of the control file as `route` and `listen` read them.
 @Suite struct ResultLineTests {

@@ -1,17 +1,15 @@
-import Posix
-import Routing
-
 /// A result of the control file, as its line tells it.
-struct ResultLine {
+public struct ResultLine: Sendable {
   /// The line, without its newline.
-  let bytes: [UInt8]
-  let sequence: UInt64
+  public let bytes: [UInt8]
+  /// The result's number.
+  public let sequence: UInt64
 
   private static let start = Array(#"{"sequence":"#.utf8)
 
   /// Reads a line.
   /// - Returns: nil for one that is no whole result.
-  init?(_ line: ArraySlice<UInt8>) {
+  public init?(_ line: ArraySlice<UInt8>) {
     guard line.starts(with: Self.start), line.last == UInt8(ascii: "}") else { return nil }
     let digits = line.dropFirst(Self.start.count).prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
     guard let sequence = UInt64(String(decoding: digits, as: UTF8.self)) else { return nil }
@@ -20,15 +18,15 @@ struct ResultLine {
   }
 
   /// Whether it is what became of a URL or a line.
-  func isOf(_ url: [UInt8]) -> Bool {
+  public func isOf(_ url: [UInt8]) -> Bool {
     contains(#""url":\#(JSONText.quoted(String(escaping: url))),"outcome":"#)
   }
 
   /// Whether the line was refused.
-  var isRejected: Bool { contains(#","outcome":"rejected","errno":"#) }
+  public var isRejected: Bool { contains(#","outcome":"rejected","errno":"#) }
 
   /// Whether it is a notification of one of these names.
-  func isPosted(as names: [[UInt8]]) -> Bool {
+  public func isPosted(as names: [[UInt8]]) -> Bool {
     names.contains {
       contains(#","outcome":"posted","notification":\#(JSONText.quoted(String(escaping: $0)))"#)
     }
@@ -43,14 +41,17 @@ struct ResultLine {
 }
 
 /// The results that a control file has now.
-enum ResultLines {
+public enum ResultLines {
   /// Reads them, oldest first.
-  /// - Throws: what read(2) answers.
-  static func read(_ file: borrowing Descriptor) throws(Errno) -> [ResultLine] {
+  /// - Parameter text: reads the file, from its beginning.
+  /// - Returns: nil if somebody writes without a pause, so that no two reads agree.
+  public static func read<Failure: Error>(
+    by text: () throws(Failure) -> [UInt8]
+  ) throws(Failure) -> [ResultLine]? {
     // A read takes several requests, between which the file may move on, so that a line can be made up of two.
     // What two reads agree on is whole. Not for ever: who writes without a pause can keep them from agreeing.
     for _ in 0..<1000 {
-      guard let results = try readOnce(file), let others = try readOnce(file) else { continue }
+      guard let results = whole(try text()), let others = whole(try text()) else { continue }
       guard let first = results.first, let other = others.first, let last = results.last else {
         if results.isEmpty { return [] }
         continue
@@ -63,13 +64,12 @@ enum ResultLines {
         return Array(common)
       }
     }
-    throw .busy
+    return nil
   }
 
   /// - Returns: nil if what was read is no text of a control file: for a moment the kernel shows what somebody
   ///   is writing where he writes it.
-  private static func readOnce(_ file: borrowing Descriptor) throws(Errno) -> [ResultLine]? {
-    let text = try file.readAll()
+  private static func whole(_ text: [UInt8]) -> [ResultLine]? {
     let lines = text.split(separator: UInt8(ascii: "\n")).drop { $0.starts(with: "route ".utf8) }
     let results = lines.compactMap { ResultLine($0) }
     let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")

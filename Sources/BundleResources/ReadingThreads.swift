@@ -1,0 +1,58 @@
+import Posix
+
+/// The threads that loads read on: few, and none while there is nothing to read.
+///
+/// URLSession's own threads are not for this: what they wait for holds up every task of the session, and a
+/// task cannot be cancelled meanwhile.
+final class ReadingThreads: Sendable {
+  /// Those of the process.
+  static let shared = ReadingThreads(limit: 8)
+
+  private struct State {
+    /// The jobs, in order; those before `next` are done.
+    var jobs: [(@Sendable () -> Void)?] = []
+    var next = 0
+    var threads = 0
+  }
+
+  private let limit: Int
+  private let state = Locked(State())
+
+  /// - Parameter limit: the most threads at once.
+  init(limit: Int) { self.limit = limit }
+
+  /// Runs a job soon, after those that wait.
+  func run(_ job: @escaping @Sendable () -> Void) {
+    let needsThread = state.withLock { state in
+      state.jobs.append(job)
+      guard state.threads < limit else { return false }
+      state.threads += 1
+      return true
+    }
+    guard needsThread else { return }
+    do throws(Errno) {
+      try Thread.startDetached(name: "resources") { [self] in work() }
+    } catch {
+      // The system has no room for one more thread: then the caller's has to do it.
+      work()
+    }
+  }
+
+  private func work() {
+    while let job = nextJob() { job() }
+  }
+
+  /// The next job; nil ends the thread.
+  private func nextJob() -> (@Sendable () -> Void)? {
+    state.withLock { state in
+      guard state.next < state.jobs.count else {
+        state.jobs = []
+        state.next = 0
+        state.threads -= 1
+        return nil
+      }
+      defer { state.next += 1 }
+      return state.jobs[state.next].take()
+    }
+  }
+}

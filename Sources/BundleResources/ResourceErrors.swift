@@ -1,0 +1,41 @@
+import Foundation
+import FoundationNetworking
+import Glibc
+import Posix
+
+/// A path at which a system call failed.
+struct PathError: Error {
+  let errno: Errno
+  let path: [UInt8]
+}
+
+extension URLError {
+  /// What a user of URLSession is told when a system call failed on the way to a URL.
+  init(_ errno: Errno, _ url: URL) {
+    let underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(errno.rawValue))
+    self.init(Self.code(of: errno), url, errno.description, underlying)
+  }
+
+  /// What a user of URLSession is told.
+  /// - Parameter description: why, for people.
+  init(_ code: URLError.Code, _ url: URL, _ description: String, _ underlying: NSError? = nil) {
+    var information: [String: Any] = [
+      NSURLErrorFailingURLErrorKey: url,
+      NSLocalizedDescriptionKey: "\(url.absoluteString): \(description)",
+    ]
+    information[NSUnderlyingErrorKey] = underlying
+    self.init(code, userInfo: information)
+  }
+
+  private static func code(of errno: Errno) -> URLError.Code {
+    switch errno.rawValue {
+    case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG: .fileDoesNotExist
+    case EACCES, EPERM: .noPermissionsToReadFile
+    case EISDIR: .fileIsDirectory
+    case EINVAL: .badURL
+    case ENOMEM, EFBIG: .dataLengthExceedsMaximum
+    case EOPNOTSUPP, ENXIO, EMFILE, ENFILE: .cannotOpenFile
+    default: .resourceUnavailable
+    }
+  }
+}

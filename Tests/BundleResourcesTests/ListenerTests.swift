@@ -1,0 +1,301 @@
+import BundleResources
+import Foundation
+import Posix
+import TestSupport
+import Testing
+
+/// Waiting for a mount's notifications.
+@Suite(.serialized) struct ListenerTests {
+  /// Runs the body with a mount that has some routes.
+  private func withRoutes(_ body: (Mount) throws -> Void) throws {
+    let fixture = try BundleFixture()
+    try fixture.make("a.txt", "main")
+    let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [fixture.substitution])
+    try withMount(setup) { mount in
+      try mount.say("route Animal l:(animal)Domain/s:Name/f:Weight/i:Life\nroute Any *:Rest\n")
+      try body(mount)
+    }
+  }
+
+  private func listener(_ mount: Mount, _ center: NotificationCenter, since: UInt64? = nil) -> RouteListener {
+    RouteListener(mountPoint: mount.point.url, center: center, since: since)
+  }
+
+  @Test("posts name, typed values and the URL, in order", .timeLimit(.minutes(1)))
+  func typed() throws {
+    try withRoutes { mount in
+      let center = NotificationCenter()
+      let observer = Observer(center)
+      let listener = listener(mount, center)
+      try mount.say("x://animal/early/1/2\n")
+      try listener.start()
+      try mount.say("x://animal/platypus/3.1/4\nx://animal/spiny%20anteater/8/-9223372036854775808?q=1#top\n")
+      try mount.say(
+        "match x://animal/none/1/1\nx://animal/%22%5C%F0%9F%A6%86%0A/0.1/9223372036854775807\nx:a/b\n")
+      #expect(eventually(within: 20) { observer.all.count >= 4 })
+      let seen = observer.all
+      #expect(seen.map(\.name) == ["Animal", "Animal", "Animal", "Any"])
+      #expect(seen.map(\.sequence) == [4, 5, 7, 8])
+      let values = seen.map(\.values)
+      #expect(
+        values[0] == [
+          "Domain": "String animal", "Name": "String platypus", "Weight": "Double 3.1", "Life": "Int 4",
+        ])
+      #expect(values[1]["Weight"] == "Double 8.0" && values[1]["Life"] == "Int \(Int.min)")
+      #expect(values[1]["Name"] == "String spiny anteater")
+      #expect(values[2]["Name"] == "String \"\\🦆\n" && values[2]["Life"] == "Int \(Int.max)")
+      #expect(values[2]["Weight"] == "Double 0.1")
+      #expect(values[3] == ["Rest": "String a/b"])
+      #expect(seen[0].url == "x://animal/platypus/3.1/4" && seen[0].query == nil && seen[0].fragment == nil)
+      #expect(seen[1].query == "q=1" && seen[1].fragment == "top")
+      #expect(abs(seen[0].time.timeIntervalSinceNow) < 60)
+      listener.stop()
+    }
+  }
+
+  @Test("misses nothing of what is posted after the start, one by one", .timeLimit(.minutes(1)))
+  func everything() throws {
+    try withRoutes { mount in
+      let center = NotificationCenter()
+      let observer = Observer(center)
+      let listener = listener(mount, center)
+      try listener.start()
+      #expect(listener.isListening)
+      for number in 0..<500 {
+        try mount.say(number % 3 == 0 ? "match x:\(number)\n" : "x:\(number)\n")
+        if number % 50 == 0 { #expect(eventually(within: 10) { observer.all.count >= number * 2 / 3 }) }
+      }
+      let expected = (0..<500).filter { $0 % 3 > 0 }.map { "x:\($0)" }
+      #expect(eventually(within: 20) { observer.all.count >= expected.count })
+      #expect(observer.all.map(\.url) == expected)
+      #expect(observer.ends == 0 && observer.missed.isEmpty)
+      listener.stop()
+      #expect(!listener.isListening)
+    }
+  }
+
+  @Test(
+    "stopped and started again it goes on where it was; nothing comes in between", .timeLimit(.minutes(1)))
+  func goingOn() throws {
+    try withRoutes { mount in
+      let center = NotificationCenter()
+      let observer = Observer(center)
+      let first = listener(mount, center)
+      var expected: [String] = []
+      for round in 0..<10 {
+        try first.start()
+        try first.start()
+        try mount.say("x:a\(round)\n")
+        expected.append("x:a\(round)")
+        #expect(eventually(within: 10) { observer.all.count == expected.count })
+        first.stop()
+        first.stop()
+        try mount.say("x:b\(round)\n")
+        expected.append("x:b\(round)")
+        usleep(20_000)
+        #expect(observer.all.count == expected.count - 1)
+      }
+      let last = try #require(first.lastSequence)
+      let second = listener(mount, center, since: last)
+      try second.start()
+      #expect(eventually(within: 10) { observer.all.count == expected.count })
+      #expect(observer.all.map(\.url) == expected)
+      second.stop()
+    }
+  }
+
+  @Test("an observer may stop the listener, which then posts nothing more", .timeLimit(.minutes(1)))
+  func stopWithin() throws {
+    try withRoutes { mount in
+      let center = NotificationCenter()
+      let listener = listener(mount, center, since: 0)
+      try mount.say((0..<50).map { "x:\($0)\n" }.joined())
+      let count = Locked(0)
+      let token = center.addObserver(forName: Notification.Name("Any"), object: nil, queue: nil) { _ in
+        count.withLock { $0 += 1 }
+        listener.stop()
+      }
+      defer { center.removeObserver(token) }
+      try listener.start()
+      #expect(eventually(within: 10) { !listener.isListening })
+      usleep(50_000)
+      #expect(count.withLock { $0 } == 1 && listener.lastSequence == 3)
+    }
+  }
+
+  @Test("tells which results the mount no longer had", .timeLimit(.minutes(1)))
+  func missed() throws {
+    try withRoutes { mount in
+      try mount.say((3...2000).map { "x:\($0)\n" }.joined())
+      let center = NotificationCenter()
+      let observer = Observer(center)
+      let listener = listener(mount, center, since: 10)
+      try listener.start()
+      #expect(eventually(within: 20) { observer.all.count == 1024 })
+      #expect(observer.missed == [11...976])
+      #expect(observer.all.first?.sequence == 977 && observer.all.last?.sequence == 2000)
+      listener.stop()
+      // A mount that began anew counts anew.
+      let future = RouteListener(mountPoint: mount.point.url, center: center, since: 1_000_000)
+      try future.start()
+      #expect(eventually(within: 20) { observer.all.count == 2048 })
+      future.stop()
+    }
+  }
+
+  @Test("does not keep the mount, and ends with it", .timeLimit(.minutes(1)))
+  func unmounted() throws {
+    let center = NotificationCenter()
+    let observer = Observer(center)
+    var listeners: [RouteListener] = []
+    try withRoutes { mount in
+      for _ in 0..<3 {
+        let listener = listener(mount, center)
+        try listener.start()
+        listeners.append(listener)
+      }
+      #expect(eventually(within: 10) { Self.threads() == 3 })
+    }
+    #expect(eventually(within: 15) { observer.ends == 3 })
+    #expect(listeners.allSatisfy { !$0.isListening })
+    #expect(observer.errors.isEmpty)
+    #expect(eventually(within: 10) { Self.threads() == 0 })
+  }
+
+  @Test("ends with the daemon, however that ends", .timeLimit(.minutes(1)), arguments: [SIGTERM, SIGKILL])
+  func daemon(signal: CInt) throws {
+    let fixture = try BundleFixture()
+    let mount = try Mount(MountSetup(main: fixture.main, point: fixture.point))
+    defer { mount.abandon() }
+    let center = NotificationCenter()
+    let observer = Observer(center)
+    let listener = listener(mount, center)
+    try listener.start()
+    mount.process.signal(signal)
+    #expect(eventually(within: 20) { observer.ends == 1 })
+    #expect(!listener.isListening && observer.errors.isEmpty)
+    _ = try mount.process.wait(timeout: 20)
+  }
+
+  @Test("stops when it is let go, and leaves no thread", .timeLimit(.minutes(1)))
+  func letGo() throws {
+    try withRoutes { mount in
+      let center = NotificationCenter()
+      let observer = Observer(center)
+      for _ in 0..<20 { try listener(mount, center).start() }
+      #expect(eventually(within: 10) { Self.threads() == 0 })
+      try mount.say("x:1\n")
+      usleep(50_000)
+      #expect(observer.all.isEmpty && observer.ends == 0)
+    }
+  }
+
+  @Test("waits without turning", .timeLimit(.minutes(1)))
+  func idle() throws {
+    try withRoutes { mount in
+      let center = NotificationCenter()
+      let listener = listener(mount, center)
+      try listener.start()
+      usleep(100_000)
+      let before = try Self.turns()
+      usleep(500_000)
+      #expect(try Self.turns() - before < 5)
+      listener.stop()
+    }
+  }
+
+  @Test("what is no mount is an error at the start")
+  func nothing() throws {
+    let fixture = try BundleFixture()
+    let cases: [(URL, POSIXErrorCode)] = [
+      (fixture.main.url, .ENOTTY), ((fixture.folder / "nothing").url, .ENOENT),
+      (try #require(URL(string: "http://host/")), .EINVAL),
+    ]
+    for (url, expected) in cases {
+      let listener = RouteListener(mountPoint: url)
+      let error = #expect(throws: POSIXError.self) { try listener.start() }
+      #expect(error?.code == expected && !listener.isListening, "\(url)")
+      listener.stop()
+    }
+  }
+
+  /// The numbers of this process's threads that listen.
+  private static func listening() -> [ByteString] {
+    let tasks = ByteString("/proc/self/task")
+    let names = (try? tasks.names()) ?? []
+    return names.filter { (try? (tasks / $0 / "comm").readText()) == "routes\n" }
+  }
+
+  private static func threads() -> Int { listening().count }
+
+  /// How often the listening threads have begun to wait.
+  private static func turns() throws -> Int {
+    try listening().reduce(0) { sum, thread in
+      let status = try ("/proc/self/task" / thread / "status").readText()
+      let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+      let number = line.flatMap { Int($0.drop { !$0.isNumber }) }
+      return sum + (try #require(number))
+    }
+  }
+}
+
+/// What a notification center posts, in order.
+private final class Observer: Sendable {
+  struct Posted: Sendable {
+    let name: String
+    /// Each with its type.
+    let values: [String: String]
+    let sequence: UInt64
+    let url: String
+    let time: Date
+    let query: String?
+    let fragment: String?
+  }
+
+  private struct State {
+    var posted: [Posted] = []
+    var missed: [ClosedRange<UInt64>] = []
+    var ends = 0
+    var errors: [POSIXErrorCode] = []
+  }
+
+  private let state: Locked<State>
+
+  init(_ center: NotificationCenter) {
+    let state = Locked(State())
+    self.state = state
+    // The center keeps the observer; both go with the test.
+    _ = center.addObserver(forName: nil, object: nil, queue: nil) { posted in
+      state.withLock { Self.note(posted, in: &$0) }
+    }
+  }
+
+  var all: [Posted] { state.withLock { $0.posted } }
+  var missed: [ClosedRange<UInt64>] { state.withLock { $0.missed } }
+  var ends: Int { state.withLock { $0.ends } }
+  var errors: [POSIXErrorCode] { state.withLock { $0.errors } }
+
+  private static func note(_ posted: Notification, in state: inout State) {
+    switch posted.name {
+    case RouteListener.didEnd:
+      state.ends += 1
+      if let error = posted.userInfo?[RouteListener.errorKey] as? POSIXError {
+        state.errors.append(error.code)
+      }
+    case RouteListener.didMissResults:
+      if let first = posted.userInfo?[RouteListener.firstKey] as? UInt64,
+        let last = posted.userInfo?[RouteListener.lastKey] as? UInt64
+      {
+        state.missed.append(first...last)
+      }
+    default:
+      guard let routed = posted.object as? RoutedURL else { return }
+      var values: [String: String] = [:]
+      for (key, value) in posted.userInfo ?? [:] { values["\(key)"] = "\(type(of: value)) \(value)" }
+      state.posted.append(
+        Posted(
+          name: posted.name.rawValue, values: values, sequence: routed.sequence, url: routed.text,
+          time: routed.time, query: routed.query, fragment: routed.fragment))
+    }
+  }
+}
