@@ -192,9 +192,9 @@ struct TreeComparison {
     let shown = try path.attributeNames().filter {
       $0.hasPrefix("user.") && !$0.hasPrefix("user.overlay.") && !$0.hasPrefix("user.bundlefs.")
     }
-    var expected = Array(metadata.attributes.keys)
+    var expected = Set(metadata.attributes.keys)
     if case .file(let layer, let index) = entry, case .regular = stack[layer].files[index].form {
-      expected.append("user.mime_type")
+      expected.insert("user.mime_type")
     }
     note(path, "xattr names", expected.sorted(), shown.sorted())
     for (name, value) in metadata.attributes where shown.contains(name) {
