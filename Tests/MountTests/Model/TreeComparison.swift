@@ -184,19 +184,15 @@ struct TreeComparison {
       "\(seen.count) bytes, the first other at \(place ?? min(expected.count, seen.count))")
   }
 
-  /// The planned attributes and no other of the `user.` ones but those that mark or explain, and the MIME type
-  /// of a regular file.
+  /// The planned attributes and no other of the `user.` ones but those that mark or explain.
   private mutating func compareAttributes(
     _ entry: MergedEntry, _ metadata: PlannedMetadata, at path: ByteString
   ) throws {
     let shown = try path.attributeNames().filter {
       $0.hasPrefix("user.") && !$0.hasPrefix("user.overlay.") && !$0.hasPrefix("user.bundlefs.")
+        && ($0 != "user.mime_type" || metadata.attributes[$0] != nil)
     }
-    var expected = Array(metadata.attributes.keys)
-    if case .file(let layer, let index) = entry, case .regular = stack[layer].files[index].form {
-      expected.append("user.mime_type")
-    }
-    note(path, "xattr names", expected.sorted(), shown.sorted())
+    note(path, "xattr names", metadata.attributes.keys.sorted(), shown.sorted())
     for (name, value) in metadata.attributes where shown.contains(name) {
       note(path, "xattr \(name)", value, try path.attribute(name))
     }
