@@ -19,6 +19,9 @@ public protocol KernelCache: Sendable {
   /// Drops a node's attributes and its pages: a file's content, a directory's listing.
   /// - Throws: as `dropEntry`.
   func dropContent(of node: NodeID) throws(Errno)
+  /// Puts a file's content into its pages, from the beginning.
+  /// - Throws: as `dropEntry`.
+  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) throws(Errno)
   /// The size in bytes by which the kernel now cuts what it reads of a file, without a request to us.
   /// - Throws: EPERM without CAP_DAC_READ_SEARCH; ESTALE when the kernel does not know the node, or the mount
   ///   cannot be reached by its path any more.
@@ -55,6 +58,16 @@ extension Session: KernelCache {
 
   public func dropContent(of node: NodeID) throws(Errno) {
     try notify { fuse_lowlevel_notify_inval_inode($0, node.rawValue, 0, 0) }
+  }
+
+  public func store(_ content: UnsafeRawBufferPointer, in node: NodeID) throws(Errno) {
+    var vector = fuse_bufvec()
+    vector.count = 1
+    vector.buf.size = content.count
+    // It is only read.
+    vector.buf.mem = UnsafeMutableRawPointer(mutating: content.baseAddress)
+    vector.buf.fd = -1
+    try notify { fuse_lowlevel_notify_store($0, node.rawValue, 0, &vector, fuse_buf_copy_flags(0)) }
   }
 
   public func size(of node: NodeID) throws(Errno) -> UInt64 {

@@ -145,6 +145,14 @@ struct Node {
   /// Of directories, always.
   var directory: DirectoryState? { if case .directory(let state) = held { state } else { nil } }
 
+  /// Of files: whether nobody has read from it, and it still has its name.
+  var isUnread: Bool { kind == .regular && !hasBegun && !isDetached }
+
+  /// Of files: whether its content may be put into the kernel's cache before anybody asks.
+  func isReadAhead(upTo largest: UInt64) -> Bool {
+    isUnread && lookups > 0 && told > 0 && told <= largest
+  }
+
   var children: UInt32 { directory?.children ?? 0 }
 
   /// Whether the kernel may keep a size that the file does not have (any more), and would cut the content by

@@ -77,6 +77,24 @@ struct NodeTable {
     return children
   }
 
+  /// Small files beside a file that nobody has read yet: first those that were found after it, nearest first,
+  /// since a directory is mostly read in the order in which it was listed; then those found before it.
+  /// - Parameter largest: bytes.
+  func unreadFiles(near slot: UInt32, count: Int, largest: UInt64) -> [UInt32] {
+    // Bounded, since it is done with the table locked.
+    var (found, steps) = ([UInt32](), 1024)
+    for isForward in [true, false] {
+      var next = slot
+      while found.count < count, steps > 0 {
+        next = isForward ? nodes[Int(next)].previousSibling : nodes[Int(next)].nextSibling
+        if next == 0 { break }
+        if nodes[Int(next)].isReadAhead(upTo: largest) { found.append(next) }
+        steps -= 1
+      }
+    }
+    return found
+  }
+
   /// The slots of the nodes that the kernel may know by a name of a directory.
   func nodes(named name: [UInt8], in parent: UInt32) -> [UInt32] {
     places.all(ByPlace.hash(name, in: parent)) {

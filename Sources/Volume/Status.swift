@@ -53,6 +53,7 @@ extension Volume {
           ("entries", counters.entries.count), ("attributes", counters.attributes.count),
           ("contents", counters.contents.count),
         ],
+        readAhead: counters.readAhead.count,
         overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table))
     }
   }
@@ -102,6 +103,8 @@ struct Status {
   let descriptors: Int
   let requests: [(String, UInt64)]
   let invalidations: [(String, UInt64)]
+  /// Files that were put into the kernel's cache before anybody asked.
+  let readAhead: UInt64
   let overflows: Int
   let fallbacks: [Fallback]
 
@@ -120,7 +123,7 @@ struct Status {
       #""control":\#(JSONText.quoted(control)),"routes":\#(routes),"results":\#(results)"#,
       #""layers":[\#(layers.joined(separator: ","))],"bundle":\#(bundle.json),"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
-      #""invalidations":\#(Self.object(invalidations)),"overflows":\#(overflows)"#,
+      #""invalidations":\#(Self.object(invalidations)),"readAhead":\#(readAhead),"overflows":\#(overflows)"#,
       #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
     ].joined(separator: ",")
   }
@@ -132,7 +135,7 @@ struct Status {
     lines += bundle.lines
     lines.append(
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
-    lines.append("requests: " + Self.counts(requests))
+    lines.append("requests: " + Self.counts(requests) + "; files read ahead: \(readAhead)")
     lines.append("taken back: " + Self.counts(invalidations) + "; events lost: \(overflows) times")
     lines.append("routes in \(control): \(routes); results since the mount: \(results)")
     if !fallbacks.isEmpty { lines.append("kept for a second only, with all below:") }

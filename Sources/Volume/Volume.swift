@@ -9,6 +9,8 @@ struct InvalidationCounters: Sendable {
   let entries = Counter()
   let attributes = Counter()
   let contents = Counter()
+  /// Files that were put into the kernel's cache before anybody asked.
+  let readAhead = Counter()
 }
 
 /// What the user chose for a mount.
@@ -50,6 +52,8 @@ public final class Volume: FileSystem {
   let errands: Errands
   /// Errands that may have to wait for those.
   let refreshes: Errands
+  /// What reads ahead; it may wait for reads that are being answered.
+  let readAheads: Errands
   let control: ControlFile
   let resources: Resources
   /// What is being told over several pages.
@@ -70,6 +74,7 @@ public final class Volume: FileSystem {
     queue = try InvalidationQueue()
     errands = try Errands(name: "errands")
     refreshes = try Errands(name: "refreshes")
+    readAheads = try Errands(name: "read ahead")
     coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {
@@ -80,13 +85,14 @@ public final class Volume: FileSystem {
   }
 
   /// Begins to keep the kernel's caches true. No request may be answered before.
-  /// - Throws: EAGAIN when the system has no room for four threads.
+  /// - Throws: EAGAIN when the system has no room for its threads.
   public func start(_ kernel: any KernelCache, requests: RequestCounters) throws(Errno) {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
     try errands.start()
     try control.start()
     try refreshes.start()
+    try readAheads.start()
     let thread = ThreadHandle(
       try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
     invalidator.withLock { $0 = thread }
@@ -101,6 +107,7 @@ public final class Volume: FileSystem {
     errands.stop()
     control.stop()
     refreshes.stop()
+    readAheads.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }
   }

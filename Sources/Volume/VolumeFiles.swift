@@ -88,12 +88,15 @@ extension Volume {
         table[try table.slot(of: node)].isSizeDoubtful
       }
       if isDoubtful { return nil }
-      if let file = try keep(opened, of: identity, for: node) { return file }
+      if let file = try keep(opened, of: identity, for: node) {
+        noteFirstRead(of: node)
+        return file
+      }
     }
   }
 
   /// - Returns: nil if the node stands for another file by now.
-  private func keep(
+  func keep(
     _ opened: OpenFile, of identity: FileIdentity, for node: NodeID
   ) throws(Errno) -> OpenFile? {
     let (file, evicted) = try table.withLock { table throws(Errno) in
@@ -140,7 +143,7 @@ extension Volume {
     return false
   }
 
-  private func openByName(_ node: NodeID) throws(Errno) -> (OpenFile, FileIdentity) {
+  func openByName(_ node: NodeID) throws(Errno) -> (OpenFile, FileIdentity) {
     var shed = 1
     while true {
       do throws(Errno) {

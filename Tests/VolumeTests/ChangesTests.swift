@@ -121,6 +121,7 @@ private final class KernelStub: KernelCache {
   }
   func dropAttributes(of node: NodeID) { note("attributes \(node.rawValue & 0xFF)") }
   func dropContent(of node: NodeID) { note("content \(node.rawValue & 0xFF)") }
+  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { note("store \(node.rawValue & 0xFF)") }
   func size(of node: NodeID) -> UInt64 { 0 }
   func refreshAttributes(of node: NodeID) { note("refresh \(node.rawValue & 0xFF)") }
 }

@@ -65,6 +65,7 @@ struct StatusReport: Decodable, Sendable {
   var descriptors: Int
   var requests: [String: Int]
   var invalidations: Invalidations
+  var readAhead: Int
   var fallbacks: [Fallback]
 
   /// What says that something is not cached for ever: layers and parts of layers, with the reasons.

@@ -1,0 +1,140 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Reading ahead across files.
+extension MountTests {
+  @Suite struct ReadAheadTests {
+    private static let folder: ByteString = "folder"
+    /// Seconds in which a few files can be read ahead, also on a busy machine.
+    private static let pause = 0.003
+
+    private func fixture(files: Int) throws -> Fixture {
+      let fixture = try Fixture(isFilled: false)
+      try fixture.fill(folders: [Self.folder], files: files)
+      return fixture
+    }
+
+    /// The files' names, in the order in which they are listed.
+    private func listed(_ mount: Mount) throws -> [ByteString] {
+      let names = try (mount.point / Self.folder).list().map(\.name)
+      for name in names { _ = try (mount.point / Self.folder / name).status() }
+      return names
+    }
+
+    private func expectContent(_ names: [ByteString], _ fixture: Fixture, _ mount: Mount) throws {
+      for name in names {
+        let layer = name.bytes.first == UInt8(ascii: "m") ? fixture.main : fixture.substitution
+        let seen = try (mount.point / Self.folder / name).read()
+        #expect(try seen == (layer / Self.folder / name).read(), "\(name)")
+      }
+    }
+
+    private func reads(_ mount: Mount) throws -> Int { RequestCounts(try mount.report())["READ"] }
+
+    @Test("who reads one file after the other soon finds them there", .timeLimit(.minutes(1)))
+    func inOrder() throws {
+      let fixture = try fixture(files: 400)
+      try withMount(fixture.setup) { mount in
+        let names = try listed(mount)
+        // A person's pace, so that what reads ahead can keep up on any machine.
+        for name in names {
+          try expectContent([name], fixture, mount)
+          Clock.sleep(Self.pause)
+        }
+        let report = try mount.report()
+        #expect(report.readAhead >= 400, "\(report.readAhead) of 800")
+        #expect(try reads(mount) <= 400)
+        try expectContent(names, fixture, mount)
+        #expect(try RequestCounts(mount.report()).growth(since: RequestCounts(report)) == [])
+      }
+    }
+
+    @Test("in any order, from many programs at once, the content is right", .timeLimit(.minutes(2)))
+    func anyOrder() throws {
+      let fixture = try fixture(files: 300)
+      try withMount(fixture.setup) { mount in
+        var random = SplitMix64(seed: 7)
+        let names = try listed(mount).shuffled(using: &random)
+        let outcome = try Command.shell(
+          """
+          cd "$1" && for start in 1 2 3 4; do ls -U | sort -R | xargs cat | sort | md5sum & done; wait
+          """, mount.point / Self.folder
+        ).check()
+        let sums = Set(outcome.outputText.split(separator: "\n"))
+        #expect(sums.count == 1)
+        try expectContent(names, fixture, mount)
+      }
+    }
+
+    @Test("who reads two files of many causes only a few to be read", .timeLimit(.minutes(1)))
+    func modest() throws {
+      let fixture = try fixture(files: 500)
+      try withMount(fixture.setup) { mount in
+        let names = try listed(mount)
+        try expectContent([names[3]], fixture, mount)
+        Clock.sleep(Self.pause)
+        #expect(try mount.report().readAhead == 0, "one file is no row")
+        try expectContent([names[4]], fixture, mount)
+        Clock.sleep(Self.pause)
+        #expect(try mount.report().readAhead <= 4)
+      }
+    }
+
+    @Test(
+      "what was read ahead follows every change", .timeLimit(.minutes(2)), arguments: [UInt64](1...4))
+    func changes(seed: UInt64) throws {
+      let fixture = try fixture(files: 100)
+      try withMount(fixture.setup) { mount in
+        var random = SplitMix64(seed: seed)
+        for round in 0..<150 {
+          let names = try listed(mount)
+          for _ in 0..<Int.random(in: 1...6, using: &random) {
+            let name = try #require(names.randomElement(using: &random))
+            let layer = name.bytes.first == UInt8(ascii: "m") ? fixture.main : fixture.substitution
+            let path = layer / Self.folder / name
+            let content =
+              "\(round) \(name) " + String(repeating: "x", count: Int.random(in: 0...40, using: &random))
+            if Bool.random(using: &random) { try path.write(content) } else { try path.replace(content) }
+            // Those beside it are read meanwhile, and this one perhaps ahead.
+            let place = names.firstIndex(of: name) ?? 0
+            for near in names[max(0, place - 3)..<place] { _ = try (mount.point / Self.folder / near).read() }
+          }
+          try mount.barrier()
+          try expectContent(names.shuffled(using: &random).suffix(12), fixture, mount)
+        }
+      }
+    }
+
+    @Test("with few descriptors, and without the coherent cache", .timeLimit(.minutes(1)))
+    func limits() throws {
+      let fixture = try fixture(files: 300)
+      var few = fixture.setup
+      few.descriptorLimit = 64
+      try withMount(few) { mount in try expectContent(try listed(mount), fixture, mount) }
+      var uncached = fixture.setup
+      uncached.options = ["cache=5"]
+      try withMount(uncached) { mount in
+        try expectContent(try listed(mount), fixture, mount)
+        #expect(try mount.report().readAhead == 0)
+      }
+    }
+
+    @Test("large files, and those with several names, are left alone", .timeLimit(.minutes(1)))
+    func leftAlone() throws {
+      let fixture = try Fixture(isFilled: false)
+      let folder = fixture.main / Self.folder
+      try folder.makeDirectory()
+      for number in 0..<20 {
+        try (folder / ByteString("large\(number)")).write([UInt8](repeating: UInt8(number), count: 70_000))
+        try (folder / ByteString("one\(number)")).write("twin")
+        try (folder / ByteString("two\(number)")).makeHardLink(of: folder / ByteString("one\(number)"))
+      }
+      try withMount(fixture.setup) { mount in
+        for name in try listed(mount) { _ = try (mount.point / Self.folder / name).read() }
+        Clock.sleep(Self.pause)
+        #expect(try mount.report().readAhead == 0)
+      }
+    }
+  }
+}
