@@ -7,9 +7,13 @@ struct MergedPlace: Sendable {
   private(set) var path: [[UInt8]] = []
   /// The root and the directories of the path; never empty.
   private var directories: [MergedDirectory]
+  private let access: ResourceAccess
 
   /// The root of the merged view.
-  init(rootOf stack: LayerStack) throws(Errno) { directories = [try stack.root()] }
+  init(rootOf stack: LayerStack, for access: ResourceAccess = .unrestricted) throws(Errno) {
+    directories = [try stack.root()]
+    self.access = access
+  }
 
   /// The directory itself.
   var directory: MergedDirectory { directories[directories.count - 1] }
@@ -21,7 +25,14 @@ struct MergedPlace: Sendable {
   func entry(_ name: [UInt8]) throws(Errno) -> Entry? {
     // The calls would take a name up to a NUL for the whole.
     if name.contains(0) { return nil }
+    guard try access.mayPass(directory) else { return nil }
     return try withCName(name) { name throws(Errno) in try directory.lookup(name) }
+  }
+
+  /// The directory's names; none where it may not be listed.
+  func list() throws(Errno) -> Listing {
+    guard try access.mayList(directory) else { return Listing() }
+    return try directory.list()
   }
 
   /// What a path leads to from here; nil where it leads nowhere.

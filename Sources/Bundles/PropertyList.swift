@@ -8,7 +8,14 @@ enum PropertyList {
   static func information(in content: [UInt8]) -> BundleInformation? {
     guard XMLNesting.isShallow(content) else { return nil }
     guard let facts = try? PropertyListDecoder().decode(Facts.self, from: Data(content)) else { return nil }
-    return BundleInformation(identifier: facts.identifier, developmentRegion: facts.developmentRegion)
+    return BundleInformation(
+      identifier: facts.identifier.flatMap(sensible),
+      developmentRegion: facts.developmentRegion.flatMap(sensible))
+  }
+
+  /// The text, unless no bundle's could be such: a region is part of a folder's name.
+  private static func sensible(_ text: String) -> String? {
+    (1...255).contains(text.utf8.count) && !text.utf8.contains(0) && !text.contains("/") ? text : nil
   }
 
   private struct Facts: Decodable {

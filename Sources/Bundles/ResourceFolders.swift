@@ -19,8 +19,12 @@ struct ResourceFolders: Sendable {
   private let subfolder: [[UInt8]]
 
   /// - Returns: nil where the merged view has no resource folder.
-  init?(of stack: LayerStack, layout: BundleLayout, subfolder: [[UInt8]]) throws(Errno) {
-    guard let place = try MergedPlace(rootOf: stack).directory(at: layout.resourceFolder) else { return nil }
+  init?(
+    of stack: LayerStack, layout: BundleLayout, subfolder: [[UInt8]], for access: ResourceAccess
+  ) throws(Errno) {
+    guard let place = try MergedPlace(rootOf: stack, for: access).directory(at: layout.resourceFolder) else {
+      return nil
+    }
     resources = place
     self.subfolder = subfolder
   }

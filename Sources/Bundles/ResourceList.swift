@@ -23,12 +23,16 @@ extension ResourceLookup {
   ///   - type: what names end with, after a dot, byte by byte (`png`, `tar.gz`); nil or nothing: all names.
   ///   - folder: names below the resource folder.
   ///   - localization: as for `find`.
+  ///   - access: for whom it is.
   public func list(
-    type: [UInt8]? = nil, in folder: [[UInt8]] = [], localization: [UInt8]? = nil
+    type: [UInt8]? = nil, in folder: [[UInt8]] = [], localization: [UInt8]? = nil,
+    for access: ResourceAccess = .unrestricted
   ) throws(Errno) -> [ListedResource] {
     guard folder.allSatisfy(ResourceFolders.isEntryName) else { return [] }
     let layout = try layout()
-    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: folder) else { return [] }
+    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: folder, for: access) else {
+      return []
+    }
     let suffix = type.flatMap { $0.isEmpty ? nil : [UInt8(ascii: ".")] + $0 } ?? []
     var resources: [ListedResource] = []
     var listed: Set<[[UInt8]]> = []
@@ -58,7 +62,7 @@ extension ResourceLookup {
   private static func resources(
     of folder: ResourceFolders.Folder, suffix: [UInt8]
   ) throws(Errno) -> [ListedResource] {
-    let listing = try folder.place.directory.list()
+    let listing = try folder.place.list()
     var resources: [ListedResource] = []
     for item in listing.items {
       let name = listing.name(of: item)

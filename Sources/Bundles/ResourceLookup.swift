@@ -73,22 +73,27 @@ public final class ResourceLookup: Sendable {
   ///   - path: decoded names below the resource folder; names that no directory can have are never found.
   ///   - localization: looks in the unlocalized folder and in this localization's alone, without fallbacks
   ///     and without `Base`, as Foundation does when it is given one.
+  ///   - access: for whom it is.
   /// - Returns: nil without such a resource.
-  public func find(_ path: [[UInt8]], localization: [UInt8]? = nil) throws(Errno) -> FoundResource? {
-    guard let name = path.last, path.allSatisfy(ResourceFolders.isEntryName) else { return nil }
+  public func find(
+    _ path: [[UInt8]], localization: [UInt8]? = nil, for access: ResourceAccess = .unrestricted
+  ) throws(Errno) -> FoundResource? {
+    guard let name = path.last else { return nil }
+    var search = try search(in: path.dropLast(), localization: localization, for: access)
+    return try search?.find(name)
+  }
+
+  /// A search for several names of a folder, which opens what it needs once.
+  /// - Returns: nil where the bundle has no such folder.
+  public func search(
+    in folder: [[UInt8]], localization: [UInt8]? = nil, for access: ResourceAccess = .unrestricted
+  ) throws(Errno) -> ResourceSearch? {
+    guard folder.allSatisfy(ResourceFolders.isEntryName) else { return nil }
     let layout = try layout()
-    let subfolder = Array(path.dropLast())
-    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: subfolder) else {
+    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: folder, for: access) else {
       return nil
     }
-    var search = Search(folders: folders)
-    for candidate in ImageVariants.candidates(for: name, options: options) {
-      let found = try search.find(candidate) { () throws(Errno) in
-        try localizations(asked: localization, layout: layout)
-      }
-      if let found { return found }
-    }
-    return nil
+    return ResourceSearch(lookup: self, layout: layout, folders: folders, localization: localization)
   }
 
   /// The localizations that are searched now, in order, `Base` last.
@@ -105,15 +110,9 @@ public final class ResourceLookup: Sendable {
 
   /// Whether a path leads to a folder of resources: the unlocalized one or that of a localization.
   /// - Parameter path: as for `find`, or nothing for the resource folder itself.
-  public func hasFolder(_ path: [[UInt8]]) throws(Errno) -> Bool {
-    guard path.allSatisfy(ResourceFolders.isEntryName) else { return false }
-    let layout = try layout()
-    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: path) else { return false }
-    if try folders.unlocalized() != nil { return true }
-    for localization in try localizations(asked: nil, layout: layout) {
-      if try !folders.localized(localization).isEmpty { return true }
-    }
-    return false
+  public func hasFolder(_ path: [[UInt8]], for access: ResourceAccess = .unrestricted) throws(Errno) -> Bool {
+    var search = try search(in: path, for: access)
+    return try search?.hasFolder() ?? false
   }
 
   /// The localizations to search, in order.
@@ -125,104 +124,5 @@ public final class ResourceLookup: Sendable {
       region = try reader.information(of: stack, layout: layout).developmentRegion.map { Array($0.utf8) }
     }
     return options.localizations(developmentRegion: region) + [Language.base]
-  }
-}
-
-/// One lookup: the folders that it has opened so far serve all candidates.
-private struct Search {
-  private let folders: ResourceFolders
-  /// The folder, if there is one, once it was asked for.
-  private var unlocalized: ResourceFolders.Folder??
-  /// The folders, in order, once they were asked for.
-  private var localized: [ResourceFolders.Folder]?
-
-  init(folders: ResourceFolders) { self.folders = folders }
-
-  /// Finds a name: of the folders that have it, in the highest layer, the first.
-  mutating func find(
-    _ name: [UInt8], localizations: () throws(Errno) -> [[UInt8]]
-  ) throws(Errno) -> FoundResource? {
-    var best: Candidate?
-    if let folder = try unlocalizedFolder() { best = try Candidate(name, in: folder, above: nil) }
-    if best?.layer != 0 {
-      for folder in try localizedFolders(localizations) {
-        if let better = try Candidate(name, in: folder, above: best?.layer) { best = better }
-      }
-    }
-    return try best?.resource()
-  }
-
-  private mutating func unlocalizedFolder() throws(Errno) -> ResourceFolders.Folder? {
-    if let unlocalized { return unlocalized }
-    let folder = try folders.unlocalized()
-    unlocalized = .some(folder)
-    return folder
-  }
-
-  private mutating func localizedFolders(
-    _ localizations: () throws(Errno) -> [[UInt8]]
-  ) throws(Errno) -> [ResourceFolders.Folder] {
-    if let localized { return localized }
-    var all: [ResourceFolders.Folder] = []
-    for localization in try localizations() { all += try folders.localized(localization) }
-    localized = all
-    return all
-  }
-}
-
-/// A name that a folder has.
-private struct Candidate {
-  let name: [UInt8]
-  let folder: ResourceFolders.Folder
-  let entry: Entry
-
-  /// - Parameter bound: only a layer above this one counts; nil: any.
-  init?(_ name: [UInt8], in folder: ResourceFolders.Folder, above bound: Int?) throws(Errno) {
-    if let bound, folder.place.layer >= bound { return nil }
-    guard let entry = try folder.place.entry(name) else { return nil }
-    self.name = name
-    self.folder = folder
-    self.entry = entry
-    if let bound, layer >= bound { return nil }
-  }
-
-  var layer: Int { entry.layer }
-
-  /// The resource, behind a link if it is one that leads somewhere.
-  func resource() throws(Errno) -> FoundResource {
-    guard case .file(_, let attributes) = entry, attributes.kind == .symbolicLink,
-      let reached = try folder.place.reach([name])
-    else {
-      return FoundResource(
-        path: folder.place.path + [name], entry: entry, name: name, localization: folder.localization,
-        layer: entry.layer, container: folder.place.directory)
-    }
-    return try reached.resource(as: name, localization: folder.localization)
-  }
-}
-
-extension Reached {
-  /// - Parameter name: by which it was found.
-  fileprivate func resource(as name: [UInt8], localization: [UInt8]?) throws(Errno) -> FoundResource {
-    switch self {
-    case .file(let file):
-      FoundResource(
-        path: file.place.path + [file.name], entry: .file(layer: file.layer, file.attributes), name: name,
-        localization: localization, layer: file.layer, container: file.place.directory)
-    case .directory(let place):
-      FoundResource(
-        path: place.path, entry: .directory(place.directory, try place.directory.attributes()), name: name,
-        localization: localization, layer: place.layer, container: nil)
-    }
-  }
-}
-
-extension Entry {
-  /// The layer that the topmost entry comes from, 0 on top.
-  var layer: Int {
-    switch self {
-    case .file(let layer, _): layer
-    case .directory(let directory, _): directory.top.layer
-    }
   }
 }

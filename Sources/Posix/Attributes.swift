@@ -125,8 +125,11 @@ public struct Attributes: Sendable, Equatable {
   }
 
   /// The attributes of a directory that lies on no disk.
-  public init(directory permissions: UInt32, owner: UInt32, group: UInt32, modified: Moment) {
+  public init(
+    directory permissions: UInt32, owner: UInt32, group: UInt32, modified: Moment, changed: Moment
+  ) {
     self.init(regularFile: permissions, owner: owner, group: group, size: 0, modified: modified)
+    self.changed = changed
     mode = FileKind.directory.rawValue | permissions
   }
 

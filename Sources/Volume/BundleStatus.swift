@@ -44,7 +44,14 @@ struct BundleStatus {
       "bundle: \(identifier ?? "without an identifier"); development region: \(developmentRegion ?? "none")",
       "localizations: \(languages); searched: \(searched.joined(separator: ", "))",
       "resources: \(scheme):///NAME, in /\(folder)",
-    ]
+    ].map(Self.printable)
+  }
+
+  /// The text without what would steer a terminal: a bundle can be anybody's.
+  private static func printable(_ text: String) -> String {
+    String(
+      String.UnicodeScalarView(
+        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 }
 

@@ -29,11 +29,21 @@ struct ControlWrite: Sendable {
     owed = OwedReply(reply)
   }
 
+  /// How long it may keep the thread that it is run by, in milliseconds: others wait for that thread.
+  private static let turn: CInt = 2
+
   /// Does the lines that are left. What waits for a barrier goes on after it, on another thread: a request's
-  /// must not wait for what may wait for requests.
-  func run() {
+  /// must not wait for what may wait for requests. What takes long goes on on a thread of its own.
+  func run() { run(until: Moment.sinceStart.later(milliseconds: Self.turn)) }
+
+  /// - Parameter turnEnd: nil on the thread of its own.
+  private func run(until turnEnd: Moment?) {
     var rest = self
     while let line = rest.next {
+      if let turnEnd, turnEnd < Moment.sinceStart {
+        let after = rest
+        if volume.lines.add({ after.run(until: nil) }) { return }
+      }
       if line.endIndex == bytes.count, volume.control.keeps(line, until: end, writer) {
         rest.skip(line)
         break

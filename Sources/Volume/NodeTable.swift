@@ -20,6 +20,8 @@ struct NodeTable {
   /// Nodes in use.
   private(set) var count = 1
   static let root: UInt32 = 1
+  /// Greater numbers of nodes are those of `ControlFile` and `ResourceFolderNodes`.
+  private static let lastGeneration: UInt32 = (1 << 30) - 1
 
   /// - Parameter budget: how many nodes may hold descriptors open.
   init(budget: Int) {
@@ -329,7 +331,8 @@ struct NodeTable {
       names.remove(nodes[Int(slot)].name)
       aliases.remove(slot)
       unlinkFromParent(slot)
-      nodes[Int(slot)] = Node(generation: nodes[Int(slot)].generation &+ 1, nextFree: firstFree)
+      nodes[Int(slot)] = Node(
+        generation: (nodes[Int(slot)].generation + 1) & Self.lastGeneration, nextFree: firstFree)
       firstFree = slot
       count -= 1
       slot = parent

@@ -7,61 +7,63 @@ import Posix
 extension Volume {
   /// READDIR and READDIRPLUS of a folder: the names that its lookups find, as they are spelled.
   func listResources(
-    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool
+    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool, for requester: Requester
   ) throws(Errno) -> DirectoryBuffer {
-    let path = try resources.folders.withLock { folders throws(Errno) in try folders.path(of: node) }
-    let snapshot = try resourceSnapshot(node, path, refreshed: cookie == 0)
-    let positions = snapshot.positions(after: cookie)
-    if positions.isEmpty, cookie > 0 { listings.drop(node) }
+    let (path, number, above) = try resources.folders.withLock { folders throws(Errno) in
+      let path = try folders.path(of: node)
+      let above = path.isEmpty ? nil : folders.numberAbove(path)
+      return (path, try folders.inodeNumber(of: node), above ?? InodeNumbers.root)
+    }
+    let access = access(for: requester)
+    let snapshot = try resourceSnapshot(node, path, for: access, refreshed: cookie == 0)
     var buffer = DirectoryBuffer(size: size)
-    let number = folderNumber(of: path)
-    let above = path.isEmpty ? InodeNumbers.root : folderNumber(of: path.dropLast())
+    func add(
+      _ name: CName, _ number: UInt64, _ kind: FileKind, _ cookie: UInt64, to buffer: inout DirectoryBuffer
+    )
+      -> Bool
+    { buffer.addBare(name, inodeNumber: number, kind: kind, cookie: cookie, withEntries: withEntries) }
     let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
-    if cookie < dot,
-      !buffer.addBare(
-        ".", inodeNumber: number, kind: .directory, cookie: dot, withEntries: withEntries)
-    {
-      return buffer
-    }
-    if cookie < dotDot,
-      !buffer.addBare(
-        "..", inodeNumber: above, kind: .directory, cookie: dotDot, withEntries: withEntries)
-    {
-      return buffer
-    }
-    for position in positions {
+    if cookie < dot, !add(".", number, .directory, dot, to: &buffer) { return buffer }
+    if cookie < dotDot, !add("..", above, .directory, dotDot, to: &buffer) { return buffer }
+    for position in snapshot.positions(after: cookie) {
       let item = snapshot.item(at: position)
       let fits = snapshot.listing.withName(of: item) { name in
-        let ownNumber =
-          item.kind == .directory
-          ? InodeNumbers.directory(parent: number, name: name)
-          : numbers.file(device: item.device, inode: item.inode)
-        return buffer.addBare(
-          name, inodeNumber: ownNumber, kind: item.kind, cookie: position.cookie, withEntries: withEntries)
+        let number =
+          item.kind == .directory ? item.inode : numbers.file(device: item.device, inode: item.inode)
+        return add(name, number, item.kind, position.cookie, to: &buffer)
       }
       if !fits { break }
     }
     return buffer
   }
 
+  /// The names as the listing that began last found them. It stays when one has ended: others may go on with it.
   private func resourceSnapshot(
-    _ node: NodeID, _ path: [[UInt8]], refreshed: Bool
+    _ node: NodeID, _ path: [[UInt8]], for access: ResourceAccess, refreshed: Bool
   ) throws(Errno) -> ListingSnapshot {
-    if !refreshed, let snapshot = listings.snapshot(of: node) { return snapshot }
+    // What one may see is not for the other: it is kept under a number that no node has.
+    var key = node
+    if case .everyone = access { key = NodeID(rawValue: node.rawValue | 1 << 61) }
+    if !refreshed, let snapshot = listings.snapshot(of: key) { return snapshot }
+    let snapshot = ListingSnapshot(try resourceNames(of: path, for: access))
+    listings.keep(snapshot, of: key)
+    return snapshot
+  }
+
+  private func resourceNames(of path: [[UInt8]], for access: ResourceAccess) throws(Errno) -> Listing {
     var listing = Listing()
-    for resource in try resources.lookup.list(in: path) {
+    var search = try resources.lookup.search(in: path, for: access)
+    for resource in try resources.lookup.list(in: path, for: access) {
       guard let name = resource.path.last else { continue }
-      switch try found(path + [name], localization: nil) {
+      switch try found(name, in: path, &search, for: access) {
       case nil: break
-      case .folder: listing.add(name, kind: .directory)
+      case .folder(_, let place): listing.add(name, kind: .directory, inode: folderNumber(of: place))
       case .file(let file):
         let identity = file.attributes.identity
         guard let kind = file.attributes.kind else { break }
         listing.add(name, kind: kind, device: identity.device, inode: identity.inode)
       }
     }
-    let snapshot = ListingSnapshot(listing)
-    listings.keep(snapshot, of: node)
-    return snapshot
+    return listing
   }
 }

@@ -26,12 +26,16 @@ final class Resources: Sendable {
   let mountPoint: [UInt8]
   let lookup: ResourceLookup
   let types = MIMETypes()
-  let folders = Locked(ResourceFolderNodes())
+  let folders: Locked<ResourceFolderNodes>
+  /// When the mount began.
+  let beginning = Moment.now
 
   init(_ stack: LayerStack, _ settings: ResourceSettings) {
     scheme = settings.scheme
     folderName = Array("\(settings.scheme):".utf8)
     mountPoint = settings.mountPoint
+    folders = Locked(
+      ResourceFolderNodes(top: InodeNumbers.directory(parent: InodeNumbers.root, name: folderName)))
     lookup = ResourceLookup(stack: stack, options: settings.lookup)
   }
 
@@ -70,19 +74,35 @@ extension Volume {
   private func described(
     _ wanted: ResourceURL, for requester: Requester
   ) throws(Errno) -> (resource: FoundResource, description: ResourceDescription)? {
+    let access = access(for: requester)
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<16 {
-      guard let found = try resources.lookup.find(wanted.path, localization: wanted.localization),
-        !found.leadsNowhere
+      guard
+        let found = try resources.lookup.find(wanted.path, localization: wanted.localization, for: access),
+        isShown(found)
       else { return nil }
-      try checkReach(found.path, for: requester)
       do throws(Errno) {
+        // What it is is told by its content.
+        if case .everyone = access, try !found.isForEveryone() { throw .accessDenied }
         return (found, try found.description(by: resources.types))
       } catch {
         if error != .stale && error != .noEntry { throw error }
       }
     }
     throw .stale
+  }
+
+  /// For whom resources are looked up: the folder of resources is a way past the directories' permissions, and
+  /// the groups of others are not known here.
+  func access(for requester: Requester) -> ResourceAccess {
+    requester.user == 0 || requester.user == getuid() ? .unrestricted : .everyone
+  }
+
+  /// Whether a program finds at the resource's path what the lookup found: not a link that leads nowhere inside
+  /// the mount, and nothing that the mount's own files hide.
+  func isShown(_ found: FoundResource) -> Bool {
+    found.attributes.kind != .symbolicLink && found.path.first != control.name
+      && found.path.first != resources.folderName
   }
 
   private func resolved(_ found: FoundResource, _ description: ResourceDescription) -> ResolvedResource {
@@ -94,45 +114,5 @@ extension Volume {
         of: resources.mountPoint + slash + path, isDirectory: found.attributes.isDirectory),
       layer: stack.layers[found.layer].path, mimeType: description.mimeType,
       expectedContentLength: description.length, textEncodingName: description.textEncodingName)
-  }
-
-  /// Makes sure that somebody could come to a path of the merged view by himself: the folder of resources is
-  /// a way past the directories' permissions. His groups are not known here, so a directory must let everyone
-  /// through, and have no access control list.
-  /// - Throws: EACCES if not; ENOENT when the path is gone.
-  func checkReach(_ path: [[UInt8]], for requester: Requester) throws(Errno) {
-    if requester.user == 0 || requester.user == getuid() { return }
-    var directory = try stack.root()
-    var attributes = try directory.attributes()
-    for (place, name) in path.enumerated() {
-      guard attributes.mode & 0o111 == 0o111, try !directory.top.hasAccessControlList else {
-        throw .accessDenied
-      }
-      let entry = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
-      switch entry {
-      case .directory(let next, let found): (directory, attributes) = (next, found)
-      case .file where place == path.count - 1: return
-      default: throw .noEntry
-      }
-    }
-  }
-}
-
-extension FoundResource {
-  /// Whether it is a symbolic link that leads nowhere inside the mount.
-  var leadsNowhere: Bool { attributes.kind == .symbolicLink }
-}
-
-extension LayerDirectory {
-  fileprivate var hasAccessControlList: Bool {
-    get throws(Errno) {
-      do throws(Errno) {
-        let none = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-        return try extendedAttribute("system.posix_acl_access", into: none) > 0
-      } catch {
-        if error == .noData || error == .notSupported { return false }
-        throw error
-      }
-    }
   }
 }

@@ -52,6 +52,8 @@ public final class Volume: FileSystem {
   let errands: Errands
   /// Errands that may have to wait for those.
   let refreshes: Errands
+  /// What is written to the control file, if that takes long.
+  let lines: Errands
   /// What reads ahead; it may wait for reads that are being answered.
   let readAheads: Errands
   let control: ControlFile
@@ -74,6 +76,7 @@ public final class Volume: FileSystem {
     queue = try InvalidationQueue()
     errands = try Errands(name: "errands")
     refreshes = try Errands(name: "refreshes")
+    lines = try Errands(name: "lines")
     readAheads = try Errands(name: "read ahead")
     coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
     var silence: [Int: String] = [:]
@@ -92,6 +95,7 @@ public final class Volume: FileSystem {
     try errands.start()
     try control.start()
     try refreshes.start()
+    try lines.start()
     try readAheads.start()
     let thread = ThreadHandle(
       try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
@@ -105,6 +109,7 @@ public final class Volume: FileSystem {
     queue.end()
     invalidator.withLock { $0 }?.join()
     errands.stop()
+    lines.stop()
     control.stop()
     refreshes.stop()
     readAheads.stop()

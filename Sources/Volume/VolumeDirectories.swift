@@ -16,7 +16,8 @@ extension Volume {
   ) {
     do throws(Errno) {
       if ResourceFolderNodes.contain(node) {
-        let page = try listResources(node, after: cookie, size: size, withEntries: withEntries)
+        let page = try listResources(
+          node, after: cookie, size: size, withEntries: withEntries, for: reply.requester)
         _ = reply.pay(page)
         return
       }

@@ -12,7 +12,7 @@ extension Volume {
   func lookUpResource(_ name: CName, in parent: NodeID, _ reply: consuming Reply<Answers.Entry>) {
     let entry: EntryAnswer
     do throws(Errno) {
-      entry = parent == .root ? folderEntry([]) : try resourceEntry(name, in: parent, reply.requester)
+      entry = parent == .root ? topEntry : try resourceEntry(name, in: parent, reply.requester)
     } catch {
       reply.fail(error)
       return
@@ -27,12 +27,10 @@ extension Volume {
     let name = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<16 {
-      switch try found(name, in: folder) {
+      switch try found(name, in: folder, for: access(for: requester)) {
       case nil: throw .noEntry
-      case .folder(let path): return folderEntry(path)
-      case .file(let resource):
-        try checkReach(resource.path, for: requester)
-        if let entry = try fileEntry(at: resource.path) { return entry }
+      case .folder(let path, let place): return folderEntry(path, place)
+      case .file(let resource): if let entry = try fileEntry(at: resource.path) { return entry }
       }
     }
     throw .stale
@@ -40,15 +38,18 @@ extension Volume {
 
   /// What a name of a folder stands for.
   enum FoundName {
-    /// By its path below the resource folder.
-    case folder([[UInt8]])
+    /// By its path below the resource folder; with the path of the directory that stands for it.
+    case folder([[UInt8]], place: [[UInt8]])
     case file(FoundResource)
   }
 
   /// A name is taken as it is, and if nothing is called so, as the end of a URL: percent-decoded, with a query.
   /// - Throws: EINVAL for what no resource is called.
-  private func found(_ name: [UInt8], in folder: [[UInt8]]) throws(Errno) -> FoundName? {
-    if let found = try found(folder + [name], localization: nil) { return found }
+  private func found(
+    _ name: [UInt8], in folder: [[UInt8]], for access: ResourceAccess
+  ) throws(Errno) -> FoundName? {
+    var search = try resources.lookup.search(in: folder, for: access)
+    if let found = try found(name, in: folder, &search, for: access) { return found }
     guard name.contains(UInt8(ascii: "%")) || name.contains(UInt8(ascii: "?")),
       let url = try? RouteURL(Array("\(resources.scheme):///".utf8) + name), url.segments.count == 1
     else { return nil }
@@ -59,45 +60,59 @@ extension Volume {
     } catch {
       throw error.errno
     }
-    return try found(wanted.path, localization: wanted.localization)
+    guard let name = wanted.path.last else { return nil }
+    search = try resources.lookup.search(
+      in: wanted.path.dropLast(), localization: wanted.localization, for: access)
+    let found = try found(name, in: wanted.path.dropLast(), &search, for: access)
+    // A folder has no language that its files would inherit.
+    if case .folder = found, wanted.localization != nil { return nil }
+    return found
   }
 
-  func found(_ path: [[UInt8]], localization: [UInt8]?) throws(Errno) -> FoundName? {
-    guard let found = try resources.lookup.find(path, localization: localization), !found.leadsNowhere else {
-      return nil
-    }
+  /// - Parameter search: that of the folder.
+  func found(
+    _ name: [UInt8], in folder: [[UInt8]], _ search: inout ResourceSearch?, for access: ResourceAccess
+  ) throws(Errno) -> FoundName? {
+    guard let found = try search?.find(name), isShown(found) else { return nil }
     // A name of a path is one thing: where one layer or language has a file and another a folder, it is what
     // the lookup finds first, and what only the other one holds is not reached this way.
-    if found.attributes.isDirectory { return localization == nil ? .folder(path) : nil }
+    if found.attributes.isDirectory { return .folder(folder + [name], place: found.path) }
     // An image is found without its extension, which must not stand in the way of a folder of that name.
-    if localization == nil, found.name != path.last, try resources.lookup.hasFolder(path) {
-      return .folder(path)
+    if found.name != name, try resources.lookup.hasFolder(folder + [name], for: access) {
+      return .folder(folder + [name], place: try resources.lookup.layout().resourceFolder + folder + [name])
     }
     return .file(found)
   }
 
+  private var topEntry: EntryAnswer { folderEntry([], []) }
+
   /// The answer for a folder; its node has one lookup more.
-  private func folderEntry(_ path: [[UInt8]]) -> EntryAnswer {
-    let node = resources.folders.withLock { $0.lookUp(path) }
-    return EntryAnswer(node: node, attributes: folderAttributes(of: path), timeout: 0)
+  private func folderEntry(_ path: [[UInt8]], _ place: [[UInt8]]) -> EntryAnswer {
+    let number = folderNumber(of: place)
+    let node = resources.folders.withLock { $0.lookUp(path, inodeNumber: number) }
+    return EntryAnswer(node: node, attributes: folderAttributes(number), timeout: 0)
   }
 
   /// The attributes of a folder. Their mtime moves, so that no listing is kept.
-  private func folderAttributes(of path: [[UInt8]]) -> NodeAttributes {
+  private func folderAttributes(_ number: UInt64) -> NodeAttributes {
     NodeAttributes(
-      Attributes(directory: 0o555, owner: getuid(), group: getgid(), modified: .now),
-      inodeNumber: folderNumber(of: path), timeout: 0)
+      Attributes(
+        directory: 0o555, owner: getuid(), group: getgid(), modified: .now, changed: resources.beginning),
+      inodeNumber: number, timeout: 0)
   }
 
-  /// The inode number of a folder: that of a directory of the path `rsrc:/…`.
-  func folderNumber(of path: [[UInt8]]) -> UInt64 {
-    ([resources.folderName] + path).reduce(InodeNumbers.root) { InodeNumbers.directory(parent: $0, name: $1) }
+  /// The inode number of a folder, from the path of the directory that stands for it: so programs notice when
+  /// links lead them in a circle.
+  func folderNumber(of place: [[UInt8]]) -> UInt64 {
+    ([resources.folderName] + place).reduce(InodeNumbers.root) {
+      InodeNumbers.directory(parent: $0, name: $1)
+    }
   }
 
   /// GETATTR of a folder.
   func attributes(ofResourceFolder node: NodeID) throws(Errno) -> NodeAttributes {
     folderAttributes(
-      of: try resources.folders.withLock { folders throws(Errno) in try folders.path(of: node) })
+      try resources.folders.withLock { folders throws(Errno) in try folders.inodeNumber(of: node) })
   }
 
   /// The answer for a file of the merged view, as one that is looked up name by name gets; its node has one

@@ -32,6 +32,7 @@ struct MountArguments {
       }
     }
     if wantsHelp || wantsVersion { return }
+    try options.check()
     try take(operands)
   }
 

@@ -99,6 +99,13 @@ struct MountOptions {
     }
   }
 
+  /// Makes sure that the options go together.
+  func check() throws(Failure) {
+    if control.name == Array("\(resources.scheme):".utf8) {
+      throw .usage("'control=\(control.name.shown)' is the folder of resources; choose another name")
+    }
+  }
+
   private mutating func readLanguages(_ value: [UInt8]?, _ shown: String) throws(Failure) {
     let languages = value.map { Self.split($0, at: UInt8(ascii: ":")).map(Self.unescape) } ?? []
     let isName = { (name: [UInt8]) in !name.isEmpty && !name.contains(UInt8(ascii: "/")) }

@@ -28,6 +28,15 @@ import Volume
     #expect(try read(list).substitutions.map(\.shown) == expected)
   }
 
+  @Test("the control file is not called like the folder of resources")
+  func clash() throws {
+    for list in ["control=rsrc:", "control=x:,resource_scheme=X"] {
+      let failure = try #require(throws: Failure.self) { try read(list).check() }
+      #expect(failure.status == 2 && failure.message.contains("control="))
+    }
+    try read("control=rsrc:,resource_scheme=x").check()
+  }
+
   @Test("how resources are looked up")
   func resources() throws {
     let settings = try read("languages=fr-CA:en,scale=3,idiom=pad,resource_scheme=App+Res").resources

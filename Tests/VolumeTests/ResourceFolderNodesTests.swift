@@ -11,21 +11,22 @@ import Testing
 
   @Test("a path has one node for as long as somebody holds it")
   func holding() throws {
-    var nodes = ResourceFolderNodes()
-    let first = nodes.lookUp(a)
-    #expect(nodes.lookUp(a) == first && nodes.lookUp(b) != first && nodes.count == 3)
+    var nodes = ResourceFolderNodes(top: 1)
+    let first = nodes.lookUp(a, inodeNumber: 5)
+    #expect(nodes.lookUp(a, inodeNumber: 6) == first && nodes.lookUp(b, inodeNumber: 7) != first)
+    #expect(try nodes.count == 3 && nodes.inodeNumber(of: first) == 6, "the last number is the folder's")
     #expect(try nodes.path(of: first) == a)
     nodes.forget(first, lookups: 1)
     #expect(try nodes.path(of: first) == a)
     nodes.forget(first, lookups: 1)
     #expect(throws: Errno.stale) { try nodes.path(of: first) }
-    #expect(nodes.lookUp(a) != first, "a number is not given twice")
+    #expect(nodes.lookUp(a, inodeNumber: 2) != first, "a number is not given twice")
   }
 
   @Test("the topmost stays, whatever is forgotten")
   func top() throws {
-    var nodes = ResourceFolderNodes()
-    #expect(nodes.lookUp([]) == ResourceFolderNodes.top)
+    var nodes = ResourceFolderNodes(top: 1)
+    #expect(nodes.lookUp([], inodeNumber: 2) == ResourceFolderNodes.top)
     nodes.forget(ResourceFolderNodes.top, lookups: 7)
     #expect(try nodes.path(of: ResourceFolderNodes.top) == [])
     nodes.forget(NodeID(rawValue: 99), lookups: 1)
@@ -34,9 +35,9 @@ import Testing
 
   @Test("its numbers are no others")
   func numbers() {
-    var nodes = ResourceFolderNodes()
+    var nodes = ResourceFolderNodes(top: 1)
     #expect(ResourceFolderNodes.contain(ResourceFolderNodes.top))
-    #expect(ResourceFolderNodes.contain(nodes.lookUp(b)))
+    #expect(ResourceFolderNodes.contain(nodes.lookUp(b, inodeNumber: 2)))
     for other in [NodeID.root, ControlFile.node, NodeID(rawValue: 5 << 32 | 7)] {
       #expect(!ResourceFolderNodes.contain(other))
     }
@@ -45,14 +46,14 @@ import Testing
   @Test("as many are kept as are held", arguments: [UInt64](1...8))
   func random(seed: UInt64) {
     var random = SplitMix64(seed: seed)
-    var nodes = ResourceFolderNodes()
+    var nodes = ResourceFolderNodes(top: 1)
     var held: [NodeID: UInt64] = [:]
     for _ in 0..<2000 {
       if Bool.random(using: &random) {
         let path = (0..<Int.random(in: 1...2, using: &random)).map { _ in
           [UInt8.random(in: 97...101, using: &random)]
         }
-        held[nodes.lookUp(path), default: 0] += 1
+        held[nodes.lookUp(path, inodeNumber: 2), default: 0] += 1
       } else if let (node, count) = held.randomElement(using: &random) {
         let taken = UInt64.random(in: 1...count, using: &random)
         nodes.forget(node, lookups: taken)

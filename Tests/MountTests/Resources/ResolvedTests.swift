@@ -117,6 +117,25 @@ extension MountTests {
       }
     }
 
+    @Test("thousands of lines in one write keep nobody else waiting", .timeLimit(.minutes(1)))
+    func manyLines() throws {
+      let bundle = try BundleFixture()
+      try withMount(bundle.setup()) { mount in
+        let writer = try Child(
+          Command(
+            "python3", "-c",
+            "import sys; open(sys.argv[1], 'wb', 0).write(b'rsrc:///Main.strings\\n' * 6000)",
+            mount.routes.text))
+        var others = 0
+        while writer.status() == nil {
+          _ = try (mount.resources / "page.html").status()
+          others += 1
+        }
+        #expect(try writer.wait(timeout: 30).status == 0 && others > 20)
+        #expect(try mount.routesText().results.last?.sequence == 6000)
+      }
+    }
+
     @Test("routes of the same scheme do not come before resources", .timeLimit(.minutes(1)))
     func builtIn() throws {
       let bundle = try BundleFixture()

@@ -196,22 +196,133 @@ extension MountTests {
       }
     }
 
-    @Test("no way past a directory's permissions", .timeLimit(.minutes(1)))
+    @Test("no way past permissions, for files, folders and their names", .timeLimit(.minutes(1)))
     func permissions() throws {
       let bundle = try BundleFixture()
-      try bundle.put(["private/secret.txt": "secret", "open/plain.txt": "plain"], in: bundle.main)
+      try bundle.put(
+        [
+          "private/secret.txt": "secret", "private/inner/deep.txt": "deep", "open/plain.txt": "plain",
+          "open/mine.txt": "mine", "unlisted/known.txt": "known",
+        ], in: bundle.main)
       try (bundle.main / "private").setMode(0o700)
+      try (bundle.main / "unlisted").setMode(0o711)
+      try (bundle.main / "open" / "mine.txt").setMode(0o600)
+      try (bundle.main / "open" / "way").makeLink(to: "../private")
       try withMount(bundle.setup("allow_other", "routes_mode=666")) { mount in
         #expect(try (mount.resources / "private" / "secret.txt").readText() == "secret")
+        #expect(try (mount.resources / "open" / "way" / "inner" / "deep.txt").readText() == "deep")
         let outcome = try mount.bash(
           """
-          cat "$M/rsrc:/open/plain.txt"; cat "$M/rsrc:/private/secret.txt"
-          echo rsrc:///open/plain.txt > "$R"; echo rsrc:///private/secret.txt > "$R"
+          cd "$M" && cat rsrc:/open/plain.txt rsrc:/unlisted/known.txt; echo; ls rsrc:/open rsrc:/unlisted
+          for path in private private/secret.txt private/nosuch open/way open/way/secret.txt private/inner; do
+            stat -c found rsrc:/$path; done
+          cat rsrc:/open/mine.txt; find rsrc:/ | grep -c -e secret -e deep -e known
           """, user: UserTests.nobody)
-        #expect(outcome.outputText == "plain")
+        #expect(
+          outcome.outputText
+            == "plainknown\nrsrc:/open:\nmine.txt\nplain.txt\nway\n\nrsrc:/unlisted:\nfound\nfound\n0\n",
+          "that a folder is there is no secret, what it holds is")
         let messages = outcome.errorText.split(separator: "\n")
-        #expect(messages.count == 2 && messages.allSatisfy { $0.hasSuffix("Permission denied") })
-        #expect(try mount.routesText().verdicts == ["resolved", "rejected EACCES"])
+        #expect(messages.count == 5, "\(outcome.errorText)")
+        #expect(messages.filter { $0.hasSuffix("No such file or directory") }.count == 4)
+        #expect(messages.last?.hasSuffix("Permission denied") == true)
+      }
+    }
+
+    @Test("the control file tells nobody what he could not open", .timeLimit(.minutes(1)))
+    func controlPermissions() throws {
+      let bundle = try BundleFixture()
+      try bundle.put(["private/secret.txt": "secret", "mine.txt": "mine"], in: bundle.main)
+      try (bundle.main / "private").setMode(0o700)
+      try (bundle.main / "mine.txt").setMode(0o600)
+      try withMount(bundle.setup("allow_other", "routes_mode=666")) { mount in
+        let script = """
+          for path in logo.png private/secret.txt private/nosuch private mine.txt; do
+            echo rsrc:///$path > "$R"; done
+          """
+        _ = try mount.bash(script, user: UserTests.nobody)
+        #expect(
+          try mount.routesText().verdicts == [
+            "resolved", "rejected ENOENT", "rejected ENOENT", "rejected EACCES", "rejected EACCES",
+          ])
+        _ = try mount.bash(script)
+        #expect(
+          try mount.routesText().verdicts.suffix(5) == [
+            "resolved", "resolved", "rejected ENOENT", "resolved", "resolved",
+          ])
+      }
+    }
+
+    @Test("links that go in circles end somewhere, for find and du as well", .timeLimit(.minutes(1)))
+    func circles() throws {
+      let bundle = try BundleFixture()
+      try (bundle.main / "here").makeLink(to: ".")
+      try (bundle.main / "images" / "up").makeLink(to: "..")
+      try bundle.put(["one/a": "", "two/b": ""], in: bundle.main)
+      try (bundle.main / "one" / "other").makeLink(to: "../two")
+      try (bundle.main / "two" / "other").makeLink(to: "../one")
+      try withMount(bundle.setup()) { mount in
+        let names = try mount.resources.names()
+        #expect(!names.contains("here") && names.contains("one"))
+        #expect(try !(mount.resources / "images").names().contains("up"))
+        #expect(try (mount.resources / "one" / "other" / "b").status().kind == .regular)
+        let found = try Command("find", "rsrc:/", in: mount.point).run(timeout: 20)
+        #expect(found.outputText.split(separator: "\n").count < 60)
+        #expect(try Command("du", "-s", "rsrc:/", in: mount.point).run(timeout: 20).status <= 1)
+      }
+    }
+
+    @Test("programs that copy find nothing that changes under their hands", .timeLimit(.minutes(1)))
+    func copying() throws {
+      let bundle = try BundleFixture()
+      try withMount(bundle.setup()) { mount in
+        let archive = bundle.fixture.folder / "archive.tar"
+        let packed = try Command(["tar", "-C", mount.point, "-cf", archive, "rsrc:"]).run()
+        #expect(packed.status == 0, "\(packed.errorText)")
+        let copy = bundle.fixture.folder / "copy"
+        try Command(["cp", "-r", mount.resources, copy]).check()
+        #expect(try (copy / "Main.strings").readText() == "main's French")
+        #expect(try (copy / "images" / "icon.svg").readText() == "<svg/>")
+      }
+    }
+
+    @Test("a flat bundle's own files of our names are no resources", .timeLimit(.minutes(1)))
+    func ownNames() throws {
+      let fixture = try Fixture()
+      try (fixture.main / ".routes").write("not seen")
+      try (fixture.main / "rsrc:" / "inner.txt").put("not seen either")
+      try withMount(fixture.setup) { mount in
+        #expect(try mount.resources.names() == ["folder", "link", "only", "plain.txt", "replaced.txt"])
+        for name in [".routes", "rsrc:", "rsrc:/inner.txt"] as [ByteString] {
+          try expectErrno(.noEntry, "\(name)") { _ = try (mount.resources / name).status() }
+          try expectErrno(.noEntry, "\(name)") { try mount.say("rsrc:///\(name)") }
+        }
+      }
+    }
+
+    @Test("a folder is found by its own name only, not as the variant of an image", .timeLimit(.minutes(1)))
+    func folderVariants() throws {
+      let bundle = try BundleFixture()
+      try bundle.put(["thing.png/inner": "inner", "pic@2x.png/x": "", "pic.png": "picture"], in: bundle.main)
+      try withMount(bundle.setup("scale=2")) { mount in
+        #expect(try (mount.resources / "thing.png" / "inner").readText() == "inner")
+        try expectErrno(.noEntry) { _ = try (mount.resources / "thing").status() }
+        #expect(try (mount.resources / "pic").readText() == "picture")
+      }
+    }
+
+    @Test("a large folder is listed at once, by several at a time", .timeLimit(.minutes(1)))
+    func largeFolder() throws {
+      let bundle = try BundleFixture()
+      let folder = bundle.main / "many"
+      try folder.makeDirectory()
+      for number in 0..<5000 { try (folder / ByteString("name\(number)")).write("") }
+      try withMount(bundle.setup()) { mount in
+        let outcome = try Command.shell(
+          "cd \"$1\" && for n in 1 2 3 4; do ls -f rsrc:/many | sort | md5sum & done; wait", mount.point
+        ).check(timeout: 40)
+        #expect(Set(outcome.outputText.split(separator: "\n")).count == 1)
+        #expect(try (mount.resources / "many").names().count == 5000)
       }
     }
 
