@@ -80,14 +80,16 @@ extension Volume {
           ("entries", counters.entries.count), ("attributes", counters.attributes.count),
           ("contents", counters.contents.count),
         ],
-        overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table))
+        overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table),
+        contents: options.contents?.figures)
     }
   }
 
   private func layerStatus(_ layer: Int) -> Status.Layer {
     Status.Layer(
       path: stack.layers[layer].path.text, isWatched: coherence != nil,
-      reason: silence[layer] ?? coherence?.fault(of: layer))
+      reason: silence[layer] ?? coherence?.fault(of: layer),
+      archive: stack.layers[layer].archive.map { ArchiveStatus($0) })
   }
 
   /// The directories that are the cause of short timeouts; the first hundred.
@@ -112,6 +114,8 @@ struct Status {
     let isWatched: Bool
     /// What is wrong with it.
     let reason: String?
+    /// If it is one.
+    var archive: ArchiveStatus?
   }
   struct Fallback {
     let layer: String
@@ -130,12 +134,15 @@ struct Status {
   let invalidations: [(String, UInt64)]
   let overflows: Int
   let fallbacks: [Fallback]
+  /// What is unpacked of archives; nil without archives.
+  let contents: ContentFigures?
 
   /// One JSON object (RFC 8259).
   var json: String {
     let layers = layers.map { layer in
       #"{"path":\#(JSONText.quoted(layer.path)),"caching":\#(layer.isWatched && layer.reason == nil),"#
-        + #""reason":\#(layer.reason.map(JSONText.quoted) ?? "null")}"#
+        + #""reason":\#(layer.reason.map(JSONText.quoted) ?? "null"),"#
+        + #""archive":\#(layer.archive?.json ?? "null")}"#
     }
     let fallbacks = fallbacks.map { fallback in
       #"{"layer":\#(JSONText.quoted(fallback.layer)),"path":\#(JSONText.quoted(fallback.path)),"#
@@ -147,14 +154,18 @@ struct Status {
       #""layers":[\#(layers.joined(separator: ","))],"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
       #""invalidations":\#(Self.object(invalidations)),"overflows":\#(overflows)"#,
-      #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
+      #""contents":\#(contents?.json ?? "null"),"fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
     ].joined(separator: ",")
   }
 
   /// Lines for a person.
   var text: String {
     var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, the first on top:"]
-    lines += layers.map { "  \($0.path)" + ($0.reason.map { " (kept for a second only: \($0))" } ?? "") }
+    for layer in layers {
+      lines.append("  \(layer.path)" + (layer.reason.map { " (kept for a second only: \($0))" } ?? ""))
+      lines += layer.archive?.lines.map { "    \($0)" } ?? []
+    }
+    if let contents { lines.append(contents.line) }
     lines.append(
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
     lines.append("requests: " + Self.counts(requests))
