@@ -116,7 +116,7 @@ extension ByteString {
     let file = try folder.folder("0") / "file"
     try file.write("old")
     let layer = try DirectoryLayer(path: (folder / "0").bytes, index: 0, covered: nil)
-    let directory = try layer.directory(at: [])
+    let directory = layer.root
     let identity = try layer.root.attributes(of: "file").identity
     #expect(try directory.openFile("file", identity: identity).attributes().size == 3)
     try file.replace("newer")

@@ -134,14 +134,24 @@ final class ArchiveContent: @unchecked Sendable {
   /// Reads, and waits if need be.
   /// - Throws: as `readNow`.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
-    var isFirst = true
+    if let count = try readNow(into: buffer, at: offset) { return count }
+    let wanted = WantedBytes(buffer: buffer)
     while true {
-      if let count = try readNow(into: buffer, at: offset, isCounted: isFirst) { return count }
-      isFirst = false
-      let arrival = WaitingLine<Errno?>()
-      whenReadable(at: offset, count: buffer.count) { arrival.add($0) }
-      if let failure = arrival.take(), let failure { throw failure }
+      let arrival = WaitingLine<Result<Int?, Errno>>()
+      whenReadable(at: offset, count: buffer.count) { [self] failure in
+        // Here and now: what is there may have to make room again.
+        if let failure { return _ = arrival.add(.failure(failure)) }
+        do throws(Errno) {
+          arrival.add(.success(try readNow(into: wanted.buffer, at: offset, isCounted: false)))
+        } catch { arrival.add(.failure(error)) }
+      }
+      if let count = try arrival.take()?.get() { return count }
     }
+  }
+
+  /// A reader's buffer, which stays while he waits.
+  private struct WantedBytes: @unchecked Sendable {
+    let buffer: UnsafeMutableRawBufferPointer
   }
 
   /// Has a function called once a part can be read: soon, by another thread, or at once.
@@ -339,6 +349,7 @@ final class ArchiveContent: @unchecked Sendable {
     state.present = 0..<0
     state.isComplete = false
     state.isUncertain = false
+    state.wanted = state.waiters.reduce(0) { max($0, $1.range.upperBound + ahead) }
   }
 
   private func step(_ buffer: UnsafeMutableRawBufferPointer) throws(Errno) {

@@ -43,9 +43,20 @@ struct CentralDirectory {
     return try find(in: UnsafeRawBufferPointer(tail), at: start, source)
   }
 
-  /// The last end record that fits; one in a comment, or in what follows the archive, does not.
+  /// The last end record whose comment ends with the file, or else the last one, which something follows.
   private static func find(
     in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource
+  ) throws(ArchiveFault) -> CentralDirectory {
+    do throws(ArchiveFault) { return try find(in: tail, at: start, source, isExact: true) } catch {
+      do throws(ArchiveFault) { return try find(in: tail, at: start, source, isExact: false) } catch let other
+      {
+        throw error == .noArchive ? other : error
+      }
+    }
+  }
+
+  private static func find(
+    in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource, isExact: Bool
   ) throws(ArchiveFault) -> CentralDirectory {
     var fault = ArchiveFault.noArchive
     var place = tail.count - endSize
@@ -53,7 +64,8 @@ struct CentralDirectory {
       defer { place -= 1 }
       guard tail[place] == 0x50, tail.number(at: place, as: UInt32.self) == endSignature else { continue }
       let comment = Int(tail.number(at: place + 20, as: UInt16.self))
-      guard place + endSize + comment <= tail.count else { continue }
+      let end = place + endSize + comment
+      guard isExact ? end == tail.count : end < tail.count else { continue }
       do throws(ArchiveFault) { return try read(tail, place, start + UInt64(place), source) } catch {
         if fault == .noArchive { fault = error }
       }
