@@ -24,7 +24,7 @@ final class ArchiveContent: @unchecked Sendable {
   /// Bytes.
   let size: UInt64
   private let node: ArchiveNode
-  private let cache: ContentCache
+  private let cache: ContentPool
   private let state: Locked<State>
   /// The cache's.
   var link = ContentLink()
@@ -76,7 +76,7 @@ final class ArchiveContent: @unchecked Sendable {
     let arrived: Arrival
   }
 
-  init(_ node: ArchiveNode, at place: ArchivePlace, _ attributes: Attributes, _ cache: ContentCache) {
+  init(_ node: ArchiveNode, at place: ArchivePlace, _ attributes: Attributes, _ cache: ContentPool) {
     inode = node.inode
     size = node.size
     self.node = node

@@ -131,7 +131,7 @@ public final class ArchiveLayer: Sendable {
   func content(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent {
     contents.withLock { contents in
       if let present = contents[node.inode]?.content { return present }
-      let content = ArchiveContent(node, at: place(of: node, in: index), attributes(of: node), cache)
+      let content = ArchiveContent(node, at: place(of: node, in: index), attributes(of: node), cache.pool)
       // Those that are gone are looked for when there may be many.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }

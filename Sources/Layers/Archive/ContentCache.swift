@@ -21,8 +21,30 @@ public final class ContentCache: Sendable {
   /// The budget where the user does not choose one, in bytes.
   public static let defaultBudget = 256 << 20
 
+  let pool: ContentPool
+
+  /// A cache.
+  /// - Parameter budget: bytes that it may take.
+  public init(budget: Int = ContentCache.defaultBudget) { pool = ContentPool(budget: budget) }
+
+  // The contents hold the pool, and the pool holds them.
+  deinit { pool.close() }
+
+  /// Starts the threads. Before, and after the end, who reads unpacks for himself.
+  /// - Throws: EAGAIN when the system has no room for them.
+  public func start(threads count: Int) throws(Errno) { try pool.start(threads: count) }
+
+  /// Ends the threads, after what waits is done.
+  public func stop() { pool.stop() }
+
+  /// What it holds now.
+  public var figures: ContentFigures { pool.figures }
+}
+
+/// What a cache consists of, for the contents.
+final class ContentPool: Sendable {
   /// Bytes that may be taken.
-  public let budget: Int
+  let budget: Int
   private let recent = Locked(RecentContents())
   private let line = WaitingLine<ArchiveContent>()
   private let threads = Locked<[ThreadHandle]>([])
@@ -31,33 +53,30 @@ public final class ContentCache: Sendable {
   /// How many contents may be in files.
   private let mostFiles: Int
 
-  /// A cache.
-  /// - Parameter budget: bytes that it may take.
-  public init(budget: Int = ContentCache.defaultBudget) {
+  init(budget: Int) {
     self.budget = budget
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     mostFiles = min(1024, max(16, Int(clamping: limit.rlim_max) / 32))
   }
 
-  deinit {
-    // One by one: as a chain they would ask for a stack as deep as it is long.
+  /// Keeps nothing from now on.
+  func close() {
     recent.withLock { recent in
+      recent.isClosed = true
+      // One by one: as a chain they would ask for a stack as deep as it is long.
       while let oldest = recent.oldest { recent.remove(oldest) }
     }
   }
 
-  /// Starts the threads. Before, and after the end, who reads unpacks for himself.
-  /// - Throws: EAGAIN when the system has no room for them.
-  public func start(threads count: Int) throws(Errno) {
+  func start(threads count: Int) throws(Errno) {
     for _ in 0..<max(1, count) {
       let thread = ThreadHandle(try Thread(name: "unpacker") { [line] in Self.work(line) })
       threads.withLock { $0.append(thread) }
     }
   }
 
-  /// Ends the threads, after what waits is done.
-  public func stop() {
+  func stop() {
     line.end()
     let ending = threads.withLock { threads in
       defer { threads = [] }
@@ -66,8 +85,7 @@ public final class ContentCache: Sendable {
     for thread in ending { thread.join() }
   }
 
-  /// What it holds now.
-  public var figures: ContentFigures {
+  var figures: ContentFigures {
     let (bytes, contents) = recent.withLock { ($0.bytes, $0.count) }
     return ContentFigures(
       budget: budget, bytes: bytes, contents: contents, hits: hits.count, misses: misses.count)
@@ -125,6 +143,7 @@ private struct RecentContents {
   private(set) var bytes = 0
   private(set) var count = 0
   private(set) var files = 0
+  var isClosed = false
   private var newest: ArchiveContent?
   private(set) var oldest: ArchiveContent?
 
@@ -136,7 +155,7 @@ private struct RecentContents {
 
   mutating func set(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
     remove(content)
-    if bytes == 0 { return }
+    if bytes == 0 || isClosed { return }
     content.link.bytes = bytes
     content.link.isFile = isFile
     content.link.isListed = true

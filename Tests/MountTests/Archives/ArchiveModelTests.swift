@@ -10,7 +10,8 @@ extension MountTests {
       Binary.variable("BUNDLEFS_SEED").flatMap { UInt64($0) }.map { [$0] } ?? Array(0..<200)
 
     @Test(
-      "an archive shows what a folder with the same would, also after it was replaced", .timeLimit(.minutes(2)),
+      "an archive shows what a folder with the same would, also after it was replaced",
+      .timeLimit(.minutes(2)),
       arguments: seeds)
     func agrees(seed: UInt64) throws {
       let folder = try TemporaryFolder()
