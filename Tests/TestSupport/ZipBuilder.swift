@@ -8,7 +8,7 @@ public struct ZipBuilder {
   }
 
   /// An entry, and what is to be wrong with it.
-  public struct Entry {
+  public struct Entry: Sendable {
     /// Its name, as bytes.
     public var name: ByteString
     /// Its content.
