@@ -17,10 +17,11 @@ let package = Package(
   targets: [
     .systemLibrary(
       name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
+    .systemLibrary(name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
-    .target(name: "Layers", dependencies: ["Posix"], swiftSettings: strict),
+    .target(name: "Layers", dependencies: ["CZip", "Posix"], swiftSettings: strict),
     .target(name: "Routing", swiftSettings: strict),
     .target(name: "Bundles", dependencies: ["Layers", "Posix"], swiftSettings: strict),
     .target(

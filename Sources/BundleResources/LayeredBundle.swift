@@ -26,7 +26,7 @@ final class LayeredBundle: Sendable {
       }
     }
     self.held = held
-    lookup = ResourceLookup(stack: LayerStack(layers: held.map(\.layer)), options: options)
+    lookup = ResourceLookup(stack: LayerStack(layers: held.map { .directory($0.layer) }), options: options)
   }
 
   private static func layer(_ path: [UInt8], index: Int) throws(Errno) -> Held {

@@ -1,5 +1,6 @@
 import Bundles
 import Glibc
+import Layers
 import Posix
 import Routing
 
@@ -87,7 +88,7 @@ struct MountedBundle: Sendable {
       }
       return try directory.open(name, [.read, .noFollow, .nonBlocking, .noTerminal])
     }
-    return try OpenedResource(file, name: name, types: types)
+    return try OpenedResource(LayerFile(file), name: name, types: types)
   }
 
   private func isMounted(_ root: borrowing Descriptor) throws(Errno) -> Bool {

@@ -1,17 +1,18 @@
 import Bundles
 import Foundation
 import Glibc
+import Layers
 import Posix
 
 /// A regular file that is a resource, open for reading.
 struct OpenedResource: ~Copyable {
-  private let file: Descriptor
+  private let file: LayerFile
   private let size: UInt64
   private let mimeType: String
 
   /// - Parameter name: by which the MIME type goes, unless the file tells it itself.
   /// - Throws: EISDIR, or EOPNOTSUPP, for another kind of file.
-  init(_ file: consuming Descriptor, name: [UInt8], types: MIMETypes) throws(Errno) {
+  init(_ file: LayerFile, name: [UInt8], types: MIMETypes) throws(Errno) {
     let attributes = try file.attributes()
     guard attributes.isRegular else { throw attributes.isDirectory ? .isDirectory : .notSupported }
     let type = try Self.type(of: file, name: name, types: types)
@@ -21,7 +22,7 @@ struct OpenedResource: ~Copyable {
   }
 
   private static func type(
-    of file: borrowing Descriptor, name: [UInt8], types: MIMETypes
+    of file: LayerFile, name: [UInt8], types: MIMETypes
   ) throws(Errno) -> String {
     if let told = try file.ownMIMEType(), let type = MIMETypes.type(inAttribute: told) { return type }
     if let type = types.type(forName: name) { return type }
@@ -80,7 +81,7 @@ private struct ContentBuffer: ~Copyable {
 
   /// Reads a step further.
   /// - Returns: false at the end of the file.
-  mutating func readOn(from file: borrowing Descriptor) throws(Errno) -> Bool {
+  mutating func readOn(from file: LayerFile) throws(Errno) -> Bool {
     // It has grown since its size was told.
     if count == capacity { try resize(to: capacity + max(capacity / 2, 1 << 16)) }
     let wanted = min(Self.step, capacity - count)

@@ -41,7 +41,7 @@ extension FoundResource {
 
   /// Opens the content of a regular file.
   /// - Throws: as ``description(by:)``; EISDIR for a directory.
-  public func open() throws(Errno) -> Descriptor {
+  public func open() throws(Errno) -> LayerFile {
     guard attributes.isRegular, let part = container?.part(of: layer), let name = path.last else {
       throw .isDirectory
     }
@@ -67,7 +67,7 @@ extension FoundResource {
   }
 }
 
-extension Descriptor {
+extension LayerFile {
   /// The value of the xattr `user.mime_type`, by which a file tells its type itself; nil without it.
   public func ownMIMEType() throws(Errno) -> [UInt8]? {
     do throws(Errno) {

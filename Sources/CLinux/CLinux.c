@@ -59,6 +59,14 @@ int linux_fstatx(int file, struct linux_attributes *result) {
 
 int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
 
+int linux_temporary_file(const char *directory) {
+  return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+int linux_punch_hole(int file, int64_t offset, int64_t length) {
+  return fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+}
+
 ssize_t linux_getdents64(int directory, void *buffer, size_t size) {
   return syscall(SYS_getdents64, directory, buffer, size);
 }

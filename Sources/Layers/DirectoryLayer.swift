@@ -81,26 +81,25 @@ public final class DirectoryLayer: Sendable {
   }
 
   /// Figures of the file system that holds the layer.
-  public func fileSystemFigures() throws(Errno) -> statvfs { try root.handle.descriptor.fileSystemFigures() }
-
-  /// The directory at a path inside this layer alone, by its own entries, whatever other layers say.
-  /// - Throws: ENOENT or ENOTDIR where the layer has no such directory.
-  public func directory(at path: [[UInt8]]) throws(Errno) -> LayerDirectory {
-    var directory = root
-    for name in path {
-      let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
-      guard case .directory(let next, _) = found else { throw .noEntry }
-      directory = next
-    }
-    return directory
-  }
+  public func fileSystemFigures() throws(Errno) -> statvfs { try root.fileSystemFigures() }
 }
 
 extension LayerDirectory {
+  /// Figures of the file system that holds it, or its archive.
+  func fileSystemFigures() throws(Errno) -> statvfs {
+    switch place {
+    case .real(let handle): try handle.descriptor.fileSystemFigures()
+    case .archive(let layer): try layer.fileSystemFigures()
+    }
+  }
+
   /// The kind of file system, if changes on it can be made by another machine or process without this
   /// machine's inotify(7) telling; nil where it tells.
   public func silentFileSystem() throws(Errno) -> String? {
-    Self.silentTypes[try handle.descriptor.fileSystemType()]
+    switch place {
+    case .real(let handle): Self.silentTypes[try handle.descriptor.fileSystemType()]
+    case .archive(let layer): Self.silentTypes[try layer.current.source.descriptor.fileSystemType()]
+    }
   }
 
   /// By the magic numbers of statfs(2).

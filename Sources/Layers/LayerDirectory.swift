@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// A directory of one layer, held open.
+/// A directory of one layer: held open, or a folder of an archive.
 public final class LayerDirectory: Sendable {
   /// What one layer has under a name.
   enum Found {
@@ -15,21 +15,58 @@ public final class LayerDirectory: Sendable {
   public let layer: Int
   /// Which directory it is.
   public let identity: FileIdentity
-  let handle: Handle
+  /// Where its entries are.
+  enum Place: Sendable {
+    case real(Handle)
+    /// The folder is known by its inode number, whatever the archive contains by now.
+    case archive(ArchiveLayer)
+  }
+  let place: Place
   private let covered: CoveredMountPoint?
 
   init(layer: Int, handle: Handle, attributes: Attributes, covered: CoveredMountPoint?) {
     self.layer = layer
     self.identity = attributes.identity
-    self.handle = handle
+    self.place = .real(handle)
     self.covered = covered
   }
 
+  init(layer: Int, identity: FileIdentity, archive: ArchiveLayer) {
+    self.layer = layer
+    self.identity = identity
+    self.place = .archive(archive)
+    covered = nil
+  }
+
+  /// Whether it is a folder of an archive.
+  public var isInArchive: Bool { if case .archive = place { true } else { false } }
+
   /// The attributes of the directory itself, as they are now.
-  public func attributes() throws(Errno) -> Attributes { try handle.descriptor.attributes() }
+  /// - Throws: ENOENT where the archive has no such folder any more.
+  public func attributes() throws(Errno) -> Attributes {
+    switch place {
+    case .real(let handle): return try handle.descriptor.attributes()
+    case .archive(let archive): return try archive.folderAttributes(identity.inode)
+    }
+  }
 
   /// Looks a name up in this directory alone.
   func find(_ name: CName) throws(Errno) -> Found {
+    switch place {
+    case .real(let handle): return try find(name, in: handle)
+    case .archive(let archive): return archive.find(name, in: identity.inode)
+    }
+  }
+
+  /// Whether it has an entry of a name, of any kind.
+  func contains(_ name: CName) throws(Errno) -> Bool {
+    switch place {
+    case .real(let handle): return try handle.descriptor.contains(name)
+    case .archive(let archive): return archive.node(name, in: identity.inode) != nil
+    }
+  }
+
+  private func find(_ name: CName, in handle: Handle) throws(Errno) -> Found {
     if let covered, covered.matches(identity, name) { return try enter(covered.beneath) }
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<64 {
@@ -50,13 +87,13 @@ public final class LayerDirectory: Sendable {
 
   /// Opens an entry for reading its content, if it still is that file.
   /// - Throws: ENOENT when the name is gone; ESTALE when it is another file's by now.
-  public func openFile(_ name: CName, identity: FileIdentity) throws(Errno) -> Descriptor {
+  public func openFile(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
     try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noTerminal])
   }
 
   /// Opens an entry of any kind for its attributes, link target and xattrs, if it still is that file.
   /// - Throws: as `openFile`.
-  public func openPath(_ name: CName, identity: FileIdentity) throws(Errno) -> Descriptor {
+  public func openPath(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
     try open(name, identity: identity, [.pathOnly, .noFollow])
   }
 
@@ -64,27 +101,35 @@ public final class LayerDirectory: Sendable {
   /// - Throws: ENOENT without it.
   public func attributes(of name: CName) throws(Errno) -> Attributes {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
-    return try handle.descriptor.attributes(of: name)
+    switch place {
+    case .real(let handle): return try handle.descriptor.attributes(of: name)
+    case .archive(let archive):
+      guard let (node, _) = archive.node(name, in: identity.inode) else { throw .noEntry }
+      return archive.attributes(of: node)
+    }
   }
 
   /// The attributes of an entry, if it still is that file.
   /// - Throws: as `openFile`.
   public func attributes(of name: CName, identity: FileIdentity) throws(Errno) -> Attributes {
     if let covered, covered.matches(self.identity, name) { throw .stale }
-    let attributes = try handle.descriptor.attributes(of: name)
+    let attributes = try attributes(of: name)
     if attributes.identity != identity { throw .stale }
     return attributes
   }
 
-  /// Runs the body with a path by which inotify(7) finds this directory.
-  public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
-    try withCName(Array("/proc/self/fd/\(handle.descriptor.rawValue)".utf8), body)
+  /// Runs the body with a path by which inotify(7) finds this directory; nil for a folder of an archive, which
+  /// changes with the archive's file.
+  public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
+    guard case .real(let handle) = place else { return nil }
+    return try withCName(Array("/proc/self/fd/\(handle.descriptor.rawValue)".utf8), body)
   }
 
-  /// Runs the body with a path by which inotify(7) finds an entry.
+  /// Runs the body with a path by which inotify(7) finds an entry; nil in an archive.
   public func withWatchPath<Result>(
     of name: CName, _ body: (CName) throws(Errno) -> Result
-  ) throws(Errno) -> Result {
+  ) throws(Errno) -> Result? {
+    guard case .real(let handle) = place else { return nil }
     let folder = Array("/proc/self/fd/\(handle.descriptor.rawValue)/".utf8)
     return try withCName(folder + UnsafeRawBufferPointer(start: name, count: strlen(name)), body)
   }
@@ -103,22 +148,36 @@ public final class LayerDirectory: Sendable {
   public func extendedAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
-    try handle.descriptor.extendedAttribute(name, into: buffer)
+    guard case .real(let handle) = place else { throw .noData }
+    return try handle.descriptor.extendedAttribute(name, into: buffer)
   }
 
   /// The names of the directory's own xattrs, each followed by NUL.
   public func extendedAttributeNames() throws(Errno) -> [UInt8] {
-    try handle.descriptor.extendedAttributeNames()
+    guard case .real(let handle) = place else { return [] }
+    return try handle.descriptor.extendedAttributeNames()
   }
 
   private func open(
     _ name: CName, identity: FileIdentity, _ flags: OpenFlags
-  ) throws(Errno) -> Descriptor {
+  ) throws(Errno) -> LayerFile {
     if let covered, covered.matches(self.identity, name) { throw .stale }
+    switch place {
+    case .real(let handle): return try Self.open(name, in: handle, identity, flags)
+    case .archive(let archive):
+      guard let (node, index) = archive.node(name, in: self.identity.inode) else { throw .noEntry }
+      if archive.identity(node.inode) != identity { throw .stale }
+      return LayerFile(archive.content(of: node, in: index))
+    }
+  }
+
+  private static func open(
+    _ name: CName, in handle: Handle, _ identity: FileIdentity, _ flags: OpenFlags
+  ) throws(Errno) -> LayerFile {
     do throws(Errno) {
       let descriptor = try handle.descriptor.open(name, flags)
       if try descriptor.attributes().identity != identity { throw .stale }
-      return descriptor
+      return LayerFile(descriptor)
     } catch {
       // A symbolic link or a socket took the name.
       if error == .loop || error == .noDeviceOrAddress { throw .stale }

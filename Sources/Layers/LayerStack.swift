@@ -3,14 +3,17 @@ import Posix
 /// The layers of a mount, top first: the substitution directories in order, then MAIN.
 public struct LayerStack: Sendable {
   /// The layers, top first; never empty.
-  public let layers: [DirectoryLayer]
+  public let layers: [Layer]
 
   /// Stacks layers.
   /// - Parameter layers: top first, at least one, each with its place as its index.
-  public init(layers: [DirectoryLayer]) {
+  public init(layers: [Layer]) {
     precondition(!layers.isEmpty, "a stack has at least its main layer")
     self.layers = layers
   }
+
+  /// Stacks layers that are all directories.
+  public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }
 
   /// The merged directory of the layers' roots, as their marks are now.
   public func root() throws(Errno) -> MergedDirectory {
@@ -18,7 +21,7 @@ public struct LayerStack: Sendable {
     for layer in layers {
       let root = layer.root
       parts.append(root)
-      if root.layer < layers.count - 1, try Marks.isOpaque(root.handle.descriptor) { break }
+      if root.layer < layers.count - 1, try root.isOpaque() { break }
     }
     return MergedDirectory(parts: parts)
   }

@@ -16,25 +16,35 @@ enum Marks {
     return true
   }
 
-  /// Whether a directory of a layer holds the mark `.wh.NAME`.
-  static func hidesBelow(_ name: CName, length: Int, in directory: borrowing Descriptor) throws(Errno) -> Bool
-  {
-    guard length <= longestMarked else { return false }
+  /// Runs the body with the mark that hides a name; nil where there can be none.
+  @inline(__always)
+  static func withMark<Result>(
+    of name: CName, length: Int, _ body: (CName) throws(Errno) -> Result
+  ) throws(Errno) -> Result? {
+    guard length <= longestMarked else { return nil }
     return try withUnsafeTemporaryBytes(256) { buffer throws(Errno) in
       buffer.copyBytes(from: prefix)
       buffer.baseAddress.unsafelyUnwrapped.advanced(by: prefix.count).copyMemory(
         from: name, byteCount: length)
       buffer[prefix.count + length] = 0
       let mark = UnsafeRawPointer(buffer.baseAddress.unsafelyUnwrapped)
-      return try directory.contains(mark.assumingMemoryBound(to: CChar.self))
+      return try body(mark.assumingMemoryBound(to: CChar.self))
     }
   }
+}
 
-  /// Whether a directory of a layer hides the same directory of the layers below.
-  static func isOpaque(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
-    if try directory.contains(".wh..wh..opq") { return true }
+extension LayerDirectory {
+  /// Whether the directory holds the mark `.wh.NAME`.
+  func hidesBelow(_ name: CName, length: Int) throws(Errno) -> Bool {
+    try Marks.withMark(of: name, length: length) { mark throws(Errno) in try contains(mark) } ?? false
+  }
+
+  /// Whether the directory hides the same directory of the layers below.
+  func isOpaque() throws(Errno) -> Bool {
+    if try contains(".wh..wh..opq") { return true }
+    guard case .real(let handle) = place else { return false }
     let yes = UInt8(ascii: "y")
-    if try directory.extendedAttribute("trusted.overlay.opaque", is: yes) { return true }
-    return try directory.extendedAttribute("user.overlay.opaque", is: yes)
+    if try handle.descriptor.extendedAttribute("trusted.overlay.opaque", is: yes) { return true }
+    return try handle.descriptor.extendedAttribute("user.overlay.opaque", is: yes)
   }
 }

@@ -42,9 +42,9 @@ public final class MergedDirectory: Sendable {
       case .directory(let directory, let attributes):
         collected.append(directory)
         merged = Self.merge(merged, below: attributes)
-        if !isLast, try Marks.isOpaque(directory.handle.descriptor) { break search }
+        if !isLast, try directory.isOpaque() { break search }
       }
-      if !isLast, try Marks.hidesBelow(name, length: length, in: part.handle.descriptor) { break search }
+      if !isLast, try part.hidesBelow(name, length: length) { break search }
     }
     guard let merged else { return nil }
     return .directory(MergedDirectory(parts: collected), merged)

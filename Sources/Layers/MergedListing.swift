@@ -48,6 +48,11 @@ extension LayerDirectory {
 
   /// Reads the directory; nothing where it was removed.
   func forEachEntry(_ body: (RawDirectoryEntry) throws(Errno) -> Void) throws(Errno) {
+    let handle: Handle
+    switch place {
+    case .real(let real): handle = real
+    case .archive(let archive): return try archive.forEachEntry(in: identity.inode, body)
+    }
     do throws(Errno) {
       try handle.descriptor.open(".", [.read, .directory]).forEachEntry { entry throws(Errno) in
         // Some file systems count a name's characters rather than its bytes; nobody could look such a name up.
@@ -80,6 +85,7 @@ extension LayerDirectory {
   /// Whether the file system's directories record the inode numbers that stat(2) tells. Overlay, network and
   /// FUSE file systems need not.
   fileprivate var recordsInodes: Bool {
+    guard case .real(let handle) = place else { return true }
     guard let type = try? handle.descriptor.fileSystemType() else { return false }
     return Self.recording.contains(type)
   }

@@ -133,6 +133,17 @@ public struct Attributes: Sendable, Equatable {
     mode = FileKind.directory.rawValue | permissions
   }
 
+  /// The attributes of an entry of an archive.
+  /// - Parameter mode: as in st_mode.
+  public init(
+    identity: FileIdentity, mode: UInt32, owner: UInt32, group: UInt32, size: UInt64, modified: Moment
+  ) {
+    self.init(
+      regularFile: 0, owner: owner, group: group, size: size, modified: modified)
+    self.identity = identity
+    self.mode = mode
+  }
+
   init(_ raw: linux_attributes) {
     identity = FileIdentity(
       device: raw.device, inode: raw.inode,

@@ -147,6 +147,32 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 }
 
+/// Files without a name.
+extension Descriptor {
+  /// Makes a file that nobody else can open, and that goes with its descriptor.
+  /// - Parameter directory: where its content is kept.
+  /// - Throws: EOPNOTSUPP where the file system has no such files; EACCES, ENOENT, ENOSPC, EMFILE.
+  public static func temporary(in directory: CName) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_temporary_file(directory) })
+  }
+
+  /// Writes all of the bytes at an offset.
+  /// - Throws: ENOSPC and what else pwrite(2) answers.
+  public func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Errno) {
+    var done = 0
+    while done < bytes.count {
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+      done += try checked { pwrite(rawValue, rest.baseAddress, rest.count, off_t(offset) + done) }
+    }
+  }
+
+  /// Gives the room of a part back, which from then on reads as zeros.
+  /// - Throws: EOPNOTSUPP where the file system cannot.
+  public func punchHole(at offset: Int64, count: Int64) throws(Errno) {
+    _ = try checked { linux_punch_hole(rawValue, offset, count) }
+  }
+}
+
 /// Runs the body with a buffer of that many bytes, on the stack when it is small.
 @inline(__always)
 public func withUnsafeTemporaryBytes<Result: ~Copyable>(

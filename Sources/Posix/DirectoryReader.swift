@@ -11,6 +11,11 @@ public struct RawDirectoryEntry {
   public let inode: UInt64
   /// The kind; nil where the file system does not record it.
   public let kind: FileKind?
+
+  /// An entry of a directory that is no disk's.
+  public init(name: CName, nameLength: Int, inode: UInt64, kind: FileKind?) {
+    (self.name, self.nameLength, self.inode, self.kind) = (name, nameLength, inode, kind)
+  }
 }
 
 extension Descriptor {

@@ -57,6 +57,9 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   /// No space left on device: what inotify answers beyond the limit of watches.
   public static let noSpace = Errno(rawValue: ENOSPC)
 
+  /// Cannot allocate memory.
+  public static let noMemory = Errno(rawValue: ENOMEM)
+
   /// No such device or address: what opening a socket answers.
   public static let noDeviceOrAddress = Errno(rawValue: ENXIO)
 

@@ -85,6 +85,18 @@ extension Thread {
   }
 }
 
+/// A thread that can be waited for once.
+public final class ThreadHandle: Sendable {
+  private let thread: Locked<Thread?>
+  /// Takes a thread over.
+  public init(_ thread: consuming Thread) { self.thread = Locked(thread) }
+
+  /// Waits until its function has returned, if nobody did yet.
+  public func join() {
+    if let thread = thread.withLock({ $0.take() }) { thread.join() }
+  }
+}
+
 /// The signal that only wakes a thread out of a blocking call.
 public enum Interrupt {
   static let signal = SIGUSR2

@@ -15,9 +15,15 @@ final class Coherence: Sendable {
   private let mounts: MountTableWatch
   /// Where the layers are, by their places in the stack.
   let places: [LayerPlace]
+  /// The layers that are archives, by their places in the stack.
+  let archives: [Int: ArchiveLayer]
+  /// Where archives are read anew; nil without archives.
+  let archiveErrands: Errands?
   private let state = Locked(State())
 
   private struct State {
+    /// Archives that are about to be read anew.
+    var waitingArchives: Set<Int> = []
     /// Called once the events that are there have been read.
     var barriers: [@Sendable () -> Void] = []
     var isOver = false
@@ -33,8 +39,12 @@ final class Coherence: Sendable {
     var hasFallbacks = false
   }
 
-  init(_ layers: [DirectoryLayer], _ queue: InvalidationQueue) throws(Errno) {
+  init(_ layers: [Layer], _ queue: InvalidationQueue) throws(Errno) {
     self.queue = queue
+    var archives: [Int: ArchiveLayer] = [:]
+    for (place, layer) in layers.enumerated() { archives[place] = layer.archive }
+    self.archives = archives
+    archiveErrands = archives.isEmpty ? nil : try Errands(name: "archives")
     places = layers.map { LayerPlace($0) }
     mounts = try MountTableWatch()
     watches = try WatchTable()
@@ -46,6 +56,7 @@ final class Coherence: Sendable {
   /// Starts the watcher. From now on requests may be answered.
   func start(_ volume: Volume) throws(Errno) {
     note(innerMountsIn: MountTableEntry.all())
+    try archiveErrands?.start()
     let watcher = ThreadHandle(try Thread(name: "watcher") { self.watch(volume) })
     state.withLock { $0.thread = watcher }
   }
@@ -58,6 +69,7 @@ final class Coherence: Sendable {
     }
     wakeUp.wake()
     thread?.join()
+    archiveErrands?.stop()
   }
 
   /// Has a function called when every change finished by now is visible through the mount.
@@ -84,6 +96,15 @@ final class Coherence: Sendable {
   /// - Returns: whether others were before.
   func note(innerMounts: Set<Int>, of layer: Int) -> Bool {
     state.withLock { $0.innerMounts.updateValue(innerMounts, forKey: layer) != innerMounts }
+  }
+
+  /// Notes that an archive is about to be read anew, or that this begins.
+  /// - Returns: whether that was not known.
+  func note(archive: Int, isWaiting: Bool) -> Bool {
+    state.withLock { state in
+      isWaiting
+        ? state.waitingArchives.insert(archive).inserted : state.waitingArchives.remove(archive) != nil
+    }
   }
 
   /// Notes whether the layers' paths are to be looked at now and then.
@@ -117,7 +138,7 @@ final class Coherence: Sendable {
       if isTime { nextLook = Moment.sinceStart.later(milliseconds: Self.lookInterval) }
       if !barriers.isEmpty || (isTime && (looksAtPlaces || hasFallbacks)) { queue.add(lookAtPlaces(volume)) }
       // The queue ends after us.
-      for barrier in barriers { _ = queue.addBarrier(barrier) }
+      for barrier in barriers { pass(barrier) }
       if isOver { return }
       if hasFallbacks, isTime { lookAfterFallbacks(volume) }
       let haveMountsChanged = wakeUp.wait(
@@ -158,6 +179,7 @@ final class Coherence: Sendable {
 
   private func invalidations(for event: InotifyEvent, _ user: WatchUser, _ volume: Volume) -> [Invalidation] {
     if let name = user.placeName, let layer = user.layer {
+      if name == WatchUser.archive { return archiveChanged(layer, event.mask, volume) }
       return event.name == places[layer].names[Int(name)] ? lookAtPlaces(volume) : []
     }
     guard let layer = user.layer else {
@@ -179,15 +201,5 @@ final class Coherence: Sendable {
     let (invalidations, hasFallbacks) = volume.fallbacks()
     queue.add(invalidations)
     state.withLock { if hasFallbacks || !$0.faults.isEmpty { $0.hasFallbacks = true } }
-  }
-}
-
-/// A thread that can be waited for once.
-final class ThreadHandle: Sendable {
-  private let thread: Locked<Thread?>
-  init(_ thread: consuming Thread) { self.thread = Locked(thread) }
-
-  func join() {
-    if let thread = thread.withLock({ $0.take() }) { thread.join() }
   }
 }

@@ -12,10 +12,10 @@ struct LayerPlace: Sendable {
   /// Whether mounts inside the layer are out of sight.
   let isPrivateClone: Bool
 
-  init(_ layer: DirectoryLayer) {
-    path = layer.path
-    names = layer.path.split(separator: UInt8(ascii: "/")).map { Array($0) }
-    mount = MountTableEntry.holding(layer.path)?.id
+  init(_ layer: Layer) {
+    path = layer.place
+    names = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
+    mount = MountTableEntry.holding(path)?.id
     isPrivateClone = layer.isPrivateClone
   }
 
@@ -73,6 +73,7 @@ extension Coherence {
         if (try? watches.watchPlace(place.parent(of: name), layer, name)) == nil { isWatched = false }
       }
     }
+    for (layer, archive) in archives { watchArchive(archive, layer) }
     note(looksAtPlaces: !isWatched)
   }
 
@@ -93,8 +94,9 @@ extension Coherence {
   }
 
   private func lookAtPlace(of layer: Int, _ volume: Volume) -> Bool {
-    guard let mount = places[layer].mount else { return false }
-    let directoryLayer = volume.stack.layers[layer]
+    if let archive = archives[layer] { return lookAtArchive(archive, layer, volume) }
+    guard let mount = places[layer].mount, case .directory(let directoryLayer) = volume.stack.layers[layer]
+    else { return false }
     var fault: String?
     var isAnother = false
     do throws(Errno) {

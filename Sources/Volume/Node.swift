@@ -1,11 +1,9 @@
 import Fuse
+import Layers
 import Posix
 
-/// A descriptor of a file's content, kept from its first READ; those who read hold it meanwhile.
-final class OpenFile: Sendable {
-  let descriptor: Descriptor
-  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
-}
+/// A file's content, kept open from its first READ.
+typealias OpenFile = LayerFile
 
 /// What we know of a node that the kernel knows, or on which such a node depends.
 ///

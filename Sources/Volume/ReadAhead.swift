@@ -72,14 +72,14 @@ extension Volume {
     of node: NodeID, _ buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> UnsafeMutableRawBufferPointer? {
     let (opened, identity) = try openByName(node)
-    let attributes = try opened.descriptor.attributes()
+    let attributes = try opened.attributes()
     // What happens to a file by another name is not told by its directory.
     guard attributes.isRegular, attributes.links == 1, attributes.size <= buffer.count else { return nil }
     let isWanted = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return table[slot].toldSize == attributes.size && table[slot].isUnread && !table[slot].isSizeDoubtful
     }
-    guard isWanted, try opened.descriptor.read(into: buffer, at: 0) == Int(attributes.size),
+    guard isWanted, try opened.read(into: buffer, at: 0) == Int(attributes.size),
       let kept = try keep(opened, of: identity, for: node), kept === opened
     else { return nil }
     return UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(attributes.size)])

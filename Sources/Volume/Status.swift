@@ -54,14 +54,16 @@ extension Volume {
           ("contents", counters.contents.count),
         ],
         readAhead: counters.readAhead.count,
-        overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table))
+        overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table),
+        contents: options.contents?.figures)
     }
   }
 
   private func layerStatus(_ layer: Int) -> Status.Layer {
     Status.Layer(
       path: stack.layers[layer].path.text, isWatched: coherence != nil,
-      reason: silence[layer] ?? coherence?.fault(of: layer))
+      reason: silence[layer] ?? coherence?.fault(of: layer),
+      archive: stack.layers[layer].archive.map { ArchiveStatus($0) })
   }
 
   /// The directories that are the cause of short timeouts; the first hundred.
@@ -86,6 +88,8 @@ struct Status {
     let isWatched: Bool
     /// What is wrong with it.
     let reason: String?
+    /// If it is one.
+    var archive: ArchiveStatus?
   }
   struct Fallback {
     let layer: String
@@ -107,12 +111,15 @@ struct Status {
   let readAhead: UInt64
   let overflows: Int
   let fallbacks: [Fallback]
+  /// What is unpacked of archives; nil without archives.
+  let contents: ContentFigures?
 
   /// One JSON object (RFC 8259).
   var json: String {
     let layers = layers.map { layer in
       #"{"path":\#(JSONText.quoted(layer.path)),"caching":\#(layer.isWatched && layer.reason == nil),"#
-        + #""reason":\#(layer.reason.map(JSONText.quoted) ?? "null")}"#
+        + #""reason":\#(layer.reason.map(JSONText.quoted) ?? "null"),"#
+        + #""archive":\#(layer.archive?.json ?? "null")}"#
     }
     let fallbacks = fallbacks.map { fallback in
       #"{"layer":\#(JSONText.quoted(fallback.layer)),"path":\#(JSONText.quoted(fallback.path)),"#
@@ -124,15 +131,19 @@ struct Status {
       #""layers":[\#(layers.joined(separator: ","))],"bundle":\#(bundle.json),"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
       #""invalidations":\#(Self.object(invalidations)),"readAhead":\#(readAhead),"overflows":\#(overflows)"#,
-      #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
+      #""contents":\#(contents?.json ?? "null"),"fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
     ].joined(separator: ",")
   }
 
   /// Lines for a person.
   var text: String {
     var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, the first on top:"]
-    lines += layers.map { "  \($0.path)" + ($0.reason.map { " (kept for a second only: \($0))" } ?? "") }
+    for layer in layers {
+      lines.append("  \(layer.path)" + (layer.reason.map { " (kept for a second only: \($0))" } ?? ""))
+      lines += layer.archive?.lines.map { "    \($0)" } ?? []
+    }
     lines += bundle.lines
+    if let contents { lines.append(contents.line) }
     lines.append(
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
     lines.append("requests: " + Self.counts(requests) + "; files read ahead: \(readAhead)")

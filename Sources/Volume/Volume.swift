@@ -25,6 +25,8 @@ public struct VolumeOptions: Sendable {
   public var control = ControlOptions()
   /// The bundle's resources.
   public var resources = ResourceSettings()
+  /// The unpacked contents of archives; nil where no layer is one.
+  public var contents: ContentCache?
 
   /// The defaults.
   public init() {}
@@ -92,6 +94,7 @@ public final class Volume: FileSystem {
   public func start(_ kernel: any KernelCache, requests: RequestCounters) throws(Errno) {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
+    try options.contents?.start(threads: max(2, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))))
     try errands.start()
     try control.start()
     try refreshes.start()
@@ -113,6 +116,7 @@ public final class Volume: FileSystem {
     control.stop()
     refreshes.stop()
     readAheads.stop()
+    options.contents?.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }
   }
@@ -253,7 +257,7 @@ public final class Volume: FileSystem {
   ) -> (Attributes, Double) {
     guard let watches = coherence?.watches else { return (attributes, timeout) }
     do throws(Errno) {
-      try part.withWatchPath(of: name) { path throws(Errno) in
+      _ = try part.withWatchPath(of: name) { path throws(Errno) in
         try watches.watchFile(node, at: path, follows: false)
       }
       giveBackIfForgotten(node)
@@ -331,10 +335,10 @@ public final class Volume: FileSystem {
   private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (Attributes, Double) {
     let isDetached = try table.withLock { table throws(Errno) in table[try table.slot(of: node)].isDetached }
     if let file = try presentFile(of: node) {
-      let attributes = try file.descriptor.attributes()
+      let attributes = try file.attributes()
       if (attributes.links == 1 && !isDetached) || coherence == nil { return (attributes, timeout) }
       return watchByItself(node, file)
-        ? (try file.descriptor.attributes(), timeout) : (attributes, min(timeout, CacheMode.short))
+        ? (try file.attributes(), timeout) : (attributes, min(timeout, CacheMode.short))
     }
     // Nobody tells of changes to a file that lost its name, unless it is watched by itself.
     let isTold = !isDetached || coherence?.watches.watchesFile(node) ?? true

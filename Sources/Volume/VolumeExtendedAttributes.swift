@@ -78,7 +78,7 @@ extension Volume {
       return try merged(of: node).top.extendedAttribute(attribute, into: buffer)
     }
     if let file = try presentFile(of: node) {
-      return try file.descriptor.extendedAttribute(attribute, into: buffer)
+      return try file.extendedAttribute(attribute, into: buffer)
     }
     return try withPlace(of: node) { directory, name, identity throws(Errno) in
       try directory.openPath(name, identity: identity).extendedAttribute(attribute, into: buffer)
@@ -112,7 +112,7 @@ extension Volume {
 
   private func backingAttributeNames(of node: NodeID) throws(Errno) -> [UInt8] {
     if try isDirectory(node) { return try merged(of: node).top.extendedAttributeNames() }
-    if let file = try presentFile(of: node) { return try file.descriptor.extendedAttributeNames() }
+    if let file = try presentFile(of: node) { return try file.extendedAttributeNames() }
     return try withPlace(of: node) { directory, name, identity throws(Errno) in
       try directory.openPath(name, identity: identity).extendedAttributeNames()
     }
@@ -129,7 +129,7 @@ extension Volume {
     let name = try table.withLock { table throws(Errno) in table.name(of: try table.slot(of: node)) }
     return try resources.types.type(for: name) { () throws(Errno) in
       let count = MIMETypes.leadingCount
-      if let file = try presentFile(of: node) { return try file.descriptor.leadingBytes(count) }
+      if let file = try presentFile(of: node) { return try file.leadingBytes(count) }
       return try withPlace(of: node) { directory, name, identity throws(Errno) in
         try directory.openFile(name, identity: identity).leadingBytes(count)
       }
@@ -145,27 +145,24 @@ extension Volume {
 
   private func value(of provenance: Provenance, _ node: NodeID) throws(Errno) -> [UInt8]? {
     switch provenance {
-    case .layer: return try origin(of: node).layer
+    case .layer: return try origin(of: node).layer.path
     case .path:
       let (layer, names) = try origin(of: node)
-      return names.reduce(into: layer) { path, name in
-        if path.last != UInt8(ascii: "/") { path.append(UInt8(ascii: "/")) }
-        path += name
-      }
+      return layer.path(of: names)
     case .version: return node == .root ? Array(Volume.version.utf8) : nil
     }
   }
 
-  /// The path of the layer that an entry comes from, and the names from there to it.
-  private func origin(of node: NodeID) throws(Errno) -> (layer: [UInt8], names: [[UInt8]]) {
+  /// The layer that an entry comes from, and the names from there to it.
+  private func origin(of node: NodeID) throws(Errno) -> (layer: Layer, names: [[UInt8]]) {
     if try isDirectory(node) {
       let path = try path(of: node)
-      return (stack.layers[try merged(of: node).top.layer].path, path)
+      return (stack.layers[try merged(of: node).top.layer], path)
     }
     return try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return (
-        stack.layers[Int(table[slot].layer)].path, table.path(of: table[slot].parent) + [table.name(of: slot)]
+        stack.layers[Int(table[slot].layer)], table.path(of: table[slot].parent) + [table.name(of: slot)]
       )
     }
   }

@@ -15,28 +15,47 @@ extension Volume {
       reply.fail(error)
       return
     }
-    if let file { return Self.pay(file, at: offset, size: size, reply) }
+    if let file { return Self.pay(file, at: offset, size: size, isFirst: true, reply) }
     let owed = OwedReply(reply)
     let isTaken = errands.add { [self] in
       guard let reply = owed.take() else { return }
-      do throws(Errno) { Self.pay(try openCertainFile(of: node), at: offset, size: size, reply) } catch {
+      do throws(Errno) {
+        Self.pay(try openCertainFile(of: node), at: offset, size: size, isFirst: true, reply)
+      } catch {
         reply.fail(error)
       }
     }
     if !isTaken, let reply = owed.take() { reply.fail(.stale) }
   }
 
+  /// - Parameter isFirst: whether it was not tried before.
   private static func pay(
-    _ file: OpenFile, at offset: Int64, size: Int, _ reply: consuming Reply<Answers.Bytes>
+    _ file: OpenFile, at offset: Int64, size: Int, isFirst: Bool, _ reply: consuming Reply<Answers.Bytes>
   ) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
     defer { buffer.deallocate() }
-    let count: Int
-    do throws(Errno) { count = try file.descriptor.read(into: buffer, at: offset) } catch {
+    let count: Int?
+    do throws(Errno) { count = try file.readNow(into: buffer, at: offset, isCounted: isFirst) } catch {
       reply.fail(error)
       return
     }
-    reply.pay(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    if let count {
+      reply.pay(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    } else {
+      payLater(file, at: offset, size: size, reply)
+    }
+  }
+
+  /// Pays once an entry of an archive is unpacked so far; no request's thread waits for that.
+  private static func payLater(
+    _ file: OpenFile, at offset: Int64, size: Int, _ reply: consuming Reply<Answers.Bytes>
+  ) {
+    let owed = OwedReply(reply)
+    file.whenReadable(at: offset, count: size) { failure in
+      guard let reply = owed.take() else { return }
+      if let failure { return reply.fail(failure) }
+      pay(file, at: offset, size: size, isFirst: false, reply)
+    }
   }
 
   public func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {
@@ -45,7 +64,7 @@ extension Volume {
     do throws(Errno) {
       var file = try openFile(of: node)
       if file == nil { file = try openByName(node).0 }
-      place = try file?.descriptor.seek(offset, whence: whence) ?? 0
+      place = try file?.seek(offset, whence: whence) ?? 0
     } catch {
       reply.fail(error)
       return
@@ -131,13 +150,13 @@ extension Volume {
     guard let kernel = kernel.withLock({ $0 }) else { return false }
     var kept = try? kernel.size(of: node)
     for _ in 0..<attempts where kept != nil {
-      if kept == (try file.descriptor.attributes().size) { return true }
+      if kept == (try file.attributes().size) { return true }
       // By another thread: once it has taken the size, the kernel waits for the reads that wait for us.
       _ = refreshes.add { try? kernel.refreshAttributes(of: node) }
       for _ in 0..<20 {
         usleep(1000)
         kept = try? kernel.size(of: node)
-        if kept == (try file.descriptor.attributes().size) { return true }
+        if kept == (try file.attributes().size) { return true }
       }
     }
     return false
@@ -148,7 +167,7 @@ extension Volume {
     while true {
       do throws(Errno) {
         return try withPlace(of: node) { directory, name, identity throws(Errno) in
-          (OpenFile(try directory.openFile(name, identity: identity)), identity)
+          (try directory.openFile(name, identity: identity), identity)
         }
       } catch {
         guard error == .tooManyOpenFiles else { throw error }

@@ -122,7 +122,7 @@ extension Volume {
 
   private func watch(_ part: LayerDirectory, for node: NodeID, _ found: inout Found, _ coherence: Coherence) {
     do throws(Errno) {
-      found.watches.append(try coherence.watches.watch(part, for: node))
+      if let watch = try coherence.watches.watch(part, for: node) { found.watches.append(watch) }
     } catch {
       found.isCovered = false
       let reason =
@@ -141,6 +141,7 @@ extension Volume {
   /// Why nobody tells of changes in a part that lies on another file system than its layer's root: without a
   /// private clone, mounts inside a layer are seen.
   private func silence(of part: LayerDirectory) -> String? {
+    if part.isInArchive { return nil }
     if stack.layers[part.layer].root.identity.device == part.identity.device { return nil }
     guard let type = try? part.silentFileSystem() else { return nil }
     return Self.silence(of: type)
@@ -354,13 +355,15 @@ extension Volume {
     return file.map { watchByItself(node, $0) } ?? false
   }
 
-  /// Has an open file watched by itself; answers whether it is.
+  /// Has an open file watched by itself, unless it is an archive's, which never changes; answers whether all is
+  /// told of it.
   func watchByItself(_ node: NodeID, _ file: OpenFile) -> Bool {
     guard let watches = coherence?.watches else { return false }
     do throws(Errno) {
-      try withCName(Array("/proc/self/fd/\(file.descriptor.rawValue)".utf8)) { path throws(Errno) in
+      let isWatched: Void? = try file.withWatchPath { path throws(Errno) in
         try watches.watchFile(node, at: path, follows: true)
       }
+      if isWatched == nil { return true }
       giveBackIfForgotten(node)
       return true
     } catch {

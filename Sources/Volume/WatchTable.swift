@@ -7,8 +7,11 @@ struct WatchUser: Hashable, Sendable {
   let node: NodeID
   /// The layer of the watched directory; nil for a watch on a file itself.
   let layer: Int?
-  /// Which name of the layer's path the watched directory has, if it is watched for that.
+  /// Which name of the layer's path the watched directory has, if it is watched for that; `archive` for the
+  /// layer's archive itself.
   var placeName: UInt8?
+
+  static let archive = UInt8.max
 }
 
 /// The watches, and whom each of them concerns.
@@ -41,12 +44,14 @@ final class WatchTable: Sendable {
   var count: Int { state.withLock { $0.users.count } }
 
   /// Watches a part of a directory.
+  /// - Returns: nil for a folder of an archive, which is watched as a whole.
   /// - Throws: ENOSPC when the user has no more watches.
-  func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchNumber {
+  func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchNumber? {
     try state.withLock { state throws(Errno) in
       let watch = try part.withWatchPath { path throws(Errno) in
         try inotify.watch(path, Self.directoryEvents)
       }
+      guard let watch else { return nil }
       state.users[watch, default: []].insert(WatchUser(node: node, layer: part.layer))
       state.directories[node, default: []].insert(watch)
       return watch
@@ -74,7 +79,20 @@ final class WatchTable: Sendable {
         try inotify.watch(path, .names.union(.adding))
       }
       state.users[watch, default: []].insert(
-        WatchUser(node: .root, layer: layer, placeName: UInt8(clamping: name)))
+        WatchUser(node: .root, layer: layer, placeName: UInt8(clamping: min(name, 254))))
+    }
+  }
+
+  /// Watches a layer's archive, in place of the file that it was before.
+  /// - Throws: ENOSPC when the user has no more watches; ENOENT when there is none.
+  func watchArchive(_ path: CName, _ layer: Int) throws(Errno) {
+    try state.withLock { state throws(Errno) in
+      let watch = try inotify.watch(path, Self.fileEvents.union([.adding, .dontFollow]))
+      let user = WatchUser(node: .root, layer: layer, placeName: WatchUser.archive)
+      for (former, users) in state.users where former != watch && users.elements.contains(user) {
+        remove(former, &state) { $0 == user }
+      }
+      state.users[watch, default: []].insert(user)
     }
   }
 

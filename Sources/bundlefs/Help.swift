@@ -15,6 +15,7 @@ enum Help {
 
     Mounts a read-only view of the directory MAIN in which files of other
     directories take the place of its own. Edits in any of them show at once.
+    Each may be a zip archive instead, or a folder in one: 'app.ipa!/Payload'.
 
         -o OPTION    mount options, see below
         -f           stay in the foreground; Ctrl-C unmounts
@@ -45,6 +46,8 @@ enum Help {
         cache=coherent|none|SECONDS
                      how long the kernel keeps what it was told: until it is
                      no longer true (default), not at all, or so long
+        cache_size=N how many bytes the unpacked files of zip archives may take;
+                     N may end with K, M or G (default: 256M)
         xattr=on|off whether extended attributes are served (default: on)
         routes=FILE  routes that are registered from the start; may be repeated
         control=NAME the name of the control file (default: .routes)

@@ -20,8 +20,8 @@ struct MountCommand {
     // Everything that can be wrong is looked at before the mount, so that there is never half a one.
     let mountPoint = try MountPoint(arguments.mountPoint)
     try mountPoint.prepare()
-    let stack = try openLayers(beneath: mountPoint)
     var options = VolumeOptions()
+    let stack = try openLayers(beneath: mountPoint, &options)
     options.servesExtendedAttributes = arguments.options.servesExtendedAttributes
     options.descriptorBudget = DescriptorLimit.raise()
     options.control = arguments.options.control
@@ -41,29 +41,38 @@ struct MountCommand {
     try serve(volume, at: mountPoint, source: stack.layers[stack.layers.count - 1].path)
   }
 
-  private func openLayers(beneath mountPoint: MountPoint) throws(Failure) -> LayerStack {
+  private func openLayers(
+    beneath mountPoint: MountPoint, _ options: inout VolumeOptions
+  ) throws(Failure) -> LayerStack {
     let covered: CoveredMountPoint?
     do throws(Errno) { covered = try CoveredMountPoint(path: mountPoint.path) } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
-    var layers: [DirectoryLayer] = []
+    let contents = ContentCache(budget: arguments.options.cacheSize ?? ContentCache.defaultBudget)
+    var layers: [Layer] = []
     for path in arguments.options.substitutions {
-      layers.append(try open(path, as: "substitution", index: layers.count, covered))
+      layers.append(try open(path, as: "substitution", index: layers.count, covered, contents))
     }
-    layers.append(try open(arguments.main, as: "MAIN", index: layers.count, covered))
+    layers.append(try open(arguments.main, as: "MAIN", index: layers.count, covered, contents))
+    if layers.contains(where: { $0.archive != nil }) { options.contents = contents }
     return LayerStack(layers: layers)
   }
 
   private func open(
-    _ path: [UInt8], as role: String, index: Int, _ covered: CoveredMountPoint?
-  ) throws(Failure) -> DirectoryLayer {
+    _ path: [UInt8], as role: String, index: Int, _ covered: CoveredMountPoint?, _ contents: ContentCache
+  ) throws(Failure) -> Layer {
+    if let archive = ArchivePath(path) {
+      do throws(ArchiveFault) { return .archive(try archive.open(index: index, contents)) } catch {
+        throw .failed("\(role) \(path.shown): \(error.message)")
+      }
+    }
     do throws(Errno) {
-      return try DirectoryLayer(path: try realPath(path), index: index, covered: covered)
+      return .directory(try DirectoryLayer(path: try realPath(path), index: index, covered: covered))
     } catch {
       let wayOut =
         switch error {
         case .noEntry: "no such directory; name one that exists"
-        case .notDirectory: "not a directory; name the folder that holds the files"
+        case .notDirectory: "not a directory; name the folder or the zip archive that holds the files"
         case .notConnected: "a dead mount is there; remove it with 'fusermount3 -u \(path.shown)'"
         default: "\(error)"
         }

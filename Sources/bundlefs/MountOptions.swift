@@ -14,6 +14,8 @@ struct MountOptions {
   var routes: [[UInt8]] = []
   var resources = ResourceSettings()
   var isDebug = false
+  /// Bytes that unpacked contents of archives may take; nil: as many as usual.
+  var cacheSize: Int?
   /// What libfuse and mount(2) are told as it is.
   var passed: [[UInt8]] = []
 
@@ -69,6 +71,11 @@ struct MountOptions {
         throw .usage("'\(shown)' is no routes_mode=OCTAL between 000 and 777, such as routes_mode=620")
       }
       control.mode = mode
+    case ("cache_size", let value):
+      guard let size = value.flatMap({ Self.byteCount($0.shown) }) else {
+        throw .usage("'\(shown)' is no cache_size=BYTES, such as cache_size=512M (K, M and G are known)")
+      }
+      cacheSize = size
     case ("hide_routes", nil): control.isHidden = true
     case ("languages", let value): try readLanguages(value, shown)
     case ("scale", let value):
@@ -113,6 +120,15 @@ struct MountOptions {
       throw .usage("'\(shown)' is no languages=LANG[:LANG...], such as languages=fr:en")
     }
     resources.lookup.languages = languages
+  }
+
+  /// A number of bytes, with or without a unit of 1024, 1024² or 1024³.
+  private static func byteCount(_ value: String) -> Int? {
+    let units: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
+    let unit = value.last.flatMap { units[Character($0.uppercased())] }
+    guard let count = Int(unit == nil ? value : String(value.dropLast())), count >= 0 else { return nil }
+    let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: unit ?? 1)
+    return isTooMuch ? nil : bytes
   }
 
   private static func cacheMode(_ value: String) -> CacheMode? {

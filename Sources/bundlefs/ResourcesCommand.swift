@@ -62,7 +62,7 @@ struct ResourcesCommand {
       let control = try ToldPages.read(.controlName, of: mountPoint)
       let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
       let lookup = ResourceLookup(
-        stack: LayerStack(layers: [mount]),
+        stack: LayerStack(layers: [.directory(mount)]),
         options: ResourceOptions(languages: places.dropFirst().dropLast()), layout: layout)
       let types = MIMETypes()
       let listed = try lookup.list(type: type, localization: localization).filter { $0.path != [control] }

@@ -116,15 +116,15 @@ extension ByteString {
     let file = try folder.folder("0") / "file"
     try file.write("old")
     let layer = try DirectoryLayer(path: (folder / "0").bytes, index: 0, covered: nil)
-    let directory = try layer.directory(at: [])
-    let identity = try layer.root.handle.descriptor.attributes(of: "file").identity
+    let directory = layer.root
+    let identity = try layer.root.attributes(of: "file").identity
     #expect(try directory.openFile("file", identity: identity).attributes().size == 3)
     try file.replace("newer")
-    #expect(throws: Errno.stale) { _ = try directory.openFile("file", identity: identity).rawValue }
+    #expect(throws: Errno.stale) { _ = try directory.openFile("file", identity: identity) }
     try file.remove()
     try file.makeLink(to: "/etc/passwd")
-    #expect(throws: Errno.stale) { _ = try directory.openFile("file", identity: identity).rawValue }
+    #expect(throws: Errno.stale) { _ = try directory.openFile("file", identity: identity) }
     try file.remove()
-    #expect(throws: Errno.noEntry) { _ = try directory.openFile("file", identity: identity).rawValue }
+    #expect(throws: Errno.noEntry) { _ = try directory.openFile("file", identity: identity) }
   }
 }

@@ -1,4 +1,5 @@
 import Fuse
+import Layers
 import Posix
 import TestSupport
 import Testing

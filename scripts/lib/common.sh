@@ -7,7 +7,7 @@
 export LC_ALL=C.UTF-8
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
-build_packages=(libfuse3-dev fuse3 pkg-config)
+build_packages=(libfuse3-dev libzip-dev fuse3 pkg-config)
 test_packages=(
   "${build_packages[@]}" attr desktop-file-utils git libcap2-bin libglib2.0-bin media-types procps python3 shared-mime-info
   shellcheck util-linux

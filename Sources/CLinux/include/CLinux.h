@@ -65,6 +65,11 @@ int linux_open_without_links(const char *path, uint64_t *mount);
 
 int linux_unmount(const char *path, bool lazily);
 
+/// A file without a name in a directory, for reading and writing; it goes with its descriptor.
+int linux_temporary_file(const char *directory);
+/// Gives back the room of a part of a file, which then reads as zeros; its size stays.
+int linux_punch_hole(int file, int64_t offset, int64_t length);
+
 /// Gives the signal a handler that does nothing, so that a blocking call returns EINTR.
 int linux_install_interrupt_handler(int signal);
 

@@ -1,0 +1,7 @@
+// libzip.
+#ifndef BUNDLEFS_CZIP_SHIM_H
+#define BUNDLEFS_CZIP_SHIM_H
+
+#include <zip.h>
+
+#endif

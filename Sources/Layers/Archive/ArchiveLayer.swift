@@ -1,0 +1,250 @@
+import Glibc
+import Posix
+
+/// A layer that is a zip archive, or a folder inside one.
+///
+/// Its table of contents is read once, and again when the file is another one or was written to; lookups and
+/// listings need the archive no more. As long as a new one cannot be read, the last that could is in force.
+public final class ArchiveLayer: Sendable {
+  /// The absolute path of the archive.
+  public let archivePath: [UInt8]
+  /// The names from the archive's root to the folder that is the layer.
+  public let folder: [[UInt8]]
+  /// The layer's place in the stack, 0 on top.
+  let index: Int
+  let cache: ContentCache
+  private let state: Locked<State>
+  /// Held while the archive is read anew.
+  private let reading = Locked(())
+  /// The directory that holds the archive, and the archive's name there.
+  private let parent: Locked<Handle>
+  private let name: [UInt8]
+  /// Who opens and unpacks what, by inode number.
+  private let contents = Locked<[UInt64: WeakContent]>([:])
+  /// Whose the entries are: who mounts, as if he had unpacked them.
+  private let owner = geteuid()
+  private let group = getegid()
+
+  private struct State {
+    var index: ArchiveIndex
+    /// As the file was when it was read, or could not be read, last.
+    var seen: Attributes?
+    var fault: ArchiveFault?
+    /// Whether nobody watches the archive.
+    var isUnwatched = true
+  }
+
+  private struct WeakContent {
+    weak var content: ArchiveContent?
+  }
+
+  /// Opens an archive.
+  /// - Parameters:
+  ///   - archivePath: its absolute path, without symbolic links.
+  ///   - folder: the names from its root to the folder that the layer is.
+  ///   - index: the layer's place in the stack, 0 on top.
+  ///   - progress: called now and then while the table of contents is read, with the bytes read and all.
+  public init(
+    archivePath: [UInt8], folder: [[UInt8]] = [], index: Int, cache: ContentCache,
+    progress: (UInt64, UInt64) -> Void = { _, _ in }
+  ) throws(ArchiveFault) {
+    self.archivePath = archivePath
+    self.folder = folder
+    self.index = index
+    self.cache = cache
+    let source = try ArchiveSource(path: archivePath)
+    let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
+    name = Array(archivePath[(slash + 1)...])
+    do throws(Errno) {
+      parent = Locked(
+        try withCName(Array(archivePath[...slash])) { name throws(Errno) in
+          Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+        })
+    } catch { throw .unreadable(error) }
+    let first = try ArchiveIndex.read(source, folder: folder, progress: progress)
+    state = Locked(State(index: first, seen: source.attributes))
+  }
+
+  /// The name of the layer for users.
+  public var path: [UInt8] {
+    folder.isEmpty
+      ? archivePath : archivePath + Array("!/".utf8) + Array(folder.joined(separator: [EntryName.slash]))
+  }
+
+  /// The folder that the layer is.
+  public var root: LayerDirectory {
+    if state.withLock({ $0.isUnwatched }) { refresh() }
+    return directory(ArchiveIndex.firstInode)
+  }
+
+  /// Figures of the file system that holds the archive.
+  public func fileSystemFigures() throws(Errno) -> statvfs {
+    try current.source.descriptor.fileSystemFigures()
+  }
+
+  /// What the archive contains.
+  var current: ArchiveIndex { state.withLock { $0.index } }
+
+  /// Why what the layer shows is not what the archive has now; nil if it is.
+  public var fault: ArchiveFault? { state.withLock { $0.fault } }
+
+  /// What there is to tell of the archive.
+  public struct Figures: Sendable {
+    /// Entries in the table of contents.
+    public let entries: Int
+    /// Of the layer.
+    public let files: Int
+    public let folders: Int
+    /// Names that are not shown.
+    public let skipped: [SkippedNames]
+  }
+
+  /// What there is to tell of the archive.
+  public var figures: Figures {
+    let index = current
+    let (files, folders) = index.counts
+    return Figures(entries: index.entries, files: files, folders: folders, skipped: index.skipped)
+  }
+
+  // MARK: - Files
+
+  /// All entries of a layer are on one device, which no disk has: 4095 is the last major number.
+  private var device: UInt64 { deviceNumber(major: 4095, minor: UInt32(index)) }
+
+  func identity(_ inode: UInt64) -> FileIdentity {
+    FileIdentity(device: device, inode: inode, born: Moment(seconds: 0, nanoseconds: 0))
+  }
+
+  func attributes(of node: ArchiveNode) -> Attributes {
+    var attributes = Attributes(
+      identity: identity(node.inode), mode: UInt32(node.mode), owner: owner, group: group,
+      size: node.isFolder ? 0 : node.size, modified: node.moment)
+    if node.isFolder { attributes.links = 1 }
+    return attributes
+  }
+
+  func directory(_ inode: UInt64) -> LayerDirectory {
+    LayerDirectory(layer: index, identity: identity(inode), archive: self)
+  }
+
+  /// The content of a file, the same for all who want it.
+  func content(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent {
+    contents.withLock { contents in
+      if let present = contents[node.inode]?.content { return present }
+      let content = ArchiveContent(node, at: place(of: node, in: index), attributes(of: node), cache.pool)
+      // Those that are gone are looked for when there may be many.
+      if contents.count >= 1024, contents.count == contents.capacity {
+        contents = contents.filter { $0.value.content != nil }
+      }
+      contents[node.inode] = WeakContent(content: content)
+      return content
+    }
+  }
+
+  private func place(of node: ArchiveNode, in index: ArchiveIndex) -> ArchivePlace {
+    ArchivePlace(
+      source: index.source, header: node.offset.addingReportingOverflow(index.shift).partialValue,
+      end: index.contentEnd)
+  }
+
+  // MARK: - Changes
+
+  /// Notes whether somebody watches the archive, and will call `reload` when it changes.
+  public func note(isWatched: Bool) { state.withLock { $0.isUnwatched = !isWatched } }
+
+  /// Whether the file is another one than was read last, or was written to since.
+  public var isOutdated: Bool {
+    let seen = state.withLock { $0.seen }
+    let now = try? attributesNow()
+    return seen?.identity != now?.identity || seen?.size != now?.size || seen?.modified != now?.modified
+  }
+
+  private func attributesNow() throws(Errno) -> Attributes {
+    let folder = parent.withLock { $0 }
+    return try withCName(name) { name throws(Errno) in try folder.descriptor.attributes(of: name) }
+  }
+
+  /// Takes the directory that holds the archive from its path again: builds remove their folders and make them
+  /// anew.
+  /// - Parameter mount: the number of the mount that held it at the beginning.
+  /// - Returns: whether it is another one by now.
+  public func reopenParent(mount: Int) -> Bool {
+    let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
+    var holder = 0
+    let found = try? withCName(Array(archivePath[...slash])) { name throws(Errno) in
+      Handle(try Descriptor.openWithoutLinks(name, mount: &holder))
+    }
+    guard let found, holder == mount else { return false }
+    return parent.withLock { parent in
+      let isSame =
+        (try? parent.descriptor.attributes().identity) == (try? found.descriptor.attributes().identity)
+      parent = found
+      return !isSame
+    }
+  }
+
+  /// Runs the body with a path by which inotify(7) finds the file that the archive's path leads to now.
+  public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
+    let folder = parent.withLock { $0 }
+    return try withCName(Array("/proc/self/fd/\(folder.descriptor.rawValue)/".utf8) + name, body)
+  }
+
+  private func refresh() {
+    if isOutdated { _ = reload() }
+  }
+
+  /// Reads the archive anew if it is another one, or was written to.
+  /// - Returns: what is different from before; nil where nothing is, or where it cannot be read: `fault` then
+  ///   tells why.
+  public func reload() -> ArchiveDifference? {
+    reading.withLock { _ in
+      let former = current
+      // Somebody else may have done it.
+      if !isOutdated { return nil }
+      var seen = try? attributesNow()
+      do throws(ArchiveFault) {
+        let source = try open()
+        seen = source.attributes
+        let index = try ArchiveIndex.read(source, folder: folder, former: former)
+        state.withLock { state in
+          (state.index, state.seen, state.fault) = (index, seen, nil)
+        }
+        moveContents(from: former, to: index)
+        let difference = ArchiveDifference(from: former, to: index)
+        return difference.isEmpty ? nil : difference
+      } catch {
+        // A file that is being written to will have changed again.
+        let isAgain = error == .changing
+        state.withLock { ($0.seen, $0.fault) = (isAgain ? nil : seen, error) }
+        return nil
+      }
+    }
+  }
+
+  private func open() throws(ArchiveFault) -> ArchiveSource {
+    let folder = parent.withLock { $0 }
+    let handle: Handle
+    do throws(Errno) {
+      handle = try withCName(name) { name throws(Errno) in
+        Handle(try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noTerminal]))
+      }
+    } catch { throw .unreadable(error) }
+    return try ArchiveSource(copy: handle)
+  }
+
+  /// What is open goes on with the new archive where that has the same content.
+  private func moveContents(from former: ArchiveIndex, to index: ArchiveIndex) {
+    let open = contents.withLock { contents in
+      contents = contents.filter { $0.value.content != nil }
+      return contents.compactMapValues(\.content)
+    }
+    if open.isEmpty { return }
+    var left = open
+    for node in index.tree.nodes where !node.isFolder {
+      guard let content = left.removeValue(forKey: node.inode) else { continue }
+      content.move(to: place(of: node, in: index), attributes(of: node))
+      if left.isEmpty { break }
+    }
+    for content in left.values { content.abandon() }
+  }
+}

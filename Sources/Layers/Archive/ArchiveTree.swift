@@ -1,0 +1,147 @@
+import Glibc
+import Posix
+
+/// The files and folders of an archive, found by name: nodes in an array, names in one block of bytes, and a
+/// hash table of nodes by their folder and name.
+///
+/// Invariants: node 0 is the root; a node's folder has a lower number than the node; at most half of the slots
+/// are taken.
+struct ArchiveTree: Sendable {
+  private(set) var nodes: [ArchiveNode]
+  private var names: [UInt8] = [0]
+  private var slots: [UInt32]
+
+  static let root: UInt32 = 0
+  private static let seed = UInt64.random(in: .min ... .max)
+
+  /// - Parameter capacity: how many nodes are expected.
+  init(capacity: Int) {
+    var root = ArchiveNode()
+    root.mode = UInt16(FileKind.directory.rawValue | 0o755)
+    nodes = [root]
+    nodes.reserveCapacity(capacity + 1)
+    var count = 16
+    while count < capacity * 2 { count *= 2 }
+    slots = Array(repeating: 0, count: count)
+  }
+
+  subscript(node: UInt32) -> ArchiveNode {
+    _read { yield nodes[Int(node)] }
+    _modify { yield &nodes[Int(node)] }
+  }
+
+  var count: Int { nodes.count }
+
+  /// The node of a name in a folder.
+  func find(_ name: UnsafeRawBufferPointer, in folder: UInt32) -> UInt32? {
+    var slot = Int(truncatingIfNeeded: Self.hash(name, folder)) & (slots.count - 1)
+    while slots[slot] != 0 {
+      let node = slots[slot]
+      if nodes[Int(node)].parent == folder, has(node, name) { return node }
+      slot = (slot + 1) & (slots.count - 1)
+    }
+    return nil
+  }
+
+  /// Adds a node that is not there yet.
+  /// - Returns: its number; nil when there is no room for more.
+  mutating func add(_ name: UnsafeRawBufferPointer, in folder: UInt32, _ node: ArchiveNode) -> UInt32? {
+    guard nodes.count < Int(UInt32.max) / 2, names.count + name.count < Int(UInt32.max) else { return nil }
+    var node = node
+    let number = UInt32(nodes.count)
+    node.parent = folder
+    node.name = UInt32(names.count)
+    node.nameLength = UInt8(name.count)
+    names.append(contentsOf: name)
+    names.append(0)
+    node.next = UInt32(nodes[Int(folder)].offset)
+    nodes[Int(folder)].offset = UInt64(number)
+    nodes.append(node)
+    if nodes.count * 2 > slots.count { grow() } else { put(number) }
+    return number
+  }
+
+  /// Runs the body with a node's name, which ends with NUL.
+  @inline(__always)
+  func withName<Result>(of node: UInt32, _ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
+    let start = Int(nodes[Int(node)].name)
+    // The closure's error would be erased.
+    return try names.withUnsafeBytes { all -> Swift.Result<Result, Errno> in
+      do throws(Errno) {
+        let name = all.baseAddress.unsafelyUnwrapped + start
+        return .success(try body(name.assumingMemoryBound(to: CChar.self)))
+      } catch { return .failure(error) }
+    }.get()
+  }
+
+  /// A node's name.
+  func name(of node: UInt32) -> [UInt8] {
+    let start = Int(nodes[Int(node)].name)
+    return Array(names[start..<start + Int(nodes[Int(node)].nameLength)])
+  }
+
+  /// The names from the root to a node.
+  func path(of node: UInt32) -> [[UInt8]] {
+    var path: [[UInt8]] = []
+    var node = node
+    while node != Self.root {
+      path.append(name(of: node))
+      node = nodes[Int(node)].parent
+    }
+    return path.reversed()
+  }
+
+  /// The node in a folder that has the name of another tree's node.
+  func find(_ node: UInt32, of other: ArchiveTree, in folder: UInt32) -> UInt32? {
+    let start = Int(other.nodes[Int(node)].name)
+    let count = Int(other.nodes[Int(node)].nameLength)
+    return other.names.withUnsafeBytes {
+      find(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]), in: folder)
+    }
+  }
+
+  private func has(_ node: UInt32, _ name: UnsafeRawBufferPointer) -> Bool {
+    guard Int(nodes[Int(node)].nameLength) == name.count else { return false }
+    return names.withUnsafeBytes {
+      memcmp(
+        $0.baseAddress.unsafelyUnwrapped + Int(nodes[Int(node)].name), name.baseAddress.unsafelyUnwrapped,
+        name.count) == 0
+    }
+  }
+
+  private mutating func grow() {
+    slots = Array(repeating: 0, count: slots.count * 2)
+    for node in 1..<nodes.count { put(UInt32(node)) }
+  }
+
+  private mutating func put(_ node: UInt32) {
+    let (start, count) = (Int(nodes[Int(node)].name), Int(nodes[Int(node)].nameLength))
+    let hash = names.withUnsafeBytes {
+      Self.hash(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]), nodes[Int(node)].parent)
+    }
+    var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
+    while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+    slots[slot] = node
+  }
+
+  /// Multiplies eight bytes at a time into the hash, by a seed of this process, so that nobody can make an
+  /// archive of names that collide.
+  private static func hash(_ name: UnsafeRawBufferPointer, _ folder: UInt32) -> UInt64 {
+    func mix(_ left: UInt64, _ right: UInt64) -> UInt64 {
+      let product = left.multipliedFullWidth(by: right)
+      return product.high ^ product.low
+    }
+    var hash = seed ^ UInt64(folder) &* 0x9E37_79B9_7F4A_7C15
+    var place = 0
+    while place + 8 <= name.count {
+      hash = mix(hash ^ name.number(at: place, as: UInt64.self), 0xD6E8_FEB8_6659_FD93 ^ seed)
+      place += 8
+    }
+    var rest = UInt64(name.count)
+    while place < name.count {
+      rest = rest << 8 | UInt64(name[place])
+      place += 1
+    }
+    return mix(hash ^ rest, 0xA076_1D64_78BD_642F ^ seed)
+  }
+}

@@ -1,0 +1,68 @@
+import Glibc
+
+/// From the bytes of a name in an archive to a path.
+enum EntryName {
+  /// The longest path, as in PATH_MAX, and the longest name of a directory entry.
+  static let longestPath = 4095
+  static let longestName = 255
+
+  /// Runs the body with a record's name in UTF-8, or as it is where it says that it is that: otherwise UTF-8
+  /// if it could be that, else the DOS code page 437, as libzip guesses.
+  static func withBytes<Result>(of record: ZipRecord, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    let name = record.name
+    if record.flags & 1 << 11 != 0 || name.allSatisfy({ $0 < 0x80 }) { return body(name) }
+    if let unicode = record.unicodeName { return body(unicode) }
+    if String(validating: name, as: UTF8.self) != nil { return body(name) }
+    var converted: [UInt8] = []
+    converted.reserveCapacity(name.count * 3)
+    for byte in name {
+      if byte < 0x80 { converted.append(byte) } else { converted += upperHalf[Int(byte) - 0x80] }
+    }
+    return converted.withUnsafeBytes(body)
+  }
+
+  /// Why a path may not be shown; nil if it may.
+  static func fault(of path: UnsafeRawBufferPointer) -> SkipReason? {
+    if path.isEmpty { return .empty }
+    if path[0] == slash { return .absolute }
+    if path.contains(0) { return .null }
+    if path.count > longestPath { return .tooLong }
+    var start = 0
+    var names = 0
+    while start < path.count {
+      let end = self.end(of: path, from: start)
+      if isParent(path, start, end) { return .parent }
+      if end - start > longestName { return .tooLong }
+      if !isNothing(path, start, end) { names += 1 }
+      start = end + 1
+    }
+    return names == 0 ? .empty : nil
+  }
+
+  static let slash = UInt8(ascii: "/")
+  private static let dot = UInt8(ascii: ".")
+
+  /// Where the name that begins at a place ends.
+  @inline(__always)
+  static func end(of path: UnsafeRawBufferPointer, from start: Int) -> Int {
+    guard let base = path.baseAddress, start < path.count,
+      let found = memchr(base + start, CInt(slash), path.count - start)
+    else { return path.count }
+    return UnsafeRawPointer(found) - base
+  }
+
+  /// Whether the part of a path says nothing: two slashes in a row, or a dot.
+  @inline(__always)
+  static func isNothing(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
+    end == start || (end - start == 1 && path[start] == dot)
+  }
+
+  private static func isParent(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
+    end - start == 2 && path[start] == dot && path[start + 1] == dot
+  }
+
+  /// The upper half of code page 437, each character in UTF-8.
+  private static let upperHalf: [[UInt8]] =
+    ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
+    + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}").unicodeScalars.map { Array(String($0).utf8) }
+}

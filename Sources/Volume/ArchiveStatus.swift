@@ -1,0 +1,58 @@
+import Layers
+import Routing
+
+/// What a mount tells of a layer that is an archive.
+struct ArchiveStatus {
+  private let figures: ArchiveLayer.Figures
+  /// Why what is shown is not what the archive has now.
+  private let note: String?
+
+  init(_ layer: ArchiveLayer) {
+    figures = layer.figures
+    note = layer.fault?.message
+  }
+
+  /// A JSON object.
+  var json: String {
+    let skipped = figures.skipped.map { skipped in
+      let names = skipped.names.map { JSONText.quoted(Self.text($0)) }.joined(separator: ",")
+      return #"{"reason":\#(JSONText.quoted(skipped.reason.rawValue)),"count":\#(skipped.count),"#
+        + #""names":[\#(names)]}"#
+    }
+    return #"{"entries":\#(figures.entries),"files":\#(figures.files),"folders":\#(figures.folders),"#
+      + #""skipped":[\#(skipped.joined(separator: ","))],"note":\#(note.map(JSONText.quoted) ?? "null")}"#
+  }
+
+  /// Lines for a person.
+  var lines: [String] {
+    var lines = [
+      "zip archive: entries \(figures.entries); files \(figures.files), folders \(figures.folders)"
+    ]
+    if let note { lines.append("shown as it was when it could be read last: \(note)") }
+    for skipped in figures.skipped {
+      let names = skipped.names.prefix(5).map(Self.text).joined(separator: ", ")
+      lines.append(
+        "skipped \(skipped.count) (\(skipped.reason.rawValue)): \(names)" + (skipped.count > 5 ? ", …" : ""))
+    }
+    return lines
+  }
+
+  /// A name on one line.
+  private static func text(_ name: [UInt8]) -> String {
+    String(decoding: name.map { $0 < 0x20 || $0 == 0x7F ? UInt8(ascii: "?") : $0 }, as: UTF8.self)
+  }
+}
+
+extension ContentFigures {
+  /// A JSON object.
+  var json: String {
+    #"{"budget":\#(budget),"bytes":\#(bytes),"entries":\#(contents),"hits":\#(hits),"misses":\#(misses)}"#
+  }
+
+  /// A line for a person.
+  var line: String {
+    let reads = hits + misses
+    let rate = reads == 0 ? "none yet" : "\(hits * 100 / reads) % of \(reads) served at once"
+    return "unpacked from archives: entries \(contents), \(bytes) of \(budget) bytes; reads: \(rate)"
+  }
+}

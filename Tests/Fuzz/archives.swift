@@ -1,0 +1,70 @@
+import Glibc
+import Layers
+import Posix
+
+/// libFuzzer's entry: the bytes are a zip archive; it is listed, and everything in it is read.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+  write(UnsafeRawBufferPointer(start: start, count: count))
+  let cache = ContentCache(budget: 1 << 20)
+  do throws(ArchiveFault) {
+    let layer = try ArchiveLayer(archivePath: path, index: 0, cache: cache)
+    // The bytes cannot have more entries than this, nor a path that is longer than itself.
+    precondition(layer.figures.entries <= count / 46)
+    try? walk(LayerStack(layers: [.archive(layer)]).root(), depth: 0)
+    precondition(cache.figures.bytes <= 1 << 20 || cache.figures.contents == 1, "over the budget")
+  } catch {
+    precondition(!error.message.isEmpty)
+  }
+  return 0
+}
+
+/// In memory, one for each process.
+private let path = Array("/dev/shm/bundlefs-fuzz.\(getpid()).zip".utf8)
+
+private func write(_ bytes: UnsafeRawBufferPointer) {
+  var name = path.map { CChar(bitPattern: $0) }
+  name.append(0)
+  let file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+  guard file >= 0, Glibc.write(file, bytes.baseAddress, bytes.count) == bytes.count else {
+    fatalError("no room in /dev/shm")
+  }
+  close(file)
+}
+
+private func walk(_ directory: MergedDirectory, depth: Int) throws(Errno) {
+  let listing = try directory.list()
+  for item in listing.items {
+    let name = listing.name(of: item)
+    precondition(!name.isEmpty && name.count <= 255 && !name.contains(0) && !name.contains(0x2F))
+    precondition(name != [0x2E] && name != [0x2E, 0x2E])
+    let found = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
+    switch found {
+    case .directory(let inner, _): if depth < 64 { try walk(inner, depth: depth + 1) }
+    case .file(let layer, let attributes): read(name, attributes, directory.part(of: layer))
+    case nil: preconditionFailure("listed, but not found")
+    }
+  }
+}
+
+/// The beginning, the end, and all of it if it is not too long.
+private func read(_ name: [UInt8], _ attributes: Attributes, _ part: LayerDirectory?) {
+  guard let part else { preconditionFailure("a file of no layer") }
+  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 100_000, alignment: 16)
+  defer { buffer.deallocate() }
+  do throws(Errno) {
+    let file = try withCName(name) { name throws(Errno) in
+      try part.openFile(name, identity: attributes.identity)
+    }
+    if attributes.kind == .symbolicLink { _ = try file.linkTarget() }
+    let first = try file.read(into: buffer, at: 0)
+    precondition(first == min(buffer.count, Int(clamping: attributes.size)))
+    guard attributes.size <= 4 << 20 else { return }
+    let all = try file.readAll()
+    precondition(all.count == Int(attributes.size))
+    _ = try file.read(into: buffer, at: Int64(attributes.size / 2))
+  } catch {
+    let expected: [Errno] = [.io, .accessDenied, .notSupported, .stale, .noMemory]
+    precondition(expected.contains(error), "\(error)")
+  }
+}

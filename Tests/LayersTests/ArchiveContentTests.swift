@@ -1,0 +1,159 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Layers
+
+private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+  var random = SplitMix64(seed: seed)
+  // Eight at a time: tests are not optimised.
+  let words = (0..<(count / 8 + 1)).map { _ in random.next() }
+  return words.withUnsafeBytes { [UInt8]($0.prefix(count)) }
+}
+
+@Suite struct ArchiveContentTests {
+  @Test("the checksum is that of the standard", arguments: [0, 1, 7, 8, 9, 1000])
+  func checksum(count: Int) {
+    var checksum = CRC32()
+    let content = bytes(count)
+    content.withUnsafeBytes { all in
+      checksum.add(UnsafeRawBufferPointer(rebasing: all[..<(count / 3)]))
+      checksum.add(UnsafeRawBufferPointer(rebasing: all[(count / 3)...]))
+    }
+    #expect(checksum.value == ZipBuilder.checksum(content))
+  }
+
+  @Test(
+    "parts of a content, in any order, with and without threads", arguments: [0, 2],
+    [ZipBuilder.Method.stored, .deflated])
+  func parts(threads: Int, method: ZipBuilder.Method) throws {
+    let content = bytes(1_500_000)
+    let fixture = try ArchiveFixture([.init("big", content, method)], threads: threads)
+    let file = try fixture.open("big")
+    var random = SplitMix64(seed: 5)
+    var buffer = [UInt8](repeating: 0, count: 200_000)
+    for _ in 0..<30 {
+      let offset = Int.random(in: 0..<content.count, using: &random)
+      let wanted = Int.random(in: 1...buffer.count, using: &random)
+      let count = try buffer.withUnsafeMutableBytes { all in
+        try file.read(into: UnsafeMutableRawBufferPointer(rebasing: all[..<wanted]), at: Int64(offset))
+      }
+      #expect(count == min(wanted, content.count - offset))
+      #expect(Array(buffer[..<count]) == Array(content[offset..<offset + count]))
+    }
+    #expect(try file.readAll() == content)
+    let figures = fixture.cache.figures
+    #expect((figures.bytes > 0) == (method == .deflated), "what is stored is not kept twice")
+  }
+
+  @Test("damage reads as EIO, a password as EACCES, an unknown method as not supported; the rest is well")
+  func trouble() throws {
+    func entry(_ name: ByteString, _ method: ZipBuilder.Method, _ change: (inout ZipBuilder.Entry) -> Void)
+      -> ZipBuilder.Entry
+    {
+      var entry = ZipBuilder.Entry(name, bytes(5000), method)
+      change(&entry)
+      return entry
+    }
+    let fixture = try ArchiveFixture([
+      .init("first", "fine"), entry("crc", .stored) { $0.hasWrongChecksum = true },
+      entry("crc2", .deflated) { $0.hasWrongChecksum = true },
+      entry("bomb", .deflated) { $0.sizeError = -100 }, entry("short", .deflated) { $0.sizeError = 100 },
+      entry("cut", .deflated) { $0.compressedSizeError = -50 },
+      entry("sizes", .stored) { $0.sizeError = 5 }, entry("secret", .stored) { $0.flags = 1 },
+      entry("secret2", .deflated) { $0.flags = 1 }, entry("strange", .deflated) { $0.claimedMethod = 97 },
+      entry("astray", .stored) { $0.offsetError = 3 },
+      entry("absurd", .deflated) { $0.compressedSizeError = 1 << 30 }, .init("last", "fine", .deflated),
+    ])
+    let expected: [String: Errno] = [
+      "crc": .io, "crc2": .io, "bomb": .io, "short": .io, "cut": .io, "sizes": .io, "secret": .accessDenied,
+      "secret2": .accessDenied, "strange": .notSupported, "astray": .io, "absurd": .io,
+    ]
+    for (name, errno) in expected {
+      #expect(throws: errno, "\(name)") { try fixture.content(name) }
+      #expect(throws: errno, "\(name) again") { try fixture.content(name) }
+    }
+    #expect(try fixture.text("first") == "fine")
+    #expect(try fixture.text("last") == "fine")
+    #expect(fixture.cache.figures.bytes < 10_000, "what is damaged is not kept")
+  }
+
+  @Test("entries that share bytes are damaged")
+  func overlapping() throws {
+    var inner = ZipBuilder.Entry("inner", "x")
+    inner.offsetError = -1000
+    let fixture = try ArchiveFixture([
+      .init("before", bytes(2000)), .init("outer", bytes(2000)), inner, .init("after", "fine"),
+    ])
+    #expect(throws: Errno.io) { try fixture.content("outer") }
+    #expect(try fixture.content("before") == bytes(2000))
+    #expect(try fixture.text("after") == "fine")
+  }
+
+  @Test("contents give way to others, and the budget is kept")
+  func budget() throws {
+    let entries = (0..<40).map { ZipBuilder.Entry(ByteString("\($0)"), bytes(100_000, seed: $0), .deflated) }
+    let fixture = try ArchiveFixture(entries, budget: 1 << 20)
+    let files = try (0..<40).map { try fixture.open("\($0)") }
+    for round in 0..<2 {
+      for (index, file) in files.enumerated() {
+        #expect(try file.readAll() == bytes(100_000, seed: UInt64(index)), "round \(round)")
+        #expect(fixture.cache.figures.bytes <= 1 << 20)
+      }
+    }
+    let misses = fixture.cache.figures.misses
+    #expect(misses == 80)
+    _ = try files[39].readAll()
+    #expect(fixture.cache.figures.misses == misses, "the last one is still there")
+  }
+
+  @Test("an entry larger than the whole budget can be read anywhere", arguments: [0, 2])
+  func largerThanBudget(threads: Int) throws {
+    let piece = bytes(1 << 20)
+    var content: [UInt8] = []
+    for index in 0..<40 {
+      content.append(UInt8(index))
+      content += piece[1...]
+    }
+    let fixture = try ArchiveFixture([.init("big", content, .deflated)], budget: 1 << 20, threads: threads)
+    let file = try fixture.open("big")
+    #expect(try file.readAll() == content)
+    for index in [39, 0, 20, 3, 38] {
+      var byte: UInt8 = 255
+      let count = try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: Int64(index << 20)) }
+      #expect(count == 1 && byte == UInt8(index))
+    }
+    #expect(fixture.cache.figures.bytes <= 40 << 20)
+  }
+
+  @Test("many readers of one entry have it unpacked once")
+  func once() throws {
+    let content = bytes(2_000_000)
+    let fixture = try ArchiveFixture([.init("big", content, .deflated)], threads: 2)
+    let file = try fixture.open("big")
+    let outcomes = Locked<[Bool]>([])
+    let threads = try (0..<8).map { _ in
+      ThreadHandle(
+        try Thread(name: "reader") {
+          let isRight = (try? file.readAll()) == content
+          outcomes.withLock { $0.append(isRight) }
+        })
+    }
+    for thread in threads { thread.join() }
+    #expect(outcomes.withLock { $0 } == Array(repeating: true, count: 8))
+    #expect(fixture.cache.figures.bytes < 2_500_000)
+    #expect(fixture.cache.figures.contents == 1)
+  }
+
+  @Test("the first bytes of a large entry do not wait for all of it")
+  func firstBytes() throws {
+    let fixture = try ArchiveFixture([.init("big", bytes(30_000_000), .deflated)], threads: 1)
+    let file = try fixture.open("big")
+    var byte: UInt8 = 0
+    _ = try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: 0) }
+    // It goes a little further by itself, but not to the end.
+    usleep(200_000)
+    #expect(fixture.cache.figures.bytes < 10_000_000)
+  }
+}

@@ -1,0 +1,180 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Layers
+
+@Suite struct ArchiveIndexTests {
+  @Test("files, folders with and without entries of their own, and the empty archive")
+  func tree() throws {
+    var folder = ZipBuilder.Entry("explicit/")
+    folder.mode = 0o040700
+    let fixture = try ArchiveFixture([
+      folder, .init("explicit/file", "a"), .init("made/up/file", "bc", .deflated), .init("./top//x/./y", "d"),
+    ])
+    #expect(
+      try fixture.paths() == [
+        "explicit/", "explicit/file", "made/", "made/up/", "made/up/file", "top/", "top/x/", "top/x/y",
+      ])
+    #expect(try fixture.attributes("explicit").mode == 0o040700)
+    #expect(try fixture.attributes("made/up").mode == 0o040755)
+    #expect(try fixture.text("made/up/file") == "bc")
+    #expect(try fixture.text("top/x/y") == "d")
+    #expect(try ArchiveFixture([]).paths() == [])
+  }
+
+  @Test("modes of Unix without its dangerous bits, and what DOS knows")
+  func modes() throws {
+    func entry(_ name: ByteString, _ mode: UInt32, _ content: String = "target") -> ZipBuilder.Entry {
+      var entry = ZipBuilder.Entry(name, content)
+      entry.mode = mode
+      return entry
+    }
+    let fixture = try ArchiveFixture([
+      entry("plain", 0o100640), entry("suid", 0o104755), entry("link", 0o120777), entry("device", 0o060600),
+      entry("long link", 0o120777, String(repeating: "x", count: 4096)), entry("dos", 0),
+    ])
+    #expect(try fixture.attributes("plain").mode == 0o100640)
+    #expect(try fixture.attributes("suid").mode == 0o100755)
+    #expect(try fixture.attributes("link").mode == 0o120777)
+    #expect(try fixture.open("link").linkTarget() == Array("target".utf8))
+    #expect(try fixture.attributes("device").mode == 0o100600)
+    #expect(try fixture.attributes("long link").isRegular)
+    #expect(try fixture.attributes("dos").mode == 0o100644)
+  }
+
+  @Test("times: Info-ZIP's, NTFS's and the local ones of DOS, in this order")
+  func times() throws {
+    let number = ZipBuilder.number
+    let unix = number(0x5455, 2) + number(5, 2) + [1] + number(1_234_567_891, 4)
+    let ticks = 132_000_000_012_345_678
+    let windows =
+      number(0x000A, 2) + number(32, 2) + number(0, 4) + number(1, 2) + number(24, 2) + number(ticks, 8)
+      + number(0, 16)
+    func entry(_ name: ByteString, _ extra: [UInt8]) -> ZipBuilder.Entry {
+      var entry = ZipBuilder.Entry(name, "")
+      entry.extra = extra
+      return entry
+    }
+    let fixture = try ArchiveFixture([
+      entry("both", windows + unix), entry("windows", windows), entry("dos", []),
+      entry("broken", number(0x5455, 2) + number(500, 2)), entry("folder/new", unix),
+    ])
+    #expect(try fixture.attributes("both").modified == Moment(seconds: 1_234_567_891, nanoseconds: 0))
+    let sinceEpoch = ticks - 116_444_736_000_000_000
+    #expect(
+      try fixture.attributes("windows").modified
+        == Moment(
+          seconds: Int64(sinceEpoch / 10_000_000), nanoseconds: UInt32(sinceEpoch % 10_000_000 * 100)))
+    var parts = tm()
+    (parts.tm_year, parts.tm_mon, parts.tm_mday, parts.tm_isdst) = (120, 1, 3, -1)
+    (parts.tm_hour, parts.tm_min, parts.tm_sec) = (4, 5, 6)
+    let local = Moment(seconds: Int64(mktime(&parts)), nanoseconds: 0)
+    #expect(try fixture.attributes("dos").modified == local)
+    #expect(try fixture.attributes("broken").modified == local)
+    #expect(try fixture.attributes("folder").modified.seconds == 1_234_567_891, "as its newest entry")
+  }
+
+  @Test("names in UTF-8, flagged or not, in code page 437, and with Info-ZIP's field")
+  func encodings() throws {
+    let utf8 = ByteString("né")
+    var flagged = ZipBuilder.Entry(utf8 + "1", "")
+    flagged.flags = 1 << 11
+    let dos = ByteString([0x82, 0x9B, 0xFF])
+    var fielded = ZipBuilder.Entry(ByteString([0x80, 0x81]), "")
+    let name = Array("日本".utf8)
+    fielded.extra =
+      ZipBuilder.number(0x7075, 2) + ZipBuilder.number(5 + name.count, 2) + [1]
+      + ZipBuilder.number(Int(ZipBuilder.checksum([0x80, 0x81])), 4) + name
+    var outdated = ZipBuilder.Entry(ByteString([0x81, 0x82]), "")
+    outdated.extra = fielded.extra
+    let fixture = try ArchiveFixture([
+      flagged, .init(utf8 + "2", ""), .init(dos, ""), fielded, outdated, .init("back\\slash", ""),
+    ])
+    #expect(
+      Set(try fixture.paths()) == ["né1", "né2", "é¢\u{A0}", "日本", "üé", "back\\slash"])
+  }
+
+  @Test("names that are not safe are skipped and counted, the others shown")
+  func skipped() throws {
+    let fixture = try ArchiveFixture([
+      .init("good", "1"), .init("/absolute", ""), .init("../up", ""), .init("a/../b", ""),
+      .init(ByteString([0x61, 0, 0x62]), ""), .init("", ""), .init("./", ""),
+      .init(ByteString(String(repeating: "n", count: 256)), ""),
+      .init(ByteString(String(repeating: "n/", count: 2100)), ""), .init("twice", "old"),
+      .init("twice", "new!"), .init("file", ""), .init("file/below", ""), .init("dir/below", ""),
+      .init("dir", ""), .init("..good", ""), .init("folder/", ""), .init("folder/", ""),
+    ])
+    #expect(try fixture.paths() == ["..good", "dir/", "dir/below", "file", "folder/", "good", "twice"])
+    #expect(try fixture.text("twice") == "new!")
+    #expect(
+      fixture.skipped == [
+        .absolute: 1, .parent: 2, .null: 1, .empty: 2, .tooLong: 2, .repeated: 2, .collision: 2,
+      ])
+    #expect(
+      fixture.layer.figures.skipped.first { $0.reason == .absolute }?.names == [Array("/absolute".utf8)])
+  }
+
+  @Test("a folder inside is a layer; a file or nothing there is not")
+  func inside() throws {
+    let entries: [ZipBuilder.Entry] = [
+      .init("Payload/", ""), .init("Payload/App.app/", ""), .init("Payload/App.app/a", "1"),
+      .init("Payload/App.app/b/c", "2"), .init("Payload/other", ""), .init("elsewhere", ""),
+    ]
+    let fixture = try ArchiveFixture(entries, inside: ["Payload", "App.app"])
+    #expect(try fixture.paths() == ["a", "b/", "b/c"])
+    #expect(ByteString(fixture.layer.path) == fixture.path + "!/Payload/App.app")
+    #expect(throws: ArchiveFault.noFolder(Array("Payload/Nothing".utf8))) {
+      try ArchiveFixture(entries, inside: ["Payload", "Nothing"])
+    }
+    #expect(throws: ArchiveFault.fileForFolder(Array("Payload/other".utf8))) {
+      try ArchiveFixture(entries, inside: ["Payload", "other"])
+    }
+  }
+
+  @Test("something before the archive, a comment with an end record in it, zip64")
+  func frames() throws {
+    let entries: [ZipBuilder.Entry] = [.init("a", "first"), .init("b", "second", .deflated)]
+    let changes: [(inout ZipBuilder) -> Void] = [
+      { $0.prefix = Array("#!/bin/sh\nexec unzip\n".utf8) }, { $0.comment = ZipBuilder([]).bytes + [1] },
+      { $0.isWide = true },
+      {
+        $0.isWide = true
+        $0.prefix = [UInt8](repeating: 7, count: 1000)
+        $0.comment = [UInt8](repeating: 0x50, count: 65535)
+      },
+    ]
+    for change in changes {
+      let fixture = try ArchiveFixture(entries, change)
+      #expect(try fixture.paths() == ["a", "b"])
+      #expect(try fixture.text("a") == "first")
+      #expect(try fixture.text("b") == "second")
+    }
+  }
+
+  @Test("what is no archive, or a damaged one, is told apart")
+  func faults() throws {
+    let folder = try TemporaryFolder()
+    let path = folder / "file"
+    func fault(_ content: [UInt8]) throws -> ArchiveFault? {
+      try path.write(content)
+      do throws(ArchiveFault) {
+        _ = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
+        return nil
+      } catch { return error }
+    }
+    let good = ZipBuilder([.init("a", "1"), .init("b", "2")]).bytes
+    #expect(try fault(good) == nil)
+    #expect(try fault([]) == .noArchive)
+    #expect(try fault(Array("hello".utf8)) == .noArchive)
+    for count in 0..<good.count { #expect(try fault(Array(good[..<count])) != nil, "\(count) bytes") }
+    var damaged = good
+    let table = try #require(damaged.indices.first { Array(damaged[$0...].prefix(4)) == [0x50, 0x4B, 1, 2] })
+    damaged[table] = 0
+    guard case .damaged = try fault(damaged) else {
+      Issue.record("a damaged table is not told")
+      return
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Layers
+
+@Suite struct ArchiveReloadTests {
+  private func changes(_ difference: ArchiveDifference?) -> Set<String> {
+    guard let difference else { return [] }
+    return Set(
+      difference.items.map { item in
+        let path = difference.folder(of: item) + [difference.name(of: item)]
+        return "\(item.kind) " + path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
+          + (item.isFolder ? "/" : "")
+      })
+  }
+
+  @Test("what is the same keeps its identity, what is not gets another, and all differences are told")
+  func difference() throws {
+    let fixture = try ArchiveFixture([
+      .init("same", "1"), .init("changed", "2"), .init("d/gone", "3"), .init("d/kept", "4", .deflated),
+      .init("old/deep/file", "5"), .init("swap", "6"), .init("back/x", "7"), .init("mode", "8"),
+    ])
+    let (same, changed) = (
+      try fixture.attributes("same").identity, try fixture.attributes("changed").identity
+    )
+    let folder = try fixture.attributes("d").identity
+    var mode = ZipBuilder.Entry("mode", "8")
+    mode.mode = 0o100600
+    try fixture.path.replace(
+      ZipBuilder([
+        .init("new/a", ""), .init("new/b", ""), .init("d/kept", "4", .deflated), .init("changed", "20"),
+        .init("same", "1"), .init("swap/inner", ""), .init("back", ""), mode,
+      ]).bytes)
+    #expect(fixture.layer.isOutdated)
+    let found = changes(fixture.layer.reload())
+    #expect(
+      found == [
+        "created new/", "deleted d/gone", "replaced changed", "deleted old/", "deleted swap", "created swap/",
+        "deleted back/", "created back", "attributes mode",
+      ])
+    #expect(!fixture.layer.isOutdated && fixture.layer.reload() == nil)
+    #expect(try fixture.attributes("same").identity == same)
+    #expect(try fixture.attributes("changed").identity != changed)
+    #expect(try fixture.attributes("d").identity == folder)
+    #expect(try fixture.text("changed") == "20")
+  }
+
+  @Test("who reads goes on with the old content after a rename, also where it was not unpacked yet")
+  func readers() throws {
+    let fixture = try ArchiveFixture([
+      .init("stored", "old stored"), .init("packed", "old packed", .deflated),
+      .init("same", "same", .deflated),
+    ])
+    let files = try ["stored", "packed", "same"].map { try fixture.open($0) }
+    try fixture.path.replace(
+      ZipBuilder([.init("stored", "new"), .init("same", "same", .deflated), .init("packed", "n", .deflated)])
+        .bytes)
+    _ = fixture.layer.reload()
+    #expect(
+      try files.map { String(decoding: try $0.readAll(), as: UTF8.self) } == [
+        "old stored", "old packed", "same",
+      ])
+    #expect(try fixture.text("stored") == "new")
+    #expect(try fixture.open("same") !== files[2])
+  }
+
+  @Test("an archive that is written over: what is lost is stale, what is the same goes on")
+  func overwritten() throws {
+    let long = [UInt8](repeating: 9, count: 5000)
+    let fixture = try ArchiveFixture([
+      .init("lost", "old stored"), .init("read", "old packed", .deflated), .init("same", long, .deflated),
+      .init("same2", long),
+    ])
+    let files = try ["lost", "read", "same", "same2"].map { try fixture.open($0) }
+    #expect(try files[1].readAll() == Array("old packed".utf8))
+    try fixture.path.write(
+      ZipBuilder([
+        .init("x", "shift"), .init("same2", long), .init("same", long, .deflated), .init("lost", "?"),
+      ])
+      .bytes)
+    _ = fixture.layer.reload()
+    #expect(throws: Errno.stale) { try files[0].readAll() }
+    #expect(try files[1].readAll() == Array("old packed".utf8), "it was unpacked before")
+    #expect(try files[2].readAll() == long)
+    #expect(try files[3].readAll() == long)
+  }
+
+  @Test("while the archive cannot be read, what it was is in force, and why is told")
+  func halfWritten() throws {
+    let fixture = try ArchiveFixture([.init("a", "one"), .init("b", "two", .deflated)])
+    let whole = try fixture.path.read()
+    try fixture.path.write(Array(whole[..<40]))
+    #expect(fixture.layer.reload() == nil)
+    #expect(fixture.layer.fault == .noArchive)
+    #expect(try fixture.paths() == ["a", "b"])
+    try fixture.path.remove()
+    #expect(fixture.layer.reload() == nil)
+    #expect(fixture.layer.fault == .unreadable(.noEntry))
+    #expect(try fixture.paths() == ["a", "b"])
+    try fixture.path.write(ZipBuilder([.init("a", "three")]).bytes)
+    #expect(fixture.layer.reload() != nil)
+    #expect(fixture.layer.fault == nil)
+    #expect(try fixture.text("a") == "three")
+    #expect(try fixture.paths() == ["a"])
+  }
+
+  @Test("a stored entry that stays where it is can be read while the archive's end is being written")
+  func appended() throws {
+    let fixture = try ArchiveFixture([.init("a", [UInt8](repeating: 3, count: 100_000))])
+    let file = try fixture.open("a")
+    let whole = try fixture.path.read()
+    try fixture.path.write(Array(whole[..<100_040]) + [UInt8](repeating: 0, count: 500))
+    #expect(try file.readAll() == [UInt8](repeating: 3, count: 100_000))
+  }
+
+  @Test("nobody watches: the next look at the root finds the new archive")
+  func unwatched() throws {
+    let fixture = try ArchiveFixture([.init("a", "one")])
+    try fixture.path.replace(ZipBuilder([.init("b", "two")]).bytes)
+    #expect(try fixture.paths() == ["b"])
+  }
+}

@@ -1,0 +1,86 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Layers
+
+/// An archive in a folder of its own, as a layer.
+final class ArchiveFixture {
+  let folder: TemporaryFolder
+  let path: ByteString
+  let layer: ArchiveLayer
+  let cache: ContentCache
+
+  init(
+    _ entries: [ZipBuilder.Entry], inside: [ByteString] = [], budget: Int = ContentCache.defaultBudget,
+    threads: Int = 0, _ change: (inout ZipBuilder) -> Void = { _ in }
+  ) throws {
+    folder = try TemporaryFolder()
+    path = folder / "archive.zip"
+    var builder = ZipBuilder(entries)
+    change(&builder)
+    try path.write(builder.bytes)
+    cache = ContentCache(budget: budget)
+    if threads > 0 { try cache.start(threads: threads) }
+    layer = try ArchiveLayer(
+      archivePath: path.bytes, folder: inside.map(\.bytes), index: 0, cache: cache)
+  }
+
+  deinit { cache.stop() }
+
+  var stack: LayerStack { LayerStack(layers: [.archive(layer)]) }
+
+  /// What the layer has at a path.
+  func entry(_ path: String) throws -> Entry? {
+    var names = path.split(separator: "/").map { Array($0.utf8) }
+    guard let last = names.popLast() else { return nil }
+    let folder = try stack.directory(at: names)
+    return try withCName(last) { name throws(Errno) in try folder.lookup(name) }
+  }
+
+  func attributes(_ path: String) throws -> Attributes {
+    switch try #require(try entry(path), "\(path)") {
+    case .directory(_, let attributes): return attributes
+    case .file(_, let attributes): return attributes
+    }
+  }
+
+  func open(_ path: String) throws -> LayerFile {
+    var names = path.split(separator: "/").map { Array($0.utf8) }
+    let last = names.removeLast()
+    let folder = try Layer.archive(layer).directory(at: names)
+    let identity = try attributes(path).identity
+    return try withCName(last) { name throws(Errno) in try folder.openFile(name, identity: identity) }
+  }
+
+  func content(_ path: String) throws -> [UInt8] { try open(path).readAll() }
+
+  func text(_ path: String) throws -> String { String(decoding: try content(path), as: UTF8.self) }
+
+  /// Every path, folders with a slash at the end.
+  func paths() throws -> [String] {
+    var found: [String] = []
+    func walk(_ directory: MergedDirectory, _ prefix: String) throws {
+      let listing = try directory.list()
+      for item in listing.items {
+        let name = listing.name(of: item)
+        let path = prefix + String(decoding: name, as: UTF8.self)
+        let entry = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
+        if case .directory(let inner, _) = entry {
+          found.append(path + "/")
+          try walk(inner, path + "/")
+        } else {
+          found.append(path)
+        }
+      }
+    }
+    try walk(stack.root(), "")
+    return found.sorted()
+  }
+
+  /// How many names were skipped, by reason.
+  var skipped: [SkipReason: Int] {
+    Dictionary(uniqueKeysWithValues: layer.figures.skipped.map { ($0.reason, $0.count) })
+  }
+}

@@ -1,0 +1,219 @@
+import FoundationEssentials
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Mounts of zip archives.
+extension MountTests {
+  @Suite struct ArchiveMountTests {
+    private static func folder(_ entries: [ZipBuilder.Entry]) throws -> (TemporaryFolder, MountSetup) {
+      let folder = try TemporaryFolder()
+      try (folder / "app.ipa").write(ZipBuilder(entries).bytes)
+      return (folder, MountSetup(main: folder / "app.ipa", point: try folder.folder("mount")))
+    }
+
+    private static let bundle: [ZipBuilder.Entry] = [
+      .init("Payload/App.app/Info.plist", "<plist/>", .deflated), .init("Payload/App.app/logo", "shipped"),
+      .init("Payload/App.app/fr.lproj/Main.strings", "Bonjour", .deflated), .init("iTunesMetadata", "x"),
+    ]
+
+    @Test("a folder of an archive under a folder of substitutions, which appear and go")
+    func substituted() throws {
+      var (folder, setup) = try Self.folder(Self.bundle)
+      let over = try folder.folder("over")
+      setup.main = folder / "app.ipa!/Payload/App.app"
+      setup.substitutions = [over]
+      try withMount(setup) { mount in
+        #expect(try mount.names() == ["Info.plist", "fr.lproj", "logo"])
+        #expect(try (mount.point / "logo").readText() == "shipped")
+        try (over / "logo").write("mine")
+        try (over / ".wh.Info.plist").write("")
+        try (folder.folder("over/fr.lproj") / "Other.strings").write("Salut")
+        try mount.barrier()
+        #expect(try (mount.point / "logo").readText() == "mine")
+        #expect(try mount.names() == ["fr.lproj", "logo"])
+        #expect(try (mount.point / "fr.lproj").names() == ["Main.strings", "Other.strings"])
+        try (over / "logo").remove()
+        try mount.barrier()
+        #expect(try (mount.point / "logo").readText() == "shipped")
+      }
+    }
+
+    @Test("an archive over a folder: marks in it hide, and its files win")
+    func overFolder() throws {
+      let (folder, _) = try Self.folder([
+        .init("a", "archive's", .deflated), .init(".wh.b", ""), .init("d/.wh..wh..opq", ""),
+        .init("d/x", "1"),
+      ])
+      let main = try folder.folder("main")
+      for name in ["a", "b", "c"] as [ByteString] { try (main / name).write("main's") }
+      try (folder.folder("main/d") / "hidden").write("")
+      let setup = MountSetup(
+        main: main, point: try folder.folder("mount"), substitutions: [folder / "app.ipa"])
+      try withMount(setup) { mount in
+        let names = try mount.names()
+        #expect(names == ["a", "c", "d"])
+        #expect(try (mount.point / "a").readText() == "archive's")
+        #expect(try (mount.point / "d").names() == ["x"])
+      }
+    }
+
+    @Test("where an entry comes from, and figures of the file system")
+    func provenance() throws {
+      let (folder, setup) = try Self.folder(Self.bundle)
+      try withMount(setup) { mount in
+        let logo = mount.point / "Payload/App.app/logo"
+        #expect(
+          try ByteString(logo.attribute("user.bundlefs.path")) == folder / "app.ipa!/Payload/App.app/logo")
+        #expect(try ByteString(logo.attribute("user.bundlefs.layer")) == folder / "app.ipa")
+        try expectErrno(.noData) { _ = try logo.attribute("user.other") }
+        try Command("df", mount.point.text).check()
+        try expectErrno(.readOnlyFileSystem) { try (mount.point / "new").write("") }
+      }
+    }
+
+    @Test("a new archive in the old one's place: what is the same keeps its inode, who reads reads on")
+    func replaced() throws {
+      let old: [ZipBuilder.Entry] = [
+        .init("same", "same", .deflated), .init("changed", "old content", .deflated), .init("gone/x", ""),
+      ]
+      let (folder, setup) = try Self.folder(old)
+      try withMount(setup) { mount in
+        let (same, changed) = (mount.point / "same", mount.point / "changed")
+        let (sameInode, changedInode) = (try same.status().inode, try changed.status().inode)
+        #expect(try same.readText() == "same")
+        try changed.withOpen(O_RDONLY) { reader in
+          var buffer = [UInt8](repeating: 0, count: 3)
+          #expect(try ByteString.readPart(&buffer, of: reader, at: 0) == 3)
+          try (folder / "app.ipa").replace(
+            ZipBuilder([
+              .init("changed", "new", .deflated), .init("same", "same", .deflated), .init("n", "1"),
+            ])
+            .bytes)
+          try mount.barrier()
+          #expect(try changed.readText() == "new")
+          #expect(try mount.names() == ["changed", "n", "same"])
+          #expect(try same.status().inode == sameInode)
+          #expect(try changed.status().inode != changedInode)
+          #expect(try ByteString.readAll(reader) == Array("old content".utf8))
+        }
+      }
+    }
+
+    @Test("a change shows without a barrier, by rename and in place", arguments: [false, true])
+    func unasked(inPlace: Bool) throws {
+      let (folder, setup) = try Self.folder([.init("a", "one")])
+      try withMount(setup) { mount in
+        #expect(try (mount.point / "a").readText() == "one")
+        let content = ZipBuilder([.init("a", "two!")]).bytes
+        try inPlace ? (folder / "app.ipa").write(content) : (folder / "app.ipa").replace(content)
+        #expect(try eventually(within: 5) { try (mount.point / "a").readText() == "two!" })
+      }
+    }
+
+    @Test("a half-written, removed or wrong archive leaves the last good one in force, and status says so")
+    func lastGood() throws {
+      let (folder, setup) = try Self.folder(Self.bundle)
+      let archive = folder / "app.ipa"
+      try withMount(setup) { mount in
+        func expectOld(_ note: String) throws {
+          try mount.barrier()
+          #expect(try (mount.point / "Payload/App.app/fr.lproj/Main.strings").readText() == "Bonjour")
+          #expect(try (mount.point / "Payload/App.app").names() == ["Info.plist", "fr.lproj", "logo"])
+          let told = try mount.command("status").outputText
+          #expect(told.contains(note), "\(told)")
+        }
+        _ = try (mount.point / "Payload/App.app/fr.lproj/Main.strings").readText()
+        let whole = try archive.read()
+        try archive.write(Array(whole[..<100]))
+        try expectOld("not a zip archive, or its end is missing")
+        try archive.remove()
+        try expectOld("No such file or directory")
+        try archive.write("text")
+        try expectOld("not a zip archive")
+        try archive.replace(ZipBuilder([.init("only", "")]).bytes)
+        try mount.barrier()
+        #expect(try mount.names() == ["only"])
+        let told = try mount.command("status").outputText
+        #expect(!told.contains("could be read last"), "\(told)")
+      }
+    }
+
+    @Test("damaged, encrypted and skipped entries are told, and harm no other")
+    func trouble() throws {
+      var damaged = ZipBuilder.Entry("damaged", "content", .deflated)
+      damaged.hasWrongChecksum = true
+      var secret = ZipBuilder.Entry("secret", "content", .deflated)
+      secret.flags = 1
+      var bomb = ZipBuilder.Entry("bomb", [UInt8](repeating: 0, count: 100_000), .deflated)
+      bomb.sizeError = -99_000
+      let (folder, setup) = try Self.folder([
+        damaged, secret, bomb, .init("../up", ""), .init("fine", "fine", .deflated), .init("fine2", "fine"),
+      ])
+      try withMount(setup) { mount in
+        try expectErrno(.io) { _ = try (mount.point / "damaged").read() }
+        try expectErrno(.accessDenied) { _ = try (mount.point / "secret").read() }
+        try expectErrno(.io) { _ = try (mount.point / "bomb").read() }
+        #expect(try (mount.point / "fine").readText() == "fine")
+        #expect(try (mount.point / "fine2").readText() == "fine")
+        #expect(try mount.command("status").outputText.contains("skipped 1 ('..' in the path): ../up"))
+        let json = try mount.command("status", "--json").outputText
+        #expect(json.contains(#""reason":"'..' in the path","count":1,"names":["../up"]"#), "\(json)")
+      }
+      #expect((folder / "app.ipa").exists)
+    }
+
+    @Test("what cannot be a layer is refused in clear words, and nothing is mounted")
+    func refused() throws {
+      let (folder, setup) = try Self.folder(Self.bundle)
+      try (folder / "text").write("no archive")
+      let cases: [(ByteString, String)] = [
+        ("text", "not a zip archive"), ("app.ipa!/Nothing", "the archive has no folder 'Nothing'"),
+        ("app.ipa!/iTunesMetadata", "is a file in the archive, not a folder"),
+        ("missing.zip!/a", "no such directory"),
+      ]
+      for (name, words) in cases {
+        var setup = setup
+        setup.main = folder / name
+        let outcome = try setup.command(foreground: false).run()
+        #expect(outcome.status == 1)
+        #expect(outcome.errorText.contains(words), "\(outcome.errorText)")
+        #expect(try MountTable.bundlefs(at: setup.point) == nil)
+      }
+    }
+
+    @Test("an archive under cache=none is read anew at the next look", arguments: ["none", "0.1"])
+    func uncached(mode: String) throws {
+      var (folder, setup) = try Self.folder([.init("a", "one")])
+      setup.options = [ByteString("cache=\(mode)")]
+      try withMount(setup) { mount in
+        #expect(try (mount.point / "a").readText() == "one")
+        try (folder / "app.ipa").replace(ZipBuilder([.init("a", "two!"), .init("b", "")]).bytes)
+        let isThere = try eventually(within: 5) { try mount.names() == ["a", "b"] }
+        #expect(isThere)
+        #expect(try eventually(within: 5) { try (mount.point / "a").readText() == "two!" })
+      }
+    }
+
+    @Test("many readers of large entries at once, within a small cache")
+    func manyReaders() throws {
+      let contents: [[UInt8]] = (0..<6).map { [UInt8](repeating: UInt8($0), count: 2_000_000) }
+      var (folder, setup) = try Self.folder(
+        contents.enumerated().map { .init(ByteString("\($0)"), $1, .deflated) })
+      setup.options = ["cache_size=4M"]
+      try withMount(setup) { mount in
+        let script = "for i in 0 1 2 3 4 5; do cksum < $1/$i > $2.$i & cksum < $1/$i > $2.$i.b & done; wait"
+        try Command.shell(script, mount.point, folder / "sum").check()
+        for (index, content) in contents.enumerated() {
+          try (folder / "plain").write(content)
+          let expected = try Command.shell("cksum < $1", folder / "plain").check().outputText
+          #expect(try (folder / ByteString("sum.\(index)")).readText() == expected)
+          #expect(try (folder / ByteString("sum.\(index).b")).readText() == expected)
+        }
+        let figures = try mount.command("status", "--json").outputText
+        #expect(figures.contains(#""contents":{"budget":4194304,"#), "\(figures)")
+      }
+    }
+  }
+}

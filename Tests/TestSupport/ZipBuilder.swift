@@ -1,0 +1,141 @@
+/// A zip archive being written byte by byte, so that it can also be wrong.
+public struct ZipBuilder {
+  /// How an entry is packed.
+  public enum Method: UInt16, Sendable {
+    case stored = 0
+    /// Deflated, but into blocks that are not compressed.
+    case deflated = 8
+  }
+
+  /// An entry, and what is to be wrong with it.
+  public struct Entry: Sendable {
+    /// Its name, as bytes.
+    public var name: ByteString
+    /// Its content.
+    public var content: [UInt8]
+    /// How it is packed.
+    public var method: Method
+    /// As in st_mode; 0 for an archive made on DOS.
+    public var mode: UInt32 = 0o100644
+    /// The general purpose bits.
+    public var flags: UInt16 = 0
+    /// The table's date and time: 2020-02-03 04:05:06.
+    public var dosTime: UInt32 = 0x5043_20A3
+    /// The table's extra fields.
+    public var extra: [UInt8] = []
+    /// What is added to the content's size in table and header.
+    public var sizeError = 0
+    /// What is added to the packed size in table and header.
+    public var compressedSizeError = 0
+    /// Whether the checksum is wrong.
+    public var hasWrongChecksum = false
+    /// What is added to where the table says the entry is.
+    public var offsetError = 0
+    /// The number of the packing method, if it is to be another than the true one.
+    public var claimedMethod: UInt16?
+
+    /// An entry with which nothing is wrong.
+    public init(_ name: ByteString, _ content: [UInt8] = [], _ method: Method = .stored) {
+      (self.name, self.content, self.method) = (name, content, method)
+    }
+
+    /// An entry with which nothing is wrong.
+    public init(_ name: ByteString, _ text: String, _ method: Method = .stored) {
+      self.init(name, [UInt8](text.utf8), method)
+    }
+  }
+
+  /// What follows the table's end.
+  public var comment: [UInt8] = []
+  /// What stands before the archive.
+  public var prefix: [UInt8] = []
+  /// Whether the zip64 records are written.
+  public var isWide = false
+  private var entries: [Entry] = []
+
+  /// An empty archive.
+  public init() {}
+
+  /// An archive of entries.
+  public init(_ entries: [Entry]) { self.entries = entries }
+
+  /// Adds an entry.
+  public mutating func add(_ entry: Entry) { entries.append(entry) }
+
+  /// The archive.
+  public var bytes: [UInt8] {
+    var body: [UInt8] = []
+    var table: [UInt8] = []
+    for entry in entries {
+      let offset = body.count
+      let packed = entry.method == .stored ? entry.content : Self.deflated(entry.content)
+      let common = Self.common(entry, packed.count)
+      body += Self.number(0x0403_4B50, 4) + common + Self.number(0, 2) + entry.name.bytes + packed
+      table += Self.number(0x0201_4B50, 4) + Self.number(entry.mode == 0 ? 20 : 0x0314, 2) + common
+      table += Self.number(entry.extra.count, 2) + Self.number(0, 2) + Self.number(0, 2) + Self.number(0, 2)
+      table += Self.number(Int(entry.mode) << 16, 4)
+      table += Self.number(offset + entry.offsetError, 4) + entry.name.bytes + entry.extra
+    }
+    let end = isWide ? wideEnd(table.count, body.count) : []
+    let count = isWide ? 0xFFFF : entries.count
+    return prefix + body + table + end + Self.number(0x0605_4B50, 4) + Self.number(0, 4)
+      + Self.number(count, 2) + Self.number(count, 2) + Self.number(isWide ? 0xFFFF_FFFF : table.count, 4)
+      + Self.number(isWide ? 0xFFFF_FFFF : body.count, 4) + Self.number(comment.count, 2) + comment
+  }
+
+  private func wideEnd(_ size: Int, _ offset: Int) -> [UInt8] {
+    Self.number(0x0606_4B50, 4) + Self.number(44, 8) + Self.number(45, 2) + Self.number(45, 2)
+      + Self.number(0, 8) + Self.number(entries.count, 8) + Self.number(entries.count, 8)
+      + Self.number(size, 8) + Self.number(offset, 8) + Self.number(0x0706_4B50, 4) + Self.number(0, 4)
+      + Self.number(prefix.count + offset + size, 8) + Self.number(1, 4)
+  }
+
+  /// From the version needed to the name's length.
+  private static func common(_ entry: Entry, _ packed: Int) -> [UInt8] {
+    let checksum = Int(Self.checksum(entry.content)) ^ (entry.hasWrongChecksum ? 1 : 0)
+    return number(20, 2) + number(Int(entry.flags), 2)
+      + number(Int(entry.claimedMethod ?? entry.method.rawValue), 2) + number(Int(entry.dosTime & 0xFFFF), 2)
+      + number(Int(entry.dosTime >> 16), 2) + number(checksum, 4)
+      + number(packed + entry.compressedSizeError, 4) + number(entry.content.count + entry.sizeError, 4)
+      + number(entry.name.count, 2)
+  }
+
+  /// A number, little-endian.
+  public static func number(_ value: Int, _ count: Int) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
+  }
+
+  /// RFC 1951, blocks of the first type.
+  private static func deflated(_ content: [UInt8]) -> [UInt8] {
+    var packed: [UInt8] = []
+    var start = 0
+    repeat {
+      let end = min(start + 0xFFFF, content.count)
+      packed.append(end == content.count ? 1 : 0)
+      packed += number(end - start, 2) + number(~(end - start), 2) + content[start..<end]
+      start = end
+    } while start < content.count
+    return packed
+  }
+
+  /// The checksum of ISO 3309, a byte at a time.
+  public static func checksum(_ content: [UInt8]) -> UInt32 {
+    content.withUnsafeBufferPointer { bytes in
+      table.withUnsafeBufferPointer { table in
+        var crc: UInt32 = 0xFFFF_FFFF
+        var place = 0
+        while place < bytes.count {
+          crc = table[Int((crc ^ UInt32(bytes[place])) & 0xFF)] ^ crc >> 8
+          place += 1
+        }
+        return ~crc
+      }
+    }
+  }
+
+  private static let table: [UInt32] = (0..<256).map { byte in
+    var crc = UInt32(byte)
+    for _ in 0..<8 { crc = crc & 1 != 0 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1 }
+    return crc
+  }
+}
