@@ -354,9 +354,10 @@ final class ArchiveContent: @unchecked Sendable {
 
   private func step(_ buffer: UnsafeMutableRawBufferPointer) throws(Errno) {
     let (inflater, storage, place) = try prepare()
-    let count = try inflater.read(
-      into: UnsafeMutableRawBufferPointer(
-        rebasing: buffer[..<min(buffer.count, Int(clamping: size - inflater.position) + 1)]))
+    // Who wants the first bytes gets them soon.
+    let most = inflater.position < UInt64(Self.chunkSize) ? Self.chunkSize / 4 : Self.chunkSize
+    let wanted = min(buffer.count, most, Int(clamping: size - inflater.position) + 1)
+    let count = try inflater.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
     let end = inflater.position
     if count > 0 {
       try storage.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: end - UInt64(count))
