@@ -13,8 +13,8 @@ BEGIN {
   define("programs", "Programs, all cached", "ms:ls:ls_-lR ms:tar:tar_c ms:git:git_status ms:clang:clang")
   define("large", "A large file", "GB/s:sequential-first:sequential,_1st GB/s:sequential:again " \
     "GB/s:mapped-first:mapped,_1st GB/s:mapped:again us:random-first:4_KiB_random,_1st us:random:again")
-  define("shapes", "Deep and wide trees", "us:deep-first:stat_60_deep,_1st us:deep:again ms:wide-first:list_wide,_1st " \
-    "ms:wide:again us:wide-walk:walk_wide,_1st")
+  define("shapes", "Deep and wide trees", "us:deep-first:stat_60_deep,_1st us:deep:again " \
+    "ms:wide-first:list_wide,_1st ms:wide:again us:wide-walk:walk_wide,_1st")
   define("zip", "A zip archive", "us:walk:walk us:read:then_read_all us:again:read_again")
   define("start", "From the mounting command to the first answer", "ms:start:start")
   define("daemon", "The daemon's processor time at the first touch", "us:walk:walk us:read:then_read_all " \

@@ -104,6 +104,8 @@ END {
   printf "%s", quoted(kernel)
   member("cores", 1)
   printf "%d", cores
+  member("load_at_start", 1)
+  printf "%.2f", load
   member("rounds", 1)
   printf "%d", rounds
   member("files", 1)

@@ -37,9 +37,13 @@ time_of() {
 # The same for something that concerns so many files, the fourth argument, with what the daemon works for each.
 time_with_daemon() {
   local part=$1 peer=$2 item=$3 count=$4 before
+  if ! is_fuse "$peer"; then
+    time_of "$part" "$peer" "$item" "${@:5}"
+    return
+  fi
   before=$(daemon_time "$root")
   time_of "$part" "$peer" "$item" "${@:5}"
-  ! is_fuse "$peer" || note daemon "$peer" "$item" $((($(daemon_time "$root") - before) / count))
+  note daemon "$peer" "$item" $((($(daemon_time "$root") - before) / count))
 }
 
 # Does what the arguments say, a function and its first arguments, with each peer in turn, and that for so many
@@ -65,9 +69,9 @@ warm_layers() {
   done
 }
 
-# Figures of a busy machine are noisy; whoever reads them is told.
-warn_of_load() {
-  local load
+# Figures of a busy machine are noisy; whoever reads them is told. Sets load to the processes that wanted to run
+# in the last minute.
+look_at_load() {
   load=$(cut -d ' ' -f 1 /proc/loadavg)
   ((${load%.*} * 2 < $(nproc))) || step "The machine is busy (load $load): the figures will be noisy"
 }

@@ -92,10 +92,10 @@ open_peer() {
 
 # The processes that serve the mount: they have the mount point among their arguments, as it was given.
 daemons_of() {
-  local folder
-  for folder in /proc/[0-9]*; do
-    ! grep -qzxF -- "$1" "$folder/cmdline" 2>/dev/null || printf '%s\n' "${folder#/proc/}"
-  done
+  # Listed before grep starts, which has the mount point among its own arguments.
+  local lines=(/proc/[0-9]*/cmdline)
+  # Some of them are gone by now.
+  { grep -lszxF -- "$1" "${lines[@]}" || true; } | cut -d / -f 3
 }
 
 # What is mounted there; the path is not touched, which a mount may not survive or not answer.

@@ -20,46 +20,54 @@ function unit_of(part, item) {
 }
 
 function name_class(name) {
-  return name ~ /^bundlefs/ ? "own" : name == baseline("") ? "base" : "name"
+  return name ~ /^bundlefs/ ? "own" : "name"
 }
 
 function name_of(name) {
   sub(/-xattr-off$/, ", xattr=off", name)
   sub(/-passthrough$/, ", passthrough", name)
   sub(/-tuned$/, ", tuned", name)
-  sub(/-zip$/, "", name)
-  return name == "overlayfs" ? "kernel overlayfs" : name == "fuse-" ? "fuse-zip" : name
+  return name == "overlayfs" ? "kernel overlayfs" : name == "bundlefs-zip" ? "bundlefs" : name
 }
 
 # A table of one part; columns are aligned at their right ends.
-function draw(part,    p, i, x, name) {
+function draw(part,    p, i, name) {
   if (!peers[part]) return
   height += 44
   text_at(margin, height, "title", heading[part])
   text_at(width - margin, height, "note", note_of(part))
   height += 26
-  for (i = 1; i <= items[part]; i++) text_at(column(i), height, "head", title[part, item[part, i]] ", " \
-    unit_of(part, item[part, i]))
-  height += 8
+  for (i = 1; i <= items[part]; i++) heading_at(i, title[part, item[part, i]], unit_of(part, item[part, i]))
+  height += 24
   line_at(height)
   for (p = 1; p <= peers[part]; p++) {
     name = peer[part, p]
     height += 21
-    text_at(margin, height, name_class(name), name == "fuse-zip" ? name : name_of(name))
+    text_at(margin, height, name_class(name), name_of(name))
     for (i = 1; i <= items[part]; i++) cell(part, name, item[part, i], column(i))
   }
 }
 
 function column(i) {
-  return margin + 160 + i * 133
+  return margin + 138 + i * 137
 }
 
-function cell(part, name, item, x,    class) {
+# What a column shows, and below it the unit.
+function heading_at(i, name, unit) {
+  text_at(column(i), height, "head", name)
+  text_at(column(i) - ratio_width, height + 16, "head", unit)
+}
+
+function cell(part, name, item, x,    value) {
   if (!is_known(part, name, item)) return
-  class = name ~ /^bundlefs/ ? "own figure" : "figure"
-  text_at(x - 46, height, class, shown(part, name, item))
-  if (part != "daemon") text_at(x, height, class " ratio", shown_ratio(part, name, item) == "-" ? "" : \
-    shown_ratio(part, name, item) "×")
+  plain_cell(x, name, shown(part, name, item))
+  value = ratio(part, name, item)
+  if (value != "") text_at(x, height, name_class(name) " figure ratio", "×" sprintf(value < 10 ? "%.2f" : value < 100 \
+    ? "%.1f" : "%.0f", value))
+}
+
+function plain_cell(x, name, text) {
+  text_at(x - ratio_width, height, name_class(name) " figure", text)
 }
 
 function note_of(part) {
@@ -68,33 +76,33 @@ function note_of(part) {
     files " files" : ""
 }
 
-# Memory has no rounds, and no ratio.
-function draw_memory(    p, name) {
-  if (!peers["memory"]) return
+# What concerns the daemon as a whole, from several parts.
+function draw_daemon(    p, list, number, name) {
+  for (p = 1; p <= peers["start"]; p++) list[++number] = peer["start", p]
+  if (!number) for (p = 1; p <= peers["memory"]; p++) list[++number] = peer["memory", p]
+  if (!number) return
   height += 44
-  text_at(margin, height, "title", "The daemon's memory, and its delay in showing a change in a layer")
+  text_at(margin, height, "title", "Start, memory, and the delay in showing a change in a layer")
   height += 26
-  text_at(column(1), height, "head", "bytes a file")
-  text_at(column(2), height, "head", "of a million")
-  text_at(column(3), height, "head", "delay p50, ms")
-  text_at(column(4), height, "head", "delay p99, ms")
-  height += 8
+  heading_at(1, "first answer", "ms")
+  heading_at(2, "memory per file", "bytes")
+  heading_at(3, "of a million", "bytes")
+  heading_at(4, "delay, p50", "ms")
+  heading_at(5, "delay, p99", "ms")
+  height += 24
   line_at(height)
-  for (p = 1; p <= peers["memory"]; p++) {
-    name = peer["memory", p]
-    height += 21
-    text_at(margin, height, name_class(name), name_of(name))
-    memory_cell(column(1), name, sprintf("%.0f", bytes_per_file("memory", name)))
-    if (is_known("million", name, "after")) memory_cell(column(2), name, sprintf("%.0f", bytes_per_file("million", name)))
-    if (("delay", name) in has) {
-      memory_cell(column(3), name, delay_of(name, 0.5))
-      memory_cell(column(4), name, delay_of(name, 0.99))
-    }
-  }
+  for (p = 1; p <= number; p++) daemon_row(list[p])
 }
 
-function memory_cell(x, name, text) {
-  text_at(x - 46, height, name ~ /^bundlefs/ ? "own figure" : "figure", text)
+function daemon_row(name) {
+  height += 21
+  text_at(margin, height, name_class(name), name_of(name))
+  cell("start", name, "start", column(1))
+  if (is_known("memory", name, "after")) plain_cell(column(2), name, sprintf("%.0f", bytes_per_file("memory", name)))
+  if (is_known("million", name, "after")) plain_cell(column(3), name, sprintf("%.0f", bytes_per_file("million", name)))
+  if (!(("delay", name) in has)) return
+  plain_cell(column(4), name, delay_of(name, 0.5))
+  plain_cell(column(5), name, delay_of(name, 0.99))
 }
 
 # The slowest kind of change counts.
@@ -109,9 +117,11 @@ function delay_of(name, fraction,    i, value, worst) {
 
 function style() {
   return "svg{--paper:#fff;--ink:#1f2328;--soft:#656d76;--line:#d0d7de;--own:#0550ae}\n" \
-    "@media (prefers-color-scheme:dark){svg{--paper:#0d1117;--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--own:#79c0ff}}\n" \
+    "@media (prefers-color-scheme:dark){\n" \
+    "svg{--paper:#0d1117;--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--own:#79c0ff}}\n" \
     "rect{fill:var(--paper)}\n.line{stroke:var(--line)}\n" \
-    "text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink);font-variant-numeric:tabular-nums}\n" \
+    "text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}\n" \
+    ".figure{font-variant-numeric:tabular-nums}\n" \
     ".title{font-weight:600;font-size:15px}\n.head,.note,.ratio{fill:var(--soft);font-size:12px}\n" \
     ".head,.figure,.note{text-anchor:end}\n.own{fill:var(--own);font-weight:600}\n"
 }
@@ -119,16 +129,19 @@ function style() {
 END {
   width = 1000
   margin = 20
+  ratio_width = 54
   height = 6
-  for (p = 1; p <= parts; p++) draw(order[p])
-  draw_memory()
+  for (p = 1; p <= parts; p++) if (order[p] != "start") draw(order[p])
+  draw_daemon()
   height += 40
   text_at(margin, height, "ratio", "Medians of interleaved rounds; × is the time beside kernel overlayfs's (of the " \
-    "archive beside the plain folder's). bindfs shows one layer only.")
+    "archive beside the plain folder's). A delay is that of the slowest kind of change.")
   height += 19
-  text_at(margin, height, "ratio", substr(date, 1, 10) ", " version ", " kernel ", " cores " processors")
+  text_at(margin, height, "ratio", substr(date, 1, 10) ", " version ", " kernel ", " cores \
+    " processors" (load > cores / 2 ? ", busy with other work besides (load " load ")" : ""))
   height += 18
   printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" " \
-    "aria-label=\"bundlefs beside other union file systems\">\n<style>\n%s</style>\n", width, height, width, height, style()
+    "aria-label=\"bundlefs beside other union file systems\">\n", width, height, width, height
+  printf "<style>\n%s</style>\n", style()
   printf "<rect width=\"%d\" height=\"%d\" rx=\"8\"/>\n%s</svg>\n", width, height, body
 }
