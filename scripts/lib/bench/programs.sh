@@ -2,7 +2,7 @@
 # shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
 # The part of the benchmark that runs what people run. Sourced by scripts/bench.
 
-# What the compiler is given: units that each include what the tree has of these.
+# What the compiler is given: units that each include what can be had in the tree of these.
 headers=(
   aio arpa/inet assert byteswap complex cpio ctype dirent dlfcn elf endian err errno fcntl fenv fnmatch ftw glob
   grp iconv ifaddrs inttypes langinfo libgen limits link linux/bpf linux/btrfs linux/ethtool linux/fs linux/fuse
@@ -15,27 +15,40 @@ headers=(
   unistd utime utmpx wchar wctype wordexp
 )
 
-compiler='' units=()
-
-# Finds a compiler that can work from the tree: clang of PATH, or that of the Swift toolchain.
+# Sets compile to a compiler, clang of PATH or that of the Swift toolchain, that works from the tree.
 prepare_compiler() {
-  local header number
+  local compiler number
   compiler=$(command -v clang) || compiler=$(dirname "$(realpath "$(command -v swift)")")/clang
-  mkdir -p units
-  for number in {1..10}; do
-    for header in "${headers[@]}"; do
-      printf '#if __has_include(<%s.h>)\n#include <%s.h>\n#endif\n' "$header" "$header"
-    done >"units/$number.c"
-    printf 'int unit%d(void) { return %d; }\n' "$number" "$number" >>"units/$number.c"
-    units+=("$work/units/$number.c")
-  done
   compile=(
     "$compiler" -fsyntax-only -w -D_GNU_SOURCE -nostdlibinc -I usr/share -I usr/share/doc -I usr/include/c++
-    -isystem "usr/include/$(uname -m)-linux-gnu" -isystem usr/include "${units[@]}"
+    -isystem "usr/include/$(uname -m)-linux-gnu" -isystem usr/include
   )
-  [[ -x $compiler ]] && (cd main && "${compile[@]}" >/dev/null 2>&1) && return
-  step "Without a compiler: clang is not there, or finds no headers in the tree"
-  compile=()
+  mkdir -p units
+  if ! have "$compiler" || ! write_unit; then
+    step "Without a compiler: clang is not there, or finds no headers in the tree"
+    compile=()
+    return
+  fi
+  for number in {1..10}; do
+    cp unit.c "units/$number.c"
+    compile+=("$work/units/$number.c")
+  done
+}
+
+# Writes unit.c, with every header that can be had together with those before it: the tree lacks the larger ones.
+# Fails if there are few.
+write_unit() {
+  local header count=0
+  : >unit.c
+  for header in "${headers[@]}"; do
+    progress "finding the compiler's headers: $header"
+    { cat unit.c && printf '#include <%s.h>\n' "$header"; } >draft.c
+    (cd main && "${compile[@]}" "$work/draft.c") >/dev/null 2>&1 || continue
+    mv draft.c unit.c
+    count=$((count + 1))
+  done
+  progress ''
+  ((count >= 20))
 }
 
 prepare_git() {
