@@ -25,7 +25,8 @@ make_tree() {
   chmod -R u+rwX substitution
   local file
   while IFS= read -r -d '' file; do
-    printf 'overridden\n' >>"substitution/$file"
+    # A compiler passes over it.
+    printf '\n// overridden\n' >>"substitution/$file"
   done <overridden
   file_count=$(tr -dc '\0' <files | wc -c)
   entry_count=$((file_count + $(tr -dc '\0' <folders | wc -c)))
