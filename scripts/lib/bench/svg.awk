@@ -134,8 +134,9 @@ END {
   for (p = 1; p <= parts; p++) if (order[p] != "start") draw(order[p])
   draw_daemon()
   height += 40
-  text_at(margin, height, "ratio", "Medians of interleaved rounds; × is the time beside kernel overlayfs's (of the " \
-    "archive beside the plain folder's). A delay is that of the slowest kind of change.")
+  text_at(margin, height, "ratio", "Medians of " rounds " rounds for warm accesses and start, else of " \
+    int((rounds + 1) / 2) ", taking turns; × is the time beside kernel overlayfs's. A delay is that of the slowest kind of " \
+    "change.")
   height += 19
   text_at(margin, height, "ratio", substr(date, 1, 10) ", " version ", " kernel ", " cores \
     " processors" (load > cores / 2 ? ", busy with other work besides (load " load ")" : ""))
