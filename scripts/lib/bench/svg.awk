@@ -73,7 +73,7 @@ function plain_cell(x, name, text) {
 function note_of(part) {
   return part == "first" || part == "daemon" ? files " files, mount fresh, layers cached" : part == "large" ? \
     large " MiB" : part == "shapes" ? wide " names in the wide folder" : part == "warm" || part == "programs" ? \
-    files " files" : ""
+    files " files" : part == "zip" ? "× beside the plain folder" : ""
 }
 
 # What concerns the daemon as a whole, from several parts.
