@@ -1,11 +1,19 @@
 import Glibc
 import Posix
 
-/// The measuring half of scripts/bench, which says what to measure, and where:
+/// The measuring half of scripts/bench, which says what to measure, and where. What it prints is, if nothing else
+/// is said, a line of two figures: nanoseconds that pass, and those that the processor works for the asking process.
 ///
-///     benchprobe pass ROOT ACCESS LIST [ACCESS LIST…]     does it with every path of the list, once
-///     benchprobe warm ROOT ACCESS LIST                    nanoseconds an access, once all is warm:
-///                                                         those that pass, and the processor's
+///     benchprobe pass ROOT ACCESS LIST [ACCESS LIST…]     does it with every path of the list, once; prints nothing
+///     benchprobe warm ROOT ACCESS LIST                    an access, once all is warm
+///     benchprobe once ROOT ACCESS LIST                    an access, each path being asked once
+///     benchprobe walk ROOT | grep ROOT                    an entry of a walk; of one that reads the files
+///     benchprobe parallel ROOT LIST THREADS               reading a file, threads sharing the work
+///     benchprobe large FILE ACCESS                        a MiB, or a random read
+///     benchprobe run ROOT PROGRAM [ARGUMENT…]             the program, in ROOT
+///     benchprobe start FILE PROGRAM [ARGUMENT…]           the program, until FILE is there
+///     benchprobe files ROOT FOLDERS FILES                 makes empty files; prints nothing
+///     benchprobe largefile FILE MEGABYTES                 makes a large file; prints nothing
 ///     benchprobe prepare MAIN SUBSTITUTION CHANGES        makes the layers for the delays
 ///     benchprobe delay MAIN SUBSTITUTION MOUNT KIND CHANGES
 ///                                                         microseconds from each change to its being seen
@@ -16,52 +24,87 @@ import Posix
 @main enum BenchProbe {
   static func main() {
     do {
-      try run(Array(CommandLine.arguments.dropFirst()))
+      let arguments = Array(CommandLine.arguments.dropFirst())
+      guard let kind = arguments.first else { throw Failure("nothing to do") }
+      try run(kind, Array(arguments.dropFirst()))
     } catch {
       report("benchprobe: \(error)")
       exit(1)
     }
   }
 
-  private static func run(_ arguments: [String]) throws(Failure) {
-    switch arguments.first {
-    case "warm" where arguments.count == 4:
-      let access = try access(arguments[2])
-      let list = try PathList(file: arguments[3])
-      try enter(arguments[1])
-      let cost = try access.cost(over: list)
-      print(cost.elapsed, cost.processor)
-      return
-    case "pass" where arguments.count >= 4 && arguments.count.isMultiple(of: 2):
-      var passes: [(access: Access, list: PathList)] = []
-      for place in stride(from: 2, to: arguments.count, by: 2) {
-        passes.append((try access(arguments[place]), try PathList(file: arguments[place + 1])))
+  private static func run(_ kind: String, _ arguments: [String]) throws(Failure) {
+    switch (kind, arguments.count) {
+    case ("pass", 3...): try pass(arguments[0], arguments.dropFirst())
+    case ("warm", 3), ("once", 3):
+      let access = try access(arguments[1])
+      let list = try PathList(file: arguments[2])
+      try enter(arguments[0])
+      print(kind == "warm" ? try access.cost(over: list) : try once(access, list))
+    case ("walk", 1), ("grep", 1):
+      var walk = Walk(reads: kind == "grep")
+      try enter(arguments[0])
+      print(try Cost { () throws(Failure) in try walk.run(".") })
+    case ("parallel", 3):
+      let list = try PathList(file: arguments[1])
+      try enter(arguments[0])
+      print(try Readers(count: try number(arguments[2]), list: list).cost())
+    case ("large", 2):
+      guard let access = LargeAccess(rawValue: arguments[1]) else {
+        throw Failure("unknown: \(arguments[1])")
       }
-      try enter(arguments[1])
-      for (access, list) in passes { try access.pass(over: list.paths[...]) }
-      return
-    case "prepare" where arguments.count == 4:
-      guard let changes = Int(arguments[3]) else { break }
-      try Delays(main: arguments[1], substitution: arguments[2], mount: "").prepare(changes)
-      return
-    case "delay" where arguments.count == 6:
-      guard let kind = ChangeKind(rawValue: arguments[4]), let changes = Int(arguments[5]) else { break }
-      let delays = Delays(main: arguments[1], substitution: arguments[2], mount: arguments[3])
-      try delays.measure(kind, changes)
-      return
-    case "routes" where arguments.count == 3:
-      guard let rounds = Int(arguments[2]) else { break }
-      var trips = try RouteTrips(arguments[1])
-      // What is made at first use is not what is measured.
-      _ = try trips.round()
-      for _ in 0..<rounds {
-        let time = try trips.round()
-        print(time.comment, time.post, time.trip)
-      }
-      return
-    default: break
+      print(try access.cost(of: arguments[0]))
+    case ("run", 2...):
+      try enter(arguments[0])
+      print(try Program(Array(arguments.dropFirst())).cost())
+    case ("start", 2...):
+      print(try Program(Array(arguments.dropFirst())).cost(untilThereIs: arguments[0]))
+    case ("files", 3):
+      try Trees.makeFiles(arguments[0], folders: try number(arguments[1]), files: try number(arguments[2]))
+    case ("largefile", 2): try Trees.makeLarge(arguments[0], megabytes: try number(arguments[1]))
+    case ("prepare", 3):
+      try Delays(main: arguments[0], substitution: arguments[1], mount: "").prepare(try number(arguments[2]))
+    case ("delay", 5):
+      guard let kind = ChangeKind(rawValue: arguments[3]) else { throw Failure("unknown: \(arguments[3])") }
+      let delays = Delays(main: arguments[0], substitution: arguments[1], mount: arguments[2])
+      try delays.measure(kind, try number(arguments[4]))
+    case ("routes", 2): try routes(arguments[0], rounds: try number(arguments[1]))
+    default: throw Failure("unknown arguments: \(kind) \(arguments)")
     }
-    throw Failure("unknown arguments: \(arguments)")
+  }
+
+  private static func pass(_ root: String, _ pairs: ArraySlice<String>) throws(Failure) {
+    guard pairs.count.isMultiple(of: 2) else { throw Failure("an access without a list") }
+    var passes: [(access: Access, list: PathList)] = []
+    for place in stride(from: pairs.startIndex, to: pairs.endIndex, by: 2) {
+      passes.append((try access(pairs[place]), try PathList(file: pairs[place + 1])))
+    }
+    try enter(root)
+    let buffer = FileBuffer()
+    for (access, list) in passes { try access.pass(over: list.paths, buffer) }
+  }
+
+  private static func once(_ access: Access, _ list: PathList) throws(Failure) -> Cost {
+    let buffer = FileBuffer()
+    return try Cost { () throws(Failure) in
+      try access.pass(over: list.paths, buffer)
+      return list.paths.count
+    }
+  }
+
+  private static func routes(_ file: String, rounds: Int) throws(Failure) {
+    var trips = try RouteTrips(file)
+    // What is made at first use is not what is measured.
+    _ = try trips.round()
+    for _ in 0..<rounds {
+      let time = try trips.round()
+      print(time.comment, time.post, time.trip)
+    }
+  }
+
+  private static func number(_ text: String) throws(Failure) -> Int {
+    guard let number = Int(text), number > 0 else { throw Failure("no number: \(text)") }
+    return number
   }
 
   private static func access(_ name: String) throws(Failure) -> Access {
@@ -87,11 +130,4 @@ struct Failure: Error, CustomStringConvertible {
 
   /// What the system refused just now; errno says why.
   init(refused what: String) { description = "\(what): \(Errno.current)" }
-}
-
-/// Time that only goes forward, in nanoseconds.
-func now(_ clock: clockid_t = CLOCK_MONOTONIC) -> Int {
-  var time = timespec()
-  clock_gettime(clock, &time)
-  return time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

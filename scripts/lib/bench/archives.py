@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench-zip BUNDLEFS FOLDER [FILES MIB ROUNDS]: one archive, mounted by bundlefs and by its peers as far as they are installed.
+"""archives.py BUNDLEFS FOLDER [FILES MIB ROUNDS]: one archive, mounted by bundlefs and by its peers as far as they are installed.
 
 Prints a table: times in ms (the median of ROUNDS), and the daemon's memory. Everything is measured in one process
 that does for each peer what programs do: mount, walk, read. The archive has FILES small entries (20000) and two of

@@ -1,0 +1,79 @@
+# What bundlefs's speed is held to, line by line; read after figures.awk. After judge(): for 1 to goals, goal_name,
+# goal_value (nothing if it was not measured), goal_limit, goal_sense ("most" or "least") and goal_met.
+
+function is_fuse_peer(name) {
+  return name == "fuse-overlayfs" || name ~ /^mergerfs/ || name == "unionfs-fuse" || name == "bindfs"
+}
+
+# The FUSE peer that is fastest at an item; nothing if there is none.
+function best_peer(part, item,    p, name, best) {
+  best = ""
+  for (p = 1; p <= peers[part]; p++) {
+    name = peer[part, p]
+    if (!is_fuse_peer(name) || !is_known(part, name, item)) continue
+    if (best == "" || cost(part, name, item) < cost(part, best, item)) best = name
+  }
+  return best
+}
+
+function judge_one(name, value, sense, limit) {
+  goals++
+  goal_name[goals] = name
+  goal_value[goals] = value
+  goal_sense[goals] = sense
+  goal_limit[goals] = limit
+  goal_met[goals] = value != "" && (sense == "most" ? value + 0 <= limit : value + 0 >= limit)
+}
+
+# The time beside kernel overlayfs's.
+function judge_ratio(part, item, limit, name) {
+  if (name == "") name = "bundlefs"
+  judge_one(heading[part] ": " title[part, item] (name == "bundlefs" ? "" : ", xattr=off") ", time / overlayfs's",
+    ratio(part, name, item), "most", limit)
+}
+
+function judge_warm() {
+  judge_ratio("warm", "stat", 0.9)
+  judge_ratio("warm", "open", 0.9)
+  judge_ratio("warm", "read", 0.9)
+  judge_ratio("warm", "list", 0.6)
+  judge_ratio("warm", "missing", 1)
+  judge_ratio("warm", "parallel", 0.9)
+  judge_one("Warm accesses: open+read+close, best FUSE peer's time / bundlefs's",
+    quotient("warm", "read", best_peer("warm", "read"), "bundlefs"), "least", 8)
+  judge_ratio("programs", "ls", 1, "bundlefs-xattr-off")
+  judge_ratio("programs", "clang", 1.05)
+}
+
+function judge_first() {
+  judge_ratio("first", "walk", 2.5)
+  judge_ratio("first", "read", 3)
+  judge_one("First touch after mounting: walk, time / best FUSE peer's",
+    quotient("first", "walk", "bundlefs", best_peer("first", "walk")), "most", 0.4)
+  judge_one("First touch after mounting: then read all, time / best FUSE peer's",
+    quotient("first", "read", "bundlefs", best_peer("first", "read")), "most", 0.4)
+  judge_one("A large file: sequential, 1st, speed / best FUSE peer's",
+    quotient("large", "sequential-first", best_peer("large", "sequential-first"), "bundlefs"), "least", 1.5)
+  judge_one("A large file: sequential, 1st, passthrough, speed / native",
+    quotient("large", "sequential-first", "native", "bundlefs-passthrough"), "least", 0.9)
+}
+
+function judge_daemon(    part) {
+  judge_one("Milliseconds from the mounting command to the first answer" (million ? ", a million files" : ""),
+    is_known("start", "bundlefs", "start") ? cost("start", "bundlefs", "start") / 1e6 : "", "most", 30)
+  for (part = 1; part <= 2; part++) judge_memory(part == 1 ? "memory" : "million")
+}
+
+function judge_memory(part,    is_there) {
+  is_there = is_known(part, "bundlefs", "after")
+  judge_one("Bytes of memory for each " (part == "million" ? "of a million files" : "file"),
+    is_there ? bytes_per_file(part, "bundlefs") : "", "most", 400)
+  judge_one("Idle processor time, ms in 3 s" (part == "million" ? ", a million files known" : ""),
+    is_there ? figure[part, "bundlefs", "idle", 1] / 1e6 : "", "most", 0)
+}
+
+function judge() {
+  judge_warm()
+  judge_first()
+  judge_daemon()
+}

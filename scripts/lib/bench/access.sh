@@ -1,0 +1,133 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
+# The parts of the benchmark that access files one by one: warm, first, shapes, large, zip. Sourced by scripts/bench.
+
+# Everything was accessed before: what remains is the kernel's work, or the messages that a peer cannot do without.
+measure_warm() {
+  local peer peers=()
+  make_tree
+  step "Warm accesses: rounds over the peers: $rounds"
+  for peer in "${all_peers[@]}"; do
+    [[ $peer != *-xattr-off ]] || continue
+    has_peer "$peer" || continue
+    open_peer "$peer" "$work/main" "$work/substitution" || continue
+    peers+=("$peer")
+    progress "warming $peer"
+    measure pass "$root" list "$work/folders" stat "$work/files" missing "$work/missing" read "$work/files"
+  done
+  in_rounds 'Warm accesses' "$rounds" warm_round "${peers[@]}"
+  unmount_all
+}
+
+warm_round() {
+  local peer=$1 access list root=$work/mounts/$1
+  [[ $peer != native ]] || root=$work/main
+  for access in stat open read list missing; do
+    case $access in
+      list) list=folders ;;
+      missing) list=missing ;;
+      *) list=files ;;
+    esac
+    time_of warm "$peer" "$access" warm "$root" "$access" "$work/$list"
+  done
+  time_of warm "$peer" parallel parallel "$root" "$work/files" 8
+}
+
+# The first touch through a mount that has just been made; the layers' own files are in the kernel's caches, so
+# that the disk has no part in it.
+measure_first() {
+  make_tree
+  warm_layers main substitution
+  step "First touch: rounds over the peers: $few_rounds"
+  in_rounds 'First touch' "$few_rounds" first_round "${all_peers[@]}"
+}
+
+first_round() {
+  local peer=$1
+  open_peer "$peer" "$work/main" "$work/substitution" || return 0
+  if [[ $peer != *-xattr-off ]]; then
+    time_with_daemon first "$peer" walk "$entry_count" walk "$root"
+    time_with_daemon first "$peer" read "$file_count" once "$root" read "$work/files"
+    unmount_all
+    open_peer "$peer" "$work/main" "$work/substitution"
+    time_with_daemon first "$peer" grep "$entry_count" grep "$root"
+    unmount_all
+    open_peer "$peer" "$work/main" "$work/substitution"
+  fi
+  time_with_daemon first "$peer" ls "$entry_count" run "$root" ls -lR
+  unmount_all
+}
+
+# Trees of other shapes, first and again.
+measure_shapes() {
+  make_deep
+  make_wide
+  warm_layers deep/main deep/substitution wide/main wide/substitution
+  step "Deep and wide trees: rounds over the peers: $few_rounds"
+  in_rounds 'Deep and wide' "$few_rounds" shapes_round "${all_peers[@]}"
+}
+
+shapes_round() {
+  local peer=$1
+  [[ $peer != *-xattr-off ]] || return 0
+  open_peer "$peer" "$work/deep/main" "$work/deep/substitution" || return 0
+  time_of shapes "$peer" deep-first once "$root" stat "$work/deep/files"
+  time_of shapes "$peer" deep warm "$root" stat "$work/deep/files"
+  unmount_all
+  open_peer "$peer" "$work/wide/main" "$work/wide/substitution"
+  time_of shapes "$peer" wide-first once "$root" list "$work/wide/folders"
+  time_of shapes "$peer" wide warm "$root" list "$work/wide/folders"
+  unmount_all
+  open_peer "$peer" "$work/wide/main" "$work/wide/substitution"
+  time_of shapes "$peer" wide-walk walk "$root"
+  unmount_all
+}
+
+measure_large() {
+  make_large
+  measure large large/main/large sequential
+  step "A file of $large MiB: rounds over the peers: $few_rounds"
+  in_rounds 'A large file' "$few_rounds" large_round "${all_peers[@]}" bundlefs-passthrough
+}
+
+large_round() {
+  local peer=$1 access
+  [[ $peer != *-xattr-off ]] || return 0
+  for access in sequential mapped random; do
+    open_peer "$peer" "$work/large/main" "$work/large/substitution" || return 0
+    time_of large "$peer" "$access-first" large "$root/large" "$access"
+    # Random reads leave most of the file untouched.
+    [[ $access != random ]] || measure large "$root/large" sequential
+    time_of large "$peer" "$access" large "$root/large" "$access"
+    unmount_all
+  done
+}
+
+# An archive as a layer, beside the same files in a folder.
+measure_zip() {
+  make_zip
+  if [[ ! -e zip/archive.zip ]]; then
+    step "Without archives: zip is not installed (--install)"
+    return
+  fi
+  warm_layers zip/main
+  step "A zip archive: rounds over the peers: $few_rounds"
+  in_rounds 'A zip archive' "$few_rounds" zip_round native bundlefs-zip fuse-zip
+}
+
+zip_round() {
+  local peer=$1 archive=$work/zip/archive.zip
+  [[ $peer != native ]] || archive=$work/zip/main
+  open_peer "$peer" "$archive" '' || return 0
+  time_of zip "$peer" walk walk "$root"
+  time_of zip "$peer" read once "$root" read "$work/zip/files"
+  time_of zip "$peer" again warm "$root" read "$work/zip/files"
+  unmount_all
+}
+
+# A table of its own, which is neither in the JSON nor in the drawing.
+measure_archives() {
+  step "Archives: rounds for each peer: $few_rounds"
+  mkdir archives
+  "$project/scripts/lib/bench/archives.py" "$bundlefs" "$work/archives" "$files" 128 "$few_rounds"
+}

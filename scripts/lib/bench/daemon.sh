@@ -1,0 +1,116 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
+# The parts of the benchmark that look at the daemon: start, memory, delay, routes. Sourced by scripts/bench.
+
+# From the command that mounts to the first answer about a file.
+measure_start() {
+  local folder=$work
+  if ((million)); then
+    make_million
+    folder=$work/million
+    start_file=d03999/999999
+  else
+    make_tree
+    start_file=$(head -z -n 1 files | tr -d '\0')
+  fi
+  start_layers=("$folder/main" "$folder/substitution")
+  step "Start: rounds over the peers: $rounds"
+  in_rounds Start "$rounds" start_round "${all_peers[@]}"
+}
+
+start_round() {
+  local peer=$1 mountpoint=$work/mounts/start-$1
+  [[ $peer != native && $peer != *-xattr-off ]] || return 0
+  open_peer "$peer" "${start_layers[@]}" || return 0
+  unmount_all
+  mkdir -p "$mountpoint"
+  command_of "$peer" "${start_layers[@]}" "$mountpoint"
+  mounted+=("$mountpoint")
+  time_of start "$peer" start start "$mountpoint/$start_file" "${command[@]}" 2>messages
+  unmount_all
+}
+
+measure_memory() {
+  local peer
+  make_tree
+  step "Memory: walking and reading $file_count files"
+  for peer in "${all_peers[@]}"; do
+    if is_fuse "$peer" && [[ $peer != *-xattr-off ]] && has_peer "$peer"; then
+      progress "$peer"
+      memory_of memory "$peer" "$work" "$file_count" list "$work/folders" stat "$work/files" read "$work/files"
+    fi
+  done
+  progress ''
+  ((million)) || return 0
+  make_million
+  (cd million/main && find . -type f -printf '%P\0') >million/files
+  step "Memory: walking over a million files"
+  memory_of million bundlefs "$work/million" 1000000 stat "$work/million/files"
+}
+
+# Notes the memory before and after the probe's passes, and the processor's time in three idle seconds after.
+memory_of() {
+  local part=$1 peer=$2 folder=$3 count=$4 pid before idle
+  open_peer "$peer" "$folder/main" "$folder/substitution" || return 0
+  pid=$(daemons_of "$root")
+  [[ $pid =~ ^[0-9]+$ ]] || fail "there is not one daemon for $root, but: $pid"
+  before=$(own_memory "$pid")
+  measure walk "$root"
+  measure pass "$root" "${@:5}"
+  note "$part" "$peer" files "$count"
+  note "$part" "$peer" before "$before"
+  note "$part" "$peer" after "$(own_memory "$pid")"
+  sleep 1
+  idle=$(daemon_time "$root")
+  sleep 3
+  note "$part" "$peer" idle $(($(daemon_time "$root") - idle))
+  unmount_all
+}
+
+measure_delay() {
+  local peer kind count figure
+  for peer in bundlefs mergerfs; do
+    has_peer "$peer" || continue
+    count=$changes
+    [[ $peer == bundlefs ]] || count=$peer_changes
+    step "Delays: $peer, $count changes of each kind"
+    mkdir -p "delays/$peer/main" "delays/$peer/substitution"
+    measure prepare "delays/$peer/main" "delays/$peer/substitution" "$count"
+    open_peer "$peer" "$work/delays/$peer/main" "$work/delays/$peer/substitution" || continue
+    # What made the files is long over when the first change comes.
+    sleep 2
+    for kind in modify replace override fallback create delete list; do
+      progress "$peer, $kind"
+      measure delay "delays/$peer/main" "delays/$peer/substitution" "$root" "$kind" "$count"
+      while IFS= read -r figure; do
+        note delay "$peer" "$kind" "$figure"
+      done <figures
+    done
+    progress ''
+    unmount_all
+  done
+}
+
+measure_routes() {
+  local workload='' size figure comment post trip
+  step "Routes: matches in the library, rounds: $rounds"
+  # A title, and below it for each table: SIZE routes: FIGURE matches a second, …
+  "$routebench" "$rounds" >figures
+  while read -r size _ figure _; do
+    case $size in
+      Routes) workload=literals ;;
+      Six) workload=mixed ;;
+      *) note matches "$workload" "$size" "$figure" ;;
+    esac
+  done <figures
+  step "Routes: URLs through the control file, rounds: $rounds"
+  mkdir -p routes
+  open_peer bundlefs "$work/routes" "$work/routes"
+  measure routes "$root/.routes" "$rounds"
+  while read -r comment post trip; do
+    note routes bundlefs comment "$comment"
+    note routes bundlefs post "$post"
+    note routes bundlefs trip "$trip"
+  done <figures
+  unmount_all
+}
