@@ -59,7 +59,7 @@ struct ResourcesCommand {
       guard let folder = places.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
         let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
       else { throw .io }
-      let control = try ToldPages.read(.controlName, of: mountPoint)
+      let control = try MountedControl.name(in: mountPoint)
       let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
       let lookup = ResourceLookup(
         stack: LayerStack(layers: [mount]),

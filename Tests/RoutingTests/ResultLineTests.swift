@@ -66,4 +66,16 @@ import Testing
       sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: url, outcome: .applied(overlaps: []))
     #expect(try #require(ResultLine(result.json[...])).isOf(url))
   }
+
+  @Test("a control file's name leads nowhere else")
+  func controlName() {
+    for name in [".routes", "r", "..a", "a b", String(repeating: "x", count: 255)] {
+      #expect(StatusProtocol.isControlName(Array(name.utf8)), "\(name)")
+    }
+    for name in [
+      "", ".", "..", "/", "../x", "a/b", "/etc/passwd", "a\0", String(repeating: "x", count: 256),
+    ] {
+      #expect(!StatusProtocol.isControlName(Array(name.utf8)), "\(name)")
+    }
+  }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -110,6 +111,60 @@ extension MountTests {
           #expect(refused.status == 1 && refused.errorText.contains("no mount takes nobody://home"))
           #expect(refused.outputText.contains("posted"), "the others are opened all the same")
         }
+      }
+    }
+
+    @Test("a mount that hangs holds nobody up, and does not get the URL later", .timeLimit(.minutes(1)))
+    func hanging() throws {
+      let (one, other) = (try BundleFixture(), try BundleFixture())
+      try withMount(one.setup()) { first in
+        try first.say("route First both://s:Text")
+        try withMount(other.setup()) { second in
+          try second.say("route Second both://s:Text")
+          let before = try second.lastResult().url
+          let open = Command([try Binary.underTest(), "open", "both://hello", "rsrc:///logo.png"])
+          do {
+            second.process.signal(SIGSTOP)
+            defer { second.process.signal(SIGCONT) }
+            let results = try open.check(timeout: 20).outputText.split(separator: "\n")
+            #expect(try results.map { try RoutedResult(String($0)).verdict } == ["posted First", "resolved"])
+            let refused = try Command([try Binary.underTest(), "open", "nobody://home"]).run(timeout: 20)
+            #expect(refused.status == 1 && refused.errorText.contains("\(second.point): it has not answered"))
+          }
+          #expect(try second.lastResult().url == before)
+          #expect(try open.check().outputText.contains("Second"), "it is asked again when it goes on")
+        }
+      }
+    }
+
+    @Test("what another user has mounted is not asked, even by root", .timeLimit(.minutes(1)))
+    func otherUser() throws {
+      let fixture = try Fixture()
+      let setup = try UserTests().userSetup(fixture)
+      let program = try #require(setup.binary)
+      try withOpenDevice {
+        try withMount(setup) { mount in
+          let say = Command([program, "route", mount.point, "rsrc:///plain.txt"])
+          let before = try say.asUser(UserTests.nobody).check().outputText
+          let open = Command([program, "open", "rsrc:///only-theirs.txt"])
+          try (fixture.main / "only-theirs.txt").write("x")
+          let refused = try open.run(timeout: 30)
+          #expect(refused.status == 1 && refused.outputText == "")
+          #expect(!refused.errorText.contains("\(mount.point):"), "\(refused.errorText)")
+          let taken = try open.asUser(UserTests.nobody).check().outputText
+          #expect(before.contains(#"{"sequence":1,"#) && taken.contains(#"{"sequence":2,"#), "\(taken)")
+        }
+      }
+    }
+
+    @Test("a mount that the user may not enter is named", .timeLimit(.minutes(1)))
+    func closed() throws {
+      let fixture = try Fixture()
+      let program = try #require(try UserTests().userSetup(fixture).binary)
+      try withMount(fixture.setup) { mount in
+        let open = Command([program, "open", "x://y"]).asUser(UserTests.nobody)
+        let refused = try open.run(timeout: 30)
+        #expect(refused.status == 1 && refused.errorText.contains("\(mount.point): Permission denied"))
       }
     }
 
