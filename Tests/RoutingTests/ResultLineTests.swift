@@ -18,7 +18,7 @@ import Testing
     #expect(line(#"{"sequence":18446744073709551615,"time":"t"}"#)?.sequence == .max)
     for text in [
       "", "route A s:A", "{", #"{"sequence":}"#, #"{"sequence":12"#, #"{"sequence":18446744073709551616}"#,
-      #"{"time":"t","sequence":1}"#,
+      #"{"time":"t","sequence":1}"#, #"{"sequence":0}"#, #"{"sequence":00,"time":"t"}"#,
     ] {
       #expect(line(text) == nil, "\(text)")
     }
