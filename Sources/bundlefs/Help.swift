@@ -1,5 +1,10 @@
 /// What `-h` prints.
 enum Help {
+  /// Whether the arguments ask for it.
+  static func isWanted(by arguments: some Sequence<[UInt8]>) -> Bool {
+    arguments.contains { $0.elementsEqual("-h".utf8) || $0.elementsEqual("--help".utf8) }
+  }
+
   static let text = """
     usage: bundlefs MAIN MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]
            bundlefs unmount [--lazy] MOUNTPOINT

@@ -85,10 +85,40 @@ extension MountTests {
         (["resources", "--colour", "/"], "no option '--colour'"), (["open"], "needs a URL"),
         (["open", "no url"], "column 3"), (["open", "x:a\nreset"], "control character"),
         (["open", "bundlefs:///sync"], "for one mount"),
+        (["resources", "/", "--localization", "../.."], "name of a folder without .lproj"),
       ] as [([String], String)])
     func usage(arguments: [String], words: String) throws {
       let outcome = try Command([try Binary.underTest()] + arguments.map { ByteString($0) }).run()
       #expect(outcome.status == 2 && outcome.errorText.contains(words), "\(outcome.errorText)")
+    }
+
+    @Test("help is no error", arguments: ["open -h", "open --help", "resources -h", "resources / --help"])
+    func help(words: String) throws {
+      let words = words.split(separator: " ").map { ByteString(String($0)) }
+      let outcome = try Command([try Binary.underTest()] + words).run()
+      #expect(outcome.status == 0 && outcome.errorText == "")
+      #expect(outcome.outputText.hasPrefix("usage: bundlefs"))
+    }
+
+    @Test("names that a terminal would obey, and very long ones, do no harm", .timeLimit(.minutes(1)))
+    func oddNames() throws {
+      let bundle = try BundleFixture()
+      let long = String(repeating: "l", count: 200)
+      try bundle.put(
+        ["\u{1B}[31mred\n.odd": "", "\u{7F}\u{9B}\t.odd": "", "é.odd": "", "\(long).odd": ""], in: bundle.main
+      )
+      try withMount(bundle.setup()) { mount in
+        let command = Command([try Binary.underTest(), "resources", mount.point, "--type", "odd"])
+        let lines = try command.check().outputText.split(separator: "\n", omittingEmptySubsequences: false)
+        let rows = [#"\x1B[31mred\x0A.odd"#, "\(long).odd", #"\x7F\xC2\x9B\x09.odd"#, "é.odd"]
+        #expect(lines.count == rows.count + 1 && lines.last == "")
+        for (line, name) in zip(lines, rows) {
+          let path = "Contents/Resources/" + name
+          let cell = path + String(repeating: " ", count: max(0, 60 - path.count))
+          #expect(line.hasPrefix(cell + "  -  "), "\(line)")
+        }
+        #expect(try self.rows(mount).contains { $0.path.hasSuffix("/\u{1B}[31mred\n.odd") })
+      }
     }
 
     @Test("open finds the mount that answers, whichever it is", .timeLimit(.minutes(1)))
@@ -107,8 +137,10 @@ extension MountTests {
           #expect(results.map(\.verdict) == ["resolved", "posted First", "posted Second", "resolved"])
           #expect(try first.lastResult().verdict == "posted First")
           #expect(try second.lastResult().url == "rsrc:///logo.png", "the newest is asked first")
-          let refused = try Command([binary, "open", "nobody://home", "first://again"]).run()
-          #expect(refused.status == 1 && refused.errorText.contains("no mount takes nobody://home"))
+          let refused = try Command([binary, "open", "nobody://a/b/c/d/e/f", "first://again"]).run()
+          #expect(
+            refused.status == 1 && refused.errorText.contains("no mount takes nobody://a/b/c/d/e/f"),
+            "\(refused.status): \(refused.outputText)\(refused.errorText)")
           #expect(refused.outputText.contains("posted"), "the others are opened all the same")
         }
       }
@@ -128,7 +160,8 @@ extension MountTests {
             defer { second.process.signal(SIGCONT) }
             let results = try open.check(timeout: 20).outputText.split(separator: "\n")
             #expect(try results.map { try RoutedResult(String($0)).verdict } == ["posted First", "resolved"])
-            let refused = try Command([try Binary.underTest(), "open", "nobody://home"]).run(timeout: 20)
+            let refused = try Command([try Binary.underTest(), "open", "nobody://a/b/c/d/e/f"]).run(
+              timeout: 20)
             #expect(refused.status == 1 && refused.errorText.contains("\(second.point): it has not answered"))
           }
           #expect(try second.lastResult().url == before)
