@@ -27,7 +27,7 @@ public enum ChildAnswer: Sendable, Equatable {
     let answer = answer(from: ours, until: Deadline(milliseconds: limit))
     kill(child, SIGKILL)
     // One that is held inside the kernel is left to init.
-    if answer != .late { waitpid(child, nil, 0) } else { waitpid(child, nil, WNOHANG) }
+    if case .answer = answer { waitpid(child, nil, 0) } else { waitpid(child, nil, WNOHANG) }
     return answer
   }
 

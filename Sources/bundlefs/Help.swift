@@ -41,7 +41,7 @@ enum Help {
     The mount's files are a bundle's resources, too: 'rsrc:///logo.png' in .routes,
     or as a path (cat MOUNTPOINT/rsrc:/logo.png), finds the logo where the bundle
     keeps it, in the right language. 'resources' lists them; 'open' hands a URL
-    to the newest mount that answers it.
+    to the newest mount, of yours and root's, that answers it.
 
     Options:
         substitution=DIR[:DIR...]

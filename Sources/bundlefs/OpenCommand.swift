@@ -50,7 +50,7 @@ struct OpenCommand {
   }
 
   /// The mounts that are asked, the newest first; of those that lie over each other the topmost. Another user's
-  /// are not: a URL is nothing for everybody's eyes, and what they answer would be printed as the truth.
+  /// are not: he would learn the URL, and answer for it.
   /// - Throws: if there are none, with the reason.
   static func mounts(
     among entries: [MountTableEntry], of user: UInt32
