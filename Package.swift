@@ -46,6 +46,9 @@ let package = Package(
     .executableTarget(
       name: "resourceexample", dependencies: ["BundleResources"], path: "Tests/ResourceExample",
       swiftSettings: strict),
+    .executableTarget(
+      name: "foundationprobe", dependencies: ["TestSupport"], path: "Tests/FoundationProbe",
+      swiftSettings: strict),
     .testTarget(
       name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(
@@ -54,7 +57,7 @@ let package = Package(
       name: "LayersTests", dependencies: ["Layers", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "BundlesTests", dependencies: ["Bundles", "Layers", "Posix", "TestSupport"],
+      name: "BundlesTests", dependencies: ["foundationprobe", "Bundles", "Layers", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix", "TestSupport"],

@@ -11,7 +11,7 @@ struct ControlFile: ~Copyable, Sendable {
   /// Opens it, whatever its name is.
   /// - Parameter mountPoint: an absolute path.
   /// - Throws: ENOTTY where no bundlefs is mounted; EACCES to those who may not read it; ENOTCONN where the
-  ///   mount's daemon is dead.
+  ///   mount's daemon is dead; EPROTO where the mount names no file of its own.
   init(of mountPoint: [UInt8]) throws(Errno) {
     let root = try withCName(mountPoint) { path throws(Errno) in
       try Descriptor.open(path, [.read, .directory])
@@ -20,7 +20,8 @@ struct ControlFile: ~Copyable, Sendable {
       StatusProtocol.command(.controlName, page: 0), size: StatusProtocol.answerSize)
     let length = answer.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }
     let name = Array(answer[4..<min(answer.count, 4 + length)])
-    file = try withCName(name) { name throws(Errno) in try root.open(name, [.read, .noFollow]) }
+    guard StatusProtocol.isControlName(name) else { throw Errno(rawValue: EPROTO) }
+    file = try withCName(name) { name throws(Errno) in try root.openRegular(name, [.read]) }
     mount = Self.mount(at: mountPoint)
   }
 

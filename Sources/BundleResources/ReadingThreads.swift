@@ -1,13 +1,11 @@
 import Posix
 
-/// The threads that loads read on: few, and none while there is nothing to read.
+/// The threads that a source's loads read on: few, and none while there is nothing to read. Each source has its
+/// own, so that one whose mount hangs holds up no other.
 ///
 /// URLSession's own threads are not for this: what they wait for holds up every task of the session, and a
 /// task cannot be cancelled meanwhile.
 final class ReadingThreads: Sendable {
-  /// Those of the process.
-  static let shared = ReadingThreads(limit: 8)
-
   private struct State {
     /// The jobs, in order; those before `next` are done.
     var jobs: [(@Sendable () -> Void)?] = []
@@ -20,6 +18,9 @@ final class ReadingThreads: Sendable {
 
   /// - Parameter limit: the most threads at once.
   init(limit: Int) { self.limit = limit }
+
+  /// How many jobs are kept, with the places of those that are done.
+  var slots: Int { state.withLock { $0.jobs.count } }
 
   /// Runs a job soon, after those that wait.
   func run(_ job: @escaping @Sendable () -> Void) {
@@ -51,8 +52,14 @@ final class ReadingThreads: Sendable {
         state.threads -= 1
         return nil
       }
-      defer { state.next += 1 }
-      return state.jobs[state.next].take()
+      let job = state.jobs[state.next].take()
+      state.next += 1
+      // Whenever half of them are done, so that each is moved once on the average.
+      if state.next >= 32, state.next * 2 >= state.jobs.count {
+        state.jobs.removeFirst(state.next)
+        state.next = 0
+      }
+      return job
     }
   }
 }

@@ -4,7 +4,7 @@ import Posix
 
 /// One load of a ``ResourceURLProtocol``, from its start to its answer.
 ///
-/// The resource is read on a thread of ``ReadingThreads``; the answer is given on the queue on which
+/// The resource is read on a thread of its source's ``ReadingThreads``; the answer is given on the queue on which
 /// URLSession starts and stops its loads, since its list of tasks may be touched there alone. No function leads
 /// to that queue, but a task that is suspended and resumed is started again there, and then finds its answer
 /// ready. Where there is no task, since something else than URLSession drives the protocol, the answer is
@@ -57,10 +57,15 @@ final class ResourceLoad: @unchecked Sendable {
 
   private func read(_ request: URLRequest) {
     if let error = Self.refusal(of: owner?.task, request) { return answer(.failure(error)) }
+    guard let url = request.url else { return answer(.failure(URLError(.badURL))) }
+    guard let source = ResourceURLProtocol.source(of: url) else {
+      return answer(.failure(URLError(.unsupportedURL, url, "the scheme is not registered")))
+    }
     let reading = Reading()
     phase = .reading(reading)
-    ReadingThreads.shared.run { [self] in
-      guard let result = Self.result(of: request, while: { reading.isWanted }) else { return }
+    let part: ResourceSource.Part = request.httpMethod == "HEAD" ? .description : .all
+    source.readers.run { [self] in
+      guard let result = Self.result(of: url, part, in: source, while: { reading.isWanted }) else { return }
       arrive(result, of: reading)
     }
   }
@@ -74,14 +79,10 @@ final class ResourceLoad: @unchecked Sendable {
 
   /// - Returns: nil if the result is not wanted any more.
   private static func result(
-    of request: URLRequest, while isWanted: () -> Bool
+    of url: URL, _ part: ResourceSource.Part, in source: ResourceSource, while isWanted: () -> Bool
   ) -> Result<LoadedResource, URLError>? {
-    guard isWanted(), let url = request.url else { return nil }
-    guard let source = ResourceURLProtocol.source(of: url) else {
-      return .failure(URLError(.unsupportedURL, url, "the scheme is not registered"))
-    }
+    guard isWanted() else { return nil }
     do throws(URLError) {
-      let part: ResourceSource.Part = request.httpMethod == "HEAD" ? .description : .all
       return try source.load(url, part: part, keepsOn: isWanted).map { .success($0) }
     } catch {
       return .failure(error)

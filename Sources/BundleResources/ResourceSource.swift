@@ -17,6 +17,8 @@ public final class ResourceSource: Sendable {
   }
 
   private let place: Place
+  /// Where URLSession's loads are read.
+  let readers = ReadingThreads(limit: 8)
 
   /// The mount of a bundle.
   ///

@@ -20,12 +20,14 @@ extension FoundResource {
       return ResourceDescription(mimeType: try mimeType(by: types), length: nil, textEncodingName: nil)
     }
     let file = try open()
+    // The file may have grown or shrunk since it was found.
+    let size = try file.attributes().size
     let leading = try file.leadingBytes(TextEncoding.leadingCount)
     let type = types.type(for: name, attribute: try file.ownMIMEType()) { leading }
     return ResourceDescription(
-      mimeType: type, length: attributes.size,
+      mimeType: type, length: size,
       textEncodingName: TextEncoding.name(
-        ofContent: leading, isWhole: UInt64(leading.count) >= attributes.size, type: type))
+        ofContent: leading, isWhole: UInt64(leading.count) >= size, type: type))
   }
 
   /// The MIME type alone.

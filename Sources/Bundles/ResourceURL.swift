@@ -48,7 +48,8 @@ public struct ResourceURL: Sendable, Hashable {
     }
   }
 
-  private static func check(localization: [UInt8]) throws(ResourceRefusal) {
+  /// Checks what is to be the name of a localization.
+  public static func check(localization: [UInt8]) throws(ResourceRefusal) {
     guard !localization.isEmpty, !localization.contains(0), !localization.contains(UInt8(ascii: "/")) else {
       throw ResourceRefusal("a localization is the name of a folder without .lproj, such as fr")
     }

@@ -11,6 +11,8 @@ public struct MountTableEntry: Sendable {
   public let mountPoint: [UInt8]
   /// The file system's type, with its subtype.
   public let type: String
+  /// The user who mounted it, of a FUSE mount; the kernel's word, which no daemon can change. Else nil.
+  public let user: UInt32?
 
   /// Whether it is one of ours.
   public var isBundlefs: Bool { type == "fuse.bundlefs" }
@@ -22,15 +24,26 @@ public struct MountTableEntry: Sendable {
   public static func all() -> [MountTableEntry] {
     // Every process may read it.
     let table = (try? Descriptor.open("/proc/self/mountinfo", [.read]).readAll()) ?? []
-    return table.split(separator: UInt8(ascii: "\n")).compactMap { line in
-      let fields = line.split(separator: UInt8(ascii: " "))
-      guard fields.count > 6, let dash = fields[6...].firstIndex(where: { $0.elementsEqual("-".utf8) }),
-        dash + 1 < fields.count
-      else { return nil }
-      return MountTableEntry(
-        id: Int(text(fields[0])) ?? 0, device: device(fields[2]), mountPoint: unescape(Array(fields[4])),
-        type: text(fields[dash + 1]))
-    }
+    return table.split(separator: UInt8(ascii: "\n")).compactMap { MountTableEntry(line: $0) }
+  }
+
+  /// Reads a line: `36 35 0:45 / /point rw,… shared:1 - type source options`; nil if it is none.
+  public init?(line: ArraySlice<UInt8>) {
+    let fields = line.split(separator: UInt8(ascii: " "))
+    guard fields.count > 6, let dash = fields[6...].firstIndex(where: { $0.elementsEqual("-".utf8) }),
+      dash + 1 < fields.count
+    else { return nil }
+    id = Int(Self.text(fields[0])) ?? 0
+    device = Self.device(fields[2])
+    mountPoint = Self.unescape(Array(fields[4]))
+    type = Self.text(fields[dash + 1])
+    user = type.hasPrefix("fuse") ? fields.dropFirst(dash + 3).first.flatMap { Self.user($0) } : nil
+  }
+
+  private static func user(_ options: ArraySlice<UInt8>) -> UInt32? {
+    let word = "user_id="
+    let option = options.split(separator: UInt8(ascii: ",")).last { $0.starts(with: word.utf8) }
+    return option.flatMap { UInt32(text($0.dropFirst(word.utf8.count))) }
   }
 
   private static func device(_ field: ArraySlice<UInt8>) -> UInt64 {

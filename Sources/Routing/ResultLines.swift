@@ -12,7 +12,8 @@ public struct ResultLine: Sendable {
   public init?(_ line: ArraySlice<UInt8>) {
     guard line.starts(with: Self.start), line.last == UInt8(ascii: "}") else { return nil }
     let digits = line.dropFirst(Self.start.count).prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-    guard let sequence = UInt64(String(decoding: digits, as: UTF8.self)) else { return nil }
+    // They are counted from 1.
+    guard let sequence = UInt64(String(decoding: digits, as: UTF8.self)), sequence > 0 else { return nil }
     self.sequence = sequence
     bytes = Array(line)
   }

@@ -28,4 +28,11 @@ public enum StatusProtocol {
   public static func command(_ form: Form, page: UInt8) -> UInt32 {
     2 << 30 | UInt32(answerSize) << 16 | UInt32(form.rawValue) << 8 | UInt32(page)
   }
+
+  /// Whether a mount's answer can be its control file's name. It is not for the mount to say where else a file
+  /// is opened.
+  public static func isControlName(_ name: [UInt8]) -> Bool {
+    !name.isEmpty && name.count <= 255 && !name.contains(0) && !name.contains(UInt8(ascii: "/"))
+      && !name.elementsEqual(".".utf8) && !name.elementsEqual("..".utf8)
+  }
 }

@@ -1,5 +1,10 @@
 /// What `-h` prints.
 enum Help {
+  /// Whether the arguments ask for it.
+  static func isWanted(by arguments: some Sequence<[UInt8]>) -> Bool {
+    arguments.contains { $0.elementsEqual("-h".utf8) || $0.elementsEqual("--help".utf8) }
+  }
+
   static let text = """
     usage: bundlefs MAIN MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]
            bundlefs unmount [--lazy] MOUNTPOINT
@@ -37,7 +42,7 @@ enum Help {
     The mount's files are a bundle's resources, too: 'rsrc:///logo.png' in .routes,
     or as a path (cat MOUNTPOINT/rsrc:/logo.png), finds the logo where the bundle
     keeps it, in the right language. 'resources' lists them; 'open' hands a URL
-    to the newest mount that answers it.
+    to the newest mount, of yours and root's, that answers it.
 
     Options:
         substitution=DIR[:DIR...]

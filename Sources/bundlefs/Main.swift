@@ -12,6 +12,8 @@ enum Main {
       case "route": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: true).run())
       case "match": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: false).run())
       case "listen": try ListenCommand(Array(arguments.dropFirst(2))).run()
+      case "open" where Help.isWanted(by: arguments.dropFirst(2)): Terminal.say(Help.text)
+      case "resources" where Help.isWanted(by: arguments.dropFirst(2)): Terminal.say(Help.text)
       case "open": exit(try OpenCommand(Array(arguments.dropFirst(2))).run())
       case "resources": try ResourcesCommand(Array(arguments.dropFirst(2))).run()
       case "sync": try ControlFileCommand.sync(Array(arguments.dropFirst(2))).run()
@@ -46,7 +48,7 @@ enum Terminal {
   static func say(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
 
   /// Prints a line to standard error, after the program's name.
-  static func complain(_ text: String) { write("bundlefs: \(text)\n", to: STDERR_FILENO) }
+  static func complain(_ text: String) { write("bundlefs: \(text.withoutControls)\n", to: STDERR_FILENO) }
 
   private static func write(_ text: String, to file: CInt) {
     var rest = ArraySlice(text.utf8)
@@ -70,4 +72,21 @@ extension CommandLine {
 extension [UInt8] {
   /// The bytes as words for a person.
   var shown: String { String(decoding: self, as: UTF8.self) }
+}
+
+extension String {
+  /// The text with control characters as `\xNN`, a sequence for each byte: names can have them, and a terminal
+  /// would obey them.
+  var withoutControls: String {
+    unicodeScalars.contains { $0.properties.generalCategory == .control }
+      ? unicodeScalars.map { $0.properties.generalCategory == .control ? Self.escaped($0) : String($0) }
+        .joined()
+      : self
+  }
+
+  private static func escaped(_ control: Unicode.Scalar) -> String {
+    UTF8.encode(control).map { bytes in
+      bytes.map { #"\x"# + ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+    } ?? ""
+  }
 }

@@ -28,52 +28,43 @@ struct OpenCommand {
   /// - Returns: the exit status: 0, or 1 if no mount took one of them.
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
-    let mounts = Self.mounts
-    if mounts.isEmpty { throw .failed("no bundlefs is mounted") }
+    var mounts = try Self.mounts(among: MountTableEntry.all(), of: getuid()).map { AskedMount($0) }
     for url in urls {
-      if !Self.open(url, mounts) { status = 1 }
+      if !Self.open(url, &mounts) { status = 1 }
     }
     return status
   }
 
-  private static func open(_ url: [UInt8], _ mounts: [MountPoint]) -> Bool {
+  private static func open(_ url: [UInt8], _ mounts: inout [AskedMount]) -> Bool {
     var reasons: [String] = []
-    for mount in mounts {
-      do throws(Failure) {
-        let (result, reason) = try ask(mount, url)
-        if let result {
-          Terminal.say(result.bytes.shown)
-          return true
-        }
-        reasons.append("\(mount.path.shown): \(reason)")
-      } catch {
-        reasons.append(error.message)
+    for place in mounts.indices {
+      switch mounts[place].ask(url) {
+      case .taken(let result):
+        Terminal.say(result)
+        return true
+      case .refused(let reason): reasons.append(reason)
       }
     }
     Terminal.complain("no mount takes \(url.shown) (\(reasons.joined(separator: "; ")))")
     return false
   }
 
-  private static func ask(
-    _ mount: MountPoint, _ url: [UInt8]
-  ) throws(Failure) -> (result: ResultLine?, reason: String) {
-    let control = try MountedControl(of: mount)
-    do throws(Errno) {
-      var lines = try WrittenLines(to: control)
-      let fate = try lines.write(url, of: url)
-      if let error = fate.error { return (nil, "\(error)") }
-      return (fate.result, "its result is gone already")
-    } catch {
-      throw .failed("\(control.path.shown): \(error)")
-    }
-  }
-
-  /// The mounts that can be asked, the newest first; of those that lie over each other the topmost.
-  private static var mounts: [MountPoint] {
+  /// The mounts that are asked, the newest first; of those that lie over each other the topmost. Another user's
+  /// are not: he would learn the URL, and answer for it.
+  /// - Throws: if there are none, with the reason.
+  static func mounts(
+    among entries: [MountTableEntry], of user: UInt32
+  ) throws(Failure) -> [MountTableEntry] {
     var seen: Set<[UInt8]> = []
-    return MountTableEntry.all().reversed().compactMap { entry in
-      guard seen.insert(entry.mountPoint).inserted, entry.isBundlefs else { return nil }
-      return try? MountPoint(mounted: entry.mountPoint)
+    let all = entries.reversed().filter { seen.insert($0.mountPoint).inserted && $0.isBundlefs }
+    let mounts = all.filter { $0.user == 0 || $0.user == user }
+    if let other = all.first, mounts.isEmpty {
+      let owner = other.user.map { "user \($0)" } ?? "another user"
+      throw .failed(
+        "no bundlefs of yours or root's is mounted; that of \(owner) at \(other.mountPoint.shown) is not asked"
+      )
     }
+    if mounts.isEmpty { throw .failed("no bundlefs is mounted") }
+    return mounts
   }
 }

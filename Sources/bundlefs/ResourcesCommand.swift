@@ -27,6 +27,11 @@ struct ResourcesCommand {
       }
     }
     guard operands.count == 1 else { throw .usage("'resources' needs one MOUNTPOINT") }
+    if let localization {
+      do throws(ResourceRefusal) { try ResourceURL.check(localization: localization) } catch {
+        throw .usage("'--localization \(localization.shown)': \(error)")
+      }
+    }
     if type?.first == UInt8(ascii: ".") { type?.removeFirst() }
     mountPoint = try MountPoint(mounted: operands[0])
   }
@@ -59,7 +64,7 @@ struct ResourcesCommand {
       guard let folder = places.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
         let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
       else { throw .io }
-      let control = try ToldPages.read(.controlName, of: mountPoint)
+      let control = try MountedControl.name(in: mountPoint)
       let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
       let lookup = ResourceLookup(
         stack: LayerStack(layers: [.directory(mount)]),
@@ -115,12 +120,18 @@ private struct ResourceRow {
     return String(decoding: json.bytes, as: UTF8.self)
   }
 
+  /// The widest column: one very long name is not to move all the others.
+  private static let widest = 60
+
   /// In columns, each as wide as it must be.
   static func lines(of rows: [ResourceRow]) -> [String] {
-    let cells = rows.map { [$0.path, $0.localization ?? "-", $0.mimeType, $0.layer ?? "-"] }
-    let widths = (0..<3).map { column in cells.map { $0[column].count }.max() ?? 0 }
+    let cells = rows.map { row in
+      [row.path, row.localization ?? "-", row.mimeType, row.layer ?? "-"].map { $0.withoutControls }
+    }
+    let widths = (0..<3).map { column in min(widest, cells.map { $0[column].count }.max() ?? 0) }
     return cells.map { row in
-      zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) + "  " }.joined() + row[3]
+      zip(row, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) + "  " }.joined()
+        + row[3]
     }
   }
 }

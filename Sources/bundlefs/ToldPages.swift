@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 import Routing
 
@@ -24,19 +25,33 @@ enum ToldPages {
 /// The control file of a mount.
 struct MountedControl {
   let path: [UInt8]
+  private let mountPoint: [UInt8]
+  private let name: [UInt8]
 
   /// Finds it, whatever its name is.
   init(of mountPoint: MountPoint) throws(Failure) {
     do throws(Errno) {
-      path = mountPoint.path + [UInt8(ascii: "/")] + (try ToldPages.read(.controlName, of: mountPoint))
+      name = try Self.name(in: mountPoint)
     } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
+    self.mountPoint = mountPoint.path
+    path = mountPoint.path + [UInt8(ascii: "/")] + name
   }
 
-  /// Opens it.
+  /// - Throws: EPROTO for an answer that is no name.
+  static func name(in mountPoint: MountPoint) throws(Errno) -> [UInt8] {
+    let name = try ToldPages.read(.controlName, of: mountPoint)
+    guard StatusProtocol.isControlName(name) else { throw Errno(rawValue: EPROTO) }
+    return name
+  }
+
+  /// Opens it. Whoever serves the mount, it is a file in it that is opened, and nothing else.
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
-    try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
+    let root = try withCName(mountPoint) { path throws(Errno) in
+      try Descriptor.open(path, [.pathOnly, .directory])
+    }
+    return try withCName(name) { name throws(Errno) in try root.openRegular(name, flags) }
   }
 
   /// The results that the open control file has now, oldest first.

@@ -8,8 +8,10 @@ struct WrittenLines: ~Copyable {
   private var last: UInt64
 
   /// Opens the control file.
-  init(to control: MountedControl) throws(Errno) {
+  /// - Parameter device: that of the mount that is meant, where it matters that no other one has taken its place.
+  init(to control: MountedControl, on device: UInt64? = nil) throws(Errno) {
     let file = try control.open([.readWrite])
+    if let device, try file.device() != device { throw .notTypewriter }
     last = try MountedControl.results(of: file).last?.sequence ?? 0
     self.file = file
   }

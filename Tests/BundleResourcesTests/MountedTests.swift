@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -150,5 +151,35 @@ import Testing
     mount.abandon()
     let missing = try ResourceSource(mountPoint: (fixture.folder / "nothing").url)
     #expect(code { _ = try missing.load(url) } == .resourceUnavailable)
+  }
+
+  @Test("a mount that hangs holds up no other source", .timeLimit(.minutes(1)))
+  func hanging() async throws {
+    let (hung, other) = (try filled(), try filled())
+    let mount = try Mount(setup(hung))
+    defer { mount.abandon() }
+    try ResourceURLProtocol.register(mountPoint: mount.point.url, scheme: hung.scheme)
+    try other.register()
+    try await withSession { session in
+      mount.process.signal(SIGSTOP)
+      defer { mount.process.signal(SIGCONT) }
+      let ends = Locked(0)
+      let tasks = (0..<20).map { _ in
+        session.dataTask(with: URLRequest(url: (try? hung.url("///a.txt")) ?? URL(fileURLWithPath: "/"))) {
+          _, _, _ in ends.withLock { $0 += 1 }
+        }
+      }
+      for task in tasks { task.resume() }
+      usleep(200_000)
+      let loaded = Locked<Data?>(nil)
+      session.dataTask(with: try other.url("///a.txt")) { data, _, _ in
+        loaded.withLock { $0 = data }
+      }.resume()
+      #expect(eventually(within: 20) { loaded.withLock { $0 } == Data("substitution".utf8) })
+      #expect(ends.withLock { $0 } == 0)
+      mount.process.signal(SIGCONT)
+      #expect(eventually(within: 20) { ends.withLock { $0 } == 20 })
+    }
+    try mount.unmount()
   }
 }

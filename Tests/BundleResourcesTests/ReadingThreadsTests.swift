@@ -46,4 +46,21 @@ import Testing
     for _ in 0..<10 { threads.run { count.withLock { $0.ended += 1 } } }
     #expect(eventually(within: 20) { count.withLock { $0.ended } == 1010 })
   }
+
+  @Test("jobs that are done are forgotten, also while another one hangs", .timeLimit(.minutes(1)))
+  func done() {
+    let threads = ReadingThreads(limit: 2)
+    let isOpen = Locked(false)
+    let ended = Locked(0)
+    threads.run { _ = eventually(within: 40) { isOpen.withLock { $0 } } }
+    for number in 1...2000 {
+      threads.run { ended.withLock { $0 += 1 } }
+      if number % 100 == 0 {
+        #expect(eventually(within: 20) { ended.withLock { $0 } == number })
+        #expect(threads.slots <= 200, "after \(number)")
+      }
+    }
+    isOpen.withLock { $0 = true }
+    #expect(eventually(within: 20) { threads.slots == 0 })
+  }
 }

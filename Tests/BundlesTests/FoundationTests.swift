@@ -8,7 +8,7 @@ import Testing
 
 /// Where Foundation's Bundle defines an answer for a single layer, ours is the same.
 ///
-/// Without an Info.plist its `developmentLocalization` traps, so only bundles that have one are asked for it.
+/// It is asked in a process of its own: without an Info.plist its `developmentLocalization` traps, for one.
 @Suite struct FoundationTests {
   private static let files = [
     "a.txt", "en.lproj/a.txt", "en.lproj/b.txt", "Base.lproj/b.txt", "Base.lproj/c.txt", "D/d.txt",
@@ -22,34 +22,60 @@ import Testing
     "nothing", "nothing/a.txt", "en.lproj", "en.lproj/b.txt",
   ]
 
-  private struct Answers {
-    let bundle: Bundle
+  /// Ours and theirs about one bundle.
+  private struct Comparison {
     let lookup: ResourceLookup
-    let root: String
+    private let path: ByteString
 
     /// - Parameter path: the bundle. With no preferences of the user, Foundation prefers English.
     init(_ path: ByteString) throws {
-      bundle = try #require(Bundle(path: path.text))
-      root = bundle.bundlePath + "/"
+      self.path = path
       let layer = try DirectoryLayer(path: path.bytes, index: 0, covered: nil)
       lookup = ResourceLookup(
         stack: LayerStack(layers: [layer]), options: ResourceOptions(languages: names("en", ":")))
     }
 
-    func ours(_ path: String, _ localization: String?) throws -> String? {
-      try lookup.find(names(path, "/"), localization: localization.map { Array($0.utf8) })
+    func theirs(_ questions: BundleQuestions) throws -> BundleAnswers {
+      let folder = try TemporaryFolder()
+      try (folder / "questions").write([UInt8](try JSONEncoder().encode(questions)))
+      let probe = try Binary.besideTheTests("foundationprobe")
+      let output = try Command([probe, path, folder / "questions"]).check(timeout: 120).output
+      return try JSONDecoder().decode(BundleAnswers.self, from: Data(output))
+    }
+
+    func ours(_ question: BundleQuestions.Lookup) throws -> String? {
+      try lookup.find(names(question.path, "/"), localization: question.localization.map { Array($0.utf8) })
         .map { text($0.path) }
     }
 
-    /// Foundation's answer, which sometimes ends with a slash, or has two.
-    func theirs(_ path: String, _ localization: String?) -> String? {
-      let folder = path.contains("/") ? (path as NSString).deletingLastPathComponent : nil
-      let name = (path as NSString).lastPathComponent
-      let found =
-        localization.map {
-          bundle.path(forResource: name, ofType: nil, inDirectory: folder, forLocalization: $0)
-        } ?? bundle.path(forResource: name, ofType: nil, inDirectory: folder)
-      return found.map { text(names(String($0.dropFirst(root.count)), "/")) }
+    func ours(_ question: BundleQuestions.List) throws -> [String] {
+      try lookup.list(
+        type: Array(question.type.utf8), in: names(question.folder, "/"),
+        localization: Array(question.localization.utf8)
+      ).map { text($0.path) }
+    }
+
+    /// Expects the same answers to all the questions.
+    func expectAgreement(_ questions: BundleQuestions) throws {
+      let theirs = try theirs(questions)
+      let information = try lookup.information()
+      #expect(information.identifier == theirs.identifier, "\(path)")
+      if questions.asksRegion { #expect(information.developmentRegion == theirs.region, "\(path)") }
+      let localizations = try lookup.localizations().map { text([$0]) }
+      // Foundation adds the development region, also where it has no folder.
+      let region = Set([information.developmentRegion].compactMap { $0 })
+      #expect(
+        Set(localizations).union(region) == Set(theirs.localizations).union(region), "\(path)")
+      try #require(theirs.lookups.count == questions.lookups.count)
+      for (question, answer) in zip(questions.lookups, theirs.lookups) {
+        #expect(
+          try ours(question) == answer,
+          "\(path): \(question.path), \(question.localization ?? "any")")
+      }
+      try #require(theirs.lists.count == questions.lists.count)
+      for (question, answer) in zip(questions.lists, theirs.lists) {
+        #expect(try ours(question) == answer, "\(path): \(question)")
+      }
     }
   }
 
@@ -59,59 +85,43 @@ import Testing
     let plist = "{ CFBundleDevelopmentRegion = en; CFBundleIdentifier = \"org.example.compared\"; }"
     let place = ["": "", "Resources/": "Resources/", "Contents/Resources/": "Contents/"][resources] ?? ""
     try (fixture.path(0) / ByteString(place + "Info.plist")).write(plist)
-    let answers = try Answers(try fixture.path(0))
-    #expect(try answers.lookup.information().identifier == answers.bundle.bundleIdentifier)
-    #expect(try answers.lookup.information().developmentRegion == answers.bundle.developmentLocalization)
-    let localizations = try answers.lookup.localizations().map { text([$0]) }
-    #expect(Set(localizations) == Set(answers.bundle.localizations))
-    for question in Self.questions {
-      for localization in [nil, "en", "fr", "Base", "de"] {
-        let ours = try answers.ours(question, localization)
-        #expect(ours == answers.theirs(question, localization), "\(question), \(localization ?? "any")")
-      }
+    var questions = BundleQuestions()
+    questions.asksRegion = true
+    questions.lookups = Self.questions.flatMap { path in
+      [nil, "en", "fr", "Base", "de"].map { BundleQuestions.Lookup(path: path, localization: $0) }
     }
+    let comparison = try Comparison(try fixture.path(0))
+    try comparison.expectAgreement(questions)
+    #expect(try comparison.lookup.information().identifier == "org.example.compared")
   }
 
   @Test("lists by type and localization", arguments: ["", "Resources/", "Contents/Resources/"])
   func lists(resources: String) throws {
     let fixture = try Fixture(Self.files.map { "0 \(resources)\($0)" }, layers: 1)
-    let answers = try Answers(try fixture.path(0))
+    var questions = BundleQuestions()
     for folder in ["", "D", "D/E", "nothing"] {
       for (type, localization) in [
         ("txt", "fr"), ("txt", "en"), ("gz", "en"), ("nib", "en"), ("lproj", "fr"),
       ] {
-        let theirs = answers.bundle.paths(
-          forResourcesOfType: type, inDirectory: folder.isEmpty ? nil : folder, forLocalization: localization)
-        let ours = try answers.lookup.list(
-          type: Array(type.utf8), in: names(folder, "/"), localization: Array(localization.utf8))
-        #expect(
-          ours.map { text($0.path) } == theirs.map { String($0.dropFirst(answers.root.count)) }.sorted(),
-          "\(folder), \(type), \(localization)")
+        questions.lists.append(.init(type: type, folder: folder, localization: localization))
       }
     }
+    try Comparison(try fixture.path(0)).expectAgreement(questions)
   }
 
-  /// The bundles that come with the compiler.
-  private static let installed: [String] = {
-    guard let found = try? Command.shell("readlink -f \"$(command -v swift)\"").check().outputText else {
-      return []
-    }
-    let folder = (found as NSString).deletingLastPathComponent + "/../share/pm"
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return names.filter { $0.hasSuffix(".resources") }.map { folder + "/" + $0 }.sorted()
-  }()
-
-  @Test("the bundles of the Swift installation", .enabled(if: installed.count >= 2))
+  @Test("real bundles, with their localizations and folders", .timeLimit(.minutes(5)))
   func real() throws {
-    for path in Self.installed {
-      let answers = try Answers(ByteString(URL(fileURLWithPath: path).standardized.path))
-      #expect(try answers.lookup.information().identifier == answers.bundle.bundleIdentifier)
-      let listed = try answers.lookup.list()
-      #expect(!listed.isEmpty)
-      for resource in listed where resource.localization == nil {
-        let name = text([try #require(resource.path.last)])
-        #expect(try answers.ours(name, nil) == answers.theirs(name, nil), "\(path): \(name)")
-      }
+    let places = try InstalledBundles.places()
+    let bundles = try InstalledBundles.all(in: places)
+    try #require(bundles.count >= 2, "two bundles are wanted below one of \(places)")
+    var localized = 0
+    for path in bundles {
+      let comparison = try Comparison(path)
+      let questions = try InstalledBundles.questions(about: path, comparison.lookup)
+      #expect(!questions.lookups.isEmpty, "\(path)")
+      localized += questions.lookups.count { $0.localization != nil }
+      try comparison.expectAgreement(questions)
     }
+    #expect(localized > 0)
   }
 }

@@ -18,7 +18,7 @@ import Testing
     #expect(line(#"{"sequence":18446744073709551615,"time":"t"}"#)?.sequence == .max)
     for text in [
       "", "route A s:A", "{", #"{"sequence":}"#, #"{"sequence":12"#, #"{"sequence":18446744073709551616}"#,
-      #"{"time":"t","sequence":1}"#,
+      #"{"time":"t","sequence":1}"#, #"{"sequence":0}"#, #"{"sequence":00,"time":"t"}"#,
     ] {
       #expect(line(text) == nil, "\(text)")
     }
@@ -65,5 +65,17 @@ import Testing
     let result = RouteResult(
       sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: url, outcome: .applied(overlaps: []))
     #expect(try #require(ResultLine(result.json[...])).isOf(url))
+  }
+
+  @Test("a control file's name leads nowhere else")
+  func controlName() {
+    for name in [".routes", "r", "..a", "a b", String(repeating: "x", count: 255)] {
+      #expect(StatusProtocol.isControlName(Array(name.utf8)), "\(name)")
+    }
+    for name in [
+      "", ".", "..", "/", "../x", "a/b", "/etc/passwd", "a\0", String(repeating: "x", count: 256),
+    ] {
+      #expect(!StatusProtocol.isControlName(Array(name.utf8)), "\(name)")
+    }
   }
 }

@@ -10,7 +10,7 @@ project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 build_packages=(libfuse3-dev libzip-dev fuse3 pkg-config)
 test_packages=(
   "${build_packages[@]}" attr desktop-file-utils git libcap2-bin libglib2.0-bin media-types procps python3 shared-mime-info
-  shellcheck util-linux
+  shellcheck util-linux xdg-utils
 )
 
 if [[ -t 1 ]]; then bold=$'\e[1m' plain=$'\e[0m'; else bold='' plain=''; fi

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -84,10 +85,40 @@ extension MountTests {
         (["resources", "--colour", "/"], "no option '--colour'"), (["open"], "needs a URL"),
         (["open", "no url"], "column 3"), (["open", "x:a\nreset"], "control character"),
         (["open", "bundlefs:///sync"], "for one mount"),
+        (["resources", "/", "--localization", "../.."], "name of a folder without .lproj"),
       ] as [([String], String)])
     func usage(arguments: [String], words: String) throws {
       let outcome = try Command([try Binary.underTest()] + arguments.map { ByteString($0) }).run()
       #expect(outcome.status == 2 && outcome.errorText.contains(words), "\(outcome.errorText)")
+    }
+
+    @Test("help is no error", arguments: ["open -h", "open --help", "resources -h", "resources / --help"])
+    func help(words: String) throws {
+      let words = words.split(separator: " ").map { ByteString(String($0)) }
+      let outcome = try Command([try Binary.underTest()] + words).run()
+      #expect(outcome.status == 0 && outcome.errorText == "")
+      #expect(outcome.outputText.hasPrefix("usage: bundlefs"))
+    }
+
+    @Test("names that a terminal would obey, and very long ones, do no harm", .timeLimit(.minutes(1)))
+    func oddNames() throws {
+      let bundle = try BundleFixture()
+      let long = String(repeating: "l", count: 200)
+      try bundle.put(
+        ["\u{1B}[31mred\n.odd": "", "\u{7F}\u{9B}\t.odd": "", "é.odd": "", "\(long).odd": ""], in: bundle.main
+      )
+      try withMount(bundle.setup()) { mount in
+        let command = Command([try Binary.underTest(), "resources", mount.point, "--type", "odd"])
+        let lines = try command.check().outputText.split(separator: "\n", omittingEmptySubsequences: false)
+        let rows = [#"\x1B[31mred\x0A.odd"#, "\(long).odd", #"\x7F\xC2\x9B\x09.odd"#, "é.odd"]
+        #expect(lines.count == rows.count + 1 && lines.last == "")
+        for (line, name) in zip(lines, rows) {
+          let path = "Contents/Resources/" + name
+          let cell = path + String(repeating: " ", count: max(0, 60 - path.count))
+          #expect(line.hasPrefix(cell + "  -  "), "\(line)")
+        }
+        #expect(try self.rows(mount).contains { $0.path.hasSuffix("/\u{1B}[31mred\n.odd") })
+      }
     }
 
     @Test("open finds the mount that answers, whichever it is", .timeLimit(.minutes(1)))
@@ -106,10 +137,67 @@ extension MountTests {
           #expect(results.map(\.verdict) == ["resolved", "posted First", "posted Second", "resolved"])
           #expect(try first.lastResult().verdict == "posted First")
           #expect(try second.lastResult().url == "rsrc:///logo.png", "the newest is asked first")
-          let refused = try Command([binary, "open", "nobody://home", "first://again"]).run()
-          #expect(refused.status == 1 && refused.errorText.contains("no mount takes nobody://home"))
+          let refused = try Command([binary, "open", "nobody://a/b/c/d/e/f", "first://again"]).run()
+          #expect(
+            refused.status == 1 && refused.errorText.contains("no mount takes nobody://a/b/c/d/e/f"),
+            "\(refused.status): \(refused.outputText)\(refused.errorText)")
           #expect(refused.outputText.contains("posted"), "the others are opened all the same")
         }
+      }
+    }
+
+    @Test("a mount that hangs holds nobody up, and does not get the URL later", .timeLimit(.minutes(1)))
+    func hanging() throws {
+      let (one, other) = (try BundleFixture(), try BundleFixture())
+      try withMount(one.setup()) { first in
+        try first.say("route First both://s:Text")
+        try withMount(other.setup()) { second in
+          try second.say("route Second both://s:Text")
+          let before = try second.lastResult().url
+          let open = Command([try Binary.underTest(), "open", "both://hello", "rsrc:///logo.png"])
+          do {
+            second.process.signal(SIGSTOP)
+            defer { second.process.signal(SIGCONT) }
+            let results = try open.check(timeout: 20).outputText.split(separator: "\n")
+            #expect(try results.map { try RoutedResult(String($0)).verdict } == ["posted First", "resolved"])
+            let refused = try Command([try Binary.underTest(), "open", "nobody://a/b/c/d/e/f"]).run(
+              timeout: 20)
+            #expect(refused.status == 1 && refused.errorText.contains("\(second.point): it has not answered"))
+          }
+          #expect(try second.lastResult().url == before)
+          #expect(try open.check().outputText.contains("Second"), "it is asked again when it goes on")
+        }
+      }
+    }
+
+    @Test("what another user has mounted is not asked, even by root", .timeLimit(.minutes(1)))
+    func otherUser() throws {
+      let fixture = try Fixture()
+      let setup = try UserTests().userSetup(fixture)
+      let program = try #require(setup.binary)
+      try withOpenDevice {
+        try withMount(setup) { mount in
+          let say = Command([program, "route", mount.point, "rsrc:///plain.txt"])
+          let before = try say.asUser(UserTests.nobody).check().outputText
+          let open = Command([program, "open", "rsrc:///only-theirs.txt"])
+          try (fixture.main / "only-theirs.txt").write("x")
+          let refused = try open.run(timeout: 30)
+          #expect(refused.status == 1 && refused.outputText == "")
+          #expect(!refused.errorText.contains("\(mount.point):"), "\(refused.errorText)")
+          let taken = try open.asUser(UserTests.nobody).check().outputText
+          #expect(before.contains(#"{"sequence":1,"#) && taken.contains(#"{"sequence":2,"#), "\(taken)")
+        }
+      }
+    }
+
+    @Test("a mount that the user may not enter is named", .timeLimit(.minutes(1)))
+    func closed() throws {
+      let fixture = try Fixture()
+      let program = try #require(try UserTests().userSetup(fixture).binary)
+      try withMount(fixture.setup) { mount in
+        let open = Command([program, "open", "x://y"]).asUser(UserTests.nobody)
+        let refused = try open.run(timeout: 30)
+        #expect(refused.status == 1 && refused.errorText.contains("\(mount.point): Permission denied"))
       }
     }
 

@@ -1,0 +1,70 @@
+import Foundation
+import Posix
+import TestSupport
+
+@testable import Bundles
+
+/// Bundles that others made: those that come with the compiler, or else with the system.
+enum InstalledBundles {
+  /// Where bundles may be, in order.
+  static func places() throws -> [String] {
+    struct Target: Decodable {
+      struct Paths: Decodable { var runtimeResourcePath: String }
+      var paths: Paths
+    }
+    let told = try Command("swift", "-print-target-info").check().output
+    let resources = try JSONDecoder().decode(Target.self, from: Data(told)).paths.runtimeResourcePath
+    // `usr/lib/swift` of the installation.
+    let installation = URL(fileURLWithPath: resources).deletingLastPathComponent().deletingLastPathComponent()
+    return [installation.path, "/usr/share", "/usr/lib"]
+  }
+
+  /// The bundles of the first place that has two.
+  static func all(in places: [String]) throws -> [ByteString] {
+    for place in places {
+      let bundles = try below(place)
+      if bundles.count >= 2 { return bundles }
+    }
+    return []
+  }
+
+  /// The folders that have an Info.plist where a bundle has it.
+  private static func below(_ place: String) throws -> [ByteString] {
+    // What may not be read there is no matter.
+    let found = try Command.shell(
+      "find -L \"$1\" -name Info.plist -type f 2>/dev/null; true", ByteString(place)
+    )
+    .check(timeout: 120).outputText
+    let bundles = found.split(separator: "\n").map { line in
+      let folder = URL(fileURLWithPath: String(line)).deletingLastPathComponent().resolvingSymlinksInPath()
+      let isInner = ["Contents", "Resources"].contains(folder.lastPathComponent)
+      return isInner ? folder.deletingLastPathComponent().path : folder.path
+    }
+    return Set(bundles).sorted().map { ByteString($0) }
+  }
+
+  /// Every file and folder of a bundle, as it is found without a localization and with its own, and the lists of
+  /// all their types.
+  static func questions(about bundle: ByteString, _ lookup: ResourceLookup) throws -> BundleQuestions {
+    var questions = BundleQuestions()
+    var lists: Set<BundleQuestions.List> = []
+    let localizations = try lookup.localizations().map { text([$0]) }
+    let root = bundle.text + "/" + text(try lookup.layout().resourceFolder)
+    for path in try FileManager.default.subpathsOfDirectory(atPath: root).sorted() {
+      var names = path.split(separator: "/").map(String.init)
+      let localization = names[0].hasSuffix(".lproj") && names.count > 1 ? names.removeFirst() : nil
+      let inside = names.joined(separator: "/")
+      questions.lookups.append(.init(path: inside))
+      if let localization {
+        questions.lookups.append(.init(path: inside, localization: String(localization.dropLast(6))))
+      }
+      let folder = names.dropLast().joined(separator: "/")
+      guard let type = inside.split(separator: ".").last, names.last?.contains(".") == true else { continue }
+      for localization in localizations + ["en"] {
+        lists.insert(.init(type: String(type), folder: folder, localization: localization))
+      }
+    }
+    questions.lists = lists.sorted { "\($0)" < "\($1)" }
+    return questions
+  }
+}
