@@ -11,6 +11,8 @@ build_packages=(libfuse3-dev libzip-dev fuse3 pkg-config)
 test_packages=(
   "${build_packages[@]}" attr desktop-file-utils git libcap2-bin libglib2.0-bin media-types procps python3 shared-mime-info
   shellcheck util-linux xdg-utils
+  # For the archives in them.
+  junit4 libcommons-lang3-java python3-docx python3-pip-whl python3-setuptools-whl
 )
 
 if [[ -t 1 ]]; then bold=$'\e[1m' plain=$'\e[0m'; else bold='' plain=''; fi
