@@ -177,4 +177,57 @@ import Testing
       return
     }
   }
+
+  @Test("an archive whose end is missing is not taken for one that is an entry of it")
+  func nested() throws {
+    let inner = ZipBuilder([.init("inner", "1")]).bytes
+    let outer = ZipBuilder([
+      .init("inner.zip", inner), .init("after", [UInt8](repeating: 7, count: 3000)),
+    ]).bytes
+    let folder = try TemporaryFolder()
+    let path = folder / "outer.zip"
+    try path.write(Array(outer.prefix(inner.count + 1000)))
+    #expect(throws: ArchiveFault.noArchive) {
+      try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
+    }
+    // With something behind it an archive is taken, if it begins with the file.
+    try path.write(inner + [UInt8](repeating: 7, count: 1000))
+    _ = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
+  }
+
+  @Test("a number of entries that nothing is behind costs nothing")
+  func declaredCount() throws {
+    let folder = try TemporaryFolder()
+    let path = folder / "huge.zip"
+    var end: [UInt8] =
+      [0x50, 0x4B, 6, 6] + ZipBuilder.number(44, 8) + [45, 0, 45, 0] + ZipBuilder.number(0, 8)
+    // 90 million entries in nearly 4 GiB, all of it a hole.
+    let size = 4_200_000_000
+    end += ZipBuilder.number(90_000_000, 8) + ZipBuilder.number(90_000_000, 8) + ZipBuilder.number(size, 8)
+    end += ZipBuilder.number(0, 8)
+    end +=
+      [0x50, 0x4B, 6, 7] + ZipBuilder.number(0, 4) + ZipBuilder.number(size, 8) + ZipBuilder.number(1, 4)
+    end += [0x50, 0x4B, 5, 6] + ZipBuilder.number(0, 4) + [UInt8](repeating: 0xFF, count: 12) + [0, 0]
+    try path.write([])
+    try path.setSize(size)
+    try path.overwrite(end, at: size)
+    do throws(ArchiveFault) {
+      _ = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
+      Issue.record("it is taken for an archive")
+    } catch {
+      if case .damaged = error { return }
+      Issue.record("\(error)")
+    }
+  }
+
+  @Test("paths of thousands of folders are taken up to a bound, and the rest told")
+  func deepPaths() throws {
+    let entries = (0..<60).map { number in
+      ZipBuilder.Entry(ByteString(String(repeating: "\(number)/", count: 2000 + number) + "file"), "x")
+    }
+    let fixture = try ArchiveFixture(entries)
+    let skipped = fixture.layer.figures.skipped.first { $0.reason == .tooDeep }
+    #expect((skipped?.count ?? 0) > 20 && (skipped?.count ?? 0) < 60)
+    #expect(try fixture.text(String(repeating: "0/", count: 2000) + "file") == "x")
+  }
 }

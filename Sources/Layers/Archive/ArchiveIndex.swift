@@ -128,6 +128,10 @@ struct ArchiveIndexBuilder: ~Copyable {
   fileprivate var tree: ArchiveTree
   fileprivate var skipped = SkipReason.allCases.map { SkippedNames(reason: $0) }
   fileprivate var entries = 0
+  /// Folders that were made because a path leads through them. A path of 64 KiB can have 32,000; more than
+  /// these have only archives that are to fill the memory.
+  private var madeFolders = 0
+  private static let mostMadeFolders = 1 << 16
   private var clock = DOSClock()
   private var foundFolder: Bool
   private var foundFile = false
@@ -140,9 +144,8 @@ struct ArchiveIndexBuilder: ~Copyable {
     self.directory = directory
     self.folder = folder
     foundFolder = folder.isEmpty
-    // A record has 46 bytes at least, whatever the archive says of their number.
-    let expected = Int(min(directory.declaredCount, directory.size / 46))
-    tree = ArchiveTree(capacity: expected + expected / 8)
+    // What an archive says of itself is not believed at once: room for more is made as records come.
+    tree = ArchiveTree(capacity: Int(min(directory.declaredCount, 1 << 16)))
     lastFolder = folder.isEmpty ? ArchiveTree.root : nil
   }
 
@@ -170,6 +173,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     if !lastPrefix.elementsEqual(prefix) {
       switch reach(prefix) {
       case .collision: return .collision
+      case .tooDeep: return .tooDeep
       case .outside(let depth): return addAbove(record, path, start, end, depth)
       case .folder(let folder):
         lastPrefix = Array(prefix)
@@ -186,6 +190,7 @@ struct ArchiveIndexBuilder: ~Copyable {
   private enum Reached {
     case folder(UInt32)
     case collision
+    case tooDeep
     /// Not in the layer; so many names of the layer's folder are on the way, if no others are.
     case outside(Int?)
   }
@@ -208,6 +213,8 @@ struct ArchiveIndexBuilder: ~Copyable {
         guard tree[found].isFolder else { return .collision }
         node = found
       } else {
+        guard madeFolders < Self.mostMadeFolders + 4 * entries else { return .tooDeep }
+        madeFolders += 1
         var made = ArchiveNode()
         made.mode = UInt16(FileKind.directory.rawValue | 0o755)
         guard let number = tree.add(name, in: node, made) else { return .collision }

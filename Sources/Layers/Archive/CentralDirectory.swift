@@ -43,7 +43,8 @@ struct CentralDirectory {
     return try find(in: UnsafeRawBufferPointer(tail), at: start, source)
   }
 
-  /// The last end record whose comment ends with the file, or else the last one, which something follows.
+  /// The last end record whose comment ends with the file, or else the last one, which something follows, of an
+  /// archive that begins with the file: one that begins later is an entry of another, whose end is missing.
   private static func find(
     in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource
   ) throws(ArchiveFault) -> CentralDirectory {
@@ -66,7 +67,10 @@ struct CentralDirectory {
       let comment = Int(tail.number(at: place + 20, as: UInt16.self))
       let end = place + endSize + comment
       guard isExact ? end == tail.count : end < tail.count else { continue }
-      do throws(ArchiveFault) { return try read(tail, place, start + UInt64(place), source) } catch {
+      do throws(ArchiveFault) {
+        let found = try read(tail, place, start + UInt64(place), source)
+        if isExact || found.shift == 0 { return found }
+      } catch {
         if fault == .noArchive { fault = error }
       }
     }
