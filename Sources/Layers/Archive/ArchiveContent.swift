@@ -23,8 +23,8 @@ final class ArchiveContent: @unchecked Sendable {
   let inode: UInt64
   /// Bytes.
   let size: UInt64
-  private let node: ArchiveNode
   private let cache: ContentPool
+  private let doubts: ContentDoubts
   private let state: Locked<State>
   /// The cache's.
   var link = ContentLink()
@@ -42,12 +42,16 @@ final class ArchiveContent: @unchecked Sendable {
   private static let overhead = 512
 
   private struct State {
+    /// As the archive of now has it.
+    var node: ArchiveNode
     var place: ArchivePlace
     /// Offset of the first packed byte, once the entry's header was read.
     var start: UInt64?
     var attributes: Attributes
     /// Whether the archive that the layer is by now has not got it.
     var isAbandoned = false
+    /// Whether something was handed out that was not compared with the checksum since.
+    var isDoubtful = false
     /// Read in place: how far it is known to be right.
     var checked: UInt64 = 0
     var checksum = CRC32()
@@ -66,7 +70,8 @@ final class ArchiveContent: @unchecked Sendable {
     /// How far it is to be unpacked, whether or not somebody waits.
     var wanted: UInt64 = 0
     var waiters: [Waiter] = []
-    var attempts = 0
+    /// Until when it waits for the archive to be read anew, on the monotonic clock; nil if it does not.
+    var parkedUntil: Int64?
   }
 
   /// Called once a range can be read, or with the reason why it never can.
@@ -76,20 +81,26 @@ final class ArchiveContent: @unchecked Sendable {
     let arrived: Arrival
   }
 
-  init(_ node: ArchiveNode, at place: ArchivePlace, _ attributes: Attributes, _ cache: ContentPool) {
+  init(
+    _ node: ArchiveNode, at place: ArchivePlace, _ attributes: Attributes, _ cache: ContentPool,
+    _ doubts: ContentDoubts
+  ) {
     inode = node.inode
     size = node.size
-    self.node = node
     self.cache = cache
-    state = Locked(State(place: place, attributes: attributes))
+    self.doubts = doubts
+    state = Locked(State(node: node, place: place, attributes: attributes))
   }
 
   /// The file's attributes, as the archive has them now.
   var attributes: Attributes { state.withLock { $0.attributes } }
 
   /// Goes on with a new archive, which has the same content.
-  func move(to place: ArchivePlace, _ attributes: Attributes) {
-    state.withLock { state in
+  /// - Returns: whether something was handed out that nobody found right: it may be another archive's.
+  func move(to place: ArchivePlace, _ node: ArchiveNode, _ attributes: Attributes) -> Bool {
+    let (wasDoubtful, wasParked, former) = state.withLock { state -> (Bool, Bool, AnyObject?) in
+      let former = state.isComplete ? nil : state.storage
+      state.node = node
       state.place = place
       state.start = nil
       state.attributes = attributes
@@ -97,12 +108,22 @@ final class ArchiveContent: @unchecked Sendable {
       state.checked = 0
       state.checksum = CRC32()
       state.failure = nil
-      state.attempts = 0
+      // What was found right is the same as the new archive has.
+      if !state.isComplete { Self.reset(&state) }
+      state.isDoubtful = false
+      defer { state.parkedUntil = nil }
+      return (doubts.remove(inode), state.parkedUntil != nil, former)
     }
+    if former != nil { cache.account(self, bytes: 0, isFile: false) }
+    if wasParked { unpackElsewhere() }
+    return wasDoubtful
   }
 
   /// Notes that the archive of now has not got it: what is left is the former archive's file.
-  func abandon() { state.withLock { $0.isAbandoned = true } }
+  func abandon() {
+    state.withLock { $0.isAbandoned = true }
+    endParking()
+  }
 
   // MARK: - Reading
 
@@ -114,9 +135,10 @@ final class ArchiveContent: @unchecked Sendable {
   func readNow(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
+    let node = state.withLock { $0.node }
     if node.flags.contains(.isEncrypted) { throw .accessDenied }
     guard let range = range(at: offset, count: buffer.count) else { return 0 }
-    try checkSizes()
+    try Self.checkSizes(of: node)
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
     if node.method == 0, try readInPlace(range, into: part) { return range.count }
     if try readUnpacked(range, into: part) {
@@ -174,7 +196,8 @@ final class ArchiveContent: @unchecked Sendable {
   }
 
   /// What no honest archive says.
-  private func checkSizes() throws(Errno) {
+  private static func checkSizes(of node: ArchiveNode) throws(Errno) {
+    let size = node.size
     if node.flags.contains(.isOverlapping) { throw .io }
     let isPossible =
       node.method == 0
@@ -196,7 +219,7 @@ final class ArchiveContent: @unchecked Sendable {
     do throws(Errno) {
       let (start, isCopied) = try state.withLock { state throws(Errno) in
         if let failure = state.failure { throw failure }
-        return (try Self.start(of: node, &state), state.storage != nil)
+        return (try Self.start(&state), state.storage != nil)
       }
       if isCopied { return false }
       try place.source.read(into: buffer, at: start + range.lowerBound)
@@ -205,6 +228,7 @@ final class ArchiveContent: @unchecked Sendable {
         if state.place.source !== place.source { return false }
         try check(&state, start, upTo: range, UnsafeRawBufferPointer(buffer))
         if let failure = state.failure { throw failure }
+        if state.checked < size { doubt(&state) }
         return true
       }
     } catch {
@@ -233,14 +257,27 @@ final class ArchiveContent: @unchecked Sendable {
       }
       state.checked += UInt64(count)
     }
-    if state.checked == size, state.checksum.value != node.crc, state.place.source.isUnchanged {
-      state.failure = .io
-    }
+    guard state.checked == size, state.place.source.isUnchanged else { return }
+    if state.checksum.value == state.node.crc { trust(&state) } else { state.failure = .io }
+  }
+
+  /// Notes that something is handed out that may be wrong: the kernel keeps it.
+  private func doubt(_ state: inout State) {
+    if state.isDoubtful { return }
+    state.isDoubtful = true
+    doubts.insert(inode)
+  }
+
+  /// Notes that what was handed out is right.
+  private func trust(_ state: inout State) {
+    if !state.isDoubtful { return }
+    state.isDoubtful = false
+    _ = doubts.remove(inode)
   }
 
   /// The offset of the first packed byte: the entry's own header tells.
   /// - Throws: EIO where there is no header, or the bytes would not all be there; EACCES for an encrypted one.
-  private static func start(of node: ArchiveNode, _ state: inout State) throws(Errno) -> UInt64 {
+  private static func start(_ state: inout State) throws(Errno) -> UInt64 {
     if let start = state.start { return start }
     let place = state.place
     guard place.header < place.end, place.end - place.header >= 30 else { throw .io }
@@ -256,7 +293,7 @@ final class ArchiveContent: @unchecked Sendable {
     }
     if flags & 1 != 0 { throw .accessDenied }
     let start = place.header + length
-    guard start <= place.end, place.end - start >= node.compressedSize else { throw .io }
+    guard start <= place.end, place.end - start >= state.node.compressedSize else { throw .io }
     state.start = start
     return start
   }
@@ -281,9 +318,12 @@ final class ArchiveContent: @unchecked Sendable {
     if needsMore { unpackElsewhere() }
     try storage.read(into: buffer, at: range.lowerBound)
     cache.touch(self)
-    if !storage.isFile { return true }
-    // What was being read may have been let go meanwhile.
-    return state.withLock { $0.storage === storage && $0.present.contains(range) }
+    return state.withLock { state in
+      // What was being read may have been let go meanwhile, or be a former archive's.
+      guard state.storage === storage, state.present.contains(range) else { return false }
+      if !state.isComplete { doubt(&state) }
+      return true
+    }
   }
 
   /// Takes the right to unpack.
@@ -308,15 +348,13 @@ final class ArchiveContent: @unchecked Sendable {
   }
 
   /// Unpacks on, for the thread that has the right to.
-  /// - Returns: false when there is nothing more to do for now: then the right is given back.
+  /// - Returns: false when there is nothing more to do for now: then the right is given back, or it is parked.
   func proceed(_ buffer: UnsafeMutableRawBufferPointer, steps: Int) -> Bool {
     for _ in 0..<steps {
       let (goesOn, arrived, failure) = state.withLock { next(&$0) }
       for waiter in arrived { waiter.arrived(failure) }
       guard goesOn else { return false }
-      do throws(Errno) { try step(buffer) } catch {
-        if fail(error) { usleep(20_000) }
-      }
+      if !step(buffer) { return false }
     }
     return true
   }
@@ -352,8 +390,17 @@ final class ArchiveContent: @unchecked Sendable {
     state.wanted = state.waiters.reduce(0) { max($0, $1.range.upperBound + ahead) }
   }
 
-  private func step(_ buffer: UnsafeMutableRawBufferPointer) throws(Errno) {
-    let (inflater, storage, place) = try prepare()
+  /// - Returns: false where it is to wait for the archive to be read anew.
+  private func step(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
+    let source = state.withLock { ($0.unpacked ?? $0.place).source }
+    do throws(Errno) { try unpack(buffer, from: source) } catch { return fail(error, source) }
+    return true
+  }
+
+  private func unpack(
+    _ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource
+  ) throws(Errno) {
+    guard let (inflater, storage) = try prepare(source) else { return }
     // Who wants the first bytes gets them soon.
     let most = inflater.position < UInt64(Self.chunkSize) ? Self.chunkSize / 4 : Self.chunkSize
     let wanted = min(buffer.count, most, Int(clamping: size - inflater.position) + 1)
@@ -362,13 +409,13 @@ final class ArchiveContent: @unchecked Sendable {
     if count > 0 {
       try storage.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: end - UInt64(count))
     }
-    let isUnchanged = place.source.isUnchanged
+    let isUnchanged = source.isUnchanged
     let (bytes, dropped) = state.withLock { state -> (Int, Range<UInt64>) in
+      // Another archive has come.
+      guard state.inflater === inflater, state.storage === storage else { return (0, 0..<0) }
       if !isUnchanged { state.isUncertain = true }
       if count == 0 {
-        state.isComplete = true
-        state.inflater = nil
-        state.present = state.present.lowerBound..<size
+        complete(&state)
       } else if !state.isUncertain, end < size {
         state.present = state.present.lowerBound..<end
       }
@@ -377,6 +424,15 @@ final class ArchiveContent: @unchecked Sendable {
     }
     if !dropped.isEmpty { storage.drop(dropped) }
     cache.account(self, bytes: bytes, isFile: storage.isFile)
+  }
+
+  private func complete(_ state: inout State) {
+    state.isComplete = true
+    state.inflater = nil
+    state.unpacked = nil
+    state.present = state.present.lowerBound..<size
+    // What was handed out before the file was written over was not compared.
+    if !state.isUncertain { trust(&state) }
   }
 
   private static func weight(of state: State, written: UInt64) -> Int {
@@ -399,46 +455,71 @@ final class ArchiveContent: @unchecked Sendable {
     return state.present.lowerBound..<lower
   }
 
-  private func prepare() throws(Errno) -> (Inflater, ContentStorage, ArchivePlace) {
-    let (inflater, storage, unpacked) = state.withLock { ($0.inflater, $0.storage, $0.unpacked) }
-    if let inflater, let storage, let unpacked { return (inflater, storage, unpacked) }
-    let (place, start) = try state.withLock { state throws(Errno) in
+  /// - Returns: nil where another archive has come.
+  private func prepare(_ source: ArchiveSource) throws(Errno) -> (Inflater, ContentStorage)? {
+    let (inflater, storage) = state.withLock { ($0.inflater, $0.storage) }
+    if let inflater, let storage { return (inflater, storage) }
+    let begun = try state.withLock { state throws(Errno) -> (ArchivePlace, UInt64, ArchiveNode)? in
+      guard state.place.source === source else { return nil }
+      let wanted = state.wanted
       Self.reset(&state)
-      return (state.place, try Self.start(of: node, &state))
+      state.wanted = max(state.wanted, wanted)
+      return (state.place, try Self.start(&state), state.node)
     }
+    guard let (place, start, node) = begun else { return nil }
     let flags: UInt16 = node.flags.contains(.hasEndMark) ? 2 : 0
     let fresh = try Inflater(
       PackedEntry(
-        source: place.source, start: start, compressedSize: node.compressedSize, size: size, crc: node.crc,
+        source: source, start: start, compressedSize: node.compressedSize, size: size, crc: node.crc,
         method: node.method, flags: flags))
     let room = try ContentStorage(size: size, mayUseFile: cache.mayUseFile)
-    state.withLock { state in
+    return state.withLock { state in
+      guard state.place.source === source else { return nil }
       (state.inflater, state.storage, state.unpacked) = (fresh, room, place)
+      return (fresh, room)
     }
-    return (fresh, room, place)
   }
 
-  /// Begins anew if the archive was written over or replaced meanwhile, and else notes the failure.
-  /// - Returns: whether to wait a moment first: the archive may be about to be read anew.
-  private func fail(_ error: Errno) -> Bool {
-    let mostAttempts = 50
-    let isWaiting = state.withLock { state -> Bool in
-      let place = state.unpacked ?? state.place
+  /// Begins anew if the archive was replaced meanwhile; waits for that if its file was written over; and else
+  /// notes the failure.
+  /// - Returns: whether to go on.
+  private func fail(_ error: Errno, _ source: ArchiveSource) -> Bool {
+    let isParked = state.withLock { state -> Bool in
+      if source !== (state.unpacked ?? state.place).source { return false }
       Self.reset(&state)
-      if place.source !== state.place.source { return false }
-      if error.isPassing || place.source.isUnchanged {
+      if source !== state.place.source { return false }
+      if error.isPassing || source.isUnchanged {
         state.failure = error
         return false
       }
-      if state.isAbandoned || state.attempts == mostAttempts {
+      let deadline = source.deadline
+      if state.isAbandoned || deadline <= monotonicNanoseconds() {
         state.failure = .stale
         return false
       }
-      state.attempts += 1
+      state.parkedUntil = deadline
       return true
     }
     cache.account(self, bytes: 0, isFile: false)
-    return isWaiting
+    if isParked { cache.park(self) }
+    return !isParked
+  }
+
+  /// Tells those who wait for an archive to be read anew that it is lost.
+  /// - Parameter now: leaves it if its time has not come by then, on the monotonic clock.
+  /// - Returns: whether it does not wait any more.
+  @discardableResult
+  func endParking(by now: Int64 = .max) -> Bool {
+    let outcome = state.withLock { state -> (Bool, [Waiter], Errno?)? in
+      guard let deadline = state.parkedUntil else { return (false, [], nil) }
+      if deadline > now { return nil }
+      state.parkedUntil = nil
+      state.failure = .stale
+      return next(&state)
+    }
+    guard let (_, arrived, failure) = outcome else { return false }
+    for waiter in arrived { waiter.arrived(failure) }
+    return true
   }
 
   /// Gives the room back.

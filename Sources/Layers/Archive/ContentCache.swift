@@ -47,6 +47,7 @@ final class ContentPool: Sendable {
   let budget: Int
   private let recent = Locked(RecentContents())
   private let line = WaitingLine<ArchiveContent>()
+  private let parked = ParkedContents()
   private let threads = Locked<[ThreadHandle]>([])
   private let hits = Counter()
   private let misses = Counter()
@@ -77,6 +78,7 @@ final class ContentPool: Sendable {
   }
 
   func stop() {
+    parked.end()
     line.end()
     let ending = threads.withLock { threads in
       defer { threads = [] }
@@ -102,6 +104,9 @@ final class ContentPool: Sendable {
   }
 
   // MARK: - For the contents
+
+  /// Has a content wait for its archive to be read anew.
+  func park(_ content: ArchiveContent) { parked.add(content) }
 
   /// Has a content unpacked by one of the threads.
   /// - Returns: false if there are none.

@@ -196,6 +196,28 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "an entry that is damaged far from its beginning reads right once the archive is repaired",
+      arguments: [ZipBuilder.Method.stored, .deflated])
+    func repaired(method: ZipBuilder.Method) throws {
+      let content = [UInt8]((0..<6 << 20).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
+      let good = ZipBuilder([.init("big", content, method), .init("small", "1")]).bytes
+      var damaged = good
+      let place = method == .stored ? 1 << 20 : good.count * 3 / 4
+      for index in place..<place + 64 { damaged[index] ^= 0xFF }
+      let (folder, setup) = try Self.folder([])
+      try (folder / "app.ipa").write(damaged)
+      try withMount(setup) { mount in
+        let big = mount.point / "big"
+        let inode = try big.status().inode
+        #expect(throws: (any Error).self) { try big.read() }
+        try (folder / "app.ipa").replace(good)
+        try mount.barrier()
+        #expect(try big.read() == content)
+        #expect(try big.status().inode == inode)
+      }
+    }
+
     @Test("many readers of large entries at once, within a small cache")
     func manyReaders() throws {
       let contents: [[UInt8]] = (0..<6).map { [UInt8](repeating: UInt8($0), count: 2_000_000) }
