@@ -440,9 +440,12 @@ final class ArchiveContent: @unchecked Sendable {
       + (state.inflater == nil ? 0 : Inflater.weight)
   }
 
+  /// Bytes of one entry that are kept at a time.
+  private var mostAtOnce: UInt64 { UInt64(max(cache.budget, 16 << 20)) }
+
   /// An entry that is larger than the whole budget is kept in part, where somebody reads.
   private func narrow(_ state: inout State, _ storage: ContentStorage) -> Range<UInt64> {
-    let limit = UInt64(max(cache.budget, 16 << 20))
+    let limit = mostAtOnce
     guard storage.isFile, state.present.count > limit else { return 0..<0 }
     var lower = state.present.upperBound - limit / 2
     for waiter in state.waiters where waiter.range.lowerBound >= state.present.lowerBound {
@@ -472,7 +475,7 @@ final class ArchiveContent: @unchecked Sendable {
       PackedEntry(
         source: source, start: start, compressedSize: node.compressedSize, size: size, crc: node.crc,
         method: node.method, flags: flags))
-    let room = try ContentStorage(size: size, mayUseFile: cache.mayUseFile)
+    let room = try ContentStorage(size: size, mostAtOnce: mostAtOnce, mayUseFile: cache.mayUseFile)
     return state.withLock { state in
       guard state.place.source === source else { return nil }
       (state.inflater, state.storage, state.unpacked) = (fresh, room, place)
