@@ -123,6 +123,15 @@ final class ArchiveContent: @unchecked Sendable {
   func abandon() {
     state.withLock { $0.isAbandoned = true }
     endParking()
+    cache.release(self)
+  }
+
+  /// Notes that somebody reads it still, though it was abandoned.
+  func keep() {
+    let taken = state.withLock { state in
+      state.storage.map { (Self.weight(of: state, written: state.present.upperBound), $0.isFile) }
+    }
+    if let (bytes, isFile) = taken { cache.account(self, bytes: bytes, isFile: isFile) }
   }
 
   // MARK: - Reading

@@ -251,8 +251,17 @@ public final class ArchiveLayer: Sendable {
       }
       if left.isEmpty { break }
     }
-    for content in left.values { content.abandon() }
+    abandon(&left)
     return doubtful
+  }
+
+  /// Lets go of contents that the archive has no more, but for those that somebody reads: they hold the former
+  /// archive's file open.
+  private func abandon(_ contents: inout [UInt64: ArchiveContent]) {
+    for content in contents.values { content.abandon() }
+    let abandoned = contents.values.map { WeakContent(content: $0) }
+    contents = [:]
+    for entry in abandoned { entry.content?.keep() }
   }
 
   /// - Parameter body: called while none can be added.

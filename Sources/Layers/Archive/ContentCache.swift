@@ -105,6 +105,9 @@ final class ContentPool: Sendable {
 
   // MARK: - For the contents
 
+  /// Holds a content no more; its room is not counted until it is accounted for again.
+  func release(_ content: ArchiveContent) { recent.withLock { $0.remove(content) } }
+
   /// Has a content wait for its archive to be read anew.
   func park(_ content: ArchiveContent) { parked.add(content) }
 

@@ -218,6 +218,40 @@ extension MountTests {
       }
     }
 
+    /// How many files that nobody has a name for a process holds of the archive.
+    private static func deletedFiles(of process: pid_t) throws -> Int {
+      let script = "ls -l /proc/$1/fd | grep -c 'app.ipa.*(deleted)' || :"
+      let text = try Command.shell(script, ByteString("\(process)")).check().outputText
+      return try #require(Int(text.split(separator: "\n").last ?? ""))
+    }
+
+    @Test("archives that were replaced do not stay open")
+    func replacedOften() throws {
+      func archive(_ round: Int) -> [UInt8] {
+        let content = [UInt8](repeating: UInt8(round), count: 2_000_000)
+        return ZipBuilder([
+          .init("big", content, .deflated), .init("small", "\(round)", .deflated),
+          .init("same", [UInt8](repeating: 7, count: 2_000_000), .deflated),
+        ]).bytes
+      }
+      let (folder, setup) = try Self.folder([])
+      try (folder / "app.ipa").write(archive(0))
+      try withMount(setup) { mount in
+        let daemon = mount.process.pid
+        for round in 1...20 {
+          _ = try (mount.point / "same").read()
+          #expect(try (mount.point / "big").read()[1_999_999] == UInt8(round - 1))
+          #expect(try (mount.point / "small").readText() == "\(round - 1)")
+          try (folder / "app.ipa").replace(archive(round))
+          try mount.barrier()
+        }
+        #expect(try (mount.point / "small").readText() == "20")
+        _ = try (mount.point / "big").read()
+        let held = try eventually(within: 2) { try Self.deletedFiles(of: daemon) <= 2 }
+        #expect(held)
+      }
+    }
+
     @Test("many readers of large entries at once, within a small cache")
     func manyReaders() throws {
       let contents: [[UInt8]] = (0..<6).map { [UInt8](repeating: UInt8($0), count: 2_000_000) }
