@@ -146,6 +146,7 @@ final class ArchiveContent: @unchecked Sendable {
   ) throws(Errno) -> Int? {
     let node = state.withLock { $0.node }
     if node.flags.contains(.isEncrypted) { throw .accessDenied }
+    if size == 0 { try checkEmpty(node) }
     guard let range = range(at: offset, count: buffer.count) else { return 0 }
     try Self.checkSizes(of: node)
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
@@ -214,6 +215,22 @@ final class ArchiveContent: @unchecked Sendable {
         // The worst case of every method is a little more than the content itself.
       : node.compressedSize / 2 <= size.addingReportingOverflow(64 << 10).partialValue
     if !isPossible || size > UInt64(Int64.max) { throw .io }
+  }
+
+  /// An entry of no bytes may have some nevertheless.
+  private func checkEmpty(_ node: ArchiveNode) throws(Errno) {
+    if node.crc != 0 { throw .io }
+    try Self.checkSizes(of: node)
+    // The usual way to pack nothing.
+    if node.method == 0 || (node.method == 8 && node.compressedSize == 2) { return }
+    let (source, start) = try state.withLock { state throws(Errno) in
+      (state.place.source, try Self.start(&state))
+    }
+    let inflater = try Inflater(
+      PackedEntry(
+        source: source, start: start, compressedSize: node.compressedSize, size: 0, crc: 0,
+        method: node.method, flags: node.flags.contains(.hasEndMark) ? 2 : 0))
+    _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try inflater.read(into: byte) }
   }
 
   private var isSmall: Bool { size <= Self.smallSize }
