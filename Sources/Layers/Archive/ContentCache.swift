@@ -37,6 +37,9 @@ public final class ContentCache: Sendable {
   /// Ends the threads, after what waits is done.
   public func stop() { pool.stop() }
 
+  /// Lets all contents go but those that are just being unpacked.
+  public func dropAll() { pool.dropAll() }
+
   /// What it holds now.
   public var figures: ContentFigures { pool.figures }
 }
@@ -137,6 +140,23 @@ final class ContentPool: Sendable {
       }
       return dropped
     }
+    drop(dropped)
+  }
+
+  /// Lets all contents go but those that are just being unpacked.
+  func dropAll() {
+    let dropped = recent.withLock { recent in
+      var dropped: [ArchiveContent] = []
+      while let oldest = recent.oldest {
+        recent.remove(oldest)
+        dropped.append(oldest)
+      }
+      return dropped
+    }
+    drop(dropped)
+  }
+
+  private func drop(_ dropped: [ArchiveContent]) {
     for content in dropped {
       // One that is just being unpacked stays.
       guard let (bytes, isFile) = content.drop() else { continue }

@@ -252,6 +252,28 @@ extension MountTests {
       }
     }
 
+    @Test("what was unpacked is dropped on demand", arguments: [false, true])
+    func dropped(bySignal: Bool) throws {
+      let (folder, setup) = try Self.folder([
+        .init("a", [UInt8](repeating: 1, count: 100_000), .deflated)
+      ])
+      try withMount(setup) { mount in
+        let content = try (mount.point / "a").read()
+        #expect(try !mount.command("status", "--json").outputText.contains(#""bytes":0,"entries":0"#))
+        if bySignal {
+          kill(mount.process.pid, SIGHUP)
+        } else {
+          try mount.command("invalidate")
+        }
+        let isEmpty = try eventually(within: 5) {
+          try mount.command("status", "--json").outputText.contains(#""bytes":0,"entries":0"#)
+        }
+        #expect(isEmpty)
+        #expect(try (mount.point / "a").read() == content)
+      }
+      withExtendedLifetime(folder) {}
+    }
+
     @Test("many readers of large entries at once, within a small cache")
     func manyReaders() throws {
       let contents: [[UInt8]] = (0..<6).map { [UInt8](repeating: UInt8($0), count: 2_000_000) }
