@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -59,8 +62,25 @@ int linux_fstatx(int file, struct linux_attributes *result) {
 
 int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
 
+static int linux_removed_file(const char *directory) {
+  char path[PATH_MAX];
+  int length = snprintf(path, sizeof path, "%s/bundlefs-XXXXXX", directory);
+  if (length < 0 || (size_t)length >= sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  int file = mkostemp(path, O_CLOEXEC);
+  if (file >= 0)
+    unlink(path);
+  return file;
+}
+
 int linux_temporary_file(const char *directory) {
-  return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  int file = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  // Not every file system has files that never had a name; old ones answer EISDIR.
+  if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOSYS))
+    return linux_removed_file(directory);
+  return file;
 }
 
 int linux_punch_hole(int file, int64_t offset, int64_t length) {

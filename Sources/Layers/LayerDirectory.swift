@@ -165,9 +165,11 @@ public final class LayerDirectory: Sendable {
     switch place {
     case .real(let handle): return try Self.open(name, in: handle, identity, flags)
     case .archive(let archive):
-      guard let (node, index) = archive.node(name, in: self.identity.inode) else { throw .noEntry }
-      if archive.identity(node.inode) != identity { throw .stale }
-      return LayerFile(archive.content(of: node, in: index))
+      while true {
+        guard let (node, index) = archive.node(name, in: self.identity.inode) else { throw .noEntry }
+        if archive.identity(node.inode) != identity { throw .stale }
+        if let content = archive.content(of: node, in: index) { return LayerFile(content) }
+      }
     }
   }
 

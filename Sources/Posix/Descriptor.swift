@@ -151,9 +151,16 @@ public struct Descriptor: ~Copyable, Sendable {
 extension Descriptor {
   /// Makes a file that nobody else can open, and that goes with its descriptor.
   /// - Parameter directory: where its content is kept.
-  /// - Throws: EOPNOTSUPP where the file system has no such files; EACCES, ENOENT, ENOSPC, EMFILE.
+  /// - Throws: EACCES, ENOENT, ENOSPC, EROFS, EMFILE.
   public static func temporary(in directory: CName) throws(Errno) -> Descriptor {
     Descriptor(owning: try checked { linux_temporary_file(directory) })
+  }
+
+  /// Bytes that its file system has room for.
+  public func freeBytes() throws(Errno) -> UInt64 {
+    let figures = try fileSystemFigures()
+    let (bytes, isMore) = UInt64(figures.f_bavail).multipliedReportingOverflow(by: UInt64(figures.f_frsize))
+    return isMore ? .max : bytes
   }
 
   /// Writes all of the bytes at an offset.

@@ -103,6 +103,7 @@ enum ArchiveChanges {
       case .deleted: .deleted
       case .replaced: .movedTo
       case .attributes: .attributes
+      case .content: .modified
       }
     return item.isFolder ? mask.union(.isDirectory) : mask
   }

@@ -1,5 +1,6 @@
 import Fuse
 import Glibc
+import Layers
 import Posix
 import Routing
 
@@ -196,7 +197,9 @@ extension Volume {
 
   /// What drops all that is cached of a path and of what is below.
   private func invalidations(of path: [[UInt8]]) -> [Invalidation] {
-    table.withLock { table in
+    // Not by path: what is unpacked is quickly unpacked again.
+    options.contents?.dropAll()
+    return table.withLock { table in
       var slot = NodeTable.root
       for (depth, name) in path.enumerated() {
         let child = table.directory(name, in: slot)

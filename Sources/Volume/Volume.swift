@@ -122,7 +122,11 @@ public final class Volume: FileSystem {
   }
 
   /// Drops everything that is cached, by the kernel and by us.
-  public func invalidateAll() { queue.add([Invalidation(subject: .subtree(.root))]) }
+  public func invalidateAll() {
+    // First what would answer, then what the kernel keeps.
+    options.contents?.dropAll()
+    queue.add([Invalidation(subject: .subtree(.root))])
+  }
 
   /// What the mount's beginning agrees upon with the kernel.
   public var settings: ConnectionSettings {

@@ -64,11 +64,15 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
       entry("sizes", .stored) { $0.sizeError = 5 }, entry("secret", .stored) { $0.flags = 1 },
       entry("secret2", .deflated) { $0.flags = 1 }, entry("strange", .deflated) { $0.claimedMethod = 97 },
       entry("astray", .stored) { $0.offsetError = 3 },
-      entry("absurd", .deflated) { $0.compressedSizeError = 1 << 30 }, .init("last", "fine", .deflated),
+      entry("full", .deflated) { $0.sizeError = -5000 },
+      entry("full2", .stored) { $0.sizeError = -5000 }, .init("empty", "", .deflated),
+      .init("empty2", ""), entry("absurd", .deflated) { $0.compressedSizeError = 1 << 30 },
+      .init("last", "fine", .deflated),
     ])
     let expected: [String: Errno] = [
       "crc": .io, "crc2": .io, "bomb": .io, "short": .io, "cut": .io, "sizes": .io, "secret": .accessDenied,
-      "secret2": .accessDenied, "strange": .notSupported, "astray": .io, "absurd": .io,
+      "secret2": .accessDenied, "strange": .notSupported, "astray": .io, "absurd": .io, "full": .io,
+      "full2": .io,
     ]
     for (name, errno) in expected {
       #expect(throws: errno, "\(name)") { try fixture.content(name) }
@@ -76,6 +80,8 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     }
     #expect(try fixture.text("first") == "fine")
     #expect(try fixture.text("last") == "fine")
+    #expect(try fixture.text("empty").isEmpty)
+    #expect(try fixture.text("empty2").isEmpty)
     #expect(fixture.cache.figures.bytes < 10_000, "what is damaged is not kept")
   }
 

@@ -121,4 +121,48 @@ import Testing
     try fixture.path.replace(ZipBuilder([.init("b", "two")]).bytes)
     #expect(try fixture.paths() == ["b"])
   }
+
+  @Test("what waits for an archive that was cut holds up nobody else, and ends", arguments: [0, 1])
+  func parked(threads: Int) throws {
+    let content = [UInt8]((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
+    let names = (0..<8).map { "big\($0)" }
+    let fixture = try ArchiveFixture(
+      names.map { .init(ByteString($0), content, .deflated) }, threads: threads)
+    let files = try names.map { try fixture.open($0) }
+    try fixture.path.write([UInt8](repeating: 0, count: 100))
+    let begin = Moment.sinceStart
+    let failures = Locked<[Errno]>([])
+    for file in files {
+      file.whenReadable(at: 0, count: 100) { failure in
+        if let failure { failures.withLock { $0.append(failure) } }
+      }
+    }
+    // A single unpacker has met them all long before the first one's time is over.
+    usleep(100_000)
+    #expect(failures.withLock { $0 }.isEmpty)
+    _ = fixture.layer.reload()
+    #expect(failures.withLock { $0 } == Array(repeating: .stale, count: 8), "it is known to be lost")
+    #expect(throws: Errno.stale) { try files[0].readAll() }
+    #expect(Moment.sinceStart.seconds - begin.seconds <= 1)
+  }
+
+  @Test("what waits goes on with the new archive, or ends after a second", arguments: [0, 1])
+  func parkedEnds(threads: Int) throws {
+    let content = [UInt8]((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
+    for isRepaired in [true, false] {
+      let fixture = try ArchiveFixture([.init("big", content, .deflated)], threads: threads)
+      let good = try fixture.path.read()
+      let file = try fixture.open("big")
+      try fixture.path.write([UInt8](repeating: 0, count: 100))
+      let outcome = WaitingLine<Errno?>()
+      file.whenReadable(at: 0, count: 100) { outcome.add($0) }
+      if isRepaired {
+        try fixture.path.replace(good)
+        _ = fixture.layer.reload()
+      }
+      let failure = try #require(outcome.take())
+      #expect(failure == (isRepaired ? nil : .stale))
+      if isRepaired { #expect(try file.readAll() == content) }
+    }
+  }
 }

@@ -9,6 +9,8 @@ public struct ArchiveDifference: Sendable {
     case replaced
     /// Mode or time.
     case attributes
+    /// The same content, but what was handed out of it may have been another.
+    case content
   }
   /// A difference; what is below a folder that came or went is not told.
   public struct Item: Sendable {
@@ -29,13 +31,14 @@ public struct ArchiveDifference: Sendable {
   /// Whether there is none.
   public var isEmpty: Bool { items.isEmpty && !isRootChanged }
 
-  init(from former: ArchiveIndex, to present: ArchiveIndex) {
+  /// - Parameter doubtful: the inode numbers of files of which something wrong may have been handed out.
+  init(from former: ArchiveIndex, to present: ArchiveIndex, doubtful: Set<UInt64> = []) {
     self.former = former
     self.present = present
     let root = ArchiveTree.root
     isRootChanged = !former.tree[root].hasSameAttributes(as: present.tree[root])
     addDeleted()
-    addOthers()
+    addOthers(doubtful)
   }
 
   private mutating func addDeleted() {
@@ -49,7 +52,7 @@ public struct ArchiveDifference: Sendable {
     }
   }
 
-  private mutating func addOthers() {
+  private mutating func addOthers(_ doubtful: Set<UInt64>) {
     let partners = ArchivePartners(of: present.tree, in: former.tree)
     for node in 1..<UInt32(max(1, present.tree.count)) {
       let entry = present.tree[node]
@@ -57,6 +60,8 @@ public struct ArchiveDifference: Sendable {
       if let partner = partners[node], former.tree[partner].isFolder == entry.isFolder {
         if entry.inode != former.tree[partner].inode {
           items.append(Item(node: node, kind: .replaced, isFolder: entry.isFolder))
+        } else if doubtful.contains(entry.inode) {
+          items.append(Item(node: node, kind: .content, isFolder: false))
         } else if !entry.hasSameAttributes(as: former.tree[partner]) {
           items.append(Item(node: node, kind: .attributes, isFolder: entry.isFolder))
         }

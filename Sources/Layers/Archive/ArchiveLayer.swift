@@ -21,6 +21,7 @@ public final class ArchiveLayer: Sendable {
   private let name: [UInt8]
   /// Who opens and unpacks what, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
+  private let doubts = ContentDoubts()
   /// Whose the entries are: who mounts, as if he had unpacked them.
   private let owner = geteuid()
   private let group = getegid()
@@ -128,10 +129,14 @@ public final class ArchiveLayer: Sendable {
   }
 
   /// The content of a file, the same for all who want it.
-  func content(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent {
+  /// - Returns: nil if the index is not the present one any more.
+  func content(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent? {
     contents.withLock { contents in
+      // A new one is in force before what is open is moved to it.
+      if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
-      let content = ArchiveContent(node, at: place(of: node, in: index), attributes(of: node), cache.pool)
+      let content = ArchiveContent(
+        node, at: place(of: node, in: index), attributes(of: node), cache.pool, doubts)
       // Those that are gone are looked for when there may be many.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -209,13 +214,14 @@ public final class ArchiveLayer: Sendable {
         state.withLock { state in
           (state.index, state.seen, state.fault) = (index, seen, nil)
         }
-        moveContents(from: former, to: index)
-        let difference = ArchiveDifference(from: former, to: index)
+        let doubtful = moveContents(to: index)
+        let difference = ArchiveDifference(from: former, to: index, doubtful: doubtful)
         return difference.isEmpty ? nil : difference
       } catch {
         // A file that is being written to will have changed again.
         let isAgain = error == .changing
         state.withLock { ($0.seen, $0.fault) = (isAgain ? nil : seen, error) }
+        if !isAgain { giveUp(former) }
         return nil
       }
     }
@@ -233,18 +239,46 @@ public final class ArchiveLayer: Sendable {
   }
 
   /// What is open goes on with the new archive where that has the same content.
-  private func moveContents(from former: ArchiveIndex, to index: ArchiveIndex) {
-    let open = contents.withLock { contents in
-      contents = contents.filter { $0.value.content != nil }
-      return contents.compactMapValues(\.content)
-    }
-    if open.isEmpty { return }
-    var left = open
+  /// - Returns: the inode numbers of those of which something was handed out that nobody found right.
+  private func moveContents(to index: ArchiveIndex) -> Set<UInt64> {
+    var doubtful = Set<UInt64>()
+    var left = openContents { open in doubtful = doubts.take { open[$0] != nil } }
+    if left.isEmpty { return doubtful }
     for node in index.tree.nodes where !node.isFolder {
       guard let content = left.removeValue(forKey: node.inode) else { continue }
-      content.move(to: place(of: node, in: index), attributes(of: node))
+      if content.move(to: place(of: node, in: index), node, attributes(of: node)) {
+        doubtful.insert(node.inode)
+      }
       if left.isEmpty { break }
     }
-    for content in left.values { content.abandon() }
+    abandon(&left)
+    return doubtful
+  }
+
+  /// Lets go of contents that the archive has no more, but for those that somebody reads: they hold the former
+  /// archive's file open.
+  private func abandon(_ contents: inout [UInt64: ArchiveContent]) {
+    for content in contents.values { content.abandon() }
+    let abandoned = contents.values.map { WeakContent(content: $0) }
+    contents = [:]
+    for entry in abandoned { entry.content?.keep() }
+  }
+
+  /// - Parameter body: called while none can be added.
+  private func openContents(
+    _ body: ([UInt64: ArchiveContent]) -> Void = { _ in }
+  ) -> [UInt64: ArchiveContent] {
+    contents.withLock { contents in
+      contents = contents.filter { $0.value.content != nil }
+      let open = contents.compactMapValues(\.content)
+      body(open)
+      return open
+    }
+  }
+
+  /// Whoever waits for a new archive hears that what came is none.
+  private func giveUp(_ index: ArchiveIndex) {
+    index.source.giveUp()
+    for content in openContents().values { content.endParking() }
   }
 }

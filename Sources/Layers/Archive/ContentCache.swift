@@ -37,6 +37,9 @@ public final class ContentCache: Sendable {
   /// Ends the threads, after what waits is done.
   public func stop() { pool.stop() }
 
+  /// Lets all contents go but those that are just being unpacked.
+  public func dropAll() { pool.dropAll() }
+
   /// What it holds now.
   public var figures: ContentFigures { pool.figures }
 }
@@ -47,6 +50,7 @@ final class ContentPool: Sendable {
   let budget: Int
   private let recent = Locked(RecentContents())
   private let line = WaitingLine<ArchiveContent>()
+  private let parked = ParkedContents()
   private let threads = Locked<[ThreadHandle]>([])
   private let hits = Counter()
   private let misses = Counter()
@@ -77,6 +81,7 @@ final class ContentPool: Sendable {
   }
 
   func stop() {
+    parked.end()
     line.end()
     let ending = threads.withLock { threads in
       defer { threads = [] }
@@ -102,6 +107,12 @@ final class ContentPool: Sendable {
   }
 
   // MARK: - For the contents
+
+  /// Holds a content no more; its room is not counted until it is accounted for again.
+  func release(_ content: ArchiveContent) { recent.withLock { $0.remove(content) } }
+
+  /// Has a content wait for its archive to be read anew.
+  func park(_ content: ArchiveContent) { parked.add(content) }
 
   /// Has a content unpacked by one of the threads.
   /// - Returns: false if there are none.
@@ -129,6 +140,23 @@ final class ContentPool: Sendable {
       }
       return dropped
     }
+    drop(dropped)
+  }
+
+  /// Lets all contents go but those that are just being unpacked.
+  func dropAll() {
+    let dropped = recent.withLock { recent in
+      var dropped: [ArchiveContent] = []
+      while let oldest = recent.oldest {
+        recent.remove(oldest)
+        dropped.append(oldest)
+      }
+      return dropped
+    }
+    drop(dropped)
+  }
+
+  private func drop(_ dropped: [ArchiveContent]) {
     for content in dropped {
       // One that is just being unpacked stays.
       guard let (bytes, isFile) = content.drop() else { continue }

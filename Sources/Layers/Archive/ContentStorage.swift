@@ -17,13 +17,18 @@ final class ContentStorage: @unchecked Sendable {
   /// Makes room.
   /// - Parameters:
   ///   - size: bytes, of which those that are never written take no room.
+  ///   - mostAtOnce: bytes that are kept at a time, of however many.
   ///   - mayUseFile: false where there are too many files already.
   /// - Throws: ENOMEM, ENOSPC.
-  init(size: UInt64, mayUseFile: Bool) throws(Errno) {
-    if size > Self.largestInMemory, mayUseFile, let file = Self.temporaryFile() {
+  init(size: UInt64, mostAtOnce: UInt64, mayUseFile: Bool) throws(Errno) {
+    if size > Self.largestInMemory, mayUseFile || size > mostAtOnce,
+      let file = Self.temporaryFile(for: min(size, mostAtOnce))
+    {
       kind = .file(file)
       return
     }
+    // Memory must not take more than the cache may.
+    if size > max(mostAtOnce, Self.largestInMemory) { throw .noSpace }
     guard size <= UInt64(Int.max), let start = calloc(max(1, Int(size)), 1) else { throw .noMemory }
     kind = .memory(UnsafeMutableRawBufferPointer(start: start, count: Int(size)))
   }
@@ -40,12 +45,17 @@ final class ContentStorage: @unchecked Sendable {
     return [chosen, Array("/var/tmp".utf8), Array("/tmp".utf8)].compactMap { $0 }.filter { !$0.isEmpty }
   }
 
-  private static func temporaryFile() -> Handle? {
+  /// A file in the first folder that has room, else in the one that has most.
+  private static func temporaryFile(for size: UInt64) -> Handle? {
+    var best: (file: Handle, room: UInt64)?
     for folder in folders {
-      let file = try? withCName(folder) { name throws(Errno) in Handle(try Descriptor.temporary(in: name)) }
-      if let file { return file }
+      let made = try? withCName(folder) { name throws(Errno) in Handle(try Descriptor.temporary(in: name)) }
+      guard let made else { continue }
+      let bytes = (try? made.descriptor.freeBytes()) ?? 0
+      if bytes >= size { return made }
+      if best.map({ $0.room < bytes }) ?? true { best = (made, bytes) }
     }
-    return nil
+    return best?.file
   }
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(Errno) {

@@ -196,6 +196,84 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "an entry that is damaged far from its beginning reads right once the archive is repaired",
+      arguments: [ZipBuilder.Method.stored, .deflated])
+    func repaired(method: ZipBuilder.Method) throws {
+      let content = [UInt8]((0..<6 << 20).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
+      let good = ZipBuilder([.init("big", content, method), .init("small", "1")]).bytes
+      var damaged = good
+      let place = method == .stored ? 1 << 20 : good.count * 3 / 4
+      for index in place..<place + 64 { damaged[index] ^= 0xFF }
+      let (folder, setup) = try Self.folder([])
+      try (folder / "app.ipa").write(damaged)
+      try withMount(setup) { mount in
+        let big = mount.point / "big"
+        let inode = try big.status().inode
+        #expect(throws: (any Error).self) { try big.read() }
+        try (folder / "app.ipa").replace(good)
+        try mount.barrier()
+        #expect(try big.read() == content)
+        #expect(try big.status().inode == inode)
+      }
+    }
+
+    /// How many files that nobody has a name for a process holds of the archive.
+    private static func deletedFiles(of process: pid_t) throws -> Int {
+      let script = "ls -l /proc/$1/fd | grep -c 'app.ipa.*(deleted)' || :"
+      let text = try Command.shell(script, ByteString("\(process)")).check().outputText
+      return try #require(Int(text.split(separator: "\n").last ?? ""))
+    }
+
+    @Test("archives that were replaced do not stay open")
+    func replacedOften() throws {
+      func archive(_ round: Int) -> [UInt8] {
+        let content = [UInt8](repeating: UInt8(round), count: 2_000_000)
+        return ZipBuilder([
+          .init("big", content, .deflated), .init("small", "\(round)", .deflated),
+          .init("same", [UInt8](repeating: 7, count: 2_000_000), .deflated),
+        ]).bytes
+      }
+      let (folder, setup) = try Self.folder([])
+      try (folder / "app.ipa").write(archive(0))
+      try withMount(setup) { mount in
+        let daemon = mount.process.pid
+        for round in 1...20 {
+          _ = try (mount.point / "same").read()
+          #expect(try (mount.point / "big").read()[1_999_999] == UInt8(round - 1))
+          #expect(try (mount.point / "small").readText() == "\(round - 1)")
+          try (folder / "app.ipa").replace(archive(round))
+          try mount.barrier()
+        }
+        #expect(try (mount.point / "small").readText() == "20")
+        _ = try (mount.point / "big").read()
+        let held = try eventually(within: 2) { try Self.deletedFiles(of: daemon) <= 2 }
+        #expect(held)
+      }
+    }
+
+    @Test("what was unpacked is dropped on demand", arguments: [false, true])
+    func dropped(bySignal: Bool) throws {
+      let (folder, setup) = try Self.folder([
+        .init("a", [UInt8](repeating: 1, count: 100_000), .deflated)
+      ])
+      try withMount(setup) { mount in
+        let content = try (mount.point / "a").read()
+        #expect(try !mount.command("status", "--json").outputText.contains(#""bytes":0,"entries":0"#))
+        if bySignal {
+          kill(mount.process.pid, SIGHUP)
+        } else {
+          try mount.command("invalidate")
+        }
+        let isEmpty = try eventually(within: 5) {
+          try mount.command("status", "--json").outputText.contains(#""bytes":0,"entries":0"#)
+        }
+        #expect(isEmpty)
+        #expect(try (mount.point / "a").read() == content)
+      }
+      withExtendedLifetime(folder) {}
+    }
+
     @Test("many readers of large entries at once, within a small cache")
     func manyReaders() throws {
       let contents: [[UInt8]] = (0..<6).map { [UInt8](repeating: UInt8($0), count: 2_000_000) }
