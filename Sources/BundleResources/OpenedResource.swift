@@ -15,18 +15,10 @@ struct OpenedResource: ~Copyable {
   init(_ file: LayerFile, name: [UInt8], types: MIMETypes) throws(Errno) {
     let attributes = try file.attributes()
     guard attributes.isRegular else { throw attributes.isDirectory ? .isDirectory : .notSupported }
-    let type = try Self.type(of: file, name: name, types: types)
+    let type = try file.mimeType(as: name, by: types)
     self.file = file
     size = attributes.size
     mimeType = type
-  }
-
-  private static func type(
-    of file: LayerFile, name: [UInt8], types: MIMETypes
-  ) throws(Errno) -> String {
-    if let told = try file.ownMIMEType(), let type = MIMETypes.type(inAttribute: told) { return type }
-    if let type = types.type(forName: name) { return type }
-    return MIMETypes.type(ofContent: try file.leadingBytes(MIMETypes.leadingCount))
   }
 
   /// The resource without its content.

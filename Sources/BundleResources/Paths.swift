@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 import Glibc
-import Posix
 
 extension URL {
   /// The path of a file URL, absolute, as system calls take it.
@@ -15,14 +14,5 @@ extension URL {
       throw URLError(.badURL, self, "the URL has no path")
     }
     return bytes
-  }
-}
-
-/// The absolute path without symbolic links of what a path leads to.
-func realPath(_ path: [UInt8]) throws(Errno) -> [UInt8] {
-  try withCName(path) { name throws(Errno) in
-    guard let real = realpath(name, nil) else { throw .current }
-    defer { free(real) }
-    return Array(UnsafeRawBufferPointer(start: real, count: strlen(real)))
   }
 }

@@ -34,11 +34,7 @@ extension FoundResource {
   /// - Throws: as ``description(by:)``.
   public func mimeType(by types: MIMETypes) throws(Errno) -> String {
     if let kind = attributes.kind, let type = MIMETypes.type(ofKind: kind) { return type }
-    let file = try open()
-    let attribute = try file.ownMIMEType()
-    return try types.type(for: name, attribute: attribute) { () throws(Errno) in
-      try file.leadingBytes(MIMETypes.leadingCount)
-    }
+    return try open().mimeType(as: name, by: types)
   }
 
   /// Opens the content of a regular file.
@@ -70,6 +66,14 @@ extension FoundResource {
 }
 
 extension LayerFile {
+  /// The MIME type of a regular file: its own, or by its name, or by its first bytes.
+  public func mimeType(as name: [UInt8], by types: MIMETypes) throws(Errno) -> String {
+    let attribute = try ownMIMEType()
+    return try types.type(for: name, attribute: attribute) { () throws(Errno) in
+      try leadingBytes(MIMETypes.leadingCount)
+    }
+  }
+
   /// The value of the xattr `user.mime_type`, by which a file tells its type itself; nil without it.
   public func ownMIMEType() throws(Errno) -> [UInt8]? {
     do throws(Errno) {
@@ -87,12 +91,6 @@ extension LayerFile {
   public func leadingBytes(_ count: Int) throws(Errno) -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
     defer { buffer.deallocate() }
-    var filled = 0
-    while filled < count {
-      let read = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), at: Int64(filled))
-      if read == 0 { break }
-      filled += read
-    }
-    return Array(buffer[..<filled])
+    return Array(buffer[..<(try read(into: buffer, at: 0))])
   }
 }

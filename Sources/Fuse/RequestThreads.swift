@@ -4,16 +4,6 @@ import Posix
 
 /// The threads that answer requests; `DutyRoster` tells which of them wait for the next one.
 final class RequestThreads: Sendable {
-  /// One of them.
-  private final class Member: Sendable {
-    private let thread: Locked<Posix.Thread?>
-    init(_ thread: consuming Posix.Thread) { self.thread = Locked(thread) }
-    func interrupt() { thread.withLock { $0?.interrupt() } }
-    func join() {
-      let thread = thread.withLock { $0.take() }
-      if let thread { thread.join() }
-    }
-  }
   /// What a parked one waits for.
   private final class Call: Sendable {
     let wakeUp: WakeUp
@@ -22,7 +12,7 @@ final class RequestThreads: Sendable {
 
   private let session: Session
   private let calls: [Call]
-  private let members = Locked<[Member]>([])
+  private let members = Locked<[ThreadHandle]>([])
   private let roster = Locked(DutyRoster())
   private let running = Locked(0)
 
@@ -41,7 +31,7 @@ final class RequestThreads: Sendable {
         running.withLock { $0 -= 1 }
         onEnd()
       }
-      let member = Member(thread)
+      let member = ThreadHandle(thread)
       members.withLock { $0.append(member) }
     }
   }

@@ -57,15 +57,7 @@ public final class LayerFile: Sendable {
   /// Reads everything from the beginning.
   /// - Parameter limit: when more bytes than these were read, that is enough.
   public func readAll(limit: Int = .max) throws(Errno) -> [UInt8] {
-    var content: [UInt8] = []
-    try withUnsafeTemporaryBytes(128 * 1024) { chunk throws(Errno) in
-      while content.count <= limit {
-        let count = try read(into: chunk, at: Int64(content.count))
-        content += chunk[..<count]
-        if count < chunk.count { return }
-      }
-    }
-    return content
+    try contentRead(limit: limit) { chunk, offset throws(Errno) in try read(into: chunk, at: offset) }
   }
 
   /// Where a symbolic link points; its bytes, without NUL.

@@ -210,6 +210,34 @@ public func withCName<Result: ~Copyable>(_ bytes: [UInt8], _ body: (CName) throw
   }
 }
 
+/// The absolute path without symbolic links of what a path leads to.
+/// - Throws: ENOENT, EACCES, ELOOP: as realpath(3) answers.
+public func realPath(_ path: [UInt8]) throws(Errno) -> [UInt8] {
+  try withCName(path) { name throws(Errno) in
+    guard let found = realpath(name, nil) else { throw .current }
+    defer { free(found) }
+    return Array(UnsafeRawBufferPointer(start: found, count: strlen(found)))
+  }
+}
+
+/// Everything that can be read from the beginning on.
+/// - Parameters:
+///   - limit: when more bytes than these were read, that is enough.
+///   - read: fills a buffer from an offset; fewer bytes than it holds are the last.
+public func contentRead(
+  limit: Int, by read: (UnsafeMutableRawBufferPointer, Int64) throws(Errno) -> Int
+) throws(Errno) -> [UInt8] {
+  var content: [UInt8] = []
+  try withUnsafeTemporaryBytes(128 * 1024) { chunk throws(Errno) in
+    while content.count <= limit {
+      let count = try read(chunk, Int64(content.count))
+      content += chunk[..<count]
+      if count < chunk.count { return }
+    }
+  }
+  return content
+}
+
 /// The mounts of this process's namespace.
 public enum Mounts {
   /// Unmounts what is on top at a path; a symbolic link there is not followed.
@@ -247,15 +275,7 @@ extension Descriptor {
   /// Reads everything from the beginning.
   /// - Parameter limit: when more bytes than these were read, that is enough.
   public func readAll(limit: Int = .max) throws(Errno) -> [UInt8] {
-    var content: [UInt8] = []
-    try withUnsafeTemporaryBytes(128 * 1024) { chunk throws(Errno) in
-      while content.count <= limit {
-        let count = try read(into: chunk, at: Int64(content.count))
-        content += chunk[..<count]
-        if count < chunk.count { return }
-      }
-    }
-    return content
+    try contentRead(limit: limit) { chunk, offset throws(Errno) in try read(into: chunk, at: offset) }
   }
 
   /// Reads what is left, also of a pipe.

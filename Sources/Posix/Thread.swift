@@ -14,16 +14,21 @@ public struct Thread: ~Copyable, Sendable {
   /// - Parameter name: what `ps` shows; 15 bytes at most count.
   /// - Throws: EAGAIN when the system has no room for one more.
   public init(name: String, _ run: @escaping @Sendable () -> Void) throws(Errno) {
+    handle = try Self.create(nil) {
+      linux_name_thread(name)
+      linux_prefer_short_turns()
+      Interrupt.allow()
+      run()
+    }
+  }
+
+  private static func create(
+    _ attributes: UnsafePointer<pthread_attr_t>?, _ run: @escaping @Sendable () -> Void
+  ) throws(Errno) -> pthread_t {
     var handle = pthread_t()
-    let body = Unmanaged.passRetained(
-      Body {
-        linux_name_thread(name)
-        linux_prefer_short_turns()
-        Interrupt.allow()
-        run()
-      })
+    let body = Unmanaged.passRetained(Body(run))
     let result = pthread_create(
-      &handle, nil,
+      &handle, attributes,
       { context in
         guard let context else { return nil }
         Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
@@ -33,7 +38,7 @@ public struct Thread: ~Copyable, Sendable {
       body.release()
       throw Errno(rawValue: result)
     }
-    self.handle = handle
+    return handle
   }
 
   /// Waits until the function has returned.
@@ -65,22 +70,9 @@ extension Thread {
     // A thread begins with the mask of the one that starts it.
     pthread_sigmask(SIG_SETMASK, &all, &before)
     defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    var handle = pthread_t()
-    let body = Unmanaged.passRetained(
-      Body {
-        linux_name_thread(name)
-        run()
-      })
-    let result = pthread_create(
-      &handle, &attributes,
-      { context in
-        guard let context else { return nil }
-        Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-        return nil
-      }, body.toOpaque())
-    guard result == 0 else {
-      body.release()
-      throw Errno(rawValue: result)
+    _ = try create(&attributes) {
+      linux_name_thread(name)
+      run()
     }
   }
 }
@@ -90,6 +82,9 @@ public final class ThreadHandle: Sendable {
   private let thread: Locked<Thread?>
   /// Takes a thread over.
   public init(_ thread: consuming Thread) { self.thread = Locked(thread) }
+
+  /// As `Thread.interrupt`, unless somebody has waited for it.
+  public func interrupt() { thread.withLock { $0?.interrupt() } }
 
   /// Waits until its function has returned, if nobody did yet.
   public func join() {

@@ -17,20 +17,19 @@ extension Volume {
     let access = access(for: requester)
     let snapshot = try resourceSnapshot(node, path, for: access, refreshed: cookie == 0)
     var buffer = DirectoryBuffer(size: size)
-    func add(
-      _ name: CName, _ number: UInt64, _ kind: FileKind, _ cookie: UInt64, to buffer: inout DirectoryBuffer
-    )
-      -> Bool
-    { buffer.addBare(name, inodeNumber: number, kind: kind, cookie: cookie, withEntries: withEntries) }
-    let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
-    if cookie < dot, !add(".", number, .directory, dot, to: &buffer) { return buffer }
-    if cookie < dotDot, !add("..", above, .directory, dotDot, to: &buffer) { return buffer }
+    for (name, number, place) in [(".", number, ListingSnapshot.dot), ("..", above, ListingSnapshot.dotDot)]
+    where cookie < place {
+      let fits = buffer.addBare(
+        name, inodeNumber: number, kind: .directory, cookie: place, withEntries: withEntries)
+      if !fits { return buffer }
+    }
     for position in snapshot.positions(after: cookie) {
       let item = snapshot.item(at: position)
       let fits = snapshot.listing.withName(of: item) { name in
         let number =
           item.kind == .directory ? item.inode : numbers.file(device: item.device, inode: item.inode)
-        return add(name, number, item.kind, position.cookie, to: &buffer)
+        return buffer.addBare(
+          name, inodeNumber: number, kind: item.kind, cookie: position.cookie, withEntries: withEntries)
       }
       if !fits { break }
     }

@@ -114,15 +114,6 @@ struct MountCommand {
   }
 }
 
-/// An absolute path without symbolic links.
-func realPath(_ given: [UInt8]) throws(Errno) -> [UInt8] {
-  try withCName(given) { name throws(Errno) in
-    guard let found = realpath(name, nil) else { throw .current }
-    defer { free(found) }
-    return Array(UnsafeRawBufferPointer(start: found, count: strlen(found)))
-  }
-}
-
 /// How many descriptors the process may have.
 enum DescriptorLimit {
   /// Raises the limit as far as it goes.

@@ -226,10 +226,7 @@ final class ArchiveContent: @unchecked Sendable {
     let (source, start) = try state.withLock { state throws(Errno) in
       (state.place.source, try Self.start(&state))
     }
-    let inflater = try Inflater(
-      PackedEntry(
-        source: source, start: start, compressedSize: node.compressedSize, size: 0, crc: 0,
-        method: node.method, flags: node.flags.contains(.hasEndMark) ? 2 : 0))
+    let inflater = try Inflater(PackedEntry(node, in: source, at: start))
     _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try inflater.read(into: byte) }
   }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 
 /// What an archive contained at one time, read once from its table of contents.
@@ -52,21 +53,11 @@ final class ArchiveIndex: Sendable {
 
   /// The node of a name in a folder.
   func find(_ name: CName, in folder: UInt32) -> UInt32? {
-    tree.find(UnsafeRawBufferPointer(start: name, count: name.length), in: folder)
+    tree.find(UnsafeRawBufferPointer(start: name, count: strlen(name)), in: folder)
   }
 
   /// How many files, links included, and how many folders there are.
   var counts: (files: Int, folders: Int) { (tree.count - folders.count, folders.count - 1) }
-}
-
-extension CName {
-  /// Bytes before the NUL.
-  @inline(__always)
-  var length: Int {
-    var count = 0
-    while self[count] != 0 { count += 1 }
-    return count
-  }
 }
 
 /// The inode numbers of a tree: those of a former one where a path has the same content still.

@@ -59,11 +59,7 @@ extension ArchiveContent {
       return (state.place, try Self.start(&state), state.node)
     }
     guard let (place, start, node) = begun else { return nil }
-    let flags: UInt16 = node.flags.contains(.hasEndMark) ? 2 : 0
-    let fresh = try Inflater(
-      PackedEntry(
-        source: source, start: start, compressedSize: node.compressedSize, size: size, crc: node.crc,
-        method: node.method, flags: flags))
+    let fresh = try Inflater(PackedEntry(node, in: source, at: start))
     let room = try ContentStorage(size: size, mostAtOnce: mostAtOnce, mayUseFile: cache.mayUseFile)
     return state.withLock { state in
       guard state.place.source === source else { return nil }

@@ -12,6 +12,12 @@ struct PackedEntry: Sendable {
   let crc: UInt32
   let method: UInt16
   let flags: UInt16
+
+  init(_ node: ArchiveNode, in source: ArchiveSource, at start: UInt64) {
+    (self.source, self.start) = (source, start)
+    (compressedSize, size, crc, method) = (node.compressedSize, node.size, node.crc, node.method)
+    flags = node.flags.contains(.hasEndMark) ? 2 : 0
+  }
 }
 
 /// Unpacks one entry by libzip, from its beginning to its end; for one thread at a time.
