@@ -22,6 +22,12 @@ public struct Moment: Hashable, Sendable, Comparable {
     return Moment(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
+  /// How much later it is than another one, in whole milliseconds; 0 if it is earlier.
+  public func milliseconds(after other: Moment) -> CInt {
+    let nanoseconds = Int64(nanoseconds) - Int64(other.nanoseconds)
+    return CInt(clamping: max(0, (seconds - other.seconds) * 1000 + nanoseconds / 1_000_000))
+  }
+
   /// A moment that is so much later.
   public func later(milliseconds: CInt) -> Moment {
     let nanoseconds = Int64(self.nanoseconds) + Int64(milliseconds) * 1_000_000

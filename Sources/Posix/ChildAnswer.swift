@@ -13,7 +13,7 @@ public enum ChildAnswer: Sendable, Equatable {
   /// Runs a function in a child, which has none of this process's open files. For a process of one thread only.
   /// - Throws: EAGAIN, ENOMEM or EMFILE without room for a child.
   public static func of(
-    withinMilliseconds limit: Int, _ body: () -> [UInt8]
+    withinMilliseconds limit: CInt, _ body: () -> [UInt8]
   ) throws(Errno) -> ChildAnswer {
     var ends: [CInt] = [-1, -1]
     _ = try checked { socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) }
@@ -24,7 +24,7 @@ public enum ChildAnswer: Sendable, Equatable {
       child = try checked { linux_fork_writing_to(theirs.rawValue) }
     }
     if child == 0 { finish(with: body()) }
-    let answer = answer(from: ours, until: Deadline(milliseconds: limit))
+    let answer = answer(from: ours, until: .sinceStart.later(milliseconds: limit))
     kill(child, SIGKILL)
     // One that is held inside the kernel is left to init.
     if case .answer = answer { waitpid(child, nil, 0) } else { waitpid(child, nil, WNOHANG) }
@@ -41,12 +41,12 @@ public enum ChildAnswer: Sendable, Equatable {
     _exit(0)
   }
 
-  private static func answer(from end: borrowing Descriptor, until deadline: Deadline) -> ChildAnswer {
+  private static func answer(from end: borrowing Descriptor, until deadline: Moment) -> ChildAnswer {
     var answer: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 4096)
     while true {
       var polled = pollfd(fd: end.rawValue, events: Int16(POLLIN), revents: 0)
-      let ready = poll(&polled, 1, deadline.milliseconds)
+      let ready = poll(&polled, 1, deadline.milliseconds(after: .sinceStart))
       if ready == 0 { return .late }
       if ready < 0 { if errno == EINTR { continue } else { return .none } }
       let count = recv(end.rawValue, &chunk, chunk.count, 0)
@@ -54,21 +54,5 @@ public enum ChildAnswer: Sendable, Equatable {
       guard count > 0 else { return answer.popLast() == 0 ? .answer(answer) : .none }
       answer += chunk[..<count]
     }
-  }
-}
-
-/// A moment of the monotonic clock.
-private struct Deadline {
-  private let end: Int
-
-  init(milliseconds: Int) { end = Self.now + milliseconds }
-
-  /// What is left; not negative.
-  var milliseconds: CInt { CInt(clamping: max(0, end - Self.now)) }
-
-  private static var now: Int {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 }

@@ -44,7 +44,7 @@ final class Coherence: Sendable {
     var archives: [Int: ArchiveLayer] = [:]
     for (place, layer) in layers.enumerated() { archives[place] = layer.archive }
     self.archives = archives
-    archiveErrands = archives.isEmpty ? nil : try Errands(name: "archives")
+    archiveErrands = archives.isEmpty ? nil : Errands(name: "archives")
     places = layers.map { LayerPlace($0) }
     mounts = try MountTableWatch()
     watches = try WatchTable()

@@ -23,7 +23,7 @@ final class NewsDesk: Sendable {
 
   /// - Parameter tell: tells those who wait.
   init(_ tell: @escaping @Sendable () -> Void) throws(Errno) {
-    errands = try Errands(name: "news")
+    errands = Errands(name: "news")
     self.tell = tell
   }
 

@@ -76,10 +76,10 @@ public final class Volume: FileSystem {
     resources = Resources(stack, options.resources)
     table = Locked(NodeTable(budget: options.descriptorBudget))
     queue = try InvalidationQueue()
-    errands = try Errands(name: "errands")
-    refreshes = try Errands(name: "refreshes")
-    lines = try Errands(name: "lines")
-    readAheads = try Errands(name: "read ahead")
+    errands = Errands(name: "errands")
+    refreshes = Errands(name: "refreshes")
+    lines = Errands(name: "lines")
+    readAheads = Errands(name: "read ahead")
     coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {

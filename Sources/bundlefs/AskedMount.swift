@@ -4,7 +4,7 @@ import Routing
 /// A mount that is asked for URLs, by a child process: a mount that hangs holds up whoever touches it.
 struct AskedMount {
   /// How long a mount has for an answer, in milliseconds.
-  private static let patience = 2000
+  private static let patience: CInt = 2000
 
   private let entry: MountTableEntry
   private var hangs = false

@@ -70,8 +70,8 @@ final class ArchiveContent: @unchecked Sendable {
     /// How far it is to be unpacked, whether or not somebody waits.
     var wanted: UInt64 = 0
     var waiters: [Waiter] = []
-    /// Until when it waits for the archive to be read anew, on the monotonic clock; nil if it does not.
-    var parkedUntil: Int64?
+    /// Until when it waits for the archive to be read anew, by `Moment.sinceStart`; nil if it does not.
+    var parkedUntil: Moment?
   }
 
   /// Called once a range can be read, or with the reason why it never can.

@@ -7,20 +7,20 @@ final class ArchiveSource: Sendable {
   /// As the file was when it was opened.
   let attributes: Attributes
 
-  private let patience = Locked<Int64?>(nil)
+  private let patience = Locked<Moment?>(nil)
 
   /// Until when those who find the file written over wait for it to be read anew: a second from the first who
-  /// asks, in nanoseconds on the monotonic clock.
-  var deadline: Int64 {
+  /// asks, by `Moment.sinceStart`.
+  var deadline: Moment {
     patience.withLock { deadline in
-      let answer = deadline ?? monotonicNanoseconds() + 1_000_000_000
+      let answer = deadline ?? .sinceStart.later(milliseconds: 1000)
       deadline = answer
       return answer
     }
   }
 
   /// Notes that there is nothing to wait for: what the file has become cannot be read.
-  func giveUp() { patience.withLock { $0 = 0 } }
+  func giveUp() { patience.withLock { $0 = Moment(seconds: 0, nanoseconds: 0) } }
 
   /// Bytes in the file.
   var size: UInt64 { attributes.size }
@@ -68,10 +68,4 @@ final class ArchiveSource: Sendable {
     guard offset <= UInt64(Int64.max), try descriptor.read(into: buffer, at: Int64(offset)) == buffer.count
     else { throw .io }
   }
-}
-
-/// Nanoseconds since the machine started.
-func monotonicNanoseconds() -> Int64 {
-  let now = Moment.sinceStart
-  return now.seconds * 1_000_000_000 + Int64(now.nanoseconds)
 }

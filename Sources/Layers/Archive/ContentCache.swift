@@ -68,8 +68,7 @@ final class ContentPool: Sendable {
   func close() {
     recent.withLock { recent in
       recent.isClosed = true
-      // One by one: as a chain they would ask for a stack as deep as it is long.
-      while let oldest = recent.oldest { recent.remove(oldest) }
+      _ = recent.takeAll()
     }
   }
 
@@ -145,15 +144,7 @@ final class ContentPool: Sendable {
 
   /// Lets all contents go but those that are just being unpacked.
   func dropAll() {
-    let dropped = recent.withLock { recent in
-      var dropped: [ArchiveContent] = []
-      while let oldest = recent.oldest {
-        recent.remove(oldest)
-        dropped.append(oldest)
-      }
-      return dropped
-    }
-    drop(dropped)
+    drop(recent.withLock { $0.takeAll() })
   }
 
   private func drop(_ dropped: [ArchiveContent]) {
@@ -200,6 +191,16 @@ private struct RecentContents {
     count -= 1
     files -= content.link.isFile ? 1 : 0
     content.link = ContentLink()
+  }
+
+  /// One by one: let go as a chain, they would ask for a stack as deep as it is long.
+  mutating func takeAll() -> [ArchiveContent] {
+    var taken: [ArchiveContent] = []
+    while let oldest {
+      remove(oldest)
+      taken.append(oldest)
+    }
+    return taken
   }
 
   private mutating func put(_ content: ArchiveContent) {

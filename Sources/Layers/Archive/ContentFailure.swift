@@ -17,7 +17,7 @@ extension ArchiveContent {
         return false
       }
       let deadline = source.deadline
-      if state.isAbandoned || deadline <= monotonicNanoseconds() {
+      if state.isAbandoned || deadline <= .sinceStart {
         state.failure = .stale
         return false
       }
@@ -29,13 +29,13 @@ extension ArchiveContent {
   }
 
   /// Tells those who wait for an archive to be read anew that it is lost.
-  /// - Parameter now: leaves it if its time has not come by then, on the monotonic clock.
+  /// - Parameter now: leaves it if its time has not come by then; nil: whatever the time.
   /// - Returns: whether it does not wait any more.
   @discardableResult
-  func endParking(by now: Int64 = .max) -> Bool {
+  func endParking(by now: Moment? = nil) -> Bool {
     let outcome = state.withLock { state -> (Bool, [Waiter], Errno?)? in
       guard let deadline = state.parkedUntil else { return (false, [], nil) }
-      if deadline > now { return nil }
+      if let now, deadline > now { return nil }
       state.parkedUntil = nil
       state.failure = .stale
       return next(&state)

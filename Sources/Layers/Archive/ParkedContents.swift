@@ -52,7 +52,7 @@ final class ParkedContents: Sendable {
         return state.contents
       }
       if contents.isEmpty { return }
-      let now = monotonicNanoseconds()
+      let now = Moment.sinceStart
       let left = contents.filter { !$0.endParking(by: now) }
       let isOver = state.withLock { state in
         if !state.isOver { state.contents += left }
