@@ -67,7 +67,7 @@ let package = Package(
       dependencies: ["BundleResources", "resourceexample", "bundlefs", "Bundles", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "CommandTests", dependencies: ["bundlefs", "Volume", "Routing", "TestSupport"],
+      name: "CommandTests", dependencies: ["bundlefs", "Volume", "Routing", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "MountTests",

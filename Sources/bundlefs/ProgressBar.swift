@@ -1,16 +1,23 @@
 import Glibc
 import Posix
 
-/// A line on the terminal that tells how far something is; nothing before a second, and nothing where standard
-/// error is no terminal.
+/// A line on the terminal that tells how far something is; nothing for a while, and nothing where it would go to
+/// something else than a terminal.
 struct ProgressBar {
   private let title: String
-  private let isTerminal = isatty(STDERR_FILENO) == 1
-  private var next = Moment.sinceStart.later(milliseconds: 1000)
+  private let file: CInt
+  private let isTerminal: Bool
+  private var next: Moment
   private var isShown = false
   private static let width = 30
 
-  init(title: String) { self.title = title }
+  /// - Parameters:
+  ///   - file: where it is shown.
+  ///   - patience: milliseconds before it is.
+  init(title: String, to file: CInt = STDERR_FILENO, after patience: CInt = 1000) {
+    (self.title, self.file, isTerminal) = (title, file, isatty(file) == 1)
+    next = .sinceStart.later(milliseconds: patience)
+  }
 
   /// Shows how much of all is done, ten times a second at most.
   mutating func show(_ done: UInt64, of all: UInt64) {
@@ -31,6 +38,6 @@ struct ProgressBar {
 
   private func write(_ text: String) {
     let bytes = Array(text.utf8)
-    _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
+    _ = Glibc.write(file, bytes, bytes.count)
   }
 }

@@ -100,7 +100,7 @@ import Testing
   func skipped() throws {
     let fixture = try ArchiveFixture([
       .init("good", "1"), .init("/absolute", ""), .init("../up", ""), .init("a/../b", ""),
-      .init(ByteString([0x61, 0, 0x62]), ""), .init("", ""), .init("./", ""),
+      .init(ByteString([0x61, 0, 0x62]), ""), .init("", ""), .init(".", ""),
       .init(ByteString(String(repeating: "n", count: 256)), ""),
       .init(ByteString(String(repeating: "n/", count: 2100)), ""), .init("twice", "old"),
       .init("twice", "new!"), .init("file", ""), .init("file/below", ""), .init("dir/below", ""),
@@ -176,6 +176,34 @@ import Testing
       Issue.record("a damaged table is not told")
       return
     }
+  }
+
+  @Test("a signed table of contents, also where the signature crosses the end of what is read at once")
+  func signed() throws {
+    func count(entries: Int, signature count: Int) throws -> Int {
+      // 100 bytes a record.
+      let name = String(repeating: "n", count: 48)
+      let fixture = try ArchiveFixture((0..<entries).map { .init(ByteString(name + "\(100_000 + $0)"), "") })
+      {
+        $0.signature = ZipBuilder.number(0x0505_4B50, 4) + ZipBuilder.number(count, 2)
+        $0.signature += [UInt8](repeating: 7, count: count)
+      }
+      return try fixture.paths().count
+    }
+    #expect(try count(entries: 3, signature: 10) == 3)
+    #expect(try count(entries: 3, signature: 1000) == 3)
+    #expect(try count(entries: 10485, signature: 200) == 10485)
+    #expect(throws: ArchiveFault.self) { try count(entries: 3, signature: 3 << 20) }
+  }
+
+  @Test("the archive's root may have an entry, too")
+  func root() throws {
+    var root = ZipBuilder.Entry("./")
+    root.mode = 0o040710
+    let fixture = try ArchiveFixture([root, .init("./file", "1")])
+    #expect(try fixture.paths() == ["file"])
+    #expect(try fixture.stack.directory(at: []).attributes().mode == 0o040710)
+    #expect(fixture.skipped == [:])
   }
 
   @Test("an archive whose end is missing is not taken for one that is an entry of it")

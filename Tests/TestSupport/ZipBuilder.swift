@@ -49,6 +49,8 @@ public struct ZipBuilder {
   public var comment: [UInt8] = []
   /// What stands before the archive.
   public var prefix: [UInt8] = []
+  /// What ends the table of contents, as its digital signature does.
+  public var signature: [UInt8] = []
   /// Whether the zip64 records are written.
   public var isWide = false
   private var entries: [Entry] = []
@@ -76,6 +78,7 @@ public struct ZipBuilder {
       table += Self.number(Int(entry.mode) << 16, 4)
       table += Self.number(offset + entry.offsetError, 4) + entry.name.bytes + entry.extra
     }
+    table += signature
     let end = isWide ? wideEnd(table.count, body.count) : []
     let count = isWide ? 0xFFFF : entries.count
     return prefix + body + table + end + Self.number(0x0605_4B50, 4) + Self.number(0, 4)

@@ -29,9 +29,11 @@ final class ArchiveContent: @unchecked Sendable {
   /// The cache's.
   var link = ContentLink()
 
-  /// Bytes that are unpacked at a time.
+  /// Bytes that are unpacked at a time: few at first, then as many as there are, up to a chunk.
+  static let firstStep = 16 << 10
   static let chunkSize = 256 << 10
-  /// Entries up to this size are unpacked at once, by who reads them: that takes about a millisecond.
+  /// Entries up to this size are unpacked at once, by who reads them, and the beginning of larger ones: that
+  /// takes about a millisecond.
   static let smallSize: UInt64 = 256 << 10
   /// How far is unpacked beyond what was asked for.
   static let ahead: UInt64 = 4 << 20
@@ -156,8 +158,8 @@ final class ArchiveContent: @unchecked Sendable {
       return range.count
     }
     if isCounted { cache.count(isHit: false) }
-    if isSmall, begin() {
-      unpackHere()
+    if range.upperBound <= Self.smallSize, begin() {
+      unpackHere(to: isSmall ? size : range.upperBound)
       if try readUnpacked(range, into: part) { return range.count }
     }
     return nil

@@ -171,6 +171,7 @@ extension CentralDirectory {
       if done == size { return }
       window.copyBytes(from: rest)
       let count = Int(min(UInt64(window.count - rest.count), size - done))
+      if count == 0 { throw .damaged("its table of contents has no entry where one should be") }
       let free = UnsafeMutableRawBufferPointer(rebasing: window[rest.count..<rest.count + count])
       do throws(Errno) { try source.read(into: free, at: start + done) } catch {
         throw error == .io ? .changing : .unreadable(error)

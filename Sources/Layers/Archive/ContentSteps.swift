@@ -14,7 +14,7 @@ extension ArchiveContent {
   ) throws(Errno) {
     guard let (inflater, storage) = try prepare(source) else { return }
     // Who wants the first bytes gets them soon.
-    let most = inflater.position < UInt64(Self.chunkSize) ? Self.chunkSize / 4 : Self.chunkSize
+    let most = max(Self.firstStep, Int(clamping: inflater.position))
     let wanted = min(buffer.count, most, Int(clamping: size - inflater.position) + 1)
     let count = try inflater.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
     let end = inflater.position

@@ -38,11 +38,12 @@ extension ArchiveContent {
   }
 
   func unpackElsewhere() {
-    if !cache.enqueue(self) { unpackHere() }
+    if !cache.enqueue(self) { unpackHere(to: 0) }
   }
 
-  func unpackHere() {
-    state.withLock { $0.wanted = max($0.wanted, isSmall ? size : 0) }
+  /// - Parameter end: how far at least.
+  func unpackHere(to end: UInt64) {
+    state.withLock { $0.wanted = max($0.wanted, end) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: min(Self.chunkSize, Int(clamping: size) + 1), alignment: 16)
     defer { buffer.deallocate() }

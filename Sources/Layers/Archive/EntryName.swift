@@ -36,7 +36,8 @@ enum EntryName {
       if !isNothing(path, start, end) { names += 1 }
       start = end + 1
     }
-    return names == 0 ? .empty : nil
+    // `./` is the archive's root.
+    return names == 0 && path[path.count - 1] != slash ? .empty : nil
   }
 
   static let slash = UInt8(ascii: "/")

@@ -35,7 +35,8 @@ struct ZipRecord {
       return nil
     }
     guard bytes.number(at: 0, as: UInt32.self) == Self.signature else {
-      if isLast, bytes.number(at: 0, as: UInt32.self) == 0x0505_4B50 { return nil }
+      // The table's signature ends it.
+      if bytes.number(at: 0, as: UInt32.self) == 0x0505_4B50 { return nil }
       throw .damaged("its table of contents has no entry where one should be")
     }
     let nameLength = Int(bytes.number(at: 28, as: UInt16.self))

@@ -1,0 +1,74 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import bundlefs
+
+@Suite struct ProgressBarTests {
+  @Test("on a terminal the bar shows how far it is, and goes away at the end") func onTerminal() throws {
+    let terminal = try Terminal()
+    var progress = ProgressBar(title: "reading a.zip", to: terminal.end, after: 0)
+    Clock.sleep(0.002)
+    progress.show(1, of: 4)
+    #expect(terminal.text() == "\rreading a.zip [" + bar(filled: 7, of: 30) + "] 25 %")
+    Clock.sleep(0.15)
+    progress.show(4, of: 4)
+    #expect(terminal.text() == "\rreading a.zip [" + bar(filled: 30, of: 30) + "] 100 %")
+    progress.end()
+    #expect(terminal.text() == "\r\u{1B}[K")
+    progress.end()
+    #expect(terminal.text() == "")
+  }
+
+  @Test("what is done within its patience shows nothing") func quick() throws {
+    let terminal = try Terminal()
+    var bar = ProgressBar(title: "reading a.zip", to: terminal.end, after: 60_000)
+    bar.show(1, of: 1)
+    bar.end()
+    #expect(terminal.text() == "")
+  }
+
+  @Test("a file or pipe gets nothing") func noTerminal() throws {
+    let folder = try TemporaryFolder()
+    let path = folder / "log"
+    try path.write("")
+    try path.withOpen(O_WRONLY) { file in
+      var bar = ProgressBar(title: "reading a.zip", to: file, after: 0)
+      Clock.sleep(0.002)
+      bar.show(1, of: 4)
+      bar.end()
+    }
+    #expect(try path.read().isEmpty)
+  }
+
+  private func bar(filled: Int, of all: Int) -> String {
+    String(repeating: "#", count: filled) + String(repeating: ".", count: all - filled)
+  }
+}
+
+/// A terminal without a screen.
+private final class Terminal {
+  /// What programs write to.
+  let end: CInt
+  private let screen: CInt
+
+  init() throws {
+    var (screen, end): (CInt, CInt) = (-1, -1)
+    guard openpty(&screen, &end, nil, nil, nil) == 0 else { throw DiskError("openpty", "", .current) }
+    (self.screen, self.end) = (screen, end)
+    _ = fcntl(screen, F_SETFL, O_NONBLOCK)
+  }
+
+  deinit {
+    close(end)
+    close(screen)
+  }
+
+  /// What was written since the last time.
+  func text() -> String {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = read(screen, &buffer, buffer.count)
+    return String(decoding: buffer[..<max(0, count)], as: UTF8.self)
+  }
+}

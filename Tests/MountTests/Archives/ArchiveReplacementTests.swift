@@ -1,0 +1,155 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// An archive that is replaced again and again, in every way, under those who read it.
+extension MountTests {
+  @Suite struct ArchiveReplacementTests {
+    static let seeds: [UInt64] =
+      Binary.variable("BUNDLEFS_SEED").flatMap { UInt64($0) }.map { [$0] } ?? Array(0..<12)
+    static let replacements = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 25
+
+    @Test(
+      "under readers each state of an archive shows after the other, and no content is of two",
+      .timeLimit(.minutes(10)), arguments: seeds)
+    func replaced(seed: UInt64) throws {
+      let fixture = try ReplacedArchive(seed: seed)
+      try withMount(fixture.setup(fixture.live, at: fixture.point)) { mount in
+        let isStopping = Locked(false)
+        let readers = try (0..<3).map {
+          try fixture.reader(seed: seed &* 31 &+ UInt64($0), until: isStopping)
+        }
+        defer {
+          isStopping.withLock { $0 = true }
+          _ = eventually(within: 60) { readers.allSatisfy(\.isOver) }
+        }
+        var random = SplitMix64(seed: seed)
+        for step in 0..<Self.replacements {
+          let version = fixture.versions.randomElement(using: &random) ?? fixture.versions[0]
+          let way = try fixture.replace(by: version, using: &random)
+          try mount.barrier()
+          let seen = try TreeDigest.of(fixture.point)
+          #expect(
+            seen == version.digest,
+            "step \(step), \(version.name) \(way): \(TreeDigest.difference(seen, version.digest))")
+          for reader in readers {
+            if let problem = reader.problem { Issue.record("step \(step): \(problem)") }
+          }
+          if readers.contains(where: { $0.problem != nil }) { return }
+        }
+        #expect(readers.allSatisfy { $0.beats > 0 }, "nobody read")
+      }
+    }
+  }
+}
+
+/// The archive, in the states that it may have, and what the mount must show of each.
+private struct ReplacedArchive: Sendable {
+  struct Version: Sendable {
+    let name: ByteString
+    let archive: [UInt8]
+    var digest: [ByteString: String] = [:]
+  }
+
+  let folder: TemporaryFolder
+  let live: ByteString
+  let point: ByteString
+  var versions: [Version] = []
+  /// What a file of a path may have, by path.
+  private var contents: [ByteString: Set<[UInt8]>] = [:]
+  /// Whether a folder lies above the archive, below it, or not at all.
+  private let arrangement: UInt64
+
+  init(seed: UInt64) throws {
+    folder = try TemporaryFolder()
+    try ArchiveGenerator.make(seed: seed &+ 1_000_000, in: folder.path)
+    (live, point, arrangement) = (folder / "live.zip", try folder.folder("mount"), seed % 3)
+    let twin = try folder.folder("twin")
+    for name: ByteString in ["a1", "a2", "b1", "b2"] {
+      var version = Version(name: name, archive: try (folder / (name + ".zip")).read())
+      try withMount(setup(folder / name, at: twin)) { _ in
+        version.digest = try TreeDigest.of(twin)
+        for path in try TreeDigest.files(in: twin) {
+          contents[ByteString(Array(path.bytes.dropFirst(twin.count + 1))), default: []].insert(
+            try path.read())
+        }
+      }
+      versions.append(version)
+    }
+    try live.write(versions[0].archive)
+  }
+
+  func setup(_ layer: ByteString, at point: ByteString) -> MountSetup {
+    switch arrangement {
+    case 0: MountSetup(main: layer, point: point)
+    case 1: MountSetup(main: folder / "dir", point: point, substitutions: [layer])
+    default: MountSetup(main: layer, point: point, substitutions: [folder / "dir"])
+    }
+  }
+
+  /// Puts a version in the archive's place: in one step, written over it, or written over it in two halves.
+  /// - Returns: how, for the report.
+  func replace(by version: Version, using random: inout SplitMix64) throws -> String {
+    switch Int.random(in: 0..<4, using: &random) {
+    case 0, 1:
+      try live.replace(version.archive)
+      return "renamed over it"
+    case 2:
+      try live.write(version.archive)
+      return "written over it"
+    default:
+      let half = version.archive.count / 2
+      try live.write(Array(version.archive[..<half]))
+      Clock.sleep(Double.random(in: 0..<0.03, using: &random))
+      try live.withOpen(O_WRONLY | O_APPEND) { file in
+        _ = version.archive[half...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+      }
+      return "written over it by halves"
+    }
+  }
+
+  /// One that reads whatever the mount shows, in pieces.
+  func reader(seed: UInt64, until isStopping: Locked<Bool>) throws -> Worker {
+    let random = Locked(SplitMix64(seed: seed))
+    return try Worker("archive reader", until: isStopping) { _ in
+      guard let files = try? TreeDigest.files(in: point), !files.isEmpty else { return }
+      for path in files {
+        let piece = random.withLock { [100, 5000, 70000, 1 << 20].randomElement(using: &$0) ?? 100 }
+        try check(path, piece: piece)
+      }
+    }
+  }
+
+  private func check(_ path: ByteString, piece: Int) throws {
+    let content: [UInt8]
+    do { content = try path.withOpen(O_RDONLY | O_NOFOLLOW) { try Self.read($0, piece: piece) } } catch let
+      error
+      as DiskError
+    {
+      // Gone, or something else by now; or the old bytes are lost, where the archive was written over.
+      if [.noEntry, .notDirectory, .isDirectory, .loop, .stale].contains(error.errno) { return }
+      throw error
+    }
+    let name = ByteString(Array(path.bytes.dropFirst(point.count + 1)))
+    guard contents[name]?.contains(content) ?? false else {
+      throw StrangeContent(path: name, size: content.count)
+    }
+  }
+
+  private static func read(_ file: CInt, piece: Int) throws -> [UInt8] {
+    var (content, buffer) = ([UInt8](), [UInt8](repeating: 0, count: piece))
+    while true {
+      let count = try ByteString.readPart(&buffer, of: file, at: Int64(content.count))
+      if count == 0 { return content }
+      content += buffer[..<count]
+    }
+  }
+}
+
+/// What no version of a file has.
+private struct StrangeContent: Error, CustomStringConvertible {
+  let path: ByteString
+  let size: Int
+  var description: String { "\(path): \(size) bytes that no version has" }
+}
