@@ -18,8 +18,7 @@ struct ControlFile: ~Copyable, Sendable {
     }
     let answer = try root.control(
       StatusProtocol.command(.controlName, page: 0), size: StatusProtocol.answerSize)
-    let length = answer.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }
-    let name = Array(answer[4..<min(answer.count, 4 + length)])
+    let name = Array(StatusProtocol.page(in: answer, after: 0).bytes)
     guard StatusProtocol.isControlName(name) else { throw Errno(rawValue: EPROTO) }
     file = try withCName(name) { name throws(Errno) in try root.openRegular(name, [.read]) }
     mount = Self.mount(at: mountPoint)

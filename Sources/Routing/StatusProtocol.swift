@@ -29,6 +29,15 @@ public enum StatusProtocol {
     2 << 30 | UInt32(answerSize) << 16 | UInt32(form.rawValue) << 8 | UInt32(page)
   }
 
+  /// What an answer has of the text.
+  /// - Parameter done: how much of the text came with the pages before, in bytes.
+  /// - Returns: the page, and how long the whole text is.
+  public static func page(in answer: [UInt8], after done: Int) -> (bytes: ArraySlice<UInt8>, length: Int) {
+    guard answer.count >= 4 else { return ([], 0) }
+    let length = answer.withUnsafeBytes { Int(UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self))) }
+    return (answer[4..<min(answer.count, 4 + max(0, length - done))], length)
+  }
+
   /// Whether a mount's answer can be its control file's name. It is not for the mount to say where else a file
   /// is opened.
   public static func isControlName(_ name: [UInt8]) -> Bool {

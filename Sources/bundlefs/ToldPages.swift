@@ -14,8 +14,8 @@ enum ToldPages {
     for page in UInt8.min...UInt8.max {
       let answer = try root.control(
         StatusProtocol.command(form, page: page), size: StatusProtocol.answerSize)
-      let length = answer.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }
-      text += answer[4..<min(answer.count, 4 + max(0, length - text.count))]
+      let (part, length) = StatusProtocol.page(in: answer, after: text.count)
+      text += part
       if text.count >= length { return text }
     }
     return text

@@ -63,13 +63,7 @@ import Testing
   @Test("looks in the substitution first, and by language")
   func order() throws {
     let fixture = try BundleFixture()
-    try fixture.make("a.txt", "main")
-    try fixture.override("a.txt", "substitution")
-    try fixture.make("fr.lproj/b.txt", "main fr")
-    try fixture.make("en.lproj/b.txt", "main en")
-    try fixture.override("en.lproj/b.txt", "substitution en")
-    try fixture.make("de.lproj/b.txt", "main de")
-    try fixture.make("sub/c d.txt", "main sub")
+    try fixture.makeOverridden()
     let source = try fixture.source()
     let expected: [(String, String)] = [
       ("///a.txt", "substitution"), ("//localhost/a.txt", "substitution"), ("///b.txt", "substitution en"),

@@ -38,6 +38,17 @@ final class BundleFixture: Sendable {
     try Self.make(substitution / path, [UInt8](content.utf8))
   }
 
+  /// Makes files that are overridden, in languages, and in a folder.
+  func makeOverridden() throws {
+    try make("a.txt", "main")
+    try override("a.txt", "substitution")
+    try make("fr.lproj/b.txt", "main fr")
+    try make("en.lproj/b.txt", "main en")
+    try override("en.lproj/b.txt", "substitution en")
+    try make("de.lproj/b.txt", "main de")
+    try make("sub/c d.txt", "main sub")
+  }
+
   /// Makes a file of the main bundle of bytes that are all different at first sight.
   func make(_ path: ByteString, size: Int) throws {
     try Self.make(main / path, Self.bytes(size))

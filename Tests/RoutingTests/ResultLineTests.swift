@@ -67,6 +67,20 @@ import Testing
     #expect(try #require(ResultLine(result.json[...])).isOf(url))
   }
 
+  @Test("pages of a mount's answer, whole, cut and absurd")
+  func pages() {
+    func page(_ answer: [UInt8], after done: Int) -> [UInt8] {
+      Array(StatusProtocol.page(in: answer, after: done).bytes)
+    }
+    let answer: [UInt8] = [5, 0, 0, 0, 1, 2, 3, 0, 0]
+    #expect(StatusProtocol.page(in: answer, after: 0).length == 5)
+    #expect(page(answer, after: 0) == [1, 2, 3, 0, 0])
+    #expect(page(answer, after: 2) == [1, 2, 3], "what follows the text is none of it")
+    #expect(page(answer, after: 9) == [])
+    #expect(page([0xFF, 0xFF, 0xFF, 0xFF, 7], after: 0) == [7])
+    #expect(StatusProtocol.page(in: [1, 0], after: 0) == ([], 0))
+  }
+
   @Test("a control file's name leads nowhere else")
   func controlName() {
     for name in [".routes", "r", "..a", "a b", String(repeating: "x", count: 255)] {
