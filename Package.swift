@@ -71,7 +71,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "MountTests",
-      dependencies: ["bundlefs", "stressreader", "Bundles", "Layers", "Posix", "TestSupport"],
+      dependencies: ["bundlefs", "stressreader", "Bundles", "Layers", "Routing", "Posix", "TestSupport"],
       exclude: ["Archives/compare_archive.py", "Pages/browser.py"], swiftSettings: strict),
   ]
 )

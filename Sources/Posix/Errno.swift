@@ -57,6 +57,9 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   /// No space left on device: what inotify answers beyond the limit of watches.
   public static let noSpace = Errno(rawValue: ENOSPC)
 
+  /// File too large.
+  public static let tooLarge = Errno(rawValue: EFBIG)
+
   /// Cannot allocate memory.
   public static let noMemory = Errno(rawValue: ENOMEM)
 

@@ -1,8 +1,9 @@
 /// How a mount is asked to tell of itself.
 ///
-/// It is read by IOCTL on the root: that needs no room in the file system's names, and works whatever else is
-/// declined. A page of the text is asked for at a time; page 0 makes the text anew. Each answer begins with
-/// the text's length in bytes (4 bytes, little-endian).
+/// It is read by IOCTL on the root, or on the directory that is meant: that needs no room in the file system's
+/// names, and works whatever else is declined. A page of the text is asked for at a time; page 0 makes the text
+/// anew, and answers ESTALE for others where somebody else has asked meanwhile. Each answer begins with the text's
+/// length in bytes (4 bytes, little-endian); a text of more than 256 pages is refused with EFBIG.
 public enum StatusProtocol {
   /// Bytes of text in a page: what one IOCTL can carry is 16,383 bytes.
   public static let pageSize = 16_000
@@ -20,9 +21,16 @@ public enum StatusProtocol {
     /// Where resources are looked for: the resource folder's path, then the localizations in order, each
     /// followed by NUL.
     case resources = 0x72
+    /// What the layers have in a directory, but for unchanged files.
+    case differences = 0x64
+    /// What the layers have in a directory.
+    case entries = 0x65
     /// Nothing; but whoever waits at the control file is told to go, since the mount is to end.
     case farewell = 0x71
   }
+
+  /// Bytes of a text, at most.
+  public static let largestText = pageSize << 8
 
   /// The IOCTL's number for a page: _IOC(_IOC_READ, the form's letter, page, answerSize).
   public static func command(_ form: Form, page: UInt8) -> UInt32 {

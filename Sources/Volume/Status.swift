@@ -4,40 +4,7 @@ import Posix
 import Routing
 
 extension Volume {
-  public func control(
-    _ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>
-  ) {
-    let page = UInt8(truncatingIfNeeded: command)
-    guard node == .root, let form = StatusProtocol.Form(rawValue: UInt8(truncatingIfNeeded: command >> 8)),
-      command == StatusProtocol.command(form, page: page)
-    else {
-      reply.fail(.notTypewriter)
-      return
-    }
-    if form == .farewell, control.isOwner(reply.requester) { control.sendListenersAway() }
-    let fresh = page == 0 ? told(form) : nil
-    let text = statusTexts.withLock { texts in
-      // What fits a page is not asked for again.
-      if let fresh, fresh.count > StatusProtocol.pageSize { texts[form] = fresh }
-      return fresh ?? texts[form] ?? []
-    }
-    let length = UInt32(text.count)
-    let start = min(Int(page) * StatusProtocol.pageSize, text.count)
-    let part = text[start..<min(start + StatusProtocol.pageSize, text.count)]
-    reply.pay(withUnsafeBytes(of: length.littleEndian) { Array($0) } + part)
-  }
-
-  private func told(_ form: StatusProtocol.Form) -> [UInt8] {
-    switch form {
-    case .json: Array(status.json.utf8)
-    case .text: Array(status.text.utf8)
-    case .controlName: control.name
-    case .resources: resourcePlaces
-    case .farewell: []
-    }
-  }
-
-  private var status: Status {
+  var status: Status {
     let requests = requests.withLock { $0 }
     // This asks the layers, so it comes before the lock.
     let layers = stack.layers.indices.map(layerStatus)

@@ -61,7 +61,7 @@ public final class Volume: FileSystem {
   let control: ControlFile
   let resources: Resources
   /// What is being told over several pages.
-  let statusTexts = Locked<[StatusProtocol.Form: [UInt8]]>([:])
+  let toldTexts = Locked<[StatusProtocol.Form: ToldText]>([:])
   /// What keeps the kernel's caches true; nil where they are not kept.
   let coherence: Coherence?
   /// Layers whose changes nobody tells, by their places, with the reasons.

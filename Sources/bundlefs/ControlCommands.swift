@@ -18,9 +18,7 @@ struct ControlFileCommand {
     guard let given = arguments.first else { throw .usage("'invalidate' needs a MOUNTPOINT") }
     let mountPoint = try MountPoint(mounted: given)
     let paths = arguments.dropFirst().map { path in
-      // A path may be given as it is inside the mount, or from the mount's root.
-      let names = path.starts(with: mountPoint.path) ? path.dropFirst(mountPoint.path.count) : path[...]
-      return names.split(separator: UInt8(ascii: "/")).map { "/" + PercentCoding.encoded(path: $0) }.joined()
+      mountPoint.names(of: path).map { "/" + PercentCoding.encoded(path: $0[...]) }.joined()
     }
     return ControlFileCommand(
       mountPoint, (paths.isEmpty ? [""] : paths).map { "bundlefs:///invalidate\($0)" })

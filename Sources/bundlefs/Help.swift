@@ -9,6 +9,8 @@ enum Help {
     usage: bundlefs MAIN MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]
            bundlefs unmount [--lazy] MOUNTPOINT
            bundlefs status MOUNTPOINT [--json]
+           bundlefs diff MOUNTPOINT [PATH] [--json]
+           bundlefs tree MOUNTPOINT [PATH] [--json]
            bundlefs sync MOUNTPOINT
            bundlefs invalidate MOUNTPOINT [PATH...]
            bundlefs route MOUNTPOINT URL...
@@ -29,9 +31,11 @@ enum Help {
         -V, --version
                      print the version
 
-    'status' shows what is mounted, cached and asked; 'sync' returns when every
-    change that was finished before is visible; 'invalidate' drops what is
-    cached, which is never needed on local layers.
+    'status' shows what is mounted, cached and asked. 'diff' lists what the
+    layers override, add and hide, layer by layer; 'tree' lists everything, and
+    marks what is not MAIN's. 'sync' returns when every change that was finished
+    before is visible; 'invalidate' drops what is cached, which is never needed
+    on local layers.
 
     Lines written to the file .routes in the mount register routes and post
     URLs, see the README: 'route NAME PATTERN', 'unroute NAME', 'reset',

@@ -12,6 +12,8 @@ enum Main {
       case "route": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: true).run())
       case "match": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: false).run())
       case "listen": try ListenCommand(Array(arguments.dropFirst(2))).run()
+      case "diff": exit(try ComparisonCommand(Array(arguments.dropFirst(2)), isTree: false).run())
+      case "tree": exit(try ComparisonCommand(Array(arguments.dropFirst(2)), isTree: true).run())
       case "open" where Help.isWanted(by: arguments.dropFirst(2)): Terminal.say(Help.text)
       case "resources" where Help.isWanted(by: arguments.dropFirst(2)): Terminal.say(Help.text)
       case "open": exit(try OpenCommand(Array(arguments.dropFirst(2))).run())

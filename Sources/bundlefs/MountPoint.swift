@@ -26,6 +26,15 @@ struct MountPoint {
     if isStale { throw .failed("\(path.shown): its daemon is dead; use 'bundlefs unmount \(path.shown)'") }
   }
 
+  /// The names of a path, which may be given as it is inside the mount, or from the mount's root.
+  func names(of given: [UInt8]) -> [[UInt8]] {
+    let isInside = given.starts(with: path) && (given.count == path.count || given[path.count] == slash)
+    return (isInside ? given.dropFirst(path.count) : given[...]).split(separator: slash)
+      .filter { !$0.elementsEqual(".".utf8) }.map { Array($0) }
+  }
+
+  private var slash: UInt8 { UInt8(ascii: "/") }
+
   /// Whether a mount is here whose daemon is dead.
   var isStale: Bool {
     do throws(Errno) {

@@ -21,13 +21,23 @@ struct ProgressBar {
 
   /// Shows how much of all is done, ten times a second at most.
   mutating func show(_ done: UInt64, of all: UInt64) {
-    guard isTerminal, next < Moment.sinceStart else { return }
-    next = Moment.sinceStart.later(milliseconds: 100)
-    isShown = true
+    if !isDue() { return }
     let share = all == 0 ? 1 : Double(done) / Double(all)
     let filled = Int(share * Double(Self.width))
     let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Self.width - filled)
     write("\r\(title) [\(bar)] \(Int(share * 100)) %")
+  }
+
+  /// Shows what is done where nobody knows how much there is.
+  mutating func show(_ text: String) {
+    if isDue() { write("\r\u{1B}[K\(title) \(text)") }
+  }
+
+  private mutating func isDue() -> Bool {
+    guard isTerminal, next < Moment.sinceStart else { return false }
+    next = Moment.sinceStart.later(milliseconds: 100)
+    isShown = true
+    return true
   }
 
   /// Takes the line away.

@@ -10,9 +10,26 @@ enum ToldPages {
     let root = try withCName(mountPoint.path) { name throws(Errno) in
       try Descriptor.open(name, [.read, .directory])
     }
+    return try read(form, of: root)
+  }
+
+  /// Asks a directory of a mount.
+  /// - Throws: as above; ESTALE where others ask all the time, too.
+  static func read(_ form: StatusProtocol.Form, of directory: borrowing Descriptor) throws(Errno) -> [UInt8] {
+    for _ in 0..<64 {
+      do throws(Errno) { return try readOnce(form, of: directory) } catch {
+        if error != .stale { throw error }
+      }
+    }
+    throw .stale
+  }
+
+  private static func readOnce(
+    _ form: StatusProtocol.Form, of directory: borrowing Descriptor
+  ) throws(Errno) -> [UInt8] {
     var text: [UInt8] = []
     for page in UInt8.min...UInt8.max {
-      let answer = try root.control(
+      let answer = try directory.control(
         StatusProtocol.command(form, page: page), size: StatusProtocol.answerSize)
       let (part, length) = StatusProtocol.page(in: answer, after: text.count)
       text += part

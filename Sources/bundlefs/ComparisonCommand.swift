@@ -1,0 +1,143 @@
+import Glibc
+import Layers
+import Posix
+import Routing
+
+/// `bundlefs diff MOUNTPOINT [PATH] [--json]` and `bundlefs tree MOUNTPOINT [PATH] [--json]`.
+struct ComparisonCommand {
+  private let mountPoint: MountPoint
+  private let start: [[UInt8]]
+  private let isTree: Bool
+  private let isJSON: Bool
+
+  /// Reads what follows `diff` or `tree`.
+  init(_ arguments: [[UInt8]], isTree: Bool) throws(Failure) {
+    let command = isTree ? "tree" : "diff"
+    let operands = arguments.filter { $0 != Array("--json".utf8) }
+    if let option = operands.first(where: { $0.starts(with: "--".utf8) }) {
+      throw .usage("'\(command)' has no option '\(option.shown)'")
+    }
+    guard let given = operands.first, operands.count <= 2 else {
+      throw .usage("'\(command)' needs a MOUNTPOINT, and may have one PATH in it")
+    }
+    self.isTree = isTree
+    isJSON = operands.count < arguments.count
+    mountPoint = try MountPoint(mounted: given)
+    start = operands.count == 2 ? mountPoint.names(of: operands[1]) : []
+  }
+
+  /// Prints the comparison.
+  /// - Returns: the exit status: 1 where a directory could not be looked at.
+  func run() throws(Failure) -> CInt {
+    signal(SIGPIPE, SIG_DFL)
+    let faults: [ComparedTree.Fault]
+    do throws(Errno) {
+      var tree = try ComparedTree(of: mountPoint, from: start, isWhole: isTree)
+      try print(&tree)
+      faults = tree.faults
+    } catch {
+      throw .failed("\(shown(start)): \(error)")
+    }
+    for fault in faults { Terminal.complain("\(shown(fault.path)): \(fault.error)") }
+    return faults.isEmpty ? 0 : 1
+  }
+
+  private func print(_ tree: inout ComparedTree) throws(Errno) {
+    if isJSON { return try ComparisonJSON.print(&tree, isWhole: isTree) }
+    let colours = Colours.ofOutput
+    if isTree {
+      try TreeLines.print(&tree, title: shown(start), colours)
+    } else {
+      try DifferenceLines.print(&tree, colours)
+    }
+  }
+
+  private func shown(_ path: [[UInt8]]) -> String {
+    ([mountPoint.path] + path).map(\.shown).joined(separator: "/")
+  }
+}
+
+/// What differs, layer by layer.
+private enum DifferenceLines {
+  static func print(_ tree: inout ComparedTree, _ colours: Colours) throws(Errno) {
+    var lines = [[String]](repeating: [], count: tree.layers.count)
+    try tree.walk { step in
+      guard step.name.isCounted, let layer = step.name.layers.first else { return }
+      lines[layer].append("  " + colours.text(word(for: step.name.verdict), step.name.verdict) + step.shown)
+    }
+    for (layer, lines) in zip(tree.layers, lines) where !lines.isEmpty {
+      Terminal.say(([colours.bold(layer.withoutControls)] + lines).joined(separator: "\n"))
+    }
+    Terminal.say(tree.tally.shown)
+  }
+
+  private static func word(for verdict: ComparedName.Verdict) -> String {
+    switch verdict {
+    case .unchanged: ""
+    case .overridden: "overrides  "
+    case .added: "adds       "
+    case .hidden: "hides      "
+    }
+  }
+}
+
+/// The whole tree, with a note where something is not MAIN's.
+private enum TreeLines {
+  static func print(_ tree: inout ComparedTree, title: String, _ colours: Colours) throws(Errno) {
+    Terminal.say(title.withoutControls)
+    let layers = tree.layers.map(\.withoutControls)
+    try tree.walk { step in
+      let branches = step.isLast.dropLast().map { $0 ? "    " : "│   " }.joined()
+      let name = step.name.name.shown.withoutControls + (step.isDirectory ? "/" : "")
+      Terminal.say(
+        branches + (step.isLast.last == true ? "└── " : "├── ") + colours.text(name, step.name.verdict)
+          + note(on: step.name, layers))
+    }
+    Terminal.say(tree.tally.shown)
+  }
+
+  private static func note(on name: ComparedName, _ layers: [String]) -> String {
+    guard let layer = name.layers.first.map({ layers[$0] }) else { return "" }
+    switch name.verdict {
+    case .unchanged: return ""
+    case .overridden: return "  (\(layer), overrides)"
+    case .added: return "  (\(layer), adds)"
+    case .hidden: return "  (hidden by \(layer))"
+    }
+  }
+}
+
+/// One JSON object (RFC 8259), an entry a line.
+private enum ComparisonJSON {
+  static func print(_ tree: inout ComparedTree, isWhole: Bool) throws(Errno) {
+    var entries: [String] = []
+    let layers = tree.layers
+    try tree.walk { step in if isWhole || step.name.isCounted { entries.append(entry(step, layers)) } }
+    let total = tree.tally.total
+    let counts = zip(layers, tree.tally.layers).map { path, layer in
+      #"{"path":\#(JSONText.quoted(path)),"overrides":\#(layer.overrides),"adds":\#(layer.adds),"#
+        + #""hides":\#(layer.hides)}"#
+    }
+    Terminal.say(
+      #"{"layers":[\#(counts.joined(separator: ","))],"overridden":\#(total.overrides),"added":\#(total.adds),"#
+        + #""hidden":\#(total.hides),"unchanged":\#(tree.tally.unchanged),"entries":["#
+        + entries.map { "\n  " + $0 }.joined(separator: ",") + (entries.isEmpty ? "]}" : "\n]}"))
+  }
+
+  private static func entry(_ step: ComparedTree.Step, _ layers: [String]) -> String {
+    var json = JSONText()
+    json.object { json in
+      json.name("path")
+      json.text(String(escaping: Array(step.path.joined(separator: [UInt8(ascii: "/")]))))
+      json.name("kind")
+      json.text("\(step.name.kind)")
+      json.name("verdict")
+      json.text("\(step.name.verdict)")
+      json.name("layer")
+      if let layer = step.name.layers.first { json.text(layers[layer]) } else { json.null() }
+      json.name("below")
+      json.texts(step.name.layers.dropFirst().map { layers[$0] })
+    }
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+}

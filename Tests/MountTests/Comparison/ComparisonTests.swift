@@ -1,0 +1,161 @@
+import FoundationEssentials
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// `bundlefs diff` and `bundlefs tree`.
+extension MountTests {
+  @Suite struct ComparisonTests {
+    private static func report(_ command: ByteString, _ mount: Mount, _ path: ByteString...) throws
+      -> ComparisonReport
+    {
+      let command = Command([try Binary.underTest(), command, mount.point] + path + ["--json"])
+      return try JSONDecoder().decode(ComparisonReport.self, from: Data(try command.check().output))
+    }
+
+    private func mounted(_ folder: TemporaryFolder, _ body: (Mount) throws -> Void) throws {
+      let setup = MountSetup(
+        main: try folder.folder("main"), point: try folder.folder("mount"),
+        substitutions: [try folder.folder("A"), try folder.folder("B")])
+      try withMount(setup, body)
+    }
+
+    @Test(
+      "random stacks are told as the model has them", .timeLimit(.minutes(2)),
+      arguments: Array(ModelTests.seeds.prefix(60)))
+    func agrees(seed: UInt64) throws {
+      let stack = GeneratedStack(seed: seed)
+      let folder = try TemporaryFolder()
+      let roots = try stack.make(in: folder, onOwnFileSystems: false)
+      let setup = MountSetup(
+        main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
+      try withMount(setup) { mount in
+        let expected = ExpectedComparison(stack.layers, roots: roots).entries
+        let (tree, diff) = (try Self.report("tree", mount), try Self.report("diff", mount))
+        #expect(Self.differences(tree.entries, expected) == [], "seed \(seed)")
+        #expect(diff.entries == tree.entries.filter(\.isDifference))
+        for report in [tree, diff] {
+          let counted = expected.filter(\.isDifference)
+          #expect(report.overridden == counted.count { $0.verdict == "overridden" })
+          #expect(report.added == counted.count { $0.verdict == "added" })
+          #expect(report.hidden == counted.count { $0.verdict == "hidden" })
+          #expect(
+            report.unchanged == expected.count { $0.verdict == "unchanged" && $0.kind != "directory" })
+          #expect(report.layers.map(\.path) == roots.map(\.text))
+          #expect(report.layers.reduce(0) { $0 + $1.overrides + $1.adds + $1.hides } == counted.count)
+        }
+      }
+    }
+
+    private static func differences(_ seen: [ComparisonEntry], _ expected: [ComparisonEntry]) -> [String] {
+      let (seen, expected) = (seen.map { "\($0)" }, expected.map { "\($0)" })
+      return Set(seen).symmetricDifference(expected).sorted().prefix(10).map { $0 }
+        + (seen.count == expected.count ? [] : ["\(seen.count) instead of \(expected.count)"])
+    }
+
+    @Test("what a person sees, also of names that a terminal would obey", .timeLimit(.minutes(1)))
+    func text() throws {
+      let folder = try TemporaryFolder()
+      try (folder.folder("main/Resources") / "logo.svg").write("1")
+      try (folder / "main/info").write("")
+      try (folder.folder("main/Docs/deep") / "x").write("")
+      try (folder.folder("A/Resources") / "logo.svg").write("2")
+      try (folder / "A/.wh.Docs").write("")
+      try (folder.folder("B/Resources") / "new\u{1B}[31m").write("")
+      try mounted(folder) { mount in
+        let (a, b) = ((folder / "A").text, (folder / "B").text)
+        #expect(
+          try Command([try Binary.underTest(), "diff", mount.point]).check().outputText == """
+            \(a)
+              hides      Docs/
+              overrides  Resources/logo.svg
+            \(b)
+              adds       Resources/new\\x1B[31m
+            1 overridden, 1 added, 1 hidden, 1 unchanged
+
+            """)
+        #expect(
+          try Command([try Binary.underTest(), "tree", mount.point]).check().outputText == """
+            \(mount.point)
+            ├── Docs/  (hidden by \(a))
+            ├── Resources/
+            │   ├── logo.svg  (\(a), overrides)
+            │   └── new\\x1B[31m  (\(b), adds)
+            └── info
+            1 overridden, 1 added, 1 hidden, 1 unchanged
+
+            """)
+        let part = try Self.report("tree", mount, mount.point / "Resources")
+        #expect(part.entries.map(\.path) == ["Resources/logo.svg", "Resources/new\u{1B}[31m"])
+        #expect(try Self.report("diff", mount, "/Resources/").entries == part.entries)
+      }
+    }
+
+    @Test("a mount over MAIN, an archive, and a large directory", .timeLimit(.minutes(1)))
+    func places() throws {
+      let folder = try TemporaryFolder()
+      let main = try folder.folder("main")
+      // More than a page, and more than one IOCTL's pages are asked for.
+      for number in 0..<3000 { try (main / ByteString("file \(number) with a long name")).write("") }
+      let zip = folder / "layer.zip"
+      try zip.write(
+        ZipBuilder(
+          (0..<1500).map { .init(ByteString("file \($0) with a long name"), "z") } + [.init("own", "")]
+        )
+        .bytes)
+      let setup = MountSetup(main: main, point: main, substitutions: [zip])
+      try withMount(setup) { mount in
+        let report = try Self.report("diff", mount)
+        #expect((report.overridden, report.added, report.hidden, report.unchanged) == (1500, 1, 0, 1500))
+        #expect(report.entries.allSatisfy { $0.layer == zip.text })
+        #expect(report.entries.filter { $0.verdict == "overridden" }.allSatisfy { $0.below == [main.text] })
+        #expect(try Self.report("tree", mount).entries.count == 3001)
+      }
+    }
+
+    @Test("two who ask at once do not get in each other's way", .timeLimit(.minutes(1)))
+    func atOnce() throws {
+      let folder = try TemporaryFolder()
+      for number in 0..<1000 {
+        try (folder.folder(ByteString("main/\(number % 2)")) / ByteString("\(number) with a long name"))
+          .write("")
+      }
+      try mounted(folder) { mount in
+        let commands = try (0..<8).map { number in
+          try Child(
+            Command([try Binary.underTest(), "tree", mount.point, ByteString("\(number % 2)"), "--json"]))
+        }
+        for (number, command) in commands.enumerated() {
+          let outcome = try command.wait(timeout: 50)
+          #expect(outcome.status == 0, "\(outcome.errorText)")
+          let report = try JSONDecoder().decode(ComparisonReport.self, from: Data(outcome.output))
+          #expect(report.entries.count == 500 && report.unchanged == 500)
+          #expect(report.entries.allSatisfy { $0.path.hasPrefix("\(number % 2)/") })
+        }
+      }
+    }
+
+    @Test("wrong arguments name the fix; what cannot be looked at is told", .timeLimit(.minutes(1)))
+    func errors() throws {
+      let folder = try TemporaryFolder()
+      try (folder.folder("main") / "file").write("")
+      try mounted(folder) { mount throws in
+        func outcome(_ arguments: ByteString...) throws -> (Int, String) {
+          let outcome = try Command([try Binary.underTest()] + arguments).run()
+          return (outcome.status, outcome.errorText)
+        }
+        #expect(try outcome("diff").0 == 2)
+        #expect(try outcome("tree", mount.point, "--colour").1.contains("'tree' has no option '--colour'"))
+        #expect(
+          try outcome("diff", mount.point, "nowhere") == (
+            1, "bundlefs: \(mount.point)/nowhere: No such file or directory\n"
+          ))
+        #expect(
+          try outcome("tree", mount.point, "file") == (1, "bundlefs: \(mount.point)/file: Not a directory\n"))
+        #expect(try outcome("diff", mount.point, "rsrc:").0 == 1)
+        #expect(try outcome("diff", folder / "main").1.contains("no bundlefs is mounted there"))
+      }
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import Posix
+import Routing
+import TestSupport
+
+/// What `bundlefs tree --json` must tell of a stack, worked out from the plans of its layers alone.
+struct ExpectedComparison {
+  private typealias Own = (layer: Int, directory: PlannedDirectory)
+
+  private(set) var entries: [ComparisonEntry] = []
+  private let stack: [PlannedLayer]
+  private let roots: [ByteString]
+
+  init(_ stack: [PlannedLayer], roots: [ByteString]) {
+    (self.stack, self.roots) = (stack, roots)
+    add(.root(of: stack), stack.enumerated().map { ($0.offset, $0.element.root) })
+  }
+
+  private mutating func add(_ merged: MergedDirectory, _ own: [Own]) {
+    let names = Set(own.flatMap { $0.directory.entries.keys }).filter { !$0.hasPrefix(".wh.") }
+    for name in names.sorted() {
+      let having = own.compactMap { part in kind(of: name, in: part).map { (layer: part.layer, kind: $0) } }
+      switch merged.lookup(name) {
+      case .file(let layer, let index):
+        append(merged, name, stack[layer].files[index].form.kind, layer, having)
+      case .directory(let directory):
+        append(merged, name, .directory, directory.parts[0].layer, having)
+        add(
+          directory,
+          own.compactMap { part in
+            guard case .directory(let inner) = part.directory.entries[name] else { return nil }
+            return (part.layer, inner)
+          })
+      case nil:
+        guard let first = having.first else { continue }
+        let marker = own.first { $0.layer < first.layer && hides(name, $0) }?.layer
+        let hider = marker ?? merged.parts.last { $0.layer < first.layer }?.layer ?? -1
+        append(merged, name, first.kind, "hidden", [hider] + having.map(\.layer))
+      }
+    }
+  }
+
+  private mutating func append(
+    _ merged: MergedDirectory, _ name: ByteString, _ kind: FileKind, _ layer: Int,
+    _ having: [(layer: Int, kind: FileKind)]
+  ) {
+    let below = having.filter { $0.layer > layer }
+    let main = stack.count - 1
+    let isMerged = kind == .directory && below.last?.kind == .directory
+    let verdict =
+      layer == main
+      ? "unchanged" : below.last?.layer != main ? "added" : isMerged ? "unchanged" : "overridden"
+    append(merged, name, kind, verdict, [layer] + below.map(\.layer))
+  }
+
+  private mutating func append(
+    _ merged: MergedDirectory, _ name: ByteString, _ kind: FileKind, _ verdict: String, _ layers: [Int]
+  ) {
+    let paths = layers.map { String(escaping: roots[$0].bytes) }
+    entries.append(
+      ComparisonEntry(
+        path: String(escaping: (merged.path / name).bytes), kind: "\(kind)", verdict: verdict,
+        layer: paths[0],
+        below: Array(paths.dropFirst())))
+  }
+
+  private func kind(of name: ByteString, in part: Own) -> FileKind? {
+    switch part.directory.entries[name] {
+    case .directory: return .directory
+    case .file(let index):
+      let form = stack[part.layer].files[index].form
+      return form.isOverlayWhiteout ? nil : form.kind
+    case nil: return nil
+    }
+  }
+
+  private func hides(_ name: ByteString, _ part: Own) -> Bool {
+    if part.directory.entries[".wh." + name] != nil { return true }
+    guard case .file(let index) = part.directory.entries[name] else { return false }
+    return stack[part.layer].files[index].form.isOverlayWhiteout
+  }
+}
+
+/// An entry as `bundlefs diff --json` and `tree --json` tell it.
+struct ComparisonEntry: Decodable, Equatable {
+  var path: String
+  var kind: String
+  var verdict: String
+  var layer: String
+  var below: [String]
+
+  /// Whether `diff` lists it, too.
+  var isDifference: Bool {
+    switch verdict {
+    case "unchanged": false
+    case "added": kind != "directory"
+    default: true
+    }
+  }
+}
+
+/// What the commands tell.
+struct ComparisonReport: Decodable {
+  struct Layer: Decodable {
+    var path: String
+    var overrides: Int
+    var adds: Int
+    var hides: Int
+  }
+  var layers: [Layer]
+  var overridden: Int
+  var added: Int
+  var hidden: Int
+  var unchanged: Int
+  var entries: [ComparisonEntry]
+}
