@@ -1,4 +1,3 @@
-import Glibc
 import Posix
 
 /// A name of a directory, by all that the layers have under it.
@@ -30,71 +29,49 @@ extension LayerStack {
   ///   - merged: the directory.
   ///   - path: its names from the root.
   /// - Returns: by name, sorted; what exists as a mark only is left out.
+  /// - Throws: what a part of the directory answers that cannot be read.
   public func comparison(
     of merged: MergedDirectory, at path: [[UInt8]]
   ) throws(Errno) -> [ComparedName] {
-    let parts = try ownDirectories(at: path)
-    var having: [[UInt8]: [(layer: Int, kind: FileKind)]] = [:]
-    for part in parts {
-      let listing = try MergedDirectory(parts: [part]).list()
-      for item in listing.items {
-        having[listing.name(of: item), default: []].append((part.layer, item.kind))
-      }
-    }
-    let shown = try merged.list()
-    var compared: [ComparedName] = []
-    for item in shown.items {
-      let name = shown.name(of: item)
-      let below = (having.removeValue(forKey: name) ?? []).filter { $0.layer > Int(item.layer) }
-      compared.append(self.shown(name, item, below))
-    }
-    for (name, found) in having {
-      guard let first = found.first else { continue }
-      let hider = try self.hider(of: name, above: first.layer, parts, merged)
-      compared.append(
-        ComparedName(name: name, kind: first.kind, verdict: .hidden, layers: [hider] + found.map(\.layer)))
-    }
-    return compared.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    let own = try ownDirectories(at: path, of: merged)
+    var names: Set<[UInt8]> = []
+    for directory in own { names.formUnion(directory.entries.keys) }
+    return names.map { compared($0, own) }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
-  /// The directories that the layers have at a path, whatever hides them.
-  private func ownDirectories(at path: [[UInt8]]) throws(Errno) -> [LayerDirectory] {
-    var found: [LayerDirectory] = []
-    for layer in layers {
-      do throws(Errno) { found.append(try layer.directory(at: path)) } catch {
-        if error != .noEntry, error != .notDirectory { throw error }
+  /// - Parameter own: the directories of all layers that have one; one of them has the name.
+  private func compared(_ name: [UInt8], _ own: [OwnDirectory]) -> ComparedName {
+    var marker: Int?
+    var having: [(layer: Int, kind: FileKind)] = []
+    var shown: Int?
+    for directory in own {
+      if let kind = directory.entries[name] {
+        if having.isEmpty {
+          // A mark above counts; otherwise what keeps the whole directory from being seen.
+          marker = marker ?? directory.cutter
+          shown = marker == nil ? directory.layer : nil
+        }
+        having.append((directory.layer, kind))
+      }
+      if having.isEmpty, marker == nil, directory.cutter == nil, directory.marks.contains(name) {
+        marker = directory.layer
       }
     }
-    return found
-  }
-
-  private func shown(
-    _ name: [UInt8], _ item: Listing.Item, _ below: [(layer: Int, kind: FileKind)]
-  ) -> ComparedName {
-    let main = layers.count - 1
-    let verdict: ComparedName.Verdict
-    if Int(item.layer) == main {
-      verdict = .unchanged
-    } else if let last = below.last, last.layer == main {
-      verdict = item.kind == .directory && last.kind == .directory ? .unchanged : .overridden
-    } else {
-      verdict = .added
+    let kind = having.first?.kind ?? .regular
+    guard let shown else {
+      return ComparedName(
+        name: name, kind: kind, verdict: .hidden, layers: (marker.map { [$0] } ?? []) + having.map(\.layer))
     }
     return ComparedName(
-      name: name, kind: item.kind, verdict: verdict, layers: [Int(item.layer)] + below.map(\.layer))
+      name: name, kind: kind, verdict: verdict(of: kind, from: shown, having), layers: having.map(\.layer))
   }
 
-  /// The layer that hides a name: by a mark for it, else by one for the directory.
-  private func hider(
-    of name: [UInt8], above layer: Int, _ parts: [LayerDirectory], _ merged: MergedDirectory
-  ) throws(Errno) -> Int {
-    for part in parts where part.layer < layer {
-      let isMarked = try withCName(name) { name throws(Errno) in
-        if case .whiteout = try part.find(name) { return true }
-        return try part.hidesBelow(name, length: strlen(name))
-      }
-      if isMarked { return part.layer }
-    }
-    return merged.parts.last { $0.layer < layer }?.layer ?? merged.top.layer
+  private func verdict(
+    of kind: FileKind, from layer: Int, _ having: [(layer: Int, kind: FileKind)]
+  ) -> ComparedName.Verdict {
+    let main = layers.count - 1
+    if layer == main { return .unchanged }
+    guard let last = having.last, last.layer == main else { return .added }
+    return kind == .directory && last.kind == .directory ? .unchanged : .overridden
   }
 }

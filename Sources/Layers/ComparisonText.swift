@@ -21,7 +21,7 @@ public struct ComparisonText: Sendable {
   public init?(_ text: [UInt8]) {
     var fields = text.split(separator: 0, omittingEmptySubsequences: false)[...]
     guard fields.popLast()?.isEmpty == true, let count = fields.popFirst(),
-      let unchanged = Int(String(decoding: count, as: UTF8.self))
+      let unchanged = Int(String(decoding: count, as: UTF8.self)), unchanged >= 0
     else { return nil }
     var names: [ComparedName] = []
     for field in fields {

@@ -10,15 +10,30 @@ extension Volume {
   ) {
     let page = UInt8(truncatingIfNeeded: command)
     guard let form = StatusProtocol.Form(rawValue: UInt8(truncatingIfNeeded: command >> 8)),
-      command == StatusProtocol.command(form, page: page),
-      node == .root || form == .differences || form == .entries
+      command == StatusProtocol.command(form, page: page), node == .root || form.isOfDirectory
     else {
       reply.fail(.notTypewriter)
       return
     }
-    if form == .farewell, control.isOwner(reply.requester) { control.sendListenersAway() }
+    let isOwner = control.isOwner(reply.requester)
+    if form == .farewell, isOwner { control.sendListenersAway() }
+    guard form.isOfDirectory else { return tell(form, of: node, page, reply) }
+    // Layers can have names that others may not see.
+    if !isOwner { return reply.fail(.accessDenied) }
+    if page > 0 { return tell(form, of: node, page, reply) }
+    // That takes long in a large directory, and nobody else is to wait for it.
+    let owed = OwedReply(reply)
+    let isTaken = comparisons.add { [self] in
+      if let reply = owed.take() { tell(form, of: node, page, reply) }
+    }
+    if !isTaken, let reply = owed.take() { reply.fail(.io) }
+  }
+
+  private func tell(
+    _ form: StatusProtocol.Form, of node: NodeID, _ page: UInt8, _ reply: consuming Reply<Answers.Control>
+  ) {
     do throws(Errno) {
-      let text = try toldText(form, of: node, page: page, to: reply.requester)
+      let text = try toldText(ToldTexts.Key(form: form, node: node, requester: reply.requester), page: page)
       let length = UInt32(text.count)
       let start = min(Int(page) * StatusProtocol.pageSize, text.count)
       let part = text[start..<min(start + StatusProtocol.pageSize, text.count)]
@@ -26,29 +41,16 @@ extension Volume {
     } catch { reply.fail(error) }
   }
 
-  /// A text of several pages, until the next one of its form is asked for.
-  struct ToldText: Sendable {
-    let node: NodeID
-    let requester: Requester
-    let bytes: [UInt8]
-  }
-
-  private func toldText(
-    _ form: StatusProtocol.Form, of node: NodeID, page: UInt8, to requester: Requester
-  ) throws(Errno) -> [UInt8] {
-    guard page == 0 else {
-      let text = toldTexts.withLock { $0[form] }
-      guard let text, text.node == node, text.requester == requester else { throw .stale }
-      return text.bytes
+  private func toldText(_ key: ToldTexts.Key, page: UInt8) throws(Errno) -> [UInt8] {
+    if page > 0 {
+      guard let text = toldTexts.withLock({ $0.text(key, page: page) }) else { throw .stale }
+      return text
     }
-    let bytes = try told(form, of: node)
-    if bytes.count > StatusProtocol.largestText { throw .tooLarge }
+    let text = try told(key.form, of: key.node)
+    if text.count > StatusProtocol.largestText { throw .tooLarge }
     // What fits a page is not asked for again.
-    if bytes.count > StatusProtocol.pageSize {
-      let text = ToldText(node: node, requester: requester, bytes: bytes)
-      toldTexts.withLock { $0[form] = text }
-    }
-    return bytes
+    if text.count > StatusProtocol.pageSize { toldTexts.withLock { $0.keep(text, key) } }
+    return text
   }
 
   private func told(_ form: StatusProtocol.Form, of node: NodeID) throws(Errno) -> [UInt8] {
@@ -69,5 +71,38 @@ extension Volume {
     let path = try path(of: node)
     let compared = try stack.comparison(of: try merged(of: node), at: path)
     return path.isEmpty ? compared.filter { $0.name != control.name } : compared
+  }
+}
+
+extension StatusProtocol.Form {
+  /// Whether it is of the directory that is asked, rather than of the mount.
+  fileprivate var isOfDirectory: Bool { self == .differences || self == .entries }
+}
+
+/// Texts of several pages, while they are asked for.
+struct ToldTexts {
+  struct Key: Hashable {
+    let form: StatusProtocol.Form
+    let node: NodeID
+    let requester: Requester
+  }
+
+  /// How many may be kept for those who do not ask on.
+  private static let most = 8
+  /// Oldest first.
+  private var texts: [(key: Key, text: [UInt8])] = []
+
+  mutating func keep(_ text: [UInt8], _ key: Key) {
+    texts.removeAll { $0.key == key }
+    if texts.count == Self.most { texts.removeFirst() }
+    texts.append((key, text))
+  }
+
+  /// A text that is kept; with its last page it is let go.
+  mutating func text(_ key: Key, page: UInt8) -> [UInt8]? {
+    guard let place = texts.firstIndex(where: { $0.key == key }) else { return nil }
+    let text = texts[place].text
+    if text.count <= (Int(page) + 1) * StatusProtocol.pageSize { texts.remove(at: place) }
+    return text
   }
 }

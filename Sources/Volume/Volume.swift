@@ -61,7 +61,9 @@ public final class Volume: FileSystem {
   let control: ControlFile
   let resources: Resources
   /// What is being told over several pages.
-  let toldTexts = Locked<[StatusProtocol.Form: ToldText]>([:])
+  let toldTexts = Locked(ToldTexts())
+  /// What compares a directory's layers for somebody.
+  let comparisons: Errands
   /// What keeps the kernel's caches true; nil where they are not kept.
   let coherence: Coherence?
   /// Layers whose changes nobody tells, by their places, with the reasons.
@@ -80,6 +82,7 @@ public final class Volume: FileSystem {
     refreshes = Errands(name: "refreshes")
     lines = Errands(name: "lines")
     readAheads = Errands(name: "read ahead")
+    comparisons = Errands(name: "comparisons")
     coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {
@@ -100,6 +103,7 @@ public final class Volume: FileSystem {
     try refreshes.start()
     try lines.start()
     try readAheads.start()
+    try comparisons.start()
     let thread = ThreadHandle(
       try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
     invalidator.withLock { $0 = thread }
@@ -116,6 +120,7 @@ public final class Volume: FileSystem {
     control.stop()
     refreshes.stop()
     readAheads.stop()
+    comparisons.stop()
     options.contents?.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }

@@ -15,21 +15,44 @@ struct ComparedTree: ~Copyable {
     let isLast: [Bool]
 
     var isDirectory: Bool { name.kind == .directory }
+    var joinedPath: [UInt8] { Array(path.joined(separator: [UInt8(ascii: "/")])) }
     /// The path for a person, with `/` at the end of a directory's.
-    var shown: String {
-      Array(path.joined(separator: [UInt8(ascii: "/")])).shown.withoutControls + (isDirectory ? "/" : "")
-    }
+    var shown: String { String(escaping: joinedPath).withoutControls + (isDirectory ? "/" : "") }
+    /// The name alone, likewise.
+    var shownName: String { String(escaping: name.name).withoutControls + (isDirectory ? "/" : "") }
   }
 
   /// A directory that could not be looked at.
   struct Fault {
     let path: [[UInt8]]
     let error: Errno
+
+    /// In words for a person.
+    var reason: String {
+      switch error {
+      case .tooLarge: "it has more names than one answer holds (4 MB)"
+      case .accessDenied: "only the mount's owner and root may compare, what they may open"
+      case Errno(rawValue: EXDEV): "something else is mounted there"
+      default: "\(error)"
+      }
+    }
   }
 
-  private struct Frame {
-    var names: ArraySlice<ComparedName>
+  private final class OpenDirectory {
+    let descriptor: Descriptor
+    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
   }
+
+  /// A directory that the walk is in.
+  private struct Frame {
+    /// Those still to come.
+    var names: ArraySlice<ComparedName>
+    /// nil where it was let go, so that a deep tree does not ask for as many descriptors.
+    var directory: OpenDirectory?
+  }
+
+  /// How many directories are kept open.
+  private static let mostOpen = 64
 
   /// The layers' paths, top first.
   let layers: [String]
@@ -40,10 +63,14 @@ struct ComparedTree: ~Copyable {
   private let root: Descriptor
   private let device: UInt64
   private let form: StatusProtocol.Form
-  private var progress: ProgressBar
+  private var progress: ProgressBar?
 
-  /// - Parameter isWhole: whether files that are MAIN's as they are count as names, too.
-  init(of mountPoint: MountPoint, from start: [[UInt8]], isWhole: Bool) throws(Errno) {
+  /// - Parameters:
+  ///   - isWhole: whether files that are MAIN's as they are count as names, too.
+  ///   - showsProgress: whether standard error may show how far the walk is.
+  init(
+    of mountPoint: MountPoint, from start: [[UInt8]], isWhole: Bool, showsProgress: Bool
+  ) throws(Errno) {
     let root = try withCName(mountPoint.path) { path throws(Errno) in
       try Descriptor.open(path, [.read, .directory])
     }
@@ -52,7 +79,7 @@ struct ComparedTree: ~Copyable {
     (self.device, self.layers, self.start) = (device, layers, start)
     tally = ComparisonTally(layers: layers.count)
     form = isWhole ? .entries : .differences
-    progress = ProgressBar(title: "comparing \(mountPoint.path.shown.withoutControls):")
+    progress = showsProgress ? ProgressBar(title: "comparing:") : nil
   }
 
   private static func layers(of root: borrowing Descriptor) throws(Errno) -> [String] {
@@ -64,61 +91,74 @@ struct ComparedTree: ~Copyable {
   /// Runs the body for every name below the start, sorted, a directory's before those in it.
   /// - Throws: why the start cannot be looked at. What cannot be further down is left out, see `faults`.
   mutating func walk(_ body: (Step) -> Void) throws(Errno) {
-    defer { progress.end() }
+    defer { progress?.end() }
     var (path, isLast) = (start, [Bool]())
-    var frames = [Frame(names: try names(at: path)[...])]
+    let first = OpenDirectory(try directory(at: path))
+    var frames = [Frame(names: try names(in: first)[...], directory: first)]
     var directories = 0
     while !frames.isEmpty {
       guard let name = frames[frames.count - 1].names.popFirst() else {
         frames.removeLast()
-        if !frames.isEmpty {
-          path.removeLast()
-          isLast.removeLast()
-        }
+        if !frames.isEmpty { (_, _) = (path.removeLast(), isLast.removeLast()) }
         continue
       }
       path.append(name.name)
       isLast.append(frames[frames.count - 1].names.isEmpty)
       tally.add(name)
       body(Step(path: path, name: name, isLast: isLast))
-      if name.kind == .directory, name.verdict != .hidden, let below = namesIfAny(at: path) {
+      if name.kind == .directory, name.verdict != .hidden,
+        let below = frame(at: path, in: frames[frames.count - 1].directory)
+      {
         directories += 1
-        progress.show("\(directories) directories")
-        frames.append(Frame(names: below[...]))
+        progress?.show("\(directories) directories")
+        frames.append(below)
+        if frames.count > Self.mostOpen { frames[frames.count - 1 - Self.mostOpen].directory = nil }
       } else {
-        path.removeLast()
-        isLast.removeLast()
+        (_, _) = (path.removeLast(), isLast.removeLast())
       }
     }
   }
 
-  private mutating func namesIfAny(at path: [[UInt8]]) -> [ComparedName]? {
-    do throws(Errno) { return try names(at: path) } catch {
-      // It has gone since, or something else is mounted there.
-      if error != .noEntry, error != .notTypewriter { faults.append(Fault(path: path, error: error)) }
+  /// - Parameter parent: the directory above it, if it is open.
+  private mutating func frame(at path: [[UInt8]], in parent: OpenDirectory?) -> Frame? {
+    do throws(Errno) {
+      let directory: OpenDirectory
+      if let parent, let name = path.last {
+        directory = OpenDirectory(try inside(parent.descriptor, name))
+      } else {
+        directory = OpenDirectory(try self.directory(at: path))
+      }
+      return Frame(names: try names(in: directory)[...], directory: directory)
+    } catch {
+      // It may have gone since.
+      if error != .noEntry { faults.append(Fault(path: path, error: error)) }
       return nil
     }
   }
 
-  private mutating func names(at path: [[UInt8]]) throws(Errno) -> [ComparedName] {
-    let text = ComparisonText(try ToldPages.read(form, of: directory(at: path)))
+  private mutating func names(in directory: OpenDirectory) throws(Errno) -> [ComparedName] {
+    let text = ComparisonText(try ToldPages.read(form, of: directory.descriptor))
     guard let text, text.names.allSatisfy({ $0.layers.allSatisfy(layers.indices.contains) }) else {
       throw Errno(rawValue: EPROTO)
     }
-    tally.unchanged += text.unchanged
+    tally.unchanged &+= text.unchanged
     return text.names
   }
 
   /// From name to name, so that neither a link nor the length of the path matters.
   private func directory(at path: [[UInt8]]) throws(Errno) -> Descriptor {
     var directory = try root.open(".", [.read, .directory])
-    for name in path {
-      directory = try withCName(name) { name throws(Errno) in
-        try directory.open(name, [.read, .directory, .noFollow])
-      }
-    }
-    guard try directory.attributes().identity.device == device else { throw .notTypewriter }
+    for name in path { directory = try inside(directory, name) }
     return directory
+  }
+
+  /// - Throws: EXDEV where something else is mounted.
+  private func inside(_ directory: borrowing Descriptor, _ name: [UInt8]) throws(Errno) -> Descriptor {
+    let inner = try withCName(name) { name throws(Errno) in
+      try directory.open(name, [.read, .directory, .noFollow])
+    }
+    guard try inner.attributes().identity.device == device else { throw Errno(rawValue: EXDEV) }
+    return inner
   }
 }
 

@@ -24,6 +24,7 @@ struct ComparisonCommand {
     isJSON = operands.count < arguments.count
     mountPoint = try MountPoint(mounted: given)
     start = operands.count == 2 ? mountPoint.names(of: operands[1]) : []
+    if start.contains(Array("..".utf8)) { throw .usage("the PATH of '\(command)' must not contain '..'") }
   }
 
   /// Prints the comparison.
@@ -32,13 +33,15 @@ struct ComparisonCommand {
     signal(SIGPIPE, SIG_DFL)
     let faults: [ComparedTree.Fault]
     do throws(Errno) {
-      var tree = try ComparedTree(of: mountPoint, from: start, isWhole: isTree)
+      // Where the tree itself is on the terminal, it shows how far it is.
+      let isSeen = isTree && !isJSON && isatty(STDOUT_FILENO) == 1
+      var tree = try ComparedTree(of: mountPoint, from: start, isWhole: isTree, showsProgress: !isSeen)
       try print(&tree)
       faults = tree.faults
     } catch {
-      throw .failed("\(shown(start)): \(error)")
+      throw .failed("\(shown(start)): \(ComparedTree.Fault(path: start, error: error).reason)")
     }
-    for fault in faults { Terminal.complain("\(shown(fault.path)): \(fault.error)") }
+    for fault in faults { Terminal.complain("\(shown(fault.path)): not compared: \(fault.reason)") }
     return faults.isEmpty ? 0 : 1
   }
 
@@ -53,7 +56,7 @@ struct ComparisonCommand {
   }
 
   private func shown(_ path: [[UInt8]]) -> String {
-    ([mountPoint.path] + path).map(\.shown).joined(separator: "/")
+    String(escaping: Array(([mountPoint.path] + path).joined(separator: [UInt8(ascii: "/")])))
   }
 }
 
@@ -88,9 +91,9 @@ private enum TreeLines {
     let layers = tree.layers.map(\.withoutControls)
     try tree.walk { step in
       let branches = step.isLast.dropLast().map { $0 ? "    " : "│   " }.joined()
-      let name = step.name.name.shown.withoutControls + (step.isDirectory ? "/" : "")
       Terminal.say(
-        branches + (step.isLast.last == true ? "└── " : "├── ") + colours.text(name, step.name.verdict)
+        branches + (step.isLast.last == true ? "└── " : "├── ")
+          + colours.text(step.shownName, step.name.verdict)
           + note(on: step.name, layers))
     }
     Terminal.say(tree.tally.shown)
@@ -121,23 +124,56 @@ private enum ComparisonJSON {
     Terminal.say(
       #"{"layers":[\#(counts.joined(separator: ","))],"overridden":\#(total.overrides),"added":\#(total.adds),"#
         + #""hidden":\#(total.hides),"unchanged":\#(tree.tally.unchanged),"entries":["#
-        + entries.map { "\n  " + $0 }.joined(separator: ",") + (entries.isEmpty ? "]}" : "\n]}"))
+        + list(entries) + #"],"faults":["# + list(tree.faults.map(fault)) + "]}")
+  }
+
+  private static func list(_ lines: [String]) -> String {
+    lines.map { "\n  " + $0 }.joined(separator: ",") + (lines.isEmpty ? "" : "\n")
+  }
+
+  private static func fault(_ fault: ComparedTree.Fault) -> String {
+    let path = String(escaping: Array(fault.path.joined(separator: [UInt8(ascii: "/")])))
+    return #"{"path":\#(JSONText.quoted(path)),"error":\#(JSONText.quoted(fault.reason))}"#
   }
 
   private static func entry(_ step: ComparedTree.Step, _ layers: [String]) -> String {
     var json = JSONText()
     json.object { json in
       json.name("path")
-      json.text(String(escaping: Array(step.path.joined(separator: [UInt8(ascii: "/")]))))
+      json.text(String(escaping: step.joinedPath))
+      if String(validating: step.joinedPath, as: UTF8.self) == nil {
+        json.name("encodedPath")
+        json.text(PercentCoding.encoded(path: step.joinedPath[...]))
+      }
       json.name("kind")
-      json.text("\(step.name.kind)")
+      json.text(word(for: step.name.kind))
       json.name("verdict")
-      json.text("\(step.name.verdict)")
+      json.text(word(for: step.name.verdict))
       json.name("layer")
       if let layer = step.name.layers.first { json.text(layers[layer]) } else { json.null() }
       json.name("below")
       json.texts(step.name.layers.dropFirst().map { layers[$0] })
     }
     return String(decoding: json.bytes, as: UTF8.self)
+  }
+
+  private static func word(for kind: FileKind) -> String {
+    switch kind {
+    case .regular: "file"
+    case .directory: "directory"
+    case .symbolicLink: "link"
+    case .fifo: "fifo"
+    case .socket: "socket"
+    case .characterDevice, .blockDevice: "device"
+    }
+  }
+
+  private static func word(for verdict: ComparedName.Verdict) -> String {
+    switch verdict {
+    case .unchanged: "unchanged"
+    case .overridden: "overridden"
+    case .added: "added"
+    case .hidden: "hidden"
+    }
   }
 }

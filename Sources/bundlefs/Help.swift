@@ -5,6 +5,12 @@ enum Help {
     arguments.contains { $0.elementsEqual("-h".utf8) || $0.elementsEqual("--help".utf8) }
   }
 
+  /// The words that begin a command line, unless it mounts.
+  static let commands: Set<String> = [
+    "unmount", "status", "diff", "tree", "sync", "invalidate", "route", "match", "listen", "resources",
+    "open",
+  ]
+
   static let text = """
     usage: bundlefs MAIN MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]
            bundlefs unmount [--lazy] MOUNTPOINT

@@ -6,7 +6,10 @@ enum Main {
   static func main() {
     let arguments = CommandLine.bytes
     do throws(Failure) {
-      switch arguments.dropFirst().first.map({ String(decoding: $0, as: UTF8.self) }) {
+      let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
+      switch command {
+      case let command? where Help.commands.contains(command) && Help.isWanted(by: arguments.dropFirst(2)):
+        Terminal.say(Help.text)
       case "unmount": try UnmountCommand(Array(arguments.dropFirst(2))).run()
       case "status": try StatusCommand(Array(arguments.dropFirst(2))).run()
       case "route": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: true).run())
@@ -14,8 +17,6 @@ enum Main {
       case "listen": try ListenCommand(Array(arguments.dropFirst(2))).run()
       case "diff": exit(try ComparisonCommand(Array(arguments.dropFirst(2)), isTree: false).run())
       case "tree": exit(try ComparisonCommand(Array(arguments.dropFirst(2)), isTree: true).run())
-      case "open" where Help.isWanted(by: arguments.dropFirst(2)): Terminal.say(Help.text)
-      case "resources" where Help.isWanted(by: arguments.dropFirst(2)): Terminal.say(Help.text)
       case "open": exit(try OpenCommand(Array(arguments.dropFirst(2))).run())
       case "resources": try ResourcesCommand(Array(arguments.dropFirst(2))).run()
       case "sync": try ControlFileCommand.sync(Array(arguments.dropFirst(2))).run()
@@ -80,10 +81,18 @@ extension String {
   /// The text with control characters as `\xNN`, a sequence for each byte: names can have them, and a terminal
   /// would obey them.
   var withoutControls: String {
-    unicodeScalars.contains { $0.properties.generalCategory == .control }
-      ? unicodeScalars.map { $0.properties.generalCategory == .control ? Self.escaped($0) : String($0) }
+    unicodeScalars.contains(where: Self.isObeyed)
+      ? unicodeScalars.map { Self.isObeyed($0) ? Self.escaped($0) : String($0) }
         .joined()
       : self
+  }
+
+  /// Control characters, and those that break a line or turn its direction.
+  private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+    default: scalar.properties.generalCategory == .control
+    }
   }
 
   private static func escaped(_ control: Unicode.Scalar) -> String {

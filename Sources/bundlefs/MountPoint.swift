@@ -28,9 +28,16 @@ struct MountPoint {
 
   /// The names of a path, which may be given as it is inside the mount, or from the mount's root.
   func names(of given: [UInt8]) -> [[UInt8]] {
+    let inside = below(given) ?? (try? realPath(given)).flatMap { below($0) }
+    return (inside ?? given[...]).split(separator: slash).filter { !$0.elementsEqual(".".utf8) }.map {
+      Array($0)
+    }
+  }
+
+  /// What of an absolute path follows the mount point; nil if it lies elsewhere.
+  private func below(_ given: [UInt8]) -> ArraySlice<UInt8>? {
     let isInside = given.starts(with: path) && (given.count == path.count || given[path.count] == slash)
-    return (isInside ? given.dropFirst(path.count) : given[...]).split(separator: slash)
-      .filter { !$0.elementsEqual(".".utf8) }.map { Array($0) }
+    return isInside ? given.dropFirst(path.count) : nil
   }
 
   private var slash: UInt8 { UInt8(ascii: "/") }

@@ -67,11 +67,16 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
       entry("full", .deflated) { $0.sizeError = -5000 },
       entry("full2", .stored) { $0.sizeError = -5000 }, .init("empty", "", .deflated),
       .init("empty2", ""), entry("absurd", .deflated) { $0.compressedSizeError = 1 << 30 },
+      entry("endless", .deflated) {
+        $0.sizeError = 0xFFFF_FFFF - $0.content.count
+        $0.extra = ZipBuilder.number(1, 2) + ZipBuilder.number(8, 2) + ZipBuilder.number(Int.max, 8)
+      },
       .init("last", "fine", .deflated),
     ])
     let expected: [String: Errno] = [
       "crc": .io, "crc2": .io, "bomb": .io, "short": .io, "cut": .io, "sizes": .io, "secret": .accessDenied,
-      "secret2": .accessDenied, "strange": .notSupported, "astray": .io, "absurd": .io, "full": .io,
+      "secret2": .accessDenied, "strange": .notSupported, "astray": .io, "absurd": .io, "endless": .io,
+      "full": .io,
       "full2": .io,
     ]
     for (name, errno) in expected {

@@ -216,7 +216,7 @@ final class ArchiveContent: @unchecked Sendable {
       ? node.compressedSize == size
         // The worst case of every method is a little more than the content itself.
       : node.compressedSize / 2 <= size.addingReportingOverflow(64 << 10).partialValue
-    if !isPossible || size > UInt64(Int64.max) { throw .io }
+    if !isPossible || size >= UInt64(Int64.max) { throw .io }
   }
 
   /// An entry of no bytes may have some nevertheless.

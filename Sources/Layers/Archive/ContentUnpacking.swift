@@ -41,13 +41,17 @@ extension ArchiveContent {
     if !cache.enqueue(self) { unpackHere(to: 0) }
   }
 
+  /// Unpacks for who holds the right to; the rest, if others want it, is left to those whose work it is.
   /// - Parameter end: how far at least.
   func unpackHere(to end: UInt64) {
     state.withLock { $0.wanted = max($0.wanted, end) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: min(Self.chunkSize, Int(clamping: size) + 1), alignment: 16)
     defer { buffer.deallocate() }
-    while proceed(buffer, steps: 16) {}
+    while proceed(buffer, steps: 1) {
+      // What others want further on is not for this thread to wait for.
+      if state.withLock({ $0.present.upperBound >= end }), cache.enqueue(self) { return }
+    }
   }
 
   /// Unpacks on, for the thread that has the right to.
@@ -69,7 +73,10 @@ extension ArchiveContent {
     let (present, hasFailed) = (state.present, failure != nil)
     let arrived = state.waiters.filter { hasFailed || present.contains($0.range) }
     if !arrived.isEmpty { state.waiters.removeAll { hasFailed || present.contains($0.range) } }
-    if failure?.isPassing == true { state.failure = nil }
+    if failure?.isPassing == true {
+      state.failure = nil
+      if state.waiters.isEmpty { state.wanted = 0 }
+    }
     let isIdle =
       state.waiters.isEmpty && (state.isComplete || state.present.upperBound >= min(size, state.wanted))
     if hasFailed || isIdle {

@@ -12,10 +12,14 @@ struct ExpectedComparison {
 
   init(_ stack: [PlannedLayer], roots: [ByteString]) {
     (self.stack, self.roots) = (stack, roots)
-    add(.root(of: stack), stack.enumerated().map { ($0.offset, $0.element.root) })
+    let root = MergedDirectory.root(of: stack)
+    var cutters: [Int: Int] = [:]
+    for layer in root.parts.count..<stack.count { cutters[layer] = root.parts.count - 1 }
+    add(root, stack.enumerated().map { ($0.offset, $0.element.root) }, cutters)
   }
 
-  private mutating func add(_ merged: MergedDirectory, _ own: [Own]) {
+  /// - Parameter cutters: for the layers that take no part, by whose doing.
+  private mutating func add(_ merged: MergedDirectory, _ own: [Own], _ cutters: [Int: Int]) {
     let names = Set(own.flatMap { $0.directory.entries.keys }).filter { !$0.hasPrefix(".wh.") }
     for name in names.sorted() {
       let having = own.compactMap { part in kind(of: name, in: part).map { (layer: part.layer, kind: $0) } }
@@ -24,19 +28,42 @@ struct ExpectedComparison {
         append(merged, name, stack[layer].files[index].form.kind, layer, having)
       case .directory(let directory):
         append(merged, name, .directory, directory.parts[0].layer, having)
-        add(
-          directory,
-          own.compactMap { part in
-            guard case .directory(let inner) = part.directory.entries[name] else { return nil }
-            return (part.layer, inner)
-          })
+        add(directory, self.own(name, in: own), self.cutters(name, from: merged, to: directory, cutters))
       case nil:
         guard let first = having.first else { continue }
-        let marker = own.first { $0.layer < first.layer && hides(name, $0) }?.layer
-        let hider = marker ?? merged.parts.last { $0.layer < first.layer }?.layer ?? -1
+        let marker = merged.parts.first { part in
+          part.layer < first.layer && hides(name, (part.layer, part.directory))
+        }
+        let hider = marker?.layer ?? cutters[first.layer] ?? -1
         append(merged, name, first.kind, "hidden", [hider] + having.map(\.layer))
       }
     }
+  }
+
+  private func own(_ name: ByteString, in own: [Own]) -> [Own] {
+    own.compactMap { part in
+      guard case .directory(let inner) = part.directory.entries[name] else { return nil }
+      return (part.layer, inner)
+    }
+  }
+
+  private func cutters(
+    _ name: ByteString, from merged: MergedDirectory, to directory: MergedDirectory, _ cutters: [Int: Int]
+  ) -> [Int: Int] {
+    var cutters = cutters
+    for part in merged.parts where !directory.parts.contains(where: { $0.layer == part.layer }) {
+      cutters[part.layer] =
+        merged.parts.first { above in
+          guard above.layer < part.layer else { return false }
+          if above.directory.entries[".wh." + name] != nil { return true }
+          switch above.directory.entries[name] {
+          case .file: return true
+          case .directory(let inner): return inner.isOpaque
+          case nil: return false
+          }
+        }?.layer
+    }
+    return cutters
   }
 
   private mutating func append(
@@ -58,9 +85,18 @@ struct ExpectedComparison {
     let paths = layers.map { String(escaping: roots[$0].bytes) }
     entries.append(
       ComparisonEntry(
-        path: String(escaping: (merged.path / name).bytes), kind: "\(kind)", verdict: verdict,
+        path: String(escaping: (merged.path / name).bytes), kind: Self.word(for: kind), verdict: verdict,
         layer: paths[0],
         below: Array(paths.dropFirst())))
+  }
+
+  private static func word(for kind: FileKind) -> String {
+    switch kind {
+    case .regular: "file"
+    case .symbolicLink: "link"
+    case .characterDevice, .blockDevice: "device"
+    default: "\(kind)"
+    }
   }
 
   private func kind(of name: ByteString, in part: Own) -> FileKind? {
