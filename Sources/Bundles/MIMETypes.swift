@@ -3,7 +3,8 @@ import Posix
 
 /// The MIME types of files: by name, else by the first bytes.
 ///
-/// The databases are read once, when the first type is asked for; files that are absent are empty.
+/// The databases are opened at once, and read when the first type is asked for: by then a mount of ours may lie over
+/// them, which must not ask itself. Files that are absent are empty.
 public final class MIMETypes: Sendable {
   /// Where the databases are.
   public struct Paths: Sendable {
@@ -27,11 +28,18 @@ public final class MIMETypes: Sendable {
   /// As many first bytes as a type is told by where no name tells it.
   public static let leadingCount = 128
 
-  private let paths: Paths
-  private let databases = Locked<Databases?>(nil)
+  private enum State {
+    case opened(globs: [DatabaseFile], types: [DatabaseFile])
+    case read(Databases)
+  }
+
+  private let state: Locked<State>
 
   /// The types that the databases at the paths tell.
-  public init(paths: Paths = .system) { self.paths = paths }
+  public init(paths: Paths = .system) {
+    state = Locked(
+      .opened(globs: paths.globs.map { DatabaseFile($0) }, types: paths.types.map { DatabaseFile($0) }))
+  }
 
   /// The type of a regular file.
   /// - Parameters:
@@ -98,11 +106,14 @@ public final class MIMETypes: Sendable {
   }
 
   private func loaded() -> Databases {
-    databases.withLock { databases in
-      if let databases { return databases }
-      let read = Databases(paths)
-      databases = read
-      return read
+    state.withLock { state in
+      switch state {
+      case .read(let databases): return databases
+      case .opened(let globs, let types):
+        let databases = Databases(globs: globs, types: types)
+        state = .read(databases)
+        return databases
+      }
     }
   }
 }
@@ -112,18 +123,26 @@ private final class Databases: Sendable {
   let globs: GlobTable
   let types: ExtensionTable
 
-  init(_ paths: MIMETypes.Paths) {
-    globs = GlobTable(files: paths.globs.map { Self.content($0) })
-    types = ExtensionTable(files: paths.types.map { Self.content($0) })
+  init(globs: [DatabaseFile], types: [DatabaseFile]) {
+    self.globs = GlobTable(files: globs.map { $0.content })
+    self.types = ExtensionTable(files: types.map { $0.content })
+  }
+}
+
+/// A database's file, which is open.
+private final class DatabaseFile: Sendable {
+  /// nil without such a file.
+  private let file: Descriptor?
+
+  init(_ path: [UInt8]) {
+    file = path.contains(0) ? nil : try? withCName(path) { path throws(Errno) in try Self.open(path) }
   }
 
-  private static func content(_ path: [UInt8]) -> [UInt8] {
-    if path.contains(0) { return [] }
-    let content = try? withCName(path) { path throws(Errno) in
-      let file = try Descriptor.open(path, [.read, .nonBlocking, .noTerminal])
-      guard try file.attributes().isRegular else { throw .invalidArgument }
-      return try file.readAll()
-    }
-    return content ?? []
+  private static func open(_ path: CName) throws(Errno) -> Descriptor {
+    let file = try Descriptor.open(path, [.read, .nonBlocking, .noTerminal])
+    guard try file.attributes().isRegular else { throw .invalidArgument }
+    return file
   }
+
+  var content: [UInt8] { (try? file?.readAll()) ?? [] }
 }

@@ -122,7 +122,7 @@ public final class LayerDirectory: Sendable {
   /// changes with the archive's file.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     guard case .real(let handle) = place else { return nil }
-    return try withCName(Array("/proc/self/fd/\(handle.descriptor.rawValue)".utf8), body)
+    return try withCName(handle.descriptor.processPath, body)
   }
 
   /// Runs the body with a path by which inotify(7) finds an entry; nil in an archive.
@@ -130,7 +130,7 @@ public final class LayerDirectory: Sendable {
     of name: CName, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
     guard case .real(let handle) = place else { return nil }
-    let folder = Array("/proc/self/fd/\(handle.descriptor.rawValue)/".utf8)
+    let folder = handle.descriptor.processPath + [UInt8(ascii: "/")]
     return try withCName(folder + UnsafeRawBufferPointer(start: name, count: strlen(name)), body)
   }
 

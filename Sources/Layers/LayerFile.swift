@@ -104,7 +104,7 @@ public final class LayerFile: Sendable {
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     switch kind {
     case .descriptor(let descriptor):
-      return try withCName(Array("/proc/self/fd/\(descriptor.rawValue)".utf8), body)
+      return try withCName(descriptor.processPath, body)
     case .entry: return nil
     }
   }

@@ -59,6 +59,9 @@ public struct Descriptor: ~Copyable, Sendable {
     Descriptor(owning: try checked { linux_openat(rawValue, name, flags.rawValue | O_CLOEXEC) })
   }
 
+  /// A path that leads this process to what is open, whatever its names are by now.
+  public var processPath: [UInt8] { Array("/proc/self/fd/\(rawValue)".utf8) }
+
   /// The open file's own attributes.
   public func attributes() throws(Errno) -> Attributes {
     var raw = linux_attributes()

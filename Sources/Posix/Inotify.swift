@@ -79,6 +79,12 @@ public struct Inotify: ~Copyable, Sendable {
     try checked { inotify_add_watch(descriptor.rawValue, path, events.rawValue) }
   }
 
+  /// Watches what is open, be it as a place only.
+  /// - Throws: as above.
+  public func watch(_ open: borrowing Descriptor, _ events: InotifyEvent.Mask) throws(Errno) -> WatchNumber {
+    try withCName(open.processPath) { path throws(Errno) in try watch(path, events) }
+  }
+
   /// Ends a watch. One that has ended already is no error.
   public func remove(_ watch: WatchNumber) { inotify_rm_watch(descriptor.rawValue, watch) }
 

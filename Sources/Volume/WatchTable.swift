@@ -73,11 +73,13 @@ final class WatchTable: Sendable {
   /// Watches a directory that has a name of a layer's path.
   /// - Throws: as open(2) and inotify_add_watch(2).
   func watchPlace(_ path: [UInt8], _ layer: Int, _ name: Int) throws(Errno) {
+    // The path may lead through our own mount, so nobody who answers its requests is to wait for this.
+    let place = try withCName(path) { path throws(Errno) in
+      try Descriptor.open(path, [.pathOnly, .directory])
+    }
     try state.withLock { state throws(Errno) in
-      let watch = try withCName(path) { path throws(Errno) in
-        // It may be a busy place, and must not lose what it is watched for as a part.
-        try inotify.watch(path, .names.union(.adding))
-      }
+      // It may be a busy place, and must not lose what it is watched for as a part.
+      let watch = try inotify.watch(place, .names.union(.adding))
       state.users[watch, default: []].insert(
         WatchUser(node: .root, layer: layer, placeName: UInt8(clamping: min(name, 254))))
     }
