@@ -54,7 +54,8 @@ struct MountCommand {
     do throws(Errno) { covered = try CoveredMountPoint(path: mountPoint.path) } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
-    let contents = ContentCache(budget: arguments.options.cacheSize ?? ContentCache.defaultBudget)
+    let contents = ContentCache(
+      budget: arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget))
     var layers: [Layer] = []
     for path in arguments.options.substitutions {
       layers.append(try open(path, as: "substitution", index: layers.count, covered, contents))
