@@ -42,9 +42,12 @@ mount_steady() {
 # Reads, changes, asks; until it is killed.
 work_hard() {
   local round=0 folder file
+  # What changes while it is read may well fail to be read.
+  set +e
   cd "$steady" || return
   while :; do
     round=$((round + 1))
+    echo "$round" >../rounds
     folder=d$((RANDOM % 10)) file=$((RANDOM % 30))
     mkdir -p "over/$folder"
     echo "$round" >"over/$folder/m$file"
@@ -117,14 +120,15 @@ compare_steady() {
 }
 
 end_steady() {
-  # Its children are ended with it; what they leave of the layers is whole.
+  kill -0 "$worker" 2>/dev/null || fail "nobody works on the long-lived mount any more"
   kill "$worker" "$watcher" 2>/dev/null || true
   wait "$worker" "$watcher" 2>/dev/null || true
   kill -0 "$daemon" 2>/dev/null || fail "the long-lived mount's daemon is dead: $(<"$steady.errors")"
   compare_steady || fail "the long-lived mount differs from its layers"
   judge_samples || fail "the long-lived mount's daemon grows; the samples: $(tail -n 20 "$samples")"
+  step "It was changed, read and asked $(<"$run/rounds") times"
   "$binary" unmount "$steady/point"
   wait "$daemon" || fail "the long-lived mount's daemon ended badly: $(<"$steady.errors")"
   [[ ! -s $steady.errors ]] || fail "the long-lived mount's daemon said: $(<"$steady.errors")"
-  rm -rf "$steady" "$steady.errors" "$samples" "$run/expected" "$run/unpacked"
+  rm -rf "$steady" "$steady.errors" "$samples" "$run/rounds" "$run/expected" "$run/unpacked"
 }
