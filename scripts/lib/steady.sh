@@ -69,17 +69,20 @@ work_hard() {
 
 # Adds a line to the samples: seconds, KiB of memory that is the daemon's own, its descriptors.
 sample() {
-  # What the kernel keeps for later is not the daemon's fault.
+  # Nobody works meanwhile; and what the kernel keeps for later is not the daemon's fault.
+  kill -STOP "$worker"
+  sleep 1.5
   echo 2 >/proc/sys/vm/drop_caches
   sleep 1
   printf '%s %s %s\n' "$SECONDS" "$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$daemon/status")" \
     "$(find "/proc/$daemon/fd" -mindepth 1 2>/dev/null | wc -l)" >>"$samples"
+  kill -CONT "$worker"
 }
 
 watch_steadily() {
   while kill -0 "$daemon" 2>/dev/null; do
     sample
-    sleep 9
+    sleep 8
   done
 }
 
@@ -121,7 +124,8 @@ compare_steady() {
 
 end_steady() {
   kill -0 "$worker" 2>/dev/null || fail "nobody works on the long-lived mount any more"
-  kill "$worker" "$watcher" 2>/dev/null || true
+  # The watcher may just have stopped it.
+  kill "$watcher" "$worker" && kill -CONT "$worker"
   wait "$worker" "$watcher" 2>/dev/null || true
   kill -0 "$daemon" 2>/dev/null || fail "the long-lived mount's daemon is dead: $(<"$steady.errors")"
   compare_steady || fail "the long-lived mount differs from its layers"
