@@ -125,7 +125,8 @@ compare_steady() {
 end_steady() {
   kill -0 "$worker" 2>/dev/null || fail "nobody works on the long-lived mount any more"
   # The watcher may just have stopped it.
-  kill "$watcher" "$worker" && kill -CONT "$worker"
+  kill "$watcher" "$worker"
+  kill -CONT "$worker" 2>/dev/null || true
   wait "$worker" "$watcher" 2>/dev/null || true
   kill -0 "$daemon" 2>/dev/null || fail "the long-lived mount's daemon is dead: $(<"$steady.errors")"
   compare_steady || fail "the long-lived mount differs from its layers"

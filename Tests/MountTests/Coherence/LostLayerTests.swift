@@ -97,6 +97,36 @@ extension MountTests {
       }
     }
 
+    @Test("the file system of an archive is mounted anew", .timeLimit(.minutes(1)))
+    func remountedArchive() throws {
+      let fixture = try Fixture()
+      let disk = try fixture.folder.folder("disk")
+      let mountDisk = { (round: Int) in
+        try Command("mount", "-t", "tmpfs", "tmpfs", disk.text).check()
+        let archive = ZipBuilder([
+          .init("plain.txt", "round \(round)\n"), .init(ByteString("folder/\(round)"), "new\n"),
+        ])
+        try Command("touch", (disk / "archive.zip").text).check()
+        try (disk / "archive.zip").overwrite(archive.bytes, at: 0)
+      }
+      try mountDisk(0)
+      let setup = MountSetup(
+        main: fixture.main, point: fixture.point, substitutions: [disk / "archive.zip"])
+      try withMount(setup) { mount in
+        for round in 1...3 {
+          try mount.look()
+          #expect(try (mount.point / "plain.txt").readText() == "round \(round - 1)\n")
+          try Command("umount", "-l", disk.text).check()
+          // The last good state of an archive that is gone.
+          #expect(try (mount.point / "plain.txt").readText() == "round \(round - 1)\n")
+          try mountDisk(round)
+          try expectSoon { try (mount.point / "plain.txt").readText() == "round \(round)\n" }
+          try expectSoon { (mount.point / "folder" / ByteString("\(round)")).exists }
+        }
+      }
+      try Command("umount", disk.text).check()
+    }
+
     /// A small file system in a file.
     private func makeDisk(_ image: ByteString, at folder: ByteString) throws {
       try Command("truncate", "-s", "16M", image.text).check()
