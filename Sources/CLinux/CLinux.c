@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,8 @@ int linux_open_without_links(const char *path, uint64_t *mount) {
 int linux_unmount(const char *path, bool lazily) {
   return umount2(path, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0));
 }
+
+int linux_enter_mount_namespace(int file) { return setns(file, CLONE_NEWNS); }
 
 static void ignore(int signal) { (void)signal; }
 

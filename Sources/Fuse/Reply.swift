@@ -43,9 +43,10 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
     return Requester(user: context?.pointee.uid ?? 0, thread: context?.pointee.pid ?? 0)
   }
 
-  /// Answers that the request failed.
+  /// Answers that the request failed. ENOTCONN, which a layer answers when it is the mount of a dead daemon, is told
+  /// as EIO: from our mount it would say that we are dead, and whoever believes it clears our mount away.
   public consuming func fail(_ error: Errno) {
-    fuse_reply_err(request, error.rawValue)
+    fuse_reply_err(request, error == .notConnected ? EIO : error.rawValue)
     discard self
   }
 }

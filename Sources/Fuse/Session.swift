@@ -99,10 +99,17 @@ public final class Session: @unchecked Sendable {
     }
   }
 
+  /// Tells `serve` that all threads have ended.
+  private static let finished = SIGUSR1
+  /// What `serve` waits for.
+  private static let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, finished])
+
   /// Goes on as a daemon: the calling process ends with success, and its child stays, with `/` as its
   /// working directory and no terminal.
   /// - Throws: when no process can be started; the mount is gone then.
   public func daemonize() throws(MountFailure) {
+    // Who started us may send a signal as soon as the mount is there; it waits until there is an ear for it.
+    Self.signals.block()
     if fuse_daemonize(0) == 0 { return }
     let error = Errno.current
     fuse_session_unmount(pointer)
@@ -120,16 +127,14 @@ public final class Session: @unchecked Sendable {
   public func serve(
     threads count: Int, begin: () throws(Errno) -> Void, hangup: () -> Void, beforeEnd: () -> Void
   ) throws(MountFailure) {
-    let finished = SIGUSR1
-    let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, finished])
-    signals.block()
+    Self.signals.block()
     signal(SIGPIPE, SIG_IGN)
     defer { fuse_session_unmount(pointer) }
     do throws(Errno) {
       try Interrupt.prepare()
       try begin()
-      let pool = try RequestThreads(session: self, count: count) { SignalSet.send(finished) }
-      while signals.wait() == SIGHUP { hangup() }
+      let pool = try RequestThreads(session: self, count: count) { SignalSet.send(Self.finished) }
+      while Self.signals.wait() == SIGHUP { hangup() }
       beforeEnd()
       fuse_session_exit(pointer)
       pool.end()

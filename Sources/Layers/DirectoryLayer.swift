@@ -33,12 +33,13 @@ public final class DirectoryLayer: Sendable {
   ) throws(Errno) {
     self.path = path
     self.index = index
-    self.covered = covered
     let plain = try withCName(path) { name throws(Errno) in
       Handle(try Descriptor.open(name, [.pathOnly, .directory]))
     }
     let (root, isClone) = try Self.root(plain, index, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
+    // Not kept in vain: it holds the directory, and an automount that it is would never be found idle.
+    self.covered = isClone ? nil : covered
     opened = Locked(root)
   }
 
@@ -63,7 +64,9 @@ public final class DirectoryLayer: Sendable {
     }
     if holder != mount { return .elsewhere }
     if try plain.descriptor.attributes().identity == root.identity { return .same }
-    let (fresh, _) = try Self.root(plain, index, covered, clonesMount: isPrivateClone)
+    let (fresh, isClone) = try Self.root(plain, index, covered, clonesMount: isPrivateClone)
+    // Without the clone our own mount could be met.
+    if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
     return .another
   }

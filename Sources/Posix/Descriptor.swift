@@ -249,6 +249,20 @@ public enum Mounts {
   public static func unmount(_ path: CName, isLazy: Bool) throws(Errno) {
     _ = try checked { linux_unmount(path, isLazy) }
   }
+
+  /// Changes the flags of what is mounted at a path.
+  /// - Parameter flags: all that it has from then on, as mount(2) has them.
+  /// - Throws: EPERM without CAP_SYS_ADMIN; EINVAL where nothing is mounted.
+  public static func remount(_ path: CName, flags: UInt) throws(Errno) {
+    _ = try checked { mount(nil, path, nil, UInt(MS_REMOUNT) | flags, nil) }
+  }
+
+  /// Goes to another mount namespace: to its root.
+  /// - Parameter file: what stands for it, as /proc/PID/ns/mnt.
+  /// - Throws: EPERM without CAP_SYS_ADMIN; EINVAL for another file, or with a second thread.
+  public static func enterNamespace(_ file: borrowing Descriptor) throws(Errno) {
+    _ = try checked { linux_enter_mount_namespace(file.rawValue) }
+  }
 }
 
 extension Descriptor {

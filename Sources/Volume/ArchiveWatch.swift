@@ -26,7 +26,7 @@ extension Coherence {
   /// Looks whether an archive is another one by now, or was written to.
   /// - Returns: whether its directory is another one.
   func lookAtArchive(_ archive: ArchiveLayer, _ layer: Int, _ volume: Volume) -> Bool {
-    let isElsewhere = places[layer].mount.map { archive.reopenParent(mount: $0) } ?? false
+    let isElsewhere = mount(of: layer).map { archive.reopenParent(mount: $0.id) } ?? false
     if archive.isOutdated { readAnew(archive, layer, volume, isPatient: false) }
     return isElsewhere
   }

@@ -30,6 +30,8 @@ final class Coherence: Sendable {
     var thread: ThreadHandle?
     /// What is wrong with layers as a whole, by their places.
     var faults: [Int: String] = [:]
+    /// The mounts that have taken the place of those that held layers at the beginning.
+    var mounts: [Int: MountTableEntry] = [:]
     /// The mounts inside layers that are seen there, by the layers' places.
     var innerMounts: [Int: Set<Int>] = [:]
     /// Whether the layers' paths are to be looked at now and then.
@@ -92,6 +94,12 @@ final class Coherence: Sendable {
   /// Notes what is wrong with a layer as a whole.
   func note(fault: String?, of layer: Int) { state.withLock { $0.faults[layer] = fault } }
 
+  /// The mount that holds a layer; nil if there was no telling.
+  func mount(of layer: Int) -> MountTableEntry? { state.withLock { $0.mounts[layer] } ?? places[layer].mount }
+
+  /// Notes which mount holds a layer from now on.
+  func note(mount: MountTableEntry, of layer: Int) { state.withLock { $0.mounts[layer] = mount } }
+
   /// Notes which mounts are inside a layer.
   /// - Returns: whether others were before.
   func note(innerMounts: Set<Int>, of layer: Int) -> Bool {
@@ -144,7 +152,7 @@ final class Coherence: Sendable {
       let haveMountsChanged = wakeUp.wait(
         or: watches.inotify.rawValue, urgent: mounts.rawValue,
         milliseconds: hasFallbacks || looksAtPlaces ? Self.lookInterval : -1)
-      if haveMountsChanged { noteMounts() }
+      if haveMountsChanged { noteMounts(volume) }
     }
   }
 

@@ -8,14 +8,14 @@ struct LayerPlace: Sendable {
   /// The names on the path, from the root of all.
   let names: [[UInt8]]
   /// The mount that held the path at the beginning; nil if there was no telling.
-  let mount: Int?
+  let mount: MountTableEntry?
   /// Whether mounts inside the layer are out of sight.
   let isPrivateClone: Bool
 
   init(_ layer: Layer) {
     path = layer.place
     names = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
-    mount = MountTableEntry.holding(path)?.id
+    mount = MountTableEntry.holding(path)
     isPrivateClone = layer.isPrivateClone
   }
 
@@ -23,6 +23,9 @@ struct LayerPlace: Sendable {
   func parent(of place: Int) -> [UInt8] {
     [UInt8(ascii: "/")] + Array(names[..<place].joined(separator: [UInt8(ascii: "/")]))
   }
+
+  /// Whether the mount lies where the one did that held the path at the beginning.
+  func isHeld(by entry: MountTableEntry) -> Bool { entry.mountPoint == mount?.mountPoint }
 
   /// What an event of a layer's own root means for the layer.
   static func fault(_ mask: InotifyEvent.Mask) -> String? {
@@ -39,15 +42,34 @@ struct LayerPlace: Sendable {
 
 extension Coherence {
   /// inotify(7) tells of an unmount only when nobody holds the file system any more, and we do.
-  func noteMounts() {
+  func noteMounts(_ volume: Volume) {
     let mounts = MountTableEntry.all()
-    let mounted = Set(mounts.map(\.id))
-    for (layer, place) in places.enumerated() where fault(of: layer) == nil {
-      guard let mount = place.mount, !mounted.contains(mount) else { continue }
-      note(fault: LayerPlace.unmounted, of: layer)
-      queue.add([Invalidation(subject: .subtree(.root))])
+    var hasChanged = note(innerMountsIn: mounts)
+    for layer in places.indices {
+      guard let mount = mount(of: layer) else { continue }
+      // A new mount may have the number of an old one.
+      if fault(of: layer) == nil, !mounts.contains(where: { $0.id == mount.id && $0.device == mount.device })
+      {
+        note(fault: LayerPlace.unmounted, of: layer)
+        hasChanged = true
+      }
+      if fault(of: layer) == LayerPlace.unmounted, takeOverMount(of: layer, volume) { hasChanged = true }
     }
-    if note(innerMountsIn: mounts) { queue.add([Invalidation(subject: .subtree(.root))]) }
+    if hasChanged { queue.add([Invalidation(subject: .subtree(.root))]) }
+  }
+
+  /// A layer whose file system is gone becomes what is mounted in its stead: a disk that is plugged in again.
+  private func takeOverMount(of layer: Int, _ volume: Volume) -> Bool {
+    guard let entry = MountTableEntry.holding(places[layer].path), places[layer].isHeld(by: entry),
+      entry.mountPoint != volume.resources.mountPoint
+    else { return false }
+    if case .directory(let directory) = volume.stack.layers[layer] {
+      guard let place = try? directory.reopen(mount: entry.id), place != .elsewhere else { return false }
+    }
+    note(mount: entry, of: layer)
+    note(fault: nil, of: layer)
+    if let archive = archives[layer] { _ = lookAtArchive(archive, layer, volume) }
+    return true
   }
 
   /// Notes what is mounted inside the layers that are no private clones: a mount changes what is seen there,
@@ -95,12 +117,12 @@ extension Coherence {
 
   private func lookAtPlace(of layer: Int, _ volume: Volume) -> Bool {
     if let archive = archives[layer] { return lookAtArchive(archive, layer, volume) }
-    guard let mount = places[layer].mount, case .directory(let directoryLayer) = volume.stack.layers[layer]
+    guard let mount = mount(of: layer), case .directory(let directoryLayer) = volume.stack.layers[layer]
     else { return false }
     var fault: String?
     var isAnother = false
     do throws(Errno) {
-      switch try directoryLayer.reopen(mount: mount) {
+      switch try directoryLayer.reopen(mount: mount.id) {
       case .same: break
       case .another: isAnother = true
       // Our own mount, maybe; whether the layer's is gone, the mount table tells.

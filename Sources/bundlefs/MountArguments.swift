@@ -11,6 +11,8 @@ struct MountArguments {
   var wantsVersion = false
   /// Only check, as mount(8) asks its helpers to with `-f`.
   var isFake = false
+  /// The mount namespace in which mount(8) wants the mount; nil: this one.
+  var namespace: [UInt8]?
 
   /// Reads an argument vector, the program's name first.
   init(_ arguments: [[UInt8]]) throws(Failure) {
@@ -63,11 +65,15 @@ struct MountArguments {
         isForeground = true
       case "h": wantsHelp = true
       case "V": wantsVersion = true
-      case "s" where isHelper, "n" where isHelper, "v" where isHelper: break
+      case "s" where isHelper: options.isSloppy = true
+      case "n" where isHelper, "v" where isHelper: break
       case "r" where isHelper: try options.read(Array("ro".utf8))
       case "w" where isHelper: break
       case "t" where isHelper:
-        _ = rest.popFirst()
+        if letters.isEmpty { _ = rest.popFirst() }
+        return
+      case "N" where isHelper:
+        namespace = letters.isEmpty ? rest.popFirst() : Array(letters)
         return
       default: throw .usage("unknown option '-\(UnicodeScalar(letter))'")
       }

@@ -17,6 +17,12 @@ struct MountCommand {
   func run() throws(Failure) {
     if arguments.wantsHelp { return Terminal.say(Help.text) }
     if arguments.wantsVersion { return Terminal.say("bundlefs \(Volume.version)") }
+    if let namespace = arguments.namespace { try MountNamespace.enter(namespace) }
+    if arguments.options.isRemount {
+      let remount = try Remount(at: arguments.mountPoint, options: arguments.options.flags)
+      if !arguments.isFake { try remount.run() }
+      return
+    }
     // Everything that can be wrong is looked at before the mount, so that there is never half a one.
     let mountPoint = try MountPoint(arguments.mountPoint)
     try mountPoint.prepare()
@@ -48,7 +54,8 @@ struct MountCommand {
     do throws(Errno) { covered = try CoveredMountPoint(path: mountPoint.path) } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
-    let contents = ContentCache(budget: arguments.options.cacheSize ?? ContentCache.defaultBudget)
+    let contents = ContentCache(
+      budget: arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget))
     var layers: [Layer] = []
     for path in arguments.options.substitutions {
       layers.append(try open(path, as: "substitution", index: layers.count, covered, contents))

@@ -16,6 +16,12 @@ struct MountOptions {
   var isDebug = false
   /// Bytes that unpacked contents of archives may take; nil: as many as usual.
   var cacheSize: Int?
+  /// Whether what is mounted already is to be changed.
+  var isRemount = false
+  /// Flags of the mount, in the order in which they were given.
+  var flags: [String] = []
+  /// Whether unknown options are passed over, as mount(8) asks its helpers to with `-s`.
+  var isSloppy = false
   /// What libfuse and mount(2) are told as it is.
   var passed: [[UInt8]] = []
 
@@ -102,6 +108,7 @@ struct MountOptions {
       }
       passed.append(Array("max_read=\(bytes)".utf8))
     case ("debug", nil): isDebug = true
+    case ("remount", nil): isRemount = true
     default: try pass(shown)
     }
   }
@@ -149,9 +156,12 @@ struct MountOptions {
   }
 
   private mutating func pass(_ option: String) throws(Failure) {
+    if MountFlags.has(option) { flags.append(option) }
     if Self.passedNames.contains(option) {
       if option != "default_permissions" { passed.append(Array(option.utf8)) }
-    } else if !Self.ignoredNames.contains(option), !Self.ignoredPrefixes.contains(where: option.hasPrefix) {
+    } else if !isSloppy, !Self.ignoredNames.contains(option),
+      !Self.ignoredPrefixes.contains(where: option.hasPrefix)
+    {
       throw .usage("unknown mount option '\(option)'")
     }
   }

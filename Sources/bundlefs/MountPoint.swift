@@ -7,12 +7,12 @@ struct MountPoint {
   /// Its absolute path, without symbolic links.
   let path: [UInt8]
 
-  /// Finds a mount point, also one whose daemon is dead (which no path lookup gets past).
+  /// Finds a mount point, also one whose daemon or whose layer is dead (which no path lookup gets past).
   init(_ given: [UInt8]) throws(Failure) {
     do throws(Errno) {
       path = try realPath(given)
     } catch {
-      guard error == .notConnected else { throw .failed("\(given.shown): \(error)") }
+      guard error == .notConnected || error == .io else { throw .failed("\(given.shown): \(error)") }
       path = try Self.deadPath(given)
     }
   }

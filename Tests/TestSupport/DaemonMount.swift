@@ -11,10 +11,10 @@ public final class DaemonMount {
 
   /// Runs the command.
   /// - Throws: unless it ends in time; how it ends is the caller's to judge.
-  public init(_ command: Command, point: ByteString, lifetime: Double = 90) throws {
+  public init(_ command: Command, point: ByteString, lifetime: Double = 90, timeout: Double = 30) throws {
     self.point = point
     watch = Watchdog.shared.guardMount(point, process: nil, seconds: lifetime)
-    outcome = try command.run(timeout: 30)
+    outcome = try command.run(timeout: timeout)
   }
 
   /// Mounts without -f.

@@ -19,6 +19,8 @@ public struct MountSetup: Sendable {
   public var environment: [String: String] = [:]
   /// How many descriptors the daemon may have; nil: as many as this process.
   public var descriptorLimit: Int?
+  /// The control group in which the daemon runs, a folder; nil: that of this process.
+  public var controlGroup: ByteString?
   /// How long the mount may live before the watchdog ends it, in seconds.
   public var lifetime: Double = 120
 
@@ -44,6 +46,9 @@ public struct MountSetup: Sendable {
     }
     if foreground { words.append("-f") }
     if let limit = descriptorLimit { words = ["prlimit", ByteString("--nofile=\(limit):\(limit)")] + words }
+    if let group = controlGroup {
+      words = ["bash", "-c", #"echo $$ > "$0/cgroup.procs" && exec "$@""#, group] + words
+    }
     let command = Command(words, environment: environment)
     return user.map { command.asUser($0) } ?? command
   }

@@ -9,8 +9,9 @@ project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
 build_packages=(libfuse3-dev libzip-dev fuse3 pkg-config)
 test_packages=(
-  "${build_packages[@]}" attr desktop-file-utils git libcap2-bin libglib2.0-bin media-types procps python3 shared-mime-info
-  shellcheck util-linux xdg-utils
+  "${build_packages[@]}" attr bash-completion binutils desktop-file-utils dpkg-dev e2fsprogs fish git libcap2-bin
+  libglib2.0-bin man-db media-types mount procps python3 shared-mime-info shellcheck strace util-linux xdg-utils
+  zsh
   # For the archives in them.
   junit4 libcommons-lang3-java python3-docx python3-pip-whl python3-setuptools-whl
 )
@@ -90,6 +91,16 @@ require_swift() {
   version=${BASH_REMATCH[1]}.${BASH_REMATCH[2]}
   ((BASH_REMATCH[1] > 6 || (BASH_REMATCH[1] == 6 && BASH_REMATCH[2] >= 2))) ||
     fail "Swift $version is too old: 6.2 or newer is needed (https://www.swift.org/install/linux)"
+}
+
+# Builds what users run; its path is then $binary.
+build_release() {
+  install_packages "${build_packages[@]}"
+  require_swift
+  step "Building bundlefs (the first time takes a few minutes)"
+  local arguments=(--package-path "$project" -c release --static-swift-stdlib --product bundlefs)
+  swift build --quiet "${arguments[@]}"
+  binary=$(swift build "${arguments[@]}" --show-bin-path)/bundlefs
 }
 
 require_fuse_device() {

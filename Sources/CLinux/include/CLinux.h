@@ -65,6 +65,9 @@ int linux_open_without_links(const char *path, uint64_t *mount);
 
 int linux_unmount(const char *path, bool lazily);
 
+/// Goes to the mount namespace that the open file stands for.
+int linux_enter_mount_namespace(int file);
+
 /// A file without a name in a directory, for reading and writing; it goes with its descriptor.
 int linux_temporary_file(const char *directory);
 /// Gives back the room of a part of a file, which then reads as zeros; its size stays.

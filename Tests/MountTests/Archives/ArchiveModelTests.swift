@@ -6,8 +6,7 @@ import Testing
 /// Archives made up at random, alone and in stacks, compared with folders that have the same.
 extension MountTests {
   @Suite struct ArchiveModelTests {
-    static let seeds: [UInt64] =
-      Binary.variable("BUNDLEFS_SEED").flatMap { UInt64($0) }.map { [$0] } ?? Array(0..<200)
+    static let seeds = Seeds.chosen(200)
 
     @Test(
       "an archive shows what a folder with the same would, also after it was replaced",

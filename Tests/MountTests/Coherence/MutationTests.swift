@@ -28,12 +28,10 @@ struct MutationRun {
   /// How many changes are made to one mount.
   static let stepsPerSeed = 150
 
-  /// As many seeds as that part of all steps needs. `BUNDLEFS_SEED` names one instead, and `BUNDLEFS_STEPS`
-  /// says how many steps there are in all.
+  /// As many seeds as that part of all steps needs. `BUNDLEFS_STEPS` says how many steps there are in all.
   static func seeds(percent: Int) -> [UInt64] {
-    if let seed = Binary.variable("BUNDLEFS_SEED").flatMap({ UInt64($0) }) { return [seed] }
     let steps = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 6000
-    return Array(0..<UInt64(max(1, steps * percent / 100 / stepsPerSeed)))
+    return Seeds.chosen(max(1, steps * percent / 100 / stepsPerSeed))
   }
 
   let seed: UInt64

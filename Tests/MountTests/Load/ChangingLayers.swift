@@ -20,7 +20,7 @@ struct ChangingLayers {
 
   /// One that changes these layers.
   func changer(seed: UInt64) -> LayerChanger {
-    LayerChanger(layers: roots, outside: outside, seed: seed)
+    LayerChanger(layers: roots, outside: outside, seed: seed &+ Seeds.first)
   }
 
   /// Fills the outside: every name that is read in the layers is there too. It is read-only, since the changes

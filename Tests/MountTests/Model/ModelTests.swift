@@ -6,8 +6,7 @@ import Testing
 extension MountTests {
   @Suite struct ModelTests {
     /// 100 stacks of two layers, 100 of three; every other one is in overlayfs's format only.
-    static let seeds: [UInt64] =
-      Binary.variable("BUNDLEFS_SEED").flatMap { UInt64($0) }.map { [$0] } ?? Array(0..<200)
+    static let seeds = Seeds.chosen(200)
 
     @Test("the mount is what the model says", .timeLimit(.minutes(2)), arguments: seeds)
     func bundlefsAgrees(seed: UInt64) throws {

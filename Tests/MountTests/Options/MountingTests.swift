@@ -45,6 +45,10 @@ extension MountTests {
       for number in ["0", "1", "2"] as [ByteString] {
         #expect(try (process / "fd" / number).linkTarget() == "/dev/null")
       }
+      // Who holds the folder beneath the mount keeps an automount from ever being idle.
+      for number in try (process / "fd").names() {
+        #expect((try? (process / "fd" / number).linkTarget()) != fixture.point, "descriptor \(number)")
+      }
     }
 
     @Test("paths relative to the working directory", .timeLimit(.minutes(1)))

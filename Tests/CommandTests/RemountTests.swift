@@ -1,0 +1,46 @@
+import Glibc
+import Testing
+
+@testable import bundlefs
+
+@Suite struct RemountTests {
+  private func flags(_ before: UInt, _ options: String...) -> UInt {
+    var figures = statvfs()
+    figures.f_flag = before
+    var flags = MountFlags(of: figures)
+    for option in options { flags.apply(option) }
+    return flags.bits
+  }
+
+  @Test("options set and clear their flags; without one only nosuid and nodev stay")
+  func flags() {
+    let (readOnly, noSetUser, noDevices) = (UInt(MS_RDONLY), UInt(MS_NOSUID), UInt(MS_NODEV))
+    #expect(flags(noSetUser | noDevices, "ro") == readOnly | noSetUser | noDevices)
+    #expect(flags(readOnly | noSetUser | UInt(MS_NOEXEC), "rw") == noSetUser)
+    #expect(flags(noSetUser, "suid", "dev", "noexec") == UInt(MS_NOEXEC))
+    #expect(flags(0, "ro", "rw", "user=me", "allow_other") == 0)
+  }
+
+  @Test("of the ways to keep access times the last one counts; without one the kernel keeps its own")
+  func times() {
+    #expect(flags(UInt(MS_NOATIME)) == 0)
+    #expect(flags(0, "relatime", "noatime") == UInt(MS_NOATIME))
+    #expect(flags(0, "noatime", "strictatime") == UInt(MS_STRICTATIME))
+    #expect(flags(UInt(MS_NOATIME), "atime") == UInt(MS_RELATIME))
+  }
+
+  @Test("mount(8) asks for a remount, for patience with unknown options, and for a namespace")
+  func arguments() throws {
+    func arguments(_ words: String...) throws -> MountArguments {
+      try MountArguments(words.map { Array($0.utf8) })
+    }
+    let remount = try arguments("mount.bundlefs", "a", "b", "-o", "ro,remount,noexec,substitution=c")
+    #expect(remount.options.isRemount && remount.options.flags == ["ro", "noexec"])
+    let sloppy = try arguments("mount.bundlefs", "a", "b", "-s", "-o", "frobnicate,ro", "-N", "/proc/1/fd/4")
+    #expect(sloppy.options.passed.map(\.shown) == ["ro"])
+    #expect(sloppy.namespace?.shown == "/proc/1/fd/4")
+    #expect(try arguments("mount.bundlefs", "a", "b", "-tfuse.bundlefs", "-N7").namespace?.shown == "7")
+    #expect(throws: Failure.self) { try arguments("bundlefs", "a", "b", "-N", "7") }
+    #expect(throws: Failure.self) { try arguments("mount.bundlefs", "a", "b", "-o", "frobnicate") }
+  }
+}

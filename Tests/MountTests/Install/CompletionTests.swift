@@ -1,0 +1,136 @@
+import FoundationEssentials
+import Posix
+import TestSupport
+import Testing
+
+/// What shells make of a TAB, in a terminal.
+extension MountTests {
+  @Suite struct CompletionTests {
+    /// What is typed, what becomes of it, but for what may follow, and what is shown for choice.
+    struct Case {
+      let typed: String
+      var becomes: String?
+      var shows: [String] = []
+    }
+
+    static func cases(_ point: String) -> [Case] {
+      [
+        Case(typed: "bundlefs ", shows: ["status", "listen", "App.app", "Over rides"]),
+        Case(typed: "bundlefs sta", becomes: "bundlefs status"),
+        Case(typed: "bundlefs Ap", becomes: "bundlefs App.app"),
+        Case(typed: "bundlefs status \(point.dropLast())", becomes: "bundlefs status \(point)"),
+        Case(typed: "bundlefs status mnt --", becomes: "bundlefs status mnt --json"),
+        Case(typed: "bundlefs unmount --", becomes: "bundlefs unmount --lazy"),
+        Case(typed: "bundlefs resources mnt --", shows: ["--type", "--localization", "--json"]),
+        Case(typed: "bundlefs App.app mnt -o sub", becomes: "bundlefs App.app mnt -o substitution="),
+        Case(typed: "bundlefs App.app mnt -o hide", becomes: "bundlefs App.app mnt -o hide_routes"),
+        Case(
+          typed: "bundlefs App.app mnt -o ro,cache=", shows: ["coherent", "none"]),
+        Case(typed: "bundlefs App.app mnt -o xattr=of", becomes: "bundlefs App.app mnt -o xattr=off"),
+        Case(
+          typed: "bundlefs App.app mnt -o ro,substitution=App.app:Over",
+          becomes: #"bundlefs App.app mnt -o ro,substitution=App.app:Over\ rides"#),
+        Case(typed: "bundlefs listen mnt ", shows: ["Animal", "Color"]),
+        Case(typed: "bundlefs listen --since 4 mnt Col", becomes: "bundlefs listen --since 4 mnt Color"),
+      ]
+    }
+
+    @Test("bash and zsh", .timeLimit(.minutes(3)), arguments: ["bash", "zsh"])
+    func terminal(shell: String) throws {
+      try withCompletions { place, mount, setup in
+        let cases = Self.cases(mount.text)
+        let driver = ByteString(#filePath).parent / "complete.py"
+        let outcome = try Command(
+          ["python3", "-B", driver, ByteString(shell), setup / ByteString("setup.\(shell)")]
+            + cases.map { ByteString($0.typed) }, directory: place
+        ).check(timeout: 150)
+        let results = try JSONDecoder().decode([[String]].self, from: Data(outcome.output))
+        #expect(results.count == cases.count)
+        for (expected, result) in zip(cases, results) {
+          check(expected, becomes: result[0], shows: result[1])
+        }
+      }
+    }
+
+    @Test("fish", .timeLimit(.minutes(3)))
+    func fish() throws {
+      try withCompletions { place, mount, setup in
+        for expected in Self.cases(mount.text) {
+          // It prints the last word as it could be, a line each, and its meaning after a tabulator.
+          let outcome = try Command(
+            [
+              "fish", "--no-config", "-c", #"source $argv[1]; complete -C "$argv[2]""#, setup / "setup.fish",
+              ByteString(expected.typed),
+            ], directory: place
+          ).check(timeout: 30)
+          let words = outcome.outputText.split(separator: "\n").map { String($0.split(separator: "\t")[0]) }
+          let start = expected.typed.lastIndex(of: " ").map { expected.typed[...$0] } ?? ""
+          if let line = expected.becomes {
+            let plain = line.replacing(#"\ "#, with: " ")
+            #expect(
+              words.map { start + $0 }.contains { Self.isEqual($0, plain) }, "\(expected.typed): \(words)")
+          }
+          for word in expected.shows {
+            #expect(words.contains { $0.contains(word) }, "\(expected.typed): \(words)")
+          }
+        }
+      }
+    }
+
+    /// Shells go on after a finished word, after a folder, or after one of several options.
+    private static func isEqual(_ line: String, _ expected: String) -> Bool {
+      ["", " ", "/", ","].contains { line == expected + $0 }
+    }
+
+    private func check(_ expected: Case, becomes line: String, shows list: String) {
+      if let becomes = expected.becomes { #expect(Self.isEqual(line, becomes), "\(expected.typed): \(line)") }
+      for word in expected.shows {
+        let isShown = list.replacing(#"\ "#, with: " ").contains(word)
+        #expect(isShown, "\(expected.typed): \(list)")
+      }
+    }
+
+    /// Installs, mounts a bundle that has routes, and calls the body with the folder that the layers are in, the
+    /// mount point, and the folder of files that make each shell know the completions.
+    private func withCompletions(_ body: (ByteString, ByteString, ByteString) throws -> Void) throws {
+      let installation = try Installation()
+      let place = try installation.folder.folder("place")
+      for name in ["App.app", "Over rides", "mnt"] as [ByteString] { try (place / name).makeDirectory() }
+      let setup = try installation.folder.folder("setup")
+      try writeSetups(setup, installation.path(""))
+      var mount = MountSetup(
+        main: place / "App.app", point: place / "mnt", substitutions: [place / "Over rides"])
+      mount.lifetime = 170
+      mount.options = ["control=.ways"]
+      try withMount(mount) { mount in
+        try (mount.point / ".ways").overwrite(
+          [UInt8]("route Animal l:(animal)A/s:B\nroute Color l:(color)A/s:B\n".utf8), at: 0)
+        try body(place, mount.point, setup)
+      }
+    }
+
+    private func writeSetups(_ folder: ByteString, _ prefix: ByteString) throws {
+      let share = "\(prefix.text)/share"
+      try (folder / "setup.bash").write(
+        """
+        PATH=\(prefix.text)/bin:$PATH
+        . /usr/share/bash-completion/bash_completion
+        . \(share)/bash-completion/completions/bundlefs
+
+        """)
+      try (folder / "setup.zsh").write(
+        """
+        PATH=\(prefix.text)/bin:$PATH
+        fpath=(\(share)/zsh/vendor-completions $fpath)
+        autoload -Uz compinit; compinit -u -D
+
+        """)
+      try (folder / "setup.fish").write(
+        """
+        set PATH \(prefix.text)/bin $PATH
+        source \(share)/fish/vendor_completions.d/bundlefs.fish
+
+        """)
+    }
+  }
+}

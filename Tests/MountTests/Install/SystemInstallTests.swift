@@ -1,0 +1,117 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Installing into the system itself, mounting by its fstab, and taking all away again; the system's folders are
+/// covered meanwhile, so that the machine stays as it is.
+extension MountTests {
+  @Suite struct SystemInstallTests {
+    @Test("scripts/install, a line of fstab, and --uninstall", .timeLimit(.minutes(2)))
+    func install() throws {
+      let fixture = try Fixture()
+      let said = try run(
+        fixture,
+        #"""
+        "$scripts/install" >/dev/null
+        as_in_fstab
+        bundlefs -V | cut -d ' ' -f 1
+        man -w bundlefs mount.bundlefs bundlefs-routes | sed 's|.*/||'
+        "$scripts/install" --uninstall >/dev/null
+        """#)
+      #expect(
+        said == """
+          substitution's replaced, longer
+          bundlefs
+          bundlefs.8.gz
+          bundlefs.8.gz
+          bundlefs-routes.5.gz
+
+          """)
+    }
+
+    @Test("scripts/package: the package installs, works, and purges cleanly", .timeLimit(.minutes(3)))
+    func package() throws {
+      let fixture = try Fixture()
+      let said = try run(
+        fixture,
+        #"""
+        package=$("$scripts/package" "$room/package" | tail -n 1)
+        dpkg-deb --field "$package" Depends | tr -d ' ' | tr , '\n' | sed 's/(.*//' | grep -E 'fuse|libc6|zip' | sort
+        dpkg --no-triggers --force-unsafe-io --install "$package" >/dev/null
+        dpkg --status bundlefs | grep -o 'ok installed'
+        dpkg --verify bundlefs
+        as_in_fstab
+        depends=$(dpkg-deb --field "$package" Depends)
+        mapfile -t libraries < <(ldd /usr/bin/bundlefs | awk '$3 ~ /^\// { print $1, $3 }')
+        for library in "${libraries[@]}"; do
+          objdump -p /usr/bin/bundlefs | grep -q "NEEDED *${library% *}$" || continue
+          file=$(basename "$(realpath "${library#* }")")
+          owners=$(grep -lF "/$file" /var/lib/dpkg/info/lib*.list | sed 's|.*/||; s|[:.].*||')
+          for owner in $owners; do [[ ", $depends" != *", $owner "* ]] || continue 2; done
+          echo "Depends lacks ${library% *} of" $owners
+        done
+        dpkg --no-triggers --purge bundlefs >/dev/null
+        dpkg --status bundlefs &>/dev/null || echo 'purged'
+        """#)
+      #expect(
+        said == """
+          fuse3
+          libc6
+          libfuse3-3
+          libzip4
+          ok installed
+          substitution's replaced, longer
+          purged
+
+          """)
+    }
+
+    /// Runs a script in a mount namespace of its own in which /usr, /etc and /var may be changed, and expects that
+    /// afterwards they are as before, but for dpkg's own records.
+    private func run(_ fixture: Fixture, _ script: String) throws -> String {
+      let whole = #"""
+        set -e
+        exec 2>&1
+        room=$1 main=$2 point=$3 other=$4 scripts=$5
+        export BUNDLEFS_BINARY=$6 BUNDLEFS_SKIP_PACKAGES=1
+        for folder in usr etc var; do
+          mkdir -p "$room/$folder/lower" "$room/$folder/upper" "$room/$folder/work"
+          mount --bind "/$folder" "$room/$folder/lower"
+          mount -t overlay overlay "/$folder" \
+            -o "lowerdir=$room/$folder/lower,upperdir=$room/$folder/upper,workdir=$room/$folder/work"
+        done
+        as_in_fstab() {
+          echo "$main $point bundlefs noauto,substitution=$other 0 0" >> /etc/fstab
+          mount "$point"
+          cat "$point/replaced.txt"
+          umount "$point"
+          sed -i '$d' /etc/fstab
+        }
+
+        """# + script + #"""
+
+          # What is left of files, and of folders that were not there before.
+          for folder in usr etc var; do
+            cd "$room/$folder/upper"
+            find . ! -type d ! -path './lib/dpkg/*' ! -path './log/*' ! -path './cache/*' ! -path ./fstab
+            find . -type d | while IFS= read -r path; do [[ -d ../lower/$path ]] || echo "$path"; done
+          done
+          cmp "$room/etc/lower/fstab" /etc/fstab
+          cd /
+          """#
+      let room = try fixture.folder.folder("room")
+      let command = Command([
+        "unshare", "--mount", "--propagation", "private", "bash", "-c", ByteString(whole), "bash", room,
+        fixture.main,
+        fixture.point, fixture.substitution, Installation.scripts, try Binary.underTest(),
+      ])
+      let mount = try DaemonMount(command, point: fixture.point, lifetime: 150, timeout: 120)
+      guard mount.outcome.status == 0 else {
+        throw TestFailure(
+          "exit \(mount.outcome.status): \(mount.outcome.outputText)\(mount.outcome.errorText)")
+      }
+      #expect(try mount.isGone())
+      return mount.outcome.outputText
+    }
+  }
+}

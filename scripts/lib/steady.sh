@@ -1,0 +1,139 @@
+# shellcheck shell=bash
+# A mount that lives long and is worked hard, whose daemon is watched: it may neither grow nor keep files open. Sourced
+# by scripts/soak after common.sh.
+# shellcheck disable=SC2154 # $run and $binary are from who sources this.
+
+# Two folders and an archive, a few hundred names in all; what is changed later has always these names.
+make_layers() {
+  local folder file
+  steady=$run/steady
+  mkdir -p "$steady"/{main,over,archived,point}
+  for folder in {0..9}; do
+    mkdir -p "$steady/main/d$folder" "$steady/archived/d$folder"
+    for file in {0..29}; do
+      echo "main's $file in $folder" >"$steady/main/d$folder/m$file"
+      echo "the archive's $file in $folder" >"$steady/archived/d$folder/a$file"
+    done
+  done
+  archive
+}
+
+# The archive, made anew and put in place at once.
+archive() {
+  (cd "$steady/archived" && python3 -m zipfile -c ../new.zip .)
+  mv "$steady/new.zip" "$steady/archive.zip"
+}
+
+mount_steady() {
+  make_layers
+  "$binary" "$steady/main" "$steady/point" -o "substitution=$steady/over:$steady/archive.zip,routes_mode=600" -f \
+    2>"$steady.errors" &
+  daemon=$!
+  for _ in {1..100}; do
+    mountpoint -q "$steady/point" && break
+    sleep 0.1
+  done
+  mountpoint -q "$steady/point" || fail "the long-lived mount has not come: $(<"$steady.errors")"
+  echo 'route Steady l:(steady)A/i:Round' >"$steady/point/.routes"
+  work_hard &
+  worker=$!
+}
+
+# Reads, changes, asks; until it is killed.
+work_hard() {
+  local round=0 folder file
+  # What changes while it is read may well fail to be read.
+  set +e
+  cd "$steady" || return
+  while :; do
+    round=$((round + 1))
+    echo "$round" >../rounds
+    folder=d$((RANDOM % 10)) file=$((RANDOM % 30))
+    mkdir -p "over/$folder"
+    echo "$round" >"over/$folder/m$file"
+    echo "$round" >"over/$folder/new" && mv "over/$folder/new" "over/$folder/m$((RANDOM % 30))"
+    touch "over/$folder/.wh.m$((RANDOM % 30))"
+    ((round % 7)) || rm -rf "over/d$((RANDOM % 10))"
+    if ((round % 11 == 0)); then
+      echo "$round" >"archived/$folder/a$file"
+      archive
+    fi
+    find point -type f ! -name .routes -exec cat {} + >/dev/null 2>&1
+    ls -lR point >/dev/null 2>&1
+    echo "x://steady/$round" >point/.routes
+    ((round % 5)) || "$binary" sync point
+    ((round % 13)) || "$binary" invalidate point
+    ((round % 17)) || "$binary" status point --json >/dev/null
+  done
+}
+
+# Adds a line to the samples: seconds, KiB of memory that is the daemon's own, its descriptors.
+sample() {
+  # Nobody works meanwhile; and what the kernel keeps for later is not the daemon's fault.
+  kill -STOP "$worker"
+  sleep 1.5
+  echo 2 >/proc/sys/vm/drop_caches
+  sleep 1
+  printf '%s %s %s\n' "$SECONDS" "$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$daemon/status")" \
+    "$(find "/proc/$daemon/fd" -mindepth 1 2>/dev/null | wc -l)" >>"$samples"
+  kill -CONT "$worker"
+}
+
+watch_steadily() {
+  while kill -0 "$daemon" 2>/dev/null; do
+    sample
+    sleep 8
+  done
+}
+
+# Of the second half of the samples: the later part has no more than the earlier one, but for what an allocator keeps.
+judge_samples() {
+  awk '
+    { memory[NR] = $2; files[NR] = $3; if ($2 > most) most = $2 }
+    function mean(values, from, to,   sum, i) {
+      for (i = from; i <= to; i++) sum += values[i]
+      return sum / (to - from + 1)
+    }
+    END {
+      if (NR < 8) { print "only " NR " samples: too few to judge"; exit 1 }
+      half = int(NR / 2); middle = half + int((NR - half) / 2)
+      before = mean(memory, half + 1, middle); after = mean(memory, middle + 1, NR)
+      held = mean(files, half + 1, middle); holds = mean(files, middle + 1, NR)
+      printf "memory %.1f, then %.1f MiB (most %.1f); descriptors %.0f, then %.0f; %d samples\n", \
+        before / 1024, after / 1024, most / 1024, held, holds, NR
+      exit after > before * 1.05 + 1024 || holds > held + 8
+    }' "$samples"
+}
+
+# What the mount shows is what its layers are.
+compare_steady() {
+  local expected=$run/expected path
+  mkdir "$expected"
+  (cd "$expected" && python3 -m zipfile -e "$steady/archive.zip" "$run/unpacked")
+  cp -a "$steady/main/." "$expected"
+  cp -a "$run/unpacked/." "$expected"
+  # What is hidden is removed before the topmost layer's own files come.
+  find "$steady/over" -name '.wh.*' -printf '%P\n' | while IFS= read -r path; do
+    rm -rf -- "${expected:?}/${path/.wh./}"
+  done
+  cp -a "$steady/over/." "$expected"
+  find "$expected" -name '.wh.*' -delete
+  "$binary" sync "$steady/point"
+  diff -r --exclude=.routes "$expected" "$steady/point"
+}
+
+end_steady() {
+  kill -0 "$worker" 2>/dev/null || fail "nobody works on the long-lived mount any more"
+  # The watcher may just have stopped it.
+  kill "$watcher" "$worker"
+  kill -CONT "$worker" 2>/dev/null || true
+  wait "$worker" "$watcher" 2>/dev/null || true
+  kill -0 "$daemon" 2>/dev/null || fail "the long-lived mount's daemon is dead: $(<"$steady.errors")"
+  compare_steady || fail "the long-lived mount differs from its layers"
+  judge_samples || fail "the long-lived mount's daemon grows; the samples: $(tail -n 20 "$samples")"
+  step "It was changed, read and asked $(<"$run/rounds") times"
+  "$binary" unmount "$steady/point"
+  wait "$daemon" || fail "the long-lived mount's daemon ended badly: $(<"$steady.errors")"
+  [[ ! -s $steady.errors ]] || fail "the long-lived mount's daemon said: $(<"$steady.errors")"
+  rm -rf "$steady" "$steady.errors" "$samples" "$run/rounds" "$run/expected" "$run/unpacked"
+}

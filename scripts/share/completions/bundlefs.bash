@@ -1,0 +1,123 @@
+# bash completion for bundlefs                                                              -*- shell-script -*-
+# shellcheck shell=bash
+
+# A line each: KIND|NAME|VALUES|MEANING.
+_bundlefs_words='@WORDS@'
+
+# Prints a field of the lines of a kind: _bundlefs_list KIND FIELD [PATTERN of the name]
+_bundlefs_list() {
+  local kind name values meaning fields
+  while IFS='|' read -r kind name values meaning; do
+    # shellcheck disable=SC2053 # It is a pattern.
+    [[ $kind == "$1" && $name == ${3-*} ]] || continue
+    fields=("$kind" "$name" "$values" "$meaning")
+    printf '%s\n' "${fields[$2]}"
+  done <<<"$_bundlefs_words"
+}
+
+# Where bundles are mounted. Odd characters stand in the table as \040 and the like.
+_bundlefs_mounts() {
+  local fields type
+  while read -ra fields; do
+    type=${fields[*]}
+    type=${type#* - }
+    [[ ${type%% *} != fuse.bundlefs ]] || printf '%b\n' "${fields[4]//\\/\\0}"
+  done </proc/self/mountinfo
+}
+
+# The names of a mount's routes. A mount that hangs is not waited for.
+_bundlefs_names() {
+  local control
+  control=$(timeout 1 bundlefs status "$1" --json 2>/dev/null | grep -o '"control":"[^"\\]*"') || return 0
+  control=${control#*:\"}
+  timeout 1 sed -n 's/^route \([^ ]*\) .*/\1/p' "$1/${control%\"}" 2>/dev/null | sort -u
+}
+
+# Offers those of the lines that begin with what is typed; where there is none, files.
+_bundlefs_offer() {
+  local candidate
+  while IFS= read -r candidate; do
+    [[ -z $candidate || $candidate != "${current//\\/}"* ]] || COMPREPLY+=("$candidate")
+  done
+  ((${#COMPREPLY[@]})) || compopt -o default
+}
+
+# What stands after -o: options divided by commas, each with its value.
+_bundlefs_options() {
+  local option=${current##*,} before name candidate candidates
+  before=${current%"$option"}
+  if [[ $option == *=* ]]; then
+    name=${option%%=*}=
+    candidates=$(_bundlefs_list option 2 "$name")
+    case $candidates in
+      layers | file)
+        compopt -o default
+        return
+        ;;
+      text | '') return ;;
+    esac
+    # shellcheck disable=SC2086 # A word each.
+    candidates=$(printf "$name%s\n" $candidates)
+  else
+    compopt -o nospace
+    candidates=$(_bundlefs_list option 1)
+  fi
+  while IFS= read -r candidate; do
+    [[ $candidate != "$option"* ]] || COMPREPLY+=("$before$candidate")
+  done <<<"$candidates"
+  # For bash a new word begins after = and :, which is all that it replaces.
+  before=${current%"${current##*[=:]}"}
+  COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+
+# The words of the command line up to the cursor that are no flags and no values of flags.
+_bundlefs_operands() {
+  local place=1 word
+  operands=()
+  while ((place < place_now)); do
+    word=${line[place]}
+    case $word in
+      -o | --since | --type | --localization) place=$((place + 1)) ;;
+      -*) ;;
+      *) operands+=("$word") ;;
+    esac
+    place=$((place + 1))
+  done
+}
+
+_bundlefs() {
+  local current previous line place_now operands command=mount kinds=(main folder) kind
+  _get_comp_words_by_ref -n =: -c current -p previous -w line -i place_now
+  _bundlefs_operands
+  # `mount` itself is no subcommand.
+  if ((${#operands[@]})) && kind=$(_bundlefs_list command 2 "${operands[0]}") && [[ -n $kind ]]; then
+    command=${operands[0]}
+    operands=("${operands[@]:1}")
+    read -ra kinds <<<"$kind"
+  fi
+  # The last kind of operand may be repeated.
+  kind=${kinds[${#operands[@]}]-${kinds[-1]}}
+  case $previous in
+    -o) kind=options ;;
+    --since | --type | --localization) kind=none ;;
+  esac
+  [[ $current != -* ]] || kind=flags
+
+  case $kind in
+    none) ;;
+    options) _bundlefs_options ;;
+    flags) _bundlefs_offer < <(_bundlefs_list flag 1 "$command *" | sed 's/.* //') ;;
+    main)
+      compopt -o filenames
+      _bundlefs_offer < <(_bundlefs_list command 1 && compgen -f -- "$current")
+      ;;
+    mount)
+      compopt -o filenames
+      _bundlefs_offer < <(_bundlefs_mounts)
+      ;;
+    names) _bundlefs_offer < <(_bundlefs_names "${operands[0]//\\/}") ;;
+    *) compopt -o default ;;
+  esac
+}
+
+complete -F _bundlefs bundlefs

@@ -1,0 +1,106 @@
+# fish completion for bundlefs
+
+# A line each: KIND|NAME|VALUES|MEANING.
+set -g __bundlefs_words '@WORDS@'
+
+# The lines of a kind, without its name.
+function __bundlefs_lines -a kind
+    string replace -f "$kind|" '' -- (string split \n -- $__bundlefs_words | string match -- "$kind|*")
+end
+
+# The words before the cursor that are no flags and no values of flags, without bundlefs itself.
+function __bundlefs_operands
+    set -l skip 1
+    for word in (commandline -opc)
+        if test $skip = 1
+            set skip 0
+        else if contains -- $word -o --since --type --localization
+            set skip 1
+        else if not string match -q -- '-*' $word
+            printf '%s\n' $word
+        end
+    end
+end
+
+# Whether the command line has so many operands, the first being one of the words that follow.
+function __bundlefs_at -a count
+    set -l operands (__bundlefs_operands)
+    test (count $operands) -ge $count; or return 1
+    test (count $argv) = 1; and return 0
+    contains -- "$operands[1]" $argv[2..]
+end
+
+function __bundlefs_is_mount
+    set -l operands (__bundlefs_operands)
+    test (count $operands) = 0; and return 0
+    not string match -q -- "$operands[1]|*" (__bundlefs_lines command)
+end
+
+# Where bundles are mounted. Odd characters stand in the table as \040 and the like.
+function __bundlefs_mounts
+    for line in (string match -- '* - fuse.bundlefs *' </proc/self/mountinfo)
+        printf '%b\n' (string split ' ' -- $line)[5]
+    end
+end
+
+# The names of a mount's routes. A mount that hangs is not waited for.
+function __bundlefs_names
+    set -l mount (__bundlefs_operands)[2]
+    set -l control (timeout 1 bundlefs status $mount --json 2>/dev/null |
+        string match -r '"control":"([^"\\\\]*)"')[2]
+    test -n "$control"; or return
+    timeout 1 sed -n 's/^route \([^ ]*\) .*/\1/p' $mount/$control 2>/dev/null | sort -u
+end
+
+# What stands after -o: options divided by commas, each with its value.
+function __bundlefs_options
+    set -l before (string match -r '^.*,' -- (commandline -ct))
+    set -l option (string replace -r '^.*,' '' -- (commandline -ct))
+    set -l named (string match -r '^([^=]*=)(.*)$' -- $option)
+    for line in (__bundlefs_lines option)
+        set -l fields (string split '|' -- $line)
+        if test (count $named) = 0
+            printf '%s%s\t%s\n' "$before" $fields[1] $fields[3]
+        else if test "$named[2]" = "$fields[1]"
+            switch $fields[2]
+                case layers file
+                    set -l lead (string match -r '^.*:' -- $named[3])
+                    string replace -r '^' -- "$before$named[2]$lead" \
+                        (__fish_complete_path (string replace -r '^.*:' '' -- $named[3]))
+                case text ''
+                case '*'
+                    printf "$before$named[2]%s\n" (string split ' ' -- $fields[2])
+            end
+        end
+    end
+end
+
+for line in (__bundlefs_lines command)
+    set -l fields (string split '|' -- $line)
+    complete -c bundlefs -n 'not __bundlefs_at 1' -a $fields[1] -d $fields[3]
+    switch $fields[2]
+        case 'mount*'
+            complete -c bundlefs -n "__bundlefs_at 1 $fields[1]; and not __bundlefs_at 2" \
+                -a '(__bundlefs_mounts)' -d 'mounted bundle'
+    end
+    switch $fields[2]
+        case '*names'
+            complete -c bundlefs -f -n "__bundlefs_at 2 $fields[1]" -a '(__bundlefs_names)' -d 'route'
+    end
+end
+for line in (__bundlefs_lines flag)
+    set -l fields (string split '|' -- $line)
+    set -l words (string split ' ' -- $fields[1])
+    set -l condition "__bundlefs_at 1 $words[1]"
+    test $words[1] = mount; and set condition __bundlefs_is_mount
+    set -l flag -l (string sub -s 3 -- $words[2])
+    string match -qr -- '^-[^-]' $words[2]; and set flag -s (string sub -s 2 -- $words[2])
+    switch $fields[2]
+        case ''
+            complete -c bundlefs -n $condition $flag -d $fields[3]
+        case options
+            complete -c bundlefs -n $condition $flag -x -a '(__bundlefs_options)' -d $fields[3]
+        case '*'
+            complete -c bundlefs -n $condition $flag -x -d $fields[3]
+    end
+end
