@@ -99,6 +99,17 @@ public final class LayerFile: Sendable {
     }
   }
 
+  /// Runs the body with the file's descriptor.
+  /// - Throws: EOPNOTSUPP for an entry of an archive, which has none; what the body throws.
+  public func withDescriptor<Result>(
+    _ body: (borrowing Descriptor) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    switch kind {
+    case .descriptor(let descriptor): return try body(descriptor)
+    case .entry: throw .notSupported
+    }
+  }
+
   /// Runs the body with a path by which inotify(7) finds the file itself; nil for an entry of an archive,
   /// which never changes: another version is another file.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {

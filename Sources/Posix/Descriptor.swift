@@ -312,3 +312,14 @@ extension Descriptor {
     return answer
   }
 }
+
+/// Has the device or file system of an open file carry out an ioctl(2).
+/// - Parameter argument: what the command takes; may be written to.
+/// - Returns: what the command answers; not negative.
+public func control<Argument>(_ file: CInt, _ command: UInt32, _ argument: inout Argument) throws(Errno)
+  -> CInt
+{
+  try withUnsafeMutablePointer(to: &argument) { argument throws(Errno) in
+    try checked { linux_ioctl(file, UInt(command), argument) }
+  }
+}

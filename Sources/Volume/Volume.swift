@@ -25,6 +25,8 @@ public struct VolumeOptions: Sendable {
   public var control = ControlOptions()
   /// The bundle's resources.
   public var resources = ResourceSettings()
+  /// From which size on, in bytes, files are read by the kernel itself where that can be had; nil for none.
+  public var passthrough: UInt64?
   /// The unpacked contents of archives; nil where no layer is one.
   public var contents: ContentCache?
 
@@ -59,6 +61,7 @@ public final class Volume: FileSystem {
   /// What reads ahead; it may wait for reads that are being answered.
   let readAheads: Errands
   let control: ControlFile
+  let passthrough = Locked(PassthroughMode.unwanted)
   let resources: Resources
   /// What is being told over several pages.
   let statusTexts = Locked<[StatusProtocol.Form: [UInt8]]>([:])
@@ -119,6 +122,7 @@ public final class Volume: FileSystem {
     options.contents?.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }
+    passthrough.withLock { $0 = .unwanted }
   }
 
   /// Drops everything that is cached, by the kernel and by us.
@@ -133,6 +137,7 @@ public final class Volume: FileSystem {
     var settings = ConnectionSettings()
     settings.posixACLs = options.servesExtendedAttributes
     settings.cachesSymbolicLinks = options.cache != .none
+    settings.passthroughDepth = passthroughDepth
     return settings
   }
 

@@ -33,6 +33,7 @@ struct MountCommand {
     for path in arguments.options.routes { try RoutesFile(path).load(into: &options.control.routes) }
     if arguments.isFake { return }
     options.cache = arguments.options.cache
+    options.passthrough = arguments.options.passthrough
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
       throw .failed(
@@ -92,6 +93,9 @@ struct MountCommand {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)
       try session.mount(at: mountPoint.path, debug: isDebug)
       try session.greet()
+      if let obstacle = volume.beginPassthrough(session) {
+        Terminal.complain("mounted without passthrough: \(obstacle)")
+      }
       if !arguments.isForeground, !isDebug { try session.daemonize() }
       try session.serve(
         threads: max(2, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))),

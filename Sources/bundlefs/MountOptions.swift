@@ -16,8 +16,13 @@ struct MountOptions {
   var isDebug = false
   /// Bytes that unpacked contents of archives may take; nil: as many as usual.
   var cacheSize: Int?
+  /// From which size on, in bytes, files are passed through; nil for none.
+  var passthrough: UInt64?
   /// What libfuse and mount(2) are told as it is.
   var passed: [[UInt8]] = []
+
+  /// As much as a READ fetches: below, a file takes one message anyway.
+  private static let usualPassthrough: UInt64 = 128 << 10
 
   /// Options that are libfuse's or the kernel's business.
   private static let passedNames: Set<String> = [
@@ -76,6 +81,12 @@ struct MountOptions {
         throw .usage("'\(shown)' is no cache_size=BYTES, such as cache_size=512M (K, M and G are known)")
       }
       cacheSize = size
+    case ("passthrough", nil): passthrough = Self.usualPassthrough
+    case ("passthrough", let value?):
+      guard let size = Self.byteCount(value.shown) else {
+        throw .usage("'\(shown)' is no passthrough=BYTES, such as passthrough=1M (K, M and G are known)")
+      }
+      passthrough = UInt64(size)
     case ("hide_routes", nil): control.isHidden = true
     case ("languages", let value): try readLanguages(value, shown)
     case ("scale", let value):
