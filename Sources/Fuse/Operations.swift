@@ -196,6 +196,7 @@ private func agree(_ settings: ConnectionSettings, _ connection: inout fuse_conn
     let bit = UInt32(bitPattern: capability)
     if wanted { connection.want |= connection.capable & bit } else { connection.want &= ~bit }
   }
+  if let largest = settings.largestRead { connection.max_read = largest }
   want(FUSE_CAP_AUTO_INVAL_DATA, true)
   want(FUSE_CAP_ASYNC_READ, true)
   want(FUSE_CAP_PARALLEL_DIROPS, true)
@@ -205,6 +206,10 @@ private func agree(_ settings: ConnectionSettings, _ connection: inout fuse_conn
   want(FUSE_CAP_CACHE_SYMLINKS, settings.cachesSymbolicLinks)
   // A declined OPEN cannot carry O_TRUNC.
   want(FUSE_CAP_ATOMIC_O_TRUNC, false)
+  // Large replies go from the layer's pages to those of the mount without passing through our memory.
+  want(FUSE_CAP_SPLICE_WRITE, true)
+  // Those pages stay the layer's.
+  want(FUSE_CAP_SPLICE_MOVE, false)
   // Requests are small; splicing them in would cost more than it saves.
   want(FUSE_CAP_SPLICE_READ, false)
   want(FUSE_CAP_WRITEBACK_CACHE, false)

@@ -95,6 +95,19 @@ extension Reply where Kind == Answers.Bytes {
     discard self
   }
 
+  /// Answers with a part of a file, which is not copied through this process's memory where that can be avoided.
+  /// - Parameter size: bytes; fewer are there at the file's end.
+  public consuming func pay(_ file: borrowing Descriptor, at offset: Int64, size: Int) {
+    var vector = fuse_bufvec()
+    vector.count = 1
+    vector.buf.size = size
+    vector.buf.flags = fuse_buf_flags(FUSE_BUF_IS_FD.rawValue | FUSE_BUF_FD_SEEK.rawValue)
+    vector.buf.fd = file.rawValue
+    vector.buf.pos = off_t(offset)
+    fuse_reply_data(request, &vector, fuse_buf_copy_flags(0))
+    discard self
+  }
+
   /// Answers with a directory's entries.
   /// - Returns: whether the kernel took them. If not, the lookups in them do not count.
   public consuming func pay(_ buffer: borrowing DirectoryBuffer) -> Bool {

@@ -96,6 +96,20 @@ public final class Session: @unchecked Sendable {
       fuse_session_unmount(pointer)
       throw error
     }
+    raiseReadAhead()
+  }
+
+  /// Bytes that the kernel is to read ahead of who reads a file from the start, by one READ. The reply to a MiB
+  /// would no longer fit the pipe by which it is spliced, unless that is made larger than users may make it.
+  private static let readAhead = 512 << 10
+
+  /// Has the kernel read further ahead than its 128 KiB, where we may say so: as root.
+  private func raiseReadAhead() {
+    let (major, minor) = deviceHalves(place.device)
+    let setting = Array("/sys/class/bdi/\(major):\(minor)/read_ahead_kb".utf8)
+    try? withCName(setting) { name throws(Errno) in
+      try Descriptor.open(name, [.write]).writeAtOnce(Array("\(Self.readAhead >> 10)".utf8))
+    }
   }
 
   private func answerFirstRequest() throws(MountFailure) {

@@ -99,6 +99,14 @@ public final class LayerFile: Sendable {
     }
   }
 
+  /// Whether it is a file of a directory, and no archive's.
+  public var isDescriptor: Bool {
+    switch kind {
+    case .descriptor: true
+    case .entry: false
+    }
+  }
+
   /// Runs the body with the file's descriptor.
   /// - Throws: EOPNOTSUPP for an entry of an archive, which has none; what the body throws.
   public func withDescriptor<Result>(

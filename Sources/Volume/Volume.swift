@@ -25,6 +25,8 @@ public struct VolumeOptions: Sendable {
   public var control = ControlOptions()
   /// The bundle's resources.
   public var resources = ResourceSettings()
+  /// The most bytes of a READ; nil: as many as the kernel likes.
+  public var largestRead: UInt32?
   /// From which size on, in bytes, files are read by the kernel itself where that can be had; nil for none.
   public var passthrough: UInt64?
   /// The unpacked contents of archives; nil where no layer is one.
@@ -138,6 +140,7 @@ public final class Volume: FileSystem {
     settings.posixACLs = options.servesExtendedAttributes
     settings.cachesSymbolicLinks = options.cache != .none
     settings.passthroughDepth = passthroughDepth
+    settings.largestRead = options.largestRead
     return settings
   }
 

@@ -34,6 +34,7 @@ struct MountCommand {
     if arguments.isFake { return }
     options.cache = arguments.options.cache
     options.passthrough = arguments.options.passthrough
+    options.largestRead = arguments.options.largestRead
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
       throw .failed(
@@ -88,6 +89,7 @@ struct MountCommand {
     let isDebug = arguments.isDebug || arguments.options.isDebug
     var options = arguments.options.passed
     options.append(Array("fsname=".utf8) + (arguments.options.fsname ?? source))
+    if let largest = arguments.options.largestRead { options.append(Array("max_read=\(largest)".utf8)) }
     options += ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
     do throws(MountFailure) {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)

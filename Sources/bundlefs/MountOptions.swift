@@ -16,6 +16,8 @@ struct MountOptions {
   var isDebug = false
   /// Bytes that unpacked contents of archives may take; nil: as many as usual.
   var cacheSize: Int?
+  /// The most bytes of a READ; nil: as many as the kernel likes.
+  var largestRead: UInt32?
   /// From which size on, in bytes, files are passed through; nil for none.
   var passthrough: UInt64?
   /// What libfuse and mount(2) are told as it is.
@@ -111,7 +113,7 @@ struct MountOptions {
       guard let bytes = UInt32(value.shown), bytes >= 4096 else {
         throw .usage("'\(shown)' is not a number of bytes of at least 4096")
       }
-      passed.append(Array("max_read=\(bytes)".utf8))
+      largestRead = bytes
     case ("debug", nil): isDebug = true
     default: try pass(shown)
     }
