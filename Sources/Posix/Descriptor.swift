@@ -85,13 +85,17 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Reads at an offset until the buffer is full or the file ends; the count of bytes.
-  public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
+  /// - Parameter end: where the file is said to end; what ends there is not asked for more.
+  public func read(
+    into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, end: UInt64? = nil
+  ) throws(Errno) -> Int {
     var done = 0
     while done < buffer.count {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
       let count = try checked { pread(rawValue, rest.baseAddress, rest.count, off_t(offset) + done) }
       if count == 0 { break }
       done += count
+      if let end, UInt64(offset) + UInt64(done) == end { break }
     }
     return done
   }
