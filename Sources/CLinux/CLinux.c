@@ -205,6 +205,8 @@ void linux_prefer_short_turns(void) {
 void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 uint64_t linux_makedev(uint32_t major, uint32_t minor) { return makedev(major, minor); }
+uint32_t linux_major(uint64_t device) { return major(device); }
+uint32_t linux_minor(uint64_t device) { return minor(device); }
 
 pid_t linux_fork_writing_to(int output) {
   pid_t parent = getpid();

@@ -12,8 +12,6 @@ public enum ChangeKind: Sendable {
 /// The operations of a file system that is mounted with `Session`. Methods come from several threads at
 /// once; names and buffers that they are handed are valid for the call only; every reply must be paid, now
 /// or later.
-///
-/// Opening and closing of files is not here: OPEN is declined once, and the kernel stops asking.
 public protocol FileSystem: AnyObject, Sendable {
   /// What the mount's beginning is to agree upon with the kernel.
   var settings: ConnectionSettings { get }
@@ -29,6 +27,12 @@ public protocol FileSystem: AnyObject, Sendable {
     of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<Answers.Attributes>)
   /// READLINK.
   func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>)
+  /// OPEN of what is no directory; failing with ENOSYS makes the kernel stop asking, and no file is closed
+  /// either.
+  /// - Parameter flags: those of open(2).
+  func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<Answers.FileOpening>)
+  /// RELEASE: what an OPEN opened is closed by all who shared it.
+  func closeFile(_ node: NodeID)
   /// READ, at most `size` bytes; fewer are the end of the file.
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>)
   /// WRITE.

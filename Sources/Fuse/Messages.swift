@@ -93,6 +93,11 @@ public struct ConnectionSettings: Sendable {
   public var posixACLs = true
   /// The kernel keeps link targets.
   public var cachesSymbolicLinks = false
+  /// Over how many other file systems those may lie whose files the kernel reads by itself, plus 1; 0 for none.
+  /// So many count for this mount, too, and only two file systems may lie over another (Linux's limit).
+  public var passthroughDepth = 0
+  /// The most bytes of a READ; the option `max_read` must say the same. nil: as many as the kernel likes.
+  public var largestRead: UInt32?
 
   /// The settings for a mount that caches nothing.
   public init() {}

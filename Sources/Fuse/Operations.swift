@@ -6,7 +6,14 @@ import Posix
 final class Dispatcher: Sendable {
   let fileSystem: any FileSystem
   let counters = RequestCounters()
-  init(_ fileSystem: any FileSystem) { self.fileSystem = fileSystem }
+  /// nil where the file system does not want it.
+  let passthrough: PassthroughHandshake?
+
+  init(_ fileSystem: any FileSystem) {
+    self.fileSystem = fileSystem
+    let depth = fileSystem.settings.passthroughDepth
+    passthrough = depth > 0 ? PassthroughHandshake(depth: depth) : nil
+  }
 }
 
 /// The file system that a request is for; counts the request.
@@ -70,6 +77,16 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
     guard let request else { return }
     fileSystem(request, .readlink).readLink(NodeID(rawValue: node), reply: Reply(request))
   }
+  table.open = { request, node, info in
+    guard let request, let info else { return }
+    fileSystem(request, .open).openFile(
+      NodeID(rawValue: node), flags: info.pointee.flags, reply: Reply(request))
+  }
+  table.release = { request, node, _ in
+    guard let request else { return }
+    fileSystem(request, .release).closeFile(NodeID(rawValue: node))
+    fuse_reply_err(request, 0)
+  }
   table.read = { request, node, size, offset, _ in
     guard let request else { return }
     fileSystem(request, .read).read(
@@ -129,7 +146,6 @@ private func addExtendedAttributes(_ table: inout fuse_lowlevel_ops) {
 /// Requests that the kernel sends once: ENOSYS makes it do without them from then on. (Without a callback
 /// libfuse would answer some of them with success, and the kernel would go on asking.)
 private func addDeclined(_ table: inout fuse_lowlevel_ops) {
-  table.open = { request, _, _ in decline(request, .open) }
   table.flush = { request, _, _ in decline(request, .flush) }
   table.fsync = { request, _, _, _ in decline(request, .fsync) }
   // The kernel then copies by reading and writing.
@@ -180,6 +196,7 @@ private func agree(_ settings: ConnectionSettings, _ connection: inout fuse_conn
     let bit = UInt32(bitPattern: capability)
     if wanted { connection.want |= connection.capable & bit } else { connection.want &= ~bit }
   }
+  if let largest = settings.largestRead { connection.max_read = largest }
   want(FUSE_CAP_AUTO_INVAL_DATA, true)
   want(FUSE_CAP_ASYNC_READ, true)
   want(FUSE_CAP_PARALLEL_DIROPS, true)
@@ -189,6 +206,10 @@ private func agree(_ settings: ConnectionSettings, _ connection: inout fuse_conn
   want(FUSE_CAP_CACHE_SYMLINKS, settings.cachesSymbolicLinks)
   // A declined OPEN cannot carry O_TRUNC.
   want(FUSE_CAP_ATOMIC_O_TRUNC, false)
+  // Large replies go from the layer's pages to those of the mount without passing through our memory.
+  want(FUSE_CAP_SPLICE_WRITE, true)
+  // Those pages stay the layer's.
+  want(FUSE_CAP_SPLICE_MOVE, false)
   // Requests are small; splicing them in would cost more than it saves.
   want(FUSE_CAP_SPLICE_READ, false)
   want(FUSE_CAP_WRITEBACK_CACHE, false)

@@ -20,6 +20,8 @@ public enum Answers {
   public enum Count {}
   /// A directory's opening: OPENDIR.
   public enum Opening {}
+  /// A file's opening: OPEN.
+  public enum FileOpening {}
   /// Bytes: IOCTL.
   public enum Control {}
   /// What can be done: POLL.
@@ -91,6 +93,19 @@ extension Reply where Kind == Answers.Bytes {
     bytes.withUnsafeBytes { bytes in
       _ = fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     }
+    discard self
+  }
+
+  /// Answers with a part of a file, which is not copied through this process's memory where that can be avoided.
+  /// - Parameter size: bytes; fewer are there at the file's end.
+  public consuming func pay(_ file: borrowing Descriptor, at offset: Int64, size: Int) {
+    var vector = fuse_bufvec()
+    vector.count = 1
+    vector.buf.size = size
+    vector.buf.flags = fuse_buf_flags(FUSE_BUF_IS_FD.rawValue | FUSE_BUF_FD_SEEK.rawValue)
+    vector.buf.fd = file.rawValue
+    vector.buf.pos = off_t(offset)
+    fuse_reply_data(request, &vector, fuse_buf_copy_flags(0))
     discard self
   }
 
@@ -178,6 +193,38 @@ extension Reply where Kind == Answers.Opening {
     fuse_reply_open(request, &info)
     discard self
   }
+}
+
+extension Reply where Kind == Answers.FileOpening {
+  /// Answers that the file is open, and read through the kernel's cache, which is kept.
+  /// - Returns: whether the kernel took it. If not, it is not closed either.
+  public consuming func payCached() -> Bool {
+    var info = fuse_file_info()
+    info.keep_cache = 1
+    let result = fuse_reply_open(request, &info)
+    discard self
+    return result == 0
+  }
+
+  /// Answers that the file is open, and that the kernel is to read it by itself. All who have it open at a time
+  /// must have it open in the same way, with the same file: else the kernel answers EIO to the later one.
+  /// - Returns: as `payCached`.
+  public consuming func pay(_ file: BackingFile) -> Bool {
+    var opening = BackedOpening(file: file.rawValue)
+    let result = withUnsafeBytes(of: &opening) { bytes in
+      fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    }
+    discard self
+    return result == 0
+  }
+}
+
+/// The kernel's struct fuse_open_out, of which libfuse 3.14 does not know the last member.
+private struct BackedOpening {
+  var handle: UInt64 = 0
+  /// FOPEN_PASSTHROUGH.
+  var flags: UInt32 = 1 << 7
+  var file: Int32
 }
 
 extension Reply where Kind == Answers.Done {

@@ -4,6 +4,7 @@ import Posix
 public enum RequestKind: Int, CaseIterable, Sendable {
   case lookup, forget, getattr, setattr, readlink, open, read, write, statfs, opendir, readdir, readdirplus
   case getxattr, listxattr, lseek, ioctl, poll, change, flush, fsync
+  case release
 
   /// The name, in upper case.
   public var name: String { String(describing: self).uppercased() }

@@ -15,6 +15,7 @@ final class RequestThreads: Sendable {
   private let members = Locked<[ThreadHandle]>([])
   private let roster = Locked(DutyRoster())
   private let running = Locked(0)
+  private let processors = Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))
 
   /// Starts them.
   /// - Parameter onEnd: called by each thread when it has ended by itself.
@@ -52,9 +53,12 @@ final class RequestThreads: Sendable {
     var buffer = fuse_buf()
     defer { free(buffer.mem) }
     var isOnDuty = roster.withLock { $0.join(number) }
+    var spin = Spin(processors: processors)
     while isOnDuty || waitForCall(number) {
+      spin.wait { session.hasRequest }
       guard let isRequest = session.receive(into: &buffer) else { break }
       isOnDuty = true
+      spin.received()
       if isRequest { isOnDuty = answer(&buffer, number) }
     }
   }

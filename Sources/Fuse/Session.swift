@@ -18,7 +18,7 @@ public struct MountFailure: Error, Sendable {
 public final class Session: @unchecked Sendable {
   // libfuse guards what its session holds; the rest here is written before threads exist.
   let pointer: OpaquePointer
-  private let dispatcher: Dispatcher
+  let dispatcher: Dispatcher
   /// Where it is mounted, and the number of the device that it is then.
   private(set) var place = (path: [UInt8](), device: UInt64(0))
 
@@ -58,14 +58,25 @@ public final class Session: @unchecked Sendable {
     }
     if mounted.result != 0 { throw MountFailure(message: mounted.words ?? "mounting failed") }
     place = (path, MountTableEntry.top(at: path)?.device ?? 0)
+    if dispatcher.passthrough != nil { _ = interpose(on: fuse_session_fd(pointer)) }
   }
 
   /// Talks to whoever holds the other end of a socket that keeps messages apart, instead of the kernel.
-  func connect(to socket: consuming Descriptor) -> Bool {
+  func connect(to socket: consuming Descriptor) -> Bool { interpose(on: socket.release()) }
+
+  /// Has what goes to and from the kernel pass by the handshake for passthrough.
+  private func interpose(on file: CInt) -> Bool {
     var channel = fuse_custom_io()
-    channel.read = { file, buffer, size, _ in read(file, buffer, size) }
-    channel.writev = { file, vector, count, _ in writev(file, vector, count) }
-    return fuse_session_custom_io(pointer, &channel, socket.release()) == 0
+    channel.read = { file, buffer, size, context in
+      let count = read(file, buffer, size)
+      if count > 0 { handshake(context)?.receive(UnsafeRawBufferPointer(start: buffer, count: count)) }
+      return count
+    }
+    channel.writev = { file, vector, count, context in
+      guard let vector, let handshake = handshake(context) else { return writev(file, vector, count) }
+      return handshake.send(vector, count, to: file)
+    }
+    return fuse_session_custom_io(pointer, &channel, file) == 0
   }
 
   /// Answers one request.
@@ -84,6 +95,20 @@ public final class Session: @unchecked Sendable {
     do throws(MountFailure) { try answerFirstRequest() } catch {
       fuse_session_unmount(pointer)
       throw error
+    }
+    raiseReadAhead()
+  }
+
+  /// Bytes that the kernel is to read ahead of who reads a file from the start, by one READ. The reply to a MiB
+  /// would no longer fit the pipe by which it is spliced, unless that is made larger than users may make it.
+  private static let readAhead = 512 << 10
+
+  /// Has the kernel read further ahead than its 128 KiB, where we may say so: as root.
+  private func raiseReadAhead() {
+    let (major, minor) = deviceHalves(place.device)
+    let setting = Array("/sys/class/bdi/\(major):\(minor)/read_ahead_kb".utf8)
+    try? withCName(setting) { name throws(Errno) in
+      try Descriptor.open(name, [.write]).writeAtOnce(Array("\(Self.readAhead >> 10)".utf8))
     }
   }
 
@@ -157,6 +182,12 @@ public final class Session: @unchecked Sendable {
     var polled = pollfd(fd: fuse_session_fd(pointer), events: Int16(POLLIN), revents: 0)
     return poll(&polled, 1, 0) > 0
   }
+}
+
+/// The handshake of the session with this context.
+private func handshake(_ context: UnsafeMutableRawPointer?) -> PassthroughHandshake? {
+  guard let context else { return nil }
+  return Unmanaged<Dispatcher>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.passthrough }
 }
 
 /// libfuse's argument vector for these options.

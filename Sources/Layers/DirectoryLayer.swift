@@ -105,6 +105,15 @@ extension LayerDirectory {
     }
   }
 
+  /// Whether it is on a file system that lies over another one (overlayfs or eCryptfs, by their magic numbers
+  /// of statfs(2)).
+  public var isStacked: Bool {
+    guard case .real(let handle) = place, let type = try? handle.descriptor.fileSystemType() else {
+      return false
+    }
+    return type == 0x794C_7630 || type == 0xF15F
+  }
+
   /// By the magic numbers of statfs(2).
   private static let silentTypes: [Int: String] = [
     0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x0102_1997: "9p",

@@ -51,9 +51,12 @@ public final class LayerDirectory: Sendable {
   }
 
   /// Looks a name up in this directory alone.
-  func find(_ name: CName) throws(Errno) -> Found {
+  /// - Parameter isLikelyDirectory: saves a look where it is one.
+  func find(_ name: CName, isLikelyDirectory: Bool = false) throws(Errno) -> Found {
     switch place {
-    case .real(let handle): return try find(name, in: handle)
+    case .real(let handle):
+      if isLikelyDirectory, let found = try findDirectory(name, in: handle) { return found }
+      return try find(name, in: handle)
     case .archive(let archive): return archive.find(name, in: identity.inode)
     }
   }
@@ -66,6 +69,21 @@ public final class LayerDirectory: Sendable {
     }
   }
 
+  /// - Returns: nil where it is no directory.
+  private func findDirectory(_ name: CName, in handle: Handle) throws(Errno) -> Found? {
+    if let covered, covered.matches(identity, name) { return nil }
+    do throws(Errno) {
+      return try enter(Handle(handle.descriptor.open(name, Self.asPlace)))
+    } catch {
+      if error == .noEntry { return .nothing }
+      if error == .notDirectory || error == .loop || error == .nameTooLong { return nil }
+      throw error
+    }
+  }
+
+  /// A directory as a place, and no link to one.
+  private static let asPlace: OpenFlags = [.pathOnly, .directory, .noFollow]
+
   private func find(_ name: CName, in handle: Handle) throws(Errno) -> Found {
     if let covered, covered.matches(identity, name) { return try enter(covered.beneath) }
     // The bound is only against someone who replaces it for ever.
@@ -76,7 +94,7 @@ public final class LayerDirectory: Sendable {
       if attributes.isOverlayWhiteout { return .whiteout }
       if !attributes.isDirectory { return .file(attributes) }
       do throws(Errno) {
-        return try enter(Handle(handle.descriptor.open(name, [.pathOnly, .directory, .noFollow])))
+        return try enter(Handle(handle.descriptor.open(name, Self.asPlace)))
       } catch {
         // It was replaced between the two calls: look again at what is there now.
         if error != .notDirectory && error != .noEntry && error != .loop { throw error }
@@ -178,8 +196,9 @@ public final class LayerDirectory: Sendable {
   ) throws(Errno) -> LayerFile {
     do throws(Errno) {
       let descriptor = try handle.descriptor.open(name, flags)
-      if try descriptor.attributes().identity != identity { throw .stale }
-      return LayerFile(descriptor)
+      let attributes = try descriptor.attributes()
+      if attributes.identity != identity { throw .stale }
+      return LayerFile(descriptor, size: attributes.size)
     } catch {
       // A symbolic link or a socket took the name.
       if error == .loop || error == .noDeviceOrAddress { throw .stale }

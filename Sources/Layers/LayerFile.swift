@@ -8,11 +8,20 @@ public final class LayerFile: Sendable {
     case entry(ArchiveContent)
   }
   private let kind: Kind
+  /// Bytes that it had when it was opened: a read that ends there was complete.
+  private let openedSize: UInt64?
 
   /// A file of a directory.
-  public init(_ descriptor: consuming Descriptor) { kind = .descriptor(descriptor) }
+  /// - Parameter size: bytes, as they were just seen.
+  public init(_ descriptor: consuming Descriptor, size: UInt64? = nil) {
+    kind = .descriptor(descriptor)
+    openedSize = size
+  }
 
-  init(_ content: ArchiveContent) { kind = .entry(content) }
+  init(_ content: ArchiveContent) {
+    kind = .entry(content)
+    openedSize = nil
+  }
 
   /// The attributes as they are now.
   public func attributes() throws(Errno) -> Attributes {
@@ -28,7 +37,7 @@ public final class LayerFile: Sendable {
   ///   way that libzip does not know; ESTALE where the archive was written over.
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset)
+    case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset, end: openedSize)
     case .entry(let content): return try content.read(into: buffer, at: offset)
     }
   }
@@ -41,7 +50,7 @@ public final class LayerFile: Sendable {
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset)
+    case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset, end: openedSize)
     case .entry(let content): return try content.readNow(into: buffer, at: offset, isCounted: isCounted)
     }
   }
@@ -96,6 +105,25 @@ public final class LayerFile: Sendable {
     switch kind {
     case .descriptor(let descriptor): return try descriptor.extendedAttributeNames()
     case .entry: return []
+    }
+  }
+
+  /// Whether it is a file of a directory, and no archive's.
+  public var isDescriptor: Bool {
+    switch kind {
+    case .descriptor: true
+    case .entry: false
+    }
+  }
+
+  /// Runs the body with the file's descriptor.
+  /// - Throws: EOPNOTSUPP for an entry of an archive, which has none; what the body throws.
+  public func withDescriptor<Result>(
+    _ body: (borrowing Descriptor) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    switch kind {
+    case .descriptor(let descriptor): return try body(descriptor)
+    case .entry: throw .notSupported
     }
   }
 

@@ -26,14 +26,19 @@ public final class MergedDirectory: Sendable {
   public func part(of layer: Int) -> LayerDirectory? { parts.first { $0.layer == layer } }
 
   /// Looks a name up; nil where the merged view has no such entry.
-  public func lookup(_ name: CName) throws(Errno) -> Entry? {
+  /// - Parameters:
+  ///   - layer: those above it are known not to concern the name.
+  ///   - isLikelyDirectory: saves a look where it is one.
+  public func lookup(
+    _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false
+  ) throws(Errno) -> Entry? {
     guard Self.isEntryName(name), !Marks.isMark(name) else { return nil }
     let length = strlen(name)
     var collected: [LayerDirectory] = []
     var merged: Attributes?
-    search: for (place, part) in parts.enumerated() {
+    search: for (place, part) in parts.enumerated() where part.layer >= layer {
       let isLast = place == parts.count - 1
-      switch try part.find(name) {
+      switch try part.find(name, isLikelyDirectory: isLikelyDirectory) {
       case .nothing: break
       case .whiteout: break search
       case .file(let attributes):
@@ -48,6 +53,12 @@ public final class MergedDirectory: Sendable {
     }
     guard let merged else { return nil }
     return .directory(MergedDirectory(parts: collected), merged)
+  }
+
+  /// Whether a part hides those below it by now.
+  public func hasOpaqueParts() throws(Errno) -> Bool {
+    for part in parts.dropLast() where try part.isOpaque() { return true }
+    return false
   }
 
   /// The merged attributes as they are now.

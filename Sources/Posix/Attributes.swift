@@ -22,6 +22,12 @@ public struct Moment: Hashable, Sendable, Comparable {
     return Moment(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
+  /// The same time in nanoseconds.
+  public static var nanosecondsSinceStart: UInt64 {
+    let time = sinceStart
+    return UInt64(time.seconds) * 1_000_000_000 + UInt64(time.nanoseconds)
+  }
+
   /// How much later it is than another one, in whole milliseconds; 0 if it is earlier.
   public func milliseconds(after other: Moment) -> CInt {
     let nanoseconds = Int64(nanoseconds) - Int64(other.nanoseconds)
@@ -176,3 +182,8 @@ extension Moment {
 
 /// A device number, encoded as st_dev and st_rdev are.
 public func deviceNumber(major: UInt32, minor: UInt32) -> UInt64 { linux_makedev(major, minor) }
+
+/// The two halves of a device number.
+public func deviceHalves(_ device: UInt64) -> (major: UInt32, minor: UInt32) {
+  (linux_major(device), linux_minor(device))
+}

@@ -88,13 +88,17 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Reads at an offset until the buffer is full or the file ends; the count of bytes.
-  public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
+  /// - Parameter end: where the file is said to end; what ends there is not asked for more.
+  public func read(
+    into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, end: UInt64? = nil
+  ) throws(Errno) -> Int {
     var done = 0
     while done < buffer.count {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
       let count = try checked { pread(rawValue, rest.baseAddress, rest.count, off_t(offset) + done) }
       if count == 0 { break }
       done += count
+      if let end, UInt64(offset) + UInt64(done) == end { break }
     }
     return done
   }
@@ -327,5 +331,16 @@ extension Descriptor {
     var answer = [UInt8](repeating: 0, count: size)
     _ = try checked { linux_ioctl(rawValue, UInt(command), &answer) }
     return answer
+  }
+}
+
+/// Has the device or file system of an open file carry out an ioctl(2).
+/// - Parameter argument: what the command takes; may be written to.
+/// - Returns: what the command answers; not negative.
+public func control<Argument>(_ file: CInt, _ command: UInt32, _ argument: inout Argument) throws(Errno)
+  -> CInt
+{
+  try withUnsafeMutablePointer(to: &argument) { argument throws(Errno) in
+    try checked { linux_ioctl(file, UInt(command), argument) }
   }
 }

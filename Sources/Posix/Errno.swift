@@ -51,6 +51,8 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let notConnected = Errno(rawValue: ENOTCONN)
   /// Stale file handle: the content asked for is lost for good.
   public static let stale = Errno(rawValue: ESTALE)
+  /// Bad file descriptor.
+  public static let badDescriptor = Errno(rawValue: EBADF)
   /// No such device: what a FUSE descriptor answers after the unmount.
   public static let noDevice = Errno(rawValue: ENODEV)
 

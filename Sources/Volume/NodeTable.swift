@@ -15,6 +15,8 @@ struct NodeTable {
   private var firstFree: UInt32 = 0
   /// What lookups freed, for the next forget to hand out.
   private var leftover = Released()
+  /// How files have been read lately.
+  var habit = ReadingHabit()
   /// Where the next look at what cannot be watched begins.
   var nextRetry: UInt32 = 0
   /// Nodes in use.

@@ -7,13 +7,16 @@ import Posix
 ///
 /// How many grows only with the files that were asked for themselves: each of them doubles it. So who reads
 /// two files of a thousand causes two more to be read, and who reads them all soon meets hardly any that are
-/// not there.
+/// not there. Who has read directory after directory has the next one's files read ahead from the first on
+/// (`ReadingHabit`).
 ///
 /// What is put there is true, or taken back: a change that is told while a file is read shows in its
 /// directory's version, and is answered here; one that is told later is taken back after that, as always.
 extension Volume {
   /// Files above this size, in bytes, are left to whoever reads them.
   static let largestReadAhead: UInt64 = 64 << 10
+  /// As how many files the first one counts where it is a habit to read the others.
+  private static let headStart = 5
   /// The most files for one that was asked for.
   private static let mostFiles = 64
 
@@ -24,11 +27,17 @@ extension Volume {
       guard let slot = try? table.slot(of: node), let size = table[slot].toldSize,
         size <= Self.largestReadAhead, let state = table[table[slot].parent].directory, state.isCovered
       else { return nil }
+      let directory = table.number(of: table[slot].parent)
       state.lastRead = slot
-      state.firstReads = min(state.firstReads + 1, 16)
+      if state.firstReads > 0 {
+        table.habit.goOn(directory)
+        state.firstReads = min(state.firstReads + 1, 16)
+      } else {
+        state.firstReads = table.habit.begin(directory) ? Self.headStart : 1
+      }
       guard state.firstReads >= 2, !state.isReadingAhead else { return nil }
       state.isReadingAhead = true
-      return table.number(of: table[slot].parent)
+      return directory
     }
     guard let directory else { return }
     _ = readAheads.add { [self] in

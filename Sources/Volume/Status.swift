@@ -22,7 +22,7 @@ extension Volume {
         ],
         readAhead: counters.readAhead.count,
         overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table),
-        contents: options.contents?.figures)
+        contents: options.contents?.figures, passthrough: passthrough.withLock { $0 }.status)
     }
   }
 
@@ -80,6 +80,8 @@ struct Status {
   let fallbacks: [Fallback]
   /// What is unpacked of archives; nil without archives.
   let contents: ContentFigures?
+  /// nil if it is not wanted.
+  let passthrough: PassthroughStatus?
 
   /// One JSON object (RFC 8259).
   var json: String {
@@ -98,7 +100,8 @@ struct Status {
       #""layers":[\#(layers.joined(separator: ","))],"bundle":\#(bundle.json),"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
       #""invalidations":\#(Self.object(invalidations)),"readAhead":\#(readAhead),"overflows":\#(overflows)"#,
-      #""contents":\#(contents?.json ?? "null"),"fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
+      #""passthrough":\#(passthrough?.json ?? "null"),"contents":\#(contents?.json ?? "null")"#,
+      #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
     ].joined(separator: ",")
   }
 
@@ -111,6 +114,7 @@ struct Status {
     }
     lines += bundle.lines
     if let contents { lines.append(contents.line) }
+    if let passthrough { lines.append(passthrough.line) }
     lines.append(
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
     lines.append("requests: " + Self.counts(requests) + "; files read ahead: \(readAhead)")

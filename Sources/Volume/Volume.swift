@@ -25,6 +25,10 @@ public struct VolumeOptions: Sendable {
   public var control = ControlOptions()
   /// The bundle's resources.
   public var resources = ResourceSettings()
+  /// The most bytes of a READ; nil: as many as the kernel likes.
+  public var largestRead: UInt32?
+  /// From which size on, in bytes, files are read by the kernel itself where that can be had; nil for none.
+  public var passthrough: UInt64?
   /// The unpacked contents of archives; nil where no layer is one.
   public var contents: ContentCache?
 
@@ -59,6 +63,7 @@ public final class Volume: FileSystem {
   /// What reads ahead; it may wait for reads that are being answered.
   let readAheads: Errands
   let control: ControlFile
+  let passthrough = Locked(PassthroughMode.unwanted)
   let resources: Resources
   /// What is being told over several pages.
   let toldTexts = Locked(ToldTexts())
@@ -124,6 +129,7 @@ public final class Volume: FileSystem {
     options.contents?.stop()
     // Its session holds this volume.
     kernel.withLock { $0 = nil }
+    passthrough.withLock { $0 = .unwanted }
   }
 
   /// Drops everything that is cached, by the kernel and by us.
@@ -138,6 +144,8 @@ public final class Volume: FileSystem {
     var settings = ConnectionSettings()
     settings.posixACLs = options.servesExtendedAttributes
     settings.cachesSymbolicLinks = options.cache != .none
+    settings.passthroughDepth = passthroughDepth
+    settings.largestRead = options.largestRead
     return settings
   }
 

@@ -114,7 +114,10 @@ private struct DirectoryPage: ~Copyable {
     do throws(Errno) {
       // A name that vanished since the layers were read is left out.
       var found = listed(name, item, merged)
-      if found == nil { found = try merged.lookup(name) }
+      if found == nil {
+        found = try merged.lookup(
+          name, from: isCertain ? Int(item.layer) : 0, isLikelyDirectory: item.kind == .directory)
+      }
       guard let found else { return true }
       let answer = try volume.answer(found, name, in: node, merged)
       lookedUp.append(answer.node)

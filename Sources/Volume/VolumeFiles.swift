@@ -32,6 +32,7 @@ extension Volume {
   private static func pay(
     _ file: OpenFile, at offset: Int64, size: Int, isFirst: Bool, _ reply: consuming Reply<Answers.Bytes>
   ) {
+    if size >= Self.leastSpliced, file.isDescriptor { return paySpliced(file, at: offset, size: size, reply) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
     defer { buffer.deallocate() }
     let count: Int?
@@ -44,6 +45,16 @@ extension Volume {
     } else {
       payLater(file, at: offset, size: size, reply)
     }
+  }
+
+  /// From how many bytes on a reply is spliced; fewer are copied sooner.
+  private static let leastSpliced = 64 << 10
+
+  private static func paySpliced(
+    _ file: OpenFile, at offset: Int64, size: Int, _ reply: consuming Reply<Answers.Bytes>
+  ) {
+    let owed = OwedReply(reply)
+    _ = try? file.withDescriptor { owed.take()?.pay($0, at: offset, size: size) }
   }
 
   /// Pays once an entry of an archive is unpacked so far; no request's thread waits for that.

@@ -111,10 +111,10 @@ extension Volume {
       var found = Found(merged: merged, isCovered: isCovered)
       guard let parts = merged?.parts else { return found }
       for part in parts { watch(part, for: node, &found, coherence) }
-      // Below the lowest part there is nothing that a mark in it could hide; and what comes above it is a
-      // change in the directory above, which is told.
-      let isLowest = isCovered && parts.count == 1 && parts[0].layer == lowest
-      let again = isLowest ? merged : try lookAt(node)
+      // Which layers have the name is told by the directory above. Below the lowest part there is nothing that
+      // a mark in it could hide; in those above it a mark may have come before the watch.
+      if isCovered, parts.last?.layer == lowest, try merged?.hasOpaqueParts() == false { return found }
+      let again = try lookAt(node)
       if again?.parts.map(PartIdentity.init) == found.parts { return found }
       merged = again
     }
@@ -160,7 +160,9 @@ extension Volume {
       if error == .noEntry { return nil }
       throw error
     }
-    let entry = try withCName(name) { name throws(Errno) in try merged.lookup(name) }
+    let entry = try withCName(name) { name throws(Errno) in
+      try merged.lookup(name, isLikelyDirectory: true)
+    }
     guard case .directory(let found, _) = entry else { return nil }
     return found
   }

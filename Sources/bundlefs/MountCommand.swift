@@ -39,6 +39,8 @@ struct MountCommand {
     for path in arguments.options.routes { try RoutesFile(path).load(into: &options.control.routes) }
     if arguments.isFake { return }
     options.cache = arguments.options.cache
+    options.passthrough = arguments.options.passthrough
+    options.largestRead = arguments.options.largestRead
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
       throw .failed(
@@ -94,11 +96,15 @@ struct MountCommand {
     let isDebug = arguments.isDebug || arguments.options.isDebug
     var options = arguments.options.passed
     options.append(Array("fsname=".utf8) + (arguments.options.fsname ?? source))
+    if let largest = arguments.options.largestRead { options.append(Array("max_read=\(largest)".utf8)) }
     options += ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
     do throws(MountFailure) {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)
       try session.mount(at: mountPoint.path, debug: isDebug)
       try session.greet()
+      if let obstacle = volume.beginPassthrough(session) {
+        Terminal.complain("mounted without passthrough: \(obstacle)")
+      }
       if !arguments.isForeground, !isDebug { try session.daemonize() }
       try session.serve(
         threads: max(2, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))),

@@ -22,8 +22,15 @@ struct MountOptions {
   var flags: [String] = []
   /// Whether unknown options are passed over, as mount(8) asks its helpers to with `-s`.
   var isSloppy = false
+  /// The most bytes of a READ; nil: as many as the kernel likes.
+  var largestRead: UInt32?
+  /// From which size on, in bytes, files are passed through; nil for none.
+  var passthrough: UInt64?
   /// What libfuse and mount(2) are told as it is.
   var passed: [[UInt8]] = []
+
+  /// As much as a READ fetches: below, a file takes one message anyway.
+  private static let usualPassthrough: UInt64 = 128 << 10
 
   /// Options that are libfuse's or the kernel's business.
   private static let passedNames: Set<String> = [
@@ -82,6 +89,12 @@ struct MountOptions {
         throw .usage("'\(shown)' is no cache_size=BYTES, such as cache_size=512M (K, M and G are known)")
       }
       cacheSize = size
+    case ("passthrough", nil): passthrough = Self.usualPassthrough
+    case ("passthrough", let value?):
+      guard let size = Self.byteCount(value.shown) else {
+        throw .usage("'\(shown)' is no passthrough=BYTES, such as passthrough=1M (K, M and G are known)")
+      }
+      passthrough = UInt64(size)
     case ("hide_routes", nil): control.isHidden = true
     case ("languages", let value): try readLanguages(value, shown)
     case ("scale", let value):
@@ -106,7 +119,7 @@ struct MountOptions {
       guard let bytes = UInt32(value.shown), bytes >= 4096 else {
         throw .usage("'\(shown)' is not a number of bytes of at least 4096")
       }
-      passed.append(Array("max_read=\(bytes)".utf8))
+      largestRead = bytes
     case ("debug", nil): isDebug = true
     case ("remount", nil): isRemount = true
     default: try pass(shown)

@@ -35,11 +35,16 @@ final class KernelStub {
   }
 
   /// The flags that INIT agrees on, of all that the kernel of protocol 7.38 could offer.
-  func greet() throws -> UInt32 {
+  func greet() throws -> UInt32 { try initialize().number(at: 12, as: UInt32.self) }
+
+  /// The reply to INIT.
+  /// - Parameter further: the flags beyond 32 bits that the kernel offers; 0 from one that has none.
+  func initialize(further: UInt32 = 0) throws -> Answer {
     var body: [UInt8] = []
-    for word: UInt32 in [7, 38, 131_072, 0x3FFF_FFFF, 0] { body += bytes(of: word) }
+    let flags: UInt32 = 0x3FFF_FFFF | (further == 0 ? 0 : 1 << 30)
+    for word: UInt32 in [7, 38, 131_072, flags, further] { body += bytes(of: word) }
     body += [UInt8](repeating: 0, count: 44)
-    return try ask(.initialize, node: 0, body).number(at: 12, as: UInt32.self)
+    return try ask(.initialize, node: 0, body)
   }
 
   /// Sends a request and has it answered.

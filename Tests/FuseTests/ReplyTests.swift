@@ -7,8 +7,14 @@ import Testing
 
 /// Answers some requests, drops the others' replies unpaid, and remembers what it was told to forget.
 private final class Forgetful: FileSystem {
-  let settings = ConnectionSettings()
+  let settings: ConnectionSettings
   let forgotten = Locked<[UInt64: UInt64]>([:])
+
+  init(passthroughDepth: Int = 0) {
+    var settings = ConnectionSettings()
+    settings.passthroughDepth = passthroughDepth
+    self.settings = settings
+  }
 
   func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>) {
     guard let attributes = try? Descriptor.open("/", [.pathOnly]).attributes() else { return }
@@ -26,6 +32,14 @@ private final class Forgetful: FileSystem {
     of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<Answers.Attributes>
   ) {}
   func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>) {}
+  func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<Answers.FileOpening>) {
+    if node == NodeID(rawValue: 8) {
+      _ = reply.pay(BackingFile(rawValue: 3))
+    } else {
+      reply.fail(.noFunction)
+    }
+  }
+  func closeFile(_ node: NodeID) {}
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>) {
     reply.pay(Array("content".utf8.prefix(size)))
   }
@@ -67,6 +81,31 @@ private final class Forgetful: FileSystem {
     #expect(flags & readdirPlus != 0)
     #expect(flags & posixACL != 0)
     #expect(flags & atomicTruncate == 0)
+  }
+
+  @Test(
+    "passthrough is agreed on where both want it", arguments: [0, 1, 2], [0, 1 << 4, 1 << 5 | 1] as [UInt32])
+  func passthrough(depth: Int, offered: UInt32) throws {
+    let kernel = try KernelStub(Forgetful(passthroughDepth: depth))
+    let answer = try kernel.initialize(further: offered)
+    #expect(answer.error == 0 && answer.body.count == 64)
+    let isAgreed = depth > 0 && offered & 1 << 5 != 0
+    #expect((answer.number(at: 32, as: UInt32.self) & 1 << 5 != 0) == isAgreed)
+    #expect(answer.number(at: 36, as: UInt32.self) == (isAgreed ? UInt32(depth) : 0))
+    if isAgreed { #expect(answer.number(at: 12, as: UInt32.self) & 1 << 30 != 0) }
+    if !isAgreed { #expect(kernel.session.backingObstacle?.contains("Linux 6.9") == true) }
+    // What follows goes through as it is.
+    #expect(try kernel.ask(.read, node: 1, [UInt8](repeating: 9, count: 40)).error == 0)
+  }
+
+  @Test("a file that is opened to be passed through carries its number")
+  func backedOpening() throws {
+    try withKernel { kernel, _ in
+      let answer = try kernel.ask(.open, node: 8, [UInt8](repeating: 0, count: 8))
+      #expect(answer.error == 0 && answer.body.count == 16)
+      #expect(answer.number(at: 8, as: UInt32.self) == 1 << 7)
+      #expect(answer.number(at: 12, as: Int32.self) == 3)
+    }
   }
 
   @Test("a reply that is dropped answers EIO, once")

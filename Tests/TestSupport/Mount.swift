@@ -31,11 +31,13 @@ public struct MountSetup: Sendable {
     self.substitutions = substitutions
   }
 
-  /// The command line.
+  /// The command line; with the options in `BUNDLEFS_OPTIONS`, too, if there are some: so all tests can be tried with
+  /// an option that is to make no difference.
   /// - Parameter foreground: with -f.
   public func command(foreground: Bool) throws -> Command {
     var words: [ByteString] = [try binary ?? Binary.underTest(), main, point]
     var list = options
+    if let further = Binary.variable("BUNDLEFS_OPTIONS") { list.append(ByteString(further)) }
     if !substitutions.isEmpty {
       let folders = substitutions.map { Self.escaped($0) }
       list.insert(

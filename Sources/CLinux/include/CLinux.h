@@ -90,6 +90,8 @@ void linux_name_thread(const char *name);
 
 /// The two halves of a device number, encoded as stat(2) does.
 uint64_t linux_makedev(uint32_t major, uint32_t minor);
+uint32_t linux_major(uint64_t device);
+uint32_t linux_minor(uint64_t device);
 
 /// Goes on as two processes: 0 in the child, whose standard output is the descriptor, and which has no other
 /// open file and ends with its parent; its process id in the parent. For a process of one thread only.

@@ -67,6 +67,15 @@ struct StatusReport: Decodable, Sendable {
   var invalidations: Invalidations
   var readAhead: Int
   var fallbacks: [Fallback]
+  var passthrough: Passthrough?
+
+  struct Passthrough: Decodable, Sendable {
+    var smallest: Int?
+    var open: Int
+    var opened: Int
+    var refused: Int
+    var reason: String?
+  }
 
   /// What says that something is not cached for ever: layers and parts of layers, with the reasons.
   var complaints: [String] {

@@ -20,6 +20,13 @@ extension MountTests {
       // nothing stays as it was.
       try MutationRun(seed: seed).run(patience: 3) { _ in Clock.sleep(0.02) }
     }
+
+    @Test(
+      "the same when files are passed through", .timeLimit(.minutes(10)),
+      arguments: MutationRun.seeds(percent: 20))
+    func passedThrough(seed: UInt64) throws {
+      try MutationRun(seed: seed, options: ["passthrough=0"]).run { try $0.barrier() }
+    }
   }
 }
 
@@ -35,6 +42,8 @@ struct MutationRun {
   }
 
   let seed: UInt64
+  /// Of the mount.
+  var options: [ByteString] = []
 
   /// Makes the stack, mounts it, and changes and compares in turn.
   /// - Parameters:
@@ -52,8 +61,9 @@ struct MutationRun {
     }
     var mutator = LayerMutator(layers, names: names, seed: seed, isOneFileSystem: !isOwnFileSystem)
     let roots = layers.map(\.root)
-    let setup = MountSetup(
+    var setup = MountSetup(
       main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
+    setup.options = options
     try withMount(setup) { mount in
       let warmer = MountWarmer(mount.point, names: names, seed: seed)
       let held = HeldDirectories(mount.point, names: names, seed: seed)

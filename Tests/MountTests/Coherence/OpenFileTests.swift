@@ -19,11 +19,11 @@ extension MountTests {
 
     @Test(
       "a reader and a mapping keep the old content whole", .timeLimit(.minutes(1)),
-      arguments: Replacement.allCases)
-    func replaced(replacement: Replacement) throws {
+      arguments: Replacement.allCases, Reading.allCases)
+    func replaced(replacement: Replacement, reading: Reading) throws {
       let fixture = try Fixture()
       try (fixture.main / "m").write(Self.old)
-      try withMount(fixture.setup) { mount in
+      try withMount(reading.setup(fixture)) { mount in
         let file = try begin(mount.point / "m")
         try replace(fixture, replacement)
         try mount.barrier()
@@ -75,11 +75,13 @@ extension MountTests {
       }
     }
 
-    @Test("a change in place is shown to an open reader and a mapping", .timeLimit(.minutes(1)))
-    func changedInPlace() throws {
+    @Test(
+      "a change in place is shown to an open reader and a mapping", .timeLimit(.minutes(1)),
+      arguments: Reading.allCases)
+    func changedInPlace(reading: Reading) throws {
       let fixture = try Fixture()
       try (fixture.main / "m").write(Self.old)
-      try withMount(fixture.setup) { mount in
+      try withMount(reading.setup(fixture)) { mount in
         let file = try begin(mount.point / "m")
         #expect(file.mapped() == .content(Self.old))
         var expected = Self.old
@@ -99,11 +101,13 @@ extension MountTests {
       }
     }
 
-    @Test("a file that grows and shrinks does so for its open reader", .timeLimit(.minutes(1)))
-    func resizedInPlace() throws {
+    @Test(
+      "a file that grows and shrinks does so for its open reader", .timeLimit(.minutes(1)),
+      arguments: Reading.allCases)
+    func resizedInPlace(reading: Reading) throws {
       let fixture = try Fixture()
       try (fixture.main / "m").write("one")
-      try withMount(fixture.setup) { mount in
+      try withMount(reading.setup(fixture)) { mount in
         try (mount.point / "m").withOpen(O_RDONLY) { file in
           #expect(try ByteString.readAll(file) == [UInt8]("one".utf8))
           for round in 0..<20 {
@@ -159,6 +163,19 @@ extension MountTests {
       #expect(names.count == 400)
       for name in names { #expect(try (folder / name).readText() == "file \(name.text)") }
     }
+  }
+}
+
+/// Which way content takes.
+enum Reading: ByteString, CaseIterable {
+  case byRequests = ""
+  /// All files are passed through.
+  case byKernel = "passthrough=0"
+
+  func setup(_ fixture: Fixture) -> MountSetup {
+    var setup = fixture.setup
+    if self != .byRequests { setup.options.append(rawValue) }
+    return setup
   }
 }
 

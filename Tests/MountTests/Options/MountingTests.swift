@@ -51,6 +51,20 @@ extension MountTests {
       }
     }
 
+    @Test("with a largest read", .timeLimit(.minutes(1)))
+    func largestRead() throws {
+      let fixture = try Fixture()
+      let content = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+      try (fixture.main / "large").write(content)
+      var setup = fixture.setup
+      setup.options = ["max_read=8192"]
+      try withMount(setup) { mount in
+        let seen = try (mount.point / "large").read()
+        let reads = RequestCounts(try mount.report())["READ"]
+        #expect(seen == content && reads >= 100_000 / 8192, "\(reads) reads")
+      }
+    }
+
     @Test("paths relative to the working directory", .timeLimit(.minutes(1)))
     func relativePaths() throws {
       let fixture = try Fixture()
