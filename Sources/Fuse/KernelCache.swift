@@ -29,6 +29,10 @@ public protocol KernelCache: Sendable {
   /// Has the kernel ask us for a file's attributes. If it had another size, it waits for reads of the file.
   /// - Throws: as `size`.
   func refreshAttributes(of node: NodeID) throws(Errno)
+  /// The mount's root, open as a place only. It is opened each time, and to be let go soon: a descriptor that is
+  /// kept would keep the mount from being unmounted.
+  /// - Throws: ESTALE when the mount's path leads to another file system by now; as open(2).
+  func openRoot() throws(Errno) -> Descriptor
 }
 
 extension Session: KernelCache {
@@ -71,22 +75,24 @@ extension Session: KernelCache {
   }
 
   public func size(of node: NodeID) throws(Errno) -> UInt64 {
-    try openRoot().size(ofNode: node.rawValue, isFresh: false)
+    try openReadableRoot().size(ofNode: node.rawValue, isFresh: false)
   }
 
   public func refreshAttributes(of node: NodeID) throws(Errno) {
-    _ = try openRoot().size(ofNode: node.rawValue, isFresh: true)
+    _ = try openReadableRoot().size(ofNode: node.rawValue, isFresh: true)
   }
 
-  /// The mount's root. It is opened each time: a descriptor that is kept would keep the mount from being
-  /// unmounted.
-  private func openRoot() throws(Errno) -> Descriptor {
+  public func openRoot() throws(Errno) -> Descriptor {
     let root = try withCName(place.path) { name throws(Errno) in
       try Descriptor.open(name, [.pathOnly, .directory])
     }
     // Whatever may be mounted on top is not asked anything.
     guard try root.device() == place.device else { throw .stale }
-    return try root.open(".", [.read, .directory])
+    return root
+  }
+
+  private func openReadableRoot() throws(Errno) -> Descriptor {
+    try openRoot().open(".", [.read, .directory])
   }
 
   private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {

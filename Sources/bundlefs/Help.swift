@@ -53,6 +53,9 @@ enum Help {
                      no longer true (default), not at all, or so long
         cache_size=N how many bytes the unpacked files of zip archives may take;
                      N may end with K, M or G (default: 256M)
+        announce=on|off
+                     whether programs that watch the mount (inotify) are told of
+                     changes in the folders and archives (default: on)
         xattr=on|off whether extended attributes are served (default: on)
         routes=FILE  routes that are registered from the start; may be repeated
         control=NAME the name of the control file (default: .routes)

@@ -33,6 +33,7 @@ struct MountCommand {
     for path in arguments.options.routes { try RoutesFile(path).load(into: &options.control.routes) }
     if arguments.isFake { return }
     options.cache = arguments.options.cache
+    options.announce = arguments.options.announceMode
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
       throw .failed(

@@ -124,6 +124,7 @@ private final class KernelStub: KernelCache {
   func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { note("store \(node.rawValue & 0xFF)") }
   func size(of node: NodeID) -> UInt64 { 0 }
   func refreshAttributes(of node: NodeID) { note("refresh \(node.rawValue & 0xFF)") }
+  func openRoot() throws(Errno) -> Descriptor { throw .stale }
 }
 
 @Suite struct InvalidatorTests {
