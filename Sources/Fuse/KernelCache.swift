@@ -13,6 +13,10 @@ public protocol KernelCache: Sendable {
   /// stays there.
   /// - Throws: as `dropEntry`.
   func expireEntry(_ name: [UInt8], in parent: NodeID) throws(Errno)
+  /// Drops a name of a directory, and lets those who watch the file that it stood for know that this is no more.
+  /// - Parameter child: the file; nothing happens to another one.
+  /// - Throws: as `dropEntry`.
+  func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) throws(Errno)
   /// Drops a node's attributes only.
   /// - Throws: as `dropEntry`.
   func dropAttributes(of node: NodeID) throws(Errno)
@@ -54,6 +58,16 @@ extension Session: KernelCache {
       guard error == .noFunction else { throw error }
       try dropEntry(name, in: parent)
     }
+  }
+
+  public func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) throws(Errno) {
+    try notify { session in
+      withChars(name) {
+        fuse_lowlevel_notify_delete(session, parent.rawValue, child.rawValue, $0, name.count)
+      }
+    }
+    // As far as the kernel knows the file has no name left.
+    try dropAttributes(of: child)
   }
 
   public func dropAttributes(of node: NodeID) throws(Errno) {

@@ -116,7 +116,8 @@ final class Announcer: Sendable {
   }
 
   private func tell(_ items: [PendingNews.Item], _ volume: Volume, _ kernel: any KernelCache) {
-    let owed = items.flatMap { volume.owed($0) }
+    var known: Set<OwedEvent> = []
+    let owed = items.flatMap { volume.owed($0) }.filter { known.insert($0).inserted }
     if owed.isEmpty { return }
     do throws(Errno) {
       let replayer = try Replayer(volume, kernel, expectation, greeting: greeting)
@@ -127,14 +128,20 @@ final class Announcer: Sendable {
   }
 
   private func tell(_ event: OwedEvent, _ replayer: Replayer) {
+    // Before the kernel finds out by itself.
+    if case .name(let place, _) = event { replayer.leave(place) }
     do throws(Errno) {
       switch event {
       case .directory(let directory): try replayer.touch(directory)
-      case .renaming(let source, let target): try replayer.rename(source, to: target)
+      case .renaming(let source, let target):
+        replayer.leave(target)
+        try replayer.rename(source, to: target)
       case .name(let place, .appeared(let kind)): try appear(place, kind, replayer)
       case .name(let place, .disappeared(let isDirectory)):
         try replayer.disappear(place, isDirectory: isDirectory)
       case .name(let place, .written): try replayer.write(place)
+      case .name(let place, .modified): try replayer.write(place, isClosed: false)
+      case .name(let place, .closed): try replayer.write(place, isModified: false)
       case .name(let place, .attributes): try replayer.touch(place)
       }
       told.add(1)

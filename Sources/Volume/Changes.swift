@@ -39,8 +39,13 @@ struct Invalidation: Hashable {
     /// That the kernel may have known it: as a directory, or as something else.
     static let knownDirectory = Aspects(rawValue: 256)
     static let knownFile = Aspects(rawValue: 512)
+    /// That it was made there, and maybe is still being written.
+    static let begun = Aspects(rawValue: 1024)
+    /// That it was written to; that whoever wrote to it is done.
+    static let modified = Aspects(rawValue: 2048)
+    static let closed = Aspects(rawValue: 4096)
     /// All of which watchers are told.
-    static let news: Aspects = [.attributes, .content, .came, .went, .uncovered]
+    static let news: Aspects = [.attributes, .modified, .closed, .came, .went, .uncovered]
   }
   enum Subject: Hashable {
     /// A name of a directory. A file's attributes and content are taken back only where it is this layer's.
@@ -112,9 +117,7 @@ enum Changes {
           Invalidation(subject: .listing(table.number(of: child))),
         ]
     }
-    return [
-      named(change.name, change, [.entry, change.mask.isDisjoint(with: .content) ? .attributes : .content])
-    ]
+    return [named(change.name, change, content(change.mask).union(.entry))]
   }
 
   /// The name stands for something else, or for nothing; the file that it stood for has another link count.
@@ -138,11 +141,16 @@ enum Changes {
     return [named(name, change, aspects)] + others
   }
 
+  private static func content(_ mask: InotifyEvent.Mask) -> Invalidation.Aspects {
+    if mask.contains(.closedAfterWriting) { return [.content, .closed] }
+    return mask.contains(.modified) ? [.content, .modified] : .attributes
+  }
+
   private static func news(of mask: InotifyEvent.Mask) -> Invalidation.Aspects {
     if !mask.isDisjoint(with: [.deleted, .movedFrom]) {
       return mask.contains(.isDirectory) ? [.went, .wentDirectory] : .went
     }
-    return .came
+    return mask.contains(.created) ? [.came, .begun] : .came
   }
 
   private static func named(

@@ -14,11 +14,15 @@ enum NewsVerdict {
   }
 
   /// What watchers are to hear.
-  enum Event: Equatable {
+  enum Event: Hashable {
     case appeared(FileKind)
     case disappeared(isDirectory: Bool)
-    /// Written to, and closed.
+    /// Its content is another one; whoever wrote it is done.
     case written
+    /// Its content is another one, and may soon be another again.
+    case modified
+    /// Whoever may have written it is done.
+    case closed
     case attributes
   }
 
@@ -69,14 +73,30 @@ enum NewsVerdict {
   private static func ofFile(
     _ news: Invalidation.Aspects, _ kind: FileKind, _ before: Before
   ) -> [Event] {
-    let isNew = !news.isDisjoint(with: [.came, .went, .uncovered])
-    let content: [Event] = kind == .regular ? [.written] : []
-    if !isNew { return news.contains(.content) && kind == .regular ? content : [.attributes] }
+    if news.isDisjoint(with: [.came, .went, .uncovered]) {
+      let events = kind == .regular ? ofContent(news) : []
+      return events.isEmpty ? [.attributes] : events
+    }
+    // What is still being written tells of its end by itself.
+    let isWhole = news.isDisjoint(with: .begun) || news.contains(.closed)
+    let content: Event = isWhole ? .written : .modified
     switch before {
-    case .nothing: return [.appeared(kind)] + content
-    case .directory: return [.disappeared(isDirectory: true), .appeared(kind)] + content
+    case .nothing where kind == .regular: return isWhole ? [.appeared(kind), content] : [.appeared(kind)]
+    case .nothing: return [.appeared(kind)]
+    case .directory where kind == .regular:
+      return [.disappeared(isDirectory: true), .appeared(kind), content]
+    case .directory: return [.disappeared(isDirectory: true), .appeared(kind)]
     // A link or a device has no content that could be written.
-    case .file: return kind == .regular ? content : [.disappeared(isDirectory: false), .appeared(kind)]
+    case .file: return kind == .regular ? [content] : [.disappeared(isDirectory: false), .appeared(kind)]
+    }
+  }
+
+  private static func ofContent(_ news: Invalidation.Aspects) -> [Event] {
+    switch (news.contains(.modified), news.contains(.closed)) {
+    case (true, true): [.written]
+    case (true, false): [.modified]
+    case (false, true): [.closed]
+    case (false, false): []
     }
   }
 

@@ -104,6 +104,13 @@ struct NodeTable {
     } + aliases.nodes(at: Place(parent: number(of: parent), name: name))
   }
 
+  /// The slots of the files that were last found by a name of a directory, also of those that have lost it.
+  func files(lastNamed name: [UInt8], in parent: UInt32) -> [UInt32] {
+    places.all(ByPlace.hash(name, in: parent)) {
+      isNamed($0, name, in: parent) && nodes[Int($0)].kind != .directory
+    }
+  }
+
   /// Every name by which the kernel may know an entry of a directory.
   func knownNames(in parent: UInt32) -> Set<[UInt8]> {
     Set(children(of: parent).map { name(of: $0) }).union(aliases.names(in: number(of: parent)))

@@ -67,6 +67,14 @@ final class Replayer {
     }
   }
 
+  /// Lets those who watch the files themselves that had a name know that they have it no more: of what has the
+  /// name now they hear nothing.
+  func leave(_ place: Place) {
+    for file in volume.formerFiles(at: place) {
+      try? kernel.deleteEntry(place.name, in: place.parent, of: file)
+    }
+  }
+
   /// Lets watchers know that a file has been renamed.
   /// - Throws: as `appear`.
   func rename(_ source: Place, to target: Place) throws(Errno) {
@@ -80,17 +88,19 @@ final class Replayer {
     }
   }
 
-  /// Lets watchers know that a file has been written to and closed.
+  /// Lets watchers know that a file has been written to, and that whoever wrote it has closed it.
   /// - Throws: as `appear`.
-  func write(_ place: Place) throws(Errno) {
+  func write(_ place: Place, isModified: Bool = true, isClosed: Bool = true) throws(Errno) {
     let file = try open(place)
     let attributes = try file.knownAttributes()
     guard attributes.isRegular else { throw .invalidArgument }
     // While a program is open for writing, it cannot be started: who starts one that was just changed must not
     // find it busy.
     let isProgram = attributes.mode & 0o111 != 0
-    let opened = isProgram ? nil : OpenFileForWriting(file)
-    do throws(Errno) { try touch(file, both: false) } catch { if opened == nil { throw error } }
+    let opened = isClosed && !isProgram ? OpenFileForWriting(file) : nil
+    if isModified || opened == nil {
+      do throws(Errno) { try touch(file, both: false) } catch { if opened == nil { throw error } }
+    }
     withExtendedLifetime(opened) {}
   }
 

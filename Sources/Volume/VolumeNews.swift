@@ -3,7 +3,7 @@ import Layers
 import Posix
 
 /// An event that watchers of the mount are to have.
-enum OwedEvent: Equatable {
+enum OwedEvent: Hashable {
   case name(Place, NewsVerdict.Event)
   case renaming(Place, to: Place)
   case directory(NodeID)
@@ -27,6 +27,12 @@ extension Volume {
     guard isHeld(place.parent), let sight = try? sight(of: place, news) else { return [] }
     let events = NewsVerdict.events(
       for: news, after: sight.after, others: sight.others, isHidden: sight.isHidden)
+    // What happens to a directory's attributes may be owed for something else, too.
+    if sight.after == .directory, events == [.attributes],
+      let child = childDirectory(named: place.name, in: place.parent)
+    {
+      return isHeld(child) ? [.directory(child)] : [.name(place, .attributes)]
+    }
     return events.map { .name(place, $0) }
   }
 
@@ -51,6 +57,21 @@ extension Volume {
       var isHidden = true
       for layer in news.layers where isHidden { isHidden = try merged.hides(name, ofLayer: layer) }
       return (after, others, isHidden)
+    }
+  }
+
+  /// The files that had a name, as the kernel may still have it, and have it no more.
+  func formerFiles(at place: Place) -> [NodeID] {
+    guard let merged = try? merged(of: place.parent) else { return [] }
+    let found = try? withCName(place.name) { name throws(Errno) in try merged.lookup(name) }
+    return table.withLock { table in
+      guard let parent = try? table.slot(of: place.parent) else { return [] }
+      var present: UInt32 = 0
+      if case .file(let layer, let attributes) = found {
+        present = table.file(attributes.identity, layer: layer)
+      }
+      return table.files(lastNamed: place.name, in: parent).filter { $0 != present }
+        .map { table.number(of: $0) }
     }
   }
 
