@@ -94,8 +94,14 @@ extension Volume {
     // The shell cuts what it is about to write to; the control file does not mind.
     if node == ControlFile.node, !concernsPermissions { return reply.pay(control.attributes) }
     guard !concernsPermissions, let expectation = expectation(of: reply.requester),
-      var attributes = try? attributes(of: node), expectation.takes(.touch(attributes.inodeNumber))
+      let number = table.withLock({ table in (try? table.slot(of: node)).map { table[$0].inodeNumber } }),
+      expectation.takes(.touch(number))
     else { return reply.fail(.readOnlyFileSystem) }
+    guard var attributes = try? attributes(of: node) else {
+      // It was replaced a moment ago, of which there will be news.
+      expectation.revoke()
+      return reply.fail(.noEntry)
+    }
     // As those of a new entry.
     attributes.timeout = 0
     reply.pay(attributes)
