@@ -19,6 +19,10 @@ final class Announcer: Sendable {
   /// How many changes are told while the mount is held open, which for that time, a millisecond or so, cannot be
   /// unmounted.
   private static let batch = 16
+  /// Over a long time, the mount is held open for one part in so many, and left alone for the others.
+  private static let parts: Int64 = 4
+  /// How much of that may be put off, in microseconds: a few changes are not kept waiting.
+  private static let credit: Int64 = 100_000
 
   let expectation = ReplayExpectation()
   private let pending = Locked(PendingNews())
@@ -103,13 +107,22 @@ final class Announcer: Sendable {
   // MARK: - The thread
 
   private func run(_ volume: Volume, _ kernel: any KernelCache) {
+    // Until when the mount is to be left alone for the times that it was held.
+    var rest: Int64 = 0
     while !state.withLock({ $0.isOver }) {
       let now = Moment.sinceStart
+      let debt = rest - now.microseconds - Self.credit
+      if debt > 0 {
+        usleep(UInt32(clamping: debt))
+        continue
+      }
       let (items, time) = pending.withLock { ($0.take(Self.batch, now: now), $0.wait(now: now)) }
       if items.isEmpty {
         wakeUp.wait(or: -1, milliseconds: time)
       } else {
         tell(items, volume, kernel)
+        let end = Moment.sinceStart.microseconds
+        rest = max(rest, end) + (end - now.microseconds) * (Self.parts - 1)
       }
     }
     dropped.add(UInt64(pending.withLock { $0.removeAll() }))

@@ -157,31 +157,17 @@ final class Replayer {
     return file
   }
 
+  /// - Throws: ENAMETOOLONG for what no program could open by its path either.
   private func open(_ directory: NodeID) throws(Errno) -> OpenDirectory {
     if let last, last.node == directory { return last }
     let path = try volume.path(of: directory)
-    var opened = try root.openBeneath(".", [.pathOnly, .directory])
-    for piece in Self.pieces(of: path) {
-      opened = try withCName(piece) { name throws(Errno) in
-        try opened.openBeneath(name, [.pathOnly, .directory, .noFollow])
-      }
+    let joined = Array(path.joined(separator: [UInt8(ascii: "/")]))
+    let opened = try withCName(joined.isEmpty ? [UInt8(ascii: ".")] : joined) { path throws(Errno) in
+      try root.openBeneath(path, [.pathOnly, .directory, .noFollow])
     }
     let found = OpenDirectory(directory, opened)
     last = found
     return found
-  }
-
-  /// A path in pieces that are short enough for a system call.
-  private static func pieces(of path: [[UInt8]]) -> [[UInt8]] {
-    var pieces: [[UInt8]] = []
-    for name in path {
-      if let count = pieces.last?.count, count + name.count < 4000 {
-        pieces[pieces.count - 1] += [UInt8(ascii: "/")] + name
-      } else {
-        pieces.append(name)
-      }
-    }
-    return pieces
   }
 }
 
