@@ -13,7 +13,7 @@ import sys
 import time
 
 PATIENCE = 2.5  # seconds after which nothing is expected any more
-POLLING = 8.0  # the same for who looks now and then only
+POLLING = 15.0  # the same for who looks now and then only
 QUIET = 0.03  # seconds without a line that end what a change has caused
 
 
@@ -78,6 +78,8 @@ class Watcher:
 
     # Those that watch one file cannot be expected to hear of others.
     of_file = ["modify", "override", "fall back", "chmod"]
+    # Seconds that it takes to find its feet after a change.
+    settling = 0.05
 
     def __init__(self, title, command, pattern=None, kinds=KINDS, patience=PATIENCE):
         self.title, self.command, self.pattern, self.kinds = title, command, pattern, kinds
@@ -126,10 +128,10 @@ def measured(watcher, layers, kind, rounds):
     events, delays, misses = [], [], 0
     watcher.start()
     polls = watcher.patience != PATIENCE
-    for _ in range(rounds if not polls else max(2, rounds // 25)):
+    for _ in range(rounds if not polls else max(2, rounds // 50)):
         layers.prepare(kind)
         # Who looks now and then must have seen what was before.
-        watcher.lines(POLLING if polls else 0.05)
+        watcher.lines(POLLING if polls else watcher.settling)
         while watcher.lines(QUIET):
             pass
         start = time.monotonic()
@@ -172,6 +174,7 @@ def watchers(mount, folder):
         Watcher("tail -F", ["tail", "-n", "0", "-F", file], kinds=["modify", "override", "fall back"], patience=POLLING),
         Watcher("entr", ["sh", "-c", f"echo '{file}' | entr -n echo changed"], kinds=Watcher.of_file),
     ]
+    found[-1].settling = 0.5
     for watcher in found:
         program = watcher.command[0] if watcher.command[0] != "sh" else "entr"
         if not shutil.which(program):
