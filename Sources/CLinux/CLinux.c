@@ -61,6 +61,10 @@ int linux_fstatx(int file, struct linux_attributes *result) {
   return read_attributes(file, "", AT_EMPTY_PATH, result);
 }
 
+int linux_known_attributes(int file, struct linux_attributes *result) {
+  return read_attributes(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, result);
+}
+
 int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
 
 static int linux_removed_file(const char *directory) {
@@ -165,6 +169,27 @@ int linux_open_without_links(const char *path, uint64_t *mount) {
   *mount = (x.stx_mask & STATX_MNT_ID) ? x.stx_mnt_id : 0;
   return file;
 }
+
+int linux_open_beneath(int directory, const char *path, int flags) {
+  struct open_how how = {
+      .flags = (uint64_t)flags | O_CLOEXEC,
+      .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
+  };
+  return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
+int linux_keep_times(int file, bool both) {
+  struct statx x;
+  if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_ATIME | STATX_MTIME, &x) != 0)
+    return -1;
+  struct timespec times[2] = {
+      {.tv_sec = x.stx_atime.tv_sec, .tv_nsec = both ? x.stx_atime.tv_nsec : UTIME_OMIT},
+      {.tv_sec = x.stx_mtime.tv_sec, .tv_nsec = x.stx_mtime.tv_nsec},
+  };
+  return utimensat(file, "", times, AT_EMPTY_PATH);
+}
+
+pid_t linux_thread_number(void) { return (pid_t)syscall(SYS_gettid); }
 
 int linux_unmount(const char *path, bool lazily) {
   return umount2(path, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0));

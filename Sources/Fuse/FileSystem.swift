@@ -1,12 +1,16 @@
 import Glibc
 import Posix
 
-/// A request that would change the file system; `write` and `setAttributes` have methods of their own.
+/// A request that would change the file system and that has no method of its own.
 public enum ChangeKind: Sendable {
-  case makeNode, makeDirectory, makeLink, makeSymbolicLink, create
-  case unlink, removeDirectory, rename
+  case makeLink, create
   case setExtendedAttribute, removeExtendedAttribute
   case allocate
+}
+
+/// An entry that is to be made: MKNOD, MKDIR or SYMLINK.
+public enum NewEntry: Sendable {
+  case node, directory, symbolicLink
 }
 
 /// The operations of a file system that is mounted with `Session`. Methods come from several threads at
@@ -58,6 +62,14 @@ public protocol FileSystem: AnyObject, Sendable {
   /// POLL: which events of poll(2) are there for an open file.
   /// - Parameter waiter: to be woken when there are more; nil if nobody waits.
   func poll(_ node: NodeID, waiter: PollWaiter?, reply: consuming Reply<Answers.Readiness>)
+  /// MKNOD, MKDIR or SYMLINK; when it is answered, the node's lookup count grows by one.
+  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>)
+  /// UNLINK, or RMDIR of a directory.
+  func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<Answers.Done>)
+  /// RENAME.
+  func rename(
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    reply: consuming Reply<Answers.Done>)
   /// Any other request that would change something.
   func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>)
 }

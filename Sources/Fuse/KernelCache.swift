@@ -13,6 +13,10 @@ public protocol KernelCache: Sendable {
   /// stays there.
   /// - Throws: as `dropEntry`.
   func expireEntry(_ name: [UInt8], in parent: NodeID) throws(Errno)
+  /// Drops a name of a directory, and lets those who watch the file that it stood for know that this is no more.
+  /// - Parameter child: the file; nothing happens to another one.
+  /// - Throws: as `dropEntry`.
+  func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) throws(Errno)
   /// Drops a node's attributes only.
   /// - Throws: as `dropEntry`.
   func dropAttributes(of node: NodeID) throws(Errno)
@@ -29,6 +33,10 @@ public protocol KernelCache: Sendable {
   /// Has the kernel ask us for a file's attributes. If it had another size, it waits for reads of the file.
   /// - Throws: as `size`.
   func refreshAttributes(of node: NodeID) throws(Errno)
+  /// The mount's root, open as a place only. It is opened each time, and to be let go soon: a descriptor that is
+  /// kept would keep the mount from being unmounted.
+  /// - Throws: ESTALE when the mount's path leads to another file system by now; as open(2).
+  func openRoot() throws(Errno) -> Descriptor
 }
 
 extension Session: KernelCache {
@@ -52,6 +60,16 @@ extension Session: KernelCache {
     }
   }
 
+  public func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) throws(Errno) {
+    try notify { session in
+      withChars(name) {
+        fuse_lowlevel_notify_delete(session, parent.rawValue, child.rawValue, $0, name.count)
+      }
+    }
+    // As far as the kernel knows the file has no name left.
+    try dropAttributes(of: child)
+  }
+
   public func dropAttributes(of node: NodeID) throws(Errno) {
     try notify { fuse_lowlevel_notify_inval_inode($0, node.rawValue, -1, 0) }
   }
@@ -71,22 +89,24 @@ extension Session: KernelCache {
   }
 
   public func size(of node: NodeID) throws(Errno) -> UInt64 {
-    try openRoot().size(ofNode: node.rawValue, isFresh: false)
+    try openReadableRoot().size(ofNode: node.rawValue, isFresh: false)
   }
 
   public func refreshAttributes(of node: NodeID) throws(Errno) {
-    _ = try openRoot().size(ofNode: node.rawValue, isFresh: true)
+    _ = try openReadableRoot().size(ofNode: node.rawValue, isFresh: true)
   }
 
-  /// The mount's root. It is opened each time: a descriptor that is kept would keep the mount from being
-  /// unmounted.
-  private func openRoot() throws(Errno) -> Descriptor {
+  public func openRoot() throws(Errno) -> Descriptor {
     let root = try withCName(place.path) { name throws(Errno) in
       try Descriptor.open(name, [.pathOnly, .directory])
     }
     // Whatever may be mounted on top is not asked anything.
     guard try root.device() == place.device else { throw .stale }
-    return try root.open(".", [.read, .directory])
+    return root
+  }
+
+  private func openReadableRoot() throws(Errno) -> Descriptor {
+    try openRoot().open(".", [.read, .directory])
   }
 
   private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {

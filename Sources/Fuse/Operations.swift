@@ -48,6 +48,7 @@ func operationTable() -> fuse_lowlevel_ops {
   addExtendedAttributes(&table)
   addDeclined(&table)
   addChanges(&table)
+  addEntryChanges(&table)
   return table
 }
 
@@ -172,17 +173,41 @@ private func addChanges(_ table: inout fuse_lowlevel_ops) {
       UnsafeRawBufferPointer(start: bytes, count: size), to: NodeID(rawValue: node), at: Int64(offset),
       reply: Reply(request))
   }
-  table.mknod = { request, _, _, _, _ in change(request, .makeNode) }
-  table.mkdir = { request, _, _, _ in change(request, .makeDirectory) }
   table.link = { request, _, _, _ in change(request, .makeLink) }
-  table.symlink = { request, _, _, _ in change(request, .makeSymbolicLink) }
   table.create = { request, _, _, _, _ in change(request, .create) }
-  table.unlink = { request, _, _ in change(request, .unlink) }
-  table.rmdir = { request, _, _ in change(request, .removeDirectory) }
-  table.rename = { request, _, _, _, _, _ in change(request, .rename) }
   table.setxattr = { request, _, _, _, _, _ in change(request, .setExtendedAttribute) }
   table.removexattr = { request, _, _ in change(request, .removeExtendedAttribute) }
   table.fallocate = { request, _, _, _, _, _ in change(request, .allocate) }
+}
+
+private func addEntryChanges(_ table: inout fuse_lowlevel_ops) {
+  table.mknod = { request, parent, name, _, _ in make(request, .node, name, parent) }
+  table.mkdir = { request, parent, name, _ in make(request, .directory, name, parent) }
+  table.symlink = { request, _, parent, name in make(request, .symbolicLink, name, parent) }
+  table.unlink = { request, parent, name in remove(request, name, isDirectory: false, parent) }
+  table.rmdir = { request, parent, name in remove(request, name, isDirectory: true, parent) }
+  table.rename = { request, parent, name, newParent, newName, flags in
+    guard let request, let name, let newName else { return }
+    let target = fileSystem(request, .change)
+    // Exchanging two names is another thing.
+    if flags != 0 {
+      fuse_reply_err(request, EROFS)
+      return
+    }
+    target.rename(
+      name, in: NodeID(rawValue: parent), to: newName, in: NodeID(rawValue: newParent), reply: Reply(request))
+  }
+}
+
+private func make(_ request: fuse_req_t?, _ entry: NewEntry, _ name: CName?, _ parent: fuse_ino_t) {
+  guard let request, let name else { return }
+  fileSystem(request, .change).make(entry, name, in: NodeID(rawValue: parent), reply: Reply(request))
+}
+
+private func remove(_ request: fuse_req_t?, _ name: CName?, isDirectory: Bool, _ parent: fuse_ino_t) {
+  guard let request, let name else { return }
+  fileSystem(request, .change).remove(
+    name, isDirectory: isDirectory, from: NodeID(rawValue: parent), reply: Reply(request))
 }
 
 private func change(_ request: fuse_req_t?, _ kind: ChangeKind) {

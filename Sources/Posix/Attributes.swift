@@ -34,6 +34,9 @@ public struct Moment: Hashable, Sendable, Comparable {
     return CInt(clamping: max(0, (seconds - other.seconds) * 1000 + nanoseconds / 1_000_000))
   }
 
+  /// The whole moment in microseconds.
+  public var microseconds: Int64 { seconds * 1_000_000 + Int64(nanoseconds / 1000) }
+
   /// A moment that is so much later.
   public func later(milliseconds: CInt) -> Moment {
     let nanoseconds = Int64(self.nanoseconds) + Int64(milliseconds) * 1_000_000

@@ -23,6 +23,8 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let accessDenied = Errno(rawValue: EACCES)
   /// Device or resource busy.
   public static let busy = Errno(rawValue: EBUSY)
+  /// File exists.
+  public static let exists = Errno(rawValue: EEXIST)
   /// Not a directory.
   public static let notDirectory = Errno(rawValue: ENOTDIR)
   /// Is a directory.

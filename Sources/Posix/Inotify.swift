@@ -55,6 +55,8 @@ public struct InotifyEvent: Sendable {
   public let mask: Mask
   /// The entry of the watched directory; empty for the watched inode itself.
   public let name: [UInt8]
+  /// Equal for the two events of one renaming, and for no others; 0 in all but those.
+  public let cookie: UInt32
   /// The bytes that the event took in the queue.
   public let size: Int
 }
@@ -120,7 +122,8 @@ public struct Inotify: ~Copyable, Sendable {
           watch: records.loadUnaligned(fromByteOffset: place, as: Int32.self),
           mask: InotifyEvent.Mask(
             rawValue: records.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self)),
-          name: Array(name), size: 16 + length))
+          name: Array(name), cookie: records.loadUnaligned(fromByteOffset: place + 8, as: UInt32.self),
+          size: 16 + length))
       place += 16 + length
     }
     return events

@@ -41,6 +41,9 @@ public struct Thread: ~Copyable, Sendable {
     return handle
   }
 
+  /// The calling thread's number, which no other thread has while it runs.
+  public static var currentNumber: Int32 { linux_thread_number() }
+
   /// Waits until the function has returned.
   public consuming func join() {
     pthread_join(handle, nil)

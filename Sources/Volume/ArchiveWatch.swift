@@ -101,7 +101,7 @@ enum ArchiveChanges {
       switch item.kind {
       case .created: .created
       case .deleted: .deleted
-      case .replaced: .movedTo
+      case .replaced: [.movedFrom, .movedTo]
       case .attributes: .attributes
       case .content: .modified
       }

@@ -171,7 +171,7 @@ final class Coherence: Sendable {
 
   private func invalidations(for events: [InotifyEvent], _ volume: Volume) -> [Invalidation] {
     var found: [Invalidation] = []
-    for event in events {
+    for (place, event) in events.enumerated() {
       if event.mask.contains(.overflow) {
         state.withLock { $0.overflows += 1 }
         found.append(Invalidation(subject: .subtree(.root)))
@@ -179,6 +179,9 @@ final class Coherence: Sendable {
       }
       for user in watches.users(of: event.watch) {
         found += invalidations(for: event, user, volume)
+      }
+      if event.mask.contains(.movedTo), place > 0, events[place - 1].cookie == event.cookie {
+        found += renamings(events[place - 1], event)
       }
       if event.mask.contains(.ignored) { watches.ended(event.watch) }
     }
@@ -200,6 +203,22 @@ final class Coherence: Sendable {
     }
     let change = LayerChange(directory: user.node, layer: layer, name: event.name, mask: event.mask)
     return volume.table.withLock { Changes.invalidations(for: change, in: &$0) }
+  }
+
+  /// A file that went from one name to another. The kernel tells both names one after the other; whoever is told
+  /// of only one of them takes that for a file that comes or goes.
+  private func renamings(_ from: InotifyEvent, _ to: InotifyEvent) -> [Invalidation] {
+    if !from.mask.contains(.movedFrom) || to.mask.contains(.isDirectory) { return [] }
+    var found: [Invalidation] = []
+    let targets = watches.users(of: to.watch).filter { $0.placeName == nil && $0.layer != nil }
+    for source in watches.users(of: from.watch) where source.placeName == nil {
+      for target in targets where target.layer == source.layer {
+        let place = Place(parent: target.node, name: to.name)
+        found.append(
+          Invalidation(subject: .renamed(Place(parent: source.node, name: from.name), to: place)))
+      }
+    }
+    return found
   }
 
   /// Twice a second: what cannot be watched is looked at anew.

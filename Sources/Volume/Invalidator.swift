@@ -19,17 +19,42 @@ struct Invalidator {
         case .barrier(let reached): reached()
         }
       }
+      volume.announcer?.tellNotes()
     }
   }
 
   func carryOut(_ invalidation: Invalidation) {
     switch invalidation.subject {
-    case .name(let directory, let name, let layer): takeBack(name, of: directory, layer, invalidation.aspects)
+    case .name(let directory, let name, let layer):
+      takeBack(name, of: directory, layer, invalidation.aspects)
+      announce(name, of: directory, [layer], invalidation.aspects)
     case .listing(let directory): takeBackListing(of: directory)
     case .file(let file): takeBack(file, invalidation.aspects)
-    case .parts(let directory): refresh(directory, isForced: false)
+    case .parts(let directory):
+      refresh(directory, isForced: false)
+      if invalidation.aspects.contains(.attributes) { volume.announcer?.note(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
+    case .renamed(let source, let target): volume.announcer?.note(.renaming(source, to: target))
     }
+  }
+
+  /// Beside the names there may be others that nobody asked for; whoever looks at the directory sees those.
+  private func announce(_ change: Volume.PartsChange, of directory: NodeID) {
+    if volume.announcer == nil { return }
+    for part in change.arrived {
+      for name in (try? part.concernedNames()) ?? [] { announce(name, of: directory, [part.layer], .came) }
+    }
+    for (name, aspects) in volume.departedNames(from: directory, of: change.departed) {
+      announce(name, of: directory, change.departed, aspects)
+    }
+  }
+
+  private func announce(
+    _ name: [UInt8], of directory: NodeID, _ layers: Set<Int>, _ aspects: Invalidation.Aspects
+  ) {
+    guard let announcer = volume.announcer, !aspects.isDisjoint(with: .news) else { return }
+    let place = Place(parent: directory, name: name)
+    announcer.note(.name(place, NameNews(aspects: aspects, layers: layers)))
   }
 
   // The kernel answers ENOENT where it knows nothing of what is taken back: then all is well.
@@ -86,6 +111,8 @@ struct Invalidator {
   private func takeBack(_ change: Volume.PartsChange, of directory: NodeID) {
     // Requests in flight still answered from the former parts.
     expire(Self.nobody, of: directory)
+    // Before anything is forgotten of the former parts.
+    if !change.isForced { announce(change, of: directory) }
     var names = volume.knownNames(in: directory)
     for part in change.arrived {
       // A part that cannot be read has no names to show either.
@@ -97,5 +124,6 @@ struct Invalidator {
       for file in volume.files(in: directory) { takeBack(file, .content) }
     }
     takeBackListing(of: directory)
+    volume.announcer?.note(.directory(directory))
   }
 }

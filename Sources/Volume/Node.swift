@@ -81,6 +81,7 @@ struct Node {
     static let isDetached = Flags(rawValue: 8)
     static let wasToldSizes = Flags(rawValue: 16)
     static let hasFollowed = Flags(rawValue: 32)
+    static let hasLeft = Flags(rawValue: 64)
   }
 
   private subscript(flag: Flags) -> Bool {
@@ -111,6 +112,13 @@ struct Node {
   var isDetached: Bool {
     get { self[.isDetached] }
     set { self[.isDetached] = newValue }
+  }
+
+  /// Of files that are only a name: whether the file was seen to leave it, so that it is not one of its names any
+  /// more.
+  var hasLeft: Bool {
+    get { self[.hasLeft] }
+    set { self[.hasLeft] = newValue }
   }
 
   /// Of files: whether the kernel was told of several sizes, and so may keep one that is not the last.

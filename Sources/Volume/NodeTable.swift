@@ -106,6 +106,13 @@ struct NodeTable {
     } + aliases.nodes(at: Place(parent: number(of: parent), name: name))
   }
 
+  /// The slots of the files that were last found by a name of a directory, also of those that have lost it.
+  func files(lastNamed name: [UInt8], in parent: UInt32) -> [UInt32] {
+    places.all(ByPlace.hash(name, in: parent)) {
+      isNamed($0, name, in: parent) && nodes[Int($0)].kind != .directory
+    }
+  }
+
   /// Every name by which the kernel may know an entry of a directory.
   func knownNames(in parent: UInt32) -> Set<[UInt8]> {
     Set(children(of: parent).map { name(of: $0) }).union(aliases.names(in: number(of: parent)))
@@ -173,6 +180,7 @@ struct NodeTable {
   /// Makes a file's node, which nobody has read from yet, stand for the file that has its name now.
   mutating func rebind(_ slot: UInt32, to identity: FileIdentity, layer: Int, inodeNumber: UInt64) {
     unindex(slot)
+    nodes[Int(slot)].hasLeft = false
     nodes[Int(slot)].identity = identity
     nodes[Int(slot)].layer = UInt16(layer)
     nodes[Int(slot)].inodeNumber = inodeNumber
@@ -185,20 +193,34 @@ struct NodeTable {
   /// only a name and stays with that.
   mutating func detach(_ slot: UInt32, from name: [UInt8], in parent: UInt32) {
     if aliases.remove(slot, at: Place(parent: number(of: parent), name: name)) { return }
-    if !moveToAlias(slot), nodes[Int(slot)].hasBegun { nodes[Int(slot)].isDetached = true }
+    if moveToAlias(slot) { return }
+    if nodes[Int(slot)].hasBegun {
+      nodes[Int(slot)].isDetached = true
+    } else {
+      nodes[Int(slot)].hasLeft = true
+    }
   }
+
+  /// A further name of a file.
+  mutating func alias(of slot: UInt32) -> Place? {
+    while let place = aliases.first(of: slot) {
+      if (try? self.slot(of: place.parent)) != nil { return place }
+      _ = aliases.remove(slot, at: place)
+    }
+    return nil
+  }
+
+  /// Forgets a further name of a file, which it does not have.
+  mutating func removeAlias(_ place: Place, of slot: UInt32) { _ = aliases.remove(slot, at: place) }
 
   /// Makes a further name of a file the one by which it is reached, in place of the former.
   /// - Returns: false if it has none.
   mutating func moveToAlias(_ slot: UInt32) -> Bool {
-    while let place = aliases.first(of: slot) {
-      _ = aliases.remove(slot, at: place)
-      guard let parent = try? self.slot(of: place.parent) else { continue }
-      nodes[Int(slot)].isDetached = true
-      move(slot, to: place.name, in: parent)
-      return true
-    }
-    return false
+    guard let place = alias(of: slot), let parent = try? self.slot(of: place.parent) else { return false }
+    _ = aliases.remove(slot, at: place)
+    nodes[Int(slot)].isDetached = true
+    move(slot, to: place.name, in: parent)
+    return true
   }
 
   // MARK: - Descriptors
@@ -274,12 +296,13 @@ struct NodeTable {
     let former = nodes[Int(slot)].parent
     if isNamed(slot, name, in: parent) {
       nodes[Int(slot)].isDetached = false
+      nodes[Int(slot)].hasLeft = false
       return
     }
     let place = Place(parent: number(of: parent), name: name)
     _ = aliases.remove(slot, at: place)
     if former != 0 {
-      if !nodes[Int(slot)].isDetached {
+      if !nodes[Int(slot)].isDetached, !nodes[Int(slot)].hasLeft {
         aliases.add(slot, at: Place(parent: number(of: former), name: self.name(of: slot)))
       }
       places.remove(slot, nodes, names)
@@ -289,6 +312,7 @@ struct NodeTable {
     nodes[Int(slot)].parent = parent
     nodes[Int(slot)].name = names.add(name)
     nodes[Int(slot)].isDetached = false
+    nodes[Int(slot)].hasLeft = false
     linkToParent(slot)
     places.insert(slot, nodes, names)
     // The former directory may only have waited for its last child.

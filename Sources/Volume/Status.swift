@@ -21,6 +21,7 @@ extension Volume {
           ("contents", counters.contents.count),
         ],
         readAhead: counters.readAhead.count,
+        announcements: AnnouncementStatus(options.announce, announcer?.figures),
         overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table),
         contents: options.contents?.figures, passthrough: passthrough.withLock { $0 }.status)
     }
@@ -76,6 +77,8 @@ struct Status {
   let invalidations: [(String, UInt64)]
   /// Files that were put into the kernel's cache before anybody asked.
   let readAhead: UInt64
+  /// What programs that watch the mount were told.
+  let announcements: AnnouncementStatus
   let overflows: Int
   let fallbacks: [Fallback]
   /// What is unpacked of archives; nil without archives.
@@ -100,7 +103,7 @@ struct Status {
       #""layers":[\#(layers.joined(separator: ","))],"bundle":\#(bundle.json),"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
       #""invalidations":\#(Self.object(invalidations)),"readAhead":\#(readAhead),"overflows":\#(overflows)"#,
-      #""passthrough":\#(passthrough?.json ?? "null"),"contents":\#(contents?.json ?? "null")"#,
+      #""passthrough":\#(passthrough?.json ?? "null"),"announce":\#(announcements.json),"contents":\#(contents?.json ?? "null")"#,
       #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
     ].joined(separator: ",")
   }
@@ -119,6 +122,7 @@ struct Status {
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
     lines.append("requests: " + Self.counts(requests) + "; files read ahead: \(readAhead)")
     lines.append("taken back: " + Self.counts(invalidations) + "; events lost: \(overflows) times")
+    lines.append(announcements.line)
     lines.append("routes in \(control): \(routes); results since the mount: \(results)")
     if !fallbacks.isEmpty { lines.append("kept for a second only, with all below:") }
     lines += fallbacks.map { "  /\($0.path) (\($0.layer): \($0.reason))" }

@@ -31,6 +31,8 @@ public struct VolumeOptions: Sendable {
   public var passthrough: UInt64?
   /// The unpacked contents of archives; nil where no layer is one.
   public var contents: ContentCache?
+  /// Whether programs that watch the mount are told of what changes beneath it.
+  public var announce = AnnounceMode.on
 
   /// The defaults.
   public init() {}
@@ -71,6 +73,10 @@ public final class Volume: FileSystem {
   let comparisons: Errands
   /// What keeps the kernel's caches true; nil where they are not kept.
   let coherence: Coherence?
+  /// What tells programs that watch the mount; nil where nobody does.
+  let announcer: Announcer?
+  /// How many of the nodes that `VolumeReplays` makes up there were.
+  let phantomCount = Locked<UInt64>(0)
   /// Layers whose changes nobody tells, by their places, with the reasons.
   let silence: [Int: String]
 
@@ -89,6 +95,7 @@ public final class Volume: FileSystem {
     readAheads = Errands(name: "read ahead")
     comparisons = Errands(name: "comparisons")
     coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
+    announcer = coherence != nil && options.announce == .on ? try Announcer() : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {
       guard let type = try layer.root.silentFileSystem() else { continue }
@@ -109,6 +116,7 @@ public final class Volume: FileSystem {
     try lines.start()
     try readAheads.start()
     try comparisons.start()
+    try announcer?.start(self, kernel)
     let thread = ThreadHandle(
       try Thread(name: "invalidator") { Invalidator(volume: self, kernel: kernel).run() })
     invalidator.withLock { $0 = thread }
@@ -120,6 +128,7 @@ public final class Volume: FileSystem {
     coherence?.stop()
     queue.end()
     invalidator.withLock { $0 }?.join()
+    announcer?.stop()
     errands.stop()
     lines.stop()
     control.stop()
@@ -152,6 +161,11 @@ public final class Volume: FileSystem {
   // MARK: - Entries
 
   public func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>) {
+    if let expectation = expectation(of: reply.requester),
+      let answer = expectation.answer(toLookup: Place(parent: parent, name))
+    {
+      return pay(answer, reply)
+    }
     if parent == .root, control.isNamed(name) {
       _ = reply.pay(controlEntry)
       return
@@ -327,7 +341,8 @@ public final class Volume: FileSystem {
     reply.pay(attributes)
   }
 
-  private func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
+  /// The attributes of a node of the table.
+  func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
     let (isDirectory, parent) = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return (table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)))
@@ -381,17 +396,6 @@ public final class Volume: FileSystem {
   }
 
   // MARK: - Changes
-
-  public func setAttributes(
-    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<Answers.Attributes>
-  ) {
-    // The shell cuts what it is about to write to; the control file does not mind.
-    if node == ControlFile.node, !concernsPermissions {
-      reply.pay(control.attributes)
-    } else {
-      reply.fail(.readOnlyFileSystem)
-    }
-  }
 
   public func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>

@@ -221,16 +221,40 @@ extension Volume {
     return try stack.layers[place.layer].directory(at: place.directory)
   }
 
-  /// Goes on to another name of a file, if it has one.
+  /// Goes on to another name of a file, if it has one: those that it has lost meanwhile are forgotten, so that
+  /// one that is only a name keeps the name by which it was found last.
   private func moveToAlias(_ node: NodeID, from place: FilePlace) throws(Errno) -> Bool {
-    try table.withLock { table throws(Errno) in
-      let slot = try table.slot(of: node)
-      // Another request may have done so meanwhile.
-      if table.name(of: slot) != place.name || table.number(of: table[slot].parent) != place.parent {
-        return true
+    while true {
+      let (isElsewhere, alias) = try table.withLock { table throws(Errno) -> (Bool, Place?) in
+        let slot = try table.slot(of: node)
+        // Another request may have done so meanwhile.
+        if table.name(of: slot) != place.name || table.number(of: table[slot].parent) != place.parent {
+          return (true, nil)
+        }
+        return (false, table.alias(of: slot))
       }
-      return table.moveToAlias(slot)
+      if isElsewhere { return true }
+      guard let alias else { return false }
+      let isThere = isThere(place, by: alias)
+      let isMoved = try table.withLock { table throws(Errno) in
+        let slot = try table.slot(of: node)
+        if isThere { return table.moveToAlias(slot) }
+        table.removeAlias(alias, of: slot)
+        return false
+      }
+      if isMoved { return true }
     }
+  }
+
+  /// Whether a file is found by another name in its layer.
+  private func isThere(_ place: FilePlace, by alias: Place) -> Bool {
+    guard let path = try? path(of: alias.parent),
+      let directory = try? stack.layers[place.layer].directory(at: path)
+    else { return false }
+    let found = try? withCName(alias.name) { name throws(Errno) in
+      try directory.attributes(of: name, identity: place.identity)
+    }
+    return found != nil
   }
 
   private func place(of node: NodeID) throws(Errno) -> FilePlace {

@@ -66,6 +66,9 @@ enum Help {
         passthrough[=N]
                      have the kernel read files of N bytes (default: 128K) and
                      more by itself, where it can; opening then takes a message
+        announce=on|off
+                     whether programs that watch the mount (inotify) are told of
+                     changes in the folders and archives (default: on)
         xattr=on|off whether extended attributes are served (default: on)
         routes=FILE  routes that are registered from the start; may be repeated
         control=NAME the name of the control file (default: .routes)

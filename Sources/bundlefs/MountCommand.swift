@@ -41,6 +41,7 @@ struct MountCommand {
     options.cache = arguments.options.cache
     options.passthrough = arguments.options.passthrough
     options.largestRead = arguments.options.largestRead
+    options.announce = arguments.options.announceMode
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
       throw .failed(

@@ -7,6 +7,8 @@ struct MountOptions {
   /// The substitution directories, top first.
   var substitutions: [[UInt8]] = []
   var servesExtendedAttributes = true
+  /// Whether programs that watch the mount are told of changes.
+  var announces = true
   var cache = CacheMode.coherent
   var fsname: [UInt8]?
   var control = ControlOptions()
@@ -62,11 +64,8 @@ struct MountOptions {
         substitutions.append(Self.unescape(path))
       }
     case ("substitution", nil): throw .usage("'substitution' needs a directory: substitution=DIR")
-    case ("xattr", let value):
-      guard let value, let isOn = ["on": true, "off": false][value.shown] else {
-        throw .usage("'\(shown)' is neither xattr=on nor xattr=off")
-      }
-      servesExtendedAttributes = isOn
+    case ("xattr", let value): servesExtendedAttributes = try Self.isOn("xattr", value, shown)
+    case ("announce", let value): announces = try Self.isOn("announce", value, shown)
     case ("cache", let value):
       guard let mode = value.flatMap({ Self.cacheMode($0.shown) }) else {
         throw .usage("'\(shown)' is none of cache=coherent, cache=none and cache=SECONDS")
@@ -124,6 +123,23 @@ struct MountOptions {
     case ("remount", nil): isRemount = true
     default: try pass(shown)
     }
+  }
+
+  private static func isOn(
+    _ name: String, _ value: [UInt8]?, _ shown: String
+  ) throws(Failure) -> Bool {
+    guard let value, let isOn = ["on": true, "off": false][value.shown] else {
+      throw .usage("'\(shown)' is neither \(name)=on nor \(name)=off")
+    }
+    return isOn
+  }
+
+  /// Whether programs that watch the mount are told of changes, as far as that can be.
+  var announceMode: AnnounceMode {
+    if !announces { return .off }
+    if passed.contains(Array("ro".utf8)) { return .impossible("the mount is read-only (ro)") }
+    if cache != .coherent { return .impossible("with cache=\(cache) nobody listens for changes") }
+    return .on
   }
 
   /// Makes sure that the options go together.

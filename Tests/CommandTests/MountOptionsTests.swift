@@ -66,7 +66,7 @@ import Volume
     "a wrong option is refused by name",
     arguments: [
       "frobnicate", "frobnicate=1", "substitution", "substitution=", "substitution=a::b", "xattr",
-      "xattr=maybe",
+      "xattr=maybe", "announce", "announce=maybe",
       "max_read=many", "max_read=1", "cache=forever", "allow_other=1",
       "routes", "routes=", "control", "control=", "control=.", "control=..", "control=a/b",
       "control=\(String(repeating: "n", count: 256))",
@@ -90,6 +90,19 @@ import Volume
     let options = try read(#"routes=b,ro,routes=/x/a\,c:d"#)
     #expect(options.routes.map(\.shown) == ["b", "/x/a,c:d"])
     #expect(try read("ro").routes.isEmpty)
+  }
+
+  @Test("changes are announced as far as that can be")
+  func announcing() throws {
+    #expect(try read("").announceMode == .on)
+    #expect(try read("announce=on,cache=coherent").announceMode == .on)
+    #expect(try read("announce=off,ro").announceMode == .off)
+    for list in ["ro", "cache=none", "announce=on,cache=5"] {
+      guard case .impossible = try read(list).announceMode else {
+        Issue.record("\(list)")
+        continue
+      }
+    }
   }
 
   @Test("the control file's name, mode and whether it is listed")

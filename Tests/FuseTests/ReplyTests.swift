@@ -60,6 +60,12 @@ private final class Forgetful: FileSystem {
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {}
   func control(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>) {}
   func poll(_ node: NodeID, waiter: PollWaiter?, reply: consuming Reply<Answers.Readiness>) {}
+  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>) {}
+  func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<Answers.Done>) {}
+  func rename(
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    reply: consuming Reply<Answers.Done>
+  ) {}
   func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {}
 }
 

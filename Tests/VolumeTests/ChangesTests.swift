@@ -43,10 +43,13 @@ import Testing
   @Test("writing to a file takes its content back, and nothing else")
   func modified() throws {
     var scene = try Scene()
-    for mask in [InotifyEvent.Mask.modified, .closedAfterWriting] {
+    let news: [(InotifyEvent.Mask, Invalidation.Aspects)] = [
+      (.modified, .modified), (.closedAfterWriting, .closed),
+    ]
+    for (mask, news) in news {
       #expect(
         scene.invalidations("file", mask, in: scene.folder)
-          == [Invalidation(subject: name(scene.folder, "file"), aspects: [.entry, .content])])
+          == [Invalidation(subject: name(scene.folder, "file"), aspects: [.entry, .content, news])])
     }
   }
 
@@ -119,11 +122,15 @@ private final class KernelStub: KernelCache {
   func expireEntry(_ name: [UInt8], in parent: NodeID) {
     note("expire \(String(decoding: name, as: UTF8.self))")
   }
+  func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) {
+    note("delete \(String(decoding: name, as: UTF8.self))")
+  }
   func dropAttributes(of node: NodeID) { note("attributes \(node.rawValue & 0xFF)") }
   func dropContent(of node: NodeID) { note("content \(node.rawValue & 0xFF)") }
   func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { note("store \(node.rawValue & 0xFF)") }
   func size(of node: NodeID) -> UInt64 { 0 }
   func refreshAttributes(of node: NodeID) { note("refresh \(node.rawValue & 0xFF)") }
+  func openRoot() throws(Errno) -> Descriptor { throw .stale }
 }
 
 @Suite struct InvalidatorTests {

@@ -40,6 +40,8 @@ enum {
 int linux_statx(int directory, const char *path, struct linux_attributes *result);
 /// The attributes of the open file itself.
 int linux_fstatx(int file, struct linux_attributes *result);
+/// The same as the kernel has them; its file system is not asked.
+int linux_known_attributes(int file, struct linux_attributes *result);
 int linux_openat(int directory, const char *path, int flags);
 ssize_t linux_getdents64(int directory, void *buffer, size_t size);
 ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
@@ -62,6 +64,17 @@ int linux_device(int file, uint64_t *device);
 /// Opens a directory (O_PATH) by an absolute path without symbolic links, and tells the number of the mount
 /// that holds it. ELOOP where there is a link. Needs Linux 5.8.
 int linux_open_without_links(const char *path, uint64_t *mount);
+
+/// Opens an entry below a directory of the same mount: no link, no `..` and nothing that is mounted there leads
+/// elsewhere (ELOOP, EXDEV). Needs Linux 5.6.
+int linux_open_beneath(int directory, const char *path, int flags);
+
+/// Gives an open file, which may be open as a place only, the times that the kernel knows it to have: that of its
+/// modification, and, if both are wanted, that of its last access. Needs Linux 5.8.
+int linux_keep_times(int file, bool both);
+
+/// The calling thread's number.
+pid_t linux_thread_number(void);
 
 int linux_unmount(const char *path, bool lazily);
 

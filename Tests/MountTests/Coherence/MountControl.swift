@@ -51,6 +51,15 @@ struct StatusReport: Decodable, Sendable {
     var reason: String
   }
 
+  struct Announcements: Decodable, Sendable {
+    var on: Bool
+    var reason: String?
+    var events: Int
+    var coalesced: Int
+    var dropped: Int
+    var lastDrop: String?
+  }
+
   struct Invalidations: Decodable, Sendable {
     var entries: Int
     var attributes: Int
@@ -66,6 +75,7 @@ struct StatusReport: Decodable, Sendable {
   var requests: [String: Int]
   var invalidations: Invalidations
   var readAhead: Int
+  var announce: Announcements
   var fallbacks: [Fallback]
   var passthrough: Passthrough?
 

@@ -44,6 +44,8 @@ struct MutationRun {
   let seed: UInt64
   /// Of the mount.
   var options: [ByteString] = []
+  /// Whether changes are announced, and a watcher on every directory is to hear of each.
+  var isWatched = false
 
   /// Makes the stack, mounts it, and changes and compares in turn.
   /// - Parameters:
@@ -63,14 +65,16 @@ struct MutationRun {
     let roots = layers.map(\.root)
     var setup = MountSetup(
       main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
-    setup.options = options
+    setup.options = options + [isWatched ? "announce=on" : "announce=off"]
     try withMount(setup) { mount in
+      let ears = isWatched ? try ModelEars(mount.point) : nil
       let warmer = MountWarmer(mount.point, names: names, seed: seed)
       let held = HeldDirectories(mount.point, names: names, seed: seed)
       var log: [String] = []
       while log.count < Self.stepsPerSeed {
         warmer.warm(mutator.stack)
         try held.hold(mutator.layers)
+        try ears?.listen(mutator.stack)
         for _ in 0..<random.number(1...5) {
           log.append("\(log.count): \(try mutator.step())")
           try held.drop(mutator.layers)
@@ -83,6 +87,7 @@ struct MutationRun {
           differences += self.differences(mutator, at: mount.point, names, listsFirst: listsFirst)
           return differences.isEmpty
         }
+        differences += try ears?.missed(mutator.stack) ?? []
         if !differences.isEmpty {
           Issue.record(report(differences, log))
           return

@@ -1,0 +1,80 @@
+import Glibc
+import Posix
+import TestSupport
+
+/// Watches directories of a mount as any program does, and keeps what it hears.
+final class MountWatcher {
+  /// An event of a watched directory.
+  struct Event: Hashable, CustomStringConvertible {
+    /// The watched directory, by its path from the mount's root; empty for the root.
+    let directory: ByteString
+    /// The entry; empty for the directory itself.
+    let name: ByteString
+    let mask: InotifyEvent.Mask
+    let cookie: UInt32
+
+    var description: String { "\(directory)/\(name) \(String(mask.rawValue, radix: 16))" }
+  }
+
+  private let point: ByteString
+  private let inotify: Inotify
+  private var directories: [WatchNumber: ByteString] = [:]
+  private(set) var events: [Event] = []
+
+  /// IN_ALL_EVENTS, which Swift does not show.
+  static let all = InotifyEvent.Mask(rawValue: 0xFFF)
+
+  /// Watches the directory at each of these paths of the mount.
+  init(_ point: ByteString, _ paths: [ByteString] = [""]) throws {
+    self.point = point
+    inotify = try Inotify()
+    for path in paths { try watch(path) }
+  }
+
+  /// Watches one directory more.
+  func watch(_ path: ByteString) throws {
+    let watch = try withCName((path.bytes.isEmpty ? point : point / path).bytes) { path throws(Errno) in
+      try inotify.watch(path, Self.all)
+    }
+    directories[watch] = path
+  }
+
+  /// Takes in what was heard, and leaves out what reading causes.
+  func hear() throws {
+    while case let read = try inotify.read(), !read.isEmpty {
+      for event in read {
+        let noise = InotifyEvent.Mask(rawValue: UInt32(IN_ACCESS | IN_CLOSE_NOWRITE))
+        if !event.mask.isDisjoint(with: noise) { continue }
+        if event.mask.contains(.overflow) { throw TestFailure("the test's own watcher lost events") }
+        events.append(
+          Event(
+            directory: directories[event.watch] ?? "?", name: ByteString(event.name), mask: event.mask,
+            cookie: event.cookie))
+      }
+    }
+  }
+
+  /// Forgets what was heard.
+  func forget() throws {
+    try hear()
+    events = []
+  }
+
+  /// Whether an event of these kinds comes for a name.
+  func hears(
+    _ mask: InotifyEvent.Mask, _ name: ByteString, in directory: ByteString = "", within seconds: Double = 5
+  ) throws -> Bool {
+    try eventually(within: seconds) {
+      try hear()
+      return events.contains {
+        $0.directory == directory && $0.name == name && $0.mask.isSuperset(of: mask)
+      }
+    }
+  }
+
+  /// The kinds of event that came for a name, in order, but for mere openings.
+  func masks(_ name: ByteString, in directory: ByteString = "") -> [InotifyEvent.Mask] {
+    let opened = InotifyEvent.Mask(rawValue: UInt32(IN_OPEN))
+    return events.filter { $0.directory == directory && $0.name == name && $0.mask != opened }.map(\.mask)
+  }
+}
