@@ -1,4 +1,3 @@
-import Posix
 import Routing
 
 /// What `bundlefs status` tells of the events that programs which watch the mount were sent.
@@ -30,6 +29,6 @@ struct AnnouncementStatus {
     #"{"on":\#(figures != nil),"reason":\#(reason.map(JSONText.quoted) ?? "null"),"#
       + #""events":\#(figures?.told ?? 0),"coalesced":\#(figures?.coalesced ?? 0),"#
       + #""dropped":\#(figures?.dropped ?? 0),"#
-      + #""lastDrop":\#(figures?.lastDrop.map { JSONText.quoted($0.description) } ?? "null")}"#
+      + #""lastDrop":\#(figures?.lastDrop.map(JSONText.quoted) ?? "null")}"#
   }
 }

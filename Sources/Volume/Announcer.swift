@@ -38,7 +38,7 @@ final class Announcer: Sendable {
   private struct State {
     var isOver = false
     var hasEnded = true
-    var lastDrop: Errno?
+    var lastDrop: String?
     var thread: ThreadHandle?
   }
 
@@ -174,7 +174,8 @@ final class Announcer: Sendable {
 
   private func drop(_ count: Int, _ reason: Errno) {
     dropped.add(UInt64(count))
-    state.withLock { $0.lastDrop = reason }
+    let words = reason == .stale ? "the mount's path leads elsewhere" : reason.description
+    state.withLock { $0.lastDrop = words }
   }
 }
 
@@ -187,5 +188,5 @@ struct AnnouncementFigures {
   /// Events that could not be had.
   let dropped: UInt64
   /// Why the last of these.
-  let lastDrop: Errno?
+  let lastDrop: String?
 }

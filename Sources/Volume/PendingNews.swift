@@ -43,6 +43,8 @@ struct PendingNews {
 
   /// Names of one directory that are told in a second; see the README for what this costs.
   static let namesPerSecond = 1000
+  /// Names that wait at most, should nobody take them.
+  static let most = 65_536
 
   private var names: [Place: NameNews] = [:]
   private var directories: Set<NodeID> = []
@@ -152,12 +154,14 @@ struct PendingNews {
   private mutating func count(_ directory: NodeID, _ now: Moment) -> Bool {
     payDebts(now)
     guard var second = seconds[directory] else {
-      seconds[directory] = Second(end: now.later(milliseconds: 1000), names: 1)
+      let isFull = names.count >= Self.most
+      seconds[directory] = Second(end: now.later(milliseconds: 1000), names: 1, isOwing: isFull)
+      if isFull { owing += 1 }
       ends.append(directory)
-      return true
+      return !isFull
     }
     defer { seconds[directory] = second }
-    if second.names < Self.namesPerSecond {
+    if second.names < Self.namesPerSecond, names.count < Self.most {
       second.names += 1
       return true
     }

@@ -170,4 +170,39 @@ private struct NodeTableModel {
     table.rebind(grown, to: new, layer: 0, inodeNumber: 2)
     #expect(table[grown].isSizeDoubtful && table[grown].hasFollowed)
   }
+
+  @Test("a name that a file was seen to leave is none of its names any more")
+  func left() throws {
+    let file = FileIdentity(device: 1, inode: 1, born: Moment(seconds: 0, nanoseconds: 0))
+    for isSeen in [true, false] {
+      var table = NodeTable(budget: 5)
+      func lookUp(_ name: UInt8) -> UInt32 {
+        table.lookUpFile(file, layer: 0, kind: .regular, name: [name], in: NodeTable.root, inodeNumber: 1)
+      }
+      let slot = lookUp(97)
+      if isSeen { table.detach(slot, from: [97], in: NodeTable.root) }
+      #expect(!table[slot].isDetached, "nobody has read from it: it is a name")
+      #expect(lookUp(98) == slot)
+      #expect(table.alias(of: slot) == (isSeen ? nil : Place(parent: .root, name: [97])))
+      // Found by that name again, it has it.
+      _ = lookUp(97)
+      #expect(table.alias(of: slot) == Place(parent: .root, name: [98]))
+      #expect(table.checkInvariants().isEmpty)
+    }
+  }
+
+  @Test("the files that were last found by a name, also when they have left it")
+  func lastNamed() throws {
+    var table = NodeTable(budget: 5)
+    let slots = (1...2).map { inode in
+      table.lookUpFile(
+        FileIdentity(device: 1, inode: inode, born: Moment(seconds: 0, nanoseconds: 0)), layer: 0,
+        kind: .regular, name: [97], in: NodeTable.root, inodeNumber: inode)
+    }
+    _ = table.lookUpDirectory([97], in: NodeTable.root, inodeNumber: 1 << 63)
+    table[slots[0]].hasBegun = true
+    table.detach(slots[0], from: [97], in: NodeTable.root)
+    #expect(Set(table.files(lastNamed: [97], in: NodeTable.root)) == Set(slots))
+    #expect(table.files(lastNamed: [98], in: NodeTable.root).isEmpty)
+  }
 }

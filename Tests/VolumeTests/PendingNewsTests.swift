@@ -66,6 +66,20 @@ import Testing
     #expect(pending.take(10, now: start.later(milliseconds: 1001)) == [.name(place("0"), news(.went))])
   }
 
+  @Test("if nobody takes anything, there is an end to it")
+  func standstill() {
+    var pending = PendingNews()
+    let limit = PendingNews.most
+    for number in 0..<UInt64(limit + 500) {
+      let parent = NodeID(rawValue: 2 << 32 | number)
+      pending.add(news(.came), at: Place(parent: parent, name: [65]), now: start)
+    }
+    #expect(pending.count == limit && pending.coalesced == 500)
+    let later = pending.take(2 * limit, now: start.later(milliseconds: 1000))
+    #expect(
+      later.count == limit + 500 && later.last == .directory(NodeID(rawValue: 2 << 32 | UInt64(limit + 499))))
+  }
+
   @Test("one directory's names do not count for another's")
   func otherDirectories() {
     var pending = PendingNews()

@@ -137,8 +137,8 @@ def measured(watcher, layers, kind, rounds):
         start = time.monotonic()
         layers.make(kind)
         heard = []
-        while not heard and time.monotonic() - start < PATIENCE:
-            for moment, line in watcher.lines(PATIENCE - (time.monotonic() - start)):
+        while not heard and (left := start + watcher.patience - time.monotonic()) > 0:
+            for moment, line in watcher.lines(left):
                 event = watcher.heard(line, layers.name(kind))
                 if event:
                     heard.append((moment, event))
@@ -167,11 +167,16 @@ NODE = "require('fs').watch(process.argv[1], (event, name) => console.log(event,
 def watchers(mount, folder):
     d, file = f"{mount}/d", f"{mount}/d/file"
     found = [
-        Watcher("inotifywait", ["inotifywait", "-q", "-m", "-r", "--format", "%f %e", mount], r"NAME (.*)"),
+        Watcher("inotifywait", ["inotifywait", "-q", "-m", "-r", "--format", "%f %e", mount], r"NAME (\S+?)(?:,CLOSE)?"),
         Watcher("watchdog", ["/usr/bin/python3", f"{folder}/watchdog_lines.py", mount], r"(\w+) .*/NAME"),
         Watcher("Node", ["node", "-e", NODE, d], r"(\w+) NAME"),
         Watcher("gio monitor", ["gio", "monitor", "-d", d], r".*/NAME: ([a-z ]+?)(?: to .*)?"),
-        Watcher("tail -F", ["tail", "-n", "0", "-F", file], kinds=["modify", "override", "fall back"], patience=POLLING),
+        Watcher(
+            "tail -F",
+            ["tail", "-n", "0", "-F", file],
+            kinds=["modify", "override", "fall back"],
+            patience=POLLING,
+        ),
         Watcher("entr", ["sh", "-c", f"echo '{file}' | entr -n echo changed"], kinds=Watcher.of_file),
     ]
     found[-1].settling = 0.5
