@@ -130,6 +130,9 @@ public struct Descriptor: ~Copyable, Sendable {
     return figures
   }
 
+  /// The flags of the mount that holds the open file, as statvfs(3) has them.
+  public func mountFlags() throws(Errno) -> UInt { UInt(try fileSystemFigures().f_flag) }
+
   /// The magic number of the file system that holds the open file (statfs(2) lists them).
   public func fileSystemType() throws(Errno) -> Int {
     try checked { linux_fstatfs_type(rawValue) }

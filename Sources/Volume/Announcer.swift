@@ -50,6 +50,7 @@ final class Announcer: Sendable {
   /// Starts the thread.
   /// - Throws: EAGAIN when the system has no room for it.
   func start(_ volume: Volume, _ kernel: any KernelCache) throws(Errno) {
+    try Interrupt.prepare()
     state.withLock { $0.hasEnded = false }
     let thread = ThreadHandle(
       try Thread(name: "announcer") { [self] in

@@ -16,7 +16,7 @@ struct Remount {
   func run() throws(Failure) {
     do throws(Errno) {
       try withCName(mountPoint.path) { name throws(Errno) in
-        var flags = MountFlags(of: try Descriptor.open(name, [.pathOnly]).fileSystemFigures())
+        var flags = MountFlags(of: try Descriptor.open(name, [.pathOnly]).mountFlags())
         for option in options { flags.apply(option) }
         try Mounts.remount(name, flags: flags.bits)
       }
@@ -57,7 +57,7 @@ struct MountFlags {
   /// Those with which a mount of ours is mounted anew. mount(8) names those that are to be, and leaves out those
   /// that are not; but `nosuid` and `nodev`, which FUSE sets by itself, go only when they are asked to. How access
   /// times are kept, the kernel leaves as it is unless it is told.
-  init(of figures: statvfs) { bits = UInt(figures.f_flag) & UInt(MS_NOSUID | MS_NODEV) }
+  init(of flags: UInt) { bits = flags & UInt(MS_NOSUID | MS_NODEV) }
 
   /// Does what an option says; one that is no flag changes nothing.
   mutating func apply(_ option: String) {
