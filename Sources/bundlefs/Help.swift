@@ -63,7 +63,7 @@ enum Help {
                      no longer true (default), not at all, or so long
         cache_size=N how many bytes the unpacked files of zip archives may take;
                      N may end with K, M or G (default: 256M)
-        passthrough[=N]
+        passthrough, passthrough=N
                      have the kernel read files of N bytes (default: 128K) and
                      more by itself, where it can; opening then takes a message
         announce=on|off

@@ -5,9 +5,7 @@ import Testing
 
 @Suite struct RemountTests {
   private func flags(_ before: UInt, _ options: String...) -> UInt {
-    var figures = statvfs()
-    figures.f_flag = before
-    var flags = MountFlags(of: figures)
+    var flags = MountFlags(of: before)
     for option in options { flags.apply(option) }
     return flags.bits
   }

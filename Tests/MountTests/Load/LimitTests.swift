@@ -54,7 +54,9 @@ extension MountTests {
         let size = try Command.shell(#"cat "$1"/zip/* | wc -c"#, mount.point).check(timeout: 60)
         #expect(size.outputText == "\(1500 * 60_000)\n")
         #expect(try group.timesReached() > 0, "the limit was never met")
-        #expect(mount.process.errorText == "")
+        // libfuse says so of a large reply for which nobody waits any more.
+        let unheard = "fuse: splice from pipe: No such file or directory"
+        #expect(mount.process.errorText.split(separator: "\n").filter { $0 != unheard } == [])
       }
     }
 
