@@ -81,7 +81,7 @@ extension MountTests {
         let changer = try Child(
           .shell(
             """
-            cd "$1" && n=0 && while :; do n=$((n+1)); : > "passing-$n"; rm -f "passing-$((n-50))"; done
+            cd "$1" && n=0 && while [ -e "$1" ]; do n=$((n+1)); : > "passing-$n"; rm -f "passing-$((n-50))"; done
             """, fixture.substitution))
         defer { try? changer.kill() }
         for _ in 0..<30 {
