@@ -108,7 +108,8 @@ extension MountTests {
     private func walker(_ point: ByteString) throws -> Child {
       try Child(
         .shell(
-          #"while [ -e "$1" ]; do find "$1" -type f -print0 | xargs -0 -n 200 cat; ls -lR "$1"; done >&- 2>&-"#, point))
+          #"while [ -e "$1" ]; do find "$1" -type f -print0 | xargs -0 -n 200 cat; ls -lR "$1"; done >&- 2>&-"#,
+          point))
     }
 
     private func fill(_ root: ByteString, folders: Range<Int>, files: Range<Int>, _ text: String) throws {
