@@ -29,6 +29,14 @@ fail() {
   exit 1
 }
 
+# Has a signal end the script as an exit does, so that what stands in the trap for EXIT is done.
+exit_on_signals() {
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 141' PIPE
+  trap 'exit 143' TERM
+}
+
 # Whether all the commands are there.
 have() {
   local command
