@@ -75,8 +75,3 @@ extension ResourceLookup {
     return resources
   }
 }
-
-extension [[UInt8]] {
-  /// The names with slashes between.
-  fileprivate var joinedPath: [UInt8] { Array<UInt8>(joined(separator: CollectionOfOne(UInt8(ascii: "/")))) }
-}

@@ -69,6 +69,7 @@ int linux_openat(int directory, const char *path, int flags) { return openat(dir
 
 static int linux_removed_file(const char *directory) {
   char path[PATH_MAX];
+  // Never more than fits: a folder's path that is too long is an error, not a shorter path.
   int length = snprintf(path, sizeof path, "%s/bundlefs-XXXXXX", directory);
   if (length < 0 || (size_t)length >= sizeof path) {
     errno = ENAMETOOLONG;

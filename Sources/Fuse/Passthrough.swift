@@ -35,10 +35,12 @@ final class PassthroughHandshake: @unchecked Sendable {
       && word(Self.requestFurtherFlags) & Self.passthrough != 0
   }
 
-  /// Sends a reply: the first one, if the kernel knows of it, with the wish put into it.
+  /// Sends a reply: the first one, if the kernel knows of it, with the wish put into it. With that all is said,
+  /// and nothing is written here any more: from then on there are threads.
   func send(_ parts: UnsafePointer<iovec>, _ count: CInt, to file: CInt) -> Int {
-    if isOver || !isOffered { return writev(file, parts, count) }
+    if isOver { return writev(file, parts, count) }
     isOver = true
+    if !isOffered { return writev(file, parts, count) }
     var reply: [UInt8] = []
     for part in UnsafeBufferPointer(start: parts, count: Int(count)) {
       reply += UnsafeRawBufferPointer(start: part.iov_base, count: part.iov_len)

@@ -15,7 +15,6 @@ final class RequestThreads: Sendable {
   private let members = Locked<[ThreadHandle]>([])
   private let roster = Locked(DutyRoster())
   private let running = Locked(0)
-  private let processors = Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))
 
   /// Starts them.
   /// - Parameter onEnd: called by each thread when it has ended by itself.
@@ -53,7 +52,7 @@ final class RequestThreads: Sendable {
     var buffer = fuse_buf()
     defer { free(buffer.mem) }
     var isOnDuty = roster.withLock { $0.join(number) }
-    var spin = Spin(processors: processors)
+    var spin = Spin(processors: processorCount)
     while isOnDuty || waitForCall(number) {
       spin.wait { session.hasRequest }
       guard let isRequest = session.receive(into: &buffer) else { break }

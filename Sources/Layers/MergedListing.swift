@@ -39,7 +39,7 @@ extension MergedDirectory {
 
 extension LayerDirectory {
   /// What a listing needs to know of an entry.
-  fileprivate struct Listed {
+  struct Listed {
     let kind: FileKind
     let device: UInt64
     let inode: UInt64
@@ -65,7 +65,7 @@ extension LayerDirectory {
 
   /// The entry's kind and inode number: from the record itself where that can be trusted, else from the
   /// entry; nil where it has vanished.
-  fileprivate func listed(
+  func listed(
     _ entry: RawDirectoryEntry, recordsInodes: Bool
   ) throws(Errno) -> Listed? {
     if let kind = entry.kind, kind == .directory || (kind != .characterDevice && recordsInodes) {

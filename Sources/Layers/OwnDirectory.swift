@@ -17,23 +17,9 @@ struct OwnDirectory {
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
       if Marks.isMark(entry.name) {
         marks.insert(Array(name.dropFirst(4)))
-      } else if let kind = try Self.kind(of: entry, in: directory) {
-        entries[name] = kind
-      } else {
-        marks.insert(name)
+      } else if let found = try directory.listed(entry, recordsInodes: true) {
+        if found.isWhiteout { marks.insert(name) } else { entries[name] = found.kind }
       }
-    }
-  }
-
-  /// - Returns: nil for a whiteout, and for what has vanished, which hides nothing either.
-  private static func kind(
-    of entry: RawDirectoryEntry, in directory: LayerDirectory
-  ) throws(Errno) -> FileKind? {
-    if let kind = entry.kind, kind != .characterDevice { return kind }
-    switch try directory.find(entry.name) {
-    case .nothing, .whiteout: return nil
-    case .directory: return .directory
-    case .file(let attributes): return attributes.kind ?? .regular
     }
   }
 }

@@ -11,9 +11,7 @@ extension Descriptor {
 
   /// Opens the open file once more, also one that is open as a place only.
   public func reopened(_ flags: OpenFlags) throws(Errno) -> Descriptor {
-    try withCName(Array("/proc/self/fd/\(rawValue)".utf8)) { path throws(Errno) in
-      try Descriptor.open(path, flags)
-    }
+    try withCName(processPath) { path throws(Errno) in try Descriptor.open(path, flags) }
   }
 
   /// The attributes that the kernel has of the open file, without asking its file system.

@@ -83,7 +83,7 @@ extension Volume {
   var resourcePlaces: [UInt8] {
     do throws(Errno) {
       let folder = try resources.lookup.layout().resourceFolder
-      let path = Array(folder.joined(separator: CollectionOfOne(UInt8(ascii: "/"))))
+      let path = folder.joinedPath
       return try ([path] + resources.lookup.searchedLocalizations()).flatMap { $0 + [0] }
     } catch {
       return []

@@ -21,7 +21,7 @@ struct LayerPlace: Sendable {
 
   /// The directory that has a name of the path.
   func parent(of place: Int) -> [UInt8] {
-    [UInt8(ascii: "/")] + Array(names[..<place].joined(separator: [UInt8(ascii: "/")]))
+    [UInt8(ascii: "/")] + names[..<place].joinedPath
   }
 
   /// Whether the mount lies where the one did that held the path at the beginning.

@@ -161,7 +161,7 @@ final class Replayer {
   private func open(_ directory: NodeID) throws(Errno) -> OpenDirectory {
     if let last, last.node == directory { return last }
     let path = try volume.path(of: directory)
-    let joined = Array(path.joined(separator: [UInt8(ascii: "/")]))
+    let joined = path.joinedPath
     let opened = try withCName(joined.isEmpty ? [UInt8(ascii: ".")] : joined) { path throws(Errno) in
       try root.openBeneath(path, [.pathOnly, .directory, .noFollow])
     }

@@ -106,7 +106,7 @@ extension Volume {
   }
 
   private func resolved(_ found: FoundResource, _ description: ResourceDescription) -> ResolvedResource {
-    let path = Array(found.path.joined(separator: CollectionOfOne(UInt8(ascii: "/"))))
+    let path = found.path.joinedPath
     let slash = resources.mountPoint.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]
     return ResolvedResource(
       path: path,

@@ -6,25 +6,24 @@ import Routing
 extension Volume {
   var status: Status {
     let requests = requests.withLock { $0 }
-    // This asks the layers, so it comes before the lock.
-    let layers = stack.layers.indices.map(layerStatus)
-    let bundle = bundleStatus
     let (routes, results) = control.counts
-    return table.withLock { table in
-      Status(
-        cache: options.cache.description, control: control.name.text, routes: routes, results: results,
-        layers: layers, bundle: bundle,
-        watches: coherence?.watches.count ?? 0, nodes: table.count, descriptors: table.recent.count,
-        requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
-        invalidations: [
-          ("entries", counters.entries.count), ("attributes", counters.attributes.count),
-          ("contents", counters.contents.count),
-        ],
-        readAhead: counters.readAhead.count,
-        announcements: AnnouncementStatus(options.announce, announcer?.figures),
-        overflows: coherence?.overflows ?? 0, fallbacks: fallbackDirectories(table),
-        contents: options.contents?.figures, passthrough: passthrough.withLock { $0 }.status)
+    // Nothing else is asked with the table locked: a watch, for one, can be long in being set.
+    let (nodes, descriptors, fallbacks) = table.withLock { table in
+      (table.count, table.recent.count, fallbackDirectories(table))
     }
+    return Status(
+      cache: options.cache.description, control: control.name.text, routes: routes, results: results,
+      layers: stack.layers.indices.map(layerStatus), bundle: bundleStatus,
+      watches: coherence?.watches.count ?? 0, nodes: nodes, descriptors: descriptors,
+      requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
+      invalidations: [
+        ("entries", counters.entries.count), ("attributes", counters.attributes.count),
+        ("contents", counters.contents.count),
+      ],
+      readAhead: counters.readAhead.count,
+      announcements: AnnouncementStatus(options.announce, announcer?.figures),
+      overflows: coherence?.overflows ?? 0, fallbacks: fallbacks,
+      contents: options.contents?.figures, passthrough: passthrough.withLock { $0 }.status)
   }
 
   private func layerStatus(_ layer: Int) -> Status.Layer {

@@ -109,7 +109,7 @@ public final class Volume: FileSystem {
   public func start(_ kernel: any KernelCache, requests: RequestCounters) throws(Errno) {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
-    try options.contents?.start(threads: max(2, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))))
+    try options.contents?.start(threads: max(2, processorCount))
     try errands.start()
     try control.start()
     try refreshes.start()
@@ -245,7 +245,7 @@ public final class Volume: FileSystem {
   private func lookUpDirectory(
     _ name: CName, in parent: NodeID
   ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
-    let bytes = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+    let bytes = [UInt8](bytesOf: name)
     return try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
       let number = InodeNumbers.directory(parent: table[parent].inodeNumber, name: name)
@@ -257,7 +257,7 @@ public final class Volume: FileSystem {
   private func lookUpFile(
     _ name: CName, in parent: NodeID, _ attributes: Attributes, _ kind: FileKind, layer: Int
   ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
-    let bytes = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+    let bytes = [UInt8](bytesOf: name)
     let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
     return try table.withLock { table throws(Errno) in
       let slot = table.lookUpFile(

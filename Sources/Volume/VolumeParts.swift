@@ -29,13 +29,15 @@ extension Volume {
     guard let coherence else { return try directory(at: path(of: node)) }
     var hint = hint
     while true {
-      let (present, version) = try table.withLock { table throws(Errno) -> (MergedDirectory?, Int) in
+      let (present, version, evicted) = try table.withLock {
+        table throws(Errno) -> (MergedDirectory?, Int, [AnyObject]) in
         let state = try Self.state(of: node, table)
         // Where no watch would tell of its coming, it is looked for each time.
         if state.parts?.isEmpty == true, state.isCovered { throw .noEntry }
-        if state.merged != nil { _ = table.touchDirectory(try table.slot(of: node)) }
-        return (state.merged, state.version)
+        let evicted = state.merged == nil ? [] : table.touchDirectory(try table.slot(of: node))
+        return (state.merged, state.version, evicted)
       }
+      withExtendedLifetime(evicted) {}
       if let present { return present }
       if hint == nil, looksAbove { try lookAtAncestors(of: node) }
       do throws(Errno) {
@@ -241,15 +243,16 @@ extension Volume {
     }
     if !found.isCovered { coherence.noteFallback() }
     var isForgotten = false
-    let (change, former) = table.withLock { table -> (PartsChange?, AnyObject?) in
+    let (change, former) = table.withLock { table -> (PartsChange?, [AnyObject]) in
       guard let slot = try? table.slot(of: node), let state = table[slot].directory else {
         isForgotten = true
-        return (nil, nil)
+        return (nil, [])
       }
       let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
-      let former = table.release(slot)
+      var former: [AnyObject] = []
+      if let held = table.release(slot) { former.append(held) }
       Self.set(found, in: state)
-      if found.merged != nil { _ = table.touchDirectory(slot) }
+      if found.merged != nil { former += table.touchDirectory(slot) }
       if parts == found.parts, !isForced, wasCovered == found.isCovered { return (nil, former) }
       let isForced = isForced || wasCovered != found.isCovered
       let arrived = found.merged?.parts.filter { isForced || !parts.contains(PartIdentity($0)) } ?? []

@@ -132,6 +132,6 @@ extension Entry {
 
 extension Place {
   init(parent: NodeID, _ name: CName) {
-    self.init(parent: parent, name: Array(UnsafeRawBufferPointer(start: name, count: strlen(name))))
+    self.init(parent: parent, name: [UInt8](bytesOf: name))
   }
 }

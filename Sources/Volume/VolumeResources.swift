@@ -24,7 +24,7 @@ extension Volume {
     _ name: CName, in parent: NodeID, _ requester: Requester
   ) throws(Errno) -> EntryAnswer {
     let folder = try resources.folders.withLock { folders throws(Errno) in try folders.path(of: parent) }
-    let name = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+    let name = [UInt8](bytesOf: name)
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<16 {
       switch try found(name, in: folder, for: access(for: requester)) {

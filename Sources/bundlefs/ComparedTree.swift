@@ -15,9 +15,8 @@ struct ComparedTree: ~Copyable {
     let isLast: [Bool]
 
     var isDirectory: Bool { name.kind == .directory }
-    var joinedPath: [UInt8] { Array(path.joined(separator: [UInt8(ascii: "/")])) }
     /// The path for a person, with `/` at the end of a directory's.
-    var shown: String { String(escaping: joinedPath).withoutControls + (isDirectory ? "/" : "") }
+    var shown: String { String(escaping: path.joinedPath).withoutControls + (isDirectory ? "/" : "") }
     /// The name alone, likewise.
     var shownName: String { String(escaping: name.name).withoutControls + (isDirectory ? "/" : "") }
   }
@@ -71,9 +70,7 @@ struct ComparedTree: ~Copyable {
   init(
     of mountPoint: MountPoint, from start: [[UInt8]], isWhole: Bool, showsProgress: Bool
   ) throws(Errno) {
-    let root = try withCName(mountPoint.path) { path throws(Errno) in
-      try Descriptor.open(path, [.read, .directory])
-    }
+    let root = try mountPoint.open([.read, .directory])
     let (device, layers) = (try root.attributes().identity.device, try Self.layers(of: root))
     self.root = root
     (self.device, self.layers, self.start) = (device, layers, start)

@@ -56,7 +56,7 @@ struct ComparisonCommand {
   }
 
   private func shown(_ path: [[UInt8]]) -> String {
-    String(escaping: Array(([mountPoint.path] + path).joined(separator: [UInt8(ascii: "/")])))
+    String(escaping: ([mountPoint.path] + path).joinedPath)
   }
 }
 
@@ -132,7 +132,7 @@ private enum ComparisonJSON {
   }
 
   private static func fault(_ fault: ComparedTree.Fault) -> String {
-    let path = String(escaping: Array(fault.path.joined(separator: [UInt8(ascii: "/")])))
+    let path = String(escaping: fault.path.joinedPath)
     return #"{"path":\#(JSONText.quoted(path)),"error":\#(JSONText.quoted(fault.reason))}"#
   }
 
@@ -140,10 +140,10 @@ private enum ComparisonJSON {
     var json = JSONText()
     json.object { json in
       json.name("path")
-      json.text(String(escaping: step.joinedPath))
-      if String(validating: step.joinedPath, as: UTF8.self) == nil {
+      json.text(String(escaping: step.path.joinedPath))
+      if String(validating: step.path.joinedPath, as: UTF8.self) == nil {
         json.name("encodedPath")
-        json.text(PercentCoding.encoded(path: step.joinedPath[...]))
+        json.text(PercentCoding.encoded(path: step.path.joinedPath[...]))
       }
       json.name("kind")
       json.text(word(for: step.name.kind))

@@ -108,7 +108,7 @@ struct MountCommand {
       }
       if !arguments.isForeground, !isDebug { try session.daemonize() }
       try session.serve(
-        threads: max(2, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))),
+        threads: max(2, processorCount),
         begin: { () throws(Errno) in try volume.start(session, requests: session.requests) },
         hangup: volume.invalidateAll, beforeEnd: volume.stop)
     } catch {

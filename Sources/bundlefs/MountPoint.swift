@@ -42,12 +42,15 @@ struct MountPoint {
 
   private var slash: UInt8 { UInt8(ascii: "/") }
 
+  /// Opens what is on top here.
+  func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
+    try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
+  }
+
   /// Whether a mount is here whose daemon is dead.
   var isStale: Bool {
     do throws(Errno) {
-      _ = try withCName(path) { name throws(Errno) in
-        try Descriptor.open(name, [.pathOnly]).attributes().mode
-      }
+      _ = try open([.pathOnly]).attributes().mode
       return false
     } catch {
       return error == .notConnected
@@ -69,9 +72,7 @@ struct MountPoint {
     }
     let isDirectory: Bool
     do throws(Errno) {
-      isDirectory = try withCName(path) { name throws(Errno) in
-        try Descriptor.open(name, [.pathOnly]).attributes().isDirectory
-      }
+      isDirectory = try open([.pathOnly]).attributes().isDirectory
     } catch {
       throw .failed("\(path.shown): \(error)")
     }

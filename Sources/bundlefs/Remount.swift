@@ -15,11 +15,9 @@ struct Remount {
   /// Changes the flags.
   func run() throws(Failure) {
     do throws(Errno) {
-      try withCName(mountPoint.path) { name throws(Errno) in
-        var flags = MountFlags(of: try Descriptor.open(name, [.pathOnly]).mountFlags())
-        for option in options { flags.apply(option) }
-        try Mounts.remount(name, flags: flags.bits)
-      }
+      var flags = MountFlags(of: try mountPoint.open([.pathOnly]).mountFlags())
+      for option in options { flags.apply(option) }
+      try withCName(mountPoint.path) { name throws(Errno) in try Mounts.remount(name, flags: flags.bits) }
     } catch {
       let reason = error == .notPermitted ? "only root can change what is mounted" : "\(error)"
       throw .failed("\(mountPoint.path.shown): \(reason)")

@@ -86,7 +86,7 @@ private struct ResourceRow {
   let layer: String?
 
   init(_ resource: ListedResource, _ lookup: ResourceLookup, _ types: MIMETypes) throws(Errno) {
-    path = String(escaping: Array(resource.path.joined(separator: CollectionOfOne(UInt8(ascii: "/")))))
+    path = String(escaping: resource.path.joinedPath)
     localization = resource.localization.map { String(escaping: $0) }
     (mimeType, layer) = try Self.told(of: resource, lookup, types)
   }

@@ -7,10 +7,7 @@ enum ToldPages {
   /// Asks a mount.
   /// - Throws: ENOTTY where something else is mounted; what open(2) and ioctl(2) answer.
   static func read(_ form: StatusProtocol.Form, of mountPoint: MountPoint) throws(Errno) -> [UInt8] {
-    let root = try withCName(mountPoint.path) { name throws(Errno) in
-      try Descriptor.open(name, [.read, .directory])
-    }
-    return try read(form, of: root)
+    try read(form, of: mountPoint.open([.read, .directory]))
   }
 
   /// Asks a directory of a mount.
@@ -42,7 +39,7 @@ enum ToldPages {
 /// The control file of a mount.
 struct MountedControl {
   let path: [UInt8]
-  private let mountPoint: [UInt8]
+  private let mountPoint: MountPoint
   private let name: [UInt8]
 
   /// Finds it, whatever its name is.
@@ -52,7 +49,7 @@ struct MountedControl {
     } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
-    self.mountPoint = mountPoint.path
+    self.mountPoint = mountPoint
     path = mountPoint.path + [UInt8(ascii: "/")] + name
   }
 
@@ -65,9 +62,7 @@ struct MountedControl {
 
   /// Opens it. Whoever serves the mount, it is a file in it that is opened, and nothing else.
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
-    let root = try withCName(mountPoint) { path throws(Errno) in
-      try Descriptor.open(path, [.pathOnly, .directory])
-    }
+    let root = try mountPoint.open([.pathOnly, .directory])
     return try withCName(name) { name throws(Errno) in try root.openRegular(name, flags) }
   }
 
