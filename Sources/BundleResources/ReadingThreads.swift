@@ -1,3 +1,4 @@
+import Dispatch
 import Posix
 
 /// The threads that a source's loads read on: few, and none while there is nothing to read. Each source has its
@@ -34,8 +35,9 @@ final class ReadingThreads: Sendable {
     do throws(Errno) {
       try Thread.startDetached(name: "resources") { [self] in work() }
     } catch {
-      // The system has no room for one more thread: then the caller's has to do it.
-      work()
+      // The system has no room for one more thread. The caller's may be URLSession's, on which a load must not
+      // suspend its task; Dispatch has threads, or waits for one.
+      DispatchQueue.global().async { [self] in work() }
     }
   }
 

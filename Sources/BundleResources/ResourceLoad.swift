@@ -6,9 +6,14 @@ import Posix
 ///
 /// The resource is read on a thread of its source's ``ReadingThreads``; the answer is given on the queue on which
 /// URLSession starts and stops its loads, since its list of tasks may be touched there alone. No function leads
-/// to that queue, but a task that is suspended and resumed is started again there, and then finds its answer
-/// ready. Where there is no task, since something else than URLSession drives the protocol, the answer is
-/// given on the reading thread.
+/// to that queue, but a task that is suspended is stopped there: the load suspends the task, and answers in the
+/// stop that follows. The task stays suspended from then on, lest its owner, who may suspend and resume it at any
+/// moment, have it started between the answer and its arrival: starting a task that is over ends the program.
+/// So the stop has to be the load's own. One that comes before the load knows its suspension to be in force
+/// may be the owner's; then the load takes its suspension back, and tries again at the next start.
+///
+/// Where there is no task, since something else than URLSession drives the protocol, the answer is given on the
+/// reading thread.
 final class ResourceLoad: @unchecked Sendable {
   /// A reading, which can be given up.
   private final class Reading: Sendable {
@@ -21,10 +26,12 @@ final class ResourceLoad: @unchecked Sendable {
     /// Not begun, or stopped.
     case idle
     case reading(Reading)
-    /// Read, and about to be started again.
-    case arriving(Result<LoadedResource, URLError>)
-    /// To be answered at the next start.
-    case ready(Result<LoadedResource, URLError>)
+    /// Read; the task is being suspended. Whether there was a stop meanwhile.
+    case arriving(Result<LoadedResource, URLError>, wasStopped: Bool)
+    /// The task is suspended by the load; the stop that belongs to that is on its way, and brings the answer.
+    case held(Result<LoadedResource, URLError>)
+    /// To arrive again at the next start, which is on its way or is for the task's owner to bring about.
+    case waiting(Result<LoadedResource, URLError>)
     case answered
   }
 
@@ -33,6 +40,8 @@ final class ResourceLoad: @unchecked Sendable {
   private let lock = NSRecursiveLock()
   private var phase = Phase.idle
   private weak var owner: ResourceURLProtocol?
+  /// Where it is read, from the first reading on.
+  private var readers: ReadingThreads?
 
   /// Starts the load, or goes on with it.
   func start(for owner: ResourceURLProtocol) {
@@ -40,18 +49,26 @@ final class ResourceLoad: @unchecked Sendable {
       self.owner = owner
       switch phase {
       case .idle: read(owner.request)
-      case .ready(let result): answer(result)
-      case .reading, .arriving, .answered: break
+      case .waiting(let result): arriveAgain(result)
+      case .reading, .arriving, .held, .answered: break
       }
     }
   }
 
-  /// Stops reading. Nothing is said to the client after this, unless the load is started again.
+  /// Stops reading, or gives the answer that waits for this. Nothing is said to the client after it, unless the
+  /// load is started again.
   func stop() {
     lock.withLock {
-      guard case .reading(let reading) = phase else { return }
-      reading.giveUp()
-      phase = .idle
+      switch phase {
+      case .reading(let reading):
+        reading.giveUp()
+        phase = .idle
+      case .arriving(let result, _): phase = .arriving(result, wasStopped: true)
+      case .held(let result):
+        // Of a cancelled task URLSession itself tells that it was.
+        if owner?.task?.state == .canceling { phase = .idle } else { answer(result) }
+      case .idle, .waiting, .answered: break
+      }
     }
   }
 
@@ -63,6 +80,7 @@ final class ResourceLoad: @unchecked Sendable {
     }
     let reading = Reading()
     phase = .reading(reading)
+    readers = source.readers
     let part: ResourceSource.Part = request.httpMethod == "HEAD" ? .description : .all
     source.readers.run { [self] in
       guard let result = Self.result(of: url, part, in: source, while: { reading.isWanted }) else { return }
@@ -89,28 +107,35 @@ final class ResourceLoad: @unchecked Sendable {
     }
   }
 
-  private func arrive(_ result: Result<LoadedResource, URLError>, of reading: Reading) {
-    guard let task = beginArrival(result, of: reading) else { return }
-    task.suspend()
-    lock.withLock {
-      if case .arriving = phase { phase = .ready(result) }
-    }
-    task.resume()
-  }
-
   /// Takes the result in; without a task it is answered at once.
-  private func beginArrival(
-    _ result: Result<LoadedResource, URLError>, of reading: Reading
-  ) -> URLSessionTask? {
-    lock.withLock {
+  private func arrive(_ result: Result<LoadedResource, URLError>, of reading: Reading) {
+    let task: URLSessionTask? = lock.withLock {
       guard case .reading(let current) = phase, current === reading else { return nil }
       guard let task = owner?.task else {
         answer(result)
         return nil
       }
-      phase = .arriving(result)
+      phase = .arriving(result, wasStopped: false)
       return task
     }
+    if let task { hold(task) }
+  }
+
+  private func arriveAgain(_ result: Result<LoadedResource, URLError>) {
+    guard let task = owner?.task else { return }
+    phase = .arriving(result, wasStopped: false)
+    readers?.run { [self] in hold(task) }
+  }
+
+  /// Suspends the task; without the lock, for which the task's queue may be waiting.
+  private func hold(_ task: URLSessionTask) {
+    task.suspend()
+    let isInDoubt = lock.withLock {
+      guard case .arriving(let result, let wasStopped) = phase else { return false }
+      phase = wasStopped ? .waiting(result) : .held(result)
+      return wasStopped
+    }
+    if isInDoubt { task.resume() }
   }
 
   private func answer(_ result: Result<LoadedResource, URLError>) {

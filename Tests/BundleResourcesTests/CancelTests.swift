@@ -106,6 +106,29 @@ import Testing
     }
   }
 
+  @Test("suspending and resuming without a pause until the end harms nothing", .timeLimit(.minutes(3)))
+  func hammered() async throws {
+    let fixture = try BundleFixture()
+    try fixture.make("a.txt", "text")
+    try fixture.register()
+    let url = try fixture.url("///a.txt")
+    try await withSession { session in
+      for round in 0..<800 {
+        let fate = Fate()
+        let task = fate.task(session, url)
+        task.resume()
+        // Time to be read, which a suspension would begin anew.
+        usleep(UInt32(round % 8) * 20)
+        for _ in 0..<100_000 where fate.all.isEmpty {
+          task.suspend()
+          task.resume()
+          if round % 3 == 0 { usleep(100) }
+        }
+        #expect(eventually(within: 20) { fate.all == [nil] }, "round \(round): \(fate.all)")
+      }
+    }
+  }
+
   @Test("a suspended task is not answered before it is resumed", .timeLimit(.minutes(1)))
   func held() async throws {
     let fixture = try BundleFixture()
