@@ -22,6 +22,8 @@ struct DutyRoster {
   private(set) var lookout: Int?
   /// Whether it sleeps until there is a request.
   private(set) var lookoutSleeps = false
+  /// Whether a busy one answers no request, but does something else.
+  private var isInMoment = false
   private var received: UInt64 = 0
   private var seen: UInt64 = 0
   private var quiet = 0
@@ -50,6 +52,24 @@ struct DutyRoster {
     lookoutSleeps = false
     quiet = 0
     return (called, lookout)
+  }
+
+  /// A waiting thread wants to do something else for a moment, as no request is there. Should it be held up by
+  /// that, the lookout takes over.
+  /// - Returns: whether it may: one at a time, and only if there is somebody to take over.
+  mutating func beginMoment() -> Bool {
+    guard !isInMoment, waiting > 1 || (lookout != nil && !lookoutSleeps) else { return false }
+    isInMoment = true
+    waiting -= 1
+    busy += 1
+    return true
+  }
+
+  /// It waits again, maybe beside the one that took over, until one of them has answered a request.
+  mutating func endMoment() {
+    isInMoment = false
+    busy -= 1
+    waiting += 1
   }
 
   /// A thread has answered its request.

@@ -72,4 +72,17 @@ public protocol FileSystem: AnyObject, Sendable {
     reply: consuming Reply<Answers.Done>)
   /// Any other request that would change something.
   func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>)
+  /// Does something that is likely to be asked for next, some ten microseconds' worth.
+  /// - Parameter begin: asked before, if there is something to do; false tells to leave it, as a request is there.
+  /// - Returns: whether it did something.
+  func useMoment(_ begin: () -> Bool) -> Bool
+  /// No request has come for some time.
+  func rest()
+}
+
+extension FileSystem {
+  /// There is nothing to do.
+  public func useMoment(_ begin: () -> Bool) -> Bool { false }
+  /// Nothing is kept for requests to come.
+  public func rest() {}
 }

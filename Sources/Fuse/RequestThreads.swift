@@ -54,12 +54,24 @@ final class RequestThreads: Sendable {
     var isOnDuty = roster.withLock { $0.join(number) }
     var spin = Spin(processors: processorCount)
     while isOnDuty || waitForCall(number) {
+      useMoments()
       spin.wait { session.hasRequest }
       guard let isRequest = session.receive(into: &buffer) else { break }
       isOnDuty = true
       spin.received()
       if isRequest { isOnDuty = answer(&buffer, number) }
     }
+  }
+
+  /// Has the file system do what is likely to be asked for next, as long as there is no request.
+  private func useMoments() {
+    while session.dispatcher.fileSystem.useMoment(beginMoment) {
+      roster.withLock { $0.endMoment() }
+    }
+  }
+
+  private func beginMoment() -> Bool {
+    !session.hasRequest && roster.withLock { $0.beginMoment() }
   }
 
   /// Answers a request.
@@ -79,7 +91,11 @@ final class RequestThreads: Sendable {
     while fuse_session_exited(session.pointer) == 0 {
       let time = roster.withLock { $0.sleep(of: number) }
       calls[number].wakeUp.wait(or: -1, milliseconds: time)
-      let (isOnDuty, lookout) = roster.withLock { ($0.wake(number), $0.lookout) }
+      let (isOnDuty, lookout, isQuiet) = roster.withLock { roster in
+        let slept = roster.lookoutSleeps
+        return (roster.wake(number), roster.lookout, roster.lookoutSleeps && !slept)
+      }
+      if isQuiet { session.dispatcher.fileSystem.rest() }
       if isOnDuty {
         // Whoever looks out in its place may sleep too long.
         if let lookout { calls[lookout].wakeUp.wake() }

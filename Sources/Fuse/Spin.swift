@@ -12,7 +12,7 @@ struct Spin {
   /// meanwhile.
   static let limit: UInt64 = 100_000
   /// The most short waits in a row that it takes to try again.
-  static let dearest = 1024
+  static let dearest = 8
 
   private let isPossible: Bool
   private let now: () -> UInt64

@@ -22,10 +22,22 @@ public final class LayerDirectory: Sendable {
     case archive(ArchiveLayer)
   }
   let place: Place
+  /// Whether the file system's directories record the inode numbers that stat(2) tells. Overlay, network and
+  /// FUSE file systems need not.
+  let recordsInodes: Bool
   private let covered: CoveredMountPoint?
 
-  init(layer: Int, handle: Handle, attributes: Attributes, covered: CoveredMountPoint?) {
+  /// - Parameter parent: the directory that has it, if that is known.
+  init(
+    layer: Int, handle: Handle, attributes: Attributes, covered: CoveredMountPoint?,
+    in parent: LayerDirectory? = nil
+  ) {
     self.layer = layer
+    if let parent, parent.identity.device == attributes.identity.device {
+      recordsInodes = parent.recordsInodes
+    } else {
+      recordsInodes = Self.recordsInodes(handle)
+    }
     self.identity = attributes.identity
     self.place = .real(handle)
     self.covered = covered
@@ -35,6 +47,7 @@ public final class LayerDirectory: Sendable {
     self.layer = layer
     self.identity = identity
     self.place = .archive(archive)
+    recordsInodes = true
     covered = nil
   }
 
@@ -209,7 +222,8 @@ public final class LayerDirectory: Sendable {
   private func enter(_ handle: Handle) throws(Errno) -> Found {
     let attributes = try handle.descriptor.attributes()
     return .directory(
-      LayerDirectory(layer: layer, handle: handle, attributes: attributes, covered: covered), attributes)
+      LayerDirectory(layer: layer, handle: handle, attributes: attributes, covered: covered, in: self),
+      attributes)
   }
 
   /// The attributes, or nil where the layer has no such entry: also where its file system takes no name so

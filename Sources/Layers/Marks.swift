@@ -44,7 +44,7 @@ extension LayerDirectory {
     if try contains(".wh..wh..opq") { return true }
     guard case .real(let handle) = place else { return false }
     let yes = UInt8(ascii: "y")
-    if try handle.descriptor.extendedAttribute("trusted.overlay.opaque", is: yes) { return true }
-    return try handle.descriptor.extendedAttribute("user.overlay.opaque", is: yes)
+    if try handle.descriptor.directoryAttribute("trusted.overlay.opaque", is: yes) { return true }
+    return try handle.descriptor.directoryAttribute("user.overlay.opaque", is: yes)
   }
 }

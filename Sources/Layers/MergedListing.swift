@@ -3,14 +3,19 @@ import Posix
 
 extension MergedDirectory {
   /// The union of the names that the parts hold, as the merge rules show them.
-  /// - Throws: what reading a part answers; a part that was removed meanwhile is empty.
-  public func list() throws(Errno) -> Listing {
+  /// - Parameter limit: the most records that are read of all parts.
+  /// - Throws: EFBIG where there are more; what reading a part answers; a part that was removed meanwhile is
+  ///   empty.
+  public func list(atMost limit: Int = .max) throws(Errno) -> Listing {
+    var records = 0
     var shown = Listing()
     var hidden = Listing()
     for part in parts {
       var hiddenBelow = Listing()
       let recordsInodes = part.recordsInodes
       try part.forEachEntry { entry throws(Errno) in
+        records += 1
+        if records > limit { throw .tooLarge }
         if hidden.place(of: entry.name, length: entry.nameLength) != nil { return }
         if Marks.isMark(entry.name) {
           // The mark hides its name in the layers below, not in its own.
@@ -82,10 +87,8 @@ extension LayerDirectory {
     }
   }
 
-  /// Whether the file system's directories record the inode numbers that stat(2) tells. Overlay, network and
-  /// FUSE file systems need not.
-  fileprivate var recordsInodes: Bool {
-    guard case .real(let handle) = place else { return true }
+  /// Whether the file system of a directory is known to record inode numbers.
+  static func recordsInodes(_ handle: Handle) -> Bool {
     guard let type = try? handle.descriptor.fileSystemType() else { return false }
     return Self.recording.contains(type)
   }

@@ -34,17 +34,32 @@ extension Descriptor {
     }
   }
 
-  /// Whether the attribute's value is exactly one byte, this one.
-  public func extendedAttribute(_ name: CName, is byte: UInt8) throws(Errno) -> Bool {
+  /// Whether the value of an attribute of this directory is exactly one byte, this one.
+  public func directoryAttribute(_ name: CName, is byte: UInt8) throws(Errno) -> Bool {
     do throws(Errno) {
       return try withUnsafeTemporaryBytes(2) { buffer throws(Errno) in
-        try extendedAttribute(name, into: buffer) == 1 && buffer[0] == byte
+        try directoryAttribute(name, into: buffer) == 1 && buffer[0] == byte
       }
     } catch {
       if error == .noData || error == .notSupported || error == .range || error == .notPermitted {
         return false
       }
       throw error
+    }
+  }
+}
+
+extension Descriptor {
+  /// Without the way by `/proc`, where Linux can do that, and no filter of system calls refuses what it does not
+  /// know.
+  private func directoryAttribute(
+    _ name: CName, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int {
+    do throws(Errno) {
+      return try checked { linux_getxattr_of_directory(rawValue, name, buffer.baseAddress, buffer.count) }
+    } catch {
+      if error != .noFunction && error != .notPermitted { throw error }
+      return try extendedAttribute(name, into: buffer)
     }
   }
 }

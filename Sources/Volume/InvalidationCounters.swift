@@ -7,4 +7,6 @@ struct InvalidationCounters: Sendable {
   let contents = Counter()
   /// Files that were put into the kernel's cache before anybody asked.
   let readAhead = Counter()
+  /// Listings that were found before anybody asked.
+  let listedAhead = Counter()
 }

@@ -20,7 +20,7 @@ extension Volume {
         ("entries", counters.entries.count), ("attributes", counters.attributes.count),
         ("contents", counters.contents.count),
       ],
-      readAhead: counters.readAhead.count,
+      readAhead: counters.readAhead.count, listedAhead: counters.listedAhead.count,
       announcements: AnnouncementStatus(options.announce, announcer?.figures),
       overflows: coherence?.overflows ?? 0, fallbacks: fallbacks,
       contents: options.contents?.figures, passthrough: passthrough.withLock { $0 }.status)
@@ -76,6 +76,8 @@ struct Status {
   let invalidations: [(String, UInt64)]
   /// Files that were put into the kernel's cache before anybody asked.
   let readAhead: UInt64
+  /// Directories that were listed before anybody asked.
+  let listedAhead: UInt64
   /// What programs that watch the mount were told.
   let announcements: AnnouncementStatus
   let overflows: Int
@@ -101,8 +103,8 @@ struct Status {
       #""control":\#(JSONText.quoted(control)),"routes":\#(routes),"results":\#(results)"#,
       #""layers":[\#(layers.joined(separator: ","))],"bundle":\#(bundle.json),"watches":\#(watches),"nodes":\#(nodes)"#,
       #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
-      #""invalidations":\#(Self.object(invalidations)),"readAhead":\#(readAhead),"overflows":\#(overflows)"#,
-      #""passthrough":\#(passthrough?.json ?? "null"),"announce":\#(announcements.json),"contents":\#(contents?.json ?? "null")"#,
+      #""invalidations":\#(Self.object(invalidations)),"readAhead":\#(readAhead),"listedAhead":\#(listedAhead)"#,
+      #""overflows":\#(overflows),"passthrough":\#(passthrough?.json ?? "null"),"announce":\#(announcements.json),"contents":\#(contents?.json ?? "null")"#,
       #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
     ].joined(separator: ",")
   }
@@ -119,7 +121,9 @@ struct Status {
     if let passthrough { lines.append(passthrough.line) }
     lines.append(
       "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
-    lines.append("requests: " + Self.counts(requests) + "; files read ahead: \(readAhead)")
+    lines.append(
+      "requests: " + Self.counts(requests)
+        + "; files read ahead: \(readAhead); directories listed ahead: \(listedAhead)")
     lines.append("taken back: " + Self.counts(invalidations) + "; events lost: \(overflows) times")
     lines.append(announcements.line)
     lines.append("routes in \(control): \(routes); results since the mount: \(results)")

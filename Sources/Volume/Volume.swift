@@ -16,6 +16,7 @@ public final class Volume: FileSystem {
   let numbers = InodeNumbers()
   let table: Locked<NodeTable>
   let listings = RecentListings()
+  let listingsAhead = ListingsAhead()
   let counters = InvalidationCounters()
   let requests = Locked<RequestCounters?>(nil)
   /// Whose caches there are; nil before the start and after the end.

@@ -22,9 +22,11 @@ extension Volume {
         return
       }
       let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)
-      if !reply.pay(page.buffer) {
+      guard reply.pay(page.buffer) else {
         for node in page.lookedUp { forget(node, lookups: 1) }
+        return
       }
+      if withEntries { noteListed(page.directories, in: node, isBegin: cookie == 0) }
     } catch {
       reply.fail(error)
     }
@@ -40,6 +42,10 @@ private struct DirectoryPage: ~Copyable {
   private(set) var buffer: DirectoryBuffer
   /// The nodes whose lookups this reply delivers.
   private(set) var lookedUp: [NodeID] = []
+  /// How many of the prepared answers it has taken, to deliver or to forget them.
+  private(set) var taken = 0
+  /// The directories among them.
+  private(set) var directories: [NodeID] = []
   /// Whether the snapshot still tells which layer has each name. A change that was not told so far is taken
   /// back after this reply, since that waits for requests in flight in the directory.
   private var isCertain = false
@@ -48,14 +54,20 @@ private struct DirectoryPage: ~Copyable {
     _ volume: Volume, _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool
   ) throws(Errno) -> DirectoryPage {
     let directory = try ListedDirectory(volume, node)
-    let snapshot = try directory.snapshot(refreshed: cookie == 0)
+    let prepared = cookie == 0 ? volume.preparedListing(of: node) : nil
+    let snapshot = try directory.snapshot(refreshed: cookie == 0, prepared?.snapshot)
     let positions = snapshot.positions(after: cookie)
     // The kernel asks until nothing is left.
     if positions.isEmpty, cookie > 0 { volume.listings.drop(node) }
-    let merged = withEntries ? try volume.merged(of: node) : nil
+    let merged: MergedDirectory?
+    do throws(Errno) { merged = withEntries ? try volume.merged(of: node) : nil } catch {
+      volume.forget(prepared?.answers ?? [])
+      throw error
+    }
     var page = DirectoryPage(volume, node, directory, size: size, withEntries: withEntries)
     page.isCertain = volume.isUnchanged(node, since: snapshot.version)
-    page.fill(snapshot, positions, merged, after: cookie)
+    page.fill(snapshot, positions, prepared?.answers ?? [], merged, after: cookie)
+    if let prepared { volume.forget(prepared.answers.dropFirst(page.taken)) }
     return page
   }
 
@@ -71,20 +83,21 @@ private struct DirectoryPage: ~Copyable {
 
   private mutating func fill(
     _ snapshot: ListingSnapshot, _ positions: ArraySlice<ListingSnapshot.Position>,
-    _ merged: MergedDirectory?,
-    after cookie: UInt64
+    _ prepared: [EntryAnswer?],
+    _ merged: MergedDirectory?, after cookie: UInt64
   ) {
     let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
     if cookie < dot, !addBare(".", directory.number, cookie: dot) { return }
     if cookie < dotDot, !addBare("..", directory.parentNumber, cookie: dotDot) { return }
-    for position in positions {
+    for (place, position) in positions.enumerated() {
       let item = snapshot.item(at: position)
+      let known = place < prepared.count ? prepared[place] : nil
       let next = position.cookie
       let fits = snapshot.listing.withName(of: item) { name in
         if node == .root, volume.control.isNamed(name) { return addControlFile(name, cookie: next) }
         // What is looked up by this name is not what a layer has.
         if node == .root, volume.resources.isFolder(name) { return true }
-        if let merged { return addEntry(name, item, merged, cookie: next) }
+        if let merged { return addEntry(name, item, known, merged, cookie: next) }
         return buffer.add(
           name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: next)
       }
@@ -106,21 +119,18 @@ private struct DirectoryPage: ~Copyable {
       name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie, withEntries: withEntries)
   }
 
+  /// - Parameter known: the answer, if it is prepared; it is taken unless the page is full.
   /// - Returns: false when the page is full.
   private mutating func addEntry(
-    _ name: CName, _ item: Listing.Item, _ merged: MergedDirectory, cookie: UInt64
+    _ name: CName, _ item: Listing.Item, _ known: EntryAnswer?, _ merged: MergedDirectory, cookie: UInt64
   ) -> Bool {
     guard buffer.hasRoomForEntry(nameLength: strlen(name)) else { return false }
+    taken += 1
     do throws(Errno) {
       // A name that vanished since the layers were read is left out.
-      var found = listed(name, item, merged)
-      if found == nil {
-        found = try merged.lookup(
-          name, from: isCertain ? Int(item.layer) : 0, isLikelyDirectory: item.kind == .directory)
-      }
-      guard let found else { return true }
-      let answer = try volume.answer(found, name, in: node, merged)
+      guard let answer = try answer(name, item, known, merged) else { return true }
       lookedUp.append(answer.node)
+      if item.kind == .directory { directories.append(answer.node) }
       buffer.add(name, entry: answer, cookie: cookie)
       return true
     } catch {
@@ -132,15 +142,23 @@ private struct DirectoryPage: ~Copyable {
 }
 
 extension DirectoryPage {
-  /// A file by what the snapshot tells of it, which saves looking for it in the other layers.
-  /// - Returns: nil where the name has to be looked up.
-  private func listed(_ name: CName, _ item: Listing.Item, _ merged: MergedDirectory) -> Entry? {
-    // A device can be a whiteout by now.
-    guard isCertain, item.kind != .directory, item.kind != .characterDevice,
-      let attributes = try? merged.part(of: Int(item.layer))?.attributes(of: name),
-      attributes.kind == item.kind
-    else { return nil }
-    return .file(layer: Int(item.layer), attributes)
+  /// The answer for a name, prepared or not; nil where it vanished.
+  private func answer(
+    _ name: CName, _ item: Listing.Item, _ known: EntryAnswer?, _ merged: MergedDirectory
+  ) throws(Errno) -> EntryAnswer? {
+    if let known {
+      if isCertain, volume.isTrue(known, item) { return known }
+      volume.forget(known.node, lookups: 1)
+    }
+    guard let found = try lookUp(name, item, merged) else { return nil }
+    return try volume.answer(found, name, in: node, merged)
+  }
+
+  /// What a name stands for; where the snapshot still tells its layer, without a look at the others.
+  private func lookUp(_ name: CName, _ item: Listing.Item, _ merged: MergedDirectory) throws(Errno) -> Entry?
+  {
+    if isCertain { return try merged.entry(item, named: name) }
+    return try merged.lookup(name, isLikelyDirectory: item.kind == .directory)
   }
 }
 
@@ -165,7 +183,12 @@ private struct ListedDirectory {
 
   /// A listing that begins reads the layers; one that goes on follows the latest that began, as long as that
   /// is kept.
-  func snapshot(refreshed: Bool) throws(Errno) -> ListingSnapshot {
+  /// - Parameter prepared: one that is still true.
+  func snapshot(refreshed: Bool, _ prepared: ListingSnapshot?) throws(Errno) -> ListingSnapshot {
+    if let prepared {
+      volume.listings.keep(prepared, of: node)
+      return prepared
+    }
     if !refreshed, let snapshot = volume.listings.snapshot(of: node) { return snapshot }
     let merged = try volume.merged(of: node)
     let version = volume.version(of: node)

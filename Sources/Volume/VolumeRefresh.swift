@@ -125,7 +125,10 @@ extension Volume {
     else { return nil }
     return table.withLock { table in
       let slot = table.file(attributes.identity, layer: layer)
-      return slot == 0 ? nil : table.number(of: slot)
+      if slot == 0 { return nil }
+      // Its own directory is not told, and may be about to be shown as it was.
+      table[table[slot].parent].directory?.version += 1
+      return table.number(of: slot)
     }
   }
 

@@ -11,6 +11,8 @@ private final class Rostered {
   func receive(hasMore: Bool) -> (called: Int?, lookout: Int?) { value.receive(hasMore: hasMore) }
   func finish(_ thread: Int, hasMore: () -> Bool) -> Bool { value.finish(thread, hasMore: hasMore) }
   func wake(_ thread: Int) -> Bool { value.wake(thread) }
+  func beginMoment() -> Bool { value.beginMoment() }
+  func endMoment() { value.endMoment() }
   func sleep(of thread: Int) -> CInt { value.sleep(of: thread) }
   var waiting: Int { value.waiting }
   var busy: Int { value.busy }
@@ -58,6 +60,31 @@ private final class Rostered {
     #expect(!roster.wake(2), "only the lookout looks")
     #expect(roster.wake(1) && roster.waiting == 1 && roster.lookout == 2)
     #expect(!roster.finish(0) { false }, "the other one waits now")
+  }
+
+  @Test("who does something else for a moment is stood in for if it takes long, and waits again after it")
+  func moment() {
+    let roster = roster(2)
+    #expect(roster.beginMoment())
+    #expect(roster.waiting == 0 && roster.busy == 1)
+    _ = roster.wake(1)
+    #expect(roster.wake(1) && roster.waiting == 1)
+    #expect(!roster.beginMoment(), "one at a time")
+    roster.endMoment()
+    #expect(roster.waiting == 2 && roster.busy == 0)
+    // The first that has answered a request is off duty again.
+    _ = roster.receive(hasMore: false)
+    #expect(!roster.finish(0) { false } && roster.waiting == 1)
+  }
+
+  @Test("nobody does something else where nobody would take over")
+  func noMoment() {
+    #expect(!roster(1).beginMoment(), "there is no other")
+    let roster = roster(2)
+    for _ in 0..<DutyRoster.patience { _ = roster.wake(1) }
+    #expect(!roster.beginMoment(), "the lookout sleeps")
+    _ = roster.receive(hasMore: true)
+    #expect(roster.wake(1) && roster.waiting == 1 && !roster.beginMoment(), "the other is busy")
   }
 
   @Test("the lookout sleeps while nothing comes, and is woken by the first request")

@@ -45,6 +45,8 @@ int linux_known_attributes(int file, struct linux_attributes *result);
 int linux_openat(int directory, const char *path, int flags);
 ssize_t linux_getdents64(int directory, void *buffer, size_t size);
 ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
+/// The same of an open directory, also one of O_PATH; ENOSYS before Linux 6.13.
+ssize_t linux_getxattr_of_directory(int directory, const char *name, void *value, size_t size);
 ssize_t linux_listxattr(const char *path, char *list, size_t size);
 /// The magic number of the file system that holds the open file; -1 with errno on failure.
 long linux_fstatfs_type(int file);

@@ -75,6 +75,7 @@ struct StatusReport: Decodable, Sendable {
   var requests: [String: Int]
   var invalidations: Invalidations
   var readAhead: Int
+  var listedAhead: Int
   var announce: Announcements
   var fallbacks: [Fallback]
   var passthrough: Passthrough?

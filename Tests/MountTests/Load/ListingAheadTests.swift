@@ -1,0 +1,113 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Listing ahead: the directories in one that was listed are listed in moments when no request is there.
+extension MountTests {
+  @Suite struct ListingAheadTests {
+    private func folder(_ number: Int) -> ByteString { ByteString("tree/folder\(number)") }
+
+    private func fixture(folders: Int) throws -> Fixture {
+      let fixture = try Fixture(isFilled: false)
+      try fixture.fill(folders: (0..<folders).flatMap { [folder($0), folder($0) / "inner"] }, files: 4)
+      return fixture
+    }
+
+    /// All names with their sizes, by find(1).
+    private func walk(_ folder: ByteString) throws -> [Substring] {
+      try Command.shell("cd \"$1\" && find . -printf '%P %y %s %T@\\n' | grep -v ' d ' | sort", folder)
+        .check()
+        .outputText.split(separator: "\n")
+    }
+
+    /// What a walk must find, by another walk over copies of the layers, one over the other.
+    private func expected(_ fixture: Fixture) throws -> [Substring] {
+      let copy = fixture.folder / "copy"
+      _ = try Command.shell(
+        """
+        rm -rf "$3" && cp -a "$1" "$3" && cp -a --remove-destination "$2/." "$3"
+        """, fixture.main, fixture.substitution, copy
+      ).check()
+      return try walk(copy / "tree")
+    }
+
+    @Test("who walks a tree finds most listings made, and every name in them", .timeLimit(.minutes(2)))
+    func walk() throws {
+      let fixture = try fixture(folders: 200)
+      try withMount(fixture.setup) { mount in
+        #expect(try walk(mount.point / "tree") == expected(fixture))
+        let report = try mount.report()
+        #expect(report.listedAhead >= 40, "\(report.listedAhead) of 400")
+        #expect(try walk(mount.point / "tree") == expected(fixture))
+      }
+    }
+
+    @Test("what nobody asked for is forgotten in a quiet moment", .timeLimit(.minutes(1)))
+    func forgotten() throws {
+      let fixture = try fixture(folders: 30)
+      try withMount(fixture.setup) { mount in
+        _ = try (mount.point / "tree").list()
+        for number in 0..<30 { _ = try (mount.point / folder(number)).status() }
+        // The root, the tree and its folders; nothing in them.
+        #expect(eventually(within: 20) { (try? mount.report().nodes) == 32 })
+      }
+    }
+
+    @Test("what was listed ahead follows every change", .timeLimit(.minutes(3)), arguments: [UInt64](1...6))
+    func changes(seed: UInt64) throws {
+      let fixture = try fixture(folders: 40)
+      var random = SplitMix64(seed: seed)
+      for _ in 0..<4 {
+        // A new mount: what the kernel holds a listing of is not listed ahead.
+        try withMount(fixture.setup) { mount in
+          for number in (0..<40).shuffled(using: &random) {
+            // The others' listings are made meanwhile, of what is changed here.
+            _ = try (mount.point / folder(number)).list()
+            for _ in 0..<3 { try change(fixture, &random) }
+          }
+          try mount.barrier()
+          #expect(try walk(mount.point / "tree") == expected(fixture))
+        }
+      }
+    }
+
+    @Test("a file that is changed by a name of another directory is told of", .timeLimit(.minutes(1)))
+    func links() throws {
+      let fixture = try fixture(folders: 20)
+      let other = fixture.main / "tree/other"
+      try other.makeDirectory()
+      try withMount(fixture.setup) { mount in
+        _ = try (mount.point / "tree/other").list()
+        for number in 0..<20 {
+          _ = try (mount.point / folder(number)).list()
+          let file = folder(number) / "inner/m0"
+          let link = other / ByteString("link\(number)")
+          try link.makeHardLink(of: fixture.main / file)
+          try link.write("by another name")
+          try mount.barrier()
+          _ = try (mount.point / folder(number) / "inner").list()
+          #expect(try (mount.point / file).read() == Array("by another name".utf8))
+          try link.write("and once more, longer")
+          try mount.barrier()
+          #expect(try (mount.point / file).read() == Array("and once more, longer".utf8))
+        }
+      }
+    }
+
+    private func change(_ fixture: Fixture, _ random: inout SplitMix64) throws {
+      let inside = Bool.random(using: &random) ? "" : "/inner"
+      let place = folder(Int.random(in: 0..<40, using: &random)) + ByteString(inside)
+      let layer = Bool.random(using: &random) ? fixture.main : fixture.substitution
+      let prefix = Bool.random(using: &random) ? "m" : "s"
+      let path = layer / place / ByteString("\(prefix)\(Int.random(in: 0..<6, using: &random))")
+      let content = String(repeating: "x", count: Int.random(in: 0...40, using: &random))
+      switch Int.random(in: 0..<4, using: &random) {
+      case 0: try path.write(content)
+      case 1: try path.replace(content)
+      case 2: try? path.remove()
+      default:
+        try? (layer / place / ByteString("new\(Int.random(in: 0..<3, using: &random))")).makeDirectories()
+      }
+    }
+  }
+}
