@@ -15,12 +15,12 @@ extension Volume {
     guard listingsAhead.hasJob, begin() else { return false }
     // Another thread may have taken it.
     guard let job = listingsAhead.take() else { return true }
-    guard let merged = merged(toPrepare: job) else {
+    guard let (merged, version) = merged(toPrepare: job) else {
       if job.prepared == nil { listingsAhead.giveBack(job) }
       letGo(job)
       return true
     }
-    if job.prepared == nil { read(job, merged) } else { lookAtNames(job, merged) }
+    if job.prepared == nil { read(job, merged, version) } else { lookAtNames(job, merged) }
     return true
   }
 
@@ -29,19 +29,18 @@ extension Volume {
   }
 
   /// The merged directory of one that is worth preparing: everything is told of it, it is open, and the kernel
-  /// knows nothing in it.
-  private func merged(toPrepare job: ListingsAhead.Job) -> MergedDirectory? {
+  /// knows nothing in it; with the version in which it consists of these parts.
+  private func merged(toPrepare job: ListingsAhead.Job) -> (MergedDirectory, version: Int)? {
     table.withLock { table in
       guard let state = try? Self.state(of: job.directory, table), state.isCovered, !state.wasListed,
         job.prepared != nil || state.children == 0
       else { return nil }
-      return state.merged
+      return state.merged.map { ($0, state.version) }
     }
   }
 
   /// Reads the directory.
-  private func read(_ job: ListingsAhead.Job, _ merged: MergedDirectory) {
-    let version = version(of: job.directory)
+  private func read(_ job: ListingsAhead.Job, _ merged: MergedDirectory, _ version: Int) {
     guard let listing = try? merged.list(atMost: Self.mostNames) else { return }
     var job = job
     job.prepared = PreparedListing(snapshot: ListingSnapshot(listing, version: version))

@@ -50,6 +50,8 @@ extension Volume {
       var former: [AnyObject] = []
       if let held = table.release(slot) { former.append(held) }
       Self.set(found, in: state)
+      // Between its first growth and now it belonged to the former parts.
+      state.version += 1
       if found.merged != nil { former += table.touchDirectory(slot) }
       if parts == found.parts, !isForced, wasCovered == found.isCovered { return (nil, former) }
       let isForced = isForced || wasCovered != found.isCovered

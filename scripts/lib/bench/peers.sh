@@ -147,5 +147,5 @@ daemon_time() {
     return
   fi
   # The name, in parentheses, may have spaces.
-  sed 's/.*) //' "/proc/$pid/stat" | awk -v ticks="$(getconf CLK_TCK)" '{ printf "%d\n", ($12 + $13) * 1e9 / ticks }'
+  sed 's/.*) //' "/proc/$pid/stat" | awk -v ticks="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($12 + $13) * 1e9 / ticks }'
 }
