@@ -101,8 +101,8 @@ final class ListingsAhead: Sendable {
     }
   }
 
-  /// Gives back what was not worth beginning.
-  func giveBack(_ job: Job) { state.withLock { $0.credit += 1 } }
+  /// Notes that what was taken is not worth beginning: another one may be taken in its stead.
+  func passOver() { state.withLock { $0.credit += 1 } }
 
   private static func next(_ state: inout State) -> NodeID? {
     guard let last = state.groups.indices.last else { return nil }

@@ -42,10 +42,10 @@ private struct DirectoryPage: ~Copyable {
   private(set) var buffer: DirectoryBuffer
   /// The nodes whose lookups this reply delivers.
   private(set) var lookedUp: [NodeID] = []
-  /// How many of the prepared answers it has taken, to deliver or to forget them.
-  private(set) var taken = 0
   /// The directories among them.
   private(set) var directories: [NodeID] = []
+  /// How many names it has taken, and of as many the prepared answers, to deliver or to forget them.
+  private(set) var taken = 0
   /// Whether the snapshot still tells which layer has each name. A change that was not told so far is taken
   /// back after this reply, since that waits for requests in flight in the directory.
   private var isCertain = false
@@ -89,9 +89,10 @@ private struct DirectoryPage: ~Copyable {
     let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
     if cookie < dot, !addBare(".", directory.number, cookie: dot) { return }
     if cookie < dotDot, !addBare("..", directory.parentNumber, cookie: dotDot) { return }
-    for (place, position) in positions.enumerated() {
+    for position in positions {
       let item = snapshot.item(at: position)
-      let known = place < prepared.count ? prepared[place] : nil
+      // The root, of which some names are left out, is never prepared.
+      let known = taken < prepared.count ? prepared[taken] : nil
       let next = position.cookie
       let fits = snapshot.listing.withName(of: item) { name in
         if node == .root, volume.control.isNamed(name) { return addControlFile(name, cookie: next) }

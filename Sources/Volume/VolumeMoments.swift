@@ -16,7 +16,7 @@ extension Volume {
     // Another thread may have taken it.
     guard let job = listingsAhead.take() else { return true }
     guard let (merged, version) = merged(toPrepare: job) else {
-      if job.prepared == nil { listingsAhead.giveBack(job) }
+      if job.prepared == nil { listingsAhead.passOver() }
       letGo(job)
       return true
     }

@@ -65,7 +65,10 @@ import Testing
   func credit() throws {
     let ahead = ListingsAhead()
     _ = ahead.add(nodes(1000...2000), in: node(1), isBegin: true)
-    for _ in 0..<100 { ahead.giveBack(try #require(ahead.take())) }
+    for _ in 0..<100 {
+      _ = try #require(ahead.take())
+      ahead.passOver()
+    }
     for _ in 0..<ListingsAhead.mostAtOnce { _ = try #require(ahead.take()) }
     #expect(ahead.take() == nil)
   }
