@@ -1,18 +1,30 @@
 # shellcheck shell=bash
 # What a run of the tests leaves behind: mounts, processes, temporary files. Sourced by scripts/test.
 #
-# Several runs may share a machine, and its owner may have bundles mounted, so only what is this run's
+# Several users' runs may share a machine, and its owner may have bundles mounted, so only what is this run's
 # counts: what is below its own folder ($run, the tests' TMPDIR), processes with BUNDLEFS_TEST_RUN=$run in
 # their environment, and what was not there before and has no owner now: folders of test processes that are
 # gone, bundlefs mounts whose daemon is.
 
 begin_run() {
+  await_other_runs
   run=$(mktemp -d "${TMPDIR:-/tmp}/bundlefs-test.XXXXXX")
   # Tests act as other users, too.
   chmod 755 "$run"
   export TMPDIR=$run BUNDLEFS_TEST_RUN=$run
   mounts_before=$(bundlefs_mounts)
   folders_before=$(orphaned_folders)
+}
+
+# Run by root, tests change what the kernel allows each user to watch, and put back what they found: two such
+# runs at once would put back each other's. Who comes second waits until the first one's last process is gone.
+await_other_runs() {
+  local limit=/proc/sys/fs/inotify/max_user_watches turn
+  ((EUID == 0)) || return 0
+  exec {turn}<"$limit"
+  flock --nonblock "$turn" && return
+  step "Another run of the tests is under way on this machine: waiting for its end"
+  flock --timeout 7200 "$turn" || fail "after two hours there still are processes of the other run: end them"
 }
 
 # Whether the lines in the first argument have the second.

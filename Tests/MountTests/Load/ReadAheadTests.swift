@@ -32,22 +32,34 @@ extension MountTests {
 
     private func reads(_ mount: Mount) throws -> Int { RequestCounts(try mount.report())["READ"] }
 
-    @Test("who reads one file after the other soon finds them there", .timeLimit(.minutes(1)))
+    @Test("who reads one file after the other soon finds them there", .timeLimit(.minutes(3)))
     func inOrder() throws {
       let fixture = try fixture(files: 400)
       try withMount(fixture.setup) { mount in
         let names = try listed(mount)
-        // A person's pace, so that what reads ahead can keep up on any machine.
-        for name in names {
-          try expectContent([name], fixture, mount)
-          Clock.sleep(Self.pause)
+        for start in stride(from: 0, to: names.count, by: 20) {
+          try expectContent(Array(names[start..<start + 20]), fixture, mount)
+          // However busy the machine is: who reads has time.
+          _ = try eventually(within: 5) { try mount.report().readAhead >= min(start + 20, 400) }
         }
         let report = try mount.report()
         #expect(report.readAhead >= 400, "\(report.readAhead) of 800")
         #expect(try reads(mount) <= 400)
-        try expectContent(names, fixture, mount)
-        #expect(try RequestCounts(mount.report()).growth(since: RequestCounts(report)) == [])
+        #expect(try readAgain(names, fixture, mount) == [])
       }
+    }
+
+    /// - Returns: the requests that reading everything once more costs. Content that the kernel gave up meanwhile
+    ///   is asked for once; a request that belongs to an access would come again each time.
+    private func readAgain(_ names: [ByteString], _ fixture: Fixture, _ mount: Mount) throws -> [String] {
+      var growth: [String] = []
+      for _ in 0..<4 {
+        let before = RequestCounts(try mount.report())
+        try expectContent(names, fixture, mount)
+        growth = RequestCounts(try mount.report()).growth(since: before)
+        if growth.isEmpty { break }
+      }
+      return growth
     }
 
     @Test("in any order, from many programs at once, the content is right", .timeLimit(.minutes(2)))
