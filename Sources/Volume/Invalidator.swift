@@ -44,6 +44,7 @@ struct Invalidator {
     for part in change.arrived {
       for name in (try? part.concernedNames()) ?? [] { announce(name, of: directory, [part.layer], .came) }
     }
+    for name in change.uncovered { announce(name, of: directory, change.departed, .uncovered) }
     for (name, aspects) in volume.departedNames(from: directory, of: change.departed) {
       announce(name, of: directory, change.departed, aspects)
     }
@@ -114,7 +115,7 @@ struct Invalidator {
     // Before anything is forgotten of the former parts.
     if !change.isForced { announce(change, of: directory) }
     var names = volume.knownNames(in: directory)
-    for part in change.arrived {
+    for part in change.arrived + change.uncoveredParts {
       // A part that cannot be read has no names to show either.
       names.formUnion((try? part.concernedNames()) ?? [])
     }

@@ -10,6 +10,10 @@ extension Volume {
     let arrived: [LayerDirectory]
     /// Layers whose part went.
     var departed: Set<Int> = []
+    /// What the marks in those hid, as far as they could still be read: it shows now.
+    var uncovered: Set<[UInt8]> = []
+    /// Parts that stayed below one that went, whose names the kernel may know as absent.
+    var uncoveredParts: [LayerDirectory] = []
     /// Whether all below may be anything.
     let isForced: Bool
   }
@@ -41,12 +45,14 @@ extension Volume {
     }
     if !found.isCovered { coherence.noteFallback() }
     var isForgotten = false
-    let (change, former) = table.withLock { table -> (PartsChange?, [AnyObject]) in
+    var gone: [LayerDirectory] = []
+    var (change, former) = table.withLock { table -> (PartsChange?, [AnyObject]) in
       guard let slot = try? table.slot(of: node), let state = table[slot].directory else {
         isForgotten = true
         return (nil, [])
       }
       let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
+      gone = state.merged?.parts.filter { !found.parts.contains(PartIdentity($0)) } ?? []
       var former: [AnyObject] = []
       if let held = table.release(slot) { former.append(held) }
       Self.set(found, in: state)
@@ -56,9 +62,14 @@ extension Volume {
       if parts == found.parts, !isForced, wasCovered == found.isCovered { return (nil, former) }
       let isForced = isForced || wasCovered != found.isCovered
       let arrived = found.merged?.parts.filter { isForced || !parts.contains(PartIdentity($0)) } ?? []
-      let departed = Set(Set(parts).subtracting(found.parts).map(\.layer))
-      return (PartsChange(arrived: arrived, departed: departed, isForced: isForced), former)
+      var change = PartsChange(arrived: arrived, isForced: isForced)
+      change.departed = Set(Set(parts).subtracting(found.parts).map(\.layer))
+      if let highest = change.departed.min() {
+        change.uncoveredParts = found.merged?.parts.filter { $0.layer > highest } ?? []
+      }
+      return (change, former)
     }
+    if announcer != nil { change?.uncovered = Set(gone.flatMap { (try? $0.hiddenNames()) ?? [] }) }
     // Before the former directories are let go: their end is none of the new ones'.
     coherence.watches.stop(node, except: isForgotten ? [] : found.watches)
     withExtendedLifetime(former) {}

@@ -167,6 +167,24 @@ private final class KernelStub: KernelCache {
     #expect(try volume.merged(of: node).parts.count == 2)
   }
 
+  @Test("a part that goes takes back the names of those below it, which its marks may have hidden")
+  func departure() throws {
+    let folder = try TemporaryFolder()
+    let volume = try volume(folder)
+    for name in ["main", "hidden", "device"] as [ByteString] { try (folder.folder("1/d") / name).write("") }
+    try (folder.folder("0/d") / ".wh.hidden").write("")
+    let merged = try volume.merged(of: .root)
+    let node = try volume.answer(try #require(try merged.lookup("d")), "d", in: .root, merged).node
+    #expect(try volume.merged(of: node).parts.count == 2)
+
+    try (folder / "0/d").rename(to: folder / "aside")
+    let kernel = KernelStub()
+    Invalidator(volume: volume, kernel: kernel).carryOut(Invalidation(subject: .parts(node)))
+    let taken = kernel.taken.withLock { $0 }
+    #expect(Set(["expire main", "expire hidden", "expire device"]).isSubset(of: taken), "\(taken)")
+    #expect(try volume.merged(of: node).parts.count == 1)
+  }
+
   @Test("what waits is carried out once, with all that was asked of it, before a later barrier")
   func queue() throws {
     let queue = try InvalidationQueue()

@@ -208,6 +208,27 @@ extension MountTests {
       }
     }
 
+    @Test("what a mark hid comes when its folder is moved away, and nothing else does", .timeLimit(.minutes(1)))
+    func uncovered() throws {
+      try withWatcher(["only/deep"]) { fixture, mount, watcher in
+        let part = fixture.substitution / "only/deep"
+        try (fixture.main / "only/deep/always.txt").write("always")
+        try (fixture.folder / "aside").makeDirectory()
+        try (fixture.folder / "aside/.wh.file.txt").write("")
+        try (fixture.folder / "aside/.wh.nothing").write("")
+        try (fixture.substitution / "only").makeDirectory()
+        try (fixture.folder / "aside").rename(to: part)
+        #expect(try watcher.hears(.deleted, "file.txt", in: "only/deep"))
+        #expect(!(mount.point / "only/deep/file.txt").exists)
+        try watcher.forget()
+        try part.rename(to: fixture.folder / "aside")
+        #expect(try watcher.hears(.created, "file.txt", in: "only/deep"))
+        #expect(try (mount.point / "only/deep/file.txt").readText() == "deep\n")
+        #expect(watcher.masks("always.txt", in: "only/deep") == [])
+        #expect(watcher.masks("nothing", in: "only/deep") == [])
+      }
+    }
+
     @Test("what nobody sees, nobody hears", .timeLimit(.minutes(1)))
     func hidden() throws {
       try withWatcher { fixture, _, watcher in

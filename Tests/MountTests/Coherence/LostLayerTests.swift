@@ -53,10 +53,14 @@ extension MountTests {
       let disk = try fixture.folder.folder("disk")
       try makeDisk(images[0], at: disk)
       try Command("cp", images[0].text, images[1].text).check()
+      try Command("mount", "-o", "loop", images[1].text, disk.text).check()
+      try (disk / "folder/added").write("meanwhile\n")
+      try Command("umount", disk.text).check()
       try Command("mount", "-o", "loop", images[0].text, disk.text).check()
       let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [disk])
       try withMount(setup) { mount in
         let file = mount.point / "folder/of-disk"
+        #expect(!(mount.point / "folder/added").exists)
         try mount.look()
         #expect(try file.readText() == "on the disk\n")
         try tearOut(disk)
@@ -70,6 +74,7 @@ extension MountTests {
 
         try Command("mount", "-o", "loop", images[1].text, disk.text).check()
         try expectSoon { try file.readText() == "on the disk\n" }
+        try expectSoon { (mount.point / "folder/added").exists }
         try expectRecovery(mount)
         #expect(try (mount.point / "unread").readText() == "not read at first\n")
         try expectChangesSeen(mount, in: disk)

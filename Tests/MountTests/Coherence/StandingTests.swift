@@ -44,6 +44,17 @@ extension MountTests {
       }
     }
 
+    @Test("a folder loses a part whose mark hid a file", .timeLimit(.minutes(1)))
+    func uncovering() throws {
+      let fixture = try Fixture()
+      let part = fixture.substitution / "folder"
+      try (fixture.main / "folder/new.txt").write("new\n")
+      try (part / ".wh.new.txt").write("")
+      try expectSeen(fixture, from: "folder", names: "both.txt\ninner.txt\nnew.txt") {
+        try part.rename(to: fixture.folder / "aside")
+      }
+    }
+
     /// A shell that has looked around in the folder says after the change where it stands, reads the new file,
     /// lists, and reads a file that is reached by `..`.
     private func expectSeen(
