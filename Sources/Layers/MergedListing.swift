@@ -16,14 +16,14 @@ extension MergedDirectory {
       try part.forEachEntry { entry throws(Errno) in
         records += 1
         if records > limit { throw .tooLarge }
-        if hidden.place(of: entry.name, length: entry.nameLength) != nil { return }
         if Marks.isMark(entry.name) {
-          // The mark hides its name in the layers below, not in its own.
+          // The mark hides its name in the layers below, not in its own. No mark hides a mark.
           let name = entry.name + 4
           hiddenBelow.add(
             name, length: entry.nameLength - 4, kind: .regular, layer: part.layer, device: 0, inode: 0)
           return
         }
+        if hidden.place(of: entry.name, length: entry.nameLength) != nil { return }
         if shown.place(of: entry.name, length: entry.nameLength) != nil { return }
         guard let found = try part.listed(entry, recordsInodes: recordsInodes) else { return }
         if found.isWhiteout {

@@ -61,6 +61,19 @@ extension ByteString {
     #expect(try merged.lookup("new") != nil)
   }
 
+  @Test("what hides the name of a mark does not take the mark away, neither in a lookup nor in a listing")
+  func markOfMark() throws {
+    let folder = try TemporaryFolder()
+    try (folder.folder("0") / ".wh..wh.d").write("")
+    try (folder.folder("1/.wh.d") / "inside").write("")
+    try (folder.folder("2/d") / "hidden").write("")
+    try (folder / "2/shown").write("")
+    let root = try stack(folder, 3).root()
+    #expect(try root.lookup("d") == nil)
+    let names = try root.list()
+    #expect(names.items.map { String(decoding: names.name(of: $0), as: UTF8.self) } == ["shown"])
+  }
+
   @Test("the mount point inside a layer is the directory beneath", arguments: [true, false])
   func covered(isPrivate: Bool) throws {
     let folder = try TemporaryFolder()

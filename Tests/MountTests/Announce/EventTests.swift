@@ -208,7 +208,8 @@ extension MountTests {
       }
     }
 
-    @Test("what a mark hid comes when its folder is moved away, and nothing else does", .timeLimit(.minutes(1)))
+    @Test(
+      "what a mark hid comes when its folder is moved away, and nothing else does", .timeLimit(.minutes(1)))
     func uncovered() throws {
       try withWatcher(["only/deep"]) { fixture, mount, watcher in
         let part = fixture.substitution / "only/deep"

@@ -29,7 +29,7 @@ struct LayerMutator {
     self.layers = layers
     self.names = names
     self.isOneFileSystem = isOneFileSystem
-    sight = LinkSight(layers)
+    sight = LinkSight()
   }
 
   var stack: [PlannedLayer] { layers.map(\.plan) }

@@ -12,14 +12,12 @@ struct LinkSight {
   }
 
   /// The directories of layers that took part in the mount when all of it was last looked at, as far as they
-  /// are still where they were.
+  /// are still where they were. At first it was not looked at.
   private var seen: Set<Place> = []
   /// The files with several names, when the mount was last looked at.
   private var linked: Set<TreeComparison.Identity> = []
   /// The files of which a link came or went out of sight.
   private(set) var doubts: Set<TreeComparison.Identity> = []
-
-  init(_ layers: [LiveLayer]) { lookedAtAll(layers) }
 
   /// The whole mount has been looked at just now.
   mutating func lookedAtAll(_ layers: [LiveLayer]) {
