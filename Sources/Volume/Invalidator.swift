@@ -68,8 +68,9 @@ struct Invalidator {
     for node in volume.files(named: name, in: directory, of: layer) { takeBack(node, aspects) }
     // So does a directory, which a lookup in flight may have looked at before the change.
     if let child = volume.childDirectory(named: name, in: directory) { refresh(child, isForced: false) }
+    // What was written to it by its new name, nobody told.
     if aspects.contains(.link), let file = volume.linkedFile(named: name, in: directory, of: layer) {
-      takeBack(file, .attributes)
+      takeBack(file, .content)
     }
   }
 

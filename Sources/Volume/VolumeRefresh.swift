@@ -130,19 +130,30 @@ extension Volume {
     }
   }
 
-  /// The node of a file with several names, one of which is this, whether the kernel was told of it or not.
+  /// The node of a file with several names, one of which is this, whether the kernel was told of it or not. From
+  /// now on it is watched by itself: what happens to it by this name is told of no directory that knows it.
   func linkedFile(named name: [UInt8], in directory: NodeID, of layer: Int) -> NodeID? {
     guard let part = try? merged(of: directory).part(of: layer),
       let attributes = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
       attributes.links > 1
     else { return nil }
-    return table.withLock { table in
+    let node = table.withLock { table -> NodeID? in
       let slot = table.file(attributes.identity, layer: layer)
       if slot == 0 { return nil }
       // Its own directory is not told, and may be about to be shown as it was.
       table[table[slot].parent].directory?.version += 1
       return table.number(of: slot)
     }
+    if let node, let watches = coherence?.watches {
+      // Where no watch is left, its attributes are soon asked for again.
+      _ = try? withCName(name) { name throws(Errno) in
+        try part.withWatchPath(of: name) { path throws(Errno) in
+          try watches.watchFile(node, at: path, follows: false)
+        }
+      }
+      giveBackIfForgotten(node)
+    }
+    return node
   }
 
   /// Notes that files which are being read cannot be reached any more by the parts of a directory that went.

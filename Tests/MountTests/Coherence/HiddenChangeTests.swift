@@ -49,6 +49,29 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "a file is changed by a name that it has just got, and its time put back", .timeLimit(.minutes(1)),
+      arguments: [true, false])
+    func newName(isAtOnce: Bool) throws {
+      let fixture = try Fixture()
+      let file = fixture.main / "only/deep/file.txt"
+      let link = fixture.main / "new"
+      let before = try file.status().modified
+      try withMount(fixture.setup) { mount in
+        #expect(!(mount.point / "new").exists)
+        for path in ["plain.txt", "only/deep/file.txt"] as [ByteString] {
+          _ = try (mount.point / path).read()
+        }
+        try link.makeHardLink(of: file)
+        if !isAtOnce { try mount.barrier() }
+        try link.overwrite([UInt8]("DEEP".utf8), at: 0)
+        try link.setModified(before)
+        try mount.barrier()
+        #expect(try (mount.point / "only/deep/file.txt").readText() == "DEEP\n")
+        #expect(try (mount.point / "new").readText() == "DEEP\n")
+      }
+    }
+
     @Test("a file is written through a mapping", .timeLimit(.minutes(1)))
     func mapping() throws {
       let fixture = try Fixture()
