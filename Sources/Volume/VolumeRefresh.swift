@@ -16,6 +16,18 @@ extension Volume {
     var uncoveredParts: [LayerDirectory] = []
     /// Whether all below may be anything.
     let isForced: Bool
+
+    init(arrived: [LayerDirectory], departed: Set<Int> = [], isForced: Bool) {
+      (self.arrived, self.departed, self.isForced) = (arrived, departed, isForced)
+    }
+
+    init(from former: [PartIdentity], to found: Found, isForced: Bool) {
+      let parts = found.merged?.parts ?? []
+      arrived = isForced ? parts : parts.filter { !former.contains(PartIdentity($0)) }
+      departed = Set(Set(former).subtracting(found.parts).map(\.layer))
+      if let highest = departed.min() { uncoveredParts = parts.filter { $0.layer > highest } }
+      self.isForced = isForced
+    }
   }
 
   /// Looks at a directory's parts anew, and from now on answers by them.
@@ -33,17 +45,25 @@ extension Volume {
     }
     guard isCached else { return nil }
     let found: Found
-    do throws(Errno) {
-      do throws(Errno) { try lookAtAncestors(of: node) } catch {
-        // Where there is nothing above, there is nothing here.
-        if error != .noEntry { throw error }
-      }
-      found = try find(node, hint: nil, coherence)
-    } catch {
+    do throws(Errno) { found = try findAnew(node, coherence) } catch {
       giveBackIfForgotten(node)
       return forgetParts(of: node)
     }
     if !found.isCovered { coherence.noteFallback() }
+    return exchangeParts(of: node, for: found, isForced: isForced, coherence)
+  }
+
+  private func findAnew(_ node: NodeID, _ coherence: Coherence) throws(Errno) -> Found {
+    do throws(Errno) { try lookAtAncestors(of: node) } catch {
+      // Where there is nothing above, there is nothing here.
+      if error != .noEntry { throw error }
+    }
+    return try find(node, hint: nil, coherence)
+  }
+
+  private func exchangeParts(
+    of node: NodeID, for found: Found, isForced: Bool, _ coherence: Coherence
+  ) -> PartsChange? {
     var isForgotten = false
     var gone: [LayerDirectory] = []
     var (change, former) = table.withLock { table -> (PartsChange?, [AnyObject]) in
@@ -61,13 +81,7 @@ extension Volume {
       if found.merged != nil { former += table.touchDirectory(slot) }
       if parts == found.parts, !isForced, wasCovered == found.isCovered { return (nil, former) }
       let isForced = isForced || wasCovered != found.isCovered
-      let arrived = found.merged?.parts.filter { isForced || !parts.contains(PartIdentity($0)) } ?? []
-      var change = PartsChange(arrived: arrived, isForced: isForced)
-      change.departed = Set(Set(parts).subtracting(found.parts).map(\.layer))
-      if let highest = change.departed.min() {
-        change.uncoveredParts = found.merged?.parts.filter { $0.layer > highest } ?? []
-      }
-      return (change, former)
+      return (PartsChange(from: parts, to: found, isForced: isForced), former)
     }
     if announcer != nil { change?.uncovered = Set(gone.flatMap { (try? $0.hiddenNames()) ?? [] }) }
     // Before the former directories are let go: their end is none of the new ones'.
