@@ -176,18 +176,7 @@ public final class LayerDirectory: Sendable {
   }
 
   /// The names that this directory's marks hide in the layers below.
-  public func hiddenNames() throws(Errno) -> [[UInt8]] {
-    var names: [[UInt8]] = []
-    try forEachEntry { entry throws(Errno) in
-      let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      if Marks.isMark(entry.name) {
-        names.append(Array(name.dropFirst(4)))
-      } else if entry.kind == nil || entry.kind == .characterDevice, case .whiteout = try find(entry.name) {
-        names.append(name)
-      }
-    }
-    return names
-  }
+  public func hiddenNames() throws(Errno) -> Set<[UInt8]> { try OwnDirectory(self, cutBy: nil).marks }
 
   /// The value of one of the directory's own xattrs: as `Descriptor.extendedAttribute`.
   public func extendedAttribute(

@@ -38,11 +38,14 @@ struct Invalidator {
     }
   }
 
+  /// The names on which a part that arrived has a say, with its layer.
+  private typealias ArrivedNames = (layer: Int, names: [[UInt8]])
+
   /// Beside the names there may be others that nobody asked for; whoever looks at the directory sees those.
-  private func announce(_ change: Volume.PartsChange, of directory: NodeID) {
+  private func announce(_ change: Volume.PartsChange, _ arrived: [ArrivedNames], of directory: NodeID) {
     if volume.announcer == nil { return }
-    for part in change.arrived {
-      for name in (try? part.concernedNames()) ?? [] { announce(name, of: directory, [part.layer], .came) }
+    for (layer, names) in arrived {
+      for name in names { announce(name, of: directory, [layer], .came) }
     }
     for name in change.uncovered { announce(name, of: directory, change.departed, .uncovered) }
     for (name, aspects) in volume.departedNames(from: directory, of: change.departed) {
@@ -109,17 +112,19 @@ struct Invalidator {
     }
   }
 
+  /// A part that cannot be read has no names to show either.
+  private static func names(of part: LayerDirectory) -> [[UInt8]] { (try? part.concernedNames()) ?? [] }
+
   /// Takes back what came or went with a directory's parts.
   private func takeBack(_ change: Volume.PartsChange, of directory: NodeID) {
     // Requests in flight still answered from the former parts.
     expire(Self.nobody, of: directory)
+    let arrived = change.arrived.map { ($0.layer, Self.names(of: $0)) }
     // Before anything is forgotten of the former parts.
-    if !change.isForced { announce(change, of: directory) }
+    if !change.isForced { announce(change, arrived, of: directory) }
     var names = volume.knownNames(in: directory)
-    for part in change.arrived + change.uncoveredParts {
-      // A part that cannot be read has no names to show either.
-      names.formUnion((try? part.concernedNames()) ?? [])
-    }
+    for (_, ofPart) in arrived { names.formUnion(ofPart) }
+    for part in change.uncoveredParts { names.formUnion(Self.names(of: part)) }
     for name in names { expire(name, of: directory) }
     for reader in volume.detachReaders(in: directory, of: change.departed) { takeBack(reader, .attributes) }
     if change.isForced {

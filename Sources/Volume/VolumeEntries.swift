@@ -131,12 +131,9 @@ extension Volume {
   func linkedAttributes(
     of node: NodeID, _ part: LayerDirectory, _ name: CName, _ attributes: Attributes, _ timeout: Double
   ) -> (Attributes, Double) {
-    guard let watches = coherence?.watches else { return (attributes, timeout) }
+    if coherence == nil { return (attributes, timeout) }
     do throws(Errno) {
-      _ = try part.withWatchPath(of: name) { path throws(Errno) in
-        try watches.watchFile(node, at: path, follows: false)
-      }
-      giveBackIfForgotten(node)
+      try watchByItself(node, name, in: part)
       return (try part.attributes(of: name, identity: attributes.identity), timeout)
     } catch {
       // Out of watches, or replaced this moment.

@@ -16,18 +16,6 @@ extension Volume {
     var uncoveredParts: [LayerDirectory] = []
     /// Whether all below may be anything.
     let isForced: Bool
-
-    init(arrived: [LayerDirectory], departed: Set<Int> = [], isForced: Bool) {
-      (self.arrived, self.departed, self.isForced) = (arrived, departed, isForced)
-    }
-
-    init(from former: [PartIdentity], to found: Found, isForced: Bool) {
-      let parts = found.merged?.parts ?? []
-      arrived = isForced ? parts : parts.filter { !former.contains(PartIdentity($0)) }
-      departed = Set(Set(former).subtracting(found.parts).map(\.layer))
-      if let highest = departed.min() { uncoveredParts = parts.filter { $0.layer > highest } }
-      self.isForced = isForced
-    }
   }
 
   /// Looks at a directory's parts anew, and from now on answers by them.
@@ -83,7 +71,9 @@ extension Volume {
       let isForced = isForced || wasCovered != found.isCovered
       return (PartsChange(from: parts, to: found, isForced: isForced), former)
     }
-    if announcer != nil { change?.uncovered = Set(gone.flatMap { (try? $0.hiddenNames()) ?? [] }) }
+    if announcer != nil {
+      for part in gone { change?.uncovered.formUnion((try? part.hiddenNames()) ?? []) }
+    }
     // Before the former directories are let go: their end is none of the new ones'.
     coherence.watches.stop(node, except: isForgotten ? [] : found.watches)
     withExtendedLifetime(former) {}
@@ -158,15 +148,8 @@ extension Volume {
       table[table[slot].parent].directory?.version += 1
       return table.number(of: slot)
     }
-    if let node, let watches = coherence?.watches {
-      // Where no watch is left, its attributes are soon asked for again.
-      _ = try? withCName(name) { name throws(Errno) in
-        try part.withWatchPath(of: name) { path throws(Errno) in
-          try watches.watchFile(node, at: path, follows: false)
-        }
-      }
-      giveBackIfForgotten(node)
-    }
+    // Where no watch is left, its attributes are soon asked for again.
+    if let node { try? withCName(name) { name throws(Errno) in try watchByItself(node, name, in: part) } }
     return node
   }
 
@@ -197,6 +180,16 @@ extension Volume {
     var file = present
     if file == nil { file = try? openFile(of: node) }
     return file.map { watchByItself(node, $0) } ?? false
+  }
+
+  /// Has a file watched by itself that has a name in a part.
+  /// - Throws: as `WatchTable.watchFile`.
+  func watchByItself(_ node: NodeID, _ name: CName, in part: LayerDirectory) throws(Errno) {
+    guard let watches = coherence?.watches else { return }
+    _ = try part.withWatchPath(of: name) { path throws(Errno) in
+      try watches.watchFile(node, at: path, follows: false)
+    }
+    giveBackIfForgotten(node)
   }
 
   /// Has an open file watched by itself, unless it is an archive's, which never changes; answers whether all is
@@ -254,5 +247,17 @@ extension Volume {
       }
       return (found, hasFallbacks)
     }
+  }
+}
+
+extension Volume.PartsChange {
+  /// From the parts that a directory had to those that it has now.
+  fileprivate init(from former: [PartIdentity], to found: Volume.Found, isForced: Bool) {
+    let parts = found.merged?.parts ?? []
+    let stayed = isForced ? [] : parts.filter { former.contains(PartIdentity($0)) }
+    let arrived = isForced ? parts : parts.filter { !former.contains(PartIdentity($0)) }
+    let departed = Set(Set(former).subtracting(found.parts).map(\.layer))
+    self.init(arrived: arrived, departed: departed, isForced: isForced)
+    if let highest = departed.min() { uncoveredParts = stayed.filter { $0.layer > highest } }
   }
 }

@@ -29,6 +29,11 @@ fail() {
   exit 1
 }
 
+# What failed, of all that swift test said into a file.
+tell_failures() {
+  { grep -vE '^. (Test|Suite) .* (started|passed)' "$1" || true; } | tail -n 60 >&2
+}
+
 # Has a signal end the script as an exit does, so that what stands in the trap for EXIT is done.
 exit_on_signals() {
   trap 'exit 129' HUP

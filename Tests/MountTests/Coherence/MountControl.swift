@@ -37,6 +37,21 @@ extension Mount {
   }
 }
 
+extension Mount {
+  /// The requests that something costs again and again. Memory that the kernel took back meanwhile is no fault of
+  /// the mount's: then once more. A request that belongs to an access would come again each time.
+  func lastingRequests(of body: () throws -> Void) throws -> [String] {
+    var growth: [String] = []
+    for _ in 0..<4 {
+      let before = RequestCounts(try report())
+      try body()
+      growth = RequestCounts(try report()).growth(since: before)
+      if growth.isEmpty { break }
+    }
+    return growth
+  }
+}
+
 /// What `bundlefs status --json` prints.
 struct StatusReport: Decodable, Sendable {
   struct Layer: Decodable, Sendable {

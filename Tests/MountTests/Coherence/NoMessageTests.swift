@@ -18,16 +18,9 @@ extension MountTests {
         let tree = mount.point / "tree"
         let isLong = option == "xattr=off"
         let first = try pass(over: tree, isLong: isLong)
-        var growth: [String] = []
-        // Memory that the kernel took back meanwhile is no fault of the mount's: then once more. A request that
-        // belongs to an access would come again each time.
-        for _ in 0..<4 {
-          let before = RequestCounts(try mount.report())
+        let growth = try mount.lastingRequests {
           let again = try pass(over: tree, isLong: isLong)
-          let after = RequestCounts(try mount.report())
           #expect(again == first, "the passes saw different things")
-          growth = after.growth(since: before)
-          if growth.isEmpty { break }
         }
         #expect(growth == [], "requests of the second pass")
         #expect(try mount.report().complaints == [])

@@ -30,8 +30,6 @@ extension MountTests {
       }
     }
 
-    private func reads(_ mount: Mount) throws -> Int { RequestCounts(try mount.report())["READ"] }
-
     @Test("who reads one file after the other soon finds them there", .timeLimit(.minutes(3)))
     func inOrder() throws {
       let fixture = try fixture(files: 400)
@@ -40,26 +38,16 @@ extension MountTests {
         for start in stride(from: 0, to: names.count, by: 20) {
           try expectContent(Array(names[start..<start + 20]), fixture, mount)
           // However busy the machine is: who reads has time.
-          _ = try eventually(within: 5) { try mount.report().readAhead + reads(mount) >= start + 20 }
+          _ = try eventually(within: 5) {
+            let report = try mount.report()
+            return report.readAhead + RequestCounts(report)["READ"] >= start + 20
+          }
         }
         let report = try mount.report()
         #expect(report.readAhead >= 400, "\(report.readAhead) of 800")
-        #expect(try reads(mount) <= 400)
-        #expect(try readAgain(names, fixture, mount) == [])
+        #expect(RequestCounts(report)["READ"] <= 400)
+        #expect(try mount.lastingRequests { try expectContent(names, fixture, mount) } == [])
       }
-    }
-
-    /// - Returns: the requests that reading everything once more costs. Content that the kernel gave up meanwhile
-    ///   is asked for once; a request that belongs to an access would come again each time.
-    private func readAgain(_ names: [ByteString], _ fixture: Fixture, _ mount: Mount) throws -> [String] {
-      var growth: [String] = []
-      for _ in 0..<4 {
-        let before = RequestCounts(try mount.report())
-        try expectContent(names, fixture, mount)
-        growth = RequestCounts(try mount.report()).growth(since: before)
-        if growth.isEmpty { break }
-      }
-      return growth
     }
 
     @Test("in any order, from many programs at once, the content is right", .timeLimit(.minutes(2)))
