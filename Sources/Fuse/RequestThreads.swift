@@ -15,6 +15,11 @@ final class RequestThreads: Sendable {
   private let members = Locked<[ThreadHandle]>([])
   private let roster = Locked(DutyRoster())
   private let running = Locked(0)
+  /// Held while requests come one upon the other.
+  private let processors = PromptProcessors()
+  /// So many requests in a row that come soon are worth it, and so many milliseconds without one are not.
+  private static let worth = 8
+  private static let patience: CInt = 5
 
   /// Starts them.
   /// - Parameter onEnd: called by each thread when it has ended by itself.
@@ -55,12 +60,24 @@ final class RequestThreads: Sendable {
     var spin = Spin(processors: processorCount)
     while isOnDuty || waitForCall(number) {
       useMoments()
-      spin.wait { session.hasRequest }
+      wait(&spin)
       guard let isRequest = session.receive(into: &buffer) else { break }
       isOnDuty = true
-      spin.received()
+      received(&spin)
       if isRequest { isOnDuty = answer(&buffer, number) }
     }
+  }
+
+  /// Looks out for the next request, or waits asleep where that is as quick.
+  private func wait(_ spin: inout Spin) {
+    if !processors.isHeld { return spin.wait { session.hasRequest } }
+    if !session.hasRequest(within: Self.patience) { processors.hold(false) }
+  }
+
+  private func received(_ spin: inout Spin) {
+    if processors.isHeld { return }
+    spin.received()
+    if spin.streak >= Self.worth { processors.hold(true) }
   }
 
   /// Has the file system do what is likely to be asked for next, as long as there is no request.

@@ -20,6 +20,8 @@ struct Spin {
   /// How many short waits it takes still, and how many it takes after the next failure but for its doubling.
   private var missing = 1
   private var price = 1
+  /// How many requests in a row have come so soon that it paid, or would have.
+  private(set) var streak = 0
 
   /// - Parameters:
   ///   - processors: with a single one no program could run meanwhile.
@@ -45,7 +47,9 @@ struct Spin {
 
   /// A request has been received after `wait`.
   mutating func received() {
-    guard isPossible, missing > 0 else { return }
-    missing = now() - began < Self.limit ? missing - 1 : price
+    guard isPossible else { return }
+    let isShort = now() - began < Self.limit
+    streak = isShort ? streak + 1 : 0
+    if missing > 0 { missing = isShort ? missing - 1 : price }
   }
 }

@@ -60,4 +60,18 @@ private final class Course {
       #expect(looks == 0)
     }
   }
+
+  @Test("a streak is what came soon, one after the other, however it was waited for")
+  func streak() {
+    let course = Course()
+    var spin = course.spin()
+    for count in 1...20 {
+      _ = course.request(after: 20, &spin)
+      #expect(spin.streak == count)
+    }
+    _ = course.request(after: 5000, &spin)
+    #expect(spin.streak == 0)
+    _ = course.request(after: 20, &spin)
+    #expect(spin.streak == 1)
+  }
 }
