@@ -2,104 +2,96 @@ import Fuse
 import Posix
 
 /// By what nodes are found in a hash table.
-protocol NodeHash {
-  static func hash(_ node: Node, _ names: NameArena) -> UInt64
-}
-
-/// Files by the layer and identity that they have.
-enum ByIdentity: NodeHash {
-  static func hash(_ node: Node, _ names: NameArena) -> UInt64 { hash(node.identity, layer: node.layer) }
-
-  static func hash(_ identity: FileIdentity, layer: UInt16) -> UInt64 {
+enum NodeHash {
+  /// Files by the layer and identity that they have.
+  static func of(_ identity: FileIdentity, layer: UInt16) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(identity)
     hasher.combine(layer)
-    return UInt64(bitPattern: Int64(hasher.finalize()))
-  }
-}
-
-/// Nodes by their parent and name.
-enum ByPlace: NodeHash {
-  static func hash(_ node: Node, _ names: NameArena) -> UInt64 {
-    names.withName(at: node.name) { hash($0, node.parent) }
+    return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 
-  static func hash(_ name: [UInt8], in parent: UInt32) -> UInt64 {
-    name.withUnsafeBytes { hash($0, parent) }
-  }
-
-  private static func hash(_ name: UnsafeRawBufferPointer, _ parent: UInt32) -> UInt64 {
+  /// Nodes by their parent and name.
+  static func of(_ name: [UInt8], in parent: UInt32) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(parent)
-    hasher.combine(bytes: name)
-    return UInt64(bitPattern: Int64(hasher.finalize()))
+    name.withUnsafeBytes { hasher.combine(bytes: $0) }
+    return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 }
 
-/// A hash table of nodes' slots, chained, so that it costs four bytes a slot and four a bucket.
-struct NodeChains<Hash: NodeHash> {
+/// A hash table of nodes' slots, chained, so that it costs eight bytes a slot and four a bucket. The hashes are
+/// kept, so that the nodes, which lie scattered, need not be looked at when it grows.
+struct NodeChains {
+  private struct Link {
+    /// The next slot of the chain; 0 ends.
+    var next: UInt32 = 0
+    var hash: UInt32 = 0
+  }
+
   /// First slots of the chains; a power of two of them.
   private var buckets: [UInt32] = Array(repeating: 0, count: 64)
-  /// By slot, the next one of its chain; 0 ends.
-  private var links: [UInt32] = []
+  /// By slot.
+  private var links: [Link] = []
   private var count = 0
 
-  /// The first slot of a hash's chain that matches; 0 if none does.
+  /// The first slot of a hash that matches; 0 if none does.
   @inline(__always)
-  func first(_ hash: UInt64, where matches: (UInt32) -> Bool) -> UInt32 {
+  func first(_ hash: UInt32, where matches: (UInt32) -> Bool) -> UInt32 {
     var slot = buckets[bucket(hash)]
-    while slot != 0, !matches(slot) { slot = links[Int(slot)] }
+    while slot != 0, links[Int(slot)].hash != hash || !matches(slot) { slot = links[Int(slot)].next }
     return slot
   }
 
-  /// The slots of a hash's chain that match.
-  func all(_ hash: UInt64, where matches: (UInt32) -> Bool) -> [UInt32] {
+  /// The slots of a hash that match.
+  func all(_ hash: UInt32, where matches: (UInt32) -> Bool) -> [UInt32] {
     var found: [UInt32] = []
     var slot = buckets[bucket(hash)]
     while slot != 0 {
-      if matches(slot) { found.append(slot) }
-      slot = links[Int(slot)]
+      if links[Int(slot)].hash == hash, matches(slot) { found.append(slot) }
+      slot = links[Int(slot)].next
     }
     return found
   }
 
   /// Adds a slot.
-  mutating func insert(_ slot: UInt32, _ nodes: [Node], _ names: NameArena) {
-    while links.count <= slot { links.append(0) }
+  mutating func insert(_ slot: UInt32, _ hash: UInt32) {
+    while links.count <= slot { links.append(Link()) }
+    links[Int(slot)].hash = hash
     count += 1
-    if count > buckets.count { grow(nodes, names) }
-    push(slot, Hash.hash(nodes[Int(slot)], names))
+    if count > buckets.count { grow() }
+    push(slot)
   }
 
-  /// Takes a slot out, which must still have the hash that it was added with.
-  mutating func remove(_ slot: UInt32, _ nodes: [Node], _ names: NameArena) {
-    let bucket = bucket(Hash.hash(nodes[Int(slot)], names))
+  /// Takes a slot out, which must be there.
+  mutating func remove(_ slot: UInt32) {
+    let bucket = bucket(links[Int(slot)].hash)
     var before = buckets[bucket]
     if before == slot {
-      buckets[bucket] = links[Int(slot)]
+      buckets[bucket] = links[Int(slot)].next
     } else {
-      while links[Int(before)] != slot { before = links[Int(before)] }
-      links[Int(before)] = links[Int(slot)]
+      while links[Int(before)].next != slot { before = links[Int(before)].next }
+      links[Int(before)].next = links[Int(slot)].next
     }
     count -= 1
   }
 
-  private func bucket(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash) & (buckets.count - 1) }
+  private func bucket(_ hash: UInt32) -> Int { Int(hash) & (buckets.count - 1) }
 
-  private mutating func push(_ slot: UInt32, _ hash: UInt64) {
-    let bucket = bucket(hash)
-    links[Int(slot)] = buckets[bucket]
+  private mutating func push(_ slot: UInt32) {
+    let bucket = bucket(links[Int(slot)].hash)
+    links[Int(slot)].next = buckets[bucket]
     buckets[bucket] = slot
   }
 
-  private mutating func grow(_ nodes: [Node], _ names: NameArena) {
+  private mutating func grow() {
     let former = buckets
     buckets = Array(repeating: 0, count: former.count * 2)
     for first in former {
       var slot = first
       while slot != 0 {
-        let next = links[Int(slot)]
-        push(slot, Hash.hash(nodes[Int(slot)], names))
+        let next = links[Int(slot)].next
+        push(slot)
         slot = next
       }
     }

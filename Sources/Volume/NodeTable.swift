@@ -8,8 +8,8 @@ struct NodeTable {
   var nodes: [Node]
   private(set) var recent: RecentDescriptors
   /// Files by their identity; everything by its parent and name.
-  private var identities = NodeChains<ByIdentity>()
-  private var places = NodeChains<ByPlace>()
+  private var identities = NodeChains()
+  private var places = NodeChains()
   private var names = NameArena()
   private var aliases = Aliases()
   private var firstFree: UInt32 = 0
@@ -101,14 +101,14 @@ struct NodeTable {
 
   /// The slots of the nodes that the kernel may know by a name of a directory.
   func nodes(named name: [UInt8], in parent: UInt32) -> [UInt32] {
-    places.all(ByPlace.hash(name, in: parent)) {
+    places.all(NodeHash.of(name, in: parent)) {
       isNamed($0, name, in: parent) && !nodes[Int($0)].isDetached
     } + aliases.nodes(at: Place(parent: number(of: parent), name: name))
   }
 
   /// The slots of the files that were last found by a name of a directory, also of those that have lost it.
   func files(lastNamed name: [UInt8], in parent: UInt32) -> [UInt32] {
-    places.all(ByPlace.hash(name, in: parent)) {
+    places.all(NodeHash.of(name, in: parent)) {
       isNamed($0, name, in: parent) && nodes[Int($0)].kind != .directory
     }
   }
@@ -133,7 +133,7 @@ struct NodeTable {
 
   /// The slot of a directory's node; 0 if there is none.
   func directory(_ name: [UInt8], in parent: UInt32) -> UInt32 {
-    places.first(ByPlace.hash(name, in: parent)) {
+    places.first(NodeHash.of(name, in: parent)) {
       nodes[Int($0)].kind == .directory && isNamed($0, name, in: parent)
     }
   }
@@ -155,7 +155,7 @@ struct NodeTable {
 
   /// The slot of a file's node; 0 if there is none.
   func file(_ identity: FileIdentity, layer: Int) -> UInt32 {
-    identities.first(ByIdentity.hash(identity, layer: UInt16(layer))) {
+    identities.first(NodeHash.of(identity, layer: UInt16(layer))) {
       nodes[Int($0)].identity == identity && nodes[Int($0)].layer == layer
     }
   }
@@ -305,7 +305,7 @@ struct NodeTable {
       if !nodes[Int(slot)].isDetached, !nodes[Int(slot)].hasLeft {
         aliases.add(slot, at: Place(parent: number(of: former), name: self.name(of: slot)))
       }
-      places.remove(slot, nodes, names)
+      places.remove(slot)
       names.remove(nodes[Int(slot)].name)
       unlinkFromParent(slot)
     }
@@ -314,7 +314,7 @@ struct NodeTable {
     nodes[Int(slot)].isDetached = false
     nodes[Int(slot)].hasLeft = false
     linkToParent(slot)
-    places.insert(slot, nodes, names)
+    places.insert(slot, NodeHash.of(name, in: parent))
     // The former directory may only have waited for its last child.
     if former != 0 { leftover.append(freeIfUnused(former)) }
   }
@@ -353,7 +353,7 @@ struct NodeTable {
         released.linkedFiles.append(number(of: slot))
       }
       unindex(slot)
-      places.remove(slot, nodes, names)
+      places.remove(slot)
       names.remove(nodes[Int(slot)].name)
       aliases.remove(slot)
       unlinkFromParent(slot)
@@ -374,12 +374,12 @@ struct NodeTable {
 
   private mutating func index(_ slot: UInt32) {
     nodes[Int(slot)].isIndexed = true
-    identities.insert(slot, nodes, names)
+    identities.insert(slot, NodeHash.of(nodes[Int(slot)].identity, layer: nodes[Int(slot)].layer))
   }
 
   private mutating func unindex(_ slot: UInt32) {
     guard nodes[Int(slot)].isIndexed else { return }
-    identities.remove(slot, nodes, names)
+    identities.remove(slot)
     nodes[Int(slot)].isIndexed = false
   }
 }
