@@ -239,6 +239,19 @@ void linux_prefer_short_turns(void) {
 
 void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
+static _Thread_local bool has_own_working_directory;
+
+void linux_own_working_directory(void) { has_own_working_directory = unshare(CLONE_FS) == 0; }
+
+bool linux_enter_directory(int directory) { return has_own_working_directory && fchdir(directory) == 0; }
+
+void linux_leave_directory(void) {
+  int error = errno;
+  // It is there, and may be entered.
+  (void)!chdir("/");
+  errno = error;
+}
+
 uint64_t linux_makedev(uint32_t major, uint32_t minor) { return makedev(major, minor); }
 uint32_t linux_major(uint64_t device) { return major(device); }
 uint32_t linux_minor(uint64_t device) { return minor(device); }

@@ -149,11 +149,13 @@ public final class LayerDirectory: Sendable {
     return attributes
   }
 
-  /// Runs the body with a path by which inotify(7) finds this directory; nil for a folder of an archive, which
-  /// changes with the archive's file.
-  public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
+  /// Watches this directory; nil for a folder of an archive, which changes with the archive's file.
+  /// - Throws: as `Inotify.watch`.
+  public func watch(
+    with inotify: borrowing Inotify, _ events: InotifyEvent.Mask
+  ) throws(Errno) -> WatchNumber? {
     guard case .real(let handle) = place else { return nil }
-    return try withCName(handle.descriptor.processPath, body)
+    return try inotify.watch(handle.descriptor, events)
   }
 
   /// Runs the body with a path by which inotify(7) finds an entry; nil in an archive.
@@ -214,7 +216,7 @@ public final class LayerDirectory: Sendable {
       let descriptor = try handle.descriptor.open(name, flags)
       let attributes = try descriptor.attributes()
       if attributes.identity != identity { throw .stale }
-      return LayerFile(descriptor, size: attributes.size)
+      return LayerFile(descriptor, attributes)
     } catch {
       // A symbolic link or a socket took the name.
       if error == .loop || error == .noDeviceOrAddress { throw .stale }

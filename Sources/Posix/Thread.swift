@@ -17,6 +17,7 @@ public struct Thread: ~Copyable, Sendable {
     handle = try Self.create(nil) {
       linux_name_thread(name)
       linux_prefer_short_turns()
+      linux_own_working_directory()
       Interrupt.allow()
       run()
     }

@@ -48,10 +48,7 @@ final class WatchTable: Sendable {
   /// - Throws: ENOSPC when the user has no more watches.
   func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchNumber? {
     try state.withLock { state throws(Errno) in
-      let watch = try part.withWatchPath { path throws(Errno) in
-        try inotify.watch(path, Self.directoryEvents)
-      }
-      guard let watch else { return nil }
+      guard let watch = try part.watch(with: inotify, Self.directoryEvents) else { return nil }
       state.users[watch, default: []].insert(WatchUser(node: node, layer: part.layer))
       state.directories[node, default: []].insert(watch)
       return watch

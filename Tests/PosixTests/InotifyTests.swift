@@ -1,0 +1,39 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite struct InotifyTests {
+  @Test("an open directory is watched from any thread, and nobody else's working directory is touched")
+  func openDirectory() throws {
+    let folder = try TemporaryFolder()
+    let before = workingDirectory()
+    let (found, within) = (Locked<[[UInt8]]>([]), Locked(""))
+    let watcher = try Thread(name: "watcher") {
+      found.withLock { $0 = (try? Self.namesCreated(in: folder, "by the thread")) ?? [] }
+      within.withLock { $0 = workingDirectory() }
+    }
+    watcher.join()
+    #expect(found.withLock { $0 } == [Array("by the thread".utf8)])
+    #expect(within.withLock { $0 } == "/", "it stays in no directory that it watched")
+    #expect(try Self.namesCreated(in: folder, "by the test") == [Array("by the test".utf8)])
+    #expect(workingDirectory() == before)
+  }
+
+  /// Watches a folder, makes a file there, and answers the names of the events.
+  private static func namesCreated(in folder: TemporaryFolder, _ name: String) throws -> [[UInt8]] {
+    let inotify = try Inotify()
+    let directory = try withCName(folder.path.bytes) { path throws(Errno) in
+      try Descriptor.open(path, [.pathOnly, .directory])
+    }
+    _ = try inotify.watch(directory, .created)
+    try (folder / ByteString(name)).write("")
+    return try inotify.read().map(\.name)
+  }
+}
+
+private func workingDirectory() -> String {
+  guard let path = getcwd(nil, 0) else { return "" }
+  defer { free(path) }
+  return String(cString: path)
+}
