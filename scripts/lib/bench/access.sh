@@ -34,24 +34,27 @@ warm_round() {
 }
 
 # The first touch through a mount that has just been made; the layers' own files are in the kernel's caches, so
-# that the disk has no part in it.
+# that the disk has no part in it: they are brought there each time, as a machine may give up within a minute what
+# nobody uses.
 measure_first() {
   make_tree
-  warm_layers main substitution
   step "First touch: rounds over the peers: $few_rounds"
   in_rounds 'First touch' "$few_rounds" first_round "${all_peers[@]}"
 }
 
 first_round() {
   local peer=$1
+  warm_layers main substitution
   open_peer "$peer" "$work/main" "$work/substitution" || return 0
   if [[ $peer != *-xattr-off ]]; then
     time_with_daemon first "$peer" walk "$entry_count" walk "$root"
     time_with_daemon first "$peer" read "$file_count" once "$root" read "$work/files"
     unmount_all
+    warm_layers main substitution
     open_peer "$peer" "$work/main" "$work/substitution"
     time_with_daemon first "$peer" grep "$entry_count" grep "$root"
     unmount_all
+    warm_layers main substitution
     open_peer "$peer" "$work/main" "$work/substitution"
   fi
   time_with_daemon first "$peer" ls "$entry_count" run "$root" ls -lR
@@ -62,7 +65,6 @@ first_round() {
 measure_shapes() {
   make_deep
   make_wide
-  warm_layers deep/main deep/substitution wide/main wide/substitution
   step "Deep and wide trees: rounds over the peers: $few_rounds"
   in_rounds 'Deep and wide' "$few_rounds" shapes_round "${all_peers[@]}"
 }
@@ -70,6 +72,7 @@ measure_shapes() {
 shapes_round() {
   local peer=$1
   [[ $peer != *-xattr-off ]] || return 0
+  warm_layers deep/main deep/substitution wide/main wide/substitution
   open_peer "$peer" "$work/deep/main" "$work/deep/substitution" || return 0
   time_of shapes "$peer" deep-first once "$root" stat "$work/deep/files"
   time_of shapes "$peer" deep warm "$root" stat "$work/deep/files"
@@ -85,7 +88,6 @@ shapes_round() {
 
 measure_large() {
   make_large
-  measure large large/main/large sequential
   step "A file of $large MiB: rounds over the peers: $few_rounds"
   in_rounds 'A large file' "$few_rounds" large_round "${all_peers[@]}" bundlefs-passthrough
 }
@@ -94,6 +96,7 @@ large_round() {
   local peer=$1 access
   [[ $peer != *-xattr-off ]] || return 0
   for access in sequential mapped random; do
+    measure large large/main/large sequential
     open_peer "$peer" "$work/large/main" "$work/large/substitution" || return 0
     time_of large "$peer" "$access-first" large "$root/large" "$access"
     # Random reads leave most of the file untouched.
@@ -110,7 +113,6 @@ measure_zip() {
     step "Without archives: zip is not installed (--install)"
     return
   fi
-  warm_layers zip/main
   step "A zip archive: rounds over the peers: $few_rounds"
   in_rounds 'A zip archive' "$few_rounds" zip_round native bundlefs-zip fuse-zip
 }
@@ -118,6 +120,7 @@ measure_zip() {
 zip_round() {
   local peer=$1 archive=$work/zip/archive.zip
   [[ $peer != native ]] || archive=$work/zip/main
+  warm_layers zip
   open_peer "$peer" "$archive" '' || return 0
   time_of zip "$peer" walk walk "$root"
   time_of zip "$peer" read once "$root" read "$work/zip/files"
