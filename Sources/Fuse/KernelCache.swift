@@ -82,10 +82,10 @@ extension Session: KernelCache {
     var vector = fuse_bufvec()
     vector.count = 1
     vector.buf.size = content.count
-    // It is only read.
+    // It is only read. One copy into the kernel's pages is enough: a pipe on the way would take another.
     vector.buf.mem = UnsafeMutableRawPointer(mutating: content.baseAddress)
     vector.buf.fd = -1
-    try notify { fuse_lowlevel_notify_store($0, node.rawValue, 0, &vector, fuse_buf_copy_flags(0)) }
+    try notify { fuse_lowlevel_notify_store($0, node.rawValue, 0, &vector, FUSE_BUF_NO_SPLICE) }
   }
 
   public func size(of node: NodeID) throws(Errno) -> UInt64 {

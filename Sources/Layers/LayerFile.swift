@@ -10,17 +10,27 @@ public final class LayerFile: Sendable {
   private let kind: Kind
   /// Bytes that it had when it was opened: a read that ends there was complete.
   private let openedSize: UInt64?
+  /// Whether it was a regular file with a single name then.
+  public let wasSingle: Bool
 
   /// A file of a directory.
-  /// - Parameter size: bytes, as they were just seen.
-  public init(_ descriptor: consuming Descriptor, size: UInt64? = nil) {
+  /// - Parameter attributes: as they were just seen.
+  public init(_ descriptor: consuming Descriptor, _ attributes: Attributes? = nil) {
     kind = .descriptor(descriptor)
-    openedSize = size
+    openedSize = attributes?.size
+    wasSingle = attributes.map { $0.isRegular && $0.links == 1 } ?? false
   }
 
   init(_ content: ArchiveContent) {
     kind = .entry(content)
     openedSize = nil
+    wasSingle = content.attributes.isRegular
+  }
+
+  /// Bytes that it had when it was opened, or has now.
+  public func lastSeenSize() throws(Errno) -> UInt64 {
+    if let openedSize { return openedSize }
+    return try attributes().size
   }
 
   /// The attributes as they are now.

@@ -175,7 +175,5 @@ struct FilePlace {
   let hasBegun: Bool
   /// Its directory.
   let parent: NodeID
-  /// The merged path of its directory.
-  let directory: [[UInt8]]
   let name: [UInt8]
 }

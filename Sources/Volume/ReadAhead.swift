@@ -81,16 +81,16 @@ extension Volume {
     of node: NodeID, _ buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> UnsafeMutableRawBufferPointer? {
     let (opened, identity) = try openByName(node)
-    let attributes = try opened.attributes()
+    let size = try opened.lastSeenSize()
     // What happens to a file by another name is not told by its directory.
-    guard attributes.isRegular, attributes.links == 1, attributes.size <= buffer.count else { return nil }
+    guard opened.wasSingle, size <= buffer.count else { return nil }
     let isWanted = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      return table[slot].toldSize == attributes.size && table[slot].isUnread && !table[slot].isSizeDoubtful
+      return table[slot].toldSize == size && table[slot].isUnread && !table[slot].isSizeDoubtful
     }
-    guard isWanted, try opened.read(into: buffer, at: 0) == Int(attributes.size),
+    guard isWanted, try opened.read(into: buffer, at: 0) == Int(size),
       let kept = try keep(opened, of: identity, for: node), kept === opened
     else { return nil }
-    return UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(attributes.size)])
+    return UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(size)])
   }
 }

@@ -218,7 +218,7 @@ extension Volume {
   /// its path in the layer alone, since what hides a file does not take it away from who reads it.
   private func layerDirectory(of place: FilePlace) throws(Errno) -> LayerDirectory {
     if coherence != nil, let part = try? merged(of: place.parent).part(of: place.layer) { return part }
-    return try stack.layers[place.layer].directory(at: place.directory)
+    return try stack.layers[place.layer].directory(at: path(of: place.parent))
   }
 
   /// Goes on to another name of a file, if it has one: those that it has lost meanwhile are forgotten, so that
@@ -264,7 +264,7 @@ extension Volume {
       return FilePlace(
         kind: kind, layer: Int(table[slot].layer), identity: table[slot].identity,
         hasBegun: table[slot].hasBegun, parent: table.number(of: table[slot].parent),
-        directory: table.path(of: table[slot].parent), name: table.name(of: slot))
+        name: table.name(of: slot))
     }
   }
 
