@@ -15,17 +15,14 @@ final class RequestThreads: Sendable {
   private let members = Locked<[ThreadHandle]>([])
   private let roster = Locked(DutyRoster())
   private let running = Locked(0)
-  /// Held while requests come one upon the other.
-  private let processors = PromptProcessors()
-  /// So many requests in a row that come soon are worth it, and so many milliseconds without one are not.
-  private static let worth = 8
-  private static let patience: CInt = 5
+  private let rush: Rush?
 
   /// Starts them.
   /// - Parameter onEnd: called by each thread when it has ended by itself.
   /// - Throws: EAGAIN, EMFILE when the system has no room for them.
   init(session: Session, count: Int, onEnd: @escaping @Sendable () -> Void) throws(Errno) {
     self.session = session
+    rush = processorCount > 1 ? try Rush(PromptProcessors()) : nil
     var calls: [Call] = []
     for _ in 0..<max(count, 1) { calls.append(try Call()) }
     self.calls = calls
@@ -50,6 +47,7 @@ final class RequestThreads: Sendable {
       usleep(1000)
     }
     for member in members { member.join() }
+    rush?.end()
   }
 
   /// One thread's work, to the session's end.
@@ -60,24 +58,23 @@ final class RequestThreads: Sendable {
     var spin = Spin(processors: processorCount)
     while isOnDuty || waitForCall(number) {
       useMoments()
-      wait(&spin)
+      // Whoever sleeps is woken as quickly then.
+      let isRushing = rush?.isOn ?? false
+      if !isRushing { spin.wait { session.hasRequest } }
       guard let isRequest = session.receive(into: &buffer) else { break }
       isOnDuty = true
-      received(&spin)
+      if !isRushing { received(&spin) }
+      rush?.noteRequest()
       if isRequest { isOnDuty = answer(&buffer, number) }
     }
   }
 
-  /// Looks out for the next request, or waits asleep where that is as quick.
-  private func wait(_ spin: inout Spin) {
-    if !processors.isHeld { return spin.wait { session.hasRequest } }
-    if !session.hasRequest(within: Self.patience) { processors.hold(false) }
-  }
-
   private func received(_ spin: inout Spin) {
-    if processors.isHeld { return }
     spin.received()
-    if spin.streak >= Self.worth { processors.hold(true) }
+    if let rush, spin.streak >= Rush.worth {
+      spin.streak = 0
+      rush.begin()
+    }
   }
 
   /// Has the file system do what is likely to be asked for next, as long as there is no request.

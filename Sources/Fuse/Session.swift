@@ -178,12 +178,9 @@ public final class Session: @unchecked Sendable {
   }
 
   /// Whether a request is there to be received.
-  var hasRequest: Bool { hasRequest(within: 0) }
-
-  /// Whether there is one, or comes within so many milliseconds.
-  func hasRequest(within time: CInt) -> Bool {
+  var hasRequest: Bool {
     var polled = pollfd(fd: fuse_session_fd(pointer), events: Int16(POLLIN), revents: 0)
-    return poll(&polled, 1, time) > 0
+    return poll(&polled, 1, 0) > 0
   }
 }
 

@@ -21,7 +21,7 @@ struct Spin {
   private var missing = 1
   private var price = 1
   /// How many requests in a row have come so soon that it paid, or would have.
-  private(set) var streak = 0
+  var streak = 0
 
   /// - Parameters:
   ///   - processors: with a single one no program could run meanwhile.
