@@ -241,16 +241,18 @@ void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 static _Thread_local bool has_own_working_directory;
 
-void linux_own_working_directory(void) { has_own_working_directory = unshare(CLONE_FS) == 0; }
-
-bool linux_enter_directory(int directory) { return has_own_working_directory && fchdir(directory) == 0; }
-
 void linux_leave_directory(void) {
-  int error = errno;
   // It is there, and may be entered.
   (void)!chdir("/");
-  errno = error;
 }
+
+void linux_own_working_directory(void) {
+  has_own_working_directory = unshare(CLONE_FS) == 0;
+  if (has_own_working_directory)
+    linux_leave_directory();
+}
+
+bool linux_enter_directory(int directory) { return has_own_working_directory && fchdir(directory) == 0; }
 
 uint64_t linux_makedev(uint32_t major, uint32_t minor) { return makedev(major, minor); }
 uint32_t linux_major(uint64_t device) { return major(device); }

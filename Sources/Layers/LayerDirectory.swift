@@ -149,13 +149,11 @@ public final class LayerDirectory: Sendable {
     return attributes
   }
 
-  /// Watches this directory; nil for a folder of an archive, which changes with the archive's file.
-  /// - Throws: as `Inotify.watch`.
-  public func watch(
-    with inotify: borrowing Inotify, _ events: InotifyEvent.Mask
-  ) throws(Errno) -> WatchNumber? {
+  /// Runs the body with a path by which inotify(7) finds this directory; nil for a folder of an archive, which
+  /// changes with the archive's file.
+  public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     guard case .real(let handle) = place else { return nil }
-    return try inotify.watch(handle.descriptor, events)
+    return try handle.descriptor.withWatchPath(body)
   }
 
   /// Runs the body with a path by which inotify(7) finds an entry; nil in an archive.

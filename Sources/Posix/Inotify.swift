@@ -81,19 +81,6 @@ public struct Inotify: ~Copyable, Sendable {
     try checked { inotify_add_watch(descriptor.rawValue, path, events.rawValue) }
   }
 
-  /// Watches a directory that is open, be it as a place only. inotify_add_watch(2) takes nothing but paths: from
-  /// within it is `.`, and that is found in a fraction of the time that the way through `/proc` takes.
-  /// - Throws: as above.
-  public func watch(
-    _ directory: borrowing Descriptor, _ events: InotifyEvent.Mask
-  ) throws(Errno) -> WatchNumber {
-    if linux_enter_directory(directory.rawValue) {
-      defer { linux_leave_directory() }
-      return try watch(".", events)
-    }
-    return try withCName(directory.processPath) { path throws(Errno) in try watch(path, events) }
-  }
-
   /// Ends a watch. One that has ended already is no error.
   public func remove(_ watch: WatchNumber) { inotify_rm_watch(descriptor.rawValue, watch) }
 

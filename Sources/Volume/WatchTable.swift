@@ -47,11 +47,13 @@ final class WatchTable: Sendable {
   /// - Returns: nil for a folder of an archive, which is watched as a whole.
   /// - Throws: ENOSPC when the user has no more watches.
   func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchNumber? {
-    try state.withLock { state throws(Errno) in
-      guard let watch = try part.watch(with: inotify, Self.directoryEvents) else { return nil }
-      state.users[watch, default: []].insert(WatchUser(node: node, layer: part.layer))
-      state.directories[node, default: []].insert(watch)
-      return watch
+    try part.withWatchPath { path throws(Errno) in
+      try state.withLock { state throws(Errno) in
+        let watch = try inotify.watch(path, Self.directoryEvents)
+        state.users[watch, default: []].insert(WatchUser(node: node, layer: part.layer))
+        state.directories[node, default: []].insert(watch)
+        return watch
+      }
     }
   }
 
@@ -74,11 +76,13 @@ final class WatchTable: Sendable {
     let place = try withCName(path) { path throws(Errno) in
       try Descriptor.open(path, [.pathOnly, .directory])
     }
-    try state.withLock { state throws(Errno) in
-      // It may be a busy place, and must not lose what it is watched for as a part.
-      let watch = try inotify.watch(place, .names.union(.adding))
-      state.users[watch, default: []].insert(
-        WatchUser(node: .root, layer: layer, placeName: UInt8(clamping: min(name, 254))))
+    try place.withWatchPath { path throws(Errno) in
+      try state.withLock { state throws(Errno) in
+        // It may be a busy place, and must not lose what it is watched for as a part.
+        let watch = try inotify.watch(path, .names.union(.adding))
+        state.users[watch, default: []].insert(
+          WatchUser(node: .root, layer: layer, placeName: UInt8(clamping: min(name, 254))))
+      }
     }
   }
 

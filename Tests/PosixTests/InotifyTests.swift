@@ -15,7 +15,8 @@ import Testing
     }
     watcher.join()
     #expect(found.withLock { $0 } == [Array("by the thread".utf8)])
-    #expect(within.withLock { $0 } == "/", "it stays in no directory that it watched")
+    // Where a thread may not have a working directory of its own, it has the one of all.
+    #expect(within.withLock { $0 == "/" || $0 == before }, "it stays in no directory that it watched")
     #expect(try Self.namesCreated(in: folder, "by the test") == [Array("by the test".utf8)])
     #expect(workingDirectory() == before)
   }
@@ -26,7 +27,7 @@ import Testing
     let directory = try withCName(folder.path.bytes) { path throws(Errno) in
       try Descriptor.open(path, [.pathOnly, .directory])
     }
-    _ = try inotify.watch(directory, .created)
+    _ = try directory.withWatchPath { path throws(Errno) in try inotify.watch(path, .created) }
     try (folder / ByteString(name)).write("")
     return try inotify.read().map(\.name)
   }

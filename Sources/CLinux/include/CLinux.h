@@ -103,15 +103,15 @@ void linux_prefer_short_turns(void);
 /// Names the calling thread; what is over 15 bytes is cut.
 void linux_name_thread(const char *name);
 
-/// Gives the calling thread a working directory that is no other thread's. Where that is forbidden, the functions
-/// below do nothing.
+/// Gives the calling thread a working directory that it shares only with threads that it starts itself: the root.
+/// Where that is forbidden it keeps the one that it has.
 void linux_own_working_directory(void);
 
 /// Makes an open directory, be it as a place only, the working directory of a thread that has its own.
 /// Returns whether it is; `linux_leave_directory` comes then.
 bool linux_enter_directory(int directory);
 
-/// Makes the root the working directory: one that a thread stayed in would be in use.
+/// Makes the root the working directory again: one that a thread stays in would be in use.
 void linux_leave_directory(void);
 
 /// The two halves of a device number, encoded as stat(2) does.
