@@ -408,6 +408,10 @@ extension NodeTable {
       {
         faults.append("node \(slot) is not found by its name")
       }
+      let found = identities.all(NodeHash.of(node.identity, layer: node.layer)) { $0 == slot }
+      if found.count != (node.isIndexed ? 1 : 0) {
+        faults.append("node \(slot): found \(found.count) times by its identity")
+      }
     }
     if used != count { faults.append("count \(count), not \(used)") }
     return faults + recent.checkInvariants(nodes)
