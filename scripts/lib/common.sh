@@ -29,9 +29,16 @@ fail() {
   exit 1
 }
 
-# What failed, of all that swift test said into a file.
+# What failed, of all that swift test said into a file: the first of it and the last, which may be a crash.
 tell_failures() {
-  { grep -vE '^. (Test|Suite) .* (started|passed)' "$1" || true; } | tail -n 60 >&2
+  grep -vE '^. (Test|Suite) .* (started|passed)' "$1" |
+    awk -v most=40 -v file="$1" '
+      NR <= most { print; next }
+      { last[NR % most] = $0 }
+      END {
+        if (NR > 2 * most) printf "… and %d lines more in %s\n", NR - 2 * most, file
+        for (line = NR - most + 1; line <= NR; line++) if (line > most) print last[line % most]
+      }' >&2 || true
 }
 
 # Has a signal end the script as an exit does, so that what stands in the trap for EXIT is done.

@@ -72,15 +72,17 @@ measure_shapes() {
 shapes_round() {
   local peer=$1
   [[ $peer != *-xattr-off ]] || return 0
-  warm_layers deep/main deep/substitution wide/main wide/substitution
+  warm_layers deep/main deep/substitution
   open_peer "$peer" "$work/deep/main" "$work/deep/substitution" || return 0
   time_of shapes "$peer" deep-first once "$root" stat "$work/deep/files"
   time_of shapes "$peer" deep warm "$root" stat "$work/deep/files"
   unmount_all
+  warm_layers wide/main wide/substitution
   open_peer "$peer" "$work/wide/main" "$work/wide/substitution"
   time_of shapes "$peer" wide-first once "$root" list "$work/wide/folders"
   time_of shapes "$peer" wide warm "$root" list "$work/wide/folders"
   unmount_all
+  warm_layers wide/main wide/substitution
   open_peer "$peer" "$work/wide/main" "$work/wide/substitution"
   time_of shapes "$peer" wide-walk walk "$root"
   unmount_all
