@@ -27,10 +27,17 @@ public final class Session: @unchecked Sendable {
   ///   - options: what libfuse and mount(2) are to be told, each as it stands after `-o`, unescaped.
   ///   - debug: whether libfuse prints every request.
   /// - Throws: the words of libfuse about an option that it does not take.
-  public init(fileSystem: any FileSystem, options: [[UInt8]], debug: Bool) throws(MountFailure) {
+  public convenience init(fileSystem: any FileSystem, options: [[UInt8]], debug: Bool) throws(MountFailure) {
+    try self.init(fileSystem: fileSystem, options: options, debug: debug, keepsErrorsBack: !debug)
+  }
+
+  /// - Parameter keepsErrorsBack: true only where no other thread may be printing.
+  init(
+    fileSystem: any FileSystem, options: [[UInt8]], debug: Bool, keepsErrorsBack: Bool
+  ) throws(MountFailure) {
     dispatcher = Dispatcher(fileSystem)
     let context = Unmanaged.passUnretained(dispatcher).toOpaque()
-    let made = CapturedErrors.during(!debug) {
+    let made = CapturedErrors.during(keepsErrorsBack) {
       withArguments(options, debug: debug) { arguments in
         var table = operationTable()
         return fuse_session_new(arguments, &table, MemoryLayout<fuse_lowlevel_ops>.size, context)

@@ -29,6 +29,11 @@ fail() {
   exit 1
 }
 
+# Whether swift test, of which a file has all that it said, told in the end that tests were run and passed.
+tells_success() {
+  grep -qE 'Test run with [1-9][0-9]* tests? .* passed' "$1"
+}
+
 # What failed, of all that swift test said into a file: the first of it and the last, which may be a crash.
 tell_failures() {
   grep -vE '^. (Test|Suite) .* (started|passed)' "$1" |

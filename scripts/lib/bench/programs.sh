@@ -96,7 +96,10 @@ measure_programs() {
 programs_round() {
   local peer=$1 root=$work/mounts/$1
   [[ $peer != native ]] || root=$work/main
+  # The machine may have given up since the last round what nobody used.
+  measure run "$root" ls -lR
   time_of programs "$peer" ls run "$root" ls -lR
+  measure grep "$root"
   # Into /dev/null itself tar would write nothing, and read nothing.
   time_of programs "$peer" tar run "$root" sh -c 'tar -cf - . | cat'
   if [[ -n ${GIT_DIR-} ]]; then
