@@ -161,8 +161,7 @@ public final class LayerDirectory: Sendable {
     of name: CName, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
     guard case .real(let handle) = place else { return nil }
-    let folder = handle.descriptor.processPath + [UInt8(ascii: "/")]
-    return try withCName(folder + UnsafeRawBufferPointer(start: name, count: strlen(name)), body)
+    return try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name), body)
   }
 
   /// The names on which this directory has a say: those of its entries, and those that its marks hide.

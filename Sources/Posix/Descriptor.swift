@@ -62,14 +62,19 @@ public struct Descriptor: ~Copyable, Sendable {
   /// A path that leads this process to what is open, whatever its names are by now.
   public var processPath: [UInt8] { Array("/proc/self/fd/\(rawValue)".utf8) }
 
-  /// Runs the body with a path by which inotify_add_watch(2), which takes nothing else, finds this directory: the
-  /// one from within it, since the way through `/proc` takes several microseconds more.
-  public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
+  /// Runs the body with a path by which inotify_add_watch(2), which takes nothing else, finds an entry of this
+  /// directory, or the directory itself: the path from within it, since the way through `/proc` takes several
+  /// microseconds more.
+  /// - Parameter name: nil for the directory itself.
+  public func withWatchPath<Result>(
+    of name: [UInt8]? = nil, _ body: (CName) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
     if linux_enter_directory(rawValue) {
       defer { linux_leave_directory() }
-      return try body(".")
+      return try withCName(name ?? [UInt8(ascii: ".")], body)
     }
-    return try withCName(processPath, body)
+    // Without the name it needs no right to search the directory.
+    return try withCName(processPath + (name.map { [UInt8(ascii: "/")] + $0 } ?? []), body)
   }
 
   /// The open file's own attributes.

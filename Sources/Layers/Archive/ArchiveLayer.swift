@@ -191,7 +191,7 @@ public final class ArchiveLayer: Sendable {
   /// Runs the body with a path by which inotify(7) finds the file that the archive's path leads to now.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
     let folder = parent.withLock { $0 }
-    return try withCName(folder.descriptor.processPath + [UInt8(ascii: "/")] + name, body)
+    return try folder.descriptor.withWatchPath(of: name, body)
   }
 
   private func refresh() {

@@ -42,20 +42,25 @@ measure_first() {
   in_rounds 'First touch' "$few_rounds" first_round "${all_peers[@]}"
 }
 
+# Mounts a peer once its layers are in the kernel's caches.
+open_warmed() {
+  local peer=$1
+  shift
+  warm_layers "$@"
+  open_peer "$peer" "${@/#/$work/}"
+}
+
 first_round() {
   local peer=$1
-  warm_layers main substitution
-  open_peer "$peer" "$work/main" "$work/substitution" || return 0
+  open_warmed "$peer" main substitution || return 0
   if [[ $peer != *-xattr-off ]]; then
     time_with_daemon first "$peer" walk "$entry_count" walk "$root"
     time_with_daemon first "$peer" read "$file_count" once "$root" read "$work/files"
     unmount_all
-    warm_layers main substitution
-    open_peer "$peer" "$work/main" "$work/substitution"
+    open_warmed "$peer" main substitution
     time_with_daemon first "$peer" grep "$entry_count" grep "$root"
     unmount_all
-    warm_layers main substitution
-    open_peer "$peer" "$work/main" "$work/substitution"
+    open_warmed "$peer" main substitution
   fi
   time_with_daemon first "$peer" ls "$entry_count" run "$root" ls -lR
   unmount_all
@@ -72,18 +77,15 @@ measure_shapes() {
 shapes_round() {
   local peer=$1
   [[ $peer != *-xattr-off ]] || return 0
-  warm_layers deep/main deep/substitution
-  open_peer "$peer" "$work/deep/main" "$work/deep/substitution" || return 0
+  open_warmed "$peer" deep/main deep/substitution || return 0
   time_of shapes "$peer" deep-first once "$root" stat "$work/deep/files"
   time_of shapes "$peer" deep warm "$root" stat "$work/deep/files"
   unmount_all
-  warm_layers wide/main wide/substitution
-  open_peer "$peer" "$work/wide/main" "$work/wide/substitution"
+  open_warmed "$peer" wide/main wide/substitution
   time_of shapes "$peer" wide-first once "$root" list "$work/wide/folders"
   time_of shapes "$peer" wide warm "$root" list "$work/wide/folders"
   unmount_all
-  warm_layers wide/main wide/substitution
-  open_peer "$peer" "$work/wide/main" "$work/wide/substitution"
+  open_warmed "$peer" wide/main wide/substitution
   time_of shapes "$peer" wide-walk walk "$root"
   unmount_all
 }
