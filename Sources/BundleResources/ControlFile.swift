@@ -16,7 +16,7 @@ struct ControlFile: ~Copyable, Sendable {
     let root = try withCName(mountPoint) { path throws(Errno) in
       try Descriptor.open(path, [.read, .directory])
     }
-    let answer = try root.control(
+    let answer = try root.ioctl(
       StatusProtocol.command(.controlName, page: 0), size: StatusProtocol.answerSize)
     let name = Array(StatusProtocol.page(in: answer, after: 0).bytes)
     guard StatusProtocol.isControlName(name) else { throw Errno(rawValue: EPROTO) }
@@ -39,20 +39,20 @@ struct ControlFile: ~Copyable, Sendable {
     /// There will be none any more: the mount ends, or wants its listeners to go.
     case end
     /// The wait was called off.
-    case callOff
+    case cancellation
   }
 
   /// Waits for a result that was not there at the last wait.
-  func wait(orFor callOff: borrowing CallOff) -> News {
+  func wait(orFor cancellation: borrowing CancellationPipe) -> News {
     var polled = [
       pollfd(fd: file.rawValue, events: Int16(POLLIN | POLLPRI), revents: 0),
-      pollfd(fd: callOff.rawValue, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: cancellation.rawValue, events: Int16(POLLIN), revents: 0),
     ]
     while true {
       let count = poll(&polled, 2, -1)
       if count < 0, errno == EINTR { continue }
       if count < 0 { return .end }
-      if polled[1].revents != 0 { return .callOff }
+      if polled[1].revents != 0 { return .cancellation }
       return polled[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) == 0 ? .result : .end
     }
   }

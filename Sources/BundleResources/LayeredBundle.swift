@@ -52,17 +52,17 @@ final class LayeredBundle: Sendable {
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<64 {
       guard let found = try lookup.find(wanted.path, localization: wanted.localization) else {
-        throw .noEntry
+        throw .noSuchFileOrDirectory
       }
       try Self.check(found, as: wanted)
       do throws(Errno) {
         return try OpenedResource(try found.open(), name: found.name, types: types)
       } catch {
         // It was removed or replaced since it was found.
-        if error != .stale && error != .noEntry { throw error }
+        if error != .staleFileHandle && error != .noSuchFileOrDirectory { throw error }
       }
     }
-    throw .stale
+    throw .staleFileHandle
   }
 
   /// Makes sure that it is a file.
@@ -70,9 +70,9 @@ final class LayeredBundle: Sendable {
     switch found.attributes.kind {
     case .regular: break
     // A mount, too, has no folder under such a name.
-    case .directory: throw wanted.localization == nil ? .isDirectory : .noEntry
+    case .directory: throw wanted.localization == nil ? .isDirectory : .noSuchFileOrDirectory
     // It leads nowhere inside.
-    case .symbolicLink: throw .noEntry
+    case .symbolicLink: throw .noSuchFileOrDirectory
     default: throw .notSupported
     }
   }

@@ -27,8 +27,8 @@ struct MountedBundle: Sendable {
     do throws(Errno) {
       return try open(try path(of: wanted), below: root)
     } catch {
-      guard error == .noEntry, try !isMounted(root) else { throw error }
-      throw .notConnected
+      guard error == .noSuchFileOrDirectory, try !isMounted(root) else { throw error }
+      throw .socketNotConnected
     }
   }
 
@@ -38,7 +38,7 @@ struct MountedBundle: Sendable {
         try Descriptor.open(path, [.pathOnly, .directory])
       }
     } catch {
-      throw error == .noEntry || error == .notDirectory ? .notConnected : error
+      throw error == .noSuchFileOrDirectory || error == .notDirectory ? .socketNotConnected : error
     }
   }
 
@@ -49,7 +49,7 @@ struct MountedBundle: Sendable {
   private func path(of wanted: ResourceURL) throws(Errno) -> [[UInt8]] {
     var path = [folder]
     for name in wanted.path {
-      if name.contains(UInt8(ascii: "/")) { throw .noEntry }
+      if name.contains(UInt8(ascii: "/")) { throw .noSuchFileOrDirectory }
       path.append(Self.written(name, localization: nil))
     }
     if let localization = wanted.localization {
@@ -70,7 +70,7 @@ struct MountedBundle: Sendable {
   private func open(
     _ path: [[UInt8]], below root: borrowing Descriptor
   ) throws(Errno) -> OpenedResource {
-    guard let name = path.last else { throw .noEntry }
+    guard let name = path.last else { throw .noSuchFileOrDirectory }
     var directory = try root.open(".", [.pathOnly, .directory])
     for name in path.dropLast() {
       directory = try withCName(name) { name throws(Errno) in
@@ -83,7 +83,7 @@ struct MountedBundle: Sendable {
       switch attributes.kind {
       case .regular: break
       case .directory: throw .isDirectory
-      case .symbolicLink: throw .noEntry
+      case .symbolicLink: throw .noSuchFileOrDirectory
       default: throw .notSupported
       }
       return try directory.open(name, [.read, .noFollow, .nonBlocking, .noTerminal])

@@ -4,7 +4,7 @@ import Posix
 
 /// One load of a ``ResourceURLProtocol``, from its start to its answer.
 ///
-/// The resource is read on a thread of its source's ``ReadingThreads``; the answer is given on the queue on which
+/// The resource is read on a thread of its source's ``LoaderPool``; the answer is given on the queue on which
 /// URLSession starts and stops its loads, since its list of tasks may be touched there alone. No function leads
 /// to that queue, but a task that is suspended is stopped there: the load suspends the task, and answers in the
 /// stop that follows. The task stays suspended from then on, lest its owner, who may suspend and resume it at any
@@ -41,7 +41,7 @@ final class ResourceLoad: @unchecked Sendable {
   private var phase = Phase.idle
   private weak var owner: ResourceURLProtocol?
   /// Where it is read, from the first reading on.
-  private var readers: ReadingThreads?
+  private var readers: LoaderPool?
 
   /// Starts the load, or goes on with it.
   func start(for owner: ResourceURLProtocol) {

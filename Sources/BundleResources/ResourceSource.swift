@@ -11,14 +11,14 @@ import Routing
 /// `rsrc:///NAME?localization=fr` asks for one localization. Every load looks anew, so that a file that was
 /// dropped into a substitution a moment ago is found.
 public final class ResourceSource: Sendable {
-  private enum Place: Sendable {
+  private enum Backend: Sendable {
     case mount(MountedBundle)
     case layers(LayeredBundle)
   }
 
-  private let place: Place
+  private let place: Backend
   /// Where URLSession's loads are read.
-  let readers = ReadingThreads(limit: 8)
+  let readers = LoaderPool(limit: 8)
 
   /// The mount of a bundle.
   ///
@@ -110,7 +110,7 @@ extension ResourceURL {
     do throws(RoutingError) { parts = try RouteURL(Array(url.absoluteString.utf8)) } catch {
       throw URLError(.badURL, url, error.description)
     }
-    do throws(ResourceRefusal) {
+    do throws(ResourceURLError) {
       self = try ResourceURL(
         host: parts.host, segments: parts.segments, localization: parts.parameter("localization"))
     } catch {

@@ -35,7 +35,7 @@ public final class RouteListener: Sendable {
   public static let errorKey = "error"
 
   private struct State {
-    var listening: RouteListening?
+    var listening: ListenerSession?
     /// What joins the listening with this listener.
     var link: Link?
     /// The number of the last result that is known, while there is no listening.
@@ -83,7 +83,7 @@ public final class RouteListener: Sendable {
       try state.withLock { state throws(Errno) in
         if state.listening != nil { return }
         let link = Link(self)
-        state.listening = try RouteListening.begin(at: path, since: state.last) { report in
+        state.listening = try ListenerSession.begin(at: path, since: state.last) { report in
           link.listener?.take(report, from: link)
         }
         state.link = link
@@ -104,7 +104,7 @@ public final class RouteListener: Sendable {
     }
   }
 
-  private func take(_ report: RouteListening.Report, from link: Link) {
+  private func take(_ report: ListenerSession.Report, from link: Link) {
     switch report {
     case .posted(let posted): center.post(posted.notification)
     case .missed(let numbers):

@@ -18,18 +18,18 @@ public struct BundleInformation: Sendable, Hashable {
   ///
   /// An Info.plist that is damaged, larger than 4 MiB or may not be read is treated as absent.
   public init(of stack: LayerStack) throws(Errno) {
-    self = try InformationReader().information(of: stack, layout: BundleLayout(of: stack))
+    self = try InfoPlistCache().information(of: stack, layout: BundleLayout(of: stack))
   }
 }
 
 /// Reads Info.plist again only when it is another one, or may be.
-final class InformationReader: Sendable {
+final class InfoPlistCache: Sendable {
   /// What tells two contents apart.
   private struct Version: Hashable {
     let identity: FileIdentity
     let size: UInt64
-    let modified: Moment
-    let changed: Moment
+    let modified: TimeSpec
+    let changed: TimeSpec
   }
 
   private enum Answer {
@@ -44,14 +44,14 @@ final class InformationReader: Sendable {
 
   /// The facts of the first Info.plist that has any.
   func information(of stack: LayerStack, layout: BundleLayout) throws(Errno) -> BundleInformation {
-    let root = try MergedPlace(rootOf: stack)
+    let root = try MergedPath(rootOf: stack)
     for path in layout.informationPaths {
       if let facts = try facts(at: path, from: root) { return facts }
     }
     return BundleInformation()
   }
 
-  private func facts(at path: [[UInt8]], from root: MergedPlace) throws(Errno) -> BundleInformation? {
+  private func facts(at path: [[UInt8]], from root: MergedPath) throws(Errno) -> BundleInformation? {
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<16 {
       guard case .file(let file) = try root.reach(path) else { return nil }
@@ -72,13 +72,13 @@ final class InformationReader: Sendable {
       if isSettled(version) { remember(facts, of: version) }
       return .facts(facts)
     } catch {
-      return error == .stale || error == .noEntry ? .replaced : .facts(nil)
+      return error == .staleFileHandle || error == .noSuchFileOrDirectory ? .replaced : .facts(nil)
     }
   }
 
   /// Whether a further change would show: a file system's clock may tick as seldom as every two seconds.
   private func isSettled(_ version: Version) -> Bool {
-    max(version.modified, version.changed).seconds < Moment.now.seconds - 2
+    max(version.modified, version.changed).seconds < TimeSpec.now.seconds - 2
   }
 
   private func remember(_ facts: BundleInformation?, of version: Version) {

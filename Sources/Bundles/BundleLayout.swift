@@ -14,7 +14,7 @@ public enum BundleLayout: Sendable, Hashable, CaseIterable {
   ///
   /// A folder may be a symbolic link to another one within that layer, as in frameworks.
   public init(of stack: LayerStack) throws(Errno) {
-    let main = try MergedPlace(rootOf: LayerStack(layers: [stack.layers[stack.layers.count - 1]]))
+    let main = try MergedPath(rootOf: LayerStack(layers: [stack.layers[stack.layers.count - 1]]))
     for layout in [BundleLayout.contents, .resources]
     where try main.directory(at: layout.resourceFolder) != nil {
       self = layout

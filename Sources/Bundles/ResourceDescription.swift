@@ -82,7 +82,7 @@ extension LayerFile {
       }
     } catch {
       // A value that is longer is no type.
-      if error == .noData || error == .notSupported || error == .range { return nil }
+      if error == .noData || error == .notSupported || error == .outOfRange { return nil }
       throw error
     }
   }

@@ -8,13 +8,13 @@ import Posix
 struct ResourceFolders: Sendable {
   /// One of the folders.
   struct Folder: Sendable {
-    let place: MergedPlace
+    let place: MergedPath
     /// The localization that it belongs to, as its folder is called without `.lproj`; nil: unlocalized.
     let localization: [UInt8]?
   }
 
   /// The bundle's resource folder in the merged view.
-  private let resources: MergedPlace
+  private let resources: MergedPath
   /// The path below the resource folder or a localization.
   private let subfolder: [[UInt8]]
 
@@ -22,7 +22,7 @@ struct ResourceFolders: Sendable {
   init?(
     of stack: LayerStack, layout: BundleLayout, subfolder: [[UInt8]], for access: ResourceAccess
   ) throws(Errno) {
-    guard let place = try MergedPlace(rootOf: stack, for: access).directory(at: layout.resourceFolder) else {
+    guard let place = try MergedPath(rootOf: stack, for: access).directory(at: layout.resourceFolder) else {
       return nil
     }
     resources = place

@@ -46,7 +46,7 @@ extension ResourceLookup {
   /// The localizations that any layer has, as their folders are called without `.lproj`, sorted; `Base` among
   /// them.
   public func localizations() throws(Errno) -> [[UInt8]] {
-    let root = try MergedPlace(rootOf: stack)
+    let root = try MergedPath(rootOf: stack)
     guard let place = try root.directory(at: layout().resourceFolder) else { return [] }
     let listing = try place.directory.list()
     var names: [[UInt8]] = []

@@ -19,7 +19,7 @@ public struct FoundResource: Sendable {
   let container: MergedDirectory?
 
   /// The attributes of the entry.
-  public var attributes: Attributes {
+  public var attributes: FileStatus {
     switch entry {
     case .file(_, let attributes), .directory(_, let attributes): attributes
     }
@@ -44,7 +44,7 @@ public final class ResourceLookup: Sendable {
   let stack: LayerStack
   /// How resources are looked up.
   public let options: ResourceOptions
-  private let reader = InformationReader()
+  private let reader = InfoPlistCache()
   private let fixedLayout: BundleLayout?
 
   /// A lookup in a stack, by options.
@@ -104,7 +104,7 @@ public final class ResourceLookup: Sendable {
   /// What a path of the merged view leads to, symbolic links included.
   /// - Returns: nil where it leads nowhere.
   public func resource(at path: [[UInt8]]) throws(Errno) -> FoundResource? {
-    guard let name = path.last, let reached = try MergedPlace(rootOf: stack).reach(path) else { return nil }
+    guard let name = path.last, let reached = try MergedPath(rootOf: stack).reach(path) else { return nil }
     return try reached.resource(as: name, localization: nil)
   }
 

@@ -100,7 +100,7 @@ private struct Candidate {
 
 extension Reached {
   /// Whether it is a directory that has the place in it, or is it.
-  fileprivate func isAbove(_ place: MergedPlace) -> Bool {
+  fileprivate func isAbove(_ place: MergedPath) -> Bool {
     guard case .directory(let reached) = self else { return false }
     return place.path.starts(with: reached.path)
   }

@@ -56,10 +56,10 @@ public enum Layer: Sendable {
   }
 
   /// Figures of the file system that holds the layer.
-  public func fileSystemFigures() throws(Errno) -> statvfs {
+  public func statvfs() throws(Errno) -> statvfs {
     switch self {
-    case .directory(let layer): try layer.fileSystemFigures()
-    case .archive(let layer): try layer.fileSystemFigures()
+    case .directory(let layer): try layer.statvfs()
+    case .archive(let layer): try layer.statvfs()
     }
   }
 
@@ -69,7 +69,7 @@ public enum Layer: Sendable {
     var directory = root
     for name in path {
       let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
-      guard case .directory(let next, _) = found else { throw .noEntry }
+      guard case .directory(let next, _) = found else { throw .noSuchFileOrDirectory }
       directory = next
     }
     return directory

@@ -14,17 +14,17 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   /// Operation not permitted.
   public static let notPermitted = Errno(rawValue: EPERM)
   /// No such file or directory.
-  public static let noEntry = Errno(rawValue: ENOENT)
+  public static let noSuchFileOrDirectory = Errno(rawValue: ENOENT)
   /// Interrupted system call.
   public static let interrupted = Errno(rawValue: EINTR)
   /// Input/output error.
-  public static let io = Errno(rawValue: EIO)
+  public static let ioError = Errno(rawValue: EIO)
   /// Permission denied.
-  public static let accessDenied = Errno(rawValue: EACCES)
+  public static let permissionDenied = Errno(rawValue: EACCES)
   /// Device or resource busy.
-  public static let busy = Errno(rawValue: EBUSY)
+  public static let resourceBusy = Errno(rawValue: EBUSY)
   /// File exists.
-  public static let exists = Errno(rawValue: EEXIST)
+  public static let fileExists = Errno(rawValue: EEXIST)
   /// Not a directory.
   public static let notDirectory = Errno(rawValue: ENOTDIR)
   /// Is a directory.
@@ -36,25 +36,25 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   /// Read-only file system.
   public static let readOnlyFileSystem = Errno(rawValue: EROFS)
   /// Result too large, or a buffer too small.
-  public static let range = Errno(rawValue: ERANGE)
+  public static let outOfRange = Errno(rawValue: ERANGE)
   /// File name too long.
-  public static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
+  public static let fileNameTooLong = Errno(rawValue: ENAMETOOLONG)
   /// Function not implemented.
   public static let noFunction = Errno(rawValue: ENOSYS)
   /// Too many levels of symbolic links.
-  public static let loop = Errno(rawValue: ELOOP)
+  public static let tooManySymbolicLinkLevels = Errno(rawValue: ELOOP)
   /// No such extended attribute.
   public static let noData = Errno(rawValue: ENODATA)
   /// Operation not supported.
   public static let notSupported = Errno(rawValue: EOPNOTSUPP)
   /// Inappropriate ioctl for device.
-  public static let notTypewriter = Errno(rawValue: ENOTTY)
+  public static let inappropriateIOCTLForDevice = Errno(rawValue: ENOTTY)
   /// Transport endpoint is not connected: what a mount answers whose daemon is dead.
-  public static let notConnected = Errno(rawValue: ENOTCONN)
+  public static let socketNotConnected = Errno(rawValue: ENOTCONN)
   /// Stale file handle: the content asked for is lost for good.
-  public static let stale = Errno(rawValue: ESTALE)
+  public static let staleFileHandle = Errno(rawValue: ESTALE)
   /// Bad file descriptor.
-  public static let badDescriptor = Errno(rawValue: EBADF)
+  public static let badFileDescriptor = Errno(rawValue: EBADF)
   /// No such device: what a FUSE descriptor answers after the unmount.
   public static let noDevice = Errno(rawValue: ENODEV)
 
@@ -62,13 +62,13 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let noSpace = Errno(rawValue: ENOSPC)
 
   /// File too large.
-  public static let tooLarge = Errno(rawValue: EFBIG)
+  public static let fileTooLarge = Errno(rawValue: EFBIG)
 
   /// Cannot allocate memory.
   public static let noMemory = Errno(rawValue: ENOMEM)
 
   /// No such device or address: what opening a socket answers.
-  public static let noDeviceOrAddress = Errno(rawValue: ENXIO)
+  public static let noSuchAddressOrDevice = Errno(rawValue: ENXIO)
 
   /// The words of strerror(3).
   public var description: String {

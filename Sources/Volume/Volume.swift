@@ -15,35 +15,35 @@ public final class Volume: FileSystem {
   let options: VolumeOptions
   let numbers = InodeNumbers()
   let table: Locked<NodeTable>
-  let listings = RecentListings()
-  let listingsAhead = ListingsAhead()
+  let listings = ListingCache()
+  let listingPrefetcher = ListingPrefetcher()
   let counters = InvalidationCounters()
   let requests = Locked<RequestCounters?>(nil)
   /// Whose caches there are; nil before the start and after the end.
-  let kernel = Locked<(any KernelCache)?>(nil)
+  let kernel = Locked<(any KernelNotifier)?>(nil)
   /// What is to be taken back from it.
   let queue: InvalidationQueue
   private let invalidator = Locked<ThreadHandle?>(nil)
-  let errands: Errands
+  let errands: SerialWorker
   /// Errands that may have to wait for those.
-  let refreshes: Errands
+  let refreshes: SerialWorker
   /// What is written to the control file, if that takes long.
-  let lines: Errands
+  let lines: SerialWorker
   /// What reads ahead; it may wait for reads that are being answered.
-  let readAheads: Errands
+  let readAheads: SerialWorker
   let control: ControlFile
   let passthrough = Locked(PassthroughMode.unwanted)
   let resources: Resources
   /// What is being told over several pages.
-  let toldTexts = Locked(ToldTexts())
+  let pagedReplies = Locked(PagedReplies())
   /// What compares a directory's layers for somebody.
-  let comparisons: Errands
+  let comparisons: SerialWorker
   /// What keeps the kernel's caches true; nil where they are not kept.
-  let coherence: Coherence?
+  let coherence: LayerWatcher?
   /// What tells programs that watch the mount; nil where nobody does.
   let announcer: Announcer?
   /// How many of the nodes that `VolumeReplays` makes up there were.
-  let phantomCount = Locked<UInt64>(0)
+  let tombstoneCount = Locked<UInt64>(0)
   /// Layers whose changes nobody tells, by their places, with the reasons.
   let silence: [Int: String]
 
@@ -56,16 +56,16 @@ public final class Volume: FileSystem {
     resources = Resources(stack, options.resources)
     table = Locked(NodeTable(budget: options.descriptorBudget))
     queue = try InvalidationQueue()
-    errands = Errands(name: "errands")
-    refreshes = Errands(name: "refreshes")
-    lines = Errands(name: "lines")
-    readAheads = Errands(name: "read ahead")
-    comparisons = Errands(name: "comparisons")
-    coherence = options.cache == .coherent ? try Coherence(stack.layers, queue) : nil
+    errands = SerialWorker(name: "errands")
+    refreshes = SerialWorker(name: "refreshes")
+    lines = SerialWorker(name: "lines")
+    readAheads = SerialWorker(name: "read ahead")
+    comparisons = SerialWorker(name: "comparisons")
+    coherence = options.cache == .coherent ? try LayerWatcher(stack.layers, queue) : nil
     announcer = coherence != nil && options.announce == .on ? try Announcer() : nil
     var silence: [Int: String] = [:]
     for (place, layer) in stack.layers.enumerated() {
-      guard let type = try layer.root.silentFileSystem() else { continue }
+      guard let type = try layer.root.unwatchableFileSystem() else { continue }
       silence[place] = Self.silence(of: type)
     }
     self.silence = silence
@@ -73,7 +73,7 @@ public final class Volume: FileSystem {
 
   /// Begins to keep the kernel's caches true. No request may be answered before.
   /// - Throws: EAGAIN when the system has no room for its threads.
-  public func start(_ kernel: any KernelCache, requests: RequestCounters) throws(Errno) {
+  public func start(_ kernel: any KernelNotifier, requests: RequestCounters) throws(Errno) {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
     try options.contents?.start(threads: max(2, processorCount))
@@ -143,16 +143,16 @@ public final class Volume: FileSystem {
     do throws(Errno) {
       return try stack.directory(at: path)
     } catch {
-      throw error == .notDirectory ? .noEntry : error
+      throw error == .notDirectory ? .noSuchFileOrDirectory : error
     }
   }
 
   // MARK: - Attributes
 
-  public func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {
+  public func readAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
-      if let write = control.takeWhole(reply.requester) { finish(write) }
-      reply.pay(control.attributes(for: reply.requester))
+      if let write = control.takeWhole(reply.caller) { finish(write) }
+      reply.send(control.attributes(for: reply.caller))
       return
     }
     let attributes: NodeAttributes
@@ -161,10 +161,10 @@ public final class Volume: FileSystem {
         ResourceFolderNodes.contain(node)
         ? try self.attributes(ofResourceFolder: node) : try self.attributes(of: node)
     } catch {
-      reply.fail(error == .noEntry ? .stale : error)
+      reply.fail(error == .noSuchFileOrDirectory ? .staleFileHandle : error)
       return
     }
-    reply.pay(attributes)
+    reply.send(attributes)
   }
 
   /// The attributes of a node of the table.
@@ -173,7 +173,7 @@ public final class Volume: FileSystem {
       let slot = try table.slot(of: node)
       return (table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)))
     }
-    let attributes: Attributes
+    let attributes: FileStatus
     var timeout: Double
     if isDirectory {
       attributes = try merged(of: node).attributes()
@@ -190,7 +190,7 @@ public final class Volume: FileSystem {
     return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)
   }
 
-  private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (Attributes, Double) {
+  private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (FileStatus, Double) {
     let isDetached = try table.withLock { table throws(Errno) in table[try table.slot(of: node)].isDetached }
     if let file = try presentFile(of: node) {
       let attributes = try file.attributes()
@@ -212,19 +212,20 @@ public final class Volume: FileSystem {
     try table.withLock { table throws(Errno) in table[try table.slot(of: node)].kind == .directory }
   }
 
-  public func readFigures(reply: consuming Reply<Answers.Figures>) {
+  public func statfs(reply: consuming Reply<ReplyKind.Statfs>) {
     let figures: statvfs
-    do throws(Errno) { figures = try stack.layers[stack.layers.count - 1].fileSystemFigures() } catch {
+    do throws(Errno) { figures = try stack.layers[stack.layers.count - 1].statvfs() } catch {
       reply.fail(error)
       return
     }
-    reply.pay(figures)
+    reply.send(figures)
   }
 
   // MARK: - Changes
 
   public func write(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    reply: consuming Reply<ReplyKind.Count>
   ) {
     if node == ControlFile.node {
       writeControl(bytes, at: offset, reply)
@@ -233,7 +234,7 @@ public final class Volume: FileSystem {
     }
   }
 
-  public func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {
+  public func change(_ kind: ChangeKind, reply: consuming Reply<ReplyKind.Done>) {
     reply.fail(.readOnlyFileSystem)
   }
 }

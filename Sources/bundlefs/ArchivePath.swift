@@ -27,7 +27,7 @@ struct ArchivePath {
   }
 
   /// Opens the layer; on a terminal a bar shows how far, if it takes long.
-  func open(index: Int, _ contents: ContentCache) throws(ArchiveFault) -> ArchiveLayer {
+  func open(index: Int, _ contents: ContentCache) throws(ArchiveError) -> ArchiveLayer {
     let path: [UInt8]
     do throws(Errno) { path = try realPath(archive) } catch { throw .unreadable(error) }
     var bar = ProgressBar(title: "reading \(archive.shown)")

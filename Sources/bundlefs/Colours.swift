@@ -15,7 +15,7 @@ struct Colours {
   func bold(_ text: String) -> String { painted(text, "1") }
 
   /// Yellow for what is overridden, green for what is added, red for what is hidden.
-  func text(_ text: String, _ verdict: ComparedName.Verdict) -> String {
+  func text(_ text: String, _ verdict: ComparedName.Status) -> String {
     switch verdict {
     case .unchanged: text
     case .overridden: painted(text, "33")

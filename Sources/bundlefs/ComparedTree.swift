@@ -29,8 +29,8 @@ struct ComparedTree: ~Copyable {
     /// In words for a person.
     var reason: String {
       switch error {
-      case .tooLarge: "it has more names than one answer holds (4 MB)"
-      case .accessDenied: "only the mount's owner and root may compare, what they may open"
+      case .fileTooLarge: "it has more names than one answer holds (4 MB)"
+      case .permissionDenied: "only the mount's owner and root may compare, what they may open"
       case Errno(rawValue: EXDEV): "something else is mounted there"
       default: "\(error)"
       }
@@ -80,7 +80,7 @@ struct ComparedTree: ~Copyable {
   }
 
   private static func layers(of root: borrowing Descriptor) throws(Errno) -> [String] {
-    let status = JSONValue(try ToldPages.read(.json, of: root))
+    let status = JSONValue(try StatusClient.read(.json, of: root))
     guard case .array(let layers) = status?["layers"] else { throw Errno(rawValue: EPROTO) }
     return layers.map { $0["path"]?.text ?? "?" }
   }
@@ -128,13 +128,13 @@ struct ComparedTree: ~Copyable {
       return Frame(names: try names(in: directory)[...], directory: directory)
     } catch {
       // It may have gone since.
-      if error != .noEntry { faults.append(Fault(path: path, error: error)) }
+      if error != .noSuchFileOrDirectory { faults.append(Fault(path: path, error: error)) }
       return nil
     }
   }
 
   private mutating func names(in directory: OpenDirectory) throws(Errno) -> [ComparedName] {
-    let text = ComparisonText(try ToldPages.read(form, of: directory.descriptor))
+    let text = ComparisonText(try StatusClient.read(form, of: directory.descriptor))
     guard let text, text.names.allSatisfy({ $0.layers.allSatisfy(layers.indices.contains) }) else {
       throw Errno(rawValue: EPROTO)
     }

@@ -41,7 +41,7 @@ struct ComparisonCommand {
     } catch {
       throw .failed("\(shown(start)): \(ComparedTree.Fault(path: start, error: error).reason)")
     }
-    for fault in faults { Terminal.complain("\(shown(fault.path)): not compared: \(fault.reason)") }
+    for fault in faults { Terminal.printError("\(shown(fault.path)): not compared: \(fault.reason)") }
     return faults.isEmpty ? 0 : 1
   }
 
@@ -69,12 +69,12 @@ private enum DifferenceLines {
       lines[layer].append("  " + colours.text(word(for: step.name.verdict), step.name.verdict) + step.shown)
     }
     for (layer, lines) in zip(tree.layers, lines) where !lines.isEmpty {
-      Terminal.say(([colours.bold(layer.withoutControls)] + lines).joined(separator: "\n"))
+      Terminal.print(([colours.bold(layer.withoutControls)] + lines).joined(separator: "\n"))
     }
-    Terminal.say(tree.tally.shown)
+    Terminal.print(tree.tally.shown)
   }
 
-  private static func word(for verdict: ComparedName.Verdict) -> String {
+  private static func word(for verdict: ComparedName.Status) -> String {
     switch verdict {
     case .unchanged: ""
     case .overridden: "overrides  "
@@ -87,16 +87,16 @@ private enum DifferenceLines {
 /// The whole tree, with a note where something is not MAIN's.
 private enum TreeLines {
   static func print(_ tree: inout ComparedTree, title: String, _ colours: Colours) throws(Errno) {
-    Terminal.say(title.withoutControls)
+    Terminal.print(title.withoutControls)
     let layers = tree.layers.map(\.withoutControls)
     try tree.walk { step in
       let branches = step.isLast.dropLast().map { $0 ? "    " : "│   " }.joined()
-      Terminal.say(
+      Terminal.print(
         branches + (step.isLast.last == true ? "└── " : "├── ")
           + colours.text(step.shownName, step.name.verdict)
           + note(on: step.name, layers))
     }
-    Terminal.say(tree.tally.shown)
+    Terminal.print(tree.tally.shown)
   }
 
   private static func note(on name: ComparedName, _ layers: [String]) -> String {
@@ -121,7 +121,7 @@ private enum ComparisonJSON {
       #"{"path":\#(JSONText.quoted(path)),"overrides":\#(layer.overrides),"adds":\#(layer.adds),"#
         + #""hides":\#(layer.hides)}"#
     }
-    Terminal.say(
+    Terminal.print(
       #"{"layers":[\#(counts.joined(separator: ","))],"overridden":\#(total.overrides),"added":\#(total.adds),"#
         + #""hidden":\#(total.hides),"unchanged":\#(tree.tally.unchanged),"entries":["#
         + list(entries) + #"],"faults":["# + list(tree.faults.map(fault)) + "]}")
@@ -168,7 +168,7 @@ private enum ComparisonJSON {
     }
   }
 
-  private static func word(for verdict: ComparedName.Verdict) -> String {
+  private static func word(for verdict: ComparedName.Status) -> String {
     switch verdict {
     case .unchanged: "unchanged"
     case .overridden: "overridden"

@@ -65,7 +65,7 @@ struct ListenCommand {
     if let last { place = last } else { place = try MountedControl.results(of: file).last?.sequence ?? 0 }
     defer { last = place }
     try printNew(file, &place, isFirst: true)
-    while file.waitForNews() {
+    while file.waitReadable() {
       // Who is told while yet another writes may read what was there before.
       var patience = 20
       while try !printNew(file, &place), patience > 0 {
@@ -88,11 +88,11 @@ struct ListenCommand {
     // A number of an earlier mount says nothing here.
     if isFirst, let newest = results.last, newest.sequence < last { last = 0 }
     if let first = results.first, first.sequence - 1 > last {
-      Terminal.complain("results \(last + 1) to \(first.sequence - 1) are gone already")
+      Terminal.printError("results \(last + 1) to \(first.sequence - 1) are gone already")
     }
     for result in results where result.sequence > last {
       last = result.sequence
-      if names.isEmpty || result.isPosted(as: names) { Terminal.say(result.bytes.shown) }
+      if names.isEmpty || result.isPosted(as: names) { Terminal.print(result.bytes.shown) }
     }
     return last != before
   }
@@ -101,6 +101,6 @@ struct ListenCommand {
 extension Errno {
   /// Whether the mount is gone.
   fileprivate var isEndOfMount: Bool {
-    self == .notConnected || rawValue == ECONNABORTED
+    self == .socketNotConnected || rawValue == ECONNABORTED
   }
 }

@@ -9,7 +9,7 @@ enum Main {
       let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
       switch command {
       case let command? where Help.commands.contains(command) && Help.isWanted(by: arguments.dropFirst(2)):
-        Terminal.say(Help.text)
+        Terminal.print(Help.text)
       case "unmount": try UnmountCommand(Array(arguments.dropFirst(2))).run()
       case "status": try StatusCommand(Array(arguments.dropFirst(2))).run()
       case "route": exit(try RouteCommand(Array(arguments.dropFirst(2)), posts: true).run())
@@ -24,7 +24,7 @@ enum Main {
       default: try MountCommand(arguments).run()
       }
     } catch {
-      Terminal.complain(error.message)
+      Terminal.printError(error.message)
       exit(error.status)
     }
   }
@@ -48,10 +48,10 @@ struct Failure: Error {
 /// What the user sees.
 enum Terminal {
   /// Prints a line to standard output.
-  static func say(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
+  static func print(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
 
   /// Prints a line to standard error, after the program's name.
-  static func complain(_ text: String) { write("bundlefs: \(text.withoutControls)\n", to: STDERR_FILENO) }
+  static func printError(_ text: String) { write("bundlefs: \(text.withoutControls)\n", to: STDERR_FILENO) }
 
   private static func write(_ text: String, to file: CInt) {
     var rest = ArraySlice(text.utf8)

@@ -15,8 +15,8 @@ struct MountCommand {
   /// Mounts; returns when the mount has ended. In the background, the calling process ends as soon as the
   /// mount is usable.
   func run() throws(Failure) {
-    if arguments.wantsHelp { return Terminal.say(Help.text) }
-    if arguments.wantsVersion { return Terminal.say("bundlefs \(Volume.version)") }
+    if arguments.wantsHelp { return Terminal.print(Help.text) }
+    if arguments.wantsVersion { return Terminal.print("bundlefs \(Volume.version)") }
     if let namespace = arguments.namespace { try MountNamespace.enter(namespace) }
     if arguments.options.isRemount {
       let remount = try Remount(at: arguments.mountPoint, options: arguments.options.flags)
@@ -72,7 +72,7 @@ struct MountCommand {
     _ path: [UInt8], as role: String, index: Int, _ covered: CoveredMountPoint?, _ contents: ContentCache
   ) throws(Failure) -> Layer {
     if let archive = ArchivePath(path) {
-      do throws(ArchiveFault) { return .archive(try archive.open(index: index, contents)) } catch {
+      do throws(ArchiveError) { return .archive(try archive.open(index: index, contents)) } catch {
         throw .failed("\(role) \(path.shown): \(error.message)")
       }
     }
@@ -81,9 +81,9 @@ struct MountCommand {
     } catch {
       let wayOut =
         switch error {
-        case .noEntry: "no such directory; name one that exists"
+        case .noSuchFileOrDirectory: "no such directory; name one that exists"
         case .notDirectory: "not a directory; name the folder or the zip archive that holds the files"
-        case .notConnected: "a dead mount is there; remove it with 'fusermount3 -u \(path.shown)'"
+        case .socketNotConnected: "a dead mount is there; remove it with 'fusermount3 -u \(path.shown)'"
         default: "\(error)"
         }
       throw .failed("\(role) \(path.shown): \(wayOut)")
@@ -102,9 +102,9 @@ struct MountCommand {
     do throws(MountFailure) {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)
       try session.mount(at: mountPoint.path, debug: isDebug)
-      try session.greet()
+      try session.negotiate()
       if let obstacle = volume.beginPassthrough(session) {
-        Terminal.complain("mounted without passthrough: \(obstacle)")
+        Terminal.printError("mounted without passthrough: \(obstacle)")
       }
       if !arguments.isForeground, !isDebug { try session.daemonize() }
       try session.serve(

@@ -12,7 +12,9 @@ struct MountPoint {
     do throws(Errno) {
       path = try realPath(given)
     } catch {
-      guard error == .notConnected || error == .io else { throw .failed("\(given.shown): \(error)") }
+      guard error == .socketNotConnected || error == .ioError else {
+        throw .failed("\(given.shown): \(error)")
+      }
       path = try Self.deadPath(given)
     }
   }
@@ -53,7 +55,7 @@ struct MountPoint {
       _ = try open([.pathOnly]).attributes().mode
       return false
     } catch {
-      return error == .notConnected
+      return error == .socketNotConnected
     }
   }
 
@@ -82,7 +84,7 @@ struct MountPoint {
   /// Unmounts a live mount of ours. Those who only wait at its control file are sent away.
   func unmountWithListeners() throws(Failure) {
     do throws(Failure) { try unmount(isLazy: false) } catch {
-      guard error.message == busy.message, (try? ToldPages.read(.farewell, of: self)) != nil else {
+      guard error.message == busy.message, (try? StatusClient.read(.farewell, of: self)) != nil else {
         throw error
       }
       for _ in 0..<20 {
@@ -100,7 +102,7 @@ struct MountPoint {
     } catch {
       if error == .notPermitted {
         try unmountAsUser(isLazy: isLazy)
-      } else if error == .busy {
+      } else if error == .resourceBusy {
         throw busy
       } else {
         throw .failed("\(path.shown): cannot unmount: \(error)")

@@ -28,24 +28,24 @@ struct OpenCommand {
   /// - Returns: the exit status: 0, or 1 if no mount took one of them.
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
-    var mounts = try Self.mounts(among: MountTableEntry.all(), of: getuid()).map { AskedMount($0) }
+    var mounts = try Self.mounts(among: MountTableEntry.all(), of: getuid()).map { MountQuery($0) }
     for url in urls {
       if !Self.open(url, &mounts) { status = 1 }
     }
     return status
   }
 
-  private static func open(_ url: [UInt8], _ mounts: inout [AskedMount]) -> Bool {
+  private static func open(_ url: [UInt8], _ mounts: inout [MountQuery]) -> Bool {
     var reasons: [String] = []
     for place in mounts.indices {
       switch mounts[place].ask(url) {
       case .taken(let result):
-        Terminal.say(result)
+        Terminal.print(result)
         return true
       case .refused(let reason): reasons.append(reason)
       }
     }
-    Terminal.complain("no mount takes \(url.shown) (\(reasons.joined(separator: "; ")))")
+    Terminal.printError("no mount takes \(url.shown) (\(reasons.joined(separator: "; ")))")
     return false
   }
 

@@ -7,7 +7,7 @@ struct ProgressBar {
   private let title: String
   private let file: CInt
   private let isTerminal: Bool
-  private var next: Moment
+  private var next: TimeSpec
   private var isShown = false
   private static let width = 30
 
@@ -16,7 +16,7 @@ struct ProgressBar {
   ///   - patience: milliseconds before it is.
   init(title: String, to file: CInt = STDERR_FILENO, after patience: CInt = 1000) {
     (self.title, self.file, isTerminal) = (title, file, isatty(file) == 1)
-    next = .sinceStart.later(milliseconds: patience)
+    next = .monotonic.later(milliseconds: patience)
   }
 
   /// Shows how much of all is done, ten times a second at most.
@@ -34,8 +34,8 @@ struct ProgressBar {
   }
 
   private mutating func isDue() -> Bool {
-    guard isTerminal, next < Moment.sinceStart else { return false }
-    next = Moment.sinceStart.later(milliseconds: 100)
+    guard isTerminal, next < TimeSpec.monotonic else { return false }
+    next = TimeSpec.monotonic.later(milliseconds: 100)
     isShown = true
     return true
   }

@@ -28,7 +28,7 @@ struct ResourcesCommand {
     }
     guard operands.count == 1 else { throw .usage("'resources' needs one MOUNTPOINT") }
     if let localization {
-      do throws(ResourceRefusal) { try ResourceURL.check(localization: localization) } catch {
+      do throws(ResourceURLError) { try ResourceURL.check(localization: localization) } catch {
         throw .usage("'--localization \(localization.shown)': \(error)")
       }
     }
@@ -50,20 +50,21 @@ struct ResourcesCommand {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
     if isJSON {
-      Terminal.say("[" + rows.map { "\n  " + $0.json }.joined(separator: ",") + (rows.isEmpty ? "]" : "\n]"))
+      Terminal.print(
+        "[" + rows.map { "\n  " + $0.json }.joined(separator: ",") + (rows.isEmpty ? "]" : "\n]"))
     } else {
-      for line in ResourceRow.lines(of: rows) { Terminal.say(line) }
+      for line in ResourceRow.lines(of: rows) { Terminal.print(line) }
     }
   }
 
   /// The mount is asked where it looks, and then looked at as what it is: a bundle of one layer.
   private var rows: [ResourceRow] {
     get throws(Errno) {
-      let places = try ToldPages.read(.resources, of: mountPoint)
+      let places = try StatusClient.read(.resources, of: mountPoint)
         .split(separator: 0, omittingEmptySubsequences: false).dropLast().map { Array($0) }
       guard let folder = places.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
         let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
-      else { throw .io }
+      else { throw .ioError }
       let control = try MountedControl.name(in: mountPoint)
       let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
       let lookup = ResourceLookup(
@@ -100,7 +101,10 @@ private struct ResourceRow {
       return (try found.mimeType(by: types), layer.map { String(escaping: $0) })
     } catch {
       // Who may list a file need not be allowed to read it.
-      guard error == .accessDenied || error == .noEntry || error == .stale || error == .isDirectory else {
+      guard
+        error == .permissionDenied || error == .noSuchFileOrDirectory || error == .staleFileHandle
+          || error == .isDirectory
+      else {
         throw error
       }
       return (types.type(forName: resource.path.last ?? []) ?? "application/octet-stream", nil)

@@ -26,15 +26,15 @@ struct RouteCommand {
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
     do throws(Errno) {
-      var lines = try WrittenLines(to: control)
+      var lines = try ControlFileWriter(to: control)
       for url in urls {
         let fate = try lines.write(Array(prefix.utf8) + url, of: url)
         guard let result = fate.result else {
-          Terminal.complain("\(url.shown): \(fate.error.map { "\($0)" } ?? "its result is gone already")")
+          Terminal.printError("\(url.shown): \(fate.error.map { "\($0)" } ?? "its result is gone already")")
           status = 1
           continue
         }
-        Terminal.say(result.bytes.shown)
+        Terminal.print(result.bytes.shown)
         if result.isRejected { status = 1 }
       }
     } catch {

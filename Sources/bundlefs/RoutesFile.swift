@@ -24,7 +24,7 @@ struct RoutesFile {
   }
 
   private func register(_ line: ArraySlice<UInt8>, in table: inout RouteTable) throws(RoutingError) {
-    switch try ControlLine(line) {
+    switch try ControlCommand(line) {
     case .nothing: break
     case .route(let route): try table.append(route)
     case .post, .match, .unroute, .reset:

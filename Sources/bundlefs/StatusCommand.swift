@@ -18,9 +18,9 @@ struct StatusCommand {
   /// Prints what the mount tells of itself.
   func run() throws(Failure) {
     let text: [UInt8]
-    do throws(Errno) { text = try ToldPages.read(isJSON ? .json : .text, of: mountPoint) } catch {
+    do throws(Errno) { text = try StatusClient.read(isJSON ? .json : .text, of: mountPoint) } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
-    Terminal.say(text.shown)
+    Terminal.print(text.shown)
   }
 }

@@ -25,7 +25,7 @@ struct UnmountCommand {
 
   /// Unmounts a mount of ours, and no other.
   func run() throws(Failure) {
-    if wantsHelp { return Terminal.say(Help.text) }
+    if wantsHelp { return Terminal.print(Help.text) }
     let place = try MountPoint(mountPoint)
     guard let entry = MountTableEntry.top(at: place.path) else {
       throw .failed("\(place.path.shown): nothing is mounted there")

@@ -186,7 +186,7 @@ import Testing
     // Root reads everything.
     let expected: URLError.Code? = geteuid() == 0 ? nil : .noPermissionsToReadFile
     #expect(code { _ = try fixture.source().load(try fixture.url("///secret.txt")) } == expected)
-    #expect(URLError(.accessDenied, fixture.main.url).code == .noPermissionsToReadFile)
+    #expect(URLError(.permissionDenied, fixture.main.url).code == .noPermissionsToReadFile)
   }
 
   @Test("a load that is not wanted any more ends early")

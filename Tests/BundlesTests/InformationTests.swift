@@ -148,7 +148,7 @@ import Testing
     let lookup = ResourceLookup(stack: fixture.stack)
     for name in ["one", "two", "six"] {
       try plist.replace(Self.plist(name))
-      try plist.setModified(Moment(seconds: 1_000_000, nanoseconds: 0))
+      try plist.setModified(TimeSpec(seconds: 1_000_000, nanoseconds: 0))
       for _ in 0..<3 { #expect(try lookup.information().identifier == name) }
     }
   }

@@ -45,7 +45,7 @@ import Testing
         print(name, told.get(name, '-'), guessed if guessed and not encoding else '-')
     """
 
-  @Test("at least 300 names have the types on which GLib and Python agree; GLib speaks for xdg-mime")
+  @Test("at least 300 names have the types on which GLib and Python negotiate; GLib speaks for xdg-mime")
   func agreement() throws {
     let folder = try TemporaryFolder()
     let output = try Command(["python3", "-c", ByteString(Self.script), folder.path]).check().outputText

@@ -27,7 +27,7 @@ import Testing
       (nil, ["a/.."]), (nil, ["/.."]), (nil, ["a\0"]), (nil, ["\0"]), ("\0", ["a"]),
     ] as [(String?, [String])])
   func refused(host: String?, segments: [String]) {
-    let refusal = #expect(throws: ResourceRefusal.self) {
+    let refusal = #expect(throws: ResourceURLError.self) {
       try ResourceURL(host: host.map { Array($0.utf8) }, segments: Self.bytes(segments))
     }
     #expect(refusal?.errno == .invalidArgument && refusal?.description.isEmpty == false)
@@ -40,7 +40,7 @@ import Testing
       try ResourceURL(host: nil, segments: path, localization: Array("fr".utf8)).localization
         == Array("fr".utf8))
     for name in ["", "a/b", "../x", "a\0"] {
-      #expect(throws: ResourceRefusal.self) {
+      #expect(throws: ResourceURLError.self) {
         try ResourceURL(host: nil, segments: path, localization: Array(name.utf8))
       }
     }

@@ -32,11 +32,11 @@ final class KernelStub {
     socket = Descriptor(owning: ends[0])
     // Other tests are being told of meanwhile.
     session = try Session(fileSystem: fileSystem, options: [], debug: false, keepsErrorsBack: false)
-    guard session.connect(to: Descriptor(owning: ends[1])) else { throw Errno.io }
+    guard session.connect(to: Descriptor(owning: ends[1])) else { throw Errno.ioError }
   }
 
   /// The flags that INIT agrees on, of all that the kernel of protocol 7.38 could offer.
-  func greet() throws -> UInt32 { try initialize().number(at: 12, as: UInt32.self) }
+  func negotiate() throws -> UInt32 { try initialize().number(at: 12, as: UInt32.self) }
 
   /// The reply to INIT.
   /// - Parameter further: the flags beyond 32 bits that the kernel offers; 0 from one that has none.
@@ -74,7 +74,7 @@ final class KernelStub {
     message += bytes(of: unique) + bytes(of: node) + bytes(of: UInt32(0)) + bytes(of: UInt32(0))
     message += bytes(of: UInt32(getpid())) + bytes(of: UInt32(0)) + body
     guard Glibc.send(socket.rawValue, message, message.count, 0) == message.count else { throw Errno.current }
-    guard session.answerOne() else { throw Errno.io }
+    guard session.answerOne() else { throw Errno.ioError }
   }
 
   private func bytes<Number: FixedWidthInteger>(of number: Number) -> [UInt8] {

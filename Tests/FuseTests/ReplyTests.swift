@@ -16,71 +16,74 @@ private final class Forgetful: FileSystem {
     self.settings = settings
   }
 
-  func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>) {
+  func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {
     guard let attributes = try? Descriptor.open("/", [.pathOnly]).attributes() else { return }
-    guard name[0] != 0, name[0] == 97 else { return reply.payAbsent(timeout: 2.5) }
-    _ = reply.pay(
-      EntryAnswer(
+    guard name[0] != 0, name[0] == 97 else { return reply.sendNegative(timeout: 2.5) }
+    _ = reply.send(
+      EntryReply(
         node: NodeID(rawValue: 7 << 32 | 5),
         attributes: NodeAttributes(attributes, inodeNumber: 1 << 63 | 9, timeout: 1.5), timeout: 0))
   }
   func forget(_ node: NodeID, lookups: UInt64) {
     forgotten.withLock { $0[node.rawValue, default: 0] += lookups }
   }
-  func readAttributes(of node: NodeID, reply: consuming Reply<Answers.Attributes>) {}
+  func readAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {}
   func setAttributes(
-    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<Answers.Attributes>
+    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
   ) {}
-  func readLink(_ node: NodeID, reply: consuming Reply<Answers.Bytes>) {}
-  func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<Answers.FileOpening>) {
+  func readLink(_ node: NodeID, reply: consuming Reply<ReplyKind.Bytes>) {}
+  func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.FileOpening>) {
     if node == NodeID(rawValue: 8) {
-      _ = reply.pay(BackingFile(rawValue: 3))
+      _ = reply.send(BackingFile(rawValue: 3))
     } else {
       reply.fail(.noFunction)
     }
   }
   func closeFile(_ node: NodeID) {}
-  func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<Answers.Bytes>) {
-    reply.pay(Array("content".utf8.prefix(size)))
+  func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<ReplyKind.Bytes>) {
+    reply.send(Array("content".utf8.prefix(size)))
   }
   func write(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<Answers.Count>
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    reply: consuming Reply<ReplyKind.Count>
   ) {}
-  func openDirectory(_ node: NodeID, reply: consuming Reply<Answers.Opening>) { reply.fail(.noFunction) }
+  func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Opening>) { reply.fail(.noFunction) }
   func readDirectory(
-    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool, reply: consuming Reply<Answers.Bytes>
+    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool,
+    reply: consuming Reply<ReplyKind.Bytes>
   ) {}
   func readExtendedAttribute(
-    _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<Answers.ExtendedAttribute>
+    _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>
   ) {}
   func listExtendedAttributes(
-    of node: NodeID, size: Int, reply: consuming Reply<Answers.ExtendedAttribute>
+    of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>
   ) {}
-  func readFigures(reply: consuming Reply<Answers.Figures>) {}
-  func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<Answers.Offset>) {}
-  func control(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<Answers.Control>) {}
-  func poll(_ node: NodeID, waiter: PollWaiter?, reply: consuming Reply<Answers.Readiness>) {}
-  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<Answers.Entry>) {}
-  func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<Answers.Done>) {}
+  func statfs(reply: consuming Reply<ReplyKind.Statfs>) {}
+  func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<ReplyKind.Offset>) {}
+  func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Control>) {}
+  func poll(_ node: NodeID, waiter: PollHandle?, reply: consuming Reply<ReplyKind.Readiness>) {}
+  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
+  func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Done>) {
+  }
   func rename(
     _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
-    reply: consuming Reply<Answers.Done>
+    reply: consuming Reply<ReplyKind.Done>
   ) {}
-  func change(_ kind: ChangeKind, reply: consuming Reply<Answers.Done>) {}
+  func change(_ kind: ChangeKind, reply: consuming Reply<ReplyKind.Done>) {}
 }
 
 @Suite struct ReplyTests {
   private func withKernel(_ body: (KernelStub, Forgetful) throws -> Void) throws {
     let fileSystem = Forgetful()
     let kernel = try KernelStub(fileSystem)
-    _ = try kernel.greet()
+    _ = try kernel.negotiate()
     try body(kernel, fileSystem)
     #expect(!kernel.hasAnotherReply)
   }
 
   @Test("the beginning agrees on what the design rests upon")
   func greeting() throws {
-    let flags = try KernelStub(Forgetful()).greet()
+    let flags = try KernelStub(Forgetful()).negotiate()
     let (autoInvalidate, readdirPlus, atomicTruncate, posixACL): (UInt32, UInt32, UInt32, UInt32) =
       (1 << 12, 1 << 13, 1 << 3, 1 << 20)
     #expect(flags & autoInvalidate != 0)
@@ -182,7 +185,7 @@ private final class Forgetful: FileSystem {
   @Test("the room that an entry is said to need is the room that it takes", arguments: 1...255)
   func room(length: Int) throws {
     let attributes = try Descriptor.open("/", [.pathOnly]).attributes()
-    let entry = EntryAnswer(
+    let entry = EntryReply(
       node: NodeID(rawValue: 2), attributes: NodeAttributes(attributes, inodeNumber: 2, timeout: 0),
       timeout: 0)
     let name = [UInt8](repeating: 0x61, count: length)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct RushTests {
   private let folder: TemporaryFolder
-  private let processors: PromptProcessors
+  private let processors: CPULatencyRequest
 
   /// A file in place of the machine's device, which takes down what is asked.
   init() throws {
@@ -14,7 +14,7 @@ import Testing
     try (folder / "driver").write("haltpoll\n")
     try (folder / "device").write("")
     processors = try #require(
-      PromptProcessors(
+      CPULatencyRequest(
         device: String(decoding: (folder / "device").bytes, as: UTF8.self),
         driver: String(decoding: (folder / "driver").bytes, as: UTF8.self)))
   }

@@ -7,7 +7,7 @@ import Posix
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   write(UnsafeRawBufferPointer(start: start, count: count))
   let cache = ContentCache(budget: 1 << 20)
-  do throws(ArchiveFault) {
+  do throws(ArchiveError) {
     let layer = try ArchiveLayer(archivePath: path, index: 0, cache: cache)
     // The bytes cannot have more entries than this, nor a path that is longer than itself.
     precondition(layer.figures.entries <= count / 46)
@@ -48,7 +48,7 @@ private func walk(_ directory: MergedDirectory, depth: Int) throws(Errno) {
 }
 
 /// The beginning, the end, and all of it if it is not too long.
-private func read(_ name: [UInt8], _ attributes: Attributes, _ part: LayerDirectory?) {
+private func read(_ name: [UInt8], _ attributes: FileStatus, _ part: LayerDirectory?) {
   guard let part else { preconditionFailure("a file of no layer") }
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 100_000, alignment: 16)
   defer { buffer.deallocate() }
@@ -64,7 +64,7 @@ private func read(_ name: [UInt8], _ attributes: Attributes, _ part: LayerDirect
     precondition(all.count == Int(attributes.size))
     _ = try file.read(into: buffer, at: Int64(attributes.size / 2))
   } catch {
-    let expected: [Errno] = [.io, .accessDenied, .notSupported, .stale, .noMemory]
+    let expected: [Errno] = [.ioError, .permissionDenied, .notSupported, .staleFileHandle, .noMemory]
     precondition(expected.contains(error), "\(error)")
   }
 }

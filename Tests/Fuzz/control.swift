@@ -7,7 +7,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   var table = RouteTable()
   for line in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
     do throws(RoutingError) {
-      try carryOut(ControlLine(line), &table)
+      try carryOut(ControlCommand(line), &table)
     } catch {
       precondition(error.offset.map { $0 <= line.count } ?? (error.verdict != .malformed))
     }
@@ -17,7 +17,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   return 0
 }
 
-private func carryOut(_ line: ControlLine, _ table: inout RouteTable) throws(RoutingError) {
+private func carryOut(_ line: ControlCommand, _ table: inout RouteTable) throws(RoutingError) {
   switch line {
   case .nothing: break
   case .post(let url), .match(let url):
@@ -39,7 +39,7 @@ private func checkText(of table: RouteTable) {
   var copy = RouteTable()
   do throws(RoutingError) {
     for line in table.text.utf8.split(separator: UInt8(ascii: "\n")) {
-      try carryOut(ControlLine(line), &copy)
+      try carryOut(ControlCommand(line), &copy)
     }
   } catch {
     fatalError("\(error)")

@@ -61,16 +61,16 @@ import Testing
       entry("both", windows + unix), entry("windows", windows), entry("dos", []),
       entry("broken", number(0x5455, 2) + number(500, 2)), entry("folder/new", unix),
     ])
-    #expect(try fixture.attributes("both").modified == Moment(seconds: 1_234_567_891, nanoseconds: 0))
+    #expect(try fixture.attributes("both").modified == TimeSpec(seconds: 1_234_567_891, nanoseconds: 0))
     let sinceEpoch = ticks - 116_444_736_000_000_000
     #expect(
       try fixture.attributes("windows").modified
-        == Moment(
+        == TimeSpec(
           seconds: Int64(sinceEpoch / 10_000_000), nanoseconds: UInt32(sinceEpoch % 10_000_000 * 100)))
     var parts = tm()
     (parts.tm_year, parts.tm_mon, parts.tm_mday, parts.tm_isdst) = (120, 1, 3, -1)
     (parts.tm_hour, parts.tm_min, parts.tm_sec) = (4, 5, 6)
-    let local = Moment(seconds: Int64(mktime(&parts)), nanoseconds: 0)
+    let local = TimeSpec(seconds: Int64(mktime(&parts)), nanoseconds: 0)
     #expect(try fixture.attributes("dos").modified == local)
     #expect(try fixture.attributes("broken").modified == local)
     #expect(try fixture.attributes("folder").modified.seconds == 1_234_567_891, "as its newest entry")
@@ -125,10 +125,10 @@ import Testing
     let fixture = try ArchiveFixture(entries, inside: ["Payload", "App.app"])
     #expect(try fixture.paths() == ["a", "b/", "b/c"])
     #expect(ByteString(fixture.layer.path) == fixture.path + "!/Payload/App.app")
-    #expect(throws: ArchiveFault.noFolder(Array("Payload/Nothing".utf8))) {
+    #expect(throws: ArchiveError.noFolder(Array("Payload/Nothing".utf8))) {
       try ArchiveFixture(entries, inside: ["Payload", "Nothing"])
     }
-    #expect(throws: ArchiveFault.fileForFolder(Array("Payload/other".utf8))) {
+    #expect(throws: ArchiveError.fileForFolder(Array("Payload/other".utf8))) {
       try ArchiveFixture(entries, inside: ["Payload", "other"])
     }
   }
@@ -157,9 +157,9 @@ import Testing
   func faults() throws {
     let folder = try TemporaryFolder()
     let path = folder / "file"
-    func fault(_ content: [UInt8]) throws -> ArchiveFault? {
+    func fault(_ content: [UInt8]) throws -> ArchiveError? {
       try path.write(content)
-      do throws(ArchiveFault) {
+      do throws(ArchiveError) {
         _ = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
         return nil
       } catch { return error }
@@ -193,7 +193,7 @@ import Testing
     #expect(try count(entries: 3, signature: 10) == 3)
     #expect(try count(entries: 3, signature: 1000) == 3)
     #expect(try count(entries: 10485, signature: 200) == 10485)
-    #expect(throws: ArchiveFault.self) { try count(entries: 3, signature: 3 << 20) }
+    #expect(throws: ArchiveError.self) { try count(entries: 3, signature: 3 << 20) }
   }
 
   @Test("the archive's root may have an entry, too")
@@ -215,7 +215,7 @@ import Testing
     let folder = try TemporaryFolder()
     let path = folder / "outer.zip"
     try path.write(Array(outer.prefix(inner.count + 1000)))
-    #expect(throws: ArchiveFault.noArchive) {
+    #expect(throws: ArchiveError.noArchive) {
       try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
     }
     // With something behind it an archive is taken, if it begins with the file.
@@ -239,7 +239,7 @@ import Testing
     try path.write([])
     try path.setSize(size)
     try path.overwrite(end, at: size)
-    do throws(ArchiveFault) {
+    do throws(ArchiveError) {
       _ = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
       Issue.record("it is taken for an archive")
     } catch {

@@ -39,7 +39,7 @@ final class ArchiveFixture {
     return try withCName(last) { name throws(Errno) in try folder.lookup(name) }
   }
 
-  func attributes(_ path: String) throws -> Attributes {
+  func attributes(_ path: String) throws -> FileStatus {
     switch try #require(try entry(path), "\(path)") {
     case .directory(_, let attributes): return attributes
     case .file(_, let attributes): return attributes

@@ -133,11 +133,11 @@ extension ByteString {
     let identity = try layer.root.attributes(of: "file").identity
     #expect(try directory.openFile("file", identity: identity).attributes().size == 3)
     try file.replace("newer")
-    #expect(throws: Errno.stale) { _ = try directory.openFile("file", identity: identity) }
+    #expect(throws: Errno.staleFileHandle) { _ = try directory.openFile("file", identity: identity) }
     try file.remove()
     try file.makeLink(to: "/etc/passwd")
-    #expect(throws: Errno.stale) { _ = try directory.openFile("file", identity: identity) }
+    #expect(throws: Errno.staleFileHandle) { _ = try directory.openFile("file", identity: identity) }
     try file.remove()
-    #expect(throws: Errno.noEntry) { _ = try directory.openFile("file", identity: identity) }
+    #expect(throws: Errno.noSuchFileOrDirectory) { _ = try directory.openFile("file", identity: identity) }
   }
 }

@@ -38,7 +38,8 @@ extension MountTests {
       // Never answered by the daemon, but failed by the kernel when the daemon is killed.
       let error = try errorNumber { _ = try (mount.point / "plain.txt").status() }
       #expect(
-        error == .notConnected || error == Errno(rawValue: ECONNABORTED), "\(String(describing: error))")
+        error == .socketNotConnected || error == Errno(rawValue: ECONNABORTED), "\(String(describing: error))"
+      )
       #expect(Clock.now - start < 20)
       mount.abandon()
       #expect(try MountTable.entry(at: fixture.point) == nil)

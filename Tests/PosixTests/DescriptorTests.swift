@@ -17,9 +17,11 @@ import Testing
 
   @Test("an error is the one that the kernel gave")
   func errors() {
-    #expect(throws: Errno.noEntry) { _ = try Descriptor.open("/does not exist", [.read]).rawValue }
+    #expect(throws: Errno.noSuchFileOrDirectory) {
+      _ = try Descriptor.open("/does not exist", [.read]).rawValue
+    }
     #expect(throws: Errno.notDirectory) { _ = try Descriptor.open("/dev/null", [.directory]).rawValue }
-    #expect(Errno.noEntry.description == "No such file or directory")
+    #expect(Errno.noSuchFileOrDirectory.description == "No such file or directory")
   }
 
   @Test("attributes of an entry are its own, not those of what a link points at")

@@ -79,7 +79,7 @@ import Testing
     for _ in 0..<Self.rounds {
       let text = mutated(&random)
       do throws(RoutingError) {
-        switch try ControlLine(text) {
+        switch try ControlCommand(text) {
         case .route(let route):
           try table.append(route)
           routes += 1

@@ -53,7 +53,7 @@ import Testing
     let fits = sign + "17976931348623158" + zeros
     #expect(isNumber(fits))
     #expect(number(fits)?.magnitude == .greatestFiniteMagnitude)
-    let tooLarge = sign + "17976931348623159" + zeros
-    #expect(!isNumber(tooLarge) && number(tooLarge) == nil)
+    let fileTooLarge = sign + "17976931348623159" + zeros
+    #expect(!isNumber(fileTooLarge) && number(fileTooLarge) == nil)
   }
 }

@@ -119,7 +119,7 @@ import Testing
     }
     var copy = RouteTable()
     for line in table.text.split(separator: "\n") {
-      guard case .route(let route) = try ControlLine(line.utf8) else {
+      guard case .route(let route) = try ControlCommand(line.utf8) else {
         Issue.record("no route: \(line)")
         return
       }

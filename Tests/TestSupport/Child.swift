@@ -17,12 +17,12 @@ public final class Child: Sendable {
     outputFile = try Self.captureFile()
     errorFile = try Self.captureFile()
     pid = try Self.spawn(command, output: outputFile, errors: errorFile)
-    LastResort.shared.remember(process: pid)
+    LeakReaper.shared.remember(process: pid)
   }
 
   deinit {
     if status() == nil { try? kill() }
-    LastResort.shared.forget(process: pid)
+    LeakReaper.shared.forget(process: pid)
     close(outputFile)
     close(errorFile)
   }
@@ -34,7 +34,7 @@ public final class Child: Sendable {
       var raw: CInt = 0
       guard waitpid(pid, &raw, WNOHANG) == pid else { return nil }
       ended = raw & 0x7f == 0 ? Int(raw >> 8) & 0xff : 128 + Int(raw & 0x7f)
-      LastResort.shared.forget(process: pid)
+      LeakReaper.shared.forget(process: pid)
       return ended
     }
   }

@@ -92,7 +92,7 @@ extension ByteString {
   }
 
   /// Sets the time of the last change and, to the same, that of the last access.
-  public func setModified(_ moment: Moment) throws {
+  public func setModified(_ moment: TimeSpec) throws {
     let time = timespec(tv_sec: Int(moment.seconds), tv_nsec: Int(moment.nanoseconds))
     try call("utimensat") { path in utimensat(AT_FDCWD, path, [time, time], AT_SYMLINK_NOFOLLOW) }
   }

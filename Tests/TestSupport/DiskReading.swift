@@ -2,7 +2,7 @@ import Glibc
 import Posix
 
 /// What lstat(2) tells.
-public struct FileStatus: Equatable, Sendable {
+public struct StatResult: Equatable, Sendable {
   /// The type; nil if unknown.
   public var kind: FileKind?
   /// The permission bits, set-id and sticky included.
@@ -24,9 +24,9 @@ public struct FileStatus: Equatable, Sendable {
   /// 512-byte blocks.
   public var blocks: Int64
   /// Last change of content.
-  public var modified: Moment
+  public var modified: TimeSpec
   /// Last change of attributes.
-  public var changed: Moment
+  public var changed: TimeSpec
 
   init(_ raw: stat) {
     kind = FileKind(rawValue: raw.st_mode & 0o170000)
@@ -39,8 +39,8 @@ public struct FileStatus: Equatable, Sendable {
     device = UInt64(raw.st_dev)
     specialDevice = UInt64(raw.st_rdev)
     blocks = Int64(raw.st_blocks)
-    modified = Moment(seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: UInt32(raw.st_mtim.tv_nsec))
-    changed = Moment(seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: UInt32(raw.st_ctim.tv_nsec))
+    modified = TimeSpec(seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: UInt32(raw.st_mtim.tv_nsec))
+    changed = TimeSpec(seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: UInt32(raw.st_ctim.tv_nsec))
   }
 }
 
@@ -56,24 +56,24 @@ public struct ListedEntry: Sendable, Hashable {
 
 extension ByteString {
   /// lstat(2).
-  public func status() throws -> FileStatus {
+  public func status() throws -> StatResult {
     var raw = stat()
     try call("lstat") { lstat($0, &raw) }
-    return FileStatus(raw)
+    return StatResult(raw)
   }
 
   /// stat(2): symbolic links are followed.
-  public func followedStatus() throws -> FileStatus {
+  public func followedStatus() throws -> StatResult {
     var raw = stat()
     try call("stat") { stat($0, &raw) }
-    return FileStatus(raw)
+    return StatResult(raw)
   }
 
   /// The status of an open file.
-  public static func status(of file: CInt) throws -> FileStatus {
+  public static func status(of file: CInt) throws -> StatResult {
     var raw = stat()
     if fstat(file, &raw) < 0 { throw DiskError("fstat", "", .current) }
-    return FileStatus(raw)
+    return StatResult(raw)
   }
 
   /// Whether there is an entry, of any type.

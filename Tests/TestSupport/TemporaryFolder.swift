@@ -11,12 +11,12 @@ public final class TemporaryFolder: Sendable {
   /// Makes the folder.
   public init() throws {
     // The sweep that comes with the first use must not find this folder.
-    let lastResort = LastResort.shared
+    let lastResort = LeakReaper.shared
     let number = Self.counter.withLock { counter in
       counter += 1
       return counter
     }
-    path = "/tmp" / (LastResort.prefix + ByteString("\(getpid()).\(number)"))
+    path = "/tmp" / (LeakReaper.prefix + ByteString("\(getpid()).\(number)"))
     try path.makeDirectory()
     lastResort.remember(folder: path)
   }
@@ -27,7 +27,7 @@ public final class TemporaryFolder: Sendable {
   public func remove() {
     MountTable.clear(below: path)
     RemovedTree.remove(path)
-    LastResort.shared.forget(folder: path)
+    LeakReaper.shared.forget(folder: path)
   }
 
   /// Makes a folder in it.

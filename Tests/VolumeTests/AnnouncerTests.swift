@@ -9,20 +9,20 @@ import Testing
 /// The announcer without a mount: whatever its path leads to, nothing there is touched.
 @Suite struct AnnouncerTests {
   /// A kernel that leads to a directory, or nowhere.
-  private final class Elsewhere: KernelCache {
+  private final class Elsewhere: KernelNotifier {
     private let path: ByteString?
     init(_ path: ByteString?) { self.path = path }
 
-    func dropEntry(_ name: [UInt8], in parent: NodeID) {}
+    func invalidateEntry(_ name: [UInt8], in parent: NodeID) {}
     func expireEntry(_ name: [UInt8], in parent: NodeID) {}
     func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) {}
-    func dropAttributes(of node: NodeID) {}
-    func dropContent(of node: NodeID) {}
+    func invalidateAttributes(of node: NodeID) {}
+    func invalidateContent(of node: NodeID) {}
     func store(_ content: UnsafeRawBufferPointer, in node: NodeID) {}
     func size(of node: NodeID) -> UInt64 { 0 }
     func refreshAttributes(of node: NodeID) {}
     func openRoot() throws(Errno) -> Descriptor {
-      guard let path else { throw .stale }
+      guard let path else { throw .staleFileHandle }
       return try withCName(path.bytes) { path throws(Errno) in try Descriptor.open(path, [.pathOnly]) }
     }
   }
@@ -48,8 +48,8 @@ import Testing
       ("changed", [.modified, .closed]), ("gone", .went), ("new", .came),
     ]
     for (name, aspects) in news {
-      let place = Place(parent: .root, name: Array(name.utf8))
-      announcer.note(.name(place, NameNews(aspects: aspects, layers: [0])))
+      let place = EntryKey(parent: .root, name: Array(name.utf8))
+      announcer.note(.name(place, NameChange(aspects: aspects, layers: [0])))
     }
     announcer.note(.directory(.root))
     announcer.tellNotes()
@@ -69,12 +69,12 @@ import Testing
     let volume = try Volume(stack: stack, options: VolumeOptions())
     let merged = try volume.merged(of: .root)
     let node = try volume.answer(try #require(try merged.lookup("d")), "d", in: .root, merged).node
-    #expect(volume.owed(.directory(node)) == [.directory(node)])
-    let place = Place(parent: node, name: [65])
-    let news = NameNews(aspects: .went, layers: [0])
-    #expect(volume.owed(.name(place, news)) == [.name(place, .disappeared(isDirectory: false))])
+    #expect(volume.dueEvents(.directory(node)) == [.directory(node)])
+    let place = EntryKey(parent: node, name: [65])
+    let news = NameChange(aspects: .went, layers: [0])
+    #expect(volume.dueEvents(.name(place, news)) == [.name(place, .disappeared(isDirectory: false))])
     volume.forget(node, lookups: 1)
-    #expect(volume.owed(.directory(node)) == [] && volume.owed(.name(place, news)) == [])
+    #expect(volume.dueEvents(.directory(node)) == [] && volume.dueEvents(.name(place, news)) == [])
   }
 
   @Test("what waits when the mount ends is dropped, and counted")
@@ -86,8 +86,8 @@ import Testing
     let volume = try Volume(stack: stack, options: VolumeOptions())
     let announcer = try Announcer()
     for number in 0..<1000 {
-      let place = Place(parent: .root, name: Array("\(number)".utf8))
-      announcer.note(.name(place, NameNews(aspects: .went, layers: [0])))
+      let place = EntryKey(parent: .root, name: Array("\(number)".utf8))
+      announcer.note(.name(place, NameChange(aspects: .went, layers: [0])))
     }
     announcer.tellNotes()
     // It has not begun to work when it is told to end.

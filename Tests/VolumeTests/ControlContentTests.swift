@@ -73,7 +73,9 @@ import Testing
   private func content(_ routes: String...) throws -> ControlContent {
     var table = RouteTable()
     for route in routes {
-      guard case .route(let route) = try ControlLine(Array(route.utf8)) else { throw TestFailure("no route") }
+      guard case .route(let route) = try ControlCommand(Array(route.utf8)) else {
+        throw TestFailure("no route")
+      }
       try table.append(route)
     }
     return ControlContent(table)

@@ -61,7 +61,7 @@ import Testing
 
   @Test("a directory has one snapshot, the latest, until it is dropped")
   func latest() throws {
-    let listings = RecentListings()
+    let listings = ListingCache()
     #expect(listings.snapshot(of: Self.directory) == nil)
     for count in [5, 3] {
       listings.keep(ListingSnapshot(try listing(0..<count)), of: Self.directory)
@@ -76,23 +76,23 @@ import Testing
 
   @Test("no more than a limit is kept of listings that were given up, the latest used last to go")
   func room() throws {
-    let listings = RecentListings()
+    let listings = ListingCache()
     let small = ListingSnapshot(try listing(0..<2))
     listings.keep(small, of: Self.directory)
-    for other in 100..<100 + 2 * UInt64(RecentListings.limit) {
+    for other in 100..<100 + 2 * UInt64(ListingCache.limit) {
       listings.keep(small, of: NodeID(rawValue: other))
       #expect(listings.snapshot(of: Self.directory) != nil)
     }
-    #expect(listings.counts == (RecentListings.limit, RecentListings.limit * 2))
+    #expect(listings.counts == (ListingCache.limit, ListingCache.limit * 2))
     #expect(listings.snapshot(of: NodeID(rawValue: 100)) == nil)
   }
 
   @Test("of large listings, no more are kept than names are allowed, but always one")
   func names() throws {
-    let listings = RecentListings()
-    let large = ListingSnapshot(try listing(0..<RecentListings.nameLimit / 4))
+    let listings = ListingCache()
+    let large = ListingSnapshot(try listing(0..<ListingCache.nameLimit / 4))
     for other in UInt64(0)..<6 { listings.keep(large, of: NodeID(rawValue: other)) }
-    #expect(listings.counts == (4, RecentListings.nameLimit / 4 * 4))
+    #expect(listings.counts == (4, ListingCache.nameLimit / 4 * 4))
     #expect(listings.snapshot(of: NodeID(rawValue: 5)) != nil)
   }
 }

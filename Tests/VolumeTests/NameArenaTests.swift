@@ -69,7 +69,7 @@ import Testing
       var slots: [UInt32] = []
       for file in 0..<500 {
         let identity = FileIdentity(
-          device: 1, inode: UInt64(number * 1000 + file), born: Moment(seconds: 0, nanoseconds: 0))
+          device: 1, inode: UInt64(number * 1000 + file), born: TimeSpec(seconds: 0, nanoseconds: 0))
         let name = Array("file \(1000 + (file + number) % 500)".utf8)
         slots.append(
           table.lookUpFile(identity, layer: 0, kind: .regular, name: name, in: folder, inodeNumber: 100))

@@ -47,7 +47,7 @@ private struct NodeTableModel {
       found = table.lookUpDirectory([name], in: slot, inodeNumber: 1 << 63)
     } else {
       let identity = FileIdentity(
-        device: 1, inode: UInt64(random.number(1...20)), born: Moment(seconds: 0, nanoseconds: 0))
+        device: 1, inode: UInt64(random.number(1...20)), born: TimeSpec(seconds: 0, nanoseconds: 0))
       key = .file(identity)
       found = table.lookUpFile(
         identity, layer: 0, kind: .regular, name: [name], in: slot, inodeNumber: 20)
@@ -116,7 +116,7 @@ private struct NodeTableModel {
       #expect(seen.insert(table.number(of: slot)).inserted)
       let number = table.number(of: slot)
       _ = table.forget(slot, lookups: 1)
-      #expect(throws: Errno.stale) { try table.slot(of: number) }
+      #expect(throws: Errno.staleFileHandle) { try table.slot(of: number) }
     }
     #expect(table.nodes.count <= 4)
   }
@@ -125,7 +125,7 @@ private struct NodeTableModel {
   func rebinding() throws {
     var table = NodeTable(budget: 5)
     func identity(_ inode: UInt64) -> FileIdentity {
-      FileIdentity(device: 1, inode: inode, born: Moment(seconds: 0, nanoseconds: 0))
+      FileIdentity(device: 1, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
     }
     func lookUp(_ inode: UInt64) -> UInt32 {
       table.lookUpFile(
@@ -145,8 +145,8 @@ private struct NodeTableModel {
   @Test("the kernel's size is in doubt once several were told, until the file is read")
   func doubt() throws {
     var table = NodeTable(budget: 5)
-    let old = FileIdentity(device: 1, inode: 1, born: Moment(seconds: 0, nanoseconds: 0))
-    let new = FileIdentity(device: 1, inode: 2, born: Moment(seconds: 0, nanoseconds: 0))
+    let old = FileIdentity(device: 1, inode: 1, born: TimeSpec(seconds: 0, nanoseconds: 0))
+    let new = FileIdentity(device: 1, inode: 2, born: TimeSpec(seconds: 0, nanoseconds: 0))
     func lookUp() -> UInt32 {
       table.lookUpFile(old, layer: 0, kind: .regular, name: [97], in: NodeTable.root, inodeNumber: 1)
     }
@@ -166,14 +166,14 @@ private struct NodeTableModel {
     let grown = lookUp()
     table.tell(10, of: grown)
     table.tell(20, of: grown)
-    #expect(table[grown].isSizeDoubtful && !table[grown].hasFollowed, "the same file, changed in place")
+    #expect(table[grown].isSizeDoubtful && !table[grown].wasRebound, "the same file, changed in place")
     table.rebind(grown, to: new, layer: 0, inodeNumber: 2)
-    #expect(table[grown].isSizeDoubtful && table[grown].hasFollowed)
+    #expect(table[grown].isSizeDoubtful && table[grown].wasRebound)
   }
 
   @Test("a name that a file was seen to leave is none of its names any more")
   func left() throws {
-    let file = FileIdentity(device: 1, inode: 1, born: Moment(seconds: 0, nanoseconds: 0))
+    let file = FileIdentity(device: 1, inode: 1, born: TimeSpec(seconds: 0, nanoseconds: 0))
     for isSeen in [true, false] {
       var table = NodeTable(budget: 5)
       func lookUp(_ name: UInt8) -> UInt32 {
@@ -183,10 +183,10 @@ private struct NodeTableModel {
       if isSeen { table.detach(slot, from: [97], in: NodeTable.root) }
       #expect(!table[slot].isDetached, "nobody has read from it: it is a name")
       #expect(lookUp(98) == slot)
-      #expect(table.alias(of: slot) == (isSeen ? nil : Place(parent: .root, name: [97])))
+      #expect(table.alias(of: slot) == (isSeen ? nil : EntryKey(parent: .root, name: [97])))
       // Found by that name again, it has it.
       _ = lookUp(97)
-      #expect(table.alias(of: slot) == Place(parent: .root, name: [98]))
+      #expect(table.alias(of: slot) == EntryKey(parent: .root, name: [98]))
       #expect(table.checkInvariants().isEmpty)
     }
   }
@@ -196,11 +196,11 @@ private struct NodeTableModel {
     var table = NodeTable(budget: 5)
     let slots = (1...2).map { inode in
       table.lookUpFile(
-        FileIdentity(device: 1, inode: inode, born: Moment(seconds: 0, nanoseconds: 0)), layer: 0,
+        FileIdentity(device: 1, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0)), layer: 0,
         kind: .regular, name: [97], in: NodeTable.root, inodeNumber: inode)
     }
     _ = table.lookUpDirectory([97], in: NodeTable.root, inodeNumber: 1 << 63)
-    table[slots[0]].hasBegun = true
+    table[slots[0]].isPinned = true
     table.detach(slots[0], from: [97], in: NodeTable.root)
     #expect(Set(table.files(lastNamed: [97], in: NodeTable.root)) == Set(slots))
     #expect(table.files(lastNamed: [98], in: NodeTable.root).isEmpty)

@@ -19,7 +19,7 @@ import Testing
     nodes.forget(first, lookups: 1)
     #expect(try nodes.path(of: first) == a)
     nodes.forget(first, lookups: 1)
-    #expect(throws: Errno.stale) { try nodes.path(of: first) }
+    #expect(throws: Errno.staleFileHandle) { try nodes.path(of: first) }
     #expect(nodes.lookUp(a, inodeNumber: 2) != first, "a number is not given twice")
   }
 

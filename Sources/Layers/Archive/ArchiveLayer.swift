@@ -21,7 +21,7 @@ public final class ArchiveLayer: Sendable {
   private let name: [UInt8]
   /// Who opens and unpacks what, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
-  private let doubts = ContentDoubts()
+  private let doubts = UnverifiedEntries()
   /// Whose the entries are: who mounts, as if he had unpacked them.
   private let owner = geteuid()
   private let group = getegid()
@@ -29,8 +29,8 @@ public final class ArchiveLayer: Sendable {
   private struct State {
     var index: ArchiveIndex
     /// As the file was when it was read, or could not be read, last.
-    var seen: Attributes?
-    var fault: ArchiveFault?
+    var seen: FileStatus?
+    var fault: ArchiveError?
     /// Whether nobody watches the archive.
     var isUnwatched = true
   }
@@ -48,7 +48,7 @@ public final class ArchiveLayer: Sendable {
   public init(
     archivePath: [UInt8], folder: [[UInt8]] = [], index: Int, cache: ContentCache,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
-  ) throws(ArchiveFault) {
+  ) throws(ArchiveError) {
     self.archivePath = archivePath
     self.folder = folder
     self.index = index
@@ -79,15 +79,15 @@ public final class ArchiveLayer: Sendable {
   }
 
   /// Figures of the file system that holds the archive.
-  public func fileSystemFigures() throws(Errno) -> statvfs {
-    try current.source.descriptor.fileSystemFigures()
+  public func statvfs() throws(Errno) -> statvfs {
+    try current.source.descriptor.statvfs()
   }
 
   /// What the archive contains.
   var current: ArchiveIndex { state.withLock { $0.index } }
 
   /// Why what the layer shows is not what the archive has now; nil if it is.
-  public var fault: ArchiveFault? { state.withLock { $0.fault } }
+  public var fault: ArchiveError? { state.withLock { $0.fault } }
 
   /// What there is to tell of the archive.
   public struct Figures: Sendable {
@@ -113,11 +113,11 @@ public final class ArchiveLayer: Sendable {
   private var device: UInt64 { deviceNumber(major: 4095, minor: UInt32(index)) }
 
   func identity(_ inode: UInt64) -> FileIdentity {
-    FileIdentity(device: device, inode: inode, born: Moment(seconds: 0, nanoseconds: 0))
+    FileIdentity(device: device, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
   }
 
-  func attributes(of node: ArchiveNode) -> Attributes {
-    var attributes = Attributes(
+  func attributes(of node: ArchiveNode) -> FileStatus {
+    var attributes = FileStatus(
       identity: identity(node.inode), mode: UInt32(node.mode), owner: owner, group: group,
       size: node.isFolder ? 0 : node.size, modified: node.moment)
     if node.isFolder { attributes.links = 1 }
@@ -146,8 +146,8 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  private func place(of node: ArchiveNode, in index: ArchiveIndex) -> ArchivePlace {
-    ArchivePlace(
+  private func place(of node: ArchiveNode, in index: ArchiveIndex) -> EntryLocation {
+    EntryLocation(
       source: index.source, header: node.offset.addingReportingOverflow(index.shift).partialValue,
       end: index.contentEnd)
   }
@@ -164,7 +164,7 @@ public final class ArchiveLayer: Sendable {
     return seen?.identity != now?.identity || seen?.size != now?.size || seen?.modified != now?.modified
   }
 
-  private func attributesNow() throws(Errno) -> Attributes {
+  private func attributesNow() throws(Errno) -> FileStatus {
     let folder = parent.withLock { $0 }
     return try withCName(name) { name throws(Errno) in try folder.descriptor.attributes(of: name) }
   }
@@ -207,7 +207,7 @@ public final class ArchiveLayer: Sendable {
       // Somebody else may have done it.
       if !isOutdated { return nil }
       var seen = try? attributesNow()
-      do throws(ArchiveFault) {
+      do throws(ArchiveError) {
         let source = try open()
         seen = source.attributes
         let index = try ArchiveIndex.read(source, folder: folder, former: former)
@@ -227,7 +227,7 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  private func open() throws(ArchiveFault) -> ArchiveSource {
+  private func open() throws(ArchiveError) -> ArchiveSource {
     let folder = parent.withLock { $0 }
     let handle: Handle
     do throws(Errno) {

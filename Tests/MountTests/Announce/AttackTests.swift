@@ -13,7 +13,7 @@ extension MountTests {
     /// A layer's folder that is changed all the time by this process alone, which knows what it must contain.
     private struct Churn {
       let layer: ByteString
-      private var expected: [ByteString: FileStatus] = [:]
+      private var expected: [ByteString: StatResult] = [:]
       private var random = SplitMix64(seed: 8)
       private var number = 0
 
@@ -301,7 +301,7 @@ extension MountTests {
               if (try? path.rename(to: mount.point / "other")) != nil {
                 granted.withLock { $0.append("rename") }
               }
-              if (try? path.setModified(Moment(seconds: 1, nanoseconds: 0))) != nil {
+              if (try? path.setModified(TimeSpec(seconds: 1, nanoseconds: 0))) != nil {
                 granted.withLock { $0.append("utimens") }
               }
               if (try? path.makeDirectory()) != nil { granted.withLock { $0.append("mkdir") } }

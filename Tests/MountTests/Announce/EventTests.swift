@@ -114,8 +114,8 @@ extension MountTests {
         try (fixture.main / "only/deep/file.txt").remove()
         try (fixture.main / "only/deep").removeDirectory()
         #expect(try watcher.hears(Self.directoryGone, "deep", in: "only"))
-        try expectErrno(.noEntry) { _ = try (mount.point / "folder/inner.txt").status() }
-        try expectErrno(.noEntry) { _ = try (mount.point / "only/deep").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "folder/inner.txt").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "only/deep").status() }
       }
     }
 
@@ -151,7 +151,7 @@ extension MountTests {
         #expect(moves.map(\.name) == ["plain.txt", "moved.txt"])
         #expect(moves.count == 2 && moves.first?.cookie == moves.last?.cookie && moves.first?.cookie != 0)
         #expect(try (mount.point / "folder/moved.txt").status().inode == before)
-        try expectErrno(.noEntry) { _ = try (mount.point / "plain.txt").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "plain.txt").status() }
         // Over another one.
         try (fixture.main / "folder/moved.txt").rename(to: fixture.main / "folder/inner.txt")
         #expect(try watcher.hears(.movedTo, "inner.txt", in: "folder"))
@@ -180,7 +180,7 @@ extension MountTests {
         #expect(try (mount.point / "plain.txt").status().permissions == 0o600)
         try (fixture.main / "only").setMode(0o700)
         #expect(try watcher.hears([.attributes, .isDirectory], "only"))
-        try (fixture.main / "link").setModified(Moment(seconds: 5, nanoseconds: 0))
+        try (fixture.main / "link").setModified(TimeSpec(seconds: 5, nanoseconds: 0))
         #expect(try watcher.hears(.attributes, "link"))
         try fixture.substitution.setMode(0o750)
         #expect(try watcher.hears([.attributes, .isDirectory], ""))

@@ -112,7 +112,7 @@ enum TreeDigest {
       .joined(separator: "\n")
   }
 
-  private static func walk(_ path: ByteString, _ body: (ByteString, FileStatus) throws -> Void) throws {
+  private static func walk(_ path: ByteString, _ body: (ByteString, StatResult) throws -> Void) throws {
     let status = try path.status()
     try body(path, status)
     guard status.kind == .directory else { return }

@@ -152,9 +152,9 @@ extension MountTests {
         damaged, secret, bomb, .init("../up", ""), .init("fine", "fine", .deflated), .init("fine2", "fine"),
       ])
       try withMount(setup) { mount in
-        try expectErrno(.io) { _ = try (mount.point / "damaged").read() }
-        try expectErrno(.accessDenied) { _ = try (mount.point / "secret").read() }
-        try expectErrno(.io) { _ = try (mount.point / "bomb").read() }
+        try expectErrno(.ioError) { _ = try (mount.point / "damaged").read() }
+        try expectErrno(.permissionDenied) { _ = try (mount.point / "secret").read() }
+        try expectErrno(.ioError) { _ = try (mount.point / "bomb").read() }
         #expect(try (mount.point / "fine").readText() == "fine")
         #expect(try (mount.point / "fine2").readText() == "fine")
         #expect(try mount.command("status").outputText.contains("skipped 1 ('..' in the path): ../up"))

@@ -128,7 +128,11 @@ private struct ReplacedArchive: Sendable {
       as DiskError
     {
       // Gone, or something else by now; or the old bytes are lost, where the archive was written over.
-      if [.noEntry, .notDirectory, .isDirectory, .loop, .stale].contains(error.errno) { return }
+      if [.noSuchFileOrDirectory, .notDirectory, .isDirectory, .tooManySymbolicLinkLevels, .staleFileHandle]
+        .contains(error.errno)
+      {
+        return
+      }
       throw error
     }
     let name = ByteString(Array(path.bytes.dropFirst(point.count + 1)))

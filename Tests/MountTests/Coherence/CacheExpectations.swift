@@ -50,7 +50,7 @@ func expectChangesSeen(
 ) throws {
   let seen = mount.point / "of-the-test"
   for round in 0..<2 {
-    try expectErrno(.noEntry, location: location) { _ = try seen.status() }
+    try expectErrno(.noSuchFileOrDirectory, location: location) { _ = try seen.status() }
     for text in ["one \(round)\n", "the second \(round)\n"] {
       try (layer / "of-the-test").write(text)
       try expectSoon(location: location) {

@@ -27,7 +27,7 @@ extension MountTests {
           }
           try (fixture.substitution / "folder/changing").remove()
           try (fixture.main / "folder/changing").remove()
-          try expectErrno(.noEntry) { _ = try (mount.point / "folder/changing").status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "folder/changing").status() }
         }
       }
     }
@@ -42,7 +42,7 @@ extension MountTests {
         #expect(try mount.report().cache == "1")
         for round in 0..<5 {
           let text = String(repeating: "round \(round)\n", count: round + 1)
-          try expectErrno(.noEntry) { _ = try (mount.point / "new").status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "new").status() }
           try (fixture.main / "plain.txt").write(text)
           try (fixture.main / "new").write(text)
           let seen = try eventually(within: 1.5) {
@@ -127,11 +127,11 @@ extension MountTests {
       try withMount(setup) { mount in
         let seen = mount.point / "folder"
         try lookTwice(mount.point)
-        try expectErrno(.noEntry) { _ = try (seen / "new").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (seen / "new").status() }
         try (fixture.main / "folder/inner.txt").write("changed in place")
         try (fixture.main / "folder/new").write("new")
         #expect(try (seen / "inner.txt").readText() != "changed in place", "it is cached")
-        try expectErrno(.noEntry) { _ = try (seen / "new").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (seen / "new").status() }
         switch lever {
         case .command: try mount.command("invalidate", "folder")
         case .control: try mount.say("bundlefs:///invalidate\n")

@@ -105,7 +105,7 @@ extension MountTests {
           #expect(try ByteString.readAll(file) == [UInt8]("before".utf8))
           try (fixture.main / "f").rename(to: away)
           try mount.barrier()
-          try expectErrno(.noEntry) { _ = try (mount.point / path).status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / path).status() }
           let moved = away / ByteString(String(path.text.dropFirst(2)))
           for text in ["after, and longer", "again"] {
             try moved.write(text)

@@ -142,7 +142,7 @@ extension LayerMutator {
       set(["user.comment": value], at: path, layer)
       said = "setxattr"
     default:
-      let moment = Moment(
+      let moment = TimeSpec(
         seconds: Int64(random.number(0...2_000_000_000)), nanoseconds: UInt32(random.number(0...999_999_999)))
       try disk.setModified(moment)
       said = "utimes \(moment.seconds)"

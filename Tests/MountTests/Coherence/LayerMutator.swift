@@ -16,7 +16,7 @@ struct LayerMutator {
 
   var random: SplitMix64
   var layers: [LiveLayer]
-  var sight: LinkSight
+  var sight: HardLinkModel
   var outside: [OutsideTree] = []
   /// What the entries may be called.
   let names: [ByteString]
@@ -29,7 +29,7 @@ struct LayerMutator {
     self.layers = layers
     self.names = names
     self.isOneFileSystem = isOneFileSystem
-    sight = LinkSight()
+    sight = HardLinkModel()
   }
 
   var stack: [PlannedLayer] { layers.map(\.plan) }

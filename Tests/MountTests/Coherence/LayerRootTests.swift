@@ -112,7 +112,7 @@ extension MountTests {
           try fixture.substitution.makeLink(to: target)
           try mount.barrier()
           try mount.command("invalidate")
-          try expectErrno(.noEntry) { _ = try (mount.point / "secret").status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "secret").status() }
           #expect(try (mount.point / "replaced.txt").readText() == "substitution's replaced, longer\n")
           try fixture.substitution.remove()
           try (fixture.folder / "aside").rename(to: fixture.substitution)

@@ -92,12 +92,12 @@ struct LiveLayer {
 }
 
 extension PlannedMetadata {
-  init(_ status: FileStatus) {
+  init(_ status: StatResult) {
     self.init(
       permissions: status.permissions, owner: status.owner, group: status.group, modified: status.modified)
   }
 
-  mutating func refresh(_ status: FileStatus) {
+  mutating func refresh(_ status: StatResult) {
     let kept = attributes
     self = PlannedMetadata(status)
     attributes = kept

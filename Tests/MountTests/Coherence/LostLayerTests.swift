@@ -20,7 +20,7 @@ extension MountTests {
         let file = mount.point / "plain.txt"
         #expect(try file.readText() == "the inner one's\n")
         first.process.signal(SIGKILL)
-        try expectSoon { try errorNumber { _ = try file.status() } == .io }
+        try expectSoon { try errorNumber { _ = try file.status() } == .ioError }
         // The outer one is alive, and is not taken for a dead one.
         let again = try setup.command(foreground: true).run(timeout: 20)
         #expect(again.status == 1 && again.errorText.contains("mounted there already"), "\(again.errorText)")
@@ -42,7 +42,7 @@ extension MountTests {
       let first = try Mount(MountSetup(main: fixture.substitution, point: inner))
       try withMount(MountSetup(main: inner, point: fixture.point)) { mount in
         first.process.signal(SIGKILL)
-        try expectSoon { try errorNumber { _ = try (mount.point / "other").status() } == .io }
+        try expectSoon { try errorNumber { _ = try (mount.point / "other").status() } == .ioError }
       }
     }
 
@@ -65,7 +65,7 @@ extension MountTests {
         #expect(try file.readText() == "on the disk\n")
         try tearOut(disk)
         // What is in no cache is lost; what other layers have is not.
-        try expectErrno(.io) { _ = try (mount.point / "unread").read() }
+        try expectErrno(.ioError) { _ = try (mount.point / "unread").read() }
         #expect(try (mount.point / "plain.txt").readText() == "main's plain\n")
         try mount.barrier()
         try Command("umount", disk.text).check()

@@ -60,7 +60,7 @@ struct StatusReport: Decodable, Sendable {
     var reason: String?
   }
 
-  struct Fallback: Decodable, Sendable {
+  struct UncachedReason: Decodable, Sendable {
     var layer: String
     var path: String
     var reason: String
@@ -92,7 +92,7 @@ struct StatusReport: Decodable, Sendable {
   var readAhead: Int
   var listedAhead: Int
   var announce: Announcements
-  var fallbacks: [Fallback]
+  var fallbacks: [UncachedReason]
   var passthrough: Passthrough?
 
   struct Passthrough: Decodable, Sendable {

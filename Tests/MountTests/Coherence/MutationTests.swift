@@ -67,7 +67,7 @@ struct MutationRun {
       main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
     setup.options = options + [isWatched ? "announce=on" : "announce=off"]
     try withMount(setup) { mount in
-      let ears = isWatched ? try ModelEars(mount.point) : nil
+      let ears = isWatched ? try WatcherOracle(mount.point) : nil
       let warmer = MountWarmer(mount.point, names: names, seed: seed)
       let held = HeldDirectories(mount.point, names: names, seed: seed)
       var log: [String] = []

@@ -151,7 +151,7 @@ extension MountTests {
 
     private func expectReplaced(_ path: ByteString, _ replacement: Replacement) throws {
       if replacement == .deletion {
-        try expectErrno(.noEntry) { _ = try path.status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try path.status() }
       } else {
         #expect(try path.status().size == Int64(Self.new.count))
         #expect(try path.read() == Self.new)

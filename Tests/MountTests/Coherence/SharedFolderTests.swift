@@ -16,7 +16,7 @@ extension MountTests {
         // Both views know the folder now; it goes away in both, and comes back.
         try (inner / "folder").rename(to: fixture.folder / "aside")
         try mount.barrier()
-        try expectErrno(.noEntry) { _ = try (mount.point / "overrides/folder").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "overrides/folder").status() }
         #expect(try (mount.point / "folder").names() == ["both.txt", "inner.txt"])
         try (fixture.folder / "aside").rename(to: inner / "folder")
         try mount.barrier()

@@ -41,7 +41,7 @@ extension MountTests {
       try (tree / "a/b/c").makeDirectories()
       try (tree / "a/b/c/file").write("moved in")
       try withMount(fixture.setup) { mount in
-        try expectErrno(.noEntry) { _ = try (mount.point / "tree/a").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "tree/a").status() }
         for layer in [fixture.substitution, fixture.main] {
           try tree.rename(to: layer / "tree")
           try mount.barrier()
@@ -49,7 +49,7 @@ extension MountTests {
           #expect(try mount.names() == (Fixture.rootNames + ["tree"]).sorted())
           try (layer / "tree").rename(to: tree)
           try mount.barrier()
-          try expectErrno(.noEntry) { _ = try (mount.point / "tree/a/b/c/file").status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "tree/a/b/c/file").status() }
         }
       }
     }

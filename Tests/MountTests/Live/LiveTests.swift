@@ -10,7 +10,7 @@ extension MountTests {
       let fixture = try Fixture(isFilled: false)
       try withMount(fixture.setup) { mount in
         for layer in [fixture.main, fixture.substitution] {
-          try expectErrno(.noEntry) { _ = try (mount.point / "file").status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "file").status() }
           try (layer / "file").write("one")
           try mount.barrier()
           #expect(try (mount.point / "file").readText() == "one")
@@ -25,16 +25,16 @@ extension MountTests {
           try (layer / "file").setMode(0o640)
           try mount.barrier()
           #expect(try (mount.point / "file").status().permissions == 0o640)
-          try (layer / "file").setModified(Moment(seconds: 77, nanoseconds: 5))
+          try (layer / "file").setModified(TimeSpec(seconds: 77, nanoseconds: 5))
           try mount.barrier()
-          #expect(try (mount.point / "file").status().modified == Moment(seconds: 77, nanoseconds: 5))
+          #expect(try (mount.point / "file").status().modified == TimeSpec(seconds: 77, nanoseconds: 5))
           try (layer / "file").rename(to: layer / "renamed")
           try mount.barrier()
           #expect(try mount.names() == ["renamed"])
           try (layer / "renamed").remove()
           try mount.barrier()
           #expect(try mount.names() == [])
-          try expectErrno(.noEntry) { _ = try (mount.point / "renamed").status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "renamed").status() }
         }
       }
     }
@@ -92,7 +92,7 @@ extension MountTests {
         for name in ["plain.txt", "only", "link"] as [ByteString] {
           try (fixture.substitution / name).makeWhiteout()
           try mount.barrier()
-          try expectErrno(.noEntry, "\(name)") { _ = try (mount.point / name).status() }
+          try expectErrno(.noSuchFileOrDirectory, "\(name)") { _ = try (mount.point / name).status() }
           #expect(try mount.names() == Fixture.rootNames.filter { $0 != name })
           try (fixture.substitution / name).remove()
           try mount.barrier()
@@ -100,8 +100,8 @@ extension MountTests {
 
           try (fixture.substitution / (".wh." + name)).write("")
           try mount.barrier()
-          try expectErrno(.noEntry, "\(name)") { _ = try (mount.point / name).status() }
-          try expectErrno(.noEntry) { _ = try (mount.point / (".wh." + name)).status() }
+          try expectErrno(.noSuchFileOrDirectory, "\(name)") { _ = try (mount.point / name).status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / (".wh." + name)).status() }
           #expect(try mount.names() == Fixture.rootNames.filter { $0 != name })
           try (fixture.substitution / (".wh." + name)).remove()
           try mount.barrier()
@@ -123,7 +123,7 @@ extension MountTests {
           try hiding.setAttribute(mark, [UInt8(ascii: "y")])
           try mount.barrier()
           #expect(try (mount.point / "folder").names() == alone, "\(mark)")
-          try expectErrno(.noEntry) { _ = try (mount.point / "folder/inner.txt").status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "folder/inner.txt").status() }
           try hiding.setAttribute(mark, [UInt8(ascii: "n")])
           try mount.barrier()
           #expect(try (mount.point / "folder").names() == merged)

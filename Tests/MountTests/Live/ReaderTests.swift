@@ -43,7 +43,7 @@ extension MountTests {
       try (fixture.main / "m").write(Self.content("o"))
       try withMount(fixture.setup) { mount in
         try expectOldContent(mount, "m", begun: 1) { try (fixture.main / "m").remove() }
-        try expectErrno(.noEntry) { _ = try (mount.point / "m").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "m").status() }
       }
     }
 

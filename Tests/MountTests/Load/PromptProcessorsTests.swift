@@ -9,9 +9,9 @@ extension MountTests {
     /// Microseconds that a processor of this machine may take to wake up, as all who ask agree upon; nil where the
     /// daemon does not ask: it is not root's, or no guest's.
     private func latency() throws -> Int32? {
-      let driver = try? ByteString(PromptProcessors.driver).read()
+      let driver = try? ByteString(CPULatencyRequest.driver).read()
       guard geteuid() == 0, driver == Array("haltpoll\n".utf8) else { return nil }
-      guard let device = try? Descriptor.open(PromptProcessors.device, .read) else { return nil }
+      guard let device = try? Descriptor.open(CPULatencyRequest.device, .read) else { return nil }
       var latency: Int32 = 0
       guard read(device.rawValue, &latency, 4) == 4 else { return nil }
       return latency

@@ -15,7 +15,7 @@ struct DiskPlan {
     return plan.layer
   }
 
-  private mutating func directory(_ path: ByteString, _ status: FileStatus) throws -> PlannedDirectory {
+  private mutating func directory(_ path: ByteString, _ status: StatResult) throws -> PlannedDirectory {
     var directory = PlannedDirectory(metadata: try Self.metadata(status, at: path))
     if try path.attributeNames().contains("trusted.overlay.opaque") { directory.marks = .trusted }
     for name in try path.names() {
@@ -29,7 +29,7 @@ struct DiskPlan {
     return directory
   }
 
-  private mutating func file(_ path: ByteString, _ status: FileStatus) throws -> Int {
+  private mutating func file(_ path: ByteString, _ status: StatResult) throws -> Int {
     if let index = known[status.inode] { return index }
     let form: PlannedForm =
       switch status.kind {
@@ -44,7 +44,7 @@ struct DiskPlan {
     return layer.files.count - 1
   }
 
-  private static func metadata(_ status: FileStatus, at path: ByteString) throws -> PlannedMetadata {
+  private static func metadata(_ status: StatResult, at path: ByteString) throws -> PlannedMetadata {
     PlannedMetadata(
       permissions: status.permissions, owner: status.owner, group: status.group, modified: status.modified)
   }

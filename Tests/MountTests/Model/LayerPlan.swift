@@ -48,7 +48,7 @@ struct PlannedMetadata: Hashable, Sendable {
   var permissions: UInt32
   var owner: UInt32
   var group: UInt32
-  var modified: Moment
+  var modified: TimeSpec
   var attributes: [ByteString: [UInt8]] = [:]
 }
 

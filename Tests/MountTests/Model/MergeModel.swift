@@ -56,8 +56,8 @@ struct MergedDirectory {
   }
 
   /// The newest of the parts' times.
-  var modified: Moment {
-    parts.map(\.directory.metadata.modified).max() ?? Moment(seconds: 0, nanoseconds: 0)
+  var modified: TimeSpec {
+    parts.map(\.directory.metadata.modified).max() ?? TimeSpec(seconds: 0, nanoseconds: 0)
   }
 
   private func directory(_ name: ByteString, _ parts: [Part]) -> MergedEntry {

@@ -47,7 +47,7 @@ struct StackGenerator {
 
   private static let emptyDirectory = PlannedDirectory(
     metadata: PlannedMetadata(
-      permissions: 0o755, owner: 0, group: 0, modified: Moment(seconds: 0, nanoseconds: 0)))
+      permissions: 0o755, owner: 0, group: 0, modified: TimeSpec(seconds: 0, nanoseconds: 0)))
 
   private mutating func makeLayer() -> PlannedLayer {
     layer = PlannedLayer(root: Self.emptyDirectory)
@@ -173,7 +173,7 @@ struct StackGenerator {
   }
 
   /// From 1901, where ext4 begins, to 2446, where it ends.
-  private mutating func moment() -> Moment {
+  private mutating func moment() -> TimeSpec {
     let seconds =
       switch random.number(0...3) {
       case 0: random.number(-2_147_483_648 ... -1)
@@ -181,6 +181,6 @@ struct StackGenerator {
       default: random.number(0...1_800_000_000)
       }
     let nanoseconds = random.percent(20) ? 0 : random.number(1...999_999_999)
-    return Moment(seconds: Int64(seconds), nanoseconds: UInt32(nanoseconds))
+    return TimeSpec(seconds: Int64(seconds), nanoseconds: UInt32(nanoseconds))
   }
 }

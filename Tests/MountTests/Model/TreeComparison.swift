@@ -62,7 +62,7 @@ struct TreeComparison {
 
   private mutating func compareDirectory(_ model: MergedDirectory, at path: ByteString) throws {
     var listing = extent.listsFirst ? try self.listing(path, model) : [:]
-    var statuses: [ByteString: FileStatus] = [:]
+    var statuses: [ByteString: StatResult] = [:]
     compareHidden(model, at: path)
     for name in model.names.sorted() {
       guard let entry = model.lookup(name) else { continue }
@@ -94,7 +94,7 @@ struct TreeComparison {
     return listed
   }
 
-  private mutating func compareListed(_ listed: ListedEntry?, _ status: FileStatus, at path: ByteString) {
+  private mutating func compareListed(_ listed: ListedEntry?, _ status: StatResult, at path: ByteString) {
     guard let listed else { return }
     if judge == .bundlefs { note(path, "d_ino", status.inode, listed.inode) }
     if let kind = listed.kind { note(path, "d_type", status.kind, kind) }
@@ -116,14 +116,16 @@ struct TreeComparison {
         let status = try (path / name).status()
         note(path / name, "hidden", "ENOENT", "found, \(status)")
       } catch let error as DiskError {
-        if error.errno != .noEntry { note(path / name, "hidden", "ENOENT", error.errno.description) }
+        if error.errno != .noSuchFileOrDirectory {
+          note(path / name, "hidden", "ENOENT", error.errno.description)
+        }
       } catch {
         note(path / name, "hidden", "ENOENT", "\(error)")
       }
     }
   }
 
-  private mutating func compareStatus(_ entry: MergedEntry, at path: ByteString) throws -> FileStatus {
+  private mutating func compareStatus(_ entry: MergedEntry, at path: ByteString) throws -> StatResult {
     let status = try path.status()
     let metadata = metadata(of: entry)
     note(path, "mode", String(metadata.permissions, radix: 8), String(status.permissions, radix: 8))
@@ -153,7 +155,7 @@ struct TreeComparison {
   }
 
   private mutating func compareIdentity(
-    _ identity: Identity, _ status: FileStatus, at path: ByteString
+    _ identity: Identity, _ status: StatResult, at path: ByteString
   ) {
     guard judge == .bundlefs else { return }
     if let other = inodes.updateValue(identity, forKey: status.inode), other != identity {

@@ -113,7 +113,7 @@ extension MountTests {
       let dead = try DaemonMount(fixture.setup)
       kill(try dead.process(), SIGKILL)
       let isStale = try eventually(within: 10) {
-        try errorNumber { _ = try fixture.point.followedStatus() } == .notConnected
+        try errorNumber { _ = try fixture.point.followedStatus() } == .socketNotConnected
       }
       #expect(isStale)
       let mount = try DaemonMount(fixture.setup)

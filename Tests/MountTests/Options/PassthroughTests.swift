@@ -238,7 +238,7 @@ private final class FileReader: Sendable {
       return nil
     } catch {
       // The old content of a file that was replaced may be lost before it was begun.
-      return (error as? DiskError)?.errno == .stale ? nil : "\(path): \(error)"
+      return (error as? DiskError)?.errno == .staleFileHandle ? nil : "\(path): \(error)"
     }
   }
 

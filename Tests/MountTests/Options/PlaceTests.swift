@@ -64,7 +64,7 @@ extension MountTests {
       #expect(try (mount.point / "new.txt").readText() == "new")
       try (layer / "new.txt").remove()
       try mount.barrier()
-      try expectErrno(.noEntry) { _ = try (mount.point / "new.txt").status() }
+      try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "new.txt").status() }
     }
   }
 }

@@ -47,7 +47,7 @@ extension MountTests {
         try expectErrno(.readOnlyFileSystem, "chown") { try file.setOwner(1, group: 1) }
         try expectErrno(.readOnlyFileSystem, "truncate") { try file.setSize(0) }
         try expectErrno(.readOnlyFileSystem, "utimens") {
-          try file.setModified(Moment(seconds: 1, nanoseconds: 1))
+          try file.setModified(TimeSpec(seconds: 1, nanoseconds: 1))
         }
         try expectErrno(.readOnlyFileSystem, "setxattr") { try file.setAttribute("user.x", [1]) }
         try (fixture.main / "plain.txt").setAttribute("user.y", [1])

@@ -49,7 +49,7 @@ extension MountTests {
       let fixture = try Fixture()
       try withOpenDevice {
         try withMount(try userSetup(fixture)) { mount in
-          try expectErrno(.accessDenied, "root") { _ = try (mount.point / "plain.txt").status() }
+          try expectErrno(.permissionDenied, "root") { _ = try (mount.point / "plain.txt").status() }
           let other = try Command(["cat", mount.point / "plain.txt"]).asUser(12345).run()
           #expect(other.status != 0)
         }

@@ -69,7 +69,7 @@ extension MountTests {
 
     @Test(
       "every name, through every door, between changes", .timeLimit(.minutes(2)), arguments: [UInt64](1...6))
-    func agree(seed: UInt64) throws {
+    func negotiate(seed: UInt64) throws {
       var random = SplitMix64(seed: seed)
       let fixture = try Fixture(isFilled: false)
       let options: [(ByteString, ResourceOptions)] = [

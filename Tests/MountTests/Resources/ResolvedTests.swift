@@ -109,7 +109,7 @@ extension MountTests {
     func refused(line: String, errno: String, words: String) throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
-        let number: Errno = errno == "ENOENT" ? .noEntry : .invalidArgument
+        let number: Errno = errno == "ENOENT" ? .noSuchFileOrDirectory : .invalidArgument
         try expectErrno(number) { try mount.say(line) }
         let result = try mount.lastResult()
         #expect(result.verdict == "rejected \(errno)")
@@ -142,7 +142,7 @@ extension MountTests {
       try withMount(bundle.setup()) { mount in
         try mount.say("route Mine rsrc://*:Path")
         try mount.say("rsrc:///logo.png")
-        try expectErrno(.noEntry) { try mount.say("rsrc:///nosuch") }
+        try expectErrno(.noSuchFileOrDirectory) { try mount.say("rsrc:///nosuch") }
         #expect(try mount.routesText().verdicts == ["applied", "resolved", "rejected ENOENT"])
       }
     }

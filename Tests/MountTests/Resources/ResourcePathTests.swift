@@ -46,7 +46,7 @@ extension MountTests {
       try (bundle.fixture.main / "rsrc:" / "own").put("hidden")
       try withMount(bundle.setup()) { mount in
         #expect(try !mount.point.names().contains("rsrc:"))
-        try expectErrno(.noEntry) { _ = try (mount.resources / "own").read() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.resources / "own").read() }
         #expect(try (mount.resources / "logo.png").readText() == "main's logo")
       }
     }
@@ -90,7 +90,7 @@ extension MountTests {
             try (bundle.substitution / folder / "Main.strings").remove()
           }
         }
-        try expectErrno(.noEntry) { _ = try (mount.resources / "new.txt").read() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.resources / "new.txt").read() }
         try bundle.put(["new.txt": "new"], in: bundle.main)
         #expect(try (mount.resources / "new.txt").readText() == "new")
       }
@@ -109,7 +109,7 @@ extension MountTests {
           #expect(try (thing / "inner").readText() == "inner")
           try (bundle.substitution / "thing" / "inner").remove()
           try (bundle.substitution / "thing").removeDirectory()
-          try expectErrno(.noEntry) { _ = try thing.status() }
+          try expectErrno(.noSuchFileOrDirectory) { _ = try thing.status() }
         }
       }
     }
@@ -117,14 +117,16 @@ extension MountTests {
     @Test(
       "evil names lead nowhere", .timeLimit(.minutes(1)),
       arguments: [
-        ("outside", Errno.noEntry), ("climbing/passwd", .noEntry),
+        ("outside", Errno.noSuchFileOrDirectory), ("climbing/passwd", .noSuchFileOrDirectory),
         ("..%2f..%2fetc%2fpasswd", .invalidArgument),
         ("%2e%2e", .invalidArgument), ("images/%2e%2e", .invalidArgument), ("logo.png%00", .invalidArgument),
-        ("images%2ficon.svg", .noEntry), ("%zz", .noEntry), ("%", .noEntry), ("?", .noEntry),
-        ("%2fetc%2fpasswd", .noEntry), ("logo.png/x", .notDirectory),
+        ("images%2ficon.svg", .noSuchFileOrDirectory), ("%zz", .noSuchFileOrDirectory),
+        ("%", .noSuchFileOrDirectory), ("?", .noSuchFileOrDirectory),
+        ("%2fetc%2fpasswd", .noSuchFileOrDirectory), ("logo.png/x", .notDirectory),
         ("Main.strings?localization=..%2f", .invalidArgument),
-        ("Main.strings?localization=de", .noEntry), ("images?localization=en", .noEntry),
-        ("..;/etc", .noEntry), ("\u{1}", .noEntry),
+        ("Main.strings?localization=de", .noSuchFileOrDirectory),
+        ("images?localization=en", .noSuchFileOrDirectory),
+        ("..;/etc", .noSuchFileOrDirectory), ("\u{1}", .noSuchFileOrDirectory),
       ] as [(String, Errno)])
     func evil(name: String, error: Errno) throws {
       let bundle = try BundleFixture()
@@ -179,7 +181,7 @@ extension MountTests {
       let bundle = try BundleFixture()
       try withMount(bundle.setup("resource_scheme=App.Res")) { mount in
         #expect(try (mount.point / "app.res:" / "logo.png").readText() == "main's logo")
-        try expectErrno(.noEntry) { _ = try (mount.resources / "logo.png").read() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.resources / "logo.png").read() }
         try mount.say("APP.RES:///logo.png")
         #expect(try mount.lastResult().verdict == "resolved")
       }
@@ -294,8 +296,8 @@ extension MountTests {
       try withMount(fixture.setup) { mount in
         #expect(try mount.resources.names() == ["folder", "link", "only", "plain.txt", "replaced.txt"])
         for name in [".routes", "rsrc:", "rsrc:/inner.txt"] as [ByteString] {
-          try expectErrno(.noEntry, "\(name)") { _ = try (mount.resources / name).status() }
-          try expectErrno(.noEntry, "\(name)") { try mount.say("rsrc:///\(name)") }
+          try expectErrno(.noSuchFileOrDirectory, "\(name)") { _ = try (mount.resources / name).status() }
+          try expectErrno(.noSuchFileOrDirectory, "\(name)") { try mount.say("rsrc:///\(name)") }
         }
       }
     }
@@ -306,7 +308,7 @@ extension MountTests {
       try bundle.put(["thing.png/inner": "inner", "pic@2x.png/x": "", "pic.png": "picture"], in: bundle.main)
       try withMount(bundle.setup("scale=2")) { mount in
         #expect(try (mount.resources / "thing.png" / "inner").readText() == "inner")
-        try expectErrno(.noEntry) { _ = try (mount.resources / "thing").status() }
+        try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.resources / "thing").status() }
         #expect(try (mount.resources / "pic").readText() == "picture")
       }
     }

@@ -28,7 +28,7 @@ extension MountTests {
           #expect(lines.last == (try mount.routesText().lines.last))
         }
         try mount.say("match x:1\nx:more\nreset\n")
-        try expectErrno(.noEntry) { try mount.say("x:none\n") }
+        try expectErrno(.noSuchFileOrDirectory) { try mount.say("x:none\n") }
         let lines = try listener.lines(24)
         #expect(try urls(lines) == (1...20).map { "x:\($0)" } + ["x:1", "x:more", "reset", "x:none"])
         #expect(listener.errorText == "")
@@ -43,11 +43,11 @@ extension MountTests {
           """#
         let loop = try Child(Command.shell(script, mount.point, try Binary.underTest()))
         // Nobody tells when it listens: what comes too early for it is not told.
-        let hasBegun = try eventually(within: 20) {
+        let isPinned = try eventually(within: 20) {
           try mount.say("x:early\n")
           return !loop.outputText.isEmpty
         }
-        #expect(hasBegun)
+        #expect(isPinned)
         for _ in 0..<3 {
           let before = loop.outputText
           try mount.say("x:text\n")

@@ -70,7 +70,7 @@ extension MountTests {
       let fixture = try Fixture(isFilled: false)
       try withMount(fixture.setup) { mount in
         try mount.say("route A \(Self.animals)\nreset\n")
-        try expectErrno(.noEntry) { try mount.say("ccfurlresponder://animal/platypus/3.1/4\n") }
+        try expectErrno(.noSuchFileOrDirectory) { try mount.say("ccfurlresponder://animal/platypus/3.1/4\n") }
       }
     }
 

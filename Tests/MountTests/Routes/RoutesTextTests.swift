@@ -35,7 +35,7 @@ extension MountTests {
         #expect(try mount.routesText().verdicts.suffix(3) == ["applied", "matched B", "posted B"])
         try mount.say("reset\n")
         #expect(try mount.routesText().routes == [])
-        try expectErrno(.noEntry) { try mount.say("x:2\n") }
+        try expectErrno(.noSuchFileOrDirectory) { try mount.say("x:2\n") }
         try mount.say("reset\nroute C i:C\nx:3\n")
         #expect(try mount.routesText().verdicts.suffix(3) == ["applied", "applied", "posted C"])
         #expect(try mount.routesText().results.map(\.sequence) == Array(1...13))

@@ -1,0 +1,86 @@
+import Glibc
+import Posix
+
+/// Room for an entry's unpacked content.
+///
+/// Who reads and who writes never touch the same bytes at a time: `ArchiveContent` tells how far it is filled.
+final class ContentStorage: @unchecked Sendable {
+  private enum Kind {
+    case memory(UnsafeMutableRawBufferPointer)
+    case file(Handle)
+  }
+  private let kind: Kind
+
+  /// Up to this size, content is kept in memory.
+  static let largestInMemory: UInt64 = 1 << 20
+
+  /// Makes room.
+  /// - Parameters:
+  ///   - size: bytes, of which those that are never written take no room.
+  ///   - mostAtOnce: bytes that are kept at a time, of however many.
+  ///   - mayUseFile: false where there are too many files already.
+  /// - Throws: ENOMEM, ENOSPC.
+  init(size: UInt64, mostAtOnce: UInt64, mayUseFile: Bool) throws(Errno) {
+    if size > Self.largestInMemory, mayUseFile || size > mostAtOnce,
+      let file = Self.temporaryFile(for: min(size, mostAtOnce))
+    {
+      kind = .file(file)
+      return
+    }
+    // Memory must not take more than the cache may.
+    if size > max(mostAtOnce, Self.largestInMemory) { throw .noSpace }
+    guard size <= UInt64(Int.max), let start = calloc(max(1, Int(size)), 1) else { throw .noMemory }
+    kind = .memory(UnsafeMutableRawBufferPointer(start: start, count: Int(size)))
+  }
+
+  deinit {
+    if case .memory(let buffer) = kind { free(buffer.baseAddress) }
+  }
+
+  var isFile: Bool { if case .file = kind { true } else { false } }
+
+  /// Where temporary files may be.
+  private static var folders: [[UInt8]] {
+    let chosen = getenv("TMPDIR").map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+    return [chosen, Array("/var/tmp".utf8), Array("/tmp".utf8)].compactMap { $0 }.filter { !$0.isEmpty }
+  }
+
+  /// A file in the first folder that has room, else in the one that has most.
+  private static func temporaryFile(for size: UInt64) -> Handle? {
+    var best: (file: Handle, room: UInt64)?
+    for folder in folders {
+      let made = try? withCName(folder) { name throws(Errno) in Handle(try Descriptor.temporary(in: name)) }
+      guard let made else { continue }
+      let bytes = (try? made.descriptor.freeBytes()) ?? 0
+      if bytes >= size { return made }
+      if best.map({ $0.room < bytes }) ?? true { best = (made, bytes) }
+    }
+    return best?.file
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(Errno) {
+    switch kind {
+    case .memory(let buffer):
+      UnsafeMutableRawBufferPointer(rebasing: buffer[Int(offset)...]).copyMemory(from: bytes)
+    case .file(let file): try file.descriptor.write(bytes, at: Int64(offset))
+    }
+  }
+
+  /// Reads bytes that were written.
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) {
+    switch kind {
+    case .memory(let content):
+      buffer.copyMemory(
+        from: UnsafeRawBufferPointer(rebasing: content[Int(offset)..<Int(offset) + buffer.count]))
+    case .file(let file):
+      if try file.descriptor.read(into: buffer, at: Int64(offset)) != buffer.count { throw .ioError }
+    }
+  }
+
+  /// Lets go of a part that is not read any more.
+  func drop(_ range: Range<UInt64>) {
+    guard case .file(let file) = kind else { return }
+    // Where the file system cannot, it stays a while longer.
+    try? file.descriptor.punchHole(at: Int64(range.lowerBound), count: Int64(range.count))
+  }
+}

@@ -1,0 +1,247 @@
+import CZip
+import Glibc
+import Posix
+
+/// Where an entry's packed bytes are, and what must come of them.
+struct PackedEntry: Sendable {
+  let source: ArchiveSource
+  /// Offset of the first packed byte.
+  let start: UInt64
+  let compressedSize: UInt64
+  let size: UInt64
+  let crc: UInt32
+  let method: UInt16
+  let flags: UInt16
+
+  init(_ node: ArchiveNode, in source: ArchiveSource, at start: UInt64) {
+    (self.source, self.start) = (source, start)
+    (compressedSize, size, crc, method) = (node.compressedSize, node.size, node.crc, node.method)
+    flags = node.flags.contains(.hasEndMark) ? 2 : 0
+  }
+}
+
+/// Unpacks one entry by libzip, from its beginning to its end; for one thread at a time.
+///
+/// libzip is shown an archive that has this entry only: a made-up table of contents and header, then the bytes
+/// as they are in the real archive. So it never reads the real table again, however many entries that has;
+/// and entries are unpacked side by side, since nothing is shared but the file.
+final class EntryDecoder: @unchecked Sendable {
+  private let entry: PackedEntry
+  private let stage: Stage
+  private let archive: OpaquePointer
+  private let file: OpaquePointer
+  /// Bytes handed out.
+  private(set) var position: UInt64 = 0
+
+  /// Bytes that one takes, about.
+  static let weight = 192 << 10
+
+  /// Begins.
+  /// - Throws: EOPNOTSUPP for a method that libzip does not know; ENOMEM; EIO.
+  init(_ entry: PackedEntry) throws(Errno) {
+    self.entry = entry
+    stage = Stage(entry)
+    var error = zip_error_t()
+    zip_error_init(&error)
+    defer { zip_error_fini(&error) }
+    let context = Unmanaged.passUnretained(stage).toOpaque()
+    guard let source = zip_source_function_create(Stage.answer, context, &error) else { throw .noMemory }
+    guard let archive = zip_open_from_source(source, ZIP_RDONLY, &error) else {
+      zip_source_free(source)
+      throw stage.failure ?? .ioError
+    }
+    guard let file = zip_fopen_index(archive, 0, 0) else {
+      let code = zip_error_code_zip(zip_get_error(archive))
+      zip_discard(archive)
+      throw stage.failure ?? Self.error(code)
+    }
+    self.archive = archive
+    self.file = file
+  }
+
+  deinit {
+    zip_fclose(file)
+    zip_discard(archive)
+  }
+
+  /// Unpacks further bytes.
+  /// - Returns: how many; 0 at the end, where the checksum was found right.
+  /// - Throws: EIO for damage, and for more or less than was announced.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    guard let start = buffer.baseAddress else { return 0 }
+    let count = zip_fread(file, start, zip_uint64_t(buffer.count))
+    if count < 0 { throw stage.failure ?? Self.error(zip_error_code_zip(zip_file_get_error(file))) }
+    position += UInt64(count)
+    if position > entry.size || (count == 0 && position < entry.size) { throw .ioError }
+    return Int(count)
+  }
+
+  private static func error(_ code: CInt) -> Errno {
+    switch code {
+    case ZIP_ER_COMPNOTSUPP, ZIP_ER_ENCRNOTSUPP: .notSupported
+    case ZIP_ER_MEMORY: .noMemory
+    default: .ioError
+    }
+  }
+}
+
+/// The archive that libzip is shown.
+///
+/// The table of contents stands in front, so that no offset needs more than 32 bits. A gap keeps libzip, which
+/// searches the end of a file for the end record, from finding one in the packed bytes: archives contain
+/// archives.
+private final class Stage {
+  private let entry: PackedEntry
+  private let head: [UInt8]
+  private let tail: [UInt8]
+  private let gap: UInt64 = 66 << 10
+  private let size: UInt64
+  private var position: UInt64 = 0
+  private var error = zip_error_t()
+  /// What went wrong with the file itself.
+  private(set) var failure: Errno?
+  /// What was read ahead: libzip asks for little at a time.
+  private let ahead = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+  private var aheadStart: UInt64 = 0
+  private var aheadCount = 0
+
+  init(_ entry: PackedEntry) {
+    self.entry = entry
+    zip_error_init(&error)
+    var record = Self.fields(entry, signature: ZipRecord.signature, madeBy: [45, 3])
+    let wide =
+      Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(entry.size)
+      + Self.bytes(entry.compressedSize)
+    record += Self.bytes(UInt16(1)) + Self.bytes(UInt16(wide.count))
+    record += [UInt8](repeating: 0, count: 10)
+    // The header follows the record: 46 bytes, the name and the wide sizes.
+    let tableSize = UInt32(46 + 1 + wide.count)
+    record += Self.bytes(tableSize) + [UInt8(ascii: "x")] + wide
+    let header =
+      Self.fields(entry, signature: 0x0403_4B50, madeBy: []) + Self.bytes(UInt16(1))
+      + Self.bytes(UInt16(0)) + [UInt8(ascii: "x")]
+    head = record + header
+    tail =
+      Self.bytes(UInt32(0x0605_4B50)) + [0, 0, 0, 0, 1, 0, 1, 0] + Self.bytes(tableSize)
+      + [0, 0, 0, 0, 0, 0]
+    size = UInt64(head.count) + entry.compressedSize + gap + UInt64(tail.count)
+  }
+
+  deinit {
+    zip_error_fini(&error)
+    ahead.deallocate()
+  }
+
+  private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+    withUnsafeBytes(of: number.littleEndian) { Array($0) }
+  }
+
+  /// What record and header have in common, up to the sizes.
+  private static func fields(_ entry: PackedEntry, signature: UInt32, madeBy: [UInt8]) -> [UInt8] {
+    let isWide = UInt32.max
+    return bytes(signature) + madeBy + [45, 0] + bytes(entry.flags) + bytes(entry.method) + [0, 0, 0x21, 0]
+      + bytes(entry.crc) + bytes(isWide) + bytes(isWide)
+  }
+
+  /// libzip's way to its file.
+  static let answer:
+    @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, zip_uint64_t, zip_source_cmd_t) ->
+      zip_int64_t = { context, data, length, command in
+        guard let context else { return -1 }
+        return Unmanaged<Stage>.fromOpaque(context)._withUnsafeGuaranteedRef {
+          $0.answer(command, data, length)
+        }
+      }
+
+  private func answer(
+    _ command: zip_source_cmd_t, _ data: UnsafeMutableRawPointer?, _ length: UInt64
+  ) -> Int64 {
+    switch command {
+    case ZIP_SOURCE_SUPPORTS:
+      let known = [
+        ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+        ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_SUPPORTS,
+      ]
+      return known.reduce(0) { $0 | 1 << Int64($1.rawValue) }
+    case ZIP_SOURCE_OPEN:
+      position = 0
+      return 0
+    case ZIP_SOURCE_CLOSE, ZIP_SOURCE_FREE: return 0
+    case ZIP_SOURCE_TELL: return Int64(position)
+    case ZIP_SOURCE_ERROR:
+      guard let data else { return -1 }
+      return zip_error_to_data(&error, data, length)
+    case ZIP_SOURCE_SEEK:
+      guard let data else { return -1 }
+      let target = zip_source_seek_compute_offset(position, size, data, length, &error)
+      if target < 0 { return -1 }
+      position = UInt64(target)
+      return 0
+    case ZIP_SOURCE_STAT: return stat(data, length)
+    case ZIP_SOURCE_READ: return read(UnsafeMutableRawBufferPointer(start: data, count: Int(length)))
+    default:
+      zip_error_set(&error, ZIP_ER_OPNOTSUPP, 0)
+      return -1
+    }
+  }
+
+  private func stat(_ data: UnsafeMutableRawPointer?, _ length: UInt64) -> Int64 {
+    guard let data, length >= UInt64(MemoryLayout<zip_stat_t>.size) else { return -1 }
+    let stat = data.assumingMemoryBound(to: zip_stat_t.self)
+    zip_stat_init(stat)
+    stat.pointee.size = size
+    stat.pointee.valid = zip_uint64_t(ZIP_STAT_SIZE)
+    return Int64(MemoryLayout<zip_stat_t>.size)
+  }
+
+  private func read(_ buffer: UnsafeMutableRawBufferPointer) -> Int64 {
+    var done = 0
+    while done < buffer.count, position < size {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let count: Int
+      do throws(Errno) { count = try readPart(rest) } catch {
+        failure = error
+        zip_error_set(&self.error, ZIP_ER_READ, error.rawValue)
+        return -1
+      }
+      done += count
+      position += UInt64(count)
+    }
+    return Int64(done)
+  }
+
+  private func readPart(_ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    let (packed, gapStart) = (UInt64(head.count), UInt64(head.count) + entry.compressedSize)
+    if position < packed { return Self.copy(head[Int(position)...], buffer) }
+    if position < gapStart {
+      let count = Int(min(UInt64(buffer.count), gapStart - position))
+      return try readPacked(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: position - packed)
+    }
+    if position < gapStart + gap {
+      let count = Int(min(UInt64(buffer.count), gapStart + gap - position))
+      UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).initializeMemory(as: UInt8.self, repeating: 0)
+      return count
+    }
+    return Self.copy(tail[Int(position - gapStart - gap)...], buffer)
+  }
+
+  private static func copy(_ bytes: ArraySlice<UInt8>, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let count = min(bytes.count, buffer.count)
+    buffer.copyBytes(from: bytes.prefix(count))
+    return count
+  }
+
+  private func readPacked(_ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) -> Int {
+    if offset < aheadStart || offset >= aheadStart + UInt64(aheadCount) {
+      aheadCount = 0
+      let count = Int(min(UInt64(ahead.count), entry.compressedSize - offset))
+      try entry.source.read(
+        into: UnsafeMutableRawBufferPointer(rebasing: ahead[..<count]), at: entry.start + offset)
+      (aheadStart, aheadCount) = (offset, count)
+    }
+    let place = Int(offset - aheadStart)
+    let count = min(buffer.count, aheadCount - place)
+    buffer.copyBytes(from: UnsafeRawBufferPointer(rebasing: ahead[place..<place + count]))
+    return count
+  }
+}

@@ -1,0 +1,64 @@
+import Glibc
+import Posix
+
+/// Contents whose archive was written over while they were unpacked, and that wait for it to be read anew. No
+/// unpacker waits with them: a thread that lives as long as there are any tells them when their time is over.
+final class ReloadWaiters: Sendable {
+  private struct State {
+    var contents: [ArchiveContent] = []
+    var hasThread = false
+    var isOver = false
+  }
+  private let state = Locked(State())
+  /// Microseconds between two looks.
+  private static let pause: UInt32 = 50_000
+
+  /// Has a content's wait ended at its time.
+  func add(_ content: ArchiveContent) {
+    let (isOver, needsThread) = state.withLock { state in
+      if state.isOver { return (true, false) }
+      state.contents.append(content)
+      defer { state.hasThread = true }
+      return (false, !state.hasThread)
+    }
+    if isOver { content.endParking() }
+    if !needsThread { return }
+    do throws(Errno) { try Thread.startDetached(name: "parked") { [self] in work() } } catch { endAll() }
+  }
+
+  /// Ends all waits; from now on nobody waits.
+  func end() {
+    state.withLock { $0.isOver = true }
+    endAll(keepsThread: true)
+  }
+
+  private func endAll(keepsThread: Bool = false) {
+    let contents = state.withLock { state in
+      defer {
+        state.contents = []
+        if !keepsThread { state.hasThread = false }
+      }
+      return state.contents
+    }
+    for content in contents { content.endParking() }
+  }
+
+  private func work() {
+    while true {
+      usleep(Self.pause)
+      let contents = state.withLock { state -> [ArchiveContent] in
+        defer { state.contents = [] }
+        if state.contents.isEmpty { state.hasThread = false }
+        return state.contents
+      }
+      if contents.isEmpty { return }
+      let now = TimeSpec.monotonic
+      let left = contents.filter { !$0.endParking(by: now) }
+      let isOver = state.withLock { state in
+        if !state.isOver { state.contents += left }
+        return state.isOver
+      }
+      if isOver { for content in left { content.endParking() } }
+    }
+  }
+}

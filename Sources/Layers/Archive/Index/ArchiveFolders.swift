@@ -1,0 +1,43 @@
+import Posix
+
+/// The folders of an archive, for the merge. A folder is known by its inode number, which it keeps as long as
+/// every archive that comes has a folder of its path.
+extension ArchiveLayer {
+  /// What a folder has under a name, with the index that says so.
+  func node(_ name: CName, in folder: UInt64) -> (ArchiveNode, ArchiveIndex)? {
+    let index = current
+    guard let folder = index.folder(folder), let node = index.find(name, in: folder) else { return nil }
+    return (index.tree[node], index)
+  }
+
+  func find(_ name: CName, in folder: UInt64) -> LayerDirectory.Found {
+    guard let (node, _) = node(name, in: folder) else { return .nothing }
+    if node.isFolder { return .directory(directory(node.inode), attributes(of: node)) }
+    return .file(attributes(of: node))
+  }
+
+  /// - Throws: ENOENT where there is no such folder any more.
+  func folderAttributes(_ folder: UInt64) throws(Errno) -> FileStatus {
+    let index = current
+    guard let node = index.folder(folder) else { throw .noSuchFileOrDirectory }
+    return attributes(of: index.tree[node])
+  }
+
+  /// Lists a folder; nothing where there is none any more.
+  func forEachEntry(
+    in folder: UInt64, _ body: (DirectoryEntry) throws(Errno) -> Void
+  ) throws(Errno) {
+    let index = current
+    guard let folder = index.folder(folder) else { return }
+    var node = UInt32(index.tree[folder].offset)
+    while node != 0 {
+      let entry = index.tree[node]
+      try index.tree.withName(of: node) { name throws(Errno) in
+        try body(
+          DirectoryEntry(
+            name: name, nameLength: Int(entry.nameLength), inode: entry.inode, kind: entry.kind))
+      }
+      node = entry.next
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import Glibc
+import Posix
+
+extension UnsafeRawBufferPointer {
+  /// The little-endian number at a place.
+  @inline(__always)
+  func number<Number: FixedWidthInteger>(at place: Int, as type: Number.Type) -> Number {
+    Number(littleEndian: loadUnaligned(fromByteOffset: place, as: type))
+  }
+}
+
+/// Where an archive has its table of contents, the central directory (APPNOTE.TXT, section 4.3).
+struct CentralDirectory {
+  /// Offset in the file.
+  let start: UInt64
+  /// Bytes.
+  let size: UInt64
+  /// What has to be added to the offsets in it: the length of what was put before the archive.
+  let shift: UInt64
+  /// How many entries it says it has, which counts for no more than an estimate.
+  let declaredCount: UInt64
+
+  /// Larger tables are not read.
+  static let largest: UInt64 = 4 << 30
+
+  private static let endSignature: UInt32 = 0x0605_4B50
+  private static let locatorSignature: UInt32 = 0x0706_4B50
+  private static let wideEndSignature: UInt32 = 0x0606_4B50
+  private static let endSize = 22
+  private static let locatorSize = 20
+  private static let wideEndSize = 56
+
+  /// Finds it from the file's end.
+  static func find(in source: ArchiveSource) throws(ArchiveError) -> CentralDirectory {
+    let count = Int(min(source.size, UInt64(endSize + 0xFFFF + locatorSize)))
+    guard count >= endSize else { throw .noArchive }
+    let tail = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+    defer { tail.deallocate() }
+    let start = source.size - UInt64(count)
+    do throws(Errno) { try source.read(into: tail, at: start) } catch {
+      throw error == .ioError ? .changing : .unreadable(error)
+    }
+    return try find(in: UnsafeRawBufferPointer(tail), at: start, source)
+  }
+
+  /// The last end record whose comment ends with the file, or else the last one, which something follows, of an
+  /// archive that begins with the file: one that begins later is an entry of another, whose end is missing.
+  private static func find(
+    in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource
+  ) throws(ArchiveError) -> CentralDirectory {
+    do throws(ArchiveError) { return try find(in: tail, at: start, source, isExact: true) } catch {
+      do throws(ArchiveError) { return try find(in: tail, at: start, source, isExact: false) } catch let other
+      {
+        throw error == .noArchive ? other : error
+      }
+    }
+  }
+
+  private static func find(
+    in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource, isExact: Bool
+  ) throws(ArchiveError) -> CentralDirectory {
+    var fault = ArchiveError.noArchive
+    var place = tail.count - endSize
+    while place >= 0 {
+      defer { place -= 1 }
+      guard tail[place] == 0x50, tail.number(at: place, as: UInt32.self) == endSignature else { continue }
+      let comment = Int(tail.number(at: place + 20, as: UInt16.self))
+      let end = place + endSize + comment
+      guard isExact ? end == tail.count : end < tail.count else { continue }
+      do throws(ArchiveError) {
+        let found = try read(tail, place, start + UInt64(place), source)
+        if isExact || found.shift == 0 { return found }
+      } catch {
+        if fault == .noArchive { fault = error }
+      }
+    }
+    throw fault
+  }
+
+  private static func read(
+    _ tail: UnsafeRawBufferPointer, _ place: Int, _ end: UInt64, _ source: ArchiveSource
+  ) throws(ArchiveError) -> CentralDirectory {
+    var count = UInt64(tail.number(at: place + 10, as: UInt16.self))
+    var size = UInt64(tail.number(at: place + 12, as: UInt32.self))
+    var offset = UInt64(tail.number(at: place + 16, as: UInt32.self))
+    var end = end
+    if place >= locatorSize, tail.number(at: place - locatorSize, as: UInt32.self) == locatorSignature {
+      let told = tail.number(at: place - locatorSize + 8, as: UInt64.self)
+      if let wide = try wideEnd(told, before: end - UInt64(locatorSize), source) {
+        (count, size, offset, end) = wide
+      }
+    }
+    if tail.number(at: place + 4, as: UInt16.self) != 0, count != 0xFFFF {
+      throw .damaged("it is one of several parts")
+    }
+    // Where something was put before the archive, the table ends at the end record all the same.
+    guard size <= end else { throw .damaged("its table of contents is larger than the file") }
+    var start = end - size
+    if start != offset, try !isRecord(at: start, size, source) || offset > start {
+      // Something stands between the two.
+      guard offset <= end, size <= end - offset, try isRecord(at: offset, size, source) else {
+        throw .damaged("its table of contents is not where it should be")
+      }
+      start = offset
+    }
+    guard size <= largest else { throw .damaged("its table of contents is absurdly large") }
+    return CentralDirectory(start: start, size: size, shift: start - offset, declaredCount: count)
+  }
+
+  /// Whether a table could begin at an offset.
+  private static func isRecord(
+    at offset: UInt64, _ size: UInt64, _ source: ArchiveSource
+  ) throws(ArchiveError) -> Bool {
+    if size == 0 { return true }
+    return try withBytes(4, at: offset, source) {
+      $0.number(at: 0, as: UInt32.self) == ZipRecord.signature
+    } ?? false
+  }
+
+  private typealias Wide = (count: UInt64, size: UInt64, offset: UInt64, end: UInt64)
+
+  /// The zip64 end record, where it was said to be or right before its locator; nil if neither has it.
+  private static func wideEnd(
+    _ told: UInt64, before locator: UInt64, _ source: ArchiveSource
+  ) throws(ArchiveError) -> Wide? {
+    let right = locator >= UInt64(wideEndSize) ? locator - UInt64(wideEndSize) : told
+    for place in [right, told] {
+      let found = try withBytes(wideEndSize, at: place, source) { bytes -> Wide? in
+        guard bytes.number(at: 0, as: UInt32.self) == wideEndSignature else { return nil }
+        return (
+          bytes.number(at: 32, as: UInt64.self), bytes.number(at: 40, as: UInt64.self),
+          bytes.number(at: 48, as: UInt64.self), place
+        )
+      }
+      if let found, let wide = found { return wide }
+    }
+    return nil
+  }
+
+  /// - Returns: nil where the file has no such bytes.
+  private static func withBytes<Result>(
+    _ count: Int, at offset: UInt64, _ source: ArchiveSource, _ body: (UnsafeRawBufferPointer) -> Result
+  ) throws(ArchiveError) -> Result? {
+    guard offset <= source.size, source.size - offset >= UInt64(count) else { return nil }
+    do throws(Errno) {
+      return try withUnsafeTemporaryBytes(count) { buffer throws(Errno) in
+        try source.read(into: buffer, at: offset)
+        return body(UnsafeRawBufferPointer(buffer))
+      }
+    } catch { throw .unreadable(error) }
+  }
+}
+
+extension CentralDirectory {
+  /// Runs the body for each record, in the order in which they stand.
+  /// - Parameter progress: called now and then with the bytes read and all of them.
+  func forEachRecord(
+    in source: ArchiveSource, progress: (UInt64, UInt64) -> Void, _ body: (ZipRecord) -> Void
+  ) throws(ArchiveError) {
+    // The longest record has 46 bytes and three fields of 65,535.
+    let window = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+    defer { window.deallocate() }
+    var (done, filled, place) = (UInt64(0), 0, 0)
+    while true {
+      let rest = UnsafeRawBufferPointer(rebasing: window[place..<filled])
+      if let record = try ZipRecord(rest, isLast: done == size) {
+        body(record)
+        place += record.length
+        continue
+      }
+      if done == size { return }
+      window.copyBytes(from: rest)
+      let count = Int(min(UInt64(window.count - rest.count), size - done))
+      if count == 0 { throw .damaged("its table of contents has no entry where one should be") }
+      let free = UnsafeMutableRawBufferPointer(rebasing: window[rest.count..<rest.count + count])
+      do throws(Errno) { try source.read(into: free, at: start + done) } catch {
+        throw error == .ioError ? .changing : .unreadable(error)
+      }
+      (done, filled, place) = (done + UInt64(count), rest.count + count, 0)
+      progress(done, size)
+    }
+  }
+}

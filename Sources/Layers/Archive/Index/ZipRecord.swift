@@ -1,0 +1,151 @@
+import Posix
+
+/// One record of the central directory; what it points to is valid while it is being looked at.
+struct ZipRecord {
+  static let signature: UInt32 = 0x0201_4B50
+  private static let fixedSize = 46
+
+  /// Bytes of the record.
+  let length: Int
+  let name: UnsafeRawBufferPointer
+  let flags: UInt16
+  let method: UInt16
+  let crc: UInt32
+  /// Bytes in the archive, and unpacked.
+  private(set) var compressedSize: UInt64
+  private(set) var size: UInt64
+  /// Where the entry's own header is, by the archive's reckoning.
+  private(set) var offset: UInt64
+  private let madeBy: UInt8
+  private let externalAttributes: UInt32
+  private let extra: UnsafeRawBufferPointer
+  private let dosTime: UInt16
+  private let dosDate: UInt16
+
+  /// Reads the record at the beginning of the bytes.
+  /// - Parameter isLast: whether no more bytes follow.
+  /// - Returns: nil where it is not there as a whole, and more is to come, or where nothing is left.
+  init?(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(ArchiveError) {
+    if bytes.isEmpty { return nil }
+    if bytes.count < Self.fixedSize {
+      // What is left may be a signature of the table.
+      if isLast, bytes.count < 4 || bytes.number(at: 0, as: UInt32.self) == Self.signature {
+        throw .damaged("its table of contents ends in the middle")
+      }
+      return nil
+    }
+    guard bytes.number(at: 0, as: UInt32.self) == Self.signature else {
+      // The table's signature ends it.
+      if bytes.number(at: 0, as: UInt32.self) == 0x0505_4B50 { return nil }
+      throw .damaged("its table of contents has no entry where one should be")
+    }
+    let nameLength = Int(bytes.number(at: 28, as: UInt16.self))
+    let extraLength = Int(bytes.number(at: 30, as: UInt16.self))
+    let commentLength = Int(bytes.number(at: 32, as: UInt16.self))
+    length = Self.fixedSize + nameLength + extraLength + commentLength
+    guard length <= bytes.count else {
+      if isLast { throw .damaged("its table of contents ends in the middle") }
+      return nil
+    }
+    madeBy = bytes[5]
+    flags = bytes.number(at: 8, as: UInt16.self)
+    method = bytes.number(at: 10, as: UInt16.self)
+    dosTime = bytes.number(at: 12, as: UInt16.self)
+    dosDate = bytes.number(at: 14, as: UInt16.self)
+    crc = bytes.number(at: 16, as: UInt32.self)
+    compressedSize = UInt64(bytes.number(at: 20, as: UInt32.self))
+    size = UInt64(bytes.number(at: 24, as: UInt32.self))
+    externalAttributes = bytes.number(at: 38, as: UInt32.self)
+    offset = UInt64(bytes.number(at: 42, as: UInt32.self))
+    let extraStart = Self.fixedSize + nameLength
+    name = UnsafeRawBufferPointer(rebasing: bytes[Self.fixedSize..<extraStart])
+    extra = UnsafeRawBufferPointer(rebasing: bytes[extraStart..<extraStart + extraLength])
+    widen()
+  }
+
+  /// Takes the numbers that need more than 32 bits from the zip64 field.
+  private mutating func widen() {
+    let isWide: UInt64 = 0xFFFF_FFFF
+    guard size == isWide || compressedSize == isWide || offset == isWide, let field = field(0x0001) else {
+      return
+    }
+    var place = 0
+    func next(_ present: UInt64) -> UInt64 {
+      guard present == isWide, place + 8 <= field.count else { return present }
+      defer { place += 8 }
+      return field.number(at: place, as: UInt64.self)
+    }
+    size = next(size)
+    compressedSize = next(compressedSize)
+    offset = next(offset)
+  }
+
+  /// The content of the first extra field with this number.
+  private func field(_ number: UInt16) -> UnsafeRawBufferPointer? {
+    var place = 0
+    while place + 4 <= extra.count {
+      let count = Int(extra.number(at: place + 2, as: UInt16.self))
+      guard place + 4 + count <= extra.count else { return nil }
+      if extra.number(at: place, as: UInt16.self) == number {
+        return UnsafeRawBufferPointer(rebasing: extra[place + 4..<place + 4 + count])
+      }
+      place += 4 + count
+    }
+    return nil
+  }
+
+  // MARK: - What it means
+
+  /// Whether the content can be read with a password only.
+  var isEncrypted: Bool { flags & (1 << 0 | 1 << 6 | 1 << 13) != 0 }
+
+  /// Whether the name says that it is a folder.
+  var hasFolderName: Bool { name.last == UInt8(ascii: "/") }
+
+  /// Type and permissions as in st_mode. Set-user-ID bits and devices are not taken over, as by unzip(1).
+  var mode: UInt32 {
+    // Made on Unix, or macOS.
+    let isUnix = madeBy == 3 || madeBy == 19
+    let unix = isUnix ? externalAttributes >> 16 : 0
+    let isFolder = hasFolderName || (unix & 0o170000 == FileKind.directory.rawValue && size == 0)
+    if isFolder {
+      return FileKind.directory.rawValue | (unix & 0o777 != 0 ? unix & 0o777 : 0o755)
+    }
+    // PATH_MAX bounds what a link can point to.
+    if unix & 0o170000 == FileKind.symbolicLink.rawValue, size > 0, size < 4096 {
+      return FileKind.symbolicLink.rawValue | 0o777
+    }
+    let isReadOnly = !isUnix && externalAttributes & 1 != 0
+    let permissions = unix != 0 ? unix & 0o777 : isReadOnly ? 0o444 : 0o644
+    return FileKind.regular.rawValue | permissions
+  }
+
+  /// The time of the last change in nanoseconds since the epoch: from the fields of Info-ZIP, of older Unix
+  /// programs, of NTFS, and else the local time in the record itself.
+  func modified(_ clock: inout DOSTime) -> Int64 {
+    if let field = field(0x5455), field.count >= 5, field[0] & 1 != 0 {
+      return Int64(field.number(at: 1, as: Int32.self)) * 1_000_000_000
+    }
+    for number in [0x5855, 0x000D] as [UInt16] {
+      if let field = field(number), field.count >= 8 {
+        return Int64(field.number(at: 4, as: Int32.self)) * 1_000_000_000
+      }
+    }
+    if let field = field(0x000A), field.count >= 16, field.number(at: 4, as: UInt16.self) == 1 {
+      // Units of 100 ns since 1601.
+      let ticks = Int64(clamping: field.number(at: 8, as: UInt64.self))
+      let (nanoseconds, isTooMuch) = (ticks - 116_444_736_000_000_000).multipliedReportingOverflow(by: 100)
+      if !isTooMuch { return nanoseconds }
+    }
+    return clock.nanoseconds(date: dosDate, time: dosTime)
+  }
+
+  /// The name in UTF-8 that Info-ZIP puts beside one in another encoding.
+  var unicodeName: UnsafeRawBufferPointer? {
+    guard let field = field(0x7075), field.count > 5, field[0] == 1 else { return nil }
+    var checksum = CRC32()
+    checksum.add(name)
+    guard field.number(at: 1, as: UInt32.self) == checksum.value else { return nil }
+    return UnsafeRawBufferPointer(rebasing: field[5...])
+  }
+}

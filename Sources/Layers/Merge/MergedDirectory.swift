@@ -1,0 +1,86 @@
+import Glibc
+import Posix
+
+/// What the merged view has under a name.
+public enum Entry: Sendable {
+  /// A non-directory: it comes from one layer as it is.
+  case file(layer: Int, FileStatus)
+  /// A directory, with its merged attributes.
+  case directory(MergedDirectory, FileStatus)
+}
+
+/// A directory of the merged view: the directories of the layers that take part in it.
+///
+/// The rules are those of the design's section 3. Names reach no file system unless they are entry names:
+/// `.`, `..` and names with a slash are never found.
+public final class MergedDirectory: Sendable {
+  /// The directories that take part, top layer first; never empty.
+  public let parts: [LayerDirectory]
+
+  init(parts: [LayerDirectory]) { self.parts = parts }
+
+  /// The directory on top, where owner, mode and xattrs come from.
+  public var top: LayerDirectory { parts[0] }
+
+  /// The part of a layer, if the layer takes part.
+  public func part(of layer: Int) -> LayerDirectory? { parts.first { $0.layer == layer } }
+
+  /// Looks a name up; nil where the merged view has no such entry.
+  /// - Parameters:
+  ///   - layer: those above it are known not to concern the name.
+  ///   - isLikelyDirectory: saves a look where it is one.
+  public func lookup(
+    _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false
+  ) throws(Errno) -> Entry? {
+    guard Self.isEntryName(name), !WhiteoutMarkers.isMark(name) else { return nil }
+    let length = strlen(name)
+    var collected: [LayerDirectory] = []
+    var merged: FileStatus?
+    search: for (place, part) in parts.enumerated() where part.layer >= layer {
+      let isLast = place == parts.count - 1
+      switch try part.find(name, isLikelyDirectory: isLikelyDirectory) {
+      case .nothing: break
+      case .whiteout: break search
+      case .file(let attributes):
+        if collected.isEmpty { return .file(layer: part.layer, attributes) }
+        break search
+      case .directory(let directory, let attributes):
+        collected.append(directory)
+        merged = Self.merge(merged, below: attributes)
+        if !isLast, try directory.isOpaque() { break search }
+      }
+      if !isLast, try part.hidesBelow(name, length: length) { break search }
+    }
+    guard let merged else { return nil }
+    return .directory(MergedDirectory(parts: collected), merged)
+  }
+
+  /// Whether a part hides those below it by now.
+  public func hasOpaqueParts() throws(Errno) -> Bool {
+    for part in parts.dropLast() where try part.isOpaque() { return true }
+    return false
+  }
+
+  /// The merged attributes as they are now.
+  public func attributes() throws(Errno) -> FileStatus {
+    var merged = try top.attributes()
+    merged.links = 1
+    for part in parts.dropFirst() { merged = Self.merge(merged, below: try part.attributes()) }
+    return merged
+  }
+
+  /// Attributes are the topmost part's, mtime and ctime the newest of all, the link count 1.
+  private static func merge(_ upper: FileStatus?, below: FileStatus) -> FileStatus {
+    var merged = upper ?? below
+    merged.links = 1
+    merged.modified = max(merged.modified, below.modified)
+    merged.changed = max(merged.changed, below.changed)
+    return merged
+  }
+
+  private static func isEntryName(_ name: CName) -> Bool {
+    let dot = CChar(46)
+    if name[0] == 0 || (name[0] == dot && (name[1] == 0 || (name[1] == dot && name[2] == 0))) { return false }
+    return strchr(name, 47) == nil
+  }
+}

@@ -1,0 +1,92 @@
+import CLinux
+
+/// Extended attributes of an open file, reached by way of `/proc/self/fd`, so that a descriptor opened with
+/// `pathOnly` serves, also one of a symbolic link.
+extension Descriptor {
+  /// The value of an attribute.
+  /// - Throws: ENODATA without it; ERANGE if it does not fit; EOPNOTSUPP where the file system has none.
+  /// - Returns: the count of bytes; with an empty buffer, the count that would be needed.
+  public func extendedAttribute(_ name: CName, into buffer: UnsafeMutableRawBufferPointer) throws(Errno)
+    -> Int
+  {
+    try withProcPath(rawValue) { path throws(Errno) in
+      try checked { linux_getxattr(path, name, buffer.baseAddress, buffer.count) }
+    }
+  }
+
+  /// The names of the attributes, each followed by NUL.
+  public func extendedAttributeNames() throws(Errno) -> [UInt8] {
+    try withProcPath(rawValue) { path throws(Errno) in
+      while true {
+        let size = try checked { linux_listxattr(path, nil, 0) }
+        if size == 0 { return [] }
+        do throws(Errno) {
+          return try withUnsafeTemporaryBytes(size) { buffer throws(Errno) in
+            let start = buffer.baseAddress?.assumingMemoryBound(to: CChar.self)
+            let count = try checked { linux_listxattr(path, start, size) }
+            return [UInt8](buffer.prefix(count))
+          }
+        } catch {
+          // The list grew between the two calls.
+          if error != .outOfRange { throw error }
+        }
+      }
+    }
+  }
+
+  /// Whether the value of an attribute of this directory is exactly one byte, this one.
+  public func directoryAttribute(_ name: CName, is byte: UInt8) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try withUnsafeTemporaryBytes(2) { buffer throws(Errno) in
+        try directoryAttribute(name, into: buffer) == 1 && buffer[0] == byte
+      }
+    } catch {
+      if error == .noData || error == .notSupported || error == .outOfRange || error == .notPermitted {
+        return false
+      }
+      throw error
+    }
+  }
+}
+
+extension Descriptor {
+  /// Without the way by `/proc`, where Linux can do that, and no filter of system calls refuses what it does not
+  /// know.
+  private func directoryAttribute(
+    _ name: CName, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int {
+    do throws(Errno) {
+      return try checked { linux_getxattr_of_directory(rawValue, name, buffer.baseAddress, buffer.count) }
+    } catch {
+      if error != .noFunction && error != .notPermitted { throw error }
+      return try extendedAttribute(name, into: buffer)
+    }
+  }
+}
+
+/// The path under which this process finds its own descriptor.
+@inline(__always)
+private func withProcPath<Result>(
+  _ descriptor: CInt, _ body: (CName) throws(Errno) -> Result
+) throws(Errno) -> Result {
+  let prefix: StaticString = "/proc/self/fd/"
+  return try withUnsafeTemporaryBytes(32) { buffer throws(Errno) in
+    buffer.copyBytes(from: UnsafeRawBufferPointer(start: prefix.utf8Start, count: prefix.utf8CodeUnitCount))
+    var digits = 1
+    var rest = descriptor / 10
+    while rest > 0 {
+      digits += 1
+      rest /= 10
+    }
+    var place = prefix.utf8CodeUnitCount + digits
+    buffer[place] = 0
+    rest = descriptor
+    for _ in 0..<digits {
+      place -= 1
+      buffer[place] = UInt8(48 + rest % 10)
+      rest /= 10
+    }
+    return try body(
+      UnsafeRawPointer(buffer.baseAddress.unsafelyUnwrapped).assumingMemoryBound(to: CChar.self))
+  }
+}

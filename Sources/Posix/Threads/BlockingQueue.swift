@@ -1,0 +1,67 @@
+import Glibc
+
+/// A line of things that threads add to and take from; who takes waits until there is one.
+public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private let condition: UnsafeMutablePointer<pthread_cond_t>
+  /// What waits, from `first` on.
+  private var elements: [Element?] = []
+  private var first = 0
+  private var isOver = false
+
+  /// An empty line.
+  public init() {
+    mutex = .allocate(capacity: 1)
+    mutex.initialize(to: pthread_mutex_t())
+    pthread_mutex_init(mutex, nil)
+    condition = .allocate(capacity: 1)
+    condition.initialize(to: pthread_cond_t())
+    pthread_cond_init(condition, nil)
+  }
+
+  deinit {
+    pthread_cond_destroy(condition)
+    condition.deallocate()
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+  }
+
+  /// Adds an element at the end.
+  /// - Returns: false after the end: then it was not added.
+  @discardableResult
+  public func add(_ element: Element) -> Bool {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    if isOver { return false }
+    elements.append(element)
+    pthread_cond_signal(condition)
+    return true
+  }
+
+  /// Takes the first element; waits for one.
+  /// - Returns: nil after the end, when none is left.
+  public func take() -> Element? {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    while first == elements.count, !isOver { pthread_cond_wait(condition, mutex) }
+    if first == elements.count { return nil }
+    defer {
+      elements[first] = nil
+      first += 1
+      // Seldom enough to cost little for each.
+      if first == elements.count || first > 1024 {
+        elements.removeFirst(first)
+        first = 0
+      }
+    }
+    return elements[first]
+  }
+
+  /// Ends the line: nothing can be added any more.
+  public func end() {
+    pthread_mutex_lock(mutex)
+    isOver = true
+    pthread_cond_broadcast(condition)
+    pthread_mutex_unlock(mutex)
+  }
+}

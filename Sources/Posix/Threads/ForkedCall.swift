@@ -1,0 +1,58 @@
+import CLinux
+import Glibc
+
+/// What a function answers that is run in a child process, so that it can be given up whatever it waits for: a
+/// system call that a dead disk or a hung file system holds ends for nobody.
+public enum ForkedCall: Sendable, Equatable {
+  case answer([UInt8])
+  /// It has not answered in time, and was killed.
+  case late
+  /// It ended without an answer.
+  case none
+
+  /// Runs a function in a child, which has none of this process's open files. For a process of one thread only.
+  /// - Throws: EAGAIN, ENOMEM or EMFILE without room for a child.
+  public static func of(
+    withinMilliseconds limit: CInt, _ body: () -> [UInt8]
+  ) throws(Errno) -> ForkedCall {
+    var ends: [CInt] = [-1, -1]
+    _ = try checked { socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) }
+    let ours = Descriptor(owning: ends[0])
+    let child: pid_t
+    do {
+      let theirs = Descriptor(owning: ends[1])
+      child = try checked { linux_fork_writing_to(theirs.rawValue) }
+    }
+    if child == 0 { finish(with: body()) }
+    let answer = answer(from: ours, until: .monotonic.later(milliseconds: limit))
+    kill(child, SIGKILL)
+    // One that is held inside the kernel is left to init.
+    if case .answer = answer { waitpid(child, nil, 0) } else { waitpid(child, nil, WNOHANG) }
+    return answer
+  }
+
+  /// The child's end. A last byte tells a whole answer from one that was cut off.
+  private static func finish(with answer: [UInt8]) -> Never {
+    var rest = (answer + [0])[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+      if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { break }
+    }
+    _exit(0)
+  }
+
+  private static func answer(from end: borrowing Descriptor, until deadline: TimeSpec) -> ForkedCall {
+    var answer: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      var polled = pollfd(fd: end.rawValue, events: Int16(POLLIN), revents: 0)
+      let ready = poll(&polled, 1, deadline.milliseconds(after: .monotonic))
+      if ready == 0 { return .late }
+      if ready < 0 { if errno == EINTR { continue } else { return .none } }
+      let count = recv(end.rawValue, &chunk, chunk.count, 0)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return answer.popLast() == 0 ? .answer(answer) : .none }
+      answer += chunk[..<count]
+    }
+  }
+}

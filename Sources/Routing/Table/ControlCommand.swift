@@ -1,0 +1,118 @@
+/// A line that is written to the control file, or stands in a file of routes.
+public enum ControlCommand: Hashable, Sendable {
+  /// Nothing to do: a blank line, a `#` comment, or a result (it begins with `{`) that is fed back.
+  case nothing
+  /// `SCHEME:…`: evaluate the URL and post what it becomes.
+  case post(RouteURL)
+  /// `match URL`: evaluate it only.
+  case match(RouteURL)
+  /// `route NAME PATTERN`: register a route.
+  case route(Route)
+  /// `unroute NAME`: remove the routes of a name.
+  case unroute(String)
+  /// `reset`: remove all routes.
+  case reset
+
+  /// Reads a line. It may end with LF or CR LF; blanks around it and between its words do not count.
+  /// - Throws: EINVAL or E2BIG; places are counted from the line's start.
+  public init(_ line: some Collection<UInt8>) throws(RoutingError) {
+    let line = Array(line)
+    var words = Words(line)
+    guard let first = words.rest.first, first != UInt8(ascii: "#"), first != UInt8(ascii: "{") else {
+      self = .nothing
+      return
+    }
+    guard Words.withoutEnd(line).count <= RouteURL.longestText else {
+      throw RoutingError(.tooLong, "a line is at most \(RouteURL.longestText) bytes long")
+    }
+    let scheme = Scheme.end(in: words.rest.span)
+    if scheme > 0, scheme < words.rest.count, words.rest[words.rest.startIndex + scheme] == UInt8(ascii: ":")
+    {
+      self = .post(try Self.url(words.rest))
+      return
+    }
+    self = try Self.command(&words)
+  }
+
+  private static func command(_ words: inout Words) throws(RoutingError) -> ControlCommand {
+    let start = words.rest.startIndex
+    let word = words.next()
+    switch String(decoding: word, as: UTF8.self) {
+    case "match":
+      if words.rest.isEmpty { throw .malformed("match is followed by a URL", at: words.rest.startIndex) }
+      return .match(try url(words.rest))
+    case "route":
+      let nameStart = words.rest.startIndex
+      return .route(try route(words.next(), at: nameStart, words.rest))
+    case "unroute":
+      let name = try Self.name(words.next())
+      try nothing(follows: words)
+      return .unroute(name)
+    case "reset":
+      try nothing(follows: words)
+      return .reset
+    default: throw .malformed("a URL, match, route, unroute or reset is wanted here", at: start)
+    }
+  }
+
+  private static func url(_ text: ArraySlice<UInt8>) throws(RoutingError) -> RouteURL {
+    do { return try RouteURL(Array(text)) } catch { throw error.moved(by: text.startIndex) }
+  }
+
+  private static func route(
+    _ name: ArraySlice<UInt8>, at start: Int, _ pattern: ArraySlice<UInt8>
+  ) throws(RoutingError) -> Route {
+    let name = try Self.name(name)
+    if pattern.isEmpty { throw .malformed("a pattern is missing", at: pattern.startIndex) }
+    let read: RoutePattern
+    do { read = try RoutePattern(Array(pattern)) } catch { throw error.moved(by: pattern.startIndex) }
+    do { return try Route(name: name, pattern: read) } catch { throw error.moved(by: start) }
+  }
+
+  private static func name(_ bytes: ArraySlice<UInt8>) throws(RoutingError) -> String {
+    if let bad = firstInvalid(in: bytes.span) {
+      throw .malformed("what begins here is not UTF-8", at: bytes.startIndex + bad.lowerBound)
+    }
+    let name = String(decoding: bytes, as: UTF8.self)
+    do { try Route.check(name: name) } catch { throw error.moved(by: bytes.startIndex) }
+    return name
+  }
+
+  private static func nothing(follows words: Words) throws(RoutingError) {
+    if !words.rest.isEmpty { throw .malformed("nothing may follow here", at: words.rest.startIndex) }
+  }
+}
+
+/// A line's words, divided by blanks. Places are those of the line.
+private struct Words {
+  /// What has not been read yet, blanks around it taken off.
+  private(set) var rest: ArraySlice<UInt8>
+
+  init(_ line: [UInt8]) {
+    rest = Self.withoutEnd(line)
+    while let last = rest.last, Self.isBlank(last) { rest.removeLast() }
+    skipBlanks()
+  }
+
+  /// The line without the LF or CR LF at its end.
+  static func withoutEnd(_ line: [UInt8]) -> ArraySlice<UInt8> {
+    var rest = line[...]
+    if rest.last == UInt8(ascii: "\n") { rest.removeLast() }
+    if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
+    return rest
+  }
+
+  /// The next word; empty if there is none.
+  mutating func next() -> ArraySlice<UInt8> {
+    let word = rest.prefix { !Self.isBlank($0) }
+    rest = rest[word.endIndex...]
+    skipBlanks()
+    return word
+  }
+
+  private mutating func skipBlanks() { rest = rest.drop { Self.isBlank($0) } }
+
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+  }
+}

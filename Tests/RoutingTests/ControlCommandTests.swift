@@ -1,0 +1,76 @@
+import Testing
+
+@testable import Routing
+
+@Suite struct ControlLineTests {
+  @Test(
+    "lines that say nothing",
+    arguments: [
+      "", "\n", "\r\n", "  \t ", "#", "# route A s:A", "  # x", "{}", #"{"sequence":1,"url":"x:a"}"#, " {",
+      #"#\xFF\x00"#,
+    ])
+  func nothing(line: String) throws {
+    #expect(try ControlCommand(bytes(line)) == .nothing)
+  }
+
+  @Test(
+    "lines, however they end and whatever blanks there are",
+    arguments: ["", "\n", "\r\n", " ", "\t\r\n", "\r"], ["", " ", "\t  "])
+  func commands(end: String, start: String) throws {
+    func read(_ line: String) throws -> ControlCommand { try ControlCommand(bytes(start + line + end)) }
+    let url = try RouteURL(bytes("x://a/b"))
+    #expect(try read("x://a/b") == .post(url))
+    #expect(try read("match x://a/b") == .match(url))
+    #expect(try read("match  \tx://a/b") == .match(url))
+    let route = try Route(name: "Näme", pattern: RoutePattern("l:(Pure red)A/s:B"))
+    #expect(try read("route Näme l:(Pure red)A/s:B") == .route(route))
+    #expect(try read("route\tNäme   l:(Pure%20red)A/s:B") == .route(route))
+    #expect(try read("unroute Näme") == .unroute("Näme"))
+    #expect(try read("reset") == .reset)
+  }
+
+  @Test("a word with a colon is a scheme, also if it is a command's")
+  func schemes() throws {
+    for line in ["match:a", "reset:", "route:x", "unroute:", "RSRC:///a", "bundlefs:///sync"] {
+      #expect(try ControlCommand(bytes(line)) == .post(RouteURL(bytes(line))))
+    }
+  }
+
+  @Test(
+    "lines that are refused, and where",
+    arguments: [
+      ("hello", 1, "wanted here"), ("  hello", 3, "wanted here"), ("MATCH x:a", 1, "wanted here"),
+      ("://a", 1, "wanted here"), (#"\xFFoo"#, 1, "wanted here"), ("resets", 1, "wanted here"),
+      ("match", 6, "followed by a URL"), ("match \r\n", 6, "followed by a URL"), ("match foo", 10, "scheme"),
+      (" match x:a b", 11, "space"), ("x:a b", 4, "space"), ("x:%zz", 3, "hexadecimal"),
+      (" \tx:%", 5, "hexadecimal"), ("match x:%", 9, "hexadecimal"), ("route", 6, "name is missing"),
+      ("route  ", 6, "name is missing"), ("route N", 8, "pattern is missing"),
+      ("route N  \t", 8, "pattern is missing"), ("route N x:A", 9, "unknown type"),
+      (" route  N  s:A/x:B", 16, "unknown type"), (#"route \xFFN s:A"#, 7, "not UTF-8"),
+      (#"route N\xFF s:A"#, 8, "not UTF-8"), (#"route a\xC2\xA0b s:A"#, 8, "no space"),
+      (#"route N s:A\xFF"#, 12, "not UTF-8"), ("unroute", 8, "name is missing"),
+      ("unroute A B", 11, "nothing may follow"), ("reset all", 7, "nothing may follow"),
+      ("x:a\rb", 4, "control character"), ("x:a\r\r\n", 4, "control character"),
+      (#"reset\x00"#, 1, "wanted here"),
+    ])
+  func refused(line: String, column: Int, words: String) throws {
+    let error = try #require(throws: RoutingError.self) { try ControlCommand(bytes(line)) }
+    #expect(error.verdict == .malformed)
+    #expect(error.column == column)
+    #expect(error.message.contains(words), "\(error)")
+  }
+
+  @Test("a line may be 64 KiB long; what is ignored may be longer")
+  func length() throws {
+    let longest = "x:" + String(repeating: "a", count: 64 * 1024 - 2)
+    for end in ["", "\n", "\r\n"] {
+      #expect(try ControlCommand(bytes(longest + end)) == .post(RouteURL(bytes(longest))))
+      for line in [longest + "a", "reset" + String(repeating: " ", count: 64 * 1024) + "x"] {
+        let error = #expect(throws: RoutingError.self) { try ControlCommand(bytes(line + end)) }
+        #expect(error?.verdict == .tooLong)
+      }
+      #expect(try ControlCommand(bytes("#" + longest + end)) == .nothing)
+      #expect(try ControlCommand(bytes("{" + longest + end)) == .nothing)
+    }
+  }
+}

@@ -1,0 +1,208 @@
+import Fuse
+import Posix
+import TestSupport
+import Testing
+
+@testable import Layers
+@testable import Volume
+
+/// What a change makes untrue, as a table: no layer is read, and no kernel asked.
+@Suite struct ChangeMapperTests {
+  /// A table with `folder` in the root and `file` (of layer 1) in `folder`, both directories looked at.
+  private struct Scene {
+    var table = NodeTable(budget: 10)
+    let folder: NodeID
+    let file: NodeID
+
+    init(isPinned: Bool = false) throws {
+      let slot = table.lookUpDirectory(Array("folder".utf8), in: NodeTable.root, inodeNumber: 1 << 63)
+      folder = table.number(of: slot)
+      let identity = FileIdentity(device: 1, inode: 77, born: TimeSpec(seconds: 0, nanoseconds: 0))
+      let fileSlot = table.lookUpFile(
+        identity, layer: 1, kind: .regular, name: Array("file".utf8), in: slot, inodeNumber: 77)
+      file = table.number(of: fileSlot)
+      table[NodeTable.root].directory?.parts = []
+      table[slot].directory?.parts = []
+      if isPinned {
+        _ = table.keep(OpenFile(try Descriptor.open("/", [.pathOnly])), of: identity, for: fileSlot)
+      }
+    }
+
+    mutating func invalidations(
+      _ name: String, _ mask: InotifyEvent.Mask, in directory: NodeID, layer: Int = 1
+    ) -> [Invalidation] {
+      ChangeMapper.invalidations(
+        for: LayerChange(directory: directory, layer: layer, name: Array(name.utf8), mask: mask), in: &table)
+    }
+  }
+
+  private func name(_ directory: NodeID, _ name: String, layer: Int = 1) -> Invalidation.Subject {
+    .name(directory, Array(name.utf8), layer: layer)
+  }
+
+  @Test("writing to a file takes its content back, and nothing else")
+  func modified() throws {
+    var scene = try Scene()
+    let news: [(InotifyEvent.Mask, Invalidation.Aspects)] = [
+      (.modified, .modified), (.closedAfterWriting, .closed),
+    ]
+    for (mask, news) in news {
+      #expect(
+        scene.invalidations("file", mask, in: scene.folder)
+          == [Invalidation(subject: name(scene.folder, "file"), aspects: [.entry, .content, news])])
+    }
+  }
+
+  @Test("attributes of a file are taken back without its content, those of a directory with its marks")
+  func attributes() throws {
+    var scene = try Scene()
+    #expect(
+      scene.invalidations("file", .attributes, in: scene.folder)
+        == [Invalidation(subject: name(scene.folder, "file"), aspects: [.entry, .attributes])])
+    let found = scene.invalidations("folder", [.attributes, .isDirectory], in: .root)
+    #expect(found.contains(Invalidation(subject: .parts(scene.folder))))
+    #expect(found.contains(Invalidation(subject: .listing(scene.folder))))
+    let own = scene.invalidations("", [.attributes, .isDirectory], in: scene.folder)
+    #expect(Set(own.map(\.subject)) == [.parts(scene.folder), .listing(scene.folder)])
+  }
+
+  @Test(
+    "a name that comes or goes changes the listing and what it stands for",
+    arguments: [InotifyEvent.Mask.created, .deleted, .movedFrom, .movedTo])
+  func names(mask: InotifyEvent.Mask) throws {
+    var scene = try Scene()
+    let subjects = scene.invalidations("other", mask, in: scene.folder).map(\.subject)
+    #expect(subjects == [name(scene.folder, "other"), .listing(scene.folder)])
+    let known = scene.invalidations("file", mask, in: scene.folder).map(\.subject)
+    #expect(known == [name(scene.folder, "file"), .file(scene.file), .listing(scene.folder)])
+    let directory = scene.invalidations("folder", [mask, .isDirectory], in: .root).map(\.subject)
+    #expect(directory == [name(.root, "folder"), .parts(scene.folder), .listing(.root)])
+  }
+
+  @Test(
+    "a mark changes what is seen of the name that it hides", arguments: [InotifyEvent.Mask.created, .deleted])
+  func marks(mask: InotifyEvent.Mask) throws {
+    var scene = try Scene()
+    let hidden = scene.invalidations(".wh.folder", mask, in: .root, layer: 0).map(\.subject)
+    #expect(hidden.contains(name(.root, "folder", layer: 0)))
+    #expect(hidden.contains(.parts(scene.folder)) && hidden.contains(.listing(.root)))
+    let opaque = scene.invalidations(".wh..wh..opq", mask, in: scene.folder, layer: 0).map(\.subject)
+    #expect(opaque == [.parts(scene.folder), .listing(scene.folder)])
+  }
+
+  @Test("who has begun to read stays with the file that loses its name; who has not stays with the name")
+  func detaching() throws {
+    for isPinned in [false, true] {
+      var scene = try Scene(isPinned: isPinned)
+      _ = scene.invalidations("file", .deleted, in: scene.folder, layer: 0)
+      #expect(scene.table[try scene.table.slot(of: scene.file)].isDetached == false, "another layer's name")
+      _ = scene.invalidations("file", .deleted, in: scene.folder)
+      #expect(scene.table[try scene.table.slot(of: scene.file)].isDetached == isPinned)
+      #expect(scene.table.checkInvariants().isEmpty)
+    }
+  }
+
+  @Test("in a directory where nothing is cached, nothing is taken back, but it is noted")
+  func unknown() throws {
+    var scene = try Scene()
+    let slot = try scene.table.slot(of: scene.folder)
+    scene.table[slot].directory?.parts = nil
+    #expect(scene.invalidations("file", .modified, in: scene.folder).isEmpty)
+    #expect(scene.table[slot].directory?.version == 1)
+    #expect(scene.invalidations("file", .modified, in: NodeID(rawValue: 4711)).isEmpty)
+  }
+}
+
+/// A kernel that only remembers what was taken back from it.
+private final class KernelStub: KernelNotifier {
+  let taken = Locked<[String]>([])
+
+  private func note(_ text: String) { taken.withLock { $0.append(text) } }
+  func invalidateEntry(_ name: [UInt8], in parent: NodeID) {
+    note("drop \(String(decoding: name, as: UTF8.self))")
+  }
+  func expireEntry(_ name: [UInt8], in parent: NodeID) {
+    note("expire \(String(decoding: name, as: UTF8.self))")
+  }
+  func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) {
+    note("delete \(String(decoding: name, as: UTF8.self))")
+  }
+  func invalidateAttributes(of node: NodeID) { note("attributes \(node.rawValue & 0xFF)") }
+  func invalidateContent(of node: NodeID) { note("content \(node.rawValue & 0xFF)") }
+  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { note("store \(node.rawValue & 0xFF)") }
+  func size(of node: NodeID) -> UInt64 { 0 }
+  func refreshAttributes(of node: NodeID) { note("refresh \(node.rawValue & 0xFF)") }
+  func openRoot() throws(Errno) -> Descriptor { throw .staleFileHandle }
+}
+
+@Suite struct InvalidatorTests {
+  private func volume(_ folder: TemporaryFolder) throws -> Volume {
+    let layers = try (0..<2).map { index in
+      try DirectoryLayer(path: folder.folder(ByteString("\(index)")).bytes, index: index, covered: nil)
+    }
+    return try Volume(stack: LayerStack(layers: layers), options: VolumeOptions())
+  }
+
+  @Test("a part that arrives takes back its names, those known, and the listing, in that order")
+  func arrival() throws {
+    let folder = try TemporaryFolder()
+    let volume = try volume(folder)
+    try (folder.folder("1/d") / "main").write("")
+    let merged = try volume.merged(of: .root)
+    let found = try #require(try merged.lookup("d"))
+    let node = try volume.answer(found, "d", in: .root, merged).node
+    let inside = try volume.merged(of: node)
+    _ = try volume.answer(try #require(try inside.lookup("main")), "main", in: node, inside)
+
+    let kernel = KernelStub()
+    let invalidator = Invalidator(volume: volume, kernel: kernel)
+    invalidator.carryOut(Invalidation(subject: .parts(node)))
+    #expect(kernel.taken.withLock { $0 } == [], "nothing has changed")
+
+    try (folder.folder("0/d") / "over").write("")
+    try (folder / "0/d/.wh.hidden").write("")
+    invalidator.carryOut(Invalidation(subject: .parts(node)))
+    let taken = kernel.taken.withLock { $0 }
+    #expect(taken.first == "expire .", "requests in flight come first")
+    #expect(Set(taken.dropFirst().prefix(3)) == ["expire main", "expire over", "expire hidden"])
+    #expect(taken.suffix(2) == ["expire .", "content \(node.rawValue & 0xFF)"])
+    #expect(try volume.merged(of: node).parts.count == 2)
+  }
+
+  @Test("a part that goes takes back the names of those below it, which its marks may have hidden")
+  func departure() throws {
+    let folder = try TemporaryFolder()
+    let volume = try volume(folder)
+    for name in ["main", "hidden", "device"] as [ByteString] { try (folder.folder("1/d") / name).write("") }
+    try (folder.folder("0/d") / ".wh.hidden").write("")
+    let merged = try volume.merged(of: .root)
+    let node = try volume.answer(try #require(try merged.lookup("d")), "d", in: .root, merged).node
+    #expect(try volume.merged(of: node).parts.count == 2)
+
+    try (folder / "0/d").rename(to: folder / "aside")
+    let kernel = KernelStub()
+    Invalidator(volume: volume, kernel: kernel).carryOut(Invalidation(subject: .parts(node)))
+    let taken = kernel.taken.withLock { $0 }
+    #expect(Set(["expire main", "expire hidden", "expire device"]).isSubset(of: taken), "\(taken)")
+    #expect(try volume.merged(of: node).parts.count == 1)
+  }
+
+  @Test("what waits is carried out once, with all that was asked of it, before a later barrier")
+  func queue() throws {
+    let queue = try InvalidationQueue()
+    let reached = Locked(false)
+    let subject = Invalidation.Subject.file(.root)
+    queue.add([Invalidation(subject: subject, aspects: .attributes), Invalidation(subject: .listing(.root))])
+    queue.add([Invalidation(subject: subject, aspects: .content)])
+    _ = queue.addBarrier { reached.withLock { $0 = true } }
+    let work = try #require(queue.take())
+    #expect(work.count == 3)
+    guard case .invalidate(let first) = work[0], case .barrier(let barrier) = work[2] else {
+      Issue.record("another order")
+      return
+    }
+    #expect(first == Invalidation(subject: subject, aspects: [.attributes, .content]))
+    barrier()
+    #expect(reached.withLock { $0 })
+  }
+}
