@@ -20,12 +20,12 @@ struct ControlFile: ~Copyable, Sendable {
       StatusProtocol.command(.controlName, page: 0), size: StatusProtocol.answerSize)
     let name = Array(StatusProtocol.page(in: answer, after: 0).bytes)
     guard StatusProtocol.isControlName(name) else { throw Errno(rawValue: EPROTO) }
-    file = try withCName(name) { name throws(Errno) in try root.openRegular(name, [.read]) }
+    file = try withCName(name) { name throws(Errno) in try root.openRegularFile(name, [.read]) }
     mount = Self.mount(at: mountPoint)
   }
 
   /// The number of the mount that is on top at a path now.
-  static func mount(at mountPoint: [UInt8]) -> Int? { MountTableEntry.holding(mountPoint)?.id }
+  static func mount(at mountPoint: [UInt8]) -> Int? { MountTableEntry.containing(mountPoint)?.id }
 
   /// The results that it has now, oldest first; nil while others write to it without a pause.
   func results() throws(Errno) -> [ResultLine]? {

@@ -34,7 +34,7 @@ final class LayeredBundle: Sendable {
     var mount = 0
     let isKnown =
       (try? withCName(path) { name throws(Errno) in
-        _ = try Descriptor.openWithoutLinks(name, mount: &mount)
+        _ = try Descriptor.openNoSymlinks(name, mount: &mount)
       }) != nil
     // A clone would keep the file system of the layer busy.
     let layer = try DirectoryLayer(path: path, index: index, covered: nil, clonesMount: false)

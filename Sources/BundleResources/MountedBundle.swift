@@ -86,7 +86,7 @@ struct MountedBundle: Sendable {
       case .symbolicLink: throw .noSuchFileOrDirectory
       default: throw .notSupported
       }
-      return try directory.open(name, [.read, .noFollow, .nonBlocking, .noTerminal])
+      return try directory.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal])
     }
     return try OpenedResource(LayerFile(file), name: name, types: types)
   }

@@ -139,7 +139,7 @@ private final class DatabaseFile: Sendable {
   }
 
   private static func open(_ path: CName) throws(Errno) -> Descriptor {
-    let file = try Descriptor.open(path, [.read, .nonBlocking, .noTerminal])
+    let file = try Descriptor.open(path, [.read, .nonBlocking, .noControllingTerminal])
     guard try file.attributes().isRegular else { throw .invalidArgument }
     return file
   }

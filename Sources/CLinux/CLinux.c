@@ -38,7 +38,7 @@ static int read_attributes(int directory, const char *path, int flags, struct li
       .device = makedev(x.stx_dev_major, x.stx_dev_minor),
       .size = x.stx_size,
       .blocks = x.stx_blocks,
-      .special_device = makedev(x.stx_rdev_major, x.stx_rdev_minor),
+      .rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor),
       .accessed = moment(x.stx_atime),
       .modified = moment(x.stx_mtime),
       .changed = moment(x.stx_ctime),

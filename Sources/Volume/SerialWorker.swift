@@ -19,7 +19,7 @@ final class SerialWorker: Sendable {
     isStarted.withLock { $0 = true }
     let handle = ThreadHandle(
       try Thread(name: name) { [line] in
-        while let errand = line.take() { errand() }
+        while let errand = line.dequeue() { errand() }
       })
     thread.withLock { $0 = handle }
   }
@@ -27,12 +27,12 @@ final class SerialWorker: Sendable {
   /// Has something done, after what waits already.
   /// - Returns: false when it will not be, since the mount ends.
   func add(_ errand: @escaping Errand) -> Bool {
-    isStarted.withLock { $0 } && line.add(errand)
+    isStarted.withLock { $0 } && line.enqueue(errand)
   }
 
   /// Ends the thread, after what waits is done. Requests must still be answered meanwhile.
   func stop() {
-    line.end()
+    line.close()
     thread.withLock { $0 }?.join()
   }
 }

@@ -121,7 +121,7 @@ public final class Volume: FileSystem {
     settings.posixACLs = options.servesExtendedAttributes
     settings.cachesSymbolicLinks = options.cache != .none
     settings.passthroughDepth = passthroughDepth
-    settings.largestRead = options.largestRead
+    settings.maxRead = options.maxRead
     return settings
   }
 
@@ -149,7 +149,7 @@ public final class Volume: FileSystem {
 
   // MARK: - Attributes
 
-  public func readAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {
+  public func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
       if let write = control.takeWhole(reply.caller) { finish(write) }
       reply.send(control.attributes(for: reply.caller))
@@ -225,7 +225,7 @@ public final class Volume: FileSystem {
 
   public func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
-    reply: consuming Reply<ReplyKind.Count>
+    reply: consuming Reply<ReplyKind.Write>
   ) {
     if node == ControlFile.node {
       writeControl(bytes, at: offset, reply)
@@ -234,7 +234,7 @@ public final class Volume: FileSystem {
     }
   }
 
-  public func change(_ kind: ChangeKind, reply: consuming Reply<ReplyKind.Done>) {
+  public func modify(_ kind: ModificationKind, reply: consuming Reply<ReplyKind.Status>) {
     reply.fail(.readOnlyFileSystem)
   }
 }

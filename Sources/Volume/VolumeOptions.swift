@@ -13,7 +13,7 @@ public struct VolumeOptions: Sendable {
   /// The bundle's resources.
   public var resources = ResourceSettings()
   /// The most bytes of a READ; nil: as many as the kernel likes.
-  public var largestRead: UInt32?
+  public var maxRead: UInt32?
   /// From which size on, in bytes, files are read by the kernel itself where that can be had; nil for none.
   public var passthrough: UInt64?
   /// The unpacked contents of archives; nil where no layer is one.

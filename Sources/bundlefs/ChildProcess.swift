@@ -30,7 +30,7 @@ func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) ->
   var status: CInt = 0
   while waitpid(child, &status, 0) == -1, errno == EINTR {}
   if status == 0 { return .succeeded }
-  return .failed(LastLine.of(fileno(stream)).map(String.init) ?? "\(program) failed")
+  return .failed(LastLine.read(from: fileno(stream)).map(String.init) ?? "\(program) failed")
 }
 
 private func strndup(_ bytes: [UInt8]) -> UnsafeMutablePointer<CChar>? {

@@ -34,7 +34,7 @@ struct ControlFileCommand {
     let control = try MountedControl(of: mountPoint)
     do throws(Errno) {
       let file = try control.open([.write])
-      for line in lines { try file.writeAtOnce(Array((line + "\n").utf8)) }
+      for line in lines { try file.writeInOneCall(Array((line + "\n").utf8)) }
     } catch {
       throw .failed("\(control.path.shown): \(error)")
     }

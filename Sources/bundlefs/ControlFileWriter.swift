@@ -29,7 +29,7 @@ struct ControlFileWriter: ~Copyable {
   /// - Throws: ENOTCONN when the mount is gone.
   mutating func write(_ line: [UInt8], of url: [UInt8]) throws(Errno) -> Outcome {
     var refusal: Errno?
-    do throws(Errno) { try file.writeAtOnce(line + [UInt8(ascii: "\n")]) } catch {
+    do throws(Errno) { try file.writeInOneCall(line + [UInt8(ascii: "\n")]) } catch {
       if error == .socketNotConnected { throw error }
       refusal = error
     }

@@ -40,7 +40,7 @@ struct MountCommand {
     if arguments.isFake { return }
     options.cache = arguments.options.cache
     options.passthrough = arguments.options.passthrough
-    options.largestRead = arguments.options.largestRead
+    options.maxRead = arguments.options.maxRead
     options.announce = arguments.options.announceMode
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
@@ -97,9 +97,9 @@ struct MountCommand {
     let isDebug = arguments.isDebug || arguments.options.isDebug
     var options = arguments.options.passed
     options.append(Array("fsname=".utf8) + (arguments.options.fsname ?? source))
-    if let largest = arguments.options.largestRead { options.append(Array("max_read=\(largest)".utf8)) }
+    if let largest = arguments.options.maxRead { options.append(Array("max_read=\(largest)".utf8)) }
     options += ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
-    do throws(MountFailure) {
+    do throws(MountError) {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)
       try session.mount(at: mountPoint.path, debug: isDebug)
       try session.negotiate()
@@ -108,9 +108,9 @@ struct MountCommand {
       }
       if !arguments.isForeground, !isDebug { try session.daemonize() }
       try session.serve(
-        threads: max(2, processorCount),
-        begin: { () throws(Errno) in try volume.start(session, requests: session.requests) },
-        hangup: volume.invalidateAll, beforeEnd: volume.stop)
+        workers: max(2, processorCount),
+        onStart: { () throws(Errno) in try volume.start(session, requests: session.requests) },
+        onHangup: volume.invalidateAll, beforeShutdown: volume.stop)
     } catch {
       throw .failed("cannot mount at \(mountPoint.path.shown): \(error.message)")
     }

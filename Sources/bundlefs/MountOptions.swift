@@ -25,7 +25,7 @@ struct MountOptions {
   /// Whether unknown options are passed over, as mount(8) asks its helpers to with `-s`.
   var isSloppy = false
   /// The most bytes of a READ; nil: as many as the kernel likes.
-  var largestRead: UInt32?
+  var maxRead: UInt32?
   /// From which size on, in bytes, files are passed through; nil for none.
   var passthrough: UInt64?
   /// What libfuse and mount(2) are told as it is.
@@ -118,7 +118,7 @@ struct MountOptions {
       guard let bytes = UInt32(value.shown), bytes >= 4096 else {
         throw .usage("'\(shown)' is not a number of bytes of at least 4096")
       }
-      largestRead = bytes
+      maxRead = bytes
     case ("debug", nil): isDebug = true
     case ("remount", nil): isRemount = true
     default: try pass(shown)

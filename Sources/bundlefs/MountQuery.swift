@@ -23,11 +23,11 @@ struct MountQuery {
     let place = entry.mountPoint.shown
     if hangs { return .refused("\(place): it hangs") }
     do throws(Errno) {
-      switch try ForkedCall.of(withinMilliseconds: Self.patience, { Self.answer(entry, url) }) {
-      case .answer(let text) where text.first == Self.taken: return .taken(Array(text.dropFirst()).shown)
-      case .answer(let text): return .refused(Array(text.dropFirst()).shown)
-      case .none: return .refused("\(place): asking it failed")
-      case .late:
+      switch try ForkedCall.run(timeoutMilliseconds: Self.patience, { Self.answer(entry, url) }) {
+      case .returned(let text) where text.first == Self.taken: return .taken(Array(text.dropFirst()).shown)
+      case .returned(let text): return .refused(Array(text.dropFirst()).shown)
+      case .failed: return .refused("\(place): asking it failed")
+      case .timedOut:
         hangs = true
         return .refused("\(place): it has not answered for \(Self.patience / 1000) s")
       }

@@ -16,7 +16,7 @@ struct ProgressBar {
   ///   - patience: milliseconds before it is.
   init(title: String, to file: CInt = STDERR_FILENO, after patience: CInt = 1000) {
     (self.title, self.file, isTerminal) = (title, file, isatty(file) == 1)
-    next = .monotonic.later(milliseconds: patience)
+    next = .monotonic.advanced(byMilliseconds: patience)
   }
 
   /// Shows how much of all is done, ten times a second at most.
@@ -35,7 +35,7 @@ struct ProgressBar {
 
   private mutating func isDue() -> Bool {
     guard isTerminal, next < TimeSpec.monotonic else { return false }
-    next = TimeSpec.monotonic.later(milliseconds: 100)
+    next = TimeSpec.monotonic.advanced(byMilliseconds: 100)
     isShown = true
     return true
   }

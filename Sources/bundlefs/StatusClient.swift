@@ -63,7 +63,7 @@ struct MountedControl {
   /// Opens it. Whoever serves the mount, it is a file in it that is opened, and nothing else.
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
     let root = try mountPoint.open([.pathOnly, .directory])
-    return try withCName(name) { name throws(Errno) in try root.openRegular(name, flags) }
+    return try withCName(name) { name throws(Errno) in try root.openRegularFile(name, flags) }
   }
 
   /// The results that the open control file has now, oldest first.

@@ -59,7 +59,7 @@ import Volume
   func passing() throws {
     let options = try read("rw,allow_other,nosuid,x-systemd.automount,_netdev,user=me,max_read=8192,,ro")
     #expect(options.passed.map(\.shown) == ["allow_other", "nosuid", "ro"])
-    #expect(options.largestRead == 8192)
+    #expect(options.maxRead == 8192)
   }
 
   @Test(

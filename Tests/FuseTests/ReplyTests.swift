@@ -27,32 +27,34 @@ private final class Forgetful: FileSystem {
   func forget(_ node: NodeID, lookups: UInt64) {
     forgotten.withLock { $0[node.rawValue, default: 0] += lookups }
   }
-  func readAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {}
+  func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {}
   func setAttributes(
-    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
+    of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
   ) {}
   func readLink(_ node: NodeID, reply: consuming Reply<ReplyKind.Bytes>) {}
-  func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.FileOpening>) {
+  func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.OpenFile>) {
     if node == NodeID(rawValue: 8) {
       _ = reply.send(BackingFile(rawValue: 3))
     } else {
       reply.fail(.noFunction)
     }
   }
-  func closeFile(_ node: NodeID) {}
+  func release(_ node: NodeID) {}
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<ReplyKind.Bytes>) {
     reply.send(Array("content".utf8.prefix(size)))
   }
   func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
-    reply: consuming Reply<ReplyKind.Count>
+    reply: consuming Reply<ReplyKind.Write>
   ) {}
-  func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Opening>) { reply.fail(.noFunction) }
+  func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>) {
+    reply.fail(.noFunction)
+  }
   func readDirectory(
     _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool,
     reply: consuming Reply<ReplyKind.Bytes>
   ) {}
-  func readExtendedAttribute(
+  func getExtendedAttribute(
     _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>
   ) {}
   func listExtendedAttributes(
@@ -60,16 +62,18 @@ private final class Forgetful: FileSystem {
   ) {}
   func statfs(reply: consuming Reply<ReplyKind.Statfs>) {}
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<ReplyKind.Offset>) {}
-  func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Control>) {}
-  func poll(_ node: NodeID, waiter: PollHandle?, reply: consuming Reply<ReplyKind.Readiness>) {}
-  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
-  func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Done>) {
+  func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>) {}
+  func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>) {}
+  func make(_ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
+  {}
+  func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>)
+  {
   }
   func rename(
     _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
-    reply: consuming Reply<ReplyKind.Done>
+    reply: consuming Reply<ReplyKind.Status>
   ) {}
-  func change(_ kind: ChangeKind, reply: consuming Reply<ReplyKind.Done>) {}
+  func modify(_ kind: ModificationKind, reply: consuming Reply<ReplyKind.Status>) {}
 }
 
 @Suite struct ReplyTests {
@@ -102,7 +106,7 @@ private final class Forgetful: FileSystem {
     #expect((answer.number(at: 32, as: UInt32.self) & 1 << 5 != 0) == isAgreed)
     #expect(answer.number(at: 36, as: UInt32.self) == (isAgreed ? UInt32(depth) : 0))
     if isAgreed { #expect(answer.number(at: 12, as: UInt32.self) & 1 << 30 != 0) }
-    if !isAgreed { #expect(kernel.session.backingObstacle?.contains("Linux 6.9") == true) }
+    if !isAgreed { #expect(kernel.session.passthroughObstacle?.contains("Linux 6.9") == true) }
     // What follows goes through as it is.
     #expect(try kernel.ask(.read, node: 1, [UInt8](repeating: 9, count: 40)).error == 0)
   }

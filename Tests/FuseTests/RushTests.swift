@@ -27,8 +27,8 @@ import Testing
     for _ in 0..<3 {
       for _ in 0..<Rush.worth { rush.noteRequest() }
       rush.begin()
-      #expect(processors.isHeld && rush.isOn)
-      #expect(eventually(within: 10) { !processors.isHeld }, "nobody asks any more")
+      #expect(processors.isActive && rush.isOn)
+      #expect(eventually(within: 10) { !processors.isActive }, "nobody asks any more")
     }
   }
 
@@ -51,7 +51,7 @@ import Testing
     for _ in 0..<1_000_000 { rush.noteRequest() }
     rush.begin()
     rush.end()
-    #expect(!processors.isHeld)
+    #expect(!processors.isActive)
   }
 
   @Test("without processors that can be kept awake there is none")

@@ -156,12 +156,12 @@ import Testing
       let file = try fixture.open("big")
       try fixture.path.write([UInt8](repeating: 0, count: 100))
       let outcome = BlockingQueue<Errno?>()
-      file.whenReadable(at: 0, count: 100) { outcome.add($0) }
+      file.whenReadable(at: 0, count: 100) { outcome.enqueue($0) }
       if isRepaired {
         try fixture.path.replace(good)
         _ = fixture.layer.reload()
       }
-      let failure = try #require(outcome.take())
+      let failure = try #require(outcome.dequeue())
       #expect(failure == (isRepaired ? nil : .staleFileHandle))
       if isRepaired { #expect(try file.readAll() == content) }
     }

@@ -29,10 +29,10 @@ import Testing
   @Test("idle processors are asked to be awake once, until they need not")
   func holding() throws {
     let processors = try #require(try processors(driver: "haltpoll\n"))
-    #expect(try asked() == [] && !processors.isHeld)
+    #expect(try asked() == [] && !processors.isActive)
     for isHeld in [false, true, true, false, false, true] {
-      processors.hold(isHeld)
-      #expect(processors.isHeld == isHeld)
+      processors.setActive(isHeld)
+      #expect(processors.isActive == isHeld)
     }
     #expect(try asked() == [0, -1, 0])
   }
@@ -47,7 +47,7 @@ import Testing
     try (folder / "driver").write("haltpoll\n")
     #expect(CPULatencyRequest(device: "/does not exist", driver: driver) === nil)
     let full = try #require(CPULatencyRequest(device: "/dev/full", driver: driver))
-    full.hold(true)
-    #expect(!full.isHeld)
+    full.setActive(true)
+    #expect(!full.isActive)
   }
 }

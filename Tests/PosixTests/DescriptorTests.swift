@@ -71,7 +71,7 @@ import Testing
 
   @Test("a thread is woken out of a blocking call")
   func interrupt() throws {
-    try Interrupt.prepare()
+    try Interrupt.installHandler()
     var ends: [CInt] = [0, 0]
     #expect(pipe(&ends) == 0)
     let input = Descriptor(owning: ends[0])

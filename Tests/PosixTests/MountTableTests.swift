@@ -29,12 +29,12 @@ import Testing
     let directory = try withCName(folder.path.bytes) { name throws(Errno) in
       try Descriptor.open(name, [.pathOnly, .directory])
     }
-    #expect(try directory.openRegular("file", [.read]).readAll() == Array("x".utf8))
+    #expect(try directory.openRegularFile("file", [.read]).readAll() == Array("x".utf8))
     for (name, error) in [
       ("link", Errno.tooManySymbolicLinkLevels), ("folder", .notSupported), ("fifo", .notSupported),
       ("none", .noSuchFileOrDirectory),
     ] {
-      #expect(throws: error, "\(name)") { _ = try directory.openRegular(name, [.readWrite]).rawValue }
+      #expect(throws: error, "\(name)") { _ = try directory.openRegularFile(name, [.readWrite]).rawValue }
     }
   }
 }

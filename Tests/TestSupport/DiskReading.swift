@@ -20,7 +20,7 @@ public struct StatResult: Equatable, Sendable {
   /// st_dev.
   public var device: UInt64
   /// st_rdev.
-  public var specialDevice: UInt64
+  public var rdev: UInt64
   /// 512-byte blocks.
   public var blocks: Int64
   /// Last change of content.
@@ -37,7 +37,7 @@ public struct StatResult: Equatable, Sendable {
     links = UInt64(raw.st_nlink)
     inode = UInt64(raw.st_ino)
     device = UInt64(raw.st_dev)
-    specialDevice = UInt64(raw.st_rdev)
+    rdev = UInt64(raw.st_rdev)
     blocks = Int64(raw.st_blocks)
     modified = TimeSpec(seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: UInt32(raw.st_mtim.tv_nsec))
     changed = TimeSpec(seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: UInt32(raw.st_ctim.tv_nsec))

@@ -44,7 +44,7 @@ import Testing
   func modified() throws {
     var scene = try Scene()
     let news: [(InotifyEvent.Mask, Invalidation.Aspects)] = [
-      (.modified, .modified), (.closedAfterWriting, .closed),
+      (.modified, .modified), (.closeWrite, .closed),
     ]
     for (mask, news) in news {
       #expect(

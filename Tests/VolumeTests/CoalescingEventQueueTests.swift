@@ -57,13 +57,13 @@ import Testing
     #expect(pending.take(limit + 100, now: start).count == limit)
     #expect(pending.take(10, now: start) == [])
     #expect((1...1001).contains(pending.wait(now: start)))
-    let later = start.later(milliseconds: 999)
+    let later = start.advanced(byMilliseconds: 999)
     #expect(pending.take(10, now: later) == [])
-    #expect(pending.take(10, now: start.later(milliseconds: 1000)) == [.directory(folder)])
-    #expect(pending.wait(now: start.later(milliseconds: 1000)) == -1)
+    #expect(pending.take(10, now: start.advanced(byMilliseconds: 1000)) == [.directory(folder)])
+    #expect(pending.wait(now: start.advanced(byMilliseconds: 1000)) == -1)
     // The next second has room again.
-    pending.add(news(.went), at: place("0"), now: start.later(milliseconds: 1001))
-    #expect(pending.take(10, now: start.later(milliseconds: 1001)) == [.name(place("0"), news(.went))])
+    pending.add(news(.went), at: place("0"), now: start.advanced(byMilliseconds: 1001))
+    #expect(pending.take(10, now: start.advanced(byMilliseconds: 1001)) == [.name(place("0"), news(.went))])
   }
 
   @Test("if nobody takes anything, there is an end to it")
@@ -75,7 +75,7 @@ import Testing
       pending.add(news(.came), at: EntryKey(parent: parent, name: [65]), now: start)
     }
     #expect(pending.count == limit && pending.coalesced == 500)
-    let later = pending.take(2 * limit, now: start.later(milliseconds: 1000))
+    let later = pending.take(2 * limit, now: start.advanced(byMilliseconds: 1000))
     #expect(
       later.count == limit + 500 && later.last == .directory(NodeID(rawValue: 2 << 32 | UInt64(limit + 499))))
   }
@@ -127,6 +127,6 @@ import Testing
     pending.add(news(.came), at: place("a"), now: start)
     pending.add(directory: folder, now: start)
     #expect(pending.removeAll() == 2 && pending.coalesced == 1)
-    #expect(pending.take(10, now: start.later(milliseconds: 5000)) == [])
+    #expect(pending.take(10, now: start.advanced(byMilliseconds: 5000)) == [])
   }
 }

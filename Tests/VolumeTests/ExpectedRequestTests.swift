@@ -52,11 +52,11 @@ import Testing
   @Test(
     "what is made must be of the kind that is expected",
     arguments: [
-      (FileKind.regular, NewEntry.node), (.directory, .directory), (.symbolicLink, .symbolicLink),
+      (FileKind.regular, NewEntryKind.node), (.directory, .directory), (.symbolicLink, .symbolicLink),
       (.fifo, .node),
     ])
-  func making(kind: FileKind, entry: NewEntry) {
-    for other in [NewEntry.node, .directory, .symbolicLink] where other != entry {
+  func making(kind: FileKind, entry: NewEntryKind) {
+    for other in [NewEntryKind.node, .directory, .symbolicLink] where other != entry {
       let isMet = expectation.during(.appearance(place("a"), kind)) {
         #expect(expectation.answer(toLookup: place("a")) == .absent)
         #expect(expectation.takes(other, at: place("a")) == nil)

@@ -21,7 +21,7 @@ struct linux_attributes {
   uint64_t device;
   uint64_t size;
   uint64_t blocks;
-  uint64_t special_device;
+  uint64_t rdev;
   struct linux_time accessed, modified, changed, born;
   uint32_t mode;
   uint32_t owner;

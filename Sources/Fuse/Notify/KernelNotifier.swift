@@ -89,11 +89,11 @@ extension Session: KernelNotifier {
   }
 
   public func size(of node: NodeID) throws(Errno) -> UInt64 {
-    try openReadableRoot().size(ofNode: node.rawValue, isFresh: false)
+    try openReadableRoot().size(ofNode: node.rawValue, forceSync: false)
   }
 
   public func refreshAttributes(of node: NodeID) throws(Errno) {
-    _ = try openReadableRoot().size(ofNode: node.rawValue, isFresh: true)
+    _ = try openReadableRoot().size(ofNode: node.rawValue, forceSync: true)
   }
 
   public func openRoot() throws(Errno) -> Descriptor {

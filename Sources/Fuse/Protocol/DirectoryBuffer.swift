@@ -32,7 +32,8 @@ public struct DirectoryBuffer: ~Copyable {
 
   /// Adds a name without an entry to a READDIRPLUS reply: `.` and `..`, and what cannot be looked up.
   /// - Returns: as `add`.
-  public mutating func addBare(_ name: CName, inodeNumber: UInt64, kind: FileKind, cookie: UInt64) -> Bool {
+  public mutating func addNameOnly(_ name: CName, inodeNumber: UInt64, kind: FileKind, cookie: UInt64) -> Bool
+  {
     var parameters = fuse_entry_param()
     parameters.attr.st_ino = UInt(inodeNumber)
     parameters.attr.st_mode = kind.rawValue
@@ -43,11 +44,11 @@ public struct DirectoryBuffer: ~Copyable {
 
   /// Adds a name to a reply of either kind; to READDIRPLUS without an entry.
   /// - Returns: as `add`.
-  public mutating func addBare(
+  public mutating func addNameOnly(
     _ name: CName, inodeNumber: UInt64, kind: FileKind, cookie: UInt64, withEntries: Bool
   ) -> Bool {
     withEntries
-      ? addBare(name, inodeNumber: inodeNumber, kind: kind, cookie: cookie)
+      ? addNameOnly(name, inodeNumber: inodeNumber, kind: kind, cookie: cookie)
       : add(name, inodeNumber: inodeNumber, kind: kind, cookie: cookie)
   }
 

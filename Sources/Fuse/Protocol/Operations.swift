@@ -72,7 +72,7 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
   }
   table.getattr = { request, node, _ in
     guard let request else { return }
-    fileSystem(request, .getattr).readAttributes(of: NodeID(rawValue: node), reply: Reply(request))
+    fileSystem(request, .getattr).getAttributes(of: NodeID(rawValue: node), reply: Reply(request))
   }
   table.readlink = { request, node in
     guard let request else { return }
@@ -85,7 +85,7 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
   }
   table.release = { request, node, _ in
     guard let request else { return }
-    fileSystem(request, .release).closeFile(NodeID(rawValue: node))
+    fileSystem(request, .release).release(NodeID(rawValue: node))
     fuse_reply_err(request, 0)
   }
   table.read = { request, node, size, offset, _ in
@@ -105,7 +105,7 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
   table.poll = { request, node, _, handle in
     guard let request else { return }
     fileSystem(request, .poll).poll(
-      NodeID(rawValue: node), waiter: handle.map { PollHandle($0) }, reply: Reply(request))
+      NodeID(rawValue: node), handle: handle.map { PollHandle($0) }, reply: Reply(request))
   }
   table.lseek = { request, node, offset, whence, _ in
     guard let request else { return }
@@ -134,7 +134,7 @@ private func addDirectories(_ table: inout fuse_lowlevel_ops) {
 private func addExtendedAttributes(_ table: inout fuse_lowlevel_ops) {
   table.getxattr = { request, node, name, size in
     guard let request, let name else { return }
-    fileSystem(request, .getxattr).readExtendedAttribute(
+    fileSystem(request, .getxattr).getExtendedAttribute(
       name, of: NodeID(rawValue: node), size: size, reply: Reply(request))
   }
   table.listxattr = { request, node, size in
@@ -159,7 +159,7 @@ private func addChanges(_ table: inout fuse_lowlevel_ops) {
     guard let request else { return }
     let owners = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID
     fileSystem(request, .setattr).setAttributes(
-      of: NodeID(rawValue: node), concernsPermissions: wanted & owners != 0, reply: Reply(request))
+      of: NodeID(rawValue: node), changesPermissions: wanted & owners != 0, reply: Reply(request))
   }
   table.write = { request, node, bytes, size, offset, info in
     guard let request else { return }
@@ -199,7 +199,7 @@ private func addEntryChanges(_ table: inout fuse_lowlevel_ops) {
   }
 }
 
-private func make(_ request: fuse_req_t?, _ entry: NewEntry, _ name: CName?, _ parent: fuse_ino_t) {
+private func make(_ request: fuse_req_t?, _ entry: NewEntryKind, _ name: CName?, _ parent: fuse_ino_t) {
   guard let request, let name else { return }
   fileSystem(request, .change).make(entry, name, in: NodeID(rawValue: parent), reply: Reply(request))
 }
@@ -210,9 +210,9 @@ private func remove(_ request: fuse_req_t?, _ name: CName?, isDirectory: Bool, _
     name, isDirectory: isDirectory, from: NodeID(rawValue: parent), reply: Reply(request))
 }
 
-private func change(_ request: fuse_req_t?, _ kind: ChangeKind) {
+private func change(_ request: fuse_req_t?, _ kind: ModificationKind) {
   guard let request else { return }
-  fileSystem(request, .change).change(kind, reply: Reply(request))
+  fileSystem(request, .change).modify(kind, reply: Reply(request))
 }
 
 /// Takes from what the kernel offers what this design rests upon.
@@ -221,7 +221,7 @@ private func negotiate(_ settings: ConnectionSettings, _ connection: inout fuse_
     let bit = UInt32(bitPattern: capability)
     if wanted { connection.want |= connection.capable & bit } else { connection.want &= ~bit }
   }
-  if let largest = settings.largestRead { connection.max_read = largest }
+  if let largest = settings.maxRead { connection.max_read = largest }
   want(FUSE_CAP_AUTO_INVAL_DATA, true)
   want(FUSE_CAP_ASYNC_READ, true)
   want(FUSE_CAP_PARALLEL_DIROPS, true)

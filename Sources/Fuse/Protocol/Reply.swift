@@ -17,17 +17,17 @@ public enum ReplyKind {
   /// An offset: LSEEK.
   public enum Offset {}
   /// A count of bytes: WRITE.
-  public enum Count {}
+  public enum Write {}
   /// A directory's opening: OPENDIR.
-  public enum Opening {}
+  public enum OpenDirectory {}
   /// A file's opening: OPEN.
-  public enum FileOpening {}
+  public enum OpenFile {}
   /// Bytes: IOCTL.
-  public enum Control {}
+  public enum Ioctl {}
   /// What can be done: POLL.
-  public enum Readiness {}
+  public enum PollEvents {}
   /// Nothing but that it was done.
-  public enum Done {}
+  public enum Status {}
 }
 
 /// The answer that a request is owed. It is paid exactly once: the methods that pay consume it, and one that
@@ -151,7 +151,7 @@ extension Reply where Kind == ReplyKind.Offset {
   }
 }
 
-extension Reply where Kind == ReplyKind.Count {
+extension Reply where Kind == ReplyKind.Write {
   /// Answers with the bytes that were taken.
   public consuming func send(count: Int) {
     fuse_reply_write(request, count)
@@ -159,7 +159,7 @@ extension Reply where Kind == ReplyKind.Count {
   }
 }
 
-extension Reply where Kind == ReplyKind.Control {
+extension Reply where Kind == ReplyKind.Ioctl {
   /// Answers with bytes.
   public consuming func send(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { _ = fuse_reply_ioctl(request, 0, $0.baseAddress, $0.count) }
@@ -167,7 +167,7 @@ extension Reply where Kind == ReplyKind.Control {
   }
 }
 
-extension Reply where Kind == ReplyKind.Readiness {
+extension Reply where Kind == ReplyKind.PollEvents {
   /// Answers with the events of poll(2) that are there.
   public consuming func send(events: CInt) {
     fuse_reply_poll(request, UInt32(bitPattern: events))
@@ -186,7 +186,7 @@ public final class DeferredReply<Kind>: Sendable {
   public func take() -> Reply<Kind>? { reply.withLock { $0.take() } }
 }
 
-extension Reply where Kind == ReplyKind.Opening {
+extension Reply where Kind == ReplyKind.OpenDirectory {
   /// Answers that the directory is open; the kernel keeps no listing of it.
   public consuming func sendUncached() {
     var info = fuse_file_info()
@@ -195,7 +195,7 @@ extension Reply where Kind == ReplyKind.Opening {
   }
 }
 
-extension Reply where Kind == ReplyKind.FileOpening {
+extension Reply where Kind == ReplyKind.OpenFile {
   /// Answers that the file is open, and read through the kernel's cache, which is kept.
   /// - Returns: whether the kernel took it. If not, it is not closed either.
   public consuming func sendCached() -> Bool {
@@ -227,7 +227,7 @@ private struct BackedOpening {
   var file: Int32
 }
 
-extension Reply where Kind == ReplyKind.Done {
+extension Reply where Kind == ReplyKind.Status {
   /// Answers that it was done.
   public consuming func send() {
     fuse_reply_err(request, 0)

@@ -43,7 +43,7 @@ public struct NodeAttributes: Sendable {
     result.st_nlink = UInt(attributes.links)
     result.st_uid = attributes.owner
     result.st_gid = attributes.group
-    result.st_rdev = UInt(attributes.specialDevice)
+    result.st_rdev = UInt(attributes.rdev)
     result.st_size = Int(clamping: attributes.size)
     result.st_blksize = Int(attributes.blockSize)
     result.st_blocks = Int(clamping: attributes.blocks)
@@ -97,7 +97,7 @@ public struct ConnectionSettings: Sendable {
   /// So many count for this mount, too, and only two file systems may lie over another (Linux's limit).
   public var passthroughDepth = 0
   /// The most bytes of a READ; the option `max_read` must say the same. nil: as many as the kernel likes.
-  public var largestRead: UInt32?
+  public var maxRead: UInt32?
 
   /// The settings for a mount that caches nothing.
   public init() {}

@@ -75,7 +75,7 @@ public struct BackingFile: Hashable, Sendable {
 /// Where the kernel is told of files from which it is to read by itself. Tests put a stub in its place.
 public protocol BackingFiles: Sendable {
   /// Why there can be none; nil if there can.
-  var backingObstacle: String? { get }
+  var passthroughObstacle: String? { get }
   /// Registers an open file.
   /// - Throws: ELOOP on a file system that lies over too many others; EPERM without CAP_SYS_ADMIN; EINVAL and
   ///   EOPNOTSUPP for what cannot be read that way.
@@ -95,7 +95,7 @@ private struct BackingMap {
 private let (openBacking, closeBacking): (UInt32, UInt32) = (0x4010_E501, 0x4004_E502)
 
 extension Session: BackingFiles {
-  public var backingObstacle: String? {
+  public var passthroughObstacle: String? {
     guard let passthrough = dispatcher.passthrough, passthrough.isOffered else {
       return "the kernel does not offer it (Linux 6.9 with CONFIG_FUSE_PASSTHROUGH does)"
     }

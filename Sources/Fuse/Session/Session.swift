@@ -3,7 +3,7 @@ import Glibc
 import Posix
 
 /// Why a mount could not be made, in words for a person.
-public struct MountFailure: Error, Sendable {
+public struct MountError: Error, Sendable {
   /// One line, without the program's name.
   public let message: String
 
@@ -27,14 +27,14 @@ public final class Session: @unchecked Sendable {
   ///   - options: what libfuse and mount(2) are to be told, each as it stands after `-o`, unescaped.
   ///   - debug: whether libfuse prints every request.
   /// - Throws: the words of libfuse about an option that it does not take.
-  public convenience init(fileSystem: any FileSystem, options: [[UInt8]], debug: Bool) throws(MountFailure) {
+  public convenience init(fileSystem: any FileSystem, options: [[UInt8]], debug: Bool) throws(MountError) {
     try self.init(fileSystem: fileSystem, options: options, debug: debug, keepsErrorsBack: !debug)
   }
 
   /// - Parameter keepsErrorsBack: true only where no other thread may be printing.
   init(
     fileSystem: any FileSystem, options: [[UInt8]], debug: Bool, keepsErrorsBack: Bool
-  ) throws(MountFailure) {
+  ) throws(MountError) {
     dispatcher = Dispatcher(fileSystem)
     let context = Unmanaged.passUnretained(dispatcher).toOpaque()
     let made = StderrCapture.during(keepsErrorsBack) {
@@ -44,7 +44,7 @@ public final class Session: @unchecked Sendable {
       }
     }
     guard let pointer = made.result else {
-      throw MountFailure(message: made.words ?? "libfuse refused the options")
+      throw MountError(message: made.words ?? "libfuse refused the options")
     }
     self.pointer = pointer
   }
@@ -57,13 +57,13 @@ public final class Session: @unchecked Sendable {
   /// Mounts.
   /// - Parameter path: an absolute path of a directory.
   /// - Throws: the words of libfuse or of fusermount3.
-  public func mount(at path: [UInt8], debug: Bool) throws(MountFailure) {
+  public func mount(at path: [UInt8], debug: Bool) throws(MountError) {
     let mounted = StderrCapture.during(!debug) {
       (path + [0]).withUnsafeBytes { bytes in
         fuse_session_mount(pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
       }
     }
-    if mounted.result != 0 { throw MountFailure(message: mounted.words ?? "mounting failed") }
+    if mounted.result != 0 { throw MountError(message: mounted.words ?? "mounting failed") }
     place = (path, MountTableEntry.top(at: path)?.device ?? 0)
     if dispatcher.passthrough != nil { _ = interpose(on: fuse_session_fd(pointer)) }
   }
@@ -98,8 +98,8 @@ public final class Session: @unchecked Sendable {
 
   /// Answers the kernel's first request, INIT; from then on the mount is usable as soon as it is served.
   /// - Throws: when the kernel and libfuse cannot agree; the mount is gone then.
-  public func negotiate() throws(MountFailure) {
-    do throws(MountFailure) { try answerFirstRequest() } catch {
+  public func negotiate() throws(MountError) {
+    do throws(MountError) { try answerFirstRequest() } catch {
       fuse_session_unmount(pointer)
       throw error
     }
@@ -112,22 +112,22 @@ public final class Session: @unchecked Sendable {
 
   /// Has the kernel read further ahead than its 128 KiB, where we may say so: as root.
   private func raiseReadAhead() {
-    let (major, minor) = deviceHalves(place.device)
+    let (major, minor) = majorMinor(place.device)
     let setting = Array("/sys/class/bdi/\(major):\(minor)/read_ahead_kb".utf8)
     try? withCName(setting) { name throws(Errno) in
-      try Descriptor.open(name, [.write]).writeAtOnce(Array("\(Self.readAhead >> 10)".utf8))
+      try Descriptor.open(name, [.write]).writeInOneCall(Array("\(Self.readAhead >> 10)".utf8))
     }
   }
 
-  private func answerFirstRequest() throws(MountFailure) {
+  private func answerFirstRequest() throws(MountError) {
     var buffer = fuse_buf()
     defer { free(buffer.mem) }
     var result: CInt
     repeat { result = fuse_session_receive_buf(pointer, &buffer) } while result == -EINTR
-    guard result > 0 else { throw MountFailure(message: "the kernel closed the connection before it began") }
+    guard result > 0 else { throw MountError(message: "the kernel closed the connection before it began") }
     fuse_session_process_buf(pointer, &buffer)
     if fuse_session_exited(pointer) != 0 {
-      throw MountFailure(message: "the kernel's FUSE version and libfuse's do not fit")
+      throw MountError(message: "the kernel's FUSE version and libfuse's do not fit")
     }
   }
 
@@ -139,39 +139,39 @@ public final class Session: @unchecked Sendable {
   /// Goes on as a daemon: the calling process ends with success, and its child stays, with `/` as its
   /// working directory and no terminal.
   /// - Throws: when no process can be started; the mount is gone then.
-  public func daemonize() throws(MountFailure) {
+  public func daemonize() throws(MountError) {
     // Who started us may send a signal as soon as the mount is there; it waits until there is an ear for it.
     Self.signals.block()
     if fuse_daemonize(0) == 0 { return }
     let error = Errno.current
     fuse_session_unmount(pointer)
-    throw MountFailure(message: "cannot start a background process: \(error)")
+    throw MountError(message: "cannot start a background process: \(error)")
   }
 
   /// Answers requests until the mount is unmounted or the process is told to end (SIGINT, SIGTERM); then
   /// the mount is gone and no thread is left.
   /// - Parameters:
-  ///   - threads: how many requests are answered at once.
+  ///   - workers: how many requests are answered at once.
   /// - Throws: when the system has no room for the threads; the mount is gone then, too.
-  ///   - begin: called before the first request is answered; may start threads.
-  ///   - hangup: what SIGHUP does, run on the calling thread.
-  ///   - beforeEnd: called while requests are still answered; what it waits for may need that.
+  ///   - onStart: called before the first request is answered; may start threads.
+  ///   - onHangup: what SIGHUP does, run on the calling thread.
+  ///   - beforeShutdown: called while requests are still answered; what it waits for may need that.
   public func serve(
-    threads count: Int, begin: () throws(Errno) -> Void, hangup: () -> Void, beforeEnd: () -> Void
-  ) throws(MountFailure) {
+    workers count: Int, onStart: () throws(Errno) -> Void, onHangup: () -> Void, beforeShutdown: () -> Void
+  ) throws(MountError) {
     Self.signals.block()
     signal(SIGPIPE, SIG_IGN)
     defer { fuse_session_unmount(pointer) }
     do throws(Errno) {
-      try Interrupt.prepare()
-      try begin()
+      try Interrupt.installHandler()
+      try onStart()
       let pool = try WorkerPool(session: self, count: count) { SignalSet.send(Self.finished) }
-      while Self.signals.wait() == SIGHUP { hangup() }
-      beforeEnd()
+      while Self.signals.wait() == SIGHUP { onHangup() }
+      beforeShutdown()
       fuse_session_exit(pointer)
       pool.end()
     } catch {
-      throw MountFailure(message: "cannot start a thread: \(error)")
+      throw MountError(message: "cannot start a thread: \(error)")
     }
   }
 

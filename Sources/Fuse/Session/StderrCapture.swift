@@ -21,7 +21,7 @@ enum StderrCapture {
   }
 
   private static func lastLine(of file: CInt) -> String? {
-    guard var line = LastLine.of(file) else { return nil }
+    guard var line = LastLine.read(from: file) else { return nil }
     for prefix in ["fuse: ", "bundlefs: "] where line.hasPrefix(prefix) {
       line = line.dropFirst(prefix.count)
     }

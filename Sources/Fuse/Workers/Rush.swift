@@ -25,7 +25,7 @@ final class Rush: Sendable {
   }
 
   /// Whether it is under way.
-  var isOn: Bool { processors.isHeld }
+  var isOn: Bool { processors.isActive }
 
   /// Notes a request.
   func noteRequest() { requests.add(1) }
@@ -33,7 +33,7 @@ final class Rush: Sendable {
   /// Has the processors wait awake from now on.
   func begin() {
     if isOn { return }
-    processors.hold(true)
+    processors.setActive(true)
     eventFD.signal()
   }
 
@@ -49,9 +49,9 @@ final class Rush: Sendable {
     while !isOver.withLock({ $0 }) {
       eventFD.wait(or: -1, milliseconds: isOn ? Self.period : -1)
       let count = requests.count
-      if count - seen < Self.least { processors.hold(false) }
+      if count - seen < Self.least { processors.setActive(false) }
       seen = count
     }
-    processors.hold(false)
+    processors.setActive(false)
   }
 }

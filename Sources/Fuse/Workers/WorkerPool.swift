@@ -109,7 +109,7 @@ final class WorkerPool: Sendable {
         let slept = roster.lookoutSleeps
         return (roster.wake(number), roster.lookout, roster.lookoutSleeps && !slept)
       }
-      if isQuiet { session.dispatcher.fileSystem.rest() }
+      if isQuiet { session.dispatcher.fileSystem.didBecomeIdle() }
       if isOnDuty {
         // Whoever looks out in its place may sleep too long.
         if let lookout { calls[lookout].eventFD.signal() }

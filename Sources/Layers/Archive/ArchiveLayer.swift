@@ -177,7 +177,7 @@ public final class ArchiveLayer: Sendable {
     let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
     var holder = 0
     let found = try? withCName(Array(archivePath[...slash])) { name throws(Errno) in
-      Handle(try Descriptor.openWithoutLinks(name, mount: &holder))
+      Handle(try Descriptor.openNoSymlinks(name, mount: &holder))
     }
     guard let found, holder == mount else { return false }
     return parent.withLock { parent in
@@ -232,7 +232,7 @@ public final class ArchiveLayer: Sendable {
     let handle: Handle
     do throws(Errno) {
       handle = try withCName(name) { name throws(Errno) in
-        Handle(try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noTerminal]))
+        Handle(try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
     return try ArchiveSource(copy: handle)

@@ -60,7 +60,7 @@ public final class DirectoryLayer: Sendable {
   public func reopen(mount: Int) throws(Errno) -> RootCheck {
     var holder = 0
     let plain = try withCName(path) { name throws(Errno) in
-      Handle(try Descriptor.openWithoutLinks(name, mount: &holder))
+      Handle(try Descriptor.openNoSymlinks(name, mount: &holder))
     }
     if holder != mount { return .elsewhere }
     if try plain.descriptor.attributes().identity == root.identity { return .same }

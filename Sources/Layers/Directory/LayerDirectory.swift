@@ -123,7 +123,7 @@ public final class LayerDirectory: Sendable {
   /// Opens an entry for reading its content, if it still is that file.
   /// - Throws: ENOENT when the name is gone; ESTALE when it is another file's by now.
   public func openFile(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
-    try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noTerminal])
+    try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal])
   }
 
   /// Opens an entry of any kind for its attributes, link target and xattrs, if it still is that file.

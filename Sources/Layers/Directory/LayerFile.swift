@@ -76,7 +76,7 @@ public final class LayerFile: Sendable {
   /// Reads everything from the beginning.
   /// - Parameter limit: when more bytes than these were read, that is enough.
   public func readAll(limit: Int = .max) throws(Errno) -> [UInt8] {
-    try contentRead(limit: limit) { chunk, offset throws(Errno) in try read(into: chunk, at: offset) }
+    try readContent(limit: limit) { chunk, offset throws(Errno) in try read(into: chunk, at: offset) }
   }
 
   /// Where a symbolic link points; its bytes, without NUL.
@@ -142,7 +142,7 @@ public final class LayerFile: Sendable {
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     switch kind {
     case .descriptor(let descriptor):
-      return try withCName(descriptor.processPath, body)
+      return try withCName(descriptor.procPath, body)
     case .entry: return nil
     }
   }

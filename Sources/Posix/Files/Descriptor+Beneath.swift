@@ -11,11 +11,11 @@ extension Descriptor {
 
   /// Opens the open file once more, also one that is open as a place only.
   public func reopened(_ flags: OpenFlags) throws(Errno) -> Descriptor {
-    try withCName(processPath) { path throws(Errno) in try Descriptor.open(path, flags) }
+    try withCName(procPath) { path throws(Errno) in try Descriptor.open(path, flags) }
   }
 
   /// The attributes that the kernel has of the open file, without asking its file system.
-  public func knownAttributes() throws(Errno) -> FileStatus {
+  public func cachedAttributes() throws(Errno) -> FileStatus {
     var raw = linux_attributes()
     _ = try checked { linux_known_attributes(rawValue, &raw) }
     return FileStatus(raw)
@@ -24,7 +24,7 @@ extension Descriptor {
   /// Sets the open file's times to those that the kernel knows it to have.
   /// - Parameter both: the time of the last access, too.
   /// - Throws: EPERM unless the file is the caller's; EROFS; EINVAL before Linux 5.8.
-  public func keepTimes(both: Bool) throws(Errno) {
+  public func rewriteTimes(includingAccess both: Bool) throws(Errno) {
     _ = try checked { linux_keep_times(rawValue, both) }
   }
 

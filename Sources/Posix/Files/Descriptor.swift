@@ -27,7 +27,7 @@ public struct OpenFlags: OptionSet, Sendable {
   /// Never waits, as a fifo's open would.
   public static let nonBlocking = OpenFlags(rawValue: O_NONBLOCK)
   /// A terminal does not become the controlling one.
-  public static let noTerminal = OpenFlags(rawValue: O_NOCTTY)
+  public static let noControllingTerminal = OpenFlags(rawValue: O_NOCTTY)
 }
 
 /// An open file descriptor, closed when its owner lets it go.
@@ -60,7 +60,7 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// A path that leads this process to what is open, whatever its names are by now.
-  public var processPath: [UInt8] { Array("/proc/self/fd/\(rawValue)".utf8) }
+  public var procPath: [UInt8] { Array("/proc/self/fd/\(rawValue)".utf8) }
 
   /// Runs the body with a path by which inotify_add_watch(2), which takes nothing else, finds an entry of this
   /// directory, or the directory itself: the path from within it, since the way through `/proc` takes several
@@ -74,7 +74,7 @@ public struct Descriptor: ~Copyable, Sendable {
       return try withCName(name ?? [UInt8(ascii: ".")], body)
     }
     // Without the name it needs no right to search the directory.
-    return try withCName(processPath + (name.map { [UInt8(ascii: "/")] + $0 } ?? []), body)
+    return try withCName(procPath + (name.map { [UInt8(ascii: "/")] + $0 } ?? []), body)
   }
 
   /// The open file's own attributes.
@@ -166,7 +166,7 @@ public struct Descriptor: ~Copyable, Sendable {
   /// Opens a directory, as a place only, by an absolute path on which no symbolic link lies.
   /// - Returns: the directory, and the number of the mount that holds it.
   /// - Throws: ELOOP where there is a link; ENOSYS before Linux 5.8.
-  public static func openWithoutLinks(_ path: CName, mount: inout Int) throws(Errno) -> Descriptor {
+  public static func openNoSymlinks(_ path: CName, mount: inout Int) throws(Errno) -> Descriptor {
     var number: UInt64 = 0
     let descriptor = Descriptor(owning: try checked { linux_open_without_links(path, &number) })
     mount = Int(clamping: number)
@@ -251,7 +251,7 @@ public func realPath(_ path: [UInt8]) throws(Errno) -> [UInt8] {
 /// - Parameters:
 ///   - limit: when more bytes than these were read, that is enough.
 ///   - read: fills a buffer from an offset; fewer bytes than it holds are the last.
-public func contentRead(
+public func readContent(
   limit: Int, by read: (UnsafeMutableRawBufferPointer, Int64) throws(Errno) -> Int
 ) throws(Errno) -> [UInt8] {
   var content: [UInt8] = []
@@ -292,17 +292,17 @@ public enum Mounts {
 extension Descriptor {
   /// Writes bytes in one call.
   /// - Throws: what write(2) answers; EINVAL if it took a part only.
-  public func writeAtOnce(_ bytes: [UInt8]) throws(Errno) {
+  public func writeInOneCall(_ bytes: [UInt8]) throws(Errno) {
     let count = try checked { Glibc.write(rawValue, bytes, bytes.count) }
     if count != bytes.count { throw .invalidArgument }
   }
 
   /// The size in bytes of a node of the FUSE mount that this directory, open for reading, is in.
-  /// - Parameter isFresh: whether the mount's daemon is asked; else it is what the kernel keeps.
+  /// - Parameter forceSync: whether the mount's daemon is asked; else it is what the kernel keeps.
   /// - Throws: EPERM without CAP_DAC_READ_SEARCH; ESTALE when the kernel does not know the node.
-  public func size(ofNode node: UInt64, isFresh: Bool) throws(Errno) -> UInt64 {
+  public func size(ofNode node: UInt64, forceSync: Bool) throws(Errno) -> UInt64 {
     var size: UInt64 = 0
-    _ = try checked { linux_fuse_size(rawValue, node, isFresh, &size) }
+    _ = try checked { linux_fuse_size(rawValue, node, forceSync, &size) }
     return size
   }
 
@@ -316,7 +316,7 @@ extension Descriptor {
   /// Reads everything from the beginning.
   /// - Parameter limit: when more bytes than these were read, that is enough.
   public func readAll(limit: Int = .max) throws(Errno) -> [UInt8] {
-    try contentRead(limit: limit) { chunk, offset throws(Errno) in try read(into: chunk, at: offset) }
+    try readContent(limit: limit) { chunk, offset throws(Errno) in try read(into: chunk, at: offset) }
   }
 
   /// Reads what is left, also of a pipe.

@@ -29,7 +29,7 @@ public struct TimeSpec: Hashable, Sendable, Comparable {
   }
 
   /// How much later it is than another one, in whole milliseconds; 0 if it is earlier.
-  public func milliseconds(after other: TimeSpec) -> CInt {
+  public func milliseconds(since other: TimeSpec) -> CInt {
     let nanoseconds = Int64(nanoseconds) - Int64(other.nanoseconds)
     return CInt(clamping: max(0, (seconds - other.seconds) * 1000 + nanoseconds / 1_000_000))
   }
@@ -38,7 +38,7 @@ public struct TimeSpec: Hashable, Sendable, Comparable {
   public var microseconds: Int64 { seconds * 1_000_000 + Int64(nanoseconds / 1000) }
 
   /// A moment that is so much later.
-  public func later(milliseconds: CInt) -> TimeSpec {
+  public func advanced(byMilliseconds milliseconds: CInt) -> TimeSpec {
     let nanoseconds = Int64(self.nanoseconds) + Int64(milliseconds) * 1_000_000
     return TimeSpec(
       seconds: seconds + nanoseconds / 1_000_000_000, nanoseconds: UInt32(nanoseconds % 1_000_000_000))
@@ -109,7 +109,7 @@ public struct FileStatus: Sendable, Equatable {
   /// The preferred size of a read, in bytes.
   public var blockSize: UInt32
   /// The device that a device file stands for, encoded as st_rdev.
-  public var specialDevice: UInt64
+  public var rdev: UInt64
   /// Last access.
   public var accessed: TimeSpec
   /// Last change of the content.
@@ -125,7 +125,7 @@ public struct FileStatus: Sendable, Equatable {
   @inlinable public var isRegular: Bool { mode & 0o170000 == FileKind.regular.rawValue }
   /// Whether it is overlayfs's mark for "no such entry": a character device 0:0.
   @inlinable public var isOverlayWhiteout: Bool {
-    mode & 0o170000 == FileKind.characterDevice.rawValue && specialDevice == 0
+    mode & 0o170000 == FileKind.characterDevice.rawValue && rdev == 0
   }
 
   /// The attributes of a regular file that lies on no disk.
@@ -135,7 +135,7 @@ public struct FileStatus: Sendable, Equatable {
     identity = FileIdentity(device: 0, inode: 0, born: modified)
     mode = FileKind.regular.rawValue | permissions
     (self.owner, self.group, self.size) = (owner, group, size)
-    (links, blocks, blockSize, specialDevice) = (1, (size + 511) / 512, 4096, 0)
+    (links, blocks, blockSize, rdev) = (1, (size + 511) / 512, 4096, 0)
     (accessed, self.modified, changed) = (modified, modified, modified)
   }
 
@@ -170,7 +170,7 @@ public struct FileStatus: Sendable, Equatable {
     size = raw.size
     blocks = raw.blocks
     blockSize = raw.block_size
-    specialDevice = raw.special_device
+    rdev = raw.rdev
     accessed = TimeSpec(raw.accessed)
     modified = TimeSpec(raw.modified)
     changed = TimeSpec(raw.changed)
@@ -187,6 +187,6 @@ extension TimeSpec {
 public func deviceNumber(major: UInt32, minor: UInt32) -> UInt64 { linux_makedev(major, minor) }
 
 /// The two halves of a device number.
-public func deviceHalves(_ device: UInt64) -> (major: UInt32, minor: UInt32) {
+public func majorMinor(_ device: UInt64) -> (major: UInt32, minor: UInt32) {
   (linux_major(device), linux_minor(device))
 }

@@ -52,7 +52,7 @@ public struct MountTableEntry: Sendable {
   }
 
   /// The mount that holds a path: the last of those with the longest mount point above it.
-  public static func holding(_ path: [UInt8]) -> MountTableEntry? {
+  public static func containing(_ path: [UInt8]) -> MountTableEntry? {
     var found: MountTableEntry?
     for entry in all() where isAbove(entry.mountPoint, path) {
       if entry.mountPoint.count >= found?.mountPoint.count ?? 0 { found = entry }

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// A watch of an inotify instance; numbers are not given twice while the instance lives.
-public typealias WatchNumber = Int32
+public typealias WatchDescriptor = Int32
 
 /// What inotify(7) tells.
 public struct InotifyEvent: Sendable {
@@ -16,7 +16,7 @@ public struct InotifyEvent: Sendable {
     public static let modified = Mask(rawValue: UInt32(IN_MODIFY))
     /// A file that was open for writing was closed: it may have been written through a mapping, of which
     /// nothing else tells.
-    public static let closedAfterWriting = Mask(rawValue: UInt32(IN_CLOSE_WRITE))
+    public static let closeWrite = Mask(rawValue: UInt32(IN_CLOSE_WRITE))
     /// Mode, owner, times, xattrs or link count changed.
     public static let attributes = Mask(rawValue: UInt32(IN_ATTRIB))
     /// A name came, by creation.
@@ -42,15 +42,15 @@ public struct InotifyEvent: Sendable {
     /// Asks to watch a symbolic link itself rather than what it points at.
     public static let dontFollow = Mask(rawValue: UInt32(IN_DONT_FOLLOW))
     /// Asks for these events beside those that the watch has already.
-    public static let adding = Mask(rawValue: UInt32(IN_MASK_ADD))
+    public static let maskAdd = Mask(rawValue: UInt32(IN_MASK_ADD))
     /// Content may be another.
-    public static let content: Mask = [.modified, .closedAfterWriting]
+    public static let content: Mask = [.modified, .closeWrite]
     /// A name came or went.
     public static let names: Mask = [.created, .deleted, .movedFrom, .movedTo]
   }
 
   /// The watch that it comes from; -1 for an overflow.
-  public let watch: WatchNumber
+  public let watch: WatchDescriptor
   /// What happened.
   public let mask: Mask
   /// The entry of the watched directory; empty for the watched inode itself.
@@ -77,12 +77,12 @@ public struct Inotify: ~Copyable, Sendable {
   /// Watches what a path leads to.
   /// - Returns: the watch, which is one that there was if the inode is watched already.
   /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`.
-  public func watch(_ path: CName, _ events: InotifyEvent.Mask) throws(Errno) -> WatchNumber {
+  public func watch(_ path: CName, _ events: InotifyEvent.Mask) throws(Errno) -> WatchDescriptor {
     try checked { inotify_add_watch(descriptor.rawValue, path, events.rawValue) }
   }
 
   /// Ends a watch. One that has ended already is no error.
-  public func remove(_ watch: WatchNumber) { inotify_rm_watch(descriptor.rawValue, watch) }
+  public func remove(_ watch: WatchDescriptor) { inotify_rm_watch(descriptor.rawValue, watch) }
 
   /// Bytes of events that are there to be read.
   public var pendingBytes: Int {

@@ -7,7 +7,7 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
   /// What waits, from `first` on.
   private var elements: [Element?] = []
   private var first = 0
-  private var isOver = false
+  private var isClosed = false
 
   /// An empty line.
   public init() {
@@ -29,10 +29,10 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
   /// Adds an element at the end.
   /// - Returns: false after the end: then it was not added.
   @discardableResult
-  public func add(_ element: Element) -> Bool {
+  public func enqueue(_ element: Element) -> Bool {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
-    if isOver { return false }
+    if isClosed { return false }
     elements.append(element)
     pthread_cond_signal(condition)
     return true
@@ -40,10 +40,10 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
 
   /// Takes the first element; waits for one.
   /// - Returns: nil after the end, when none is left.
-  public func take() -> Element? {
+  public func dequeue() -> Element? {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
-    while first == elements.count, !isOver { pthread_cond_wait(condition, mutex) }
+    while first == elements.count, !isClosed { pthread_cond_wait(condition, mutex) }
     if first == elements.count { return nil }
     defer {
       elements[first] = nil
@@ -58,9 +58,9 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
   }
 
   /// Ends the line: nothing can be added any more.
-  public func end() {
+  public func close() {
     pthread_mutex_lock(mutex)
-    isOver = true
+    isClosed = true
     pthread_cond_broadcast(condition)
     pthread_mutex_unlock(mutex)
   }

@@ -14,7 +14,7 @@ public final class CPULatencyRequest: Sendable {
   public static let driver = "/sys/devices/system/cpu/cpuidle/current_driver"
 
   private let descriptor: Locked<Descriptor>
-  private let isHeldNow = Atomic<Bool>(false)
+  private let state = Atomic<Bool>(false)
 
   /// Prepares requests; nil without the right to make them (root's) or the need for them.
   public init?(device: String = device, driver: String = driver) {
@@ -26,16 +26,16 @@ public final class CPULatencyRequest: Sendable {
   }
 
   /// Whether idle processors wait awake because of this.
-  public var isHeld: Bool { isHeldNow.load(ordering: .relaxed) }
+  public var isActive: Bool { state.load(ordering: .relaxed) }
 
   /// Has them wait awake, or no longer.
-  public func hold(_ isHeld: Bool) {
+  public func setActive(_ isActive: Bool) {
     descriptor.withLock { descriptor in
-      if self.isHeld == isHeld { return }
+      if self.isActive == isActive { return }
       // Microseconds that a processor may take to wake up: none, or any.
-      let latency: Int32 = isHeld ? 0 : -1
+      let latency: Int32 = isActive ? 0 : -1
       let count = withUnsafeBytes(of: latency) { write(descriptor.rawValue, $0.baseAddress, $0.count) }
-      if count > 0 { isHeldNow.store(isHeld, ordering: .relaxed) }
+      if count > 0 { state.store(isActive, ordering: .relaxed) }
     }
   }
 }

@@ -4,16 +4,16 @@ import Glibc
 /// What a function answers that is run in a child process, so that it can be given up whatever it waits for: a
 /// system call that a dead disk or a hung file system holds ends for nobody.
 public enum ForkedCall: Sendable, Equatable {
-  case answer([UInt8])
+  case returned([UInt8])
   /// It has not answered in time, and was killed.
-  case late
+  case timedOut
   /// It ended without an answer.
-  case none
+  case failed
 
   /// Runs a function in a child, which has none of this process's open files. For a process of one thread only.
   /// - Throws: EAGAIN, ENOMEM or EMFILE without room for a child.
-  public static func of(
-    withinMilliseconds limit: CInt, _ body: () -> [UInt8]
+  public static func run(
+    timeoutMilliseconds limit: CInt, _ body: () -> [UInt8]
   ) throws(Errno) -> ForkedCall {
     var ends: [CInt] = [-1, -1]
     _ = try checked { socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) }
@@ -24,10 +24,10 @@ public enum ForkedCall: Sendable, Equatable {
       child = try checked { linux_fork_writing_to(theirs.rawValue) }
     }
     if child == 0 { finish(with: body()) }
-    let answer = answer(from: ours, until: .monotonic.later(milliseconds: limit))
+    let answer = answer(from: ours, until: .monotonic.advanced(byMilliseconds: limit))
     kill(child, SIGKILL)
     // One that is held inside the kernel is left to init.
-    if case .answer = answer { waitpid(child, nil, 0) } else { waitpid(child, nil, WNOHANG) }
+    if case .returned = answer { waitpid(child, nil, 0) } else { waitpid(child, nil, WNOHANG) }
     return answer
   }
 
@@ -46,12 +46,12 @@ public enum ForkedCall: Sendable, Equatable {
     var chunk = [UInt8](repeating: 0, count: 4096)
     while true {
       var polled = pollfd(fd: end.rawValue, events: Int16(POLLIN), revents: 0)
-      let ready = poll(&polled, 1, deadline.milliseconds(after: .monotonic))
-      if ready == 0 { return .late }
-      if ready < 0 { if errno == EINTR { continue } else { return .none } }
+      let ready = poll(&polled, 1, deadline.milliseconds(since: .monotonic))
+      if ready == 0 { return .timedOut }
+      if ready < 0 { if errno == EINTR { continue } else { return .failed } }
       let count = recv(end.rawValue, &chunk, chunk.count, 0)
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return answer.popLast() == 0 ? .answer(answer) : .none }
+      guard count > 0 else { return answer.popLast() == 0 ? .returned(answer) : .failed }
       answer += chunk[..<count]
     }
   }

@@ -18,7 +18,7 @@ public struct Thread: ~Copyable, Sendable {
       linux_name_thread(name)
       linux_prefer_short_turns()
       linux_own_working_directory()
-      Interrupt.allow()
+      Interrupt.unblock()
       run()
     }
   }
@@ -43,14 +43,14 @@ public struct Thread: ~Copyable, Sendable {
   }
 
   /// The calling thread's number, which no other thread has while it runs.
-  public static var currentNumber: Int32 { linux_thread_number() }
+  public static var currentID: Int32 { linux_thread_number() }
 
   /// Waits until the function has returned.
   public consuming func join() {
     pthread_join(handle, nil)
   }
 
-  /// Makes a blocking call of the thread's return EINTR, if it is in one; `Interrupt.prepare` comes first.
+  /// Makes a blocking call of the thread's return EINTR, if it is in one; `Interrupt.installHandler` comes first.
   public borrowing func interrupt() {
     pthread_kill(handle, Interrupt.signal)
   }
@@ -101,7 +101,7 @@ public enum Interrupt {
   static let signal = SIGUSR2
 
   /// Lets the signal reach the calling thread, which may have been started by one that blocks all.
-  static func allow() {
+  static func unblock() {
     var set = sigset_t()
     sigemptyset(&set)
     sigaddset(&set, signal)
@@ -109,7 +109,7 @@ public enum Interrupt {
   }
 
   /// Gives the signal a handler that does nothing.
-  public static func prepare() throws(Errno) {
+  public static func installHandler() throws(Errno) {
     _ = try checked { linux_install_interrupt_handler(signal) }
   }
 }

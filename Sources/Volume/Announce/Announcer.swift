@@ -50,11 +50,11 @@ final class Announcer: Sendable {
   /// Starts the thread.
   /// - Throws: EAGAIN when the system has no room for it.
   func start(_ volume: Volume, _ kernel: any KernelNotifier) throws(Errno) {
-    try Interrupt.prepare()
+    try Interrupt.installHandler()
     state.withLock { $0.hasEnded = false }
     let thread = ThreadHandle(
       try Thread(name: "announcer") { [self] in
-        expectation.begin(thread: Thread.currentNumber)
+        expectation.begin(thread: Thread.currentID)
         run(volume, kernel)
         state.withLock { $0.hasEnded = true }
       })

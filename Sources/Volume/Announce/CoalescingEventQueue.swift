@@ -121,7 +121,7 @@ struct CoalescingEventQueue {
   /// Milliseconds until a directory is to be told of what was left out; -1 where there is none.
   func wait(now: TimeSpec) -> CInt {
     guard owing > 0, firstEnd < ends.count, let second = seconds[ends[firstEnd]] else { return -1 }
-    return second.end.milliseconds(after: now) + 1
+    return second.end.milliseconds(since: now) + 1
   }
 
   init() {}
@@ -155,7 +155,7 @@ struct CoalescingEventQueue {
     flushEndedWindows(now)
     guard var second = seconds[directory] else {
       let isFull = names.count >= Self.most
-      seconds[directory] = Second(end: now.later(milliseconds: 1000), names: 1, isOwing: isFull)
+      seconds[directory] = Second(end: now.advanced(byMilliseconds: 1000), names: 1, isOwing: isFull)
       if isFull { owing += 1 }
       ends.append(directory)
       return !isFull

@@ -79,7 +79,7 @@ final class ExpectedRequest: Sendable {
   }
 
   /// What kind of entry is expected to be made; nil if none is. It is so once.
-  func takes(_ entry: NewEntry, at place: EntryKey) -> FileKind? {
+  func takes(_ entry: NewEntryKind, at place: EntryKey) -> FileKind? {
     state.withLock { state in
       guard case .appearance(place, let kind) = state.replay, kind.entry == entry, !state.isMet else {
         return nil
@@ -104,7 +104,7 @@ final class ExpectedRequest: Sendable {
 
 extension FileKind {
   /// What makes an entry of this kind.
-  fileprivate var entry: NewEntry {
+  fileprivate var entry: NewEntryKind {
     switch self {
     case .directory: .directory
     case .symbolicLink: .symbolicLink

@@ -92,7 +92,7 @@ final class Replayer {
   /// - Throws: as `appear`.
   func write(_ place: EntryKey, isModified: Bool = true, isClosed: Bool = true) throws(Errno) {
     let file = try open(place)
-    let attributes = try file.knownAttributes()
+    let attributes = try file.cachedAttributes()
     guard attributes.isRegular else { throw .invalidArgument }
     // While a program is open for writing, it cannot be started: who starts one that was just changed must not
     // find it busy.
@@ -114,9 +114,9 @@ final class Replayer {
 
   private func touch(_ file: borrowing Descriptor, both: Bool) throws(Errno) {
     var failure = Errno.staleFileHandle
-    let number = try file.knownAttributes().identity.inode
+    let number = try file.cachedAttributes().identity.inode
     let isMet = expectation.during(.touch(number)) {
-      failure = Self.failure { () throws(Errno) in try file.keepTimes(both: both) } ?? failure
+      failure = Self.failure { () throws(Errno) in try file.rewriteTimes(includingAccess: both) } ?? failure
     }
     if !isMet { throw failure }
   }
@@ -176,7 +176,7 @@ private final class OpenFileForWriting {
   private let descriptor: Descriptor
 
   init?(_ file: borrowing Descriptor) {
-    guard let opened = try? file.reopened([.write, .nonBlocking, .noTerminal]) else { return nil }
+    guard let opened = try? file.reopened([.write, .nonBlocking, .noControllingTerminal]) else { return nil }
     descriptor = opened
   }
 }

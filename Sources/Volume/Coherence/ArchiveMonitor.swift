@@ -34,7 +34,7 @@ extension LayerWatcher {
   /// An event of an archive itself.
   func archiveChanged(_ layer: Int, _ mask: InotifyEvent.Mask, _ volume: Volume) -> [Invalidation] {
     guard let archive = archives[layer], archive.isOutdated else { return [] }
-    readAnew(archive, layer, volume, isPatient: mask.isDisjoint(with: [.closedAfterWriting, .attributes]))
+    readAnew(archive, layer, volume, isPatient: mask.isDisjoint(with: [.closeWrite, .attributes]))
     return []
   }
 

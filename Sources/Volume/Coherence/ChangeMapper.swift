@@ -142,7 +142,7 @@ enum ChangeMapper {
   }
 
   private static func content(_ mask: InotifyEvent.Mask) -> Invalidation.Aspects {
-    if mask.contains(.closedAfterWriting) { return [.content, .closed] }
+    if mask.contains(.closeWrite) { return [.content, .closed] }
     return mask.contains(.modified) ? [.content, .modified] : .attributes
   }
 

@@ -15,7 +15,7 @@ struct LayerRootMonitor: Sendable {
   init(_ layer: Layer) {
     path = layer.place
     names = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
-    mount = MountTableEntry.holding(path)
+    mount = MountTableEntry.containing(path)
     isPrivateClone = layer.isPrivateClone
   }
 
@@ -62,7 +62,7 @@ extension LayerWatcher {
 
   /// A layer whose file system is gone becomes what is mounted in its stead: a disk that is plugged in again.
   private func takeOverMount(of layer: Int, _ volume: Volume) -> Bool {
-    guard let entry = MountTableEntry.holding(places[layer].path), places[layer].isHeld(by: entry),
+    guard let entry = MountTableEntry.containing(places[layer].path), places[layer].isHeld(by: entry),
       entry.mountPoint != volume.resources.mountPoint
     else { return false }
     if case .directory(let directory) = volume.stack.layers[layer] {

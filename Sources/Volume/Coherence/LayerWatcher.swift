@@ -143,7 +143,7 @@ final class LayerWatcher: Sendable {
       drain(volume)
       // By the clock: in a busy layer there would always be something else to do.
       let isTime = nextLook < TimeSpec.monotonic
-      if isTime { nextLook = TimeSpec.monotonic.later(milliseconds: Self.lookInterval) }
+      if isTime { nextLook = TimeSpec.monotonic.advanced(byMilliseconds: Self.lookInterval) }
       if !barriers.isEmpty || (isTime && (looksAtPlaces || hasFallbacks)) { queue.add(lookAtPlaces(volume)) }
       // The queue ends after us.
       for barrier in barriers { pass(barrier) }

@@ -20,11 +20,11 @@ struct WatchOwner: Hashable, Sendable {
 /// layer that lies inside another layer.
 final class WatchTable: Sendable {
   private struct State {
-    var users: [WatchNumber: SmallSet<WatchOwner>] = [:]
+    var users: [WatchDescriptor: SmallSet<WatchOwner>] = [:]
     /// Watches on directories' parts, by the directories' nodes.
-    var directories: [NodeID: SmallSet<WatchNumber>] = [:]
+    var directories: [NodeID: SmallSet<WatchDescriptor>] = [:]
     /// Watches on files themselves, by their nodes.
-    var files: [NodeID: WatchNumber] = [:]
+    var files: [NodeID: WatchDescriptor] = [:]
   }
 
   let inotify: Inotify
@@ -32,11 +32,11 @@ final class WatchTable: Sendable {
   private let state = Locked(State())
 
   static let directoryEvents: InotifyEvent.Mask = [
-    .modified, .closedAfterWriting, .attributes, .created, .deleted, .movedFrom, .movedTo, .deletedSelf,
+    .modified, .closeWrite, .attributes, .created, .deleted, .movedFrom, .movedTo, .deletedSelf,
     .movedSelf,
   ]
   /// No events of names: a file has none.
-  static let fileEvents: InotifyEvent.Mask = [.modified, .closedAfterWriting, .attributes]
+  static let fileEvents: InotifyEvent.Mask = [.modified, .closeWrite, .attributes]
 
   init() throws(Errno) { inotify = try Inotify() }
 
@@ -46,7 +46,7 @@ final class WatchTable: Sendable {
   /// Watches a part of a directory.
   /// - Returns: nil for a folder of an archive, which is watched as a whole.
   /// - Throws: ENOSPC when the user has no more watches.
-  func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchNumber? {
+  func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchDescriptor? {
     try part.withWatchPath { path throws(Errno) in
       try state.withLock { state throws(Errno) in
         let watch = try inotify.watch(path, Self.directoryEvents)
@@ -79,7 +79,7 @@ final class WatchTable: Sendable {
     try place.withWatchPath { path throws(Errno) in
       try state.withLock { state throws(Errno) in
         // It may be a busy place, and must not lose what it is watched for as a part.
-        let watch = try inotify.watch(path, .names.union(.adding))
+        let watch = try inotify.watch(path, .names.union(.maskAdd))
         state.users[watch, default: []].insert(
           WatchOwner(node: .root, layer: layer, placeName: UInt8(clamping: min(name, 254))))
       }
@@ -90,7 +90,7 @@ final class WatchTable: Sendable {
   /// - Throws: ENOSPC when the user has no more watches; ENOENT when there is none.
   func watchArchive(_ path: CName, _ layer: Int) throws(Errno) {
     try state.withLock { state throws(Errno) in
-      let watch = try inotify.watch(path, Self.fileEvents.union([.adding, .dontFollow]))
+      let watch = try inotify.watch(path, Self.fileEvents.union([.maskAdd, .dontFollow]))
       let user = WatchOwner(node: .root, layer: layer, placeName: WatchOwner.archive)
       for (former, users) in state.users where former != watch && users.elements.contains(user) {
         remove(former, &state) { $0 == user }
@@ -111,7 +111,7 @@ final class WatchTable: Sendable {
   func watchesFile(_ node: NodeID) -> Bool { state.withLock { $0.files[node] != nil } }
 
   /// Gives back what a directory's node watches, but for some of it.
-  func stop(_ node: NodeID, except kept: [WatchNumber] = []) {
+  func stop(_ node: NodeID, except kept: [WatchDescriptor] = []) {
     state.withLock { state in
       guard let watches = state.directories.removeValue(forKey: node)?.elements else { return }
       for watch in watches.subtracting(kept) {
@@ -131,10 +131,12 @@ final class WatchTable: Sendable {
   }
 
   /// Whom a watch concerns.
-  func users(of watch: WatchNumber) -> Set<WatchOwner> { state.withLock { $0.users[watch]?.elements ?? [] } }
+  func users(of watch: WatchDescriptor) -> Set<WatchOwner> {
+    state.withLock { $0.users[watch]?.elements ?? [] }
+  }
 
   /// Forgets a watch that the kernel ended.
-  func ended(_ watch: WatchNumber) {
+  func ended(_ watch: WatchDescriptor) {
     state.withLock { state in
       for user in state.users.removeValue(forKey: watch)?.elements ?? [] {
         if user.layer == nil {
@@ -147,7 +149,7 @@ final class WatchTable: Sendable {
     }
   }
 
-  private func remove(_ watch: WatchNumber, _ state: inout State, _ isUser: (WatchOwner) -> Bool) {
+  private func remove(_ watch: WatchDescriptor, _ state: inout State, _ isUser: (WatchOwner) -> Bool) {
     guard var users = state.users[watch] else { return }
     users = users.filter { !isUser($0) }
     if users.isEmpty {

@@ -97,17 +97,17 @@ final class ControlFile: Sendable {
   var counts: (routes: Int, results: UInt64) { content.withLock { ($0.table.count, $0.sequence) } }
 
   /// What is there for somebody who polls.
-  func events(_ waiter: PollHandle?, _ caller: Caller) -> CInt {
+  func events(_ handle: PollHandle?, _ caller: Caller) -> CInt {
     // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
-    readers.note(waiter, caller)
+    readers.note(handle, caller)
     if let farewell = farewell.withLock({ $0 }), TimeSpec.monotonic < farewell { return POLLHUP | writable }
-    return readers.hasNews(waiter, caller, news.latest)
+    return readers.hasNews(handle, caller, news.latest)
       ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
   }
 
   /// Tells whoever waits for results to go, for two seconds: an open file keeps the mount from being unmounted.
   func sendListenersAway() {
-    farewell.withLock { $0 = TimeSpec.monotonic.later(milliseconds: 2000) }
+    farewell.withLock { $0 = TimeSpec.monotonic.advanced(byMilliseconds: 2000) }
     readers.wake()
   }
 
@@ -158,9 +158,9 @@ extension Volume {
       node: ControlFile.node, attributes: control.attributes, timeout: CacheMode.forever)
   }
 
-  public func poll(_ node: NodeID, waiter: PollHandle?, reply: consuming Reply<ReplyKind.Readiness>) {
+  public func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>) {
     if node == ControlFile.node {
-      reply.send(events: control.events(waiter, reply.caller))
+      reply.send(events: control.events(handle, reply.caller))
     } else {
       // As for every file that is none of the kind that one waits for.
       reply.send(events: POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM)

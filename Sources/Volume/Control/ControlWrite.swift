@@ -14,13 +14,13 @@ struct ControlWrite: Sendable {
   private let bytes: [UInt8]
   /// How many of the bytes came with the piece before.
   private let carried: Int
-  private let deferred: DeferredReply<ReplyKind.Count>
+  private let deferred: DeferredReply<ReplyKind.Write>
   private var done = 0
 
   /// A write, or a piece of one, that goes on with a line.
   init(
     _ volume: Volume, _ bytes: UnsafeRawBufferPointer, at offset: Int64, after line: [UInt8],
-    _ reply: consuming Reply<ReplyKind.Count>
+    _ reply: consuming Reply<ReplyKind.Write>
   ) {
     self.volume = volume
     writer = reply.caller
@@ -35,7 +35,7 @@ struct ControlWrite: Sendable {
 
   /// Does the lines that are left. What waits for a barrier goes on after it, on another thread: a request's
   /// must not wait for what may wait for requests. What takes long goes on on a thread of its own.
-  func run() { run(until: TimeSpec.monotonic.later(milliseconds: Self.turn)) }
+  func run() { run(until: TimeSpec.monotonic.advanced(byMilliseconds: Self.turn)) }
 
   /// - Parameter turnEnd: nil on the thread of its own.
   private func run(until turnEnd: TimeSpec?) {
@@ -98,7 +98,7 @@ struct ControlWrite: Sendable {
 extension Volume {
   /// Carries out what is written to the control file.
   func writeControl(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ reply: consuming Reply<ReplyKind.Count>
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ reply: consuming Reply<ReplyKind.Write>
   ) {
     let (piece, before) = control.take(bytes, at: offset, reply.caller)
     if let before { finish(before) }

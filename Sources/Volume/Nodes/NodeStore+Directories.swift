@@ -8,7 +8,7 @@ extension Volume {
   struct Found {
     /// nil where no layer has the directory any more.
     let merged: MergedDirectory?
-    var watches: [WatchNumber] = []
+    var watches: [WatchDescriptor] = []
     var isCovered: Bool
     var fallback: UncachedReason?
 

@@ -5,7 +5,7 @@ import Posix
 
 /// Directories: their listings.
 extension Volume {
-  public func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Opening>) {
+  public func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>) {
     // Declining makes the kernel keep listings until they are taken back, or mtime changes. A merged directory
     // can change without that: by a mark, or when a layer's part comes or goes.
     if coherence == nil { reply.sendUncached() } else { reply.fail(.noFunction) }
@@ -88,8 +88,8 @@ private struct DirectoryPage: ~Copyable {
     _ merged: MergedDirectory?, after cookie: UInt64
   ) {
     let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
-    if cookie < dot, !addBare(".", directory.number, cookie: dot) { return }
-    if cookie < dotDot, !addBare("..", directory.parentNumber, cookie: dotDot) { return }
+    if cookie < dot, !addNameOnly(".", directory.number, cookie: dot) { return }
+    if cookie < dotDot, !addNameOnly("..", directory.parentNumber, cookie: dotDot) { return }
     for position in positions {
       let item = snapshot.item(at: position)
       // The root, of which some names are left out, is never prepared.
@@ -107,8 +107,8 @@ private struct DirectoryPage: ~Copyable {
     }
   }
 
-  private mutating func addBare(_ name: CName, _ number: UInt64, cookie: UInt64) -> Bool {
-    buffer.addBare(name, inodeNumber: number, kind: .directory, cookie: cookie, withEntries: withEntries)
+  private mutating func addNameOnly(_ name: CName, _ number: UInt64, cookie: UInt64) -> Bool {
+    buffer.addNameOnly(name, inodeNumber: number, kind: .directory, cookie: cookie, withEntries: withEntries)
   }
 
   /// Adds the control file, whatever the bundle has of its name. Never with its attributes: a write to it that
@@ -117,7 +117,7 @@ private struct DirectoryPage: ~Copyable {
   /// - Returns: false when the page is full.
   private mutating func addControlFile(_ name: CName, cookie: UInt64) -> Bool {
     if volume.control.isHidden { return true }
-    return buffer.addBare(
+    return buffer.addNameOnly(
       name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie, withEntries: withEntries)
   }
 
@@ -137,7 +137,7 @@ private struct DirectoryPage: ~Copyable {
       return true
     } catch {
       // The name is there all the same; who looks it up will be told the error.
-      return buffer.addBare(
+      return buffer.addNameOnly(
         name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: cookie)
     }
   }

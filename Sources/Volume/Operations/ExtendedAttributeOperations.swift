@@ -19,7 +19,7 @@ extension Volume {
   /// The MIME type of a regular file (freedesktop.org's name for it): its own, or else ours.
   private static let typeAttribute = "user.mime_type"
 
-  public func readExtendedAttribute(
+  public func getExtendedAttribute(
     _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>
   ) {
     let value: [UInt8]

@@ -105,7 +105,7 @@ extension Volume {
   /// - Returns: why they cannot; nil if they can, or if it is not wanted.
   public func beginPassthrough(_ kernel: any BackingFiles) -> String? {
     guard let smallest = options.passthrough else { return nil }
-    let obstacle = settings.passthroughDepth == 0 ? "no layer is a folder" : kernel.backingObstacle
+    let obstacle = settings.passthroughDepth == 0 ? "no layer is a folder" : kernel.passthroughObstacle
     passthrough.withLock {
       $0 = obstacle.map { .impossible($0) } ?? .possible(Passthrough(kernel, smallest: smallest))
     }
@@ -121,7 +121,7 @@ extension Volume {
     return folders.contains { $0.root.isStacked } ? 2 : 1
   }
 
-  public func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.FileOpening>) {
+  public func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.OpenFile>) {
     guard case .possible(let passthrough) = passthrough.withLock({ $0 }) else {
       return reply.fail(.noFunction)
     }
@@ -145,7 +145,7 @@ extension Volume {
     if !isTaken { passthrough.close(node) }
   }
 
-  public func closeFile(_ node: NodeID) {
+  public func release(_ node: NodeID) {
     if case .possible(let passthrough) = passthrough.withLock({ $0 }) { passthrough.close(node) }
   }
 

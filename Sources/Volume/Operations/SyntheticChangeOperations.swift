@@ -68,7 +68,7 @@ extension Volume {
   // MARK: - Requests
 
   public func make(
-    _ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
+    _ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
   ) {
     let place = EntryKey(parent: parent, name)
     guard let expectation = expectation(of: reply.caller), let kind = expectation.takes(entry, at: place)
@@ -77,7 +77,7 @@ extension Volume {
   }
 
   public func remove(
-    _ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Done>
+    _ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>
   ) {
     let replay = SyntheticChange.disappearance(EntryKey(parent: parent, name), isDirectory: isDirectory)
     send(if: replay, reply)
@@ -85,17 +85,17 @@ extension Volume {
 
   public func rename(
     _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
-    reply: consuming Reply<ReplyKind.Done>
+    reply: consuming Reply<ReplyKind.Status>
   ) {
     send(if: .renaming(EntryKey(parent: parent, name), to: EntryKey(parent: newParent, newName)), reply)
   }
 
   public func setAttributes(
-    of node: NodeID, concernsPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
+    of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
   ) {
     // The shell cuts what it is about to write to; the control file does not mind.
-    if node == ControlFile.node, !concernsPermissions { return reply.send(control.attributes) }
-    guard !concernsPermissions, let expectation = expectation(of: reply.caller),
+    if node == ControlFile.node, !changesPermissions { return reply.send(control.attributes) }
+    guard !changesPermissions, let expectation = expectation(of: reply.caller),
       let number = table.withLock({ table in (try? table.slot(of: node)).map { table[$0].inodeNumber } }),
       expectation.takes(.touch(number))
     else { return reply.fail(.readOnlyFileSystem) }
@@ -109,7 +109,7 @@ extension Volume {
     reply.send(attributes)
   }
 
-  private func send(if replay: SyntheticChange, _ reply: consuming Reply<ReplyKind.Done>) {
+  private func send(if replay: SyntheticChange, _ reply: consuming Reply<ReplyKind.Status>) {
     guard let expectation = expectation(of: reply.caller), expectation.takes(replay) else {
       return reply.fail(.readOnlyFileSystem)
     }

@@ -24,7 +24,7 @@ extension Volume {
     return true
   }
 
-  public func rest() {
+  public func didBecomeIdle() {
     for job in listingPrefetcher.clear() { letGo(job) }
   }
 
@@ -72,7 +72,7 @@ extension Volume {
     if case .file(_, let attributes) = entry, attributes.links > 1 { return nil }
     let answer = try? answer(entry, name, in: directory, merged)
     // Where watches run short they are left to what was asked for.
-    if let answer, item.kind == .directory, !isCovered(answer.node) { rest() }
+    if let answer, item.kind == .directory, !isCovered(answer.node) { didBecomeIdle() }
     return answer
   }
 

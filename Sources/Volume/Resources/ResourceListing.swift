@@ -19,7 +19,7 @@ extension Volume {
     var buffer = DirectoryBuffer(size: size)
     for (name, number, place) in [(".", number, ListingSnapshot.dot), ("..", above, ListingSnapshot.dotDot)]
     where cookie < place {
-      let fits = buffer.addBare(
+      let fits = buffer.addNameOnly(
         name, inodeNumber: number, kind: .directory, cookie: place, withEntries: withEntries)
       if !fits { return buffer }
     }
@@ -28,7 +28,7 @@ extension Volume {
       let fits = snapshot.listing.withName(of: item) { name in
         let number =
           item.kind == .directory ? item.inode : numbers.file(device: item.device, inode: item.inode)
-        return buffer.addBare(
+        return buffer.addNameOnly(
           name, inodeNumber: number, kind: item.kind, cookie: position.cookie, withEntries: withEntries)
       }
       if !fits { break }

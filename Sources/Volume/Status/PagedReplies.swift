@@ -6,7 +6,7 @@ import Routing
 /// What a mount tells of itself, page by page, as `StatusProtocol` has it.
 extension Volume {
   public func ioctl(
-    _ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Control>
+    _ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>
   ) {
     let page = UInt8(truncatingIfNeeded: command)
     guard let form = StatusProtocol.Form(rawValue: UInt8(truncatingIfNeeded: command >> 8)),
@@ -30,7 +30,7 @@ extension Volume {
   }
 
   private func tell(
-    _ form: StatusProtocol.Form, of node: NodeID, _ page: UInt8, _ reply: consuming Reply<ReplyKind.Control>
+    _ form: StatusProtocol.Form, of node: NodeID, _ page: UInt8, _ reply: consuming Reply<ReplyKind.Ioctl>
   ) {
     do throws(Errno) {
       let text = try toldText(PagedReplies.Key(form: form, node: node, caller: reply.caller), page: page)

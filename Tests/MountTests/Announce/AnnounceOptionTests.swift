@@ -125,7 +125,7 @@ extension MountTests {
         defer { mount.abandon() }
         let watcher = try MountWatcher(mount.point)
         try (fixture.main / "plain.txt").write("\(round)")
-        if round % 2 == 0 { #expect(try watcher.hears(.closedAfterWriting, "plain.txt")) }
+        if round % 2 == 0 { #expect(try watcher.hears(.closeWrite, "plain.txt")) }
         // Nothing of the watcher's keeps it: a watch is no use of a mount.
         try mount.unmount()
       }
@@ -160,7 +160,7 @@ extension MountTests {
           try watcher.hear()
           #expect(watcher.masks("plain.txt") == [], "it did not stand still")
           way.process.signal(SIGCONT)
-          #expect(try watcher.hears(.closedAfterWriting, "plain.txt"))
+          #expect(try watcher.hears(.closeWrite, "plain.txt"))
         }
         try mount.unmount()
       }

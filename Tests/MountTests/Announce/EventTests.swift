@@ -34,7 +34,7 @@ extension MountTests {
         _ = try seen.read()
         for round in 0..<50 {
           try (fixture.main / "folder/inner.txt").write("round \(round)\n")
-          #expect(try watcher.hears(.closedAfterWriting, "inner.txt", in: "folder"))
+          #expect(try watcher.hears(.closeWrite, "inner.txt", in: "folder"))
           #expect(try seen.readText() == "round \(round)\n")
           // Events may follow for what was told in part.
           Clock.sleep(0.005)
@@ -52,9 +52,9 @@ extension MountTests {
           #expect(try watcher.hears(.modified, "plain.txt"))
           Clock.sleep(0.1)
           try watcher.hear()
-          #expect(!watcher.masks("plain.txt").contains(.closedAfterWriting))
+          #expect(!watcher.masks("plain.txt").contains(.closeWrite))
         }
-        #expect(try watcher.hears(.closedAfterWriting, "plain.txt"))
+        #expect(try watcher.hears(.closeWrite, "plain.txt"))
       }
     }
 
@@ -64,20 +64,20 @@ extension MountTests {
         let (path, seen) = (fixture.substitution / "folder/inner.txt", mount.point / "folder/inner.txt")
         _ = try seen.read()
         try path.write("over")
-        #expect(try watcher.hears(.closedAfterWriting, "inner.txt", in: "folder"))
+        #expect(try watcher.hears(.closeWrite, "inner.txt", in: "folder"))
         #expect(try seen.readText() == "over")
-        #expect(Set(watcher.masks("inner.txt", in: "folder")) == [.modified, .closedAfterWriting])
+        #expect(Set(watcher.masks("inner.txt", in: "folder")) == [.modified, .closeWrite])
         try watcher.forget()
         try path.replace("over again")
         #expect(
-          try watcher.hears(.closedAfterWriting, "inner.txt", in: "folder")
+          try watcher.hears(.closeWrite, "inner.txt", in: "folder")
             || watcher.hears(.movedTo, "inner.txt", in: "folder"))
         #expect(try seen.readText() == "over again")
         try watcher.forget()
         try path.remove()
-        #expect(try watcher.hears(.closedAfterWriting, "inner.txt", in: "folder"))
+        #expect(try watcher.hears(.closeWrite, "inner.txt", in: "folder"))
         #expect(try seen.readText() == "main's inner\n")
-        #expect(watcher.masks("inner.txt", in: "folder") == [.modified, .closedAfterWriting])
+        #expect(watcher.masks("inner.txt", in: "folder") == [.modified, .closeWrite])
       }
     }
 
@@ -85,7 +85,7 @@ extension MountTests {
     func coming() throws {
       try withWatcher { fixture, mount, watcher in
         try (fixture.main / "folder/new").write("new")
-        #expect(try watcher.hears(.closedAfterWriting, "new", in: "folder"))
+        #expect(try watcher.hears(.closeWrite, "new", in: "folder"))
         #expect(watcher.masks("new", in: "folder").first == .created)
         try (fixture.substitution / "new-link").makeLink(to: "plain.txt")
         #expect(try watcher.hears(.created, "new-link"))
@@ -132,7 +132,7 @@ extension MountTests {
           if name == "plain.txt" { try path.makeWhiteout() } else { try path.write("") }
           #expect(try watcher.hears(.deleted, ByteString(name), in: folder))
           try path.remove()
-          #expect(try watcher.hears(.closedAfterWriting, ByteString(name), in: folder))
+          #expect(try watcher.hears(.closeWrite, ByteString(name), in: folder))
         }
         #expect(try watcher.hears(.created, "both.txt", in: "folder"))
       }
@@ -165,7 +165,7 @@ extension MountTests {
         for round in 0..<20 {
           try (fixture.substitution / "replaced.txt").replace("saved \(round)\n")
           #expect(
-            try watcher.hears(.movedTo, "replaced.txt") || watcher.hears(.closedAfterWriting, "replaced.txt"))
+            try watcher.hears(.movedTo, "replaced.txt") || watcher.hears(.closeWrite, "replaced.txt"))
           #expect(try (mount.point / "replaced.txt").readText() == "saved \(round)\n")
           try watcher.forget()
         }
@@ -196,13 +196,13 @@ extension MountTests {
         try (aside / "added.txt").write("added")
         try (fixture.folder / "aside").rename(to: fixture.substitution / "only")
         #expect(try watcher.hears([.attributes, .isDirectory], "only"))
-        #expect(try watcher.hears(.closedAfterWriting, "file.txt", in: "only/deep"))
+        #expect(try watcher.hears(.closeWrite, "file.txt", in: "only/deep"))
         #expect(try watcher.hears(.created, "added.txt", in: "only/deep"))
         #expect(try (mount.point / "only/deep/file.txt").readText() == "over")
         try watcher.forget()
         _ = try (mount.point / "only/deep/added.txt").read()
         try (fixture.substitution / "only").rename(to: fixture.folder / "away")
-        #expect(try watcher.hears(.closedAfterWriting, "file.txt", in: "only/deep"))
+        #expect(try watcher.hears(.closeWrite, "file.txt", in: "only/deep"))
         #expect(try watcher.hears(.deleted, "added.txt", in: "only/deep"))
         #expect(try (mount.point / "only/deep/file.txt").readText() == "deep\n")
       }
@@ -239,7 +239,7 @@ extension MountTests {
         try (fixture.main / ".routes").write("hidden, too")
         // What comes after them comes after their events, if they had any.
         try (fixture.main / "last").write("")
-        #expect(try watcher.hears(.closedAfterWriting, "last"))
+        #expect(try watcher.hears(.closeWrite, "last"))
         #expect(watcher.masks("replaced.txt") == [] && watcher.masks("both.txt", in: "folder") == [])
         #expect(watcher.masks("nothing") == [] && watcher.masks(".wh.nothing") == [])
         #expect(watcher.masks(".routes") == [])
@@ -253,7 +253,7 @@ extension MountTests {
     func fileWatchers() throws {
       try withWatcher(["plain.txt", "folder/inner.txt"]) { fixture, _, watcher in
         try (fixture.main / "plain.txt").write("other")
-        #expect(try watcher.hears(.closedAfterWriting, "", in: "plain.txt"))
+        #expect(try watcher.hears(.closeWrite, "", in: "plain.txt"))
         try (fixture.substitution / "plain.txt").write("over")
         #expect(try watcher.hears(.deletedSelf, "", in: "plain.txt"))
         try (fixture.main / "folder/inner.txt").remove()

@@ -18,7 +18,7 @@ final class MountWatcher {
 
   private let point: ByteString
   private let inotify: Inotify
-  private var directories: [WatchNumber: ByteString] = [:]
+  private var directories: [WatchDescriptor: ByteString] = [:]
   private(set) var events: [Event] = []
 
   /// IN_ALL_EVENTS, which Swift does not show.

@@ -93,7 +93,7 @@ extension LayerMutator {
     switch form {
     case .regular(let content): try disk.write(content)
     case .link(let target): try disk.makeLink(to: target)
-    default: try disk.makeNode(mode: form.kind.rawValue | 0o640, device: form.specialDevice)
+    default: try disk.makeNode(mode: form.kind.rawValue | 0o640, device: form.rdev)
     }
   }
 

@@ -42,7 +42,7 @@ struct LayerMaker {
     switch form {
     case .regular(let content): try path.write(content)
     case .link(let target): try path.makeLink(to: target)
-    default: try path.makeNode(mode: form.kind.rawValue | 0o600, device: form.specialDevice)
+    default: try path.makeNode(mode: form.kind.rawValue | 0o600, device: form.rdev)
     }
   }
 

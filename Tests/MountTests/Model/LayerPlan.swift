@@ -34,7 +34,7 @@ enum PlannedForm: Hashable, Sendable {
   }
 
   /// st_rdev.
-  var specialDevice: UInt64 {
+  var rdev: UInt64 {
     switch self {
     case .character(let major, let minor), .block(let major, let minor):
       deviceNumber(major: major, minor: minor)

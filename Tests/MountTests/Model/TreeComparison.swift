@@ -136,7 +136,7 @@ struct TreeComparison {
       let form = stack[layer].files[index].form
       note(path, "type", form.kind, status.kind)
       note(path, "size", form.size, status.size)
-      note(path, "device", form.specialDevice, status.specialDevice)
+      note(path, "device", form.rdev, status.rdev)
       if !extent.isUnsureOfLinks.contains(.file(layer: layer, index: index)) {
         note(path, "links", UInt64(links[layer][index] ?? 0), status.links)
       }

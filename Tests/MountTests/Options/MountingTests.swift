@@ -52,7 +52,7 @@ extension MountTests {
     }
 
     @Test("with a largest read", .timeLimit(.minutes(1)))
-    func largestRead() throws {
+    func maxRead() throws {
       let fixture = try Fixture()
       let content = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
       try (fixture.main / "large").write(content)

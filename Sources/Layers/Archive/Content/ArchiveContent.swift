@@ -174,12 +174,12 @@ final class ArchiveContent: @unchecked Sendable {
       let arrival = BlockingQueue<Result<Int?, Errno>>()
       whenReadable(at: offset, count: buffer.count) { [self] failure in
         // Here and now: what is there may have to make room again.
-        if let failure { return _ = arrival.add(.failure(failure)) }
+        if let failure { return _ = arrival.enqueue(.failure(failure)) }
         do throws(Errno) {
-          arrival.add(.success(try readNow(into: wanted.buffer, at: offset, isCounted: false)))
-        } catch { arrival.add(.failure(error)) }
+          arrival.enqueue(.success(try readNow(into: wanted.buffer, at: offset, isCounted: false)))
+        } catch { arrival.enqueue(.failure(error)) }
       }
-      if let count = try arrival.take()?.get() { return count }
+      if let count = try arrival.dequeue()?.get() { return count }
     }
   }
 

@@ -81,7 +81,7 @@ final class ContentPool: Sendable {
 
   func stop() {
     parked.end()
-    line.end()
+    line.close()
     let ending = threads.withLock { threads in
       defer { threads = [] }
       return threads
@@ -99,9 +99,9 @@ final class ContentPool: Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: ArchiveContent.chunkSize, alignment: 4096)
     defer { buffer.deallocate() }
-    while let content = line.take() {
+    while let content = line.dequeue() {
       // A part of it, then the others have their turn.
-      while content.proceed(buffer, steps: 16), !line.add(content) {}
+      while content.proceed(buffer, steps: 16), !line.enqueue(content) {}
     }
   }
 
@@ -116,7 +116,7 @@ final class ContentPool: Sendable {
   /// Has a content unpacked by one of the threads.
   /// - Returns: false if there are none.
   func enqueue(_ content: ArchiveContent) -> Bool {
-    threads.withLock { !$0.isEmpty } && line.add(content)
+    threads.withLock { !$0.isEmpty } && line.enqueue(content)
   }
 
   func count(isHit: Bool) { (isHit ? hits : misses).add(1) }

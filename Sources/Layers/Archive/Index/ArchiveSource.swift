@@ -13,7 +13,7 @@ final class ArchiveSource: Sendable {
   /// asks, by `TimeSpec.monotonic`.
   var deadline: TimeSpec {
     patience.withLock { deadline in
-      let answer = deadline ?? .monotonic.later(milliseconds: 1000)
+      let answer = deadline ?? .monotonic.advanced(byMilliseconds: 1000)
       deadline = answer
       return answer
     }
@@ -36,7 +36,7 @@ final class ArchiveSource: Sendable {
     let opened: Handle
     do throws(Errno) {
       opened = try withCName(path) { name throws(Errno) in
-        Handle(try Descriptor.open(name, [.read, .nonBlocking, .noTerminal]))
+        Handle(try Descriptor.open(name, [.read, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
     try self.init(copy: opened)
