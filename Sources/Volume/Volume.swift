@@ -151,7 +151,7 @@ public final class Volume: FileSystem {
 
   public func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
-      if let write = control.takeWhole(reply.caller) { finish(write) }
+      if let write = control.takeCompletedLine(reply.caller) { finish(write) }
       reply.send(control.attributes(for: reply.caller))
       return
     }
@@ -184,7 +184,7 @@ public final class Volume: FileSystem {
     }
     let number = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      if !isDirectory { table.tell(attributes.size, of: slot) }
+      if !isDirectory { table.recordReportedSize(attributes.size, of: slot) }
       return table[slot].inodeNumber
     }
     return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)
@@ -199,7 +199,7 @@ public final class Volume: FileSystem {
         ? (try file.attributes(), timeout) : (attributes, min(timeout, CacheMode.short))
     }
     // Nobody tells of changes to a file that lost its name, unless it is watched by itself.
-    let isTold = !isDetached || coherence?.watches.watchesFile(node) ?? true
+    let isTold = !isDetached || coherence?.watches.hasFileWatch(node) ?? true
     let timeout = isTold ? timeout : min(timeout, CacheMode.short)
     return try withPlace(of: node) { directory, name, identity throws(Errno) in
       let attributes = try directory.attributes(of: name, identity: identity)

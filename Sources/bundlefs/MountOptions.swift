@@ -137,8 +137,8 @@ struct MountOptions {
   /// Whether programs that watch the mount are told of changes, as far as that can be.
   var announceMode: AnnounceMode {
     if !announces { return .off }
-    if passed.contains(Array("ro".utf8)) { return .impossible("the mount is read-only (ro)") }
-    if cache != .coherent { return .impossible("with cache=\(cache) nobody listens for changes") }
+    if passed.contains(Array("ro".utf8)) { return .unavailable("the mount is read-only (ro)") }
+    if cache != .coherent { return .unavailable("with cache=\(cache) nobody listens for changes") }
     return .on
   }
 

@@ -98,7 +98,7 @@ import Volume
     #expect(try read("announce=on,cache=coherent").announceMode == .on)
     #expect(try read("announce=off,ro").announceMode == .off)
     for list in ["ro", "cache=none", "announce=on,cache=5"] {
-      guard case .impossible = try read(list).announceMode else {
+      guard case .unavailable = try read(list).announceMode else {
         Issue.record("\(list)")
         continue
       }

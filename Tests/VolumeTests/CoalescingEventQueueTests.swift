@@ -56,11 +56,11 @@ import Testing
     #expect(pending.coalesced == 50)
     #expect(pending.take(limit + 100, now: start).count == limit)
     #expect(pending.take(10, now: start) == [])
-    #expect((1...1001).contains(pending.wait(now: start)))
+    #expect((1...1001).contains(pending.timeout(now: start)))
     let later = start.advanced(byMilliseconds: 999)
     #expect(pending.take(10, now: later) == [])
     #expect(pending.take(10, now: start.advanced(byMilliseconds: 1000)) == [.directory(folder)])
-    #expect(pending.wait(now: start.advanced(byMilliseconds: 1000)) == -1)
+    #expect(pending.timeout(now: start.advanced(byMilliseconds: 1000)) == -1)
     // The next second has room again.
     pending.add(news(.went), at: place("0"), now: start.advanced(byMilliseconds: 1001))
     #expect(pending.take(10, now: start.advanced(byMilliseconds: 1001)) == [.name(place("0"), news(.went))])

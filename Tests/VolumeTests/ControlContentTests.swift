@@ -85,9 +85,9 @@ import Testing
   func order() throws {
     var content = try content("route A i:A")
     #expect(String(decoding: content.text, as: UTF8.self) == "route A i:A\n")
-    let first = content.note(Array("x:1".utf8)) { _ in .applied(overlaps: []) }
+    let first = content.record(Array("x:1".utf8)) { _ in .applied(overlaps: []) }
     #expect(first == nil)
-    let refused = content.note(Array("reset".utf8)) { routes throws(RoutingError) in
+    let refused = content.record(Array("reset".utf8)) { routes throws(RoutingError) in
       routes.removeAll()
       try routes.append(Route(name: "B", pattern: RoutePattern("s:B")))
       throw RoutingError(.malformed, "no")
@@ -106,7 +106,7 @@ import Testing
     #expect(content.size == 0 && content.text.isEmpty)
     var modified = content.modified
     for number in 1...1500 {
-      _ = content.note(Array("x:\(number)".utf8)) { routes throws(RoutingError) in
+      _ = content.record(Array("x:\(number)".utf8)) { routes throws(RoutingError) in
         if number % 2 == 1 {
           try routes.append(Route(name: "N", pattern: RoutePattern("scheme\(number)://s:A")))
         } else {

@@ -151,21 +151,21 @@ private struct NodeTableModel {
       table.lookUpFile(old, layer: 0, kind: .regular, name: [97], in: NodeTable.root, inodeNumber: 1)
     }
     let slot = lookUp()
-    table.tell(10, of: slot)
-    table.tell(10, of: slot)
+    table.recordReportedSize(10, of: slot)
+    table.recordReportedSize(10, of: slot)
     table.rebind(slot, to: new, layer: 0, inodeNumber: 2)
     #expect(!table[slot].isSizeDoubtful, "whatever the kernel took, it is this size")
-    table.tell(11, of: slot)
+    table.recordReportedSize(11, of: slot)
     #expect(table[slot].isSizeDoubtful)
-    table.tell(11, of: slot)
+    table.recordReportedSize(11, of: slot)
     #expect(table[slot].isSizeDoubtful, "an answer does not tell that it was taken")
     _ = table.keep(OpenFile(try Descriptor.open("/", [.pathOnly])), of: new, for: slot)
     #expect(!table[slot].isSizeDoubtful)
 
     _ = table.forget(slot, lookups: 1)
     let grown = lookUp()
-    table.tell(10, of: grown)
-    table.tell(20, of: grown)
+    table.recordReportedSize(10, of: grown)
+    table.recordReportedSize(20, of: grown)
     #expect(table[grown].isSizeDoubtful && !table[grown].wasRebound, "the same file, changed in place")
     table.rebind(grown, to: new, layer: 0, inodeNumber: 2)
     #expect(table[grown].isSizeDoubtful && table[grown].wasRebound)
@@ -183,10 +183,10 @@ private struct NodeTableModel {
       if isSeen { table.detach(slot, from: [97], in: NodeTable.root) }
       #expect(!table[slot].isDetached, "nobody has read from it: it is a name")
       #expect(lookUp(98) == slot)
-      #expect(table.alias(of: slot) == (isSeen ? nil : EntryKey(parent: .root, name: [97])))
+      #expect(table.hardLinkName(of: slot) == (isSeen ? nil : EntryKey(parent: .root, name: [97])))
       // Found by that name again, it has it.
       _ = lookUp(97)
-      #expect(table.alias(of: slot) == EntryKey(parent: .root, name: [98]))
+      #expect(table.hardLinkName(of: slot) == EntryKey(parent: .root, name: [98]))
       #expect(table.checkInvariants().isEmpty)
     }
   }

@@ -8,13 +8,13 @@ import Testing
 @Suite struct PollSubscribersTests {
   private let readers = PollSubscribers()
 
-  private func hasNews(_ latest: UInt64, thread: Int32 = 1) -> Bool {
-    readers.note(nil, Self.caller(thread))
-    return readers.hasNews(nil, Self.caller(thread), latest)
+  private func hasUndeliveredResult(_ latest: UInt64, thread: Int32 = 1) -> Bool {
+    readers.register(nil, Self.caller(thread))
+    return readers.hasUndeliveredResult(nil, Self.caller(thread), latest)
   }
 
   private func look(at latest: UInt64, thread: Int32 = 1) {
-    readers.note(Self.caller(thread), looksAt: latest)
+    readers.recordRead(by: Self.caller(thread), upTo: latest)
   }
 
   private static func caller(_ thread: Int32) -> Caller {
@@ -23,65 +23,67 @@ import Testing
 
   @Test("where there is no result there is no news")
   func nothing() {
-    #expect(!hasNews(0) && !hasNews(0) && !hasNews(0))
+    #expect(!hasUndeliveredResult(0) && !hasUndeliveredResult(0) && !hasUndeliveredResult(0))
   }
 
   @Test("who was told and then looked is not told again, until there is more")
   func looked() {
-    #expect(hasNews(1))
+    #expect(hasUndeliveredResult(1))
     look(at: 1)
-    #expect(!hasNews(1) && !hasNews(1))
-    #expect(hasNews(2))
+    #expect(!hasUndeliveredResult(1) && !hasUndeliveredResult(1))
+    #expect(hasUndeliveredResult(2))
     look(at: 2)
-    #expect(!hasNews(2))
+    #expect(!hasUndeliveredResult(2))
   }
 
   @Test("who does not look is told twice, as epoll wants it, and no more")
   func twice() {
-    #expect(hasNews(5) && hasNews(5) && !hasNews(5) && !hasNews(5))
-    #expect(hasNews(6) && hasNews(6) && !hasNews(6))
+    #expect(
+      hasUndeliveredResult(5) && hasUndeliveredResult(5) && !hasUndeliveredResult(5)
+        && !hasUndeliveredResult(5))
+    #expect(hasUndeliveredResult(6) && hasUndeliveredResult(6) && !hasUndeliveredResult(6))
   }
 
   @Test("a look before anything was reported counts for nothing")
   func lookedTooEarly() {
     look(at: 1)
-    #expect(hasNews(1))
+    #expect(hasUndeliveredResult(1))
   }
 
   @Test("a look that sees a later result than was reported leaves that one to be told")
   func laterResult() {
-    #expect(hasNews(1))
+    #expect(hasUndeliveredResult(1))
     look(at: 2)
-    #expect(hasNews(2))
+    #expect(hasUndeliveredResult(2))
     look(at: 2)
-    #expect(!hasNews(2))
+    #expect(!hasUndeliveredResult(2))
   }
 
   @Test("another thread's look is not one's own, and each is told by itself")
   func others() {
-    #expect(hasNews(1, thread: 1) && hasNews(1, thread: 2))
+    #expect(hasUndeliveredResult(1, thread: 1) && hasUndeliveredResult(1, thread: 2))
     look(at: 1, thread: 2)
-    #expect(!hasNews(1, thread: 2))
-    #expect(hasNews(1, thread: 1))
+    #expect(!hasUndeliveredResult(1, thread: 2))
+    #expect(hasUndeliveredResult(1, thread: 1))
   }
 
   @Test("a result that was not reported yet is not taken for told by a look")
   func lookedBetween() {
-    #expect(hasNews(1) && hasNews(2))
+    #expect(hasUndeliveredResult(1) && hasUndeliveredResult(2))
     look(at: 1)
-    #expect(hasNews(2))
+    #expect(hasUndeliveredResult(2))
   }
 
   @Test("beyond the most that are kept, the first are forgotten, who are then told again")
   func forgotten() {
     let most = Int32(PollSubscribers.most)
     for thread in 1...most {
-      #expect(hasNews(1, thread: thread))
+      #expect(hasUndeliveredResult(1, thread: thread))
       look(at: 1, thread: thread)
     }
-    #expect(!hasNews(1, thread: 1) && !hasNews(1, thread: most))
-    #expect(hasNews(1, thread: most + 1))
-    #expect(!hasNews(1, thread: most))
-    #expect(hasNews(1, thread: 1))
+    #expect(!hasUndeliveredResult(1, thread: 1) && !hasUndeliveredResult(1, thread: most))
+    #expect(hasUndeliveredResult(1, thread: most + 1))
+    #expect(!hasUndeliveredResult(1, thread: most))
+    #expect(hasUndeliveredResult(1, thread: 1))
   }
 }

@@ -12,7 +12,7 @@ import Testing
 
   private func take(
     _ pieces: inout WriteReassembler, _ text: String, at offset: Int64, by writer: Caller? = nil
-  ) -> (WriteReassembler.Piece, before: [UInt8]?) {
+  ) -> (WriteReassembler.Fragment, before: [UInt8]?) {
     Array(text.utf8).withUnsafeBytes { bytes in
       let (piece, before) = pieces.take(bytes, at: offset, writer ?? self.writer)
       return (piece, before?.line)
@@ -57,12 +57,12 @@ import Testing
   func looks() {
     var pieces = WriteReassembler()
     #expect(keep(&pieces, "x:1", until: Self.page))
-    #expect(pieces.takeWhole(Caller(user: 1, thread: 2)) == nil)
-    #expect(pieces.takeWhole(writer)?.line == Array("x:1".utf8))
-    #expect(pieces.takeWhole(writer) == nil)
+    #expect(pieces.takeCompletedLine(Caller(user: 1, thread: 2)) == nil)
+    #expect(pieces.takeCompletedLine(writer)?.line == Array("x:1".utf8))
+    #expect(pieces.takeCompletedLine(writer) == nil)
     #expect(keep(&pieces, "x:1", until: Self.page))
     usleep(1_100_000)
-    #expect(pieces.takeWhole(Caller(user: 1, thread: 2))?.line == Array("x:1".utf8))
+    #expect(pieces.takeCompletedLine(Caller(user: 1, thread: 2))?.line == Array("x:1".utf8))
   }
 
   @Test("the rest of a refused line, written again, is refused again, once")
@@ -82,7 +82,7 @@ import Testing
   @Test("a line was lost where nothing but zeros follows, to its end or to the page's")
   func lost() {
     func wasLost(_ text: String, until end: Int64) -> Bool {
-      WriteReassembler.wasLost(Array(text.utf8)[...], until: end)
+      WriteReassembler.wasZeroed(Array(text.utf8)[...], until: end)
     }
     #expect(wasLost("\0\0\0\0", until: 100) && wasLost("x:1\0\0\0", until: 100))
     #expect(wasLost("x:\0\0ome\n", until: Self.page + 4))

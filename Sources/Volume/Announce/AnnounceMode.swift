@@ -3,5 +3,5 @@ public enum AnnounceMode: Sendable, Equatable {
   case on
   case off
   /// Though it was asked for, it cannot be, for this reason.
-  case impossible(String)
+  case unavailable(String)
 }

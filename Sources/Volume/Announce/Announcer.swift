@@ -54,7 +54,7 @@ final class Announcer: Sendable {
     state.withLock { $0.hasEnded = false }
     let thread = ThreadHandle(
       try Thread(name: "announcer") { [self] in
-        expectation.begin(thread: Thread.currentID)
+        expectation.setThread(Thread.currentID)
         run(volume, kernel)
         state.withLock { $0.hasEnded = true }
       })
@@ -117,7 +117,7 @@ final class Announcer: Sendable {
         usleep(UInt32(clamping: debt))
         continue
       }
-      let (items, time) = pending.withLock { ($0.take(Self.batch, now: now), $0.wait(now: now)) }
+      let (items, time) = pending.withLock { ($0.take(Self.batch, now: now), $0.timeout(now: now)) }
       if items.isEmpty {
         eventFD.wait(or: -1, milliseconds: time)
       } else {

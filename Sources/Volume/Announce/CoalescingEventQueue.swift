@@ -119,7 +119,7 @@ struct CoalescingEventQueue {
   }
 
   /// Milliseconds until a directory is to be told of what was left out; -1 where there is none.
-  func wait(now: TimeSpec) -> CInt {
+  func timeout(now: TimeSpec) -> CInt {
     guard owing > 0, firstEnd < ends.count, let second = seconds[ends[firstEnd]] else { return -1 }
     return second.end.milliseconds(since: now) + 1
   }

@@ -6,7 +6,7 @@ import Synchronization
 /// kernel then sends the events of it.
 enum SyntheticChange: Hashable {
   /// No change: a look at a name that nothing has, by which the root shows to be ours.
-  case greeting([UInt8])
+  case rootProbe([UInt8])
   /// The name is made.
   case appearance(EntryKey, FileKind)
   /// The name is removed.
@@ -23,7 +23,7 @@ enum SyntheticChange: Hashable {
 /// nobody else's requests carry, by its kind, and by its names.
 final class ExpectedRequest: Sendable {
   /// How a LOOKUP is answered that belongs to a replay.
-  enum Answer: Equatable {
+  enum LookupReply: Equatable {
     /// That there is no such name.
     case absent
     /// By a node that stands for what went.
@@ -42,7 +42,7 @@ final class ExpectedRequest: Sendable {
   private let state = Locked(State())
 
   /// Says which thread makes the replays.
-  func begin(thread number: Int32) { thread.store(number, ordering: .relaxed) }
+  func setThread(_ number: Int32) { thread.store(number, ordering: .relaxed) }
 
   /// Whether a request is the announcing thread's. 0 is nobody's number.
   @inline(__always)
@@ -53,7 +53,7 @@ final class ExpectedRequest: Sendable {
   /// Runs the body, which makes the calls of a replay.
   /// - Returns: whether the request that matters came. The body's own result tells nothing: what it reached need
   ///   not have been our mount.
-  func during(_ replay: SyntheticChange, _ body: () -> Void) -> Bool {
+  func expect(_ replay: SyntheticChange, _ body: () -> Void) -> Bool {
     state.withLock { $0 = State(replay: replay) }
     body()
     return state.withLock { state in
@@ -63,10 +63,10 @@ final class ExpectedRequest: Sendable {
   }
 
   /// How a LOOKUP of the announcing thread is answered; nil: as everybody's.
-  func answer(toLookup place: EntryKey) -> Answer? {
+  func reply(toLookup place: EntryKey) -> LookupReply? {
     state.withLock { state in
       switch state.replay {
-      case .greeting(let name) where place == EntryKey(parent: .root, name: name):
+      case .rootProbe(let name) where place == EntryKey(parent: .root, name: name):
         state.isMet = true
         return .absent
       case .appearance(place, _): return .absent
@@ -79,7 +79,7 @@ final class ExpectedRequest: Sendable {
   }
 
   /// What kind of entry is expected to be made; nil if none is. It is so once.
-  func takes(_ entry: NewEntryKind, at place: EntryKey) -> FileKind? {
+  func consume(_ entry: NewEntryKind, at place: EntryKey) -> FileKind? {
     state.withLock { state in
       guard case .appearance(place, let kind) = state.replay, kind.entry == entry, !state.isMet else {
         return nil
@@ -93,7 +93,7 @@ final class ExpectedRequest: Sendable {
   func revoke() { state.withLock { $0 = State() } }
 
   /// Whether a request of the announcing thread is the one that is expected. It is so once.
-  func takes(_ request: SyntheticChange) -> Bool {
+  func consume(_ request: SyntheticChange) -> Bool {
     state.withLock { state in
       guard state.replay == request, !state.isMet else { return false }
       state.isMet = true

@@ -38,7 +38,7 @@ final class Replayer {
     self.expectation = expectation
     root = try kernel.openRoot()
     device = try root.device()
-    let isOurs = expectation.during(.greeting(greeting)) {
+    let isOurs = expectation.expect(.rootProbe(greeting)) {
       _ = try? withCName(greeting) { name throws(Errno) in try root.attributes(of: name) }
     }
     // Device numbers are given again, as soon as the mount is gone.
@@ -115,7 +115,7 @@ final class Replayer {
   private func touch(_ file: borrowing Descriptor, both: Bool) throws(Errno) {
     var failure = Errno.staleFileHandle
     let number = try file.cachedAttributes().identity.inode
-    let isMet = expectation.during(.touch(number)) {
+    let isMet = expectation.expect(.touch(number)) {
       failure = Self.failure { () throws(Errno) in try file.rewriteTimes(includingAccess: both) } ?? failure
     }
     if !isMet { throw failure }
@@ -128,7 +128,7 @@ final class Replayer {
   ) throws(Errno) {
     var failure = Errno.staleFileHandle
     for isLast in [places.isEmpty, true] {
-      let isMet = expectation.during(replay) { failure = Self.failure(call) ?? failure }
+      let isMet = expectation.expect(replay) { failure = Self.failure(call) ?? failure }
       if isMet { return }
       if isLast { break }
       for place in places { try? kernel.expireEntry(place.name, in: place.parent) }

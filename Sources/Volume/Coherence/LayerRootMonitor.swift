@@ -94,7 +94,7 @@ extension LayerWatcher {
     var isWatched = true
     for (layer, place) in places.enumerated() {
       for name in place.names.indices {
-        if (try? watches.watchPlace(place.parent(of: name), layer, name)) == nil { isWatched = false }
+        if (try? watches.watchPathComponent(place.parent(of: name), layer, name)) == nil { isWatched = false }
       }
     }
     for (layer, archive) in archives { watchArchive(archive, layer) }
@@ -111,7 +111,7 @@ extension LayerWatcher {
       let changed = places.indices.filter { lookAtPlace(of: $0, volume) }
       if changed.isEmpty { break }
       hasChanged = true
-      watches.stopPlaces()
+      watches.removePathWatches()
       watchPlaces()
     }
     return hasChanged ? [Invalidation(subject: .subtree(.root))] : []

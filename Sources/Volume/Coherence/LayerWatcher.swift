@@ -177,20 +177,20 @@ final class LayerWatcher: Sendable {
         found.append(Invalidation(subject: .subtree(.root)))
         continue
       }
-      for user in watches.users(of: event.watch) {
+      for user in watches.owners(of: event.watch) {
         found += invalidations(for: event, user, volume)
       }
       if event.mask.contains(.movedTo), place > 0, events[place - 1].cookie == event.cookie {
         found += renamings(events[place - 1], event)
       }
-      if event.mask.contains(.ignored) { watches.ended(event.watch) }
+      if event.mask.contains(.ignored) { watches.removeEnded(event.watch) }
     }
     return found
   }
 
   private func invalidations(for event: InotifyEvent, _ user: WatchOwner, _ volume: Volume) -> [Invalidation]
   {
-    if let name = user.placeName, let layer = user.layer {
+    if let name = user.pathComponent, let layer = user.layer {
       if name == WatchOwner.archive { return archiveChanged(layer, event.mask, volume) }
       return event.name == places[layer].names[Int(name)] ? lookAtPlaces(volume) : []
     }
@@ -211,8 +211,8 @@ final class LayerWatcher: Sendable {
   private func renamings(_ from: InotifyEvent, _ to: InotifyEvent) -> [Invalidation] {
     if !from.mask.contains(.movedFrom) || to.mask.contains(.isDirectory) { return [] }
     var found: [Invalidation] = []
-    let targets = watches.users(of: to.watch).filter { $0.placeName == nil && $0.layer != nil }
-    for source in watches.users(of: from.watch) where source.placeName == nil {
+    let targets = watches.owners(of: to.watch).filter { $0.pathComponent == nil && $0.layer != nil }
+    for source in watches.owners(of: from.watch) where source.pathComponent == nil {
       for target in targets where target.layer == source.layer {
         let place = EntryKey(parent: target.node, name: to.name)
         found.append(

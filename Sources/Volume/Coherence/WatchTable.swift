@@ -9,7 +9,7 @@ struct WatchOwner: Hashable, Sendable {
   let layer: Int?
   /// Which name of the layer's path the watched directory has, if it is watched for that; `archive` for the
   /// layer's archive itself.
-  var placeName: UInt8?
+  var pathComponent: UInt8?
 
   static let archive = UInt8.max
 }
@@ -20,7 +20,7 @@ struct WatchOwner: Hashable, Sendable {
 /// layer that lies inside another layer.
 final class WatchTable: Sendable {
   private struct State {
-    var users: [WatchDescriptor: SmallSet<WatchOwner>] = [:]
+    var owners: [WatchDescriptor: SmallSet<WatchOwner>] = [:]
     /// Watches on directories' parts, by the directories' nodes.
     var directories: [NodeID: SmallSet<WatchDescriptor>] = [:]
     /// Watches on files themselves, by their nodes.
@@ -41,7 +41,7 @@ final class WatchTable: Sendable {
   init() throws(Errno) { inotify = try Inotify() }
 
   /// How many watches there are.
-  var count: Int { state.withLock { $0.users.count } }
+  var count: Int { state.withLock { $0.owners.count } }
 
   /// Watches a part of a directory.
   /// - Returns: nil for a folder of an archive, which is watched as a whole.
@@ -50,7 +50,7 @@ final class WatchTable: Sendable {
     try part.withWatchPath { path throws(Errno) in
       try state.withLock { state throws(Errno) in
         let watch = try inotify.watch(path, Self.directoryEvents)
-        state.users[watch, default: []].insert(WatchOwner(node: node, layer: part.layer))
+        state.owners[watch, default: []].insert(WatchOwner(node: node, layer: part.layer))
         state.directories[node, default: []].insert(watch)
         return watch
       }
@@ -64,14 +64,14 @@ final class WatchTable: Sendable {
     try state.withLock { state throws(Errno) in
       if state.files[node] != nil { return }
       let watch = try inotify.watch(path, follows ? Self.fileEvents : Self.fileEvents.union(.dontFollow))
-      state.users[watch, default: []].insert(WatchOwner(node: node, layer: nil))
+      state.owners[watch, default: []].insert(WatchOwner(node: node, layer: nil))
       state.files[node] = watch
     }
   }
 
   /// Watches a directory that has a name of a layer's path.
   /// - Throws: as open(2) and inotify_add_watch(2).
-  func watchPlace(_ path: [UInt8], _ layer: Int, _ name: Int) throws(Errno) {
+  func watchPathComponent(_ path: [UInt8], _ layer: Int, _ name: Int) throws(Errno) {
     // The path may lead through our own mount, so nobody who answers its requests is to wait for this.
     let place = try withCName(path) { path throws(Errno) in
       try Descriptor.open(path, [.pathOnly, .directory])
@@ -80,8 +80,8 @@ final class WatchTable: Sendable {
       try state.withLock { state throws(Errno) in
         // It may be a busy place, and must not lose what it is watched for as a part.
         let watch = try inotify.watch(path, .names.union(.maskAdd))
-        state.users[watch, default: []].insert(
-          WatchOwner(node: .root, layer: layer, placeName: UInt8(clamping: min(name, 254))))
+        state.owners[watch, default: []].insert(
+          WatchOwner(node: .root, layer: layer, pathComponent: UInt8(clamping: min(name, 254))))
       }
     }
   }
@@ -91,31 +91,31 @@ final class WatchTable: Sendable {
   func watchArchive(_ path: CName, _ layer: Int) throws(Errno) {
     try state.withLock { state throws(Errno) in
       let watch = try inotify.watch(path, Self.fileEvents.union([.maskAdd, .dontFollow]))
-      let user = WatchOwner(node: .root, layer: layer, placeName: WatchOwner.archive)
-      for (former, users) in state.users where former != watch && users.elements.contains(user) {
-        remove(former, &state) { $0 == user }
+      let owner = WatchOwner(node: .root, layer: layer, pathComponent: WatchOwner.archive)
+      for (former, owners) in state.owners where former != watch && owners.elements.contains(owner) {
+        remove(former, &state) { $0 == owner }
       }
-      state.users[watch, default: []].insert(user)
+      state.owners[watch, default: []].insert(owner)
     }
   }
 
   /// Gives back what is watched for the layers' paths.
-  func stopPlaces() {
+  func removePathWatches() {
     state.withLock { state in
-      let places = state.users.filter { $0.value.elements.contains { $0.placeName != nil } }.keys
-      for watch in places { remove(watch, &state) { $0.placeName != nil } }
+      let places = state.owners.filter { $0.value.elements.contains { $0.pathComponent != nil } }.keys
+      for watch in places { remove(watch, &state) { $0.pathComponent != nil } }
     }
   }
 
   /// Whether a file itself is watched.
-  func watchesFile(_ node: NodeID) -> Bool { state.withLock { $0.files[node] != nil } }
+  func hasFileWatch(_ node: NodeID) -> Bool { state.withLock { $0.files[node] != nil } }
 
   /// Gives back what a directory's node watches, but for some of it.
-  func stop(_ node: NodeID, except kept: [WatchDescriptor] = []) {
+  func removeWatches(of node: NodeID, except kept: [WatchDescriptor] = []) {
     state.withLock { state in
       guard let watches = state.directories.removeValue(forKey: node)?.elements else { return }
       for watch in watches.subtracting(kept) {
-        remove(watch, &state) { $0.node == node && $0.placeName == nil }
+        remove(watch, &state) { $0.node == node && $0.pathComponent == nil }
       }
       let rest = SmallSet(watches.intersection(kept))
       if !rest.isEmpty { state.directories[node] = rest }
@@ -123,7 +123,7 @@ final class WatchTable: Sendable {
   }
 
   /// Gives back the watch on a file itself, if it has one.
-  func stopFile(_ node: NodeID) {
+  func removeFileWatch(_ node: NodeID) {
     state.withLock { state in
       guard let watch = state.files.removeValue(forKey: node) else { return }
       remove(watch, &state) { $0.node == node && $0.layer == nil }
@@ -131,32 +131,32 @@ final class WatchTable: Sendable {
   }
 
   /// Whom a watch concerns.
-  func users(of watch: WatchDescriptor) -> Set<WatchOwner> {
-    state.withLock { $0.users[watch]?.elements ?? [] }
+  func owners(of watch: WatchDescriptor) -> Set<WatchOwner> {
+    state.withLock { $0.owners[watch]?.elements ?? [] }
   }
 
   /// Forgets a watch that the kernel ended.
-  func ended(_ watch: WatchDescriptor) {
+  func removeEnded(_ watch: WatchDescriptor) {
     state.withLock { state in
-      for user in state.users.removeValue(forKey: watch)?.elements ?? [] {
-        if user.layer == nil {
-          state.files[user.node] = nil
+      for owner in state.owners.removeValue(forKey: watch)?.elements ?? [] {
+        if owner.layer == nil {
+          state.files[owner.node] = nil
         } else {
-          state.directories[user.node]?.remove(watch)
-          if state.directories[user.node]?.isEmpty == true { state.directories[user.node] = nil }
+          state.directories[owner.node]?.remove(watch)
+          if state.directories[owner.node]?.isEmpty == true { state.directories[owner.node] = nil }
         }
       }
     }
   }
 
-  private func remove(_ watch: WatchDescriptor, _ state: inout State, _ isUser: (WatchOwner) -> Bool) {
-    guard var users = state.users[watch] else { return }
-    users = users.filter { !isUser($0) }
-    if users.isEmpty {
-      state.users[watch] = nil
+  private func remove(_ watch: WatchDescriptor, _ state: inout State, _ isOwner: (WatchOwner) -> Bool) {
+    guard var owners = state.owners[watch] else { return }
+    owners = owners.filter { !isOwner($0) }
+    if owners.isEmpty {
+      state.owners[watch] = nil
       inotify.remove(watch)
     } else {
-      state.users[watch] = users
+      state.owners[watch] = owners
     }
   }
 }

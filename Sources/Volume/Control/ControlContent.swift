@@ -35,7 +35,7 @@ struct ControlContent {
 
   /// Notes what a line comes to.
   /// - Returns: why it was refused; nil if it was not.
-  mutating func note(
+  mutating func record(
     _ line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
   ) -> RoutingError? {
     var refusal: RoutingError?

@@ -72,7 +72,7 @@ final class ControlFile: Sendable {
 
   /// Its attributes for somebody who will, if it was reported to him that there is news, read them now.
   func attributes(for caller: Caller) -> NodeAttributes {
-    readers.note(caller, looksAt: news.latest)
+    readers.recordRead(by: caller, upTo: news.latest)
     return attributes
   }
 
@@ -99,9 +99,9 @@ final class ControlFile: Sendable {
   /// What is there for somebody who polls.
   func events(_ handle: PollHandle?, _ caller: Caller) -> CInt {
     // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
-    readers.note(handle, caller)
+    readers.register(handle, caller)
     if let farewell = farewell.withLock({ $0 }), TimeSpec.monotonic < farewell { return POLLHUP | writable }
-    return readers.hasNews(handle, caller, news.latest)
+    return readers.hasUndeliveredResult(handle, caller, news.latest)
       ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
   }
 
@@ -116,7 +116,7 @@ final class ControlFile: Sendable {
   /// Takes what is written, and says what it goes on with.
   func take(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Caller
-  ) -> (WriteReassembler.Piece, before: WriteReassembler.Begun?) {
+  ) -> (WriteReassembler.Fragment, before: WriteReassembler.PartialLine?) {
     // The kernel has the bytes in its pages of the file. Even if nothing comes of them, it must drop these.
     content.withLock { $0.touch() }
     return pieces.withLock { $0.take(bytes, at: offset, writer) }
@@ -133,12 +133,12 @@ final class ControlFile: Sendable {
   }
 
   /// The line that was kept for a next piece, if it is known now that there is none.
-  func takeWhole(_ caller: Caller) -> WriteReassembler.Begun? {
-    pieces.withLock { $0.takeWhole(caller) }
+  func takeCompletedLine(_ caller: Caller) -> WriteReassembler.PartialLine? {
+    pieces.withLock { $0.takeCompletedLine(caller) }
   }
 
   /// Notes that a write was answered, so that those who wait may be told of its results.
-  func wasAnswered() { news.note(answered: content.withLock { $0.sequence }) }
+  func wasAnswered() { news.repliesSent(upTo: content.withLock { $0.sequence }) }
 
   /// Changes the content and notes a result.
   /// - Parameter body: what becomes of a line, with the routes.
@@ -146,7 +146,7 @@ final class ControlFile: Sendable {
   func note(
     _ line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
   ) -> RoutingError? {
-    content.withLock { $0.note(line, body) }
+    content.withLock { $0.record(line, body) }
   }
 }
 

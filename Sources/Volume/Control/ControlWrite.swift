@@ -49,7 +49,7 @@ struct ControlWrite: Sendable {
         rest.skip(line)
         break
       }
-      if WriteReassembler.wasLost(line, until: end - Int64(bytes.count - line.endIndex)) {
+      if WriteReassembler.wasZeroed(line, until: end - Int64(bytes.count - line.endIndex)) {
         return rest.sendLost()
       }
       switch volume.carryOut(line, writer) {
@@ -109,7 +109,7 @@ extension Volume {
   }
 
   /// Carries out the end of a write that turned out to be whole.
-  func finish(_ write: WriteReassembler.Begun) {
+  func finish(_ write: WriteReassembler.PartialLine) {
     guard case .awaitsBarrier = carryOut(write.line[...], write.writer) else { return control.wasAnswered() }
     let apply: @Sendable () -> Void = {
       self.apply(write.line[...])

@@ -24,7 +24,7 @@ final class PollSubscribers: Sendable {
   private let readers = Locked<[UInt64: Reader]>([:])
 
   /// Notes that somebody polls, and is to be woken.
-  func note(_ waiter: PollHandle?, _ caller: Caller) {
+  func register(_ waiter: PollHandle?, _ caller: Caller) {
     let dropped = readers.withLock { readers in
       readers[Self.key(waiter, caller), default: Reader()].waiter = waiter
       return Self.excess(of: &readers)
@@ -33,7 +33,7 @@ final class PollSubscribers: Sendable {
   }
 
   /// Whether there is a result that somebody who polls has not been told of.
-  func hasNews(_ waiter: PollHandle?, _ caller: Caller, _ latest: UInt64) -> Bool {
+  func hasUndeliveredResult(_ waiter: PollHandle?, _ caller: Caller, _ latest: UInt64) -> Bool {
     readers.withLock { readers in
       var reader = readers[Self.key(waiter, caller)] ?? Reader()
       defer { readers[Self.key(waiter, caller)] = reader }
@@ -47,7 +47,7 @@ final class PollSubscribers: Sendable {
   }
 
   /// Notes that somebody looks at the file while a result is the latest.
-  func note(_ caller: Caller, looksAt latest: UInt64) {
+  func recordRead(by caller: Caller, upTo latest: UInt64) {
     // 0 is whoever our namespace has no number for.
     if caller.thread == 0 { return }
     readers.withLock { readers in

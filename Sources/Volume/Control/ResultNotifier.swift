@@ -37,7 +37,7 @@ final class ResultNotifier: Sendable {
   func stop() { errands.stop() }
 
   /// Notes that the writes of all results up to this one are answered.
-  func note(answered latest: UInt64) {
+  func repliesSent(upTo latest: UInt64) {
     let isBusy = state.withLock { state in
       defer { state.isBusy = state.isBusy || state.answered > state.told }
       state.answered = max(state.answered, latest)

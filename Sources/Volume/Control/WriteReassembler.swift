@@ -11,7 +11,7 @@ import Routing
 /// that the next piece is the next write.
 struct WriteReassembler {
   /// A line that may go on in the next piece.
-  struct Begun {
+  struct PartialLine {
     let writer: Caller
     let line: [UInt8]
     /// The offset at which the next piece would begin.
@@ -20,7 +20,7 @@ struct WriteReassembler {
     let isWholeFrom: TimeSpec
   }
 
-  enum Piece: Equatable {
+  enum Fragment: Equatable {
     /// It goes on with this line, which is empty for a new write(2).
     case follows([UInt8])
     /// It is the rest of a line that was refused, written again.
@@ -28,14 +28,14 @@ struct WriteReassembler {
   }
 
   private static let page = Int64(sysconf(CInt(_SC_PAGESIZE)))
-  private var begun: Begun?
+  private var begun: PartialLine?
   private var refused: (thread: Int32, rest: [UInt8], error: RoutingError)?
 
   /// Takes a piece.
   /// - Returns: what it is; and a line that was whole after all, and comes first.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Caller
-  ) -> (Piece, before: Begun?) {
+  ) -> (Fragment, before: PartialLine?) {
     defer { (begun, refused) = (nil, nil) }
     if let begun, begun.writer == writer, begun.end == offset { return (.follows(begun.line), nil) }
     if let refused, refused.thread == writer.thread, bytes.starts(with: refused.rest) {
@@ -51,7 +51,7 @@ struct WriteReassembler {
       return false
     }
     let now = TimeSpec.monotonic
-    begun = Begun(
+    begun = PartialLine(
       writer: writer, line: Array(line), end: end,
       isWholeFrom: TimeSpec(seconds: now.seconds + 1, nanoseconds: now.nanoseconds))
     return true
@@ -65,7 +65,7 @@ struct WriteReassembler {
 
   /// Whether the kernel has lost a part of a line that ends at an offset. Where somebody learns of the file's
   /// size just as another appends to it, it may wipe the page from that size on before the bytes come here.
-  static func wasLost(_ line: ArraySlice<UInt8>, until end: Int64) -> Bool {
+  static func wasZeroed(_ line: ArraySlice<UInt8>, until end: Int64) -> Bool {
     guard let start = line.firstIndex(of: 0) else { return false }
     let left = page - (end - Int64(line.endIndex - start)) % page
     return line[start...].prefix(Int(left)).allSatisfy { $0 == 0 }
@@ -73,7 +73,7 @@ struct WriteReassembler {
 
   /// Takes the line that is whole after all, once that can be known: somebody looks at the file who would
   /// still be writing, or does so much later.
-  mutating func takeWhole(_ caller: Caller) -> Begun? {
+  mutating func takeCompletedLine(_ caller: Caller) -> PartialLine? {
     guard let begun, begun.writer.thread == caller.thread || TimeSpec.monotonic >= begun.isWholeFrom else {
       return nil
     }

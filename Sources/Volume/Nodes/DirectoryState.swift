@@ -33,12 +33,12 @@ final class DirectoryState: @unchecked Sendable {
   /// directories above. If not, what is said of it is valid for a short time only.
   var isCovered = false
   /// Why not, if one of its own parts is the cause.
-  var fallback: UncachedReason?
+  var uncachedReason: UncachedReason?
   /// How many of its small files were asked for that nobody had read, as far as that counts; the slot of the
   /// last of them, 0 once that was seen to; and whether somebody sees to it.
   var firstReads = 0
   var lastRead: UInt32 = 0
-  var isReadingAhead = false
+  var isPrefetching = false
   /// Whether the kernel may hold a listing of it.
   var wasListed = false
 }

@@ -155,7 +155,7 @@ struct Node {
   var isUnread: Bool { kind == .regular && !isPinned && !isDetached }
 
   /// Of files: whether its content may be put into the kernel's cache before anybody asks.
-  func isReadAhead(upTo largest: UInt64) -> Bool {
+  func isPrefetchable(upTo largest: UInt64) -> Bool {
     isUnread && lookups > 0 && told > 0 && told <= largest
   }
 

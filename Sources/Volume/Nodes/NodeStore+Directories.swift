@@ -99,7 +99,7 @@ extension Volume {
     state.parts = found.parts
     state.merged = found.merged
     state.isCovered = found.isCovered
-    state.fallback = found.fallback
+    state.uncachedReason = found.fallback
   }
 
   /// Looks at the layers. What decides which parts there are lies in part in the parts themselves, so it is

@@ -75,7 +75,7 @@ extension Volume {
       for part in gone { change?.uncovered.formUnion((try? part.hiddenNames()) ?? []) }
     }
     // Before the former directories are let go: their end is none of the new ones'.
-    coherence.watches.stop(node, except: isForgotten ? [] : found.watches)
+    coherence.watches.removeWatches(of: node, except: isForgotten ? [] : found.watches)
     withExtendedLifetime(former) {}
     return change
   }
@@ -174,7 +174,7 @@ extension Volume {
       guard let slot = try? table.slot(of: node) else { return (false, nil) }
       return (table[slot].isDetached, table[slot].file)
     }
-    guard isDetached, coherence?.watches.watchesFile(node) == false else { return false }
+    guard isDetached, coherence?.watches.hasFileWatch(node) == false else { return false }
     // One that made room for others may be reached by its path in the layer, also where that is hidden. What
     // is lost for good does not change.
     var file = present
@@ -213,8 +213,8 @@ extension Volume {
     guard let watches = coherence?.watches else { return }
     let isKnown = table.withLock { (try? $0.slot(of: node)) != nil }
     if isKnown { return }
-    watches.stop(node)
-    watches.stopFile(node)
+    watches.removeWatches(of: node)
+    watches.removeFileWatch(node)
   }
 
   /// How many directories are tried at a time; the limit of watches may stay for long.
@@ -234,7 +234,7 @@ extension Volume {
         let slot = (start + step) % count
         guard let state = table[slot].directory, state.parts != nil, !state.isCovered else { continue }
         hasFallbacks = true
-        if state.fallback != nil || slot == NodeTable.root, retried.count < Self.retriesAtOnce {
+        if state.uncachedReason != nil || slot == NodeTable.root, retried.count < Self.retriesAtOnce {
           retried.append(slot)
           table.nextRetry = slot + 1
           found.append(Invalidation(subject: .parts(table.number(of: slot))))

@@ -14,9 +14,9 @@ struct NodeTable {
   private var aliases = HardLinkNames()
   private var firstFree: UInt32 = 0
   /// What lookups freed, for the next forget to hand out.
-  private var leftover = Released()
+  private var deferredRelease = ReleasedResources()
   /// How files have been read lately.
-  var habit = SequentialDetector()
+  var sequentialDetector = SequentialDetector()
   /// Where the next look at what cannot be watched begins.
   var nextRetry: UInt32 = 0
   /// Nodes in use.
@@ -92,7 +92,7 @@ struct NodeTable {
       while found.count < count, steps > 0 {
         next = isForward ? nodes[Int(next)].previousSibling : nodes[Int(next)].nextSibling
         if next == 0 { break }
-        if nodes[Int(next)].isReadAhead(upTo: largest) { found.append(next) }
+        if nodes[Int(next)].isPrefetchable(upTo: largest) { found.append(next) }
         steps -= 1
       }
     }
@@ -162,17 +162,17 @@ struct NodeTable {
 
   /// Takes lookups back.
   /// - Returns: what nobody needs any more, to be let go outside the lock.
-  mutating func forget(_ slot: UInt32, lookups: UInt64) -> Released {
+  mutating func forget(_ slot: UInt32, lookups: UInt64) -> ReleasedResources {
     let held = nodes[Int(slot)].lookups
     nodes[Int(slot)].lookups = held > lookups ? held - lookups : 0
     var released = freeIfUnused(slot)
-    released.append(leftover)
-    leftover = Released()
+    released.append(deferredRelease)
+    deferredRelease = ReleasedResources()
     return released
   }
 
   /// Notes which size the kernel is about to be told of a file.
-  mutating func tell(_ size: UInt64, of slot: UInt32) {
+  mutating func recordReportedSize(_ size: UInt64, of slot: UInt32) {
     if let told = nodes[Int(slot)].reportedSize, told != size { nodes[Int(slot)].hadSeveralSizes = true }
     nodes[Int(slot)].reportedSize = size
   }
@@ -193,7 +193,7 @@ struct NodeTable {
   /// only a name and stays with that.
   mutating func detach(_ slot: UInt32, from name: [UInt8], in parent: UInt32) {
     if aliases.remove(slot, at: EntryKey(parent: number(of: parent), name: name)) { return }
-    if moveToAlias(slot) { return }
+    if moveToHardLinkName(slot) { return }
     if nodes[Int(slot)].isPinned {
       nodes[Int(slot)].isDetached = true
     } else {
@@ -202,7 +202,7 @@ struct NodeTable {
   }
 
   /// A further name of a file.
-  mutating func alias(of slot: UInt32) -> EntryKey? {
+  mutating func hardLinkName(of slot: UInt32) -> EntryKey? {
     while let place = aliases.first(of: slot) {
       if (try? self.slot(of: place.parent)) != nil { return place }
       _ = aliases.remove(slot, at: place)
@@ -211,12 +211,14 @@ struct NodeTable {
   }
 
   /// Forgets a further name of a file, which it does not have.
-  mutating func removeAlias(_ place: EntryKey, of slot: UInt32) { _ = aliases.remove(slot, at: place) }
+  mutating func removeHardLinkName(_ place: EntryKey, of slot: UInt32) { _ = aliases.remove(slot, at: place) }
 
   /// Makes a further name of a file the one by which it is reached, in place of the former.
   /// - Returns: false if it has none.
-  mutating func moveToAlias(_ slot: UInt32) -> Bool {
-    guard let place = alias(of: slot), let parent = try? self.slot(of: place.parent) else { return false }
+  mutating func moveToHardLinkName(_ slot: UInt32) -> Bool {
+    guard let place = hardLinkName(of: slot), let parent = try? self.slot(of: place.parent) else {
+      return false
+    }
     _ = aliases.remove(slot, at: place)
     nodes[Int(slot)].isDetached = true
     move(slot, to: place.name, in: parent)
@@ -262,14 +264,14 @@ struct NodeTable {
   // MARK: - Slots
 
   /// What freed nodes had, to be let go outside the lock.
-  struct Released {
+  struct ReleasedResources {
     var held: [AnyObject] = []
     /// Directories whose watches nobody needs any more.
     var directories: [NodeID] = []
     /// Files that may have watches of their own.
     var linkedFiles: [NodeID] = []
 
-    mutating func append(_ other: Released) {
+    mutating func append(_ other: ReleasedResources) {
       held += other.held
       directories += other.directories
       linkedFiles += other.linkedFiles
@@ -316,7 +318,7 @@ struct NodeTable {
     linkToParent(slot)
     places.insert(slot, NodeHash.of(name, in: parent))
     // The former directory may only have waited for its last child.
-    if former != 0 { leftover.append(freeIfUnused(former)) }
+    if former != 0 { deferredRelease.append(freeIfUnused(former)) }
   }
 
   private mutating func linkToParent(_ slot: UInt32) {
@@ -341,8 +343,8 @@ struct NodeTable {
     nodes[Int(parent)].directory?.children -= 1
   }
 
-  private mutating func freeIfUnused(_ first: UInt32) -> Released {
-    var released = Released()
+  private mutating func freeIfUnused(_ first: UInt32) -> ReleasedResources {
+    var released = ReleasedResources()
     var slot = first
     while slot != Self.root, nodes[Int(slot)].lookups == 0, nodes[Int(slot)].children == 0 {
       let parent = nodes[Int(slot)].parent

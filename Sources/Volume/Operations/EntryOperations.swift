@@ -7,7 +7,7 @@ import Posix
 extension Volume {
   public func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {
     if let expectation = expectation(of: reply.caller),
-      let answer = expectation.answer(toLookup: EntryKey(parent: parent, name))
+      let answer = expectation.reply(toLookup: EntryKey(parent: parent, name))
     {
       return send(answer, reply)
     }
@@ -44,12 +44,12 @@ extension Volume {
     }
     // What is let go is closed outside the lock.
     let released = table.withLock { table in
-      guard let slot = try? table.slot(of: node) else { return NodeTable.Released() }
+      guard let slot = try? table.slot(of: node) else { return NodeTable.ReleasedResources() }
       return table.forget(slot, lookups: lookups)
     }
     guard let watches = coherence?.watches else { return }
-    for node in released.directories { watches.stop(node) }
-    for file in released.linkedFiles { watches.stopFile(file) }
+    for node in released.directories { watches.removeWatches(of: node) }
+    for file in released.linkedFiles { watches.removeFileWatch(file) }
   }
 
   /// The answer for an entry that was found in a directory; its node has one lookup more.
@@ -114,7 +114,7 @@ extension Volume {
 
   /// Notes which size the kernel is about to be told of a file.
   private func tell(_ size: UInt64, of node: NodeID) throws(Errno) {
-    try table.withLock { table throws(Errno) in table.tell(size, of: try table.slot(of: node)) }
+    try table.withLock { table throws(Errno) in table.recordReportedSize(size, of: try table.slot(of: node)) }
   }
 
   /// A directory's attributes, read once its parts are watched; nil where nothing is watched.

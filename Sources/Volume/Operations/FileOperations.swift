@@ -235,15 +235,15 @@ extension Volume {
         if table.name(of: slot) != place.name || table.number(of: table[slot].parent) != place.parent {
           return (true, nil)
         }
-        return (false, table.alias(of: slot))
+        return (false, table.hardLinkName(of: slot))
       }
       if isElsewhere { return true }
       guard let alias else { return false }
       let isThere = isThere(place, by: alias)
       let isMoved = try table.withLock { table throws(Errno) in
         let slot = try table.slot(of: node)
-        if isThere { return table.moveToAlias(slot) }
-        table.removeAlias(alias, of: slot)
+        if isThere { return table.moveToHardLinkName(slot) }
+        table.removeHardLinkName(alias, of: slot)
         return false
       }
       if isMoved { return true }
@@ -291,10 +291,10 @@ extension Volume {
       let slot = try table.slot(of: node)
       // Another request may have begun to read, or followed, meanwhile.
       if table[slot].isPinned || table[slot].identity != place.identity { return }
-      table.tell(attributes.size, of: slot)
+      table.recordReportedSize(attributes.size, of: slot)
       table.rebind(slot, to: attributes.identity, layer: layer, inodeNumber: number)
     }
     // A watch on the file itself was one on the former file.
-    coherence?.watches.stopFile(node)
+    coherence?.watches.removeFileWatch(node)
   }
 }

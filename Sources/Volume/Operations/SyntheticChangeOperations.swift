@@ -10,7 +10,7 @@ extension Volume {
   private static let tombstones: UInt64 = 3 << 62
 
   /// Answers a LOOKUP that belongs to a replay.
-  func send(_ answer: ExpectedRequest.Answer, _ reply: consuming Reply<ReplyKind.Entry>) {
+  func send(_ answer: ExpectedRequest.LookupReply, _ reply: consuming Reply<ReplyKind.Entry>) {
     switch answer {
     case .absent: reply.fail(.noSuchFileOrDirectory)
     case .tombstone(let isDirectory): _ = reply.send(tombstone(isDirectory: isDirectory))
@@ -71,7 +71,7 @@ extension Volume {
     _ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
   ) {
     let place = EntryKey(parent: parent, name)
-    guard let expectation = expectation(of: reply.caller), let kind = expectation.takes(entry, at: place)
+    guard let expectation = expectation(of: reply.caller), let kind = expectation.consume(entry, at: place)
     else { return reply.fail(.readOnlyFileSystem) }
     send(entryAt: place, kind, reply)
   }
@@ -97,7 +97,7 @@ extension Volume {
     if node == ControlFile.node, !changesPermissions { return reply.send(control.attributes) }
     guard !changesPermissions, let expectation = expectation(of: reply.caller),
       let number = table.withLock({ table in (try? table.slot(of: node)).map { table[$0].inodeNumber } }),
-      expectation.takes(.touch(number))
+      expectation.consume(.touch(number))
     else { return reply.fail(.readOnlyFileSystem) }
     guard var attributes = try? attributes(of: node) else {
       // It was replaced a moment ago, of which there will be news.
@@ -110,7 +110,7 @@ extension Volume {
   }
 
   private func send(if replay: SyntheticChange, _ reply: consuming Reply<ReplyKind.Status>) {
-    guard let expectation = expectation(of: reply.caller), expectation.takes(replay) else {
+    guard let expectation = expectation(of: reply.caller), expectation.consume(replay) else {
       return reply.fail(.readOnlyFileSystem)
     }
     reply.send()

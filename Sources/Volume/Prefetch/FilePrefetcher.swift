@@ -30,13 +30,13 @@ extension Volume {
       let directory = table.number(of: table[slot].parent)
       state.lastRead = slot
       if state.firstReads > 0 {
-        table.habit.goOn(directory)
+        table.sequentialDetector.goOn(directory)
         state.firstReads = min(state.firstReads + 1, 16)
       } else {
-        state.firstReads = table.habit.begin(directory) ? Self.headStart : 1
+        state.firstReads = table.sequentialDetector.begin(directory) ? Self.headStart : 1
       }
-      guard state.firstReads >= 2, !state.isReadingAhead else { return nil }
-      state.isReadingAhead = true
+      guard state.firstReads >= 2, !state.isPrefetching else { return nil }
+      state.isPrefetching = true
       return directory
     }
     guard let directory else { return }
@@ -52,7 +52,7 @@ extension Volume {
       let last = state.lastRead
       state.lastRead = 0
       guard last != 0, table[last].parent == slot else {
-        state.isReadingAhead = false
+        state.isPrefetching = false
         return nil
       }
       let count = min(Self.mostFiles, 1 << (state.firstReads - 1))

@@ -11,7 +11,7 @@ struct AnnouncementStatus {
   }
 
   private var reason: String? {
-    if case .impossible(let reason) = mode { reason } else { nil }
+    if case .unavailable(let reason) = mode { reason } else { nil }
   }
 
   /// A line for a person.

@@ -80,7 +80,7 @@ extension Volume {
   }
 
   /// As `StatusProtocol.Form.resources` tells it; nothing if it cannot be read.
-  var resourcePlaces: [UInt8] {
+  var resourceSearchPath: [UInt8] {
     do throws(Errno) {
       let folder = try resources.lookup.layout().resourceFolder
       let path = folder.joinedPath

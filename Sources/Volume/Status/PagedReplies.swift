@@ -58,7 +58,7 @@ extension Volume {
     case .json: Array(status.json.utf8)
     case .text: Array(status.text.utf8)
     case .controlName: control.name
-    case .resources: resourcePlaces
+    case .resources: resourceSearchPath
     case .differences: ComparisonText.encoded(try comparison(of: node), isWhole: false)
     case .entries: ComparisonText.encoded(try comparison(of: node), isWhole: true)
     case .farewell: []

@@ -37,7 +37,7 @@ extension Volume {
   private func fallbackDirectories(_ table: NodeTable) -> [Status.UncachedReason] {
     var found: [Status.UncachedReason] = []
     for slot in 1..<UInt32(table.nodes.count) where found.count < 100 {
-      guard let fallback = table[slot].directory?.fallback else { continue }
+      guard let fallback = table[slot].directory?.uncachedReason else { continue }
       found.append(
         Status.UncachedReason(
           layer: stack.layers[fallback.layer].path.text,
