@@ -17,7 +17,7 @@ struct ControlFile: ~Copyable, Sendable {
       try Descriptor.open(path, [.read, .directory])
     }
     let answer = try root.ioctl(
-      StatusProtocol.command(.controlName, page: 0), size: StatusProtocol.answerSize)
+      StatusProtocol.command(.controlName, page: 0), size: StatusProtocol.replySize)
     let name = Array(StatusProtocol.page(in: answer, after: 0).bytes)
     guard StatusProtocol.isControlName(name) else { throw Errno(rawValue: EPROTO) }
     file = try withCName(name) { name throws(Errno) in try root.openRegularFile(name, [.read]) }

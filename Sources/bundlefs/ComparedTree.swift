@@ -82,7 +82,7 @@ struct ComparedTree: ~Copyable {
   private static func layers(of root: borrowing Descriptor) throws(Errno) -> [String] {
     let status = JSONValue(try StatusClient.read(.json, of: root))
     guard case .array(let layers) = status?["layers"] else { throw Errno(rawValue: EPROTO) }
-    return layers.map { $0["path"]?.text ?? "?" }
+    return layers.map { $0["path"]?.string ?? "?" }
   }
 
   /// Runs the body for every name below the start, sorted, a directory's before those in it.

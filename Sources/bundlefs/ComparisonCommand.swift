@@ -113,48 +113,56 @@ private enum TreeLines {
 /// One JSON object (RFC 8259), an entry a line.
 private enum ComparisonJSON {
   static func print(_ tree: inout ComparedTree, isWhole: Bool) throws(Errno) {
-    var entries: [String] = []
+    var entries: [JSONWriter] = []
     let layers = tree.layers
     try tree.walk { step in if isWhole || step.name.isCounted { entries.append(entry(step, layers)) } }
-    let total = tree.tally.total
-    let counts = zip(layers, tree.tally.layers).map { path, layer in
-      #"{"path":\#(JSONText.quoted(path)),"overrides":\#(layer.overrides),"adds":\#(layer.adds),"#
-        + #""hides":\#(layer.hides)}"#
+    let tally = tree.tally
+    let faults = tree.faults
+    let text = JSONWriter.object { json in
+      json.name("layers")
+      json.array(zip(layers, tally.layers)) { write($1.1, of: $1.0, to: &$0) }
+      json.member("overridden", tally.total.overrides)
+      json.member("added", tally.total.adds)
+      json.member("hidden", tally.total.hides)
+      json.member("unchanged", tally.unchanged)
+      json.name("entries")
+      json.array(entries, onLines: true) { $0.append($1) }
+      json.name("faults")
+      json.array(faults, onLines: true) { write($1, to: &$0) }
     }
-    Terminal.print(
-      #"{"layers":[\#(counts.joined(separator: ","))],"overridden":\#(total.overrides),"added":\#(total.adds),"#
-        + #""hidden":\#(total.hides),"unchanged":\#(tree.tally.unchanged),"entries":["#
-        + list(entries) + #"],"faults":["# + list(tree.faults.map(fault)) + "]}")
+    Terminal.print(text)
   }
 
-  private static func list(_ lines: [String]) -> String {
-    lines.map { "\n  " + $0 }.joined(separator: ",") + (lines.isEmpty ? "" : "\n")
-  }
-
-  private static func fault(_ fault: ComparedTree.Fault) -> String {
-    let path = String(escaping: fault.path.joinedPath)
-    return #"{"path":\#(JSONText.quoted(path)),"error":\#(JSONText.quoted(fault.reason))}"#
-  }
-
-  private static func entry(_ step: ComparedTree.Step, _ layers: [String]) -> String {
-    var json = JSONText()
+  private static func write(_ layer: ComparisonTally.Layer, of path: String, to json: inout JSONWriter) {
     json.object { json in
-      json.name("path")
-      json.text(String(escaping: step.path.joinedPath))
-      if String(validating: step.path.joinedPath, as: UTF8.self) == nil {
-        json.name("encodedPath")
-        json.text(PercentCoding.encoded(path: step.path.joinedPath[...]))
-      }
-      json.name("kind")
-      json.text(word(for: step.name.kind))
-      json.name("verdict")
-      json.text(word(for: step.name.verdict))
-      json.name("layer")
-      if let layer = step.name.layers.first { json.text(layers[layer]) } else { json.null() }
-      json.name("below")
-      json.texts(step.name.layers.dropFirst().map { layers[$0] })
+      json.member("path", path)
+      json.member("overrides", layer.overrides)
+      json.member("adds", layer.adds)
+      json.member("hides", layer.hides)
     }
-    return String(decoding: json.bytes, as: UTF8.self)
+  }
+
+  private static func write(_ fault: ComparedTree.Fault, to json: inout JSONWriter) {
+    json.object { json in
+      json.member("path", String(escaping: fault.path.joinedPath))
+      json.member("error", fault.reason)
+    }
+  }
+
+  private static func entry(_ step: ComparedTree.Step, _ layers: [String]) -> JSONWriter {
+    var json = JSONWriter()
+    json.object { json in
+      json.member("path", String(escaping: step.path.joinedPath))
+      if String(validating: step.path.joinedPath, as: UTF8.self) == nil {
+        json.member("encodedPath", PercentCoding.encoded(path: step.path.joinedPath[...]))
+      }
+      json.member("kind", word(for: step.name.kind))
+      json.member("verdict", word(for: step.name.verdict))
+      json.member("layer", step.name.layers.first.map { layers[$0] })
+      json.name("below")
+      json.strings(step.name.layers.dropFirst().map { layers[$0] })
+    }
+    return json
   }
 
   private static func word(for kind: FileKind) -> String {

@@ -37,6 +37,6 @@ struct ControlFileWriter: ~Copyable {
     let results = try MountedControl.results(of: file).filter { $0.sequence > before }
     last = results.last?.sequence ?? last
     // Of a line that is malformed the result shows all.
-    return Outcome(result: results.first { $0.isOf(url) || $0.isOf(line) }, error: refusal)
+    return Outcome(result: results.first { $0.isResult(of: url) || $0.isResult(of: line) }, error: refusal)
   }
 }

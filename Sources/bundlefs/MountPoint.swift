@@ -84,7 +84,7 @@ struct MountPoint {
   /// Unmounts a live mount of ours. Those who only wait at its control file are sent away.
   func unmountWithListeners() throws(Failure) {
     do throws(Failure) { try unmount(isLazy: false) } catch {
-      guard error.message == busy.message, (try? StatusClient.read(.farewell, of: self)) != nil else {
+      guard error.message == busy.message, (try? StatusClient.read(.disconnect, of: self)) != nil else {
         throw error
       }
       for _ in 0..<20 {

@@ -50,8 +50,9 @@ struct ResourcesCommand {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
     if isJSON {
-      Terminal.print(
-        "[" + rows.map { "\n  " + $0.json }.joined(separator: ",") + (rows.isEmpty ? "]" : "\n]"))
+      var json = JSONWriter()
+      json.array(rows, onLines: true) { $1.write(to: &$0) }
+      Terminal.print(json.text)
     } else {
       for line in ResourceRow.lines(of: rows) { Terminal.print(line) }
     }
@@ -111,17 +112,13 @@ private struct ResourceRow {
     }
   }
 
-  var json: String {
-    var json = JSONText()
+  func write(to json: inout JSONWriter) {
     json.object { json in
-      for (name, value) in [
-        ("path", path), ("localization", localization), ("mimeType", mimeType), ("layer", layer),
-      ] {
-        json.name(name)
-        if let value { json.text(value) } else { json.null() }
-      }
+      json.member("path", path)
+      json.member("localization", localization)
+      json.member("mimeType", mimeType)
+      json.member("layer", layer)
     }
-    return String(decoding: json.bytes, as: UTF8.self)
   }
 
   /// The widest column: one very long name is not to move all the others.

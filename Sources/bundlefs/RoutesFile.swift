@@ -25,7 +25,7 @@ struct RoutesFile {
 
   private func register(_ line: ArraySlice<UInt8>, in table: inout RouteTable) throws(RoutingError) {
     switch try ControlCommand(line) {
-    case .nothing: break
+    case .ignored: break
     case .route(let route): try table.append(route)
     case .post, .match, .unroute, .reset:
       throw RoutingError(.malformed, "only 'route NAME PATTERN' may stand in a file of routes", at: 0)

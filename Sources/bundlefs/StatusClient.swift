@@ -27,7 +27,7 @@ enum StatusClient {
     var text: [UInt8] = []
     for page in UInt8.min...UInt8.max {
       let answer = try directory.ioctl(
-        StatusProtocol.command(form, page: page), size: StatusProtocol.answerSize)
+        StatusProtocol.command(form, page: page), size: StatusProtocol.replySize)
       let (part, length) = StatusProtocol.page(in: answer, after: text.count)
       text += part
       if text.count >= length { return text }

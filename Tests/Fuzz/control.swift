@@ -9,7 +9,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     do throws(RoutingError) {
       try carryOut(ControlCommand(line), &table)
     } catch {
-      precondition(error.offset.map { $0 <= line.count } ?? (error.verdict != .malformed))
+      precondition(error.offset.map { $0 <= line.count } ?? (error.code != .malformed))
     }
   }
   precondition(table.routes.count == table.count)
@@ -19,7 +19,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 
 private func carryOut(_ line: ControlCommand, _ table: inout RouteTable) throws(RoutingError) {
   switch line {
-  case .nothing: break
+  case .ignored: break
   case .post(let url), .match(let url):
     guard let match = try table.match(url) else { return }
     precondition(table.routes.contains { $0.name == match.name })

@@ -10,13 +10,13 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
       let pattern = try RoutePattern(Array(line))
       // Writing may encode bytes, each by three, and a line has a limit.
       guard let again = try? RoutePattern(pattern.description) else {
-        precondition(pattern.description.utf8.count > RouteURL.longestText)
+        precondition(pattern.description.utf8.count > RouteURL.maxLength)
         continue
       }
       precondition(again == pattern && again.description == pattern.description, "it reads back")
       try check(Route(name: "N", pattern: pattern), &table)
     } catch {
-      precondition(error.offset.map { $0 <= line.count } ?? (error.verdict != .malformed))
+      precondition(error.offset.map { $0 <= line.count } ?? (error.code != .malformed))
     }
   }
   return 0
@@ -29,6 +29,6 @@ private func check(_ route: Route, _ table: inout RouteTable) throws(RoutingErro
     try table.append(route)
     fatalError("a pattern hides itself")
   } catch {
-    precondition(error.verdict == .hidden)
+    precondition(error.code == .shadowed)
   }
 }

@@ -7,12 +7,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   do throws(RoutingError) {
     let url = try RouteURL(text)
     let components = url.components
-    precondition(components.count <= RouteURL.mostComponents && !components.contains([]))
+    precondition(components.count <= RouteURL.maxComponents && !components.contains([]))
     precondition(components.reduce(0) { $0 + $1.count } <= count, "decoding never makes longer")
     precondition(url.scheme == url.scheme.lowercased())
     if let match = try routes.match(url) { check(match, url, count) }
   } catch {
-    precondition(error.offset.map { $0 <= count } ?? (error.verdict == .tooLong))
+    precondition(error.offset.map { $0 <= count } ?? (error.code == .tooLong))
   }
   return 0
 }

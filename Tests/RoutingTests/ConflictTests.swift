@@ -79,7 +79,7 @@ private struct URLSet {
     do {
       return try table.append(route)
     } catch {
-      #expect(error.verdict == .hidden)
+      #expect(error.code == .shadowed)
       return nil
     }
   }

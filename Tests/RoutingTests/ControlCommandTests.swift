@@ -10,7 +10,7 @@ import Testing
       #"#\xFF\x00"#,
     ])
   func nothing(line: String) throws {
-    #expect(try ControlCommand(bytes(line)) == .nothing)
+    #expect(try ControlCommand(bytes(line)) == .ignored)
   }
 
   @Test(
@@ -55,7 +55,7 @@ import Testing
     ])
   func refused(line: String, column: Int, words: String) throws {
     let error = try #require(throws: RoutingError.self) { try ControlCommand(bytes(line)) }
-    #expect(error.verdict == .malformed)
+    #expect(error.code == .malformed)
     #expect(error.column == column)
     #expect(error.message.contains(words), "\(error)")
   }
@@ -67,10 +67,10 @@ import Testing
       #expect(try ControlCommand(bytes(longest + end)) == .post(RouteURL(bytes(longest))))
       for line in [longest + "a", "reset" + String(repeating: " ", count: 64 * 1024) + "x"] {
         let error = #expect(throws: RoutingError.self) { try ControlCommand(bytes(line + end)) }
-        #expect(error?.verdict == .tooLong)
+        #expect(error?.code == .tooLong)
       }
-      #expect(try ControlCommand(bytes("#" + longest + end)) == .nothing)
-      #expect(try ControlCommand(bytes("{" + longest + end)) == .nothing)
+      #expect(try ControlCommand(bytes("#" + longest + end)) == .ignored)
+      #expect(try ControlCommand(bytes("{" + longest + end)) == .ignored)
     }
   }
 }

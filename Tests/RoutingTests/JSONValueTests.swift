@@ -29,7 +29,7 @@ import Testing
       (#""""#, ""), (#""a\"\\\/\b\f\n\r\tz""#, "a\"\\/\u{8}\u{C}\n\r\tz"), (#""\u0041\u00e9""#, "Aé"),
       (#""\ud83e\udd86🦆""#, "🦆🦆"),
     ]
-    for (text, value) in cases { #expect(read(text) == .text(value), "\(text)") }
+    for (text, value) in cases { #expect(read(text) == .string(value), "\(text)") }
     for text in [
       #"""#, #""\""#, #""\x""#, #""\u00g0""#, #""\ud83e""#, #""\ud83eA""#, #""\udd86""#, "\"\n\"", "'a'",
     ] {
@@ -43,7 +43,8 @@ import Testing
     #expect(
       read(#" { "a" : [ 1 , { } , [ ] , null ] , "b" : true , "c" : false } "#)
         == .object([
-          "a": .array([.integer(1), .object([:]), .array([]), .null]), "b": .truth(true), "c": .truth(false),
+          "a": .array([.integer(1), .object([:]), .array([]), .null]), "b": .boolean(true),
+          "c": .boolean(false),
         ]))
     for text in [
       "{", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1", "nul", "truefalse", "{} {}", "]",
@@ -54,7 +55,7 @@ import Testing
     #expect(read(String(repeating: "[", count: 100_000)) == nil)
   }
 
-  @Test("whatever JSONText writes reads back as it was", arguments: 0..<20)
+  @Test("whatever JSONWriter writes reads back as it was", arguments: 0..<20)
   func roundTrip(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     for _ in 0..<200 {
@@ -65,17 +66,17 @@ import Testing
         Unicode.Scalar(UInt32(random.number(0...0x1F9FF)))
       }
       let text = String(String.UnicodeScalarView(scalars))
-      var json = JSONText()
+      var json = JSONWriter()
       json.object { json in
         json.name("i")
         json.integer(integer)
         json.name("d")
         json.number(number)
         json.name(text + "t")
-        json.text(text)
+        json.string(text)
       }
       let expected: JSONValue = .object([
-        "i": .integer(integer), "d": .number(number), text + "t": .text(text),
+        "i": .integer(integer), "d": .number(number), text + "t": .string(text),
       ])
       #expect(JSONValue(json.bytes) == expected, "\(String(decoding: json.bytes, as: UTF8.self))")
     }

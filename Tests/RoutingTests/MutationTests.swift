@@ -87,10 +87,10 @@ import Testing
           if try table.match(url) != nil { matches += 1 }
         case .unroute(let name): table.remove(name: name)
         case .reset: table.removeAll()
-        case .nothing: break
+        case .ignored: break
         }
       } catch {
-        #expect(error.offset.map { (0...text.count).contains($0) } ?? (error.verdict == .hidden), "\(text)")
+        #expect(error.offset.map { (0...text.count).contains($0) } ?? (error.code == .shadowed), "\(text)")
       }
     }
     #expect(routes > 100 && matches > 100)

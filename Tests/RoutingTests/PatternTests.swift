@@ -88,7 +88,7 @@ import Testing
   @Test("what is refused, where, and why", arguments: refused)
   func errors(pattern: String, column: Int, words: String) throws {
     let error = try #require(throws: RoutingError.self) { try RoutePattern(bytes(pattern)) }
-    #expect(error.verdict == .malformed)
+    #expect(error.code == .malformed)
     #expect(error.column == column)
     #expect(error.message.contains(words), "\(error.message)")
     #expect("\(error)" == "column \(column): \(error.message)")
@@ -110,8 +110,8 @@ import Testing
 
   @Test("a pattern with as many components as are allowed, and one more")
   func longest() throws {
-    let many = (0..<RouteURL.mostComponents).map { "s:A\($0)" }.joined(separator: "/")
-    #expect(try RoutePattern(many).components.count == RouteURL.mostComponents)
+    let many = (0..<RouteURL.maxComponents).map { "s:A\($0)" }.joined(separator: "/")
+    #expect(try RoutePattern(many).components.count == RouteURL.maxComponents)
     #expect(throws: RoutingError.self) { try RoutePattern(many + "/s:B") }
     #expect(throws: RoutingError.self) { try RoutePattern(Array(repeating: 0x61, count: 65_537)) }
   }

@@ -27,10 +27,10 @@ import Testing
   @Test("it is of the URL that it names, and of no other")
   func urls() {
     let quoted = posted("A", url: #"x:\"q\"\\"#)
-    #expect(quoted?.isOf(Array(#"x:"q"\"#.utf8)) == true)
-    #expect(posted("A")?.isOf(Array("x:1".utf8)) == true)
+    #expect(quoted?.isResult(of: Array(#"x:"q"\"#.utf8)) == true)
+    #expect(posted("A")?.isResult(of: Array("x:1".utf8)) == true)
     for other in ["x:", "x:11", "x:1 ", ""] {
-      #expect(posted("A")?.isOf(Array(other.utf8)) == false, "\(other)")
+      #expect(posted("A")?.isResult(of: Array(other.utf8)) == false, "\(other)")
     }
   }
 
@@ -51,8 +51,8 @@ import Testing
       sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: Array(words.utf8),
       outcome: .applied(overlaps: []))
     let read = try #require(ResultLine(result.json[...]))
-    #expect(!read.isRejected && read.isOf(Array(words.utf8)))
-    #expect(!read.isOf(Array("x:".utf8)))
+    #expect(!read.isRejected && read.isResult(of: Array(words.utf8)))
+    #expect(!read.isResult(of: Array("x:".utf8)))
     let rejected = RouteResult(
       sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: Array("x:".utf8),
       outcome: .rejected(RoutingError(.noRoute, "no")))
@@ -64,7 +64,7 @@ import Testing
     let url: [UInt8] = Array("x:".utf8) + [0xFF, 0x41]
     let result = RouteResult(
       sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: url, outcome: .applied(overlaps: []))
-    #expect(try #require(ResultLine(result.json[...])).isOf(url))
+    #expect(try #require(ResultLine(result.json[...])).isResult(of: url))
   }
 
   @Test("pages of a mount's answer, whole, cut and absurd")

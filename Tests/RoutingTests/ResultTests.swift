@@ -80,10 +80,10 @@ import Testing
     for _ in 0..<2000 {
       let text = String(
         String.UnicodeScalarView((0..<random.number(0...20)).map { _ in Self.scalar(&random) }))
-      var json = JSONText()
+      var json = JSONWriter()
       json.object { json in
         json.name(text)
-        json.texts([text, text])
+        json.strings([text, text])
       }
       #expect(try parsed(json.bytes) as? [String: [String]] == [text: [text, text]])
       #expect(!json.bytes.contains { $0 < 0x20 })
@@ -100,7 +100,7 @@ import Testing
     var random = SplitMix64(seed: 7)
     let edges = [0, -0.0, 4, 1e22, 1e-7, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -.pi]
     for value in edges + (0..<2000).map({ _ in Double(bitPattern: random.next()) }).filter(\.isFinite) {
-      var json = JSONText()
+      var json = JSONWriter()
       json.object { json in
         json.name("f")
         json.number(value)
@@ -111,7 +111,7 @@ import Testing
       let read = try #require(try JSONDecoder().decode([String: Double].self, from: Data(json.bytes))["f"])
       #expect(read.bitPattern == value.bitPattern)
     }
-    var json = JSONText()
+    var json = JSONWriter()
     json.object { json in
       json.name("null")
       json.null()

@@ -39,7 +39,7 @@ struct NotAnObject: Error {}
 extension RouteMatch {
   /// All that is bound, as the result would show it, without a route's name.
   var shown: String {
-    var json = JSONText()
+    var json = JSONWriter()
     json.object { json in
       for item in userInfo {
         json.name(item.key)

@@ -147,6 +147,6 @@ import Testing
     // Written back, each space is three characters.
     let pattern = try RoutePattern("l:(\(String(repeating: " ", count: 30_000)))A")
     let error = #expect(throws: RoutingError.self) { try Route(name: "N", pattern: pattern) }
-    #expect(error?.verdict == .tooLong)
+    #expect(error?.code == .tooLong)
   }
 }

@@ -13,7 +13,7 @@ import Testing
     do throws(RoutingError) {
       return try routes.match(RouteURL(bytes(url)))?.shown ?? "none"
     } catch {
-      #expect(error.verdict == .malformed)
+      #expect(error.code == .malformed)
       return "error \(error.column ?? 0)"
     }
   }
@@ -41,19 +41,19 @@ import Testing
   @Test("a URL of the longest length is taken, a longer one is too long")
   func length() throws {
     let routes = try table([("N", "s:A")])
-    let longest = bytes("x:") + Array(repeating: UInt8(ascii: "a"), count: RouteURL.longestText - 2)
+    let longest = bytes("x:") + Array(repeating: UInt8(ascii: "a"), count: RouteURL.maxLength - 2)
     let match = try #require(try routes.match(RouteURL(longest)))
-    #expect(match["A"] == .text(String(repeating: "a", count: RouteURL.longestText - 2)))
+    #expect(match["A"] == .text(String(repeating: "a", count: RouteURL.maxLength - 2)))
     let error = #expect(throws: RoutingError.self) { try RouteURL(longest + bytes("a")) }
-    #expect(error?.verdict == .tooLong)
+    #expect(error?.code == .tooLong)
   }
 
   @Test("as many parameters as are allowed, and one more")
   func parameters() throws {
-    let many = Array(repeating: "a=1", count: RouteURL.mostParameters).joined(separator: "&")
-    #expect(try RouteURL(bytes("x:a?" + many)).parameters.count == RouteURL.mostParameters)
+    let many = Array(repeating: "a=1", count: RouteURL.maxParameters).joined(separator: "&")
+    #expect(try RouteURL(bytes("x:a?" + many)).parameters.count == RouteURL.maxParameters)
     let error = #expect(throws: RoutingError.self) { try RouteURL(bytes("x:a?" + many + "&b")) }
-    #expect(error?.verdict == .malformed && error?.offset == 4 + many.utf8.count + 1)
+    #expect(error?.code == .malformed && error?.offset == 4 + many.utf8.count + 1)
   }
 
   @Test("what nobody takes is told with the URL, whatever its bytes")

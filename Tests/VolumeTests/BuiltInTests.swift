@@ -26,12 +26,12 @@ import Testing
     ])
   func unknown(url: String) throws {
     let error = try #require(throws: RoutingError.self) { try read(url) }
-    #expect(error.verdict == .noRoute)
+    #expect(error.code == .noRoute)
   }
 
   @Test("a name that no file has is malformed", arguments: ["%00", "a/%00b", "%2f", "a%2Fb/c"])
   func impossible(path: String) throws {
     let error = try #require(throws: RoutingError.self) { try read("bundlefs:///invalidate/\(path)") }
-    #expect(error.verdict == .malformed)
+    #expect(error.code == .malformed)
   }
 }

@@ -92,7 +92,7 @@ import Testing
       try routes.append(Route(name: "B", pattern: RoutePattern("s:B")))
       throw RoutingError(.malformed, "no")
     }
-    #expect(refused?.verdict == .malformed)
+    #expect(refused?.code == .malformed)
     let lines = content.text.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
     #expect(lines.count == 3)
     #expect(lines[1].hasPrefix(#"{"sequence":1,"time":""#) && lines[1].contains(#""url":"x:1""#))

@@ -52,7 +52,7 @@ public struct RoutePattern: Hashable, Sendable {
   /// Reads a pattern.
   /// - Throws: EINVAL with the place.
   public init(_ text: [UInt8]) throws(RoutingError) {
-    var reader = PatternReader(text)
+    var reader = PatternParser(text)
     self = try reader.read()
   }
 

@@ -1,76 +1,76 @@
-/// A value of a JSON text (RFC 8259), with the kinds of number that ``JSONText`` tells apart.
+/// A JSON value (RFC 8259). Like ``JSONWriter``, it distinguishes integers from other numbers.
 public enum JSONValue: Hashable, Sendable {
-  /// A text.
-  case text(String)
-  /// A number without point and exponent that fits 64 bits.
+  /// A string.
+  case string(String)
+  /// A number without a point or an exponent that fits 64 bits.
   case integer(Int64)
-  /// Any other number: the nearest one.
+  /// Any other number, rounded to the nearest `Double`.
   case number(Double)
   /// `true` or `false`.
-  case truth(Bool)
+  case boolean(Bool)
   /// `null`.
   case null
   /// An array.
   case array([JSONValue])
-  /// An object; of a name that repeats, the last member counts.
+  /// An object. If a name repeats, the last member wins.
   case object([String: JSONValue])
 
-  /// Reads a whole text.
-  /// - Returns: nil for what is no JSON, nests deeper than 64 levels, or has a number beyond Double's.
+  /// Parses a whole text.
+  /// - Returns: nil if the text is not JSON, nests deeper than 64 levels, or has a number out of `Double`'s range.
   public init?(_ text: [UInt8]) {
-    var reader = JSONReader(text)
-    guard let value = reader.value(depth: 64), reader.isAtEnd() else { return nil }
+    var parser = JSONParser(text)
+    guard let value = parser.value(depth: 64), parser.isAtEnd() else { return nil }
     self = value
   }
 
-  /// The member of an object; nil if it has none of that name, or is none.
+  /// A member of an object; nil if it is absent, or if the value is not an object.
   public subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     return members[name]
   }
 
-  /// The text; nil if it is something else.
-  public var text: String? {
-    guard case .text(let text) = self else { return nil }
-    return text
+  /// The string; nil for other values.
+  public var string: String? {
+    guard case .string(let string) = self else { return nil }
+    return string
   }
 }
 
-/// Reads JSON, value by value.
-private struct JSONReader {
+/// A recursive-descent parser.
+private struct JSONParser {
   private let text: [UInt8]
-  private var place = 0
+  private var offset = 0
 
   init(_ text: [UInt8]) { self.text = text }
 
-  /// Whether nothing but blanks is left.
+  /// Whether only whitespace is left.
   mutating func isAtEnd() -> Bool { next() == nil }
 
-  /// The value that begins here, which may nest so many levels; nil if none does.
+  /// Parses a value that nests at most `depth` levels.
   mutating func value(depth: Int) -> JSONValue? {
     guard depth > 0, let first = next() else { return nil }
     switch first {
     case UInt8(ascii: "{"): return object(depth: depth)
     case UInt8(ascii: "["): return array(depth: depth)
-    case UInt8(ascii: "\""): return string().map { .text($0) }
-    case UInt8(ascii: "t"): return take("true") ? .truth(true) : nil
-    case UInt8(ascii: "f"): return take("false") ? .truth(false) : nil
+    case UInt8(ascii: "\""): return string().map { .string($0) }
+    case UInt8(ascii: "t"): return take("true") ? .boolean(true) : nil
+    case UInt8(ascii: "f"): return take("false") ? .boolean(false) : nil
     case UInt8(ascii: "n"): return take("null") ? .null : nil
     default: return number()
     }
   }
 
   private mutating func object(depth: Int) -> JSONValue? {
-    place += 1
+    offset += 1
     var members: [String: JSONValue] = [:]
     if next() == UInt8(ascii: "}") { return skip(.object(members)) }
     while true {
       guard next() == UInt8(ascii: "\""), let name = string(), next() == UInt8(ascii: ":") else { return nil }
-      place += 1
+      offset += 1
       guard let value = value(depth: depth - 1) else { return nil }
       members[name] = value
       switch next() {
-      case UInt8(ascii: ","): place += 1
+      case UInt8(ascii: ","): offset += 1
       case UInt8(ascii: "}"): return skip(.object(members))
       default: return nil
       }
@@ -78,27 +78,27 @@ private struct JSONReader {
   }
 
   private mutating func array(depth: Int) -> JSONValue? {
-    place += 1
+    offset += 1
     var values: [JSONValue] = []
     if next() == UInt8(ascii: "]") { return skip(.array(values)) }
     while true {
       guard let value = value(depth: depth - 1) else { return nil }
       values.append(value)
       switch next() {
-      case UInt8(ascii: ","): place += 1
+      case UInt8(ascii: ","): offset += 1
       case UInt8(ascii: "]"): return skip(.array(values))
       default: return nil
       }
     }
   }
 
-  /// The text whose first quotation mark is here.
+  /// Parses the string whose opening quotation mark is here.
   private mutating func string() -> String? {
-    place += 1
+    offset += 1
     var bytes: [UInt8] = []
-    while place < text.count {
-      let byte = text[place]
-      place += 1
+    while offset < text.count {
+      let byte = text[offset]
+      offset += 1
       switch byte {
       case UInt8(ascii: "\""): return String(validating: bytes, as: UTF8.self)
       case UInt8(ascii: "\\"):
@@ -111,11 +111,11 @@ private struct JSONReader {
     return nil
   }
 
-  /// The character for which the escape stands whose backslash was just read.
+  /// Parses an escape sequence after its backslash.
   private mutating func escaped() -> Character? {
-    guard place < text.count else { return nil }
-    place += 1
-    switch text[place - 1] {
+    guard offset < text.count else { return nil }
+    offset += 1
+    switch text[offset - 1] {
     case UInt8(ascii: "\""): return "\""
     case UInt8(ascii: "\\"): return "\\"
     case UInt8(ascii: "/"): return "/"
@@ -129,7 +129,7 @@ private struct JSONReader {
     }
   }
 
-  /// The character of four hexadecimal digits, or of two such escapes that are its surrogates.
+  /// Parses the four digits after `\u`, and the low surrogate's sequence after a high surrogate.
   private mutating func unicode() -> Unicode.Scalar? {
     guard let unit = unit() else { return nil }
     guard (0xD800..<0xDC00).contains(unit) else { return Unicode.Scalar(unit) }
@@ -138,33 +138,32 @@ private struct JSONReader {
   }
 
   private mutating func unit() -> UInt32? {
-    guard place + 4 <= text.count else { return nil }
+    guard offset + 4 <= text.count else { return nil }
     var unit: UInt32 = 0
-    for byte in text[place..<place + 4] {
+    for byte in text[offset..<offset + 4] {
       guard let digit = PercentCoding.digit(byte) else { return nil }
       unit = unit << 4 | UInt32(digit)
     }
-    place += 4
+    offset += 4
     return unit
   }
 
   private mutating func number() -> JSONValue? {
-    let start = place
-    while place < text.count, Self.isPartOfNumber(text[place]) { place += 1 }
-    let written = text[start..<place]
-    guard Self.isNumber(written) else { return nil }
-    let literal = String(decoding: written, as: UTF8.self)
+    let start = offset
+    while offset < text.count, Self.isNumberByte(text[offset]) { offset += 1 }
+    guard Self.isNumber(text[start..<offset]) else { return nil }
+    let literal = String(decoding: text[start..<offset], as: UTF8.self)
     if let integer = Int64(literal) { return .integer(integer) }
     return Double(literal).flatMap { $0.isFinite ? .number($0) : nil }
   }
 
-  private static func isPartOfNumber(_ byte: UInt8) -> Bool {
+  private static func isNumberByte(_ byte: UInt8) -> Bool {
     isDigit(byte) || "+-.eE".utf8.contains(byte)
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
 
-  /// Whether it is `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`.
+  /// Whether the literal is `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`.
   private static func isNumber(_ literal: ArraySlice<UInt8>) -> Bool {
     var rest = literal
     if rest.first == UInt8(ascii: "-") { rest.removeFirst() }
@@ -183,22 +182,22 @@ private struct JSONReader {
     return !rest.isEmpty && rest.allSatisfy(isDigit)
   }
 
-  /// The next byte that is no blank, which is not passed; nil at the end.
+  /// Skips whitespace and returns the next byte without consuming it; nil at the end.
   private mutating func next() -> UInt8? {
-    while place < text.count, " \t\r\n".utf8.contains(text[place]) { place += 1 }
-    return place < text.count ? text[place] : nil
+    while offset < text.count, " \t\r\n".utf8.contains(text[offset]) { offset += 1 }
+    return offset < text.count ? text[offset] : nil
   }
 
-  /// Passes one byte; then the value is whole.
+  /// Consumes the closing bracket of a value.
   private mutating func skip(_ value: JSONValue) -> JSONValue {
-    place += 1
+    offset += 1
     return value
   }
 
-  /// Passes a word, if it stands here.
+  /// Consumes a word if it is next.
   private mutating func take(_ word: String) -> Bool {
-    guard text[place...].starts(with: word.utf8) else { return false }
-    place += word.utf8.count
+    guard text[offset...].starts(with: word.utf8) else { return false }
+    offset += word.utf8.count
     return true
   }
 }

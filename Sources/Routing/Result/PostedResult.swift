@@ -19,21 +19,22 @@ public struct PostedResult: Hashable, Sendable {
 extension ResultLine {
   /// The notification; nil if the result has another outcome.
   public var posted: PostedResult? {
-    guard let result = JSONValue(bytes), result["outcome"]?.text == "posted",
-      let name = result["notification"]?.text, let url = result["url"]?.text, let time = result["time"]?.text,
+    guard let result = JSONValue(bytes), result["outcome"]?.string == "posted",
+      let name = result["notification"]?.string, let url = result["url"]?.string,
+      let time = result["time"]?.string,
       case .object(let members) = result["userInfo"]
     else { return nil }
     return PostedResult(
       sequence: sequence, time: time, url: url, name: name, userInfo: members.compactMapValues(Self.value),
-      query: result["query"]?.text, fragment: result["fragment"]?.text)
+      query: result["query"]?.string, fragment: result["fragment"]?.string)
   }
 
   private static func value(_ value: JSONValue) -> RouteValue? {
     switch value {
-    case .text(let text): .text(text)
+    case .string(let text): .text(text)
     case .integer(let integer): .integer(integer)
     case .number(let number): .number(number)
-    case .truth, .null, .array, .object: nil
+    case .boolean, .null, .array, .object: nil
     }
   }
 }

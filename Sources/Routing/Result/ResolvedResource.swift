@@ -27,19 +27,13 @@ public struct ResolvedResource: Hashable, Sendable {
   }
 
   /// Writes the members of a result.
-  func write(to json: inout JSONText) {
-    json.name("path")
-    json.text(String(escaping: path))
-    json.name("file")
-    json.text(file)
-    json.name("layer")
-    json.text(String(escaping: layer))
-    json.name("mimeType")
-    json.text(mimeType)
-    json.name("expectedContentLength")
-    if let expectedContentLength { json.integer(expectedContentLength) } else { json.null() }
-    json.name("textEncodingName")
-    if let textEncodingName { json.text(textEncodingName) } else { json.null() }
+  func write(to json: inout JSONWriter) {
+    json.member("path", String(escaping: path))
+    json.member("file", file)
+    json.member("layer", String(escaping: layer))
+    json.member("mimeType", mimeType)
+    json.member("expectedContentLength", expectedContentLength)
+    json.member("textEncodingName", textEncodingName)
   }
 }
 

@@ -19,8 +19,8 @@ public struct ResultLine: Sendable {
   }
 
   /// Whether it is what became of a URL or a line.
-  public func isOf(_ url: [UInt8]) -> Bool {
-    contains(#""url":\#(JSONText.quoted(String(escaping: url))),"outcome":"#)
+  public func isResult(of line: [UInt8]) -> Bool {
+    contains(#""url":\#(JSONWriter.quoted(String(escaping: line))),"outcome":"#)
   }
 
   /// Whether the line was refused.
@@ -29,7 +29,7 @@ public struct ResultLine: Sendable {
   /// Whether it is a notification of one of these names.
   public func isPosted(as names: [[UInt8]]) -> Bool {
     names.contains {
-      contains(#","outcome":"posted","notification":\#(JSONText.quoted(String(escaping: $0)))"#)
+      contains(#","outcome":"posted","notification":\#(JSONWriter.quoted(String(escaping: $0)))"#)
     }
   }
 

@@ -35,48 +35,42 @@ public struct RouteResult: Sendable {
   /// The result as a JSON object on a line, without a newline. Bytes of the URL that are no UTF-8 are
   /// percent-encoded, since JSON cannot carry them.
   public var json: [UInt8] {
-    var json = JSONText()
+    var json = JSONWriter()
     json.object { json in
-      json.name("sequence")
-      json.integer(sequence)
-      json.name("time")
-      json.text(time.description)
-      json.name("url")
-      json.text(String(escaping: url))
+      json.member("sequence", sequence)
+      json.member("time", time.description)
+      json.member("url", String(escaping: url))
       write(outcome, to: &json)
     }
     return json.bytes
   }
 
-  private func write(_ outcome: Outcome, to json: inout JSONText) {
+  private func write(_ outcome: Outcome, to json: inout JSONWriter) {
     json.name("outcome")
     switch outcome {
     case .posted(let match):
-      json.text("posted")
+      json.string("posted")
       write(match, to: &json)
     case .matched(let match):
-      json.text("matched")
+      json.string("matched")
       write(match, to: &json)
     case .resolved(let resource):
-      json.text("resolved")
+      json.string("resolved")
       resource.write(to: &json)
     case .applied(let overlaps):
-      json.text("applied")
+      json.string("applied")
       if overlaps.isEmpty { return }
       json.name("overlaps")
-      json.texts(overlaps)
+      json.strings(overlaps)
     case .rejected(let error):
-      json.text("rejected")
-      json.name("errno")
-      json.text(error.verdict.rawValue)
-      json.name("error")
-      json.text(error.description)
+      json.string("rejected")
+      json.member("errno", error.code.rawValue)
+      json.member("error", error.description)
     }
   }
 
-  private func write(_ match: RouteMatch, to json: inout JSONText) {
-    json.name("notification")
-    json.text(match.name)
+  private func write(_ match: RouteMatch, to json: inout JSONWriter) {
+    json.member("notification", match.name)
     json.name("userInfo")
     json.object { json in
       for item in match.userInfo {
@@ -85,21 +79,19 @@ public struct RouteResult: Sendable {
       }
     }
     if let query = match.query {
-      json.name("query")
-      json.text(query)
+      json.member("query", query)
     }
     if let fragment = match.fragment {
-      json.name("fragment")
-      json.text(fragment)
+      json.member("fragment", fragment)
     }
   }
 }
 
-extension JSONText {
+extension JSONWriter {
   /// Writes a value of a userInfo.
   public mutating func value(_ value: RouteValue) {
     switch value {
-    case .text(let text): self.text(text)
+    case .text(let text): string(text)
     case .integer(let integer): self.integer(integer)
     case .number(let number): self.number(number)
     }

@@ -8,7 +8,7 @@ public enum StatusProtocol {
   /// Bytes of text in a page: what one IOCTL can carry is 16,383 bytes.
   public static let pageSize = 16_000
   /// The size of an answer in bytes, at most.
-  public static let answerSize = pageSize + 4
+  public static let replySize = pageSize + 4
 
   /// As what it tells.
   public enum Form: UInt8, CaseIterable, Sendable {
@@ -26,15 +26,15 @@ public enum StatusProtocol {
     /// What the layers have in a directory.
     case entries = 0x65
     /// Nothing; but whoever waits at the control file is told to go, since the mount is to end.
-    case farewell = 0x71
+    case disconnect = 0x71
   }
 
   /// Bytes of a text, at most.
-  public static let largestText = pageSize << 8
+  public static let maxTextSize = pageSize << 8
 
-  /// The IOCTL's number for a page: _IOC(_IOC_READ, the form's letter, page, answerSize).
+  /// The IOCTL's number for a page: _IOC(_IOC_READ, the form's letter, page, replySize).
   public static func command(_ form: Form, page: UInt8) -> UInt32 {
-    2 << 30 | UInt32(answerSize) << 16 | UInt32(form.rawValue) << 8 | UInt32(page)
+    2 << 30 | UInt32(replySize) << 16 | UInt32(form.rawValue) << 8 | UInt32(page)
   }
 
   /// What an answer has of the text.

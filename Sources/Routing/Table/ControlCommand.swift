@@ -1,7 +1,7 @@
 /// A line that is written to the control file, or stands in a file of routes.
 public enum ControlCommand: Hashable, Sendable {
   /// Nothing to do: a blank line, a `#` comment, or a result (it begins with `{`) that is fed back.
-  case nothing
+  case ignored
   /// `SCHEME:…`: evaluate the URL and post what it becomes.
   case post(RouteURL)
   /// `match URL`: evaluate it only.
@@ -19,11 +19,11 @@ public enum ControlCommand: Hashable, Sendable {
     let line = Array(line)
     var words = Words(line)
     guard let first = words.rest.first, first != UInt8(ascii: "#"), first != UInt8(ascii: "{") else {
-      self = .nothing
+      self = .ignored
       return
     }
-    guard Words.withoutEnd(line).count <= RouteURL.longestText else {
-      throw RoutingError(.tooLong, "a line is at most \(RouteURL.longestText) bytes long")
+    guard Words.withoutEnd(line).count <= RouteURL.maxLength else {
+      throw RoutingError(.tooLong, "a line is at most \(RouteURL.maxLength) bytes long")
     }
     let scheme = Scheme.end(in: words.rest.span)
     if scheme > 0, scheme < words.rest.count, words.rest[words.rest.startIndex + scheme] == UInt8(ascii: ":")

@@ -12,8 +12,8 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
     try Self.check(name: name)
     self.name = name
     self.pattern = pattern
-    guard description.utf8.count <= RouteURL.longestText else {
-      throw RoutingError(.tooLong, "a route's line is at most \(RouteURL.longestText) bytes long")
+    guard description.utf8.count <= RouteURL.maxLength else {
+      throw RoutingError(.tooLong, "a route's line is at most \(RouteURL.maxLength) bytes long")
     }
   }
 

@@ -69,7 +69,7 @@ public struct RouteTable: Sendable {
   private static func hidden(_ route: Route, by earlier: Route) -> RoutingError {
     let isSame = route.pattern.covers(earlier.pattern)
     return RoutingError(
-      .hidden,
+      .shadowed,
       "\(route.pattern) never matches: "
         + (isSame ? "it is the same as that of the route " : "all its URLs go to the earlier route ")
         + "\(earlier.name) (\(earlier.pattern))")
@@ -81,7 +81,7 @@ public struct RouteTable: Sendable {
   /// there are to read it, and not on the number of routes.
   /// - Throws: EINVAL where the URL's components or parameters are not UTF-8.
   public func match(_ url: RouteURL) throws(RoutingError) -> RouteMatch? {
-    try url.requireText()
+    try url.requireUTF8()
     guard let place = RouteSearch.first(for: url, in: self), let entry = entries[Int(place)] else {
       return nil
     }

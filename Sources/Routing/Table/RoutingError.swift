@@ -5,8 +5,8 @@ public enum RoutingErrorCode: String, Sendable {
   /// No route takes the URL, or it names no resource.
   case noRoute = "ENOENT"
   /// An earlier pattern takes all URLs of the new one.
-  case hidden = "EEXIST"
-  /// The line is longer than ``RouteURL/longestText``.
+  case shadowed = "EEXIST"
+  /// The line is longer than ``RouteURL/maxLength``.
   case tooLong = "E2BIG"
   /// The writer may not change routes.
   case notPermitted = "EPERM"
@@ -19,15 +19,15 @@ public enum RoutingErrorCode: String, Sendable {
 /// Why a line, a URL or a pattern was refused.
 public struct RoutingError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What the write is answered.
-  public let verdict: RoutingErrorCode
+  public let code: RoutingErrorCode
   /// Why, for people.
   public let message: String
   /// Where in the text, in bytes from its start; nil if no place is to blame.
   public let offset: Int?
 
   /// An error with its reason, and its place if there is one.
-  public init(_ verdict: RoutingErrorCode, _ message: String, at offset: Int? = nil) {
-    self.verdict = verdict
+  public init(_ code: RoutingErrorCode, _ message: String, at offset: Int? = nil) {
+    self.code = code
     self.message = message
     self.offset = offset
   }
@@ -49,6 +49,6 @@ public struct RoutingError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The same error of a text that begins so many bytes later.
   func moved(by distance: Int) -> RoutingError {
-    RoutingError(verdict, message, at: offset.map { $0 + distance })
+    RoutingError(code, message, at: offset.map { $0 + distance })
   }
 }

@@ -9,11 +9,11 @@
 /// (`"<>[\]^{|}`, the backquote, all beyond ASCII) stand for themselves: people type them.
 public struct RouteURL: Sendable {
   /// The longest text of a URL, as of any line of the control file.
-  public static let longestText = 64 * 1024
+  public static let maxLength = 64 * 1024
   /// The most components that a URL or a pattern has.
-  public static let mostComponents = 1024
+  public static let maxComponents = 1024
   /// The most query parameters that a URL or a pattern has.
-  public static let mostParameters = 1024
+  public static let maxParameters = 1024
 
   /// The URL as it was written.
   public let text: [UInt8]
@@ -39,10 +39,10 @@ public struct RouteURL: Sendable {
   /// Takes a URL apart.
   /// - Throws: EINVAL with the place, or E2BIG.
   public init(_ text: [UInt8]) throws(RoutingError) {
-    guard text.count <= Self.longestText else {
-      throw RoutingError(.tooLong, "a URL is at most \(Self.longestText) bytes long")
+    guard text.count <= Self.maxLength else {
+      throw RoutingError(.tooLong, "a URL is at most \(Self.maxLength) bytes long")
     }
-    var reader = URLReader()
+    var reader = URLParser()
     try reader.read(text.span)
     var decoded = text
     if reader.schemeHasCapitals { Self.lower(&decoded, reader.scheme) }
@@ -85,7 +85,7 @@ public struct RouteURL: Sendable {
 
   /// Routes bind text, so a URL that is to be matched must be UTF-8 where it can be bound: in its components
   /// and its query. The names of files need not be.
-  public func requireText() throws(RoutingError) {
+  public func requireUTF8() throws(RoutingError) {
     if let notText { throw .malformed("what begins here is not UTF-8", at: notText) }
   }
 
@@ -100,7 +100,7 @@ public struct RouteURL: Sendable {
     }
   }
 
-  private static func decode(_ text: inout [UInt8], _ reader: inout URLReader) {
+  private static func decode(_ text: inout [UInt8], _ reader: inout URLParser) {
     for place in reader.components.indices {
       reader.components[place] = PercentCoding.decode(&text, reader.components[place])
     }
@@ -124,7 +124,7 @@ extension RouteURL: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// A part of a text that is at most ``RouteURL/longestText`` long.
+/// A part of a text that is at most ``RouteURL/maxLength`` long.
 struct Piece: Hashable {
   let start: UInt32
   let end: UInt32

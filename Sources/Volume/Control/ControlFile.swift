@@ -34,7 +34,7 @@ final class ControlFile: Sendable {
   private let news: ResultNotifier
   private let pieces = Locked(WriteReassembler())
   /// Until when whoever polls is told to go.
-  private let farewell = Locked<TimeSpec?>(nil)
+  private let disconnectDeadline = Locked<TimeSpec?>(nil)
 
   init(_ options: ControlOptions) throws(Errno) {
     name = options.name
@@ -100,14 +100,16 @@ final class ControlFile: Sendable {
   func events(_ handle: PollHandle?, _ caller: Caller) -> CInt {
     // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
     readers.register(handle, caller)
-    if let farewell = farewell.withLock({ $0 }), TimeSpec.monotonic < farewell { return POLLHUP | writable }
+    if let deadline = disconnectDeadline.withLock({ $0 }), TimeSpec.monotonic < deadline {
+      return POLLHUP | writable
+    }
     return readers.hasUndeliveredResult(handle, caller, news.latest)
       ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
   }
 
   /// Tells whoever waits for results to go, for two seconds: an open file keeps the mount from being unmounted.
-  func sendListenersAway() {
-    farewell.withLock { $0 = TimeSpec.monotonic.advanced(byMilliseconds: 2000) }
+  func disconnectListeners() {
+    disconnectDeadline.withLock { $0 = TimeSpec.monotonic.advanced(byMilliseconds: 2000) }
     readers.wake()
   }
 

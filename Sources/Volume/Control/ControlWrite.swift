@@ -91,7 +91,7 @@ struct ControlWrite: Sendable {
     defer { volume.control.wasAnswered() }
     guard let error, done == 0 else { return reply.send(count: done - carried) }
     if carried > 0, let line = next { volume.control.refused(line.dropFirst(carried), writer, error) }
-    reply.fail(error.verdict.errno)
+    reply.fail(error.code.errno)
   }
 }
 
@@ -103,7 +103,7 @@ extension Volume {
     let (piece, before) = control.take(bytes, at: offset, reply.caller)
     if let before { finish(before) }
     switch piece {
-    case .refused(let error): reply.fail(error.verdict.errno)
+    case .refused(let error): reply.fail(error.code.errno)
     case .follows(let line): ControlWrite(self, bytes, at: offset, after: line, reply).run()
     }
   }
@@ -131,7 +131,7 @@ extension Volume {
     let command: ControlCommand
     do throws(RoutingError) { command = try ControlCommand(line) } catch { return refuse(line, error) }
     switch command {
-    case .nothing: return .done
+    case .ignored: return .done
     case .post(let url) where url.scheme == BuiltIn.scheme: return carryOut(url, line, writer)
     case .match(let url) where url.scheme == BuiltIn.scheme: return refuse(line, .noRoute(for: url))
     case .post(let url) where url.scheme == resources.scheme,
@@ -190,7 +190,7 @@ extension Volume {
 
   /// The line without its end, as a result shows it.
   private static func plain(_ line: ArraySlice<UInt8>) -> [UInt8] {
-    var line = line.prefix(RouteURL.longestText)
+    var line = line.prefix(RouteURL.maxLength)
     while let last = line.last, [0x0A, 0x0D, 0x20, 0x09].contains(last) { line.removeLast() }
     return Array(line)
   }
@@ -262,7 +262,7 @@ extension RouteTable {
     case .unroute(let name):
       if remove(name: name) == 0 { throw RoutingError(.noRoute, "no route is named \(name)") }
     case .reset: removeAll()
-    case .nothing, .post, .match: break
+    case .ignored, .post, .match: break
     }
     return []
   }
@@ -279,7 +279,7 @@ extension RoutingErrorCode {
     switch self {
     case .malformed: .invalidArgument
     case .noRoute: .noSuchFileOrDirectory
-    case .hidden: Errno(rawValue: EEXIST)
+    case .shadowed: Errno(rawValue: EEXIST)
     case .tooLong: Errno(rawValue: E2BIG)
     case .notPermitted: .notPermitted
     case .forbidden: .permissionDenied

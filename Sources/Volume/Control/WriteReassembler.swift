@@ -47,7 +47,7 @@ struct WriteReassembler {
   /// Keeps the line with which a piece ends, if it may go on.
   /// - Returns: false if it is whole.
   mutating func keep(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Caller) -> Bool {
-    guard line.last != UInt8(ascii: "\n"), end % Self.page == 0, line.count <= RouteURL.longestText else {
+    guard line.last != UInt8(ascii: "\n"), end % Self.page == 0, line.count <= RouteURL.maxLength else {
       return false
     }
     let now = TimeSpec.monotonic

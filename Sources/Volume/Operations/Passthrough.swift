@@ -192,10 +192,15 @@ struct PassthroughStatus {
   /// Why none can be, or why the last one was refused.
   var reason: String?
 
-  /// A JSON object.
-  var json: String {
-    #"{"smallest":\#(smallest.map(String.init) ?? "null"),"open":\#(open),"opened":\#(opened),"#
-      + #""refused":\#(refused),"reason":\#(reason.map(JSONText.quoted) ?? "null")}"#
+  /// Writes the JSON object.
+  func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("smallest", smallest)
+      json.member("open", open)
+      json.member("opened", opened)
+      json.member("refused", refused)
+      json.member("reason", reason)
+    }
   }
 
   /// A line for a person.

@@ -24,11 +24,15 @@ struct AnnouncementStatus {
       + "dropped \(figures.dropped)\(drop)"
   }
 
-  /// A JSON object (RFC 8259).
-  var json: String {
-    #"{"on":\#(figures != nil),"reason":\#(reason.map(JSONText.quoted) ?? "null"),"#
-      + #""events":\#(figures?.told ?? 0),"coalesced":\#(figures?.coalesced ?? 0),"#
-      + #""dropped":\#(figures?.dropped ?? 0),"#
-      + #""lastDrop":\#(figures?.lastDrop.map(JSONText.quoted) ?? "null")}"#
+  /// Writes the JSON object.
+  func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("on", figures != nil)
+      json.member("reason", reason)
+      json.member("events", figures?.told ?? 0)
+      json.member("coalesced", figures?.coalesced ?? 0)
+      json.member("dropped", figures?.dropped ?? 0)
+      json.member("lastDrop", figures?.lastDrop)
+    }
   }
 }

@@ -12,15 +12,23 @@ struct ArchiveStatus {
     note = layer.fault?.message
   }
 
-  /// A JSON object.
-  var json: String {
-    let skipped = figures.skipped.map { skipped in
-      let names = skipped.names.map { JSONText.quoted(Self.text($0)) }.joined(separator: ",")
-      return #"{"reason":\#(JSONText.quoted(skipped.reason.rawValue)),"count":\#(skipped.count),"#
-        + #""names":[\#(names)]}"#
+  /// Writes the JSON object.
+  func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("entries", figures.entries)
+      json.member("files", figures.files)
+      json.member("folders", figures.folders)
+      json.name("skipped")
+      json.array(figures.skipped) { json, skipped in
+        json.object { json in
+          json.member("reason", skipped.reason.rawValue)
+          json.member("count", skipped.count)
+          json.name("names")
+          json.strings(skipped.names.map(Self.text))
+        }
+      }
+      json.member("note", note)
     }
-    return #"{"entries":\#(figures.entries),"files":\#(figures.files),"folders":\#(figures.folders),"#
-      + #""skipped":[\#(skipped.joined(separator: ","))],"note":\#(note.map(JSONText.quoted) ?? "null")}"#
   }
 
   /// Lines for a person.
@@ -44,9 +52,15 @@ struct ArchiveStatus {
 }
 
 extension ContentFigures {
-  /// A JSON object.
-  var json: String {
-    #"{"budget":\#(budget),"bytes":\#(bytes),"entries":\#(contents),"hits":\#(hits),"misses":\#(misses)}"#
+  /// Writes the JSON object.
+  func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("budget", budget)
+      json.member("bytes", bytes)
+      json.member("entries", contents)
+      json.member("hits", hits)
+      json.member("misses", misses)
+    }
   }
 
   /// A line for a person.

@@ -19,21 +19,19 @@ struct BundleStatus {
   /// Why the rest is not known.
   var reason: String?
 
-  /// A JSON object.
-  var json: String {
-    var json = JSONText()
+  /// Writes the JSON object.
+  func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("identifier", identifier)
       json.member("developmentRegion", developmentRegion)
       json.name("localizations")
-      json.texts(localizations)
+      json.strings(localizations)
       json.name("searched")
-      json.texts(searched)
+      json.strings(searched)
       json.member("resources", folder)
       json.member("scheme", scheme)
       json.member("reason", reason)
     }
-    return String(decoding: json.bytes, as: UTF8.self)
   }
 
   /// Lines for a person.
@@ -52,13 +50,6 @@ struct BundleStatus {
     String(
       String.UnicodeScalarView(
         text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
-  }
-}
-
-extension JSONText {
-  fileprivate mutating func member(_ name: String, _ value: String?) {
-    self.name(name)
-    if let value { text(value) } else { null() }
   }
 }
 

@@ -16,7 +16,7 @@ extension Volume {
       return
     }
     let isOwner = control.isOwner(reply.caller)
-    if form == .farewell, isOwner { control.sendListenersAway() }
+    if form == .disconnect, isOwner { control.disconnectListeners() }
     guard form.isOfDirectory else { return tell(form, of: node, page, reply) }
     // Layers can have names that others may not see.
     if !isOwner { return reply.fail(.permissionDenied) }
@@ -47,7 +47,7 @@ extension Volume {
       return text
     }
     let text = try told(key.form, of: key.node)
-    if text.count > StatusProtocol.largestText { throw .fileTooLarge }
+    if text.count > StatusProtocol.maxTextSize { throw .fileTooLarge }
     // What fits a page is not asked for again.
     if text.count > StatusProtocol.pageSize { pagedReplies.withLock { $0.keep(text, key) } }
     return text
@@ -61,7 +61,7 @@ extension Volume {
     case .resources: resourceSearchPath
     case .differences: ComparisonText.encoded(try comparison(of: node), isWhole: false)
     case .entries: ComparisonText.encoded(try comparison(of: node), isWhole: true)
-    case .farewell: []
+    case .disconnect: []
     }
   }
 

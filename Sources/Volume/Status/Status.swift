@@ -87,26 +87,46 @@ struct Status {
   /// nil if it is not wanted.
   let passthrough: PassthroughStatus?
 
-  /// One JSON object (RFC 8259).
+  /// The JSON object.
   var json: String {
-    let layers = layers.map { layer in
-      #"{"path":\#(JSONText.quoted(layer.path)),"caching":\#(layer.isWatched && layer.reason == nil),"#
-        + #""reason":\#(layer.reason.map(JSONText.quoted) ?? "null"),"#
-        + #""archive":\#(layer.archive?.json ?? "null")}"#
+    JSONWriter.object { json in
+      json.member("version", Volume.version)
+      json.member("cache", cache)
+      json.member("control", control)
+      json.member("routes", routes)
+      json.member("results", results)
+      json.name("layers")
+      json.array(layers) { $1.write(to: &$0) }
+      json.name("bundle")
+      bundle.write(to: &json)
+      json.member("watches", watches)
+      json.member("nodes", nodes)
+      json.member("descriptors", descriptors)
+      Self.write("requests", requests, to: &json)
+      Self.write("invalidations", invalidations, to: &json)
+      json.member("readAhead", readAhead)
+      json.member("listedAhead", listedAhead)
+      json.member("overflows", overflows)
+      writeFeatures(to: &json)
+      json.name("fallbacks")
+      json.array(fallbacks) { $1.write(to: &$0) }
     }
-    let fallbacks = fallbacks.map { fallback in
-      #"{"layer":\#(JSONText.quoted(fallback.layer)),"path":\#(JSONText.quoted(fallback.path)),"#
-        + #""reason":\#(JSONText.quoted(fallback.reason))}"#
+  }
+
+  private func writeFeatures(to json: inout JSONWriter) {
+    json.name("passthrough")
+    if let passthrough { passthrough.write(to: &json) } else { json.null() }
+    json.name("announce")
+    announcements.write(to: &json)
+    json.name("contents")
+    if let contents { contents.write(to: &json) } else { json.null() }
+  }
+
+  private static func write(_ name: String, _ counts: [(String, UInt64)], to json: inout JSONWriter) {
+    json.name(name)
+    json.object { json in
+      for (name, count) in counts { json.member(name, count) }
     }
-    return [
-      #"{"version":\#(JSONText.quoted(Volume.version)),"cache":\#(JSONText.quoted(cache))"#,
-      #""control":\#(JSONText.quoted(control)),"routes":\#(routes),"results":\#(results)"#,
-      #""layers":[\#(layers.joined(separator: ","))],"bundle":\#(bundle.json),"watches":\#(watches),"nodes":\#(nodes)"#,
-      #""descriptors":\#(descriptors),"requests":\#(Self.object(requests))"#,
-      #""invalidations":\#(Self.object(invalidations)),"readAhead":\#(readAhead),"listedAhead":\#(listedAhead)"#,
-      #""overflows":\#(overflows),"passthrough":\#(passthrough?.json ?? "null"),"announce":\#(announcements.json),"contents":\#(contents?.json ?? "null")"#,
-      #""fallbacks":[\#(fallbacks.joined(separator: ","))]}"#,
-    ].joined(separator: ",")
   }
 
   /// Lines for a person.
@@ -136,9 +156,27 @@ struct Status {
     let shown = counts.filter { $0.1 > 0 }.map { "\($0.0) \($0.1)" }
     return shown.isEmpty ? "none" : shown.joined(separator: ", ")
   }
+}
 
-  private static func object(_ counts: [(String, UInt64)]) -> String {
-    "{" + counts.map { "\(JSONText.quoted($0.0)):\($0.1)" }.joined(separator: ",") + "}"
+extension Status.Layer {
+  fileprivate func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("path", path)
+      json.member("caching", isWatched && reason == nil)
+      json.member("reason", reason)
+      json.name("archive")
+      if let archive { archive.write(to: &json) } else { json.null() }
+    }
+  }
+}
+
+extension Status.UncachedReason {
+  fileprivate func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("layer", layer)
+      json.member("path", path)
+      json.member("reason", reason)
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 /// Finds the parts of a URL, and refuses what is none. Nothing is decoded here.
-struct URLReader {
+struct URLParser {
   private(set) var scheme = Piece(0..<0)
   private(set) var schemeHasCapitals = false
   private(set) var hasHost = false
@@ -107,8 +107,8 @@ struct URLReader {
       var end = start
       while end < range.upperBound, text[end] != Self.slash { end += 1 }
       if start < end {
-        guard components.count < RouteURL.mostComponents else {
-          throw .malformed("a URL has at most \(RouteURL.mostComponents) components", at: start)
+        guard components.count < RouteURL.maxComponents else {
+          throw .malformed("a URL has at most \(RouteURL.maxComponents) components", at: start)
         }
         components.append(Piece(start..<end))
       }
@@ -125,8 +125,8 @@ struct URLReader {
         end += 1
       }
       if start < end {
-        guard parameters.count < RouteURL.mostParameters else {
-          throw .malformed("a query has at most \(RouteURL.mostParameters) parameters", at: start)
+        guard parameters.count < RouteURL.maxParameters else {
+          throw .malformed("a query has at most \(RouteURL.maxParameters) parameters", at: start)
         }
         let name = nameEnd < 0 ? start..<end : start..<nameEnd
         let value = nameEnd < 0 ? end..<end : nameEnd + 1..<end

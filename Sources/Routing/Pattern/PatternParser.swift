@@ -1,5 +1,5 @@
 /// Reads the text of a pattern.
-struct PatternReader {
+struct PatternParser {
   private let text: [UInt8]
   private var keys: Set<String> = []
   private var names: Set<[UInt8]> = []
@@ -10,8 +10,8 @@ struct PatternReader {
   init(_ text: [UInt8]) { self.text = text }
 
   mutating func read() throws(RoutingError) -> RoutePattern {
-    guard text.count <= RouteURL.longestText else {
-      throw RoutingError(.tooLong, "a pattern is at most \(RouteURL.longestText) bytes long")
+    guard text.count <= RouteURL.maxLength else {
+      throw RoutingError(.tooLong, "a pattern is at most \(RouteURL.maxLength) bytes long")
     }
     try checkBytes()
     let query = text.firstIndex(of: UInt8(ascii: "?"))
@@ -57,8 +57,8 @@ struct PatternReader {
     guard start < range.upperBound else { throw .malformed("a pattern has a component", at: start) }
     while true {
       let end = text[start..<range.upperBound].firstIndex(of: UInt8(ascii: "/")) ?? range.upperBound
-      guard components.count < RouteURL.mostComponents else {
-        throw .malformed("a pattern has at most \(RouteURL.mostComponents) components", at: start)
+      guard components.count < RouteURL.maxComponents else {
+        throw .malformed("a pattern has at most \(RouteURL.maxComponents) components", at: start)
       }
       try readComponent(start..<end, isLast: end == range.upperBound)
       if end == range.upperBound { return }
@@ -167,8 +167,8 @@ struct PatternReader {
     var start = range.lowerBound
     while true {
       let end = text[start..<range.upperBound].firstIndex(of: UInt8(ascii: "&")) ?? range.upperBound
-      guard parameters.count < RouteURL.mostParameters else {
-        throw .malformed("a pattern has at most \(RouteURL.mostParameters) parameters", at: start)
+      guard parameters.count < RouteURL.maxParameters else {
+        throw .malformed("a pattern has at most \(RouteURL.maxParameters) parameters", at: start)
       }
       parameters.append(try readParameter(start..<end))
       if end == range.upperBound { return }
