@@ -19,15 +19,17 @@ let package = Package(
       name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev"])]),
     .target(name: "CLinux"),
-    .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(name: "Containers", swiftSettings: strict),
+    .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
-    .target(name: "Layers", dependencies: ["CZip", "Posix"], swiftSettings: strict),
-    .target(name: "Routing", swiftSettings: strict),
-    .target(name: "Bundles", dependencies: ["Layers", "Posix"], swiftSettings: strict),
+    .target(name: "Layers", dependencies: ["CZip", "Containers", "Posix"], swiftSettings: strict),
+    .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
+    .target(name: "Bundles", dependencies: ["Containers", "Layers", "Posix"], swiftSettings: strict),
     .target(
-      name: "Volume", dependencies: ["Fuse", "Bundles", "Layers", "Routing", "Posix"], swiftSettings: strict),
+      name: "Volume", dependencies: ["Containers", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
+      swiftSettings: strict),
     .target(
-      name: "BundleResources", dependencies: ["Bundles", "Layers", "Routing", "Posix"],
+      name: "BundleResources", dependencies: ["Bundles", "Containers", "Layers", "Routing", "Posix"],
       swiftSettings: strict),
     .executableTarget(
       name: "bundlefs", dependencies: ["Volume", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
@@ -49,6 +51,8 @@ let package = Package(
     .executableTarget(
       name: "foundationprobe", dependencies: ["TestSupport"], path: "Tests/FoundationProbe",
       swiftSettings: strict),
+    .testTarget(
+      name: "ContainersTests", dependencies: ["Containers", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(

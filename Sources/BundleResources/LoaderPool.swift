@@ -1,3 +1,4 @@
+import Containers
 import Dispatch
 import Posix
 
@@ -8,9 +9,7 @@ import Posix
 /// task cannot be cancelled meanwhile.
 final class LoaderPool: Sendable {
   private struct State {
-    /// The jobs, in order; those before `next` are done.
-    var jobs: [(@Sendable () -> Void)?] = []
-    var next = 0
+    var jobs = Queue<@Sendable () -> Void>()
     var threads = 0
   }
 
@@ -20,13 +19,13 @@ final class LoaderPool: Sendable {
   /// - Parameter limit: the most threads at once.
   init(limit: Int) { self.limit = limit }
 
-  /// How many jobs are kept, with the places of those that are done.
-  var slots: Int { state.withLock { $0.jobs.count } }
+  /// How many slots the queue occupies, for tests.
+  var slots: Int { state.withLock { $0.jobs.slots } }
 
   /// Runs a job soon, after those that wait.
   func run(_ job: @escaping @Sendable () -> Void) {
     let needsThread = state.withLock { state in
-      state.jobs.append(job)
+      state.jobs.enqueue(job)
       guard state.threads < limit else { return false }
       state.threads += 1
       return true
@@ -48,19 +47,8 @@ final class LoaderPool: Sendable {
   /// The next job; nil ends the thread.
   private func nextJob() -> (@Sendable () -> Void)? {
     state.withLock { state in
-      guard state.next < state.jobs.count else {
-        state.jobs = []
-        state.next = 0
-        state.threads -= 1
-        return nil
-      }
-      let job = state.jobs[state.next].take()
-      state.next += 1
-      // Whenever half of them are done, so that each is moved once on the average.
-      if state.next >= 32, state.next * 2 >= state.jobs.count {
-        state.jobs.removeFirst(state.next)
-        state.next = 0
-      }
+      let job = state.jobs.dequeue()
+      if job == nil { state.threads -= 1 }
       return job
     }
   }

@@ -1,3 +1,4 @@
+import Containers
 import Layers
 import Posix
 
@@ -38,9 +39,8 @@ final class InfoPlistCache: Sendable {
   }
 
   /// The facts of the files that were read; nil for those that have none.
-  private let known = Locked<[Version: BundleInformation?]>([:])
+  private let known = Locked(LRUCache<Version, BundleInformation?>(countLimit: 8))
   private static let largestFile = 4 << 20
-  private static let mostKnown = 8
 
   /// The facts of the first Info.plist that has any.
   func information(of stack: LayerStack, layout: BundleLayout) throws(Errno) -> BundleInformation {
@@ -65,7 +65,7 @@ final class InfoPlistCache: Sendable {
     let version = Version(
       identity: attributes.identity, size: attributes.size, modified: attributes.modified,
       changed: attributes.changed)
-    if let facts = known.withLock({ $0[version] }) { return .facts(facts) }
+    if let facts = known.withLock({ $0.value(for: version) }) { return .facts(facts) }
     do throws(Errno) {
       let content = try file.content(limit: Self.largestFile)
       let facts = content.flatMap { PropertyList.information(in: $0) }
@@ -82,9 +82,6 @@ final class InfoPlistCache: Sendable {
   }
 
   private func remember(_ facts: BundleInformation?, of version: Version) {
-    known.withLock { known in
-      if known.count >= Self.mostKnown { known.removeAll() }
-      known.updateValue(facts, forKey: version)
-    }
+    known.withLock { $0.insert(facts, for: version) }
   }
 }

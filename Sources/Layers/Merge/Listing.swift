@@ -1,3 +1,4 @@
+import Containers
 import Glibc
 import Posix
 
@@ -21,7 +22,10 @@ public struct Listing: Sendable {
   /// The names' items.
   public private(set) var items: [Item] = []
   private var bytes: [UInt8] = []
-  private var index = NameIndex()
+  /// The names' hashes, by item; the index has them truncated.
+  private var hashes: [UInt64] = []
+  /// Of item `i`, the slot is `i + 1`.
+  private var index = HashIndex()
 
   /// A listing without names.
   public init() {}
@@ -40,12 +44,12 @@ public struct Listing: Sendable {
     Array(bytes[Int(item.start)..<Int(item.start) + Int(item.length)])
   }
 
-  /// A hash of the name at a place among the items: the same for a name in all listings of this process.
-  public func hash(at place: Int) -> UInt64 { index.hashes[place] }
+  /// A hash of an item's name: the same for a name in all listings of this process.
+  public func hash(at place: Int) -> UInt64 { hashes[place] }
 
   /// The place among the items of a name; nil if it is not listed.
   public func place(of name: CName, length: Int) -> Int? {
-    index.find(UnsafeRawBufferPointer(start: name, count: length)) { matches($0, name, length) }
+    find(name, length, Self.hash(UnsafeRawBufferPointer(start: name, count: length)))
   }
 
   /// The place among the items of another listing's item's name.
@@ -78,15 +82,28 @@ public struct Listing: Sendable {
     _ name: CName, length: Int, kind: FileKind, layer: Int, device: UInt64, inode: UInt64
   ) -> Bool {
     let key = UnsafeRawBufferPointer(start: name, count: length)
-    if index.find(key, where: { matches($0, name, length) }) != nil { return false }
+    let hash = Self.hash(key)
+    if find(name, length, hash) != nil { return false }
     let item = Item(
       start: UInt32(bytes.count), length: UInt8(length), kind: kind, layer: UInt16(layer), inode: inode,
       device: device)
     bytes.append(contentsOf: key)
     bytes.append(0)
-    index.insert(key, at: items.count)
     items.append(item)
+    hashes.append(hash)
+    index.insert(UInt32(items.count), UInt32(truncatingIfNeeded: hash))
     return true
+  }
+
+  private func find(_ name: CName, _ length: Int, _ hash: UInt64) -> Int? {
+    let slot = index.first(UInt32(truncatingIfNeeded: hash)) { matches(Int($0) - 1, name, length) }
+    return slot == 0 ? nil : Int(slot) - 1
+  }
+
+  private static func hash(_ key: UnsafeRawBufferPointer) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(bytes: key)
+    return UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
   private func matches(_ place: Int, _ name: CName, _ length: Int) -> Bool {
@@ -95,53 +112,5 @@ public struct Listing: Sendable {
     return bytes.withUnsafeBytes {
       memcmp($0.baseAddress.unsafelyUnwrapped + Int(item.start), name, length) == 0
     }
-  }
-}
-
-/// Where names stand in a list that its owner keeps: a hash table of places, open addressing.
-///
-/// Invariant: at most half of the slots are taken, so that a search always meets an empty one.
-struct NameIndex: Sendable {
-  private var slots: [UInt32] = []
-  /// The names' hashes, by place.
-  private(set) var hashes: [UInt64] = []
-  private var count = 0
-  private static let empty = UInt32.max
-
-  func find(_ key: UnsafeRawBufferPointer, where matches: (Int) -> Bool) -> Int? {
-    if slots.isEmpty { return nil }
-    let hash = Self.hash(key)
-    var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-    while slots[slot] != Self.empty {
-      let place = Int(slots[slot])
-      if hashes[place] == hash, matches(place) { return place }
-      slot = (slot + 1) & (slots.count - 1)
-    }
-    return nil
-  }
-
-  /// Places are given in order from 0.
-  mutating func insert(_ key: UnsafeRawBufferPointer, at place: Int) {
-    precondition(place == hashes.count, "places are given in order")
-    hashes.append(Self.hash(key))
-    count += 1
-    if count * 2 > slots.count { grow() } else { put(place) }
-  }
-
-  private mutating func grow() {
-    slots = Array(repeating: Self.empty, count: max(16, slots.count * 2))
-    for place in 0..<hashes.count { put(place) }
-  }
-
-  private mutating func put(_ place: Int) {
-    var slot = Int(truncatingIfNeeded: hashes[place]) & (slots.count - 1)
-    while slots[slot] != Self.empty { slot = (slot + 1) & (slots.count - 1) }
-    slots[slot] = UInt32(place)
-  }
-
-  private static func hash(_ key: UnsafeRawBufferPointer) -> UInt64 {
-    var hasher = Hasher()
-    hasher.combine(bytes: key)
-    return UInt64(bitPattern: Int64(hasher.finalize()))
   }
 }

@@ -1,12 +1,11 @@
+import Containers
 import Glibc
 
 /// A line of things that threads add to and take from; who takes waits until there is one.
 public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
-  /// What waits, from `first` on.
-  private var elements: [Element?] = []
-  private var first = 0
+  private var elements = Queue<Element>()
   private var isClosed = false
 
   /// An empty line.
@@ -33,7 +32,7 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     if isClosed { return false }
-    elements.append(element)
+    elements.enqueue(element)
     pthread_cond_signal(condition)
     return true
   }
@@ -43,18 +42,8 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
   public func dequeue() -> Element? {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
-    while first == elements.count, !isClosed { pthread_cond_wait(condition, mutex) }
-    if first == elements.count { return nil }
-    defer {
-      elements[first] = nil
-      first += 1
-      // Seldom enough to cost little for each.
-      if first == elements.count || first > 1024 {
-        elements.removeFirst(first)
-        first = 0
-      }
-    }
-    return elements[first]
+    while elements.isEmpty, !isClosed { pthread_cond_wait(condition, mutex) }
+    return elements.dequeue()
   }
 
   /// Ends the line: nothing can be added any more.

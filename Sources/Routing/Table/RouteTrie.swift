@@ -13,6 +13,7 @@ struct RouteTrie: Sendable {
   struct Node: Sendable {
     /// The literal, or the parameter's name, that leads here from the parent.
     let label: [UInt8]
+    let parent: NodeNumber
     var least: RouteIndex = .max
     var integer: NodeNumber = 0
     var number: NodeNumber = 0
@@ -30,7 +31,7 @@ struct RouteTrie: Sendable {
   /// routes that take any scheme.
   static let root: NodeNumber = 0
 
-  private(set) var nodes: [Node] = [Node(label: [])]
+  private(set) var nodes: [Node] = [Node(label: [], parent: root)]
   private(set) var literalEdges = EdgeIndex()
   private(set) var parameterEdges = EdgeIndex()
 
@@ -93,7 +94,7 @@ struct RouteTrie: Sendable {
     case .literal(let literal):
       let found = literalEdges.find(literal.span, from: node, in: nodes)
       if found != 0 { return found }
-      let new = newNode(literal)
+      let new = newNode(literal, below: node)
       nodes[Int(node)].literals.append(new)
       literalEdges.insert(new, label: literal.span, from: node)
       return new
@@ -105,7 +106,7 @@ struct RouteTrie: Sendable {
   ) -> NodeNumber {
     let found = nodes[Int(node)][keyPath: edge]
     if found != 0 { return found }
-    let new = newNode([])
+    let new = newNode([], below: node)
     nodes[Int(node)][keyPath: edge] = new
     return new
   }
@@ -113,14 +114,14 @@ struct RouteTrie: Sendable {
   private mutating func parameterChild(of node: NodeNumber, _ name: [UInt8]) -> NodeNumber {
     let found = parameterEdges.find(name.span, from: node, in: nodes)
     if found != 0 { return found }
-    let new = newNode(name)
+    let new = newNode(name, below: node)
     nodes[Int(node)].parameters.append(new)
     parameterEdges.insert(new, label: name.span, from: node)
     return new
   }
 
-  private mutating func newNode(_ label: [UInt8]) -> NodeNumber {
-    nodes.append(Node(label: label))
+  private mutating func newNode(_ label: [UInt8], below parent: NodeNumber) -> NodeNumber {
+    nodes.append(Node(label: label, parent: parent))
     return NodeNumber(nodes.count - 1)
   }
 }

@@ -1,3 +1,4 @@
+import Containers
 import Fuse
 import Posix
 
@@ -17,8 +18,8 @@ struct NameChange: Equatable {
 /// What watchers are still to be told: each name once, however much happens to it meanwhile, and of a directory
 /// where too much happens only that something did.
 ///
-/// Invariant: every place of `names` and every directory of `directories` is once in `line`, from `first` on;
-/// what is in `line` without being there was taken out of turn.
+/// Invariant: every key of `names` and every directory of `directories` is in `line` once; a subject in `line`
+/// that is in neither was dequeued together with another one.
 struct CoalescingEventQueue {
   /// One thing to tell.
   enum Item: Equatable {
@@ -51,12 +52,10 @@ struct CoalescingEventQueue {
   /// The new names of files by their old ones, and the other way round.
   private var targets: [EntryKey: EntryKey] = [:]
   private var sources: [EntryKey: EntryKey] = [:]
-  private var line: [Subject] = []
-  private var first = 0
+  private var line = Queue<Subject>()
   private var seconds: [NodeID: Second] = [:]
-  /// The directories of `seconds`, in the order in which these end, from `firstEnd` on.
-  private var ends: [NodeID] = []
-  private var firstEnd = 0
+  /// The directories of `seconds`, in the order in which these end.
+  private var ends = Queue<NodeID>()
   private var owing = 0
   /// How often something was left out because the same, or the directory, was to be told anyway.
   private(set) var coalesced: UInt64 = 0
@@ -70,7 +69,7 @@ struct CoalescingEventQueue {
       coalesced += 1
     } else if count(place.parent, now) {
       names[place] = news
-      line.append(.name(place))
+      line.enqueue(.name(place))
     } else {
       coalesced += 1
     }
@@ -100,13 +99,8 @@ struct CoalescingEventQueue {
   mutating func take(_ limit: Int, now: TimeSpec) -> [Item] {
     flushEndedWindows(now)
     var taken: [Item] = []
-    while taken.count < limit, first < line.count {
-      if let item = take(line[first]) { taken.append(item) }
-      first += 1
-    }
-    if first == line.count {
-      line.removeAll(keepingCapacity: true)
-      first = 0
+    while taken.count < limit, let subject = line.dequeue() {
+      if let item = take(subject) { taken.append(item) }
     }
     return taken
   }
@@ -120,7 +114,7 @@ struct CoalescingEventQueue {
 
   /// Milliseconds until a directory is to be told of what was left out; -1 where there is none.
   func timeout(now: TimeSpec) -> CInt {
-    guard owing > 0, firstEnd < ends.count, let second = seconds[ends[firstEnd]] else { return -1 }
+    guard owing > 0, let next = ends.first, let second = seconds[next] else { return -1 }
     return second.end.milliseconds(since: now) + 1
   }
 
@@ -146,7 +140,7 @@ struct CoalescingEventQueue {
   }
 
   private mutating func add(_ directory: NodeID) {
-    if directories.insert(directory).inserted { line.append(.directory(directory)) }
+    if directories.insert(directory).inserted { line.enqueue(.directory(directory)) }
   }
 
   /// Counts something that is to be told of a directory.
@@ -157,7 +151,7 @@ struct CoalescingEventQueue {
       let isFull = names.count >= Self.most
       seconds[directory] = Second(end: now.advanced(byMilliseconds: 1000), names: 1, isOwing: isFull)
       if isFull { owing += 1 }
-      ends.append(directory)
+      ends.enqueue(directory)
       return !isFull
     }
     defer { seconds[directory] = second }
@@ -172,17 +166,13 @@ struct CoalescingEventQueue {
 
   /// Directories whose second is over are told of what was left out.
   private mutating func flushEndedWindows(_ now: TimeSpec) {
-    while firstEnd < ends.count, let second = seconds[ends[firstEnd]], second.end <= now {
-      seconds[ends[firstEnd]] = nil
+    while let directory = ends.first, let second = seconds[directory], second.end <= now {
+      _ = ends.dequeue()
+      seconds[directory] = nil
       if second.isOwing {
         owing -= 1
-        add(ends[firstEnd])
+        add(directory)
       }
-      firstEnd += 1
-    }
-    if firstEnd == ends.count || firstEnd > 4096 {
-      ends.removeFirst(firstEnd)
-      firstEnd = 0
     }
   }
 }

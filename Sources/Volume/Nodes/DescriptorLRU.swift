@@ -1,56 +1,43 @@
+import Containers
 import Layers
 
-/// The order of use of the nodes that hold descriptors open, within a budget: a list through the nodes.
+/// The nodes that hold descriptors open, in the order of their last use, within a budget.
 struct DescriptorLRU {
-  /// How many descriptors may be open.
+  /// The most descriptors that may be open.
   let budget: Int
-  /// How many are.
+  /// How many descriptors are open.
   private(set) var count = 0
-  private var newest: UInt32 = 0
-  private var oldest: UInt32 = 0
+  private var order = LRUList()
 
   init(budget: Int) { self.budget = budget }
 
-  /// Makes a node, which just came to hold descriptors or uses them, the most recent one.
-  mutating func touch(_ slot: UInt32, in nodes: inout [Node]) {
-    if slot == newest { return }
-    if nodes[Int(slot)].isRecent { unlink(slot, in: &nodes) }
-    nodes[Int(slot)].isRecent = true
-    nodes[Int(slot)].older = newest
-    nodes[Int(slot)].newer = 0
-    if newest != 0 { nodes[Int(newest)].newer = slot } else { oldest = slot }
-    newest = slot
-    count += Self.weight(nodes[Int(slot)])
+  /// Makes a node the most recently used one: it has just stored descriptors, or is about to use them.
+  mutating func touch(_ slot: UInt32, in nodes: [Node]) {
+    if !order.contains(slot) { count += Self.weight(nodes[Int(slot)]) }
+    order.touch(slot)
   }
 
-  /// Takes out what a node holds; whoever uses it goes on with it.
+  /// Removes what a node holds; its users keep their references.
   mutating func remove(_ slot: UInt32, in nodes: inout [Node]) -> AnyObject? {
-    guard nodes[Int(slot)].isRecent else { return nil }
-    unlink(slot, in: &nodes)
-    nodes[Int(slot)].isRecent = false
+    guard order.contains(slot) else { return nil }
+    order.remove(slot)
+    count -= Self.weight(nodes[Int(slot)])
     let held: AnyObject? = nodes[Int(slot)].file ?? nodes[Int(slot)].directory?.merged
     nodes[Int(slot)].file = nil
     nodes[Int(slot)].directory?.merged = nil
     return held
   }
 
-  /// Takes out what the least recent nodes hold: what is beyond the budget, and at least so many if there
-  /// are.
+  /// Removes what the least recently used nodes hold: what exceeds the budget, but that of at least `atLeast`
+  /// nodes.
   mutating func evict(atLeast: Int = 0, in nodes: inout [Node]) -> [AnyObject] {
     var evicted: [AnyObject] = []
     var rounds = 0
-    while oldest != 0, count > budget || rounds < atLeast {
-      if let held = remove(oldest, in: &nodes) { evicted.append(held) }
+    while order.oldest != 0, count > budget || rounds < atLeast {
+      if let held = remove(order.oldest, in: &nodes) { evicted.append(held) }
       rounds += 1
     }
     return evicted
-  }
-
-  private mutating func unlink(_ slot: UInt32, in nodes: inout [Node]) {
-    let (newer, older) = (nodes[Int(slot)].newer, nodes[Int(slot)].older)
-    if newer != 0 { nodes[Int(newer)].older = older } else { newest = older }
-    if older != 0 { nodes[Int(older)].newer = newer } else { oldest = newer }
-    count -= Self.weight(nodes[Int(slot)])
   }
 
   /// The descriptors that a node holds.
@@ -58,14 +45,13 @@ struct DescriptorLRU {
     node.file != nil ? 1 : node.directory?.merged?.parts.count ?? 0
   }
 
-  /// What is wrong with the list, for tests: it must hold exactly the nodes that hold something.
+  /// Checks, for tests, that exactly the nodes that hold something are listed.
   func checkInvariants(_ nodes: [Node]) -> [String] {
     var listed = 0
-    var slot = newest
+    var slot = order.newest
     while slot != 0, listed <= nodes.count {
-      if !nodes[Int(slot)].isRecent { return ["node \(slot) is listed but not marked"] }
       listed += 1
-      slot = nodes[Int(slot)].older
+      slot = order.older(than: slot)
     }
     let holding = nodes.count { $0.file != nil || $0.directory?.merged != nil }
     let held = nodes.reduce(0) { $0 + Self.weight($1) }

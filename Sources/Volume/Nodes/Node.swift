@@ -43,9 +43,6 @@ struct Node {
   /// Neighbours among the parent's children; 0 ends. In a free slot, `nextSibling` is the next free one.
   var nextSibling: UInt32 = 0
   var previousSibling: UInt32 = 0
-  /// Neighbours in the list of recent descriptors; 0 ends.
-  var newer: UInt32 = 0
-  var older: UInt32 = 0
   /// Of files.
   var layer: UInt16 = 0
   /// nil marks a free slot.
@@ -75,24 +72,17 @@ struct Node {
 
   private struct Flags: OptionSet {
     let rawValue: UInt8
-    static let isRecent = Flags(rawValue: 1)
-    static let isIndexed = Flags(rawValue: 2)
-    static let isPinned = Flags(rawValue: 4)
-    static let isDetached = Flags(rawValue: 8)
-    static let hadSeveralSizes = Flags(rawValue: 16)
-    static let wasRebound = Flags(rawValue: 32)
-    static let isUnlinked = Flags(rawValue: 64)
+    static let isIndexed = Flags(rawValue: 1)
+    static let isPinned = Flags(rawValue: 2)
+    static let isDetached = Flags(rawValue: 4)
+    static let hadSeveralSizes = Flags(rawValue: 8)
+    static let wasRebound = Flags(rawValue: 16)
+    static let isUnlinked = Flags(rawValue: 32)
   }
 
   private subscript(flag: Flags) -> Bool {
     get { flags.contains(flag) }
     set { if newValue { flags.formUnion(flag) } else { flags.subtract(flag) } }
-  }
-
-  /// Whether it is in the list of recent descriptors.
-  var isRecent: Bool {
-    get { self[.isRecent] }
-    set { self[.isRecent] = newValue }
   }
 
   /// Of files: whether the node is found by its identity. One that followed its name to a file that another

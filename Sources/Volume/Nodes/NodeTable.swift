@@ -1,3 +1,4 @@
+import Containers
 import Fuse
 import Glibc
 import Posix
@@ -230,7 +231,7 @@ struct NodeTable {
   /// The node's open file, which becomes a most recent one.
   mutating func useFile(of slot: UInt32) -> OpenFile? {
     guard let file = nodes[Int(slot)].file else { return nil }
-    recent.touch(slot, in: &nodes)
+    recent.touch(slot, in: nodes)
     return file
   }
 
@@ -244,14 +245,14 @@ struct NodeTable {
     guard nodes[Int(slot)].identity == identity else { return (nil, []) }
     nodes[Int(slot)].file = file
     nodes[Int(slot)].isPinned = true
-    recent.touch(slot, in: &nodes)
+    recent.touch(slot, in: nodes)
     return (file, recent.evict(in: &nodes))
   }
 
   /// Notes that a directory's `merged` was set or used.
   /// - Returns: what is beyond the budget, to be let go outside the lock.
   mutating func touchDirectory(_ slot: UInt32) -> [AnyObject] {
-    recent.touch(slot, in: &nodes)
+    recent.touch(slot, in: nodes)
     return recent.evict(in: &nodes)
   }
 

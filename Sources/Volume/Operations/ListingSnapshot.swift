@@ -1,3 +1,4 @@
+import Containers
 import Fuse
 import Layers
 import Posix
@@ -56,53 +57,30 @@ struct ListingSnapshot: Sendable {
   func item(at position: Position) -> Listing.Item { listing.items[Int(position.place)] }
 }
 
-/// The snapshots of the listings that take several requests and are under way; the latest of them, since one
-/// that was given up is not told.
+/// The snapshots of listings that take several READDIR requests. The cache is bounded, since the kernel does not
+/// report a listing that was abandoned.
 final class ListingCache: Sendable {
-  private struct State {
-    /// The least recent one first.
-    var snapshots: [(directory: NodeID, snapshot: ListingSnapshot)] = []
-    var names = 0
-  }
-
-  /// How many are kept, and with how many names in all: about 80 bytes each. Who reads more directories than
-  /// that at a time pays for it: they are listed anew for each request.
+  /// The most snapshots and the most names in all of them, about 80 bytes each. A process that lists more
+  /// directories at a time has them read again for each request.
   static let limit = 64
   static let nameLimit = 1 << 20
 
-  private let state = Locked(State())
+  private let snapshots = Locked(
+    LRUCache<NodeID, ListingSnapshot>(countLimit: limit, costLimit: nameLimit))
 
-  /// The latest snapshot of a directory, if it is still there.
+  /// The snapshot of a directory; nil if there is none or it was evicted.
   func snapshot(of directory: NodeID) -> ListingSnapshot? {
-    state.withLock { state in
-      guard let place = state.snapshots.lastIndex(where: { $0.directory == directory }) else { return nil }
-      let found = state.snapshots.remove(at: place)
-      state.snapshots.append(found)
-      return found.snapshot
-    }
+    snapshots.withLock { $0.value(for: directory) }
   }
 
-  /// Keeps a snapshot in place of a directory's former one.
+  /// Replaces the snapshot of a directory.
   func keep(_ snapshot: ListingSnapshot, of directory: NodeID) {
-    state.withLock { state in
-      Self.drop(directory, &state)
-      state.snapshots.append((directory, snapshot))
-      state.names += snapshot.listing.items.count
-      while state.snapshots.count > Self.limit || (state.names > Self.nameLimit && state.snapshots.count > 1)
-      {
-        state.names -= state.snapshots.removeFirst().snapshot.listing.items.count
-      }
-    }
+    snapshots.withLock { $0.insert(snapshot, for: directory, cost: snapshot.listing.items.count) }
   }
 
-  /// Lets a directory's snapshot go.
-  func drop(_ directory: NodeID) { state.withLock { Self.drop(directory, &$0) } }
+  /// Removes the snapshot of a directory.
+  func drop(_ directory: NodeID) { snapshots.withLock { _ = $0.remove(directory) } }
 
-  private static func drop(_ directory: NodeID, _ state: inout State) {
-    guard let place = state.snapshots.lastIndex(where: { $0.directory == directory }) else { return }
-    state.names -= state.snapshots.remove(at: place).snapshot.listing.items.count
-  }
-
-  /// How many there are, and how many names they have, for tests.
-  var counts: (listings: Int, names: Int) { state.withLock { ($0.snapshots.count, $0.names) } }
+  /// How many snapshots there are, and how many names they have, for tests.
+  var counts: (listings: Int, names: Int) { snapshots.withLock { ($0.count, $0.cost) } }
 }

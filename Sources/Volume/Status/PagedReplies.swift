@@ -1,3 +1,4 @@
+import Containers
 import Fuse
 import Layers
 import Posix
@@ -79,7 +80,7 @@ extension StatusProtocol.Form {
   fileprivate var isOfDirectory: Bool { self == .differences || self == .entries }
 }
 
-/// Texts of several pages, while they are asked for.
+/// Texts of several pages, until the last page has been read.
 struct PagedReplies {
   struct Key: Hashable {
     let form: StatusProtocol.Form
@@ -87,22 +88,15 @@ struct PagedReplies {
     let caller: Caller
   }
 
-  /// How many may be kept for those who do not ask on.
-  private static let most = 8
-  /// Oldest first.
-  private var texts: [(key: Key, text: [UInt8])] = []
+  /// Callers may abandon a text, so only the latest eight are kept.
+  private var texts = LRUCache<Key, [UInt8]>(countLimit: 8)
 
-  mutating func keep(_ text: [UInt8], _ key: Key) {
-    texts.removeAll { $0.key == key }
-    if texts.count == Self.most { texts.removeFirst() }
-    texts.append((key, text))
-  }
+  mutating func keep(_ text: [UInt8], _ key: Key) { texts.insert(text, for: key) }
 
-  /// A text that is kept; with its last page it is let go.
+  /// The text of a key, which is removed with its last page.
   mutating func text(_ key: Key, page: UInt8) -> [UInt8]? {
-    guard let place = texts.firstIndex(where: { $0.key == key }) else { return nil }
-    let text = texts[place].text
-    if text.count <= (Int(page) + 1) * StatusProtocol.pageSize { texts.remove(at: place) }
+    guard let text = texts.value(for: key) else { return nil }
+    if text.count <= (Int(page) + 1) * StatusProtocol.pageSize { texts.remove(key) }
     return text
   }
 }

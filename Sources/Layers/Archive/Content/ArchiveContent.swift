@@ -26,8 +26,8 @@ final class ArchiveContent: @unchecked Sendable {
   let cache: ContentPool
   let doubts: UnverifiedEntries
   let state: Locked<State>
-  /// The cache's.
-  var link = ContentLink()
+  /// Its slot in `RecentContents`, which the pool's lock guards; 0 for none.
+  var slot: UInt32 = 0
 
   /// Bytes that are unpacked at a time: few at first, then as many as there are, up to a chunk.
   static let firstStep = 16 << 10

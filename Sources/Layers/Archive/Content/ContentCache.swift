@@ -1,3 +1,4 @@
+import Containers
 import Glibc
 import Posix
 
@@ -68,7 +69,7 @@ final class ContentPool: Sendable {
   func close() {
     recent.withLock { recent in
       recent.isClosed = true
-      _ = recent.takeAll()
+      _ = recent.removeAll()
     }
   }
 
@@ -144,7 +145,7 @@ final class ContentPool: Sendable {
 
   /// Lets all contents go but those that are just being unpacked.
   func dropAll() {
-    drop(recent.withLock { $0.takeAll() })
+    drop(recent.withLock { $0.removeAll() })
   }
 
   private func drop(_ dropped: [ArchiveContent]) {
@@ -156,76 +157,53 @@ final class ContentPool: Sendable {
   }
 }
 
-/// The contents that take room, in the order of their use: a list through the contents, which the cache's lock
-/// guards.
+/// The contents that take room, in the order of their last use. The pool's lock guards it, and `slot` in each
+/// content.
 private struct RecentContents {
-  private(set) var bytes = 0
-  private(set) var count = 0
-  private(set) var files = 0
-  var isClosed = false
-  private var newest: ArchiveContent?
-  private(set) var oldest: ArchiveContent?
-
-  mutating func touch(_ content: ArchiveContent) {
-    guard content.link.isListed, newest !== content else { return }
-    unlink(content)
-    put(content)
+  private struct Entry {
+    let content: ArchiveContent
+    let bytes: Int
+    let isFile: Bool
   }
 
+  private(set) var bytes = 0
+  private(set) var files = 0
+  var isClosed = false
+  private var entries = Slab<Entry>()
+  private var order = LRUList()
+
+  var count: Int { entries.count }
+
+  var oldest: ArchiveContent? { entries[order.oldest]?.content }
+
+  mutating func touch(_ content: ArchiveContent) {
+    if content.slot != 0 { order.touch(content.slot) }
+  }
+
+  /// Records what a content takes, and makes it the most recently used one.
   mutating func set(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
     remove(content)
     if bytes == 0 || isClosed { return }
-    content.link.bytes = bytes
-    content.link.isFile = isFile
-    content.link.isListed = true
+    content.slot = entries.insert(Entry(content: content, bytes: bytes, isFile: isFile))
+    order.touch(content.slot)
     self.bytes += bytes
-    count += 1
     files += isFile ? 1 : 0
-    put(content)
   }
 
   mutating func remove(_ content: ArchiveContent) {
-    guard content.link.isListed else { return }
-    unlink(content)
-    bytes -= content.link.bytes
-    count -= 1
-    files -= content.link.isFile ? 1 : 0
-    content.link = ContentLink()
+    guard let entry = entries.remove(content.slot) else { return }
+    order.remove(content.slot)
+    content.slot = 0
+    bytes -= entry.bytes
+    files -= entry.isFile ? 1 : 0
   }
 
-  /// One by one: let go as a chain, they would ask for a stack as deep as it is long.
-  mutating func takeAll() -> [ArchiveContent] {
-    var taken: [ArchiveContent] = []
+  mutating func removeAll() -> [ArchiveContent] {
+    var removed: [ArchiveContent] = []
     while let oldest {
       remove(oldest)
-      taken.append(oldest)
+      removed.append(oldest)
     }
-    return taken
+    return removed
   }
-
-  private mutating func put(_ content: ArchiveContent) {
-    content.link.older = newest
-    content.link.newer = nil
-    newest?.link.newer = content
-    newest = content
-    if oldest == nil { oldest = content }
-  }
-
-  private mutating func unlink(_ content: ArchiveContent) {
-    let (newer, older) = (content.link.newer, content.link.older)
-    if let newer { newer.link.older = older } else { newest = older }
-    if let older { older.link.newer = newer } else { oldest = newer }
-    content.link.newer = nil
-    content.link.older = nil
-  }
-}
-
-/// A content's place in the list of the recent ones.
-struct ContentLink {
-  /// Towards the newer ones; the list itself holds them by way of the newest.
-  unowned(unsafe) var newer: ArchiveContent?
-  var older: ArchiveContent?
-  var bytes = 0
-  var isFile = false
-  var isListed = false
 }

@@ -1,15 +1,16 @@
+import Containers
 import Glibc
 import Posix
 
 /// The files and folders of an archive, found by name: nodes in an array, names in one block of bytes, and a
-/// hash table of nodes by their folder and name.
+/// hash index of nodes by their folder and name.
 ///
-/// Invariants: node 0 is the root; a node's folder has a lower number than the node; at most half of the slots
-/// are taken.
+/// Invariants: node 0 is the root, which the index does not have; a folder's number is lower than those of its
+/// nodes.
 struct ArchiveTree: Sendable {
   private(set) var nodes: [ArchiveNode]
   private var names: [UInt8] = [0]
-  private var slots: [UInt32]
+  private var index: HashIndex
 
   static let root: UInt32 = 0
   private static let seed = UInt64.random(in: .min ... .max)
@@ -20,9 +21,7 @@ struct ArchiveTree: Sendable {
     root.mode = UInt16(FileKind.directory.rawValue | 0o755)
     nodes = [root]
     nodes.reserveCapacity(capacity + 1)
-    var count = 16
-    while count < capacity * 2 { count *= 2 }
-    slots = Array(repeating: 0, count: count)
+    index = HashIndex(capacity: capacity)
   }
 
   subscript(node: UInt32) -> ArchiveNode {
@@ -34,13 +33,8 @@ struct ArchiveTree: Sendable {
 
   /// The node of a name in a folder.
   func find(_ name: UnsafeRawBufferPointer, in folder: UInt32) -> UInt32? {
-    var slot = Int(truncatingIfNeeded: Self.hash(name, folder)) & (slots.count - 1)
-    while slots[slot] != 0 {
-      let node = slots[slot]
-      if nodes[Int(node)].parent == folder, has(node, name) { return node }
-      slot = (slot + 1) & (slots.count - 1)
-    }
-    return nil
+    let node = index.first(Self.hash(name, folder)) { nodes[Int($0)].parent == folder && has($0, name) }
+    return node == 0 ? nil : node
   }
 
   /// Adds a node that is not there yet.
@@ -57,7 +51,7 @@ struct ArchiveTree: Sendable {
     node.next = UInt32(nodes[Int(folder)].offset)
     nodes[Int(folder)].offset = UInt64(number)
     nodes.append(node)
-    if nodes.count * 2 > slots.count { grow() } else { put(number) }
+    index.insert(number, Self.hash(name, folder))
     return number
   }
 
@@ -109,39 +103,24 @@ struct ArchiveTree: Sendable {
     }
   }
 
-  private mutating func grow() {
-    slots = Array(repeating: 0, count: slots.count * 2)
-    for node in 1..<nodes.count { put(UInt32(node)) }
-  }
-
-  private mutating func put(_ node: UInt32) {
-    let (start, count) = (Int(nodes[Int(node)].name), Int(nodes[Int(node)].nameLength))
-    let hash = names.withUnsafeBytes {
-      Self.hash(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]), nodes[Int(node)].parent)
-    }
-    var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-    while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
-    slots[slot] = node
-  }
-
   /// Multiplies eight bytes at a time into the hash, by a seed of this process, so that nobody can make an
   /// archive of names that collide.
-  private static func hash(_ name: UnsafeRawBufferPointer, _ folder: UInt32) -> UInt64 {
+  private static func hash(_ name: UnsafeRawBufferPointer, _ folder: UInt32) -> UInt32 {
     func mix(_ left: UInt64, _ right: UInt64) -> UInt64 {
       let product = left.multipliedFullWidth(by: right)
       return product.high ^ product.low
     }
     var hash = seed ^ UInt64(folder) &* 0x9E37_79B9_7F4A_7C15
-    var place = 0
-    while place + 8 <= name.count {
-      hash = mix(hash ^ name.number(at: place, as: UInt64.self), 0xD6E8_FEB8_6659_FD93 ^ seed)
-      place += 8
+    var offset = 0
+    while offset + 8 <= name.count {
+      hash = mix(hash ^ name.number(at: offset, as: UInt64.self), 0xD6E8_FEB8_6659_FD93 ^ seed)
+      offset += 8
     }
     var rest = UInt64(name.count)
-    while place < name.count {
-      rest = rest << 8 | UInt64(name[place])
-      place += 1
+    while offset < name.count {
+      rest = rest << 8 | UInt64(name[offset])
+      offset += 1
     }
-    return mix(hash ^ rest, 0xA076_1D64_78BD_642F ^ seed)
+    return UInt32(truncatingIfNeeded: mix(hash ^ rest, 0xA076_1D64_78BD_642F ^ seed))
   }
 }

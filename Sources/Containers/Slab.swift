@@ -1,0 +1,35 @@
+/// Elements in slots, which are indexes from 1 that an element keeps until it is removed. Free slots are reused;
+/// slot 0 never has an element.
+public struct Slab<Element> {
+  private var elements: [Element?] = [nil]
+  private var free: [UInt32] = []
+
+  /// An empty slab.
+  public init() {}
+
+  /// How many elements there are.
+  public var count: Int { elements.count - 1 - free.count }
+
+  /// Adds an element and returns its slot.
+  public mutating func insert(_ element: Element) -> UInt32 {
+    if let slot = free.popLast() {
+      elements[Int(slot)] = element
+      return slot
+    }
+    elements.append(element)
+    return UInt32(elements.count - 1)
+  }
+
+  /// Removes the element in a slot; nil if the slot is free.
+  @discardableResult
+  public mutating func remove(_ slot: UInt32) -> Element? {
+    guard let element = elements[Int(slot)].take() else { return nil }
+    free.append(slot)
+    return element
+  }
+
+  /// The element in a slot; nil if the slot is free.
+  public subscript(slot: UInt32) -> Element? { elements[Int(slot)] }
+}
+
+extension Slab: Sendable where Element: Sendable {}
