@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# What the scripts share: where the project is, how they speak, and what they need installed.
-# Sourced, never run.
-# shellcheck disable=SC2034 # What is set here is used there.
+# Shared by all scripts: the project's path, messages, package installation, builds. Sourced, never run.
+# shellcheck disable=SC2034 # The variables are used by the sourcing scripts.
 
-# In the one locale that is always there, what a tool prints is the same on every machine.
+# The one locale that is always present, so that the output of tools is the same on every machine.
 export LC_ALL=C.UTF-8
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
@@ -12,14 +11,14 @@ test_packages=(
   "${build_packages[@]}" attr bash-completion binutils desktop-file-utils dpkg-dev e2fsprogs fish git libcap2-bin
   libglib2.0-bin man-db media-types mount procps python3 shared-mime-info shellcheck strace util-linux xdg-utils
   zsh
-  # For the archives in them.
+  # These contain archives to test with.
   junit4 libcommons-lang3-java python3-docx python3-pip-whl python3-setuptools-whl
 )
 watcher_packages=(entr inotify-tools libglib2.0-bin nodejs python3-watchdog)
 
 if [[ -t 1 ]]; then bold=$'\e[1m' plain=$'\e[0m'; else bold='' plain=''; fi
 
-# A line that says what happens now, with the minutes and seconds since the start.
+# Prints a progress message with the minutes and seconds since the start.
 step() {
   printf '%s[%02d:%02d] %s%s\n' "$bold" $((SECONDS / 60)) $((SECONDS % 60)) "$*" "$plain"
 }
@@ -29,24 +28,25 @@ fail() {
   exit 1
 }
 
-# Whether swift test, of which a file has all that it said, told in the end that tests were run and passed.
-tells_success() {
+# Whether a log of swift test ends with at least one test run and all passed.
+tests_passed() {
   grep -qE 'Test run with [1-9][0-9]* tests? .* passed' "$1"
 }
 
-# What failed, of all that swift test said into a file: the first of it and the last, which may be a crash.
-tell_failures() {
+# Prints the lines of a log of swift test that are not about passed tests: the first 40 and the last 40, which may
+# report a crash.
+print_failures() {
   grep -vE '^. (Test|Suite) .* (started|passed)' "$1" |
     awk -v most=40 -v file="$1" '
       NR <= most { print; next }
       { last[NR % most] = $0 }
       END {
-        if (NR > 2 * most) printf "… and %d lines more in %s\n", NR - 2 * most, file
+        if (NR > 2 * most) printf "… %d more lines in %s\n", NR - 2 * most, file
         for (line = NR - most + 1; line <= NR; line++) if (line > most) print last[line % most]
       }' >&2 || true
 }
 
-# Has a signal end the script as an exit does, so that what stands in the trap for EXIT is done.
+# Has signals exit the script, so that its EXIT trap runs.
 exit_on_signals() {
   trap 'exit 129' HUP
   trap 'exit 130' INT
@@ -54,7 +54,7 @@ exit_on_signals() {
   trap 'exit 143' TERM
 }
 
-# Whether all the commands are there.
+# Whether all commands are installed.
 have() {
   local command
   for command; do
@@ -67,7 +67,7 @@ open_stdin() {
   { : <&0; } 2>/dev/null || exec </dev/null
 }
 
-# The arguments that are not installed.
+# Prints the packages that are not installed.
 missing_packages() {
   local package status
   for package; do
@@ -77,7 +77,7 @@ missing_packages() {
   done
 }
 
-# Runs a command as root: as it is, or through sudo, which asks for a password only where someone can answer.
+# Runs a command as root: directly, or through sudo, which asks for a password only on a terminal.
 as_root() {
   if ((EUID == 0)); then
     "$@"
@@ -91,13 +91,13 @@ as_root() {
 install_packages() {
   [[ -z ${BUNDLEFS_SKIP_PACKAGES-} ]] || return 0
   have dpkg-query apt-get ||
-    fail "this is not Debian (no apt-get): install what it calls $* by other means," \
+    fail "this is not Debian (no apt-get): install the equivalents of $* by other means," \
       "then run again with BUNDLEFS_SKIP_PACKAGES=1"
   local missing
   mapfile -t missing < <(missing_packages "$@")
   ((${#missing[@]})) || return 0
   ((EUID == 0)) || have sudo ||
-    fail "packages are missing, and without sudo only root can install them:" \
+    fail "packages are missing and there is no sudo; as root:" \
       "apt-get install ${missing[*]}"
   step "Installing ${missing[*]}"
   if ! { as_root apt-get update -qq &&
@@ -109,7 +109,7 @@ install_packages() {
 
 require_swift() {
   have swift ||
-    fail "there is no swift on PATH: install Swift 6.2 or newer (https://www.swift.org/install/linux)" \
+    fail "swift is not on PATH: install Swift 6.2 or newer (https://www.swift.org/install/linux)" \
       "and open a new shell"
   local text version
   text=$(swift --version 2>&1) || fail "swift --version failed: $text"
@@ -119,7 +119,7 @@ require_swift() {
     fail "Swift $version is too old: 6.2 or newer is needed (https://www.swift.org/install/linux)"
 }
 
-# Builds what users run; its path is then $binary.
+# Builds the release binary and sets $binary to its path.
 build_release() {
   install_packages "${build_packages[@]}"
   require_swift
@@ -131,8 +131,8 @@ build_release() {
 
 require_fuse_device() {
   [[ -e /dev/fuse ]] ||
-    fail "there is no /dev/fuse: load the module (modprobe fuse), or start the container with" \
+    fail "/dev/fuse is missing: load the module (modprobe fuse), or start the container with" \
       "--device /dev/fuse --cap-add SYS_ADMIN"
   [[ -r /dev/fuse && -w /dev/fuse ]] ||
-    fail "you may not open /dev/fuse: run as root, or as root: chmod 666 /dev/fuse"
+    fail "no permission to open /dev/fuse: run as root, or run as root: chmod 666 /dev/fuse"
 }

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# What an installation consists of, where it goes, and how it gets there: for scripts/install and scripts/package.
+# The files of an installation, their destinations, and how they are made: for scripts/install and scripts/package.
 # Sourced after common.sh, never run.
-# shellcheck disable=SC2154 # $project is from common.sh, $binary from who sources this.
+# shellcheck disable=SC2154 # $project is set by common.sh, $binary by the sourcing script.
 
-# Where the systemd of a prefix looks for units of the system; those of users it finds below share.
+# Prints systemd's directory for system units below a prefix; user units are below share.
 unit_folder() {
   printf '%s/lib/systemd/system' "$1"
 }
 
-# Where mount(8) looks for its helpers: in /sbin and nowhere else. An installation of one user's own cannot write there.
+# Prints the directory for helpers of mount(8), which looks in /sbin only; a user's own prefix has an unused one.
 helper_folder() {
   case $1 in
     /usr | /usr/local) if [[ /sbin -ef /usr/sbin ]]; then printf /usr/sbin; else printf /sbin; fi ;;
@@ -16,13 +16,13 @@ helper_folder() {
   esac
 }
 
-# Debian's own zsh packages do not use the folder that zsh itself names.
+# Prints the directory for zsh completions: Debian's packages do not use that of zsh itself.
 zsh_folder() {
   if [[ $1 == /usr ]]; then printf /usr/share/zsh/vendor-completions; else printf '%s/share/zsh/site-functions' "$1"; fi
 }
 
-# Prints what an installation below a prefix consists of, a line each: HOW SOURCE PATH. The source is below
-# scripts/share, or what a link leads to.
+# Prints a line METHOD SOURCE PATH for each file of an installation below a prefix. SOURCE is relative to scripts/share,
+# or the target of a link.
 installation() {
   local prefix=$1 share=$1/share units helpers link
   units=$(unit_folder "$prefix")
@@ -45,16 +45,16 @@ installation() {
   done
 }
 
-# A completion with the table that all of them share.
+# Prints a completion script with the word table, which all of them share, inserted.
 with_words() {
   awk -v words="$(<"$project/scripts/share/completions/words")" \
-    '{ place = index($0, "@WORDS@"); if (place) $0 = substr($0, 1, place - 1) words substr($0, place + 7); print }' "$1"
+    '{ at = index($0, "@WORDS@"); if (at) $0 = substr($0, 1, at - 1) words substr($0, at + 7); print }' "$1"
 }
 
-# place HOW SOURCE TARGET PATH PREFIX: puts one thing in place. PATH is what it will be called, TARGET where it is put.
-place() {
-  local how=$1 source=$project/scripts/share/$2 target=$3 path=$4 prefix=$5
-  case $how in
+# install_file METHOD SOURCE TARGET PATH PREFIX: creates one file at TARGET, which is PATH below the root.
+install_file() {
+  local method=$1 source=$project/scripts/share/$2 target=$3 path=$4 prefix=$5
+  case $method in
     program)
       strip --strip-unneeded -o "$target" "$binary"
       chmod 755 "$target"
@@ -72,7 +72,7 @@ place() {
   chmod 644 "$target"
 }
 
-# Makes a folder and those above it that are missing, and prints the names of these, the outermost first.
+# Makes a directory and its missing parents, and prints those that it made, the outermost first.
 make_folders() {
   local folder=$1 missing=()
   while [[ ! -d $folder ]]; do
@@ -85,13 +85,13 @@ make_folders() {
   done
 }
 
-# install_all ROOT PREFIX: puts all in place below ROOT, which is empty for the system itself, and prints what was
-# made, folders too, without ROOT, in the order in which it was made.
+# install_all ROOT PREFIX: installs all files below ROOT, which is empty for the system itself, and prints the paths of
+# the files and directories that it made, without ROOT, in the order of creation.
 install_all() {
-  local root=$1 prefix=$2 how source path
-  while IFS=$'\t' read -r how source path; do
+  local root=$1 prefix=$2 method source path
+  while IFS=$'\t' read -r method source path; do
     make_folders "$root${path%/*}" | while IFS= read -r folder; do printf '%s\n' "${folder#"$root"}"; done
     printf '%s\n' "$path"
-    place "$how" "$source" "$root$path" "$path" "$prefix"
+    install_file "$method" "$source" "$root$path" "$path" "$prefix"
   done < <(installation "$prefix")
 }

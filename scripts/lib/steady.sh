@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# A mount that lives long and is worked hard, whose daemon is watched: it may neither grow nor keep files open. Sourced
-# by scripts/soak after common.sh.
-# shellcheck disable=SC2154 # $run and $binary are from who sources this.
+# A long-lived mount under load, whose daemon must neither grow nor leak descriptors. Sourced by scripts/soak after
+# common.sh.
+# shellcheck disable=SC2154 # $run and $binary are set by the sourcing script.
 
-# Two folders and an archive, a few hundred names in all; what is changed later has always these names.
+# Makes two directories and an archive with a few hundred names; later changes use the same names.
 make_layers() {
   local folder file
   steady=$run/steady
@@ -15,16 +15,16 @@ make_layers() {
       echo "the archive's $file in $folder" >"$steady/archived/d$folder/a$file"
     done
   done
-  archive
+  make_archive
 }
 
-# The archive, made anew and put in place at once.
-archive() {
+# Rebuilds the archive and replaces it atomically.
+make_archive() {
   (cd "$steady/archived" && python3 -m zipfile -c ../new.zip .)
   mv "$steady/new.zip" "$steady/archive.zip"
 }
 
-mount_steady() {
+mount_long_lived() {
   make_layers
   "$binary" "$steady/main" "$steady/point" -o "substitution=$steady/over:$steady/archive.zip,routes_mode=600" -f \
     2>"$steady.errors" &
@@ -33,16 +33,16 @@ mount_steady() {
     mountpoint -q "$steady/point" && break
     sleep 0.1
   done
-  mountpoint -q "$steady/point" || fail "the long-lived mount has not come: $(<"$steady.errors")"
+  mountpoint -q "$steady/point" || fail "the long-lived mount did not appear: $(<"$steady.errors")"
   echo 'route Steady l:(steady)A/i:Round' >"$steady/point/.routes"
-  work_hard &
+  generate_load &
   worker=$!
 }
 
-# Reads, changes, asks; until it is killed.
-work_hard() {
+# Reads, changes and queries the mount until it is killed.
+generate_load() {
   local round=0 folder file
-  # What changes while it is read may well fail to be read.
+  # Reads of files that change meanwhile may fail.
   set +e
   cd "$steady" || return
   while :; do
@@ -56,7 +56,7 @@ work_hard() {
     ((round % 7)) || rm -rf "over/d$((RANDOM % 10))"
     if ((round % 11 == 0)); then
       echo "$round" >"archived/$folder/a$file"
-      archive
+      make_archive
     fi
     find point -type f ! -name .routes -exec cat {} + >/dev/null 2>&1
     ls -lR point >/dev/null 2>&1
@@ -67,9 +67,9 @@ work_hard() {
   done
 }
 
-# Adds a line to the samples: seconds, KiB of memory that is the daemon's own, its descriptors.
+# Appends a line to the samples: seconds, KiB of anonymous memory of the daemon, its descriptors.
 sample() {
-  # Nobody works meanwhile; and what the kernel keeps for later is not the daemon's fault.
+  # Without load, and without nodes that only the kernel's caches hold.
   kill -STOP "$worker"
   sleep 1.5
   echo 2 >/proc/sys/vm/drop_caches
@@ -79,15 +79,16 @@ sample() {
   kill -CONT "$worker"
 }
 
-watch_steadily() {
+sample_until_exit() {
   while kill -0 "$daemon" 2>/dev/null; do
     sample
     sleep 8
   done
 }
 
-# Of the second half of the samples: the later part has no more than the earlier one, but for what an allocator keeps.
-judge_samples() {
+# Compares the two halves of the second half of the samples: memory and descriptors must not grow beyond a tolerance for
+# the allocator.
+check_growth() {
   awk '
     { memory[NR] = $2; files[NR] = $3; if ($2 > most) most = $2 }
     function mean(values, from, to,   sum, i) {
@@ -98,21 +99,21 @@ judge_samples() {
       if (NR < 8) { print "only " NR " samples: too few to judge"; exit 1 }
       half = int(NR / 2); middle = half + int((NR - half) / 2)
       before = mean(memory, half + 1, middle); after = mean(memory, middle + 1, NR)
-      held = mean(files, half + 1, middle); holds = mean(files, middle + 1, NR)
+      opened = mean(files, half + 1, middle); open = mean(files, middle + 1, NR)
       printf "memory %.1f, then %.1f MiB (most %.1f); descriptors %.0f, then %.0f; %d samples\n", \
-        before / 1024, after / 1024, most / 1024, held, holds, NR
-      exit after > before * 1.05 + 1024 || holds > held + 8
+        before / 1024, after / 1024, most / 1024, opened, open, NR
+      exit after > before * 1.05 + 1024 || open > opened + 8
     }' "$samples"
 }
 
-# What the mount shows is what its layers are.
-compare_steady() {
+# Compares the mount with a merge of its layers.
+compare_with_layers() {
   local expected=$run/expected path
   mkdir "$expected"
   (cd "$expected" && python3 -m zipfile -e "$steady/archive.zip" "$run/unpacked")
   cp -a "$steady/main/." "$expected"
   cp -a "$run/unpacked/." "$expected"
-  # What is hidden is removed before the topmost layer's own files come.
+  # Applies the whiteouts before copying the topmost layer.
   find "$steady/over" -name '.wh.*' -printf '%P\n' | while IFS= read -r path; do
     rm -rf -- "${expected:?}/${path/.wh./}"
   done
@@ -122,18 +123,18 @@ compare_steady() {
   diff -r --exclude=.routes "$expected" "$steady/point"
 }
 
-end_steady() {
-  kill -0 "$worker" 2>/dev/null || fail "nobody works on the long-lived mount any more"
-  # The watcher may just have stopped it.
-  kill "$watcher" "$worker"
+finish_long_lived() {
+  kill -0 "$worker" 2>/dev/null || fail "the load generator of the long-lived mount exited"
+  # The sampler may just have stopped it.
+  kill "$sampler" "$worker"
   kill -CONT "$worker" 2>/dev/null || true
-  wait "$worker" "$watcher" 2>/dev/null || true
-  kill -0 "$daemon" 2>/dev/null || fail "the long-lived mount's daemon is dead: $(<"$steady.errors")"
-  compare_steady || fail "the long-lived mount differs from its layers"
-  judge_samples || fail "the long-lived mount's daemon grows; the samples: $(tail -n 20 "$samples")"
-  step "It was changed, read and asked $(<"$run/rounds") times"
+  wait "$worker" "$sampler" 2>/dev/null || true
+  kill -0 "$daemon" 2>/dev/null || fail "the long-lived mount's daemon died: $(<"$steady.errors")"
+  compare_with_layers || fail "the long-lived mount differs from its layers"
+  check_growth || fail "the long-lived mount's daemon grows; the samples: $(tail -n 20 "$samples")"
+  step "Rounds of load: $(<"$run/rounds")"
   "$binary" unmount "$steady/point"
-  wait "$daemon" || fail "the long-lived mount's daemon ended badly: $(<"$steady.errors")"
-  [[ ! -s $steady.errors ]] || fail "the long-lived mount's daemon said: $(<"$steady.errors")"
+  wait "$daemon" || fail "the long-lived mount's daemon failed: $(<"$steady.errors")"
+  [[ ! -s $steady.errors ]] || fail "the long-lived mount's daemon printed: $(<"$steady.errors")"
   rm -rf "$steady" "$steady.errors" "$samples" "$run/rounds" "$run/expected" "$run/unpacked"
 }

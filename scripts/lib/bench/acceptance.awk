@@ -1,11 +1,11 @@
-# What bundlefs's speed is held to, line by line; read after figures.awk. After judge(): for 1 to goals, goal_name,
-# goal_value (nothing if it was not measured), goal_limit, goal_sense ("most" or "least") and goal_met.
+# The performance goals; read after figures.awk. judge() sets, for 1 to goals, goal_name, goal_value (empty if it was not
+# measured), goal_limit, goal_sense ("most" or "least") and goal_met.
 
 function is_fuse_peer(name) {
   return name == "fuse-overlayfs" || name ~ /^mergerfs/ || name == "unionfs-fuse" || name == "bindfs"
 }
 
-# The FUSE peer that is fastest at an item; nothing if there is none.
+# The FUSE peer that is fastest at an item; empty if there is none.
 function best_peer(part, item,    p, name, best) {
   best = ""
   for (p = 1; p <= peers[part]; p++) {
@@ -25,7 +25,7 @@ function judge_one(name, value, sense, limit) {
   goal_met[goals] = value != "" && (sense == "most" ? value + 0 <= limit : value + 0 >= limit)
 }
 
-# The time beside kernel overlayfs's.
+# The time relative to kernel overlayfs.
 function judge_ratio(part, item, limit, name) {
   if (name == "") name = "bundlefs"
   judge_one(heading[part] ": " title[part, item] (name == "bundlefs" ? "" : ", xattr=off") ", time / overlayfs's",
@@ -59,7 +59,7 @@ function judge_first() {
 }
 
 function judge_daemon(    part) {
-  judge_one("Milliseconds from the mounting command to the first answer" (million ? ", a million files" : ""),
+  judge_one("Milliseconds from the mounting command to the first reply" (million ? ", a million files" : ""),
     is_known("start", "bundlefs", "start") ? cost("start", "bundlefs", "start") / 1e6 : "", "most", 30)
   for (part = 1; part <= 2; part++) judge_memory(part == 1 ? "memory" : "million")
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
-# The parts of the benchmark that access files one by one: warm, first, shapes, large, zip. Sourced by scripts/bench.
+# shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
+# The parts warm, first, shapes, large and zip. Sourced by scripts/bench.
 
-# Everything was accessed before: what remains is the kernel's work, or the messages that a peer cannot do without.
+# All files were accessed before.
 measure_warm() {
   local peer peers=()
   make_tree
@@ -10,7 +10,7 @@ measure_warm() {
   for peer in "${all_peers[@]}"; do
     [[ $peer != *-xattr-off ]] || continue
     has_peer "$peer" || continue
-    open_peer "$peer" "$work/main" "$work/substitution" || continue
+    mount_peer "$peer" "$work/main" "$work/substitution" || continue
     peers+=("$peer")
     progress "warming $peer"
     measure pass "$root" list "$work/folders" stat "$work/files" missing "$work/missing" read "$work/files"
@@ -33,40 +33,39 @@ warm_round() {
   time_of warm "$peer" parallel parallel "$root" "$work/files" 8
 }
 
-# The first touch through a mount that has just been made; the layers' own files are in the kernel's caches, so
-# that the disk has no part in it: they are brought there each time, as a machine may give up within a minute what
-# nobody uses.
+# The first touch through a fresh mount. The layers are read into the kernel's caches each time, so that the disk is not
+# measured: a machine may evict unused files within a minute.
 measure_first() {
   make_tree
   step "First touch: rounds over the peers: $few_rounds"
   in_rounds 'First touch' "$few_rounds" first_round "${all_peers[@]}"
 }
 
-# Mounts a peer once its layers are in the kernel's caches.
-open_warmed() {
+# Mounts a peer after reading its layers into the kernel's caches.
+mount_warmed() {
   local peer=$1
   shift
   warm_layers "$@"
-  open_peer "$peer" "${@/#/$work/}"
+  mount_peer "$peer" "${@/#/$work/}"
 }
 
 first_round() {
   local peer=$1
-  open_warmed "$peer" main substitution || return 0
+  mount_warmed "$peer" main substitution || return 0
   if [[ $peer != *-xattr-off ]]; then
     time_with_daemon first "$peer" walk "$entry_count" walk "$root"
     time_with_daemon first "$peer" read "$file_count" once "$root" read "$work/files"
     unmount_all
-    open_warmed "$peer" main substitution
+    mount_warmed "$peer" main substitution
     time_with_daemon first "$peer" grep "$entry_count" grep "$root"
     unmount_all
-    open_warmed "$peer" main substitution
+    mount_warmed "$peer" main substitution
   fi
   time_with_daemon first "$peer" ls "$entry_count" run "$root" ls -lR
   unmount_all
 }
 
-# Trees of other shapes, first and again.
+# A deep and a wide tree, first and again.
 measure_shapes() {
   make_deep
   make_wide
@@ -77,15 +76,15 @@ measure_shapes() {
 shapes_round() {
   local peer=$1
   [[ $peer != *-xattr-off ]] || return 0
-  open_warmed "$peer" deep/main deep/substitution || return 0
+  mount_warmed "$peer" deep/main deep/substitution || return 0
   time_of shapes "$peer" deep-first once "$root" stat "$work/deep/files"
   time_of shapes "$peer" deep warm "$root" stat "$work/deep/files"
   unmount_all
-  open_warmed "$peer" wide/main wide/substitution
+  mount_warmed "$peer" wide/main wide/substitution
   time_of shapes "$peer" wide-first once "$root" list "$work/wide/folders"
   time_of shapes "$peer" wide warm "$root" list "$work/wide/folders"
   unmount_all
-  open_warmed "$peer" wide/main wide/substitution
+  mount_warmed "$peer" wide/main wide/substitution
   time_of shapes "$peer" wide-walk walk "$root"
   unmount_all
 }
@@ -101,7 +100,7 @@ large_round() {
   [[ $peer != *-xattr-off ]] || return 0
   for access in sequential mapped random; do
     measure large large/main/large sequential
-    open_peer "$peer" "$work/large/main" "$work/large/substitution" || return 0
+    mount_peer "$peer" "$work/large/main" "$work/large/substitution" || return 0
     time_of large "$peer" "$access-first" large "$root/large" "$access"
     # Random reads leave most of the file untouched.
     [[ $access != random ]] || measure large "$root/large" sequential
@@ -110,11 +109,11 @@ large_round() {
   done
 }
 
-# An archive as a layer, beside the same files in a folder.
+# An archive as a layer, beside the same files in a directory.
 measure_zip() {
   make_zip
   if [[ ! -e zip/archive.zip ]]; then
-    step "Without archives: zip is not installed (--install)"
+    step "Skipping archives: zip is not installed (--install)"
     return
   fi
   step "A zip archive: rounds over the peers: $few_rounds"
@@ -125,14 +124,14 @@ zip_round() {
   local peer=$1 archive=$work/zip/archive.zip
   [[ $peer != native ]] || archive=$work/zip/main
   warm_layers zip
-  open_peer "$peer" "$archive" '' || return 0
+  mount_peer "$peer" "$archive" '' || return 0
   time_of zip "$peer" walk walk "$root"
   time_of zip "$peer" read once "$root" read "$work/zip/files"
   time_of zip "$peer" again warm "$root" read "$work/zip/files"
   unmount_all
 }
 
-# A table of its own, which is neither in the JSON nor in the drawing.
+# Prints a table of its own, which is not in the JSON or the SVG.
 measure_archives() {
   step "Archives: rounds for each peer: $few_rounds"
   mkdir archives

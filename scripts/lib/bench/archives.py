@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""archives.py BUNDLEFS FOLDER [FILES MIB ROUNDS]: one archive, mounted by bundlefs and by its peers as far as they are installed.
+"""archives.py BUNDLEFS FOLDER [FILES MIB ROUNDS]: measures one archive mounted by bundlefs and its installed peers.
 
-Prints a table: times in ms (the median of ROUNDS), and the daemon's memory. Everything is measured in one process
-that does for each peer what programs do: mount, walk, read. The archive has FILES small entries (20000) and two of
-MIB (128). FOLDER must be empty; it is not cleared.
+Prints a table: times in ms (the median of ROUNDS), and the daemon's memory. One process mounts, walks and reads each
+peer. The archive has FILES small entries (20000) and two of MIB (128). FOLDER must be empty; it is not cleared.
 """
 import os
 import random
@@ -20,7 +19,7 @@ LARGE <<= 20
 
 
 def make(path):
-    """Small deflated files in folders of a hundred, a large deflated and a large stored one."""
+    """Small deflated files in directories of a hundred, a large deflated and a large stored one."""
     source = random.Random(1)
     text = b"".join(b"%d %s\n" % (n, source.choice([b"alpha", b"beta", b"gamma", b"delta"])) for n in range(4000))
     piece = bytes(source.getrandbits(6) for _ in range(1 << 20))
@@ -69,8 +68,8 @@ def random_reads(path):
     source = random.Random(2)
     with open(path, "rb", buffering=0) as file:
         for _ in range(100):
-            place = source.randrange(LARGE - 4096) & ~4095
-            data = os.pread(file.fileno(), 4096, place)
+            offset = source.randrange(LARGE - 4096) & ~4095
+            data = os.pread(file.fileno(), 4096, offset)
             assert len(data) == 4096
 
 
@@ -107,7 +106,7 @@ signal.signal(signal.SIGALRM, give_up)
 
 
 def measured(body):
-    """Milliseconds, infinite beyond the limit and where it failed, and the result."""
+    """Milliseconds, infinite after a timeout or failure, and the result."""
     start = time.perf_counter()
     signal.alarm(LIMIT)
     try:
@@ -156,13 +155,13 @@ def main():
     with zipfile.ZipFile(archive) as content:
         content.extractall(unpacked)
     os.mkdir(mount)
-    places = {"ARCHIVE": archive, "UNPACKED": unpacked, "MOUNT": mount}
+    paths = {"ARCHIVE": archive, "UNPACKED": unpacked, "MOUNT": mount}
     table = {}
     for name, command in commands(bundlefs):
         if not shutil.which(command[0]):
             continue
         print("measuring %s" % name, file=sys.stderr)
-        words = [places.get(word, word) for word in command]
+        words = [paths.get(word, word) for word in command]
         rounds = [run(words, mount) for _ in range(ROUNDS)]
         table[name] = {key: statistics.median(each[key] for each in rounds) for key in rounds[0]}
     print("%-28s" % "ms" + "".join("%18s" % name for name in table))

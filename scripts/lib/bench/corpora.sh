@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
-# What is mounted: layers of several shapes, each made when it is first needed, in a folder of its own with main
-# and substitution. Sourced by scripts/bench.
+# shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
+# Makes the layers to measure, each when it is first needed, in a directory with main and substitution. Sourced by
+# scripts/bench.
 
-# Whether it is the first time that this corpus is asked for.
-is_new() {
+# Whether the corpus must be made; marks it as made.
+must_make() {
   [[ ! -e made-$1 ]] || return 1
   : >"made-$1"
 }
 
-# A real tree, below ./main, of which every twentieth file is in ./substitution, too; and its paths.
+# Copies a real tree to ./main and every twentieth of its files to ./substitution, and lists the paths.
 make_tree() {
-  is_new tree || return 0
+  must_make tree || return 0
   step "Copying a tree of $files small files"
   mkdir main substitution
   (cd / && find usr/include usr/share -xdev -type f -size -64k -readable -print0) | sort -z >all
@@ -25,7 +25,7 @@ make_tree() {
   chmod -R u+rwX substitution
   local file
   while IFS= read -r -d '' file; do
-    # A compiler passes over it.
+    # Compilers ignore it.
     printf '\n// overridden\n' >>"substitution/$file"
   done <overridden
   file_count=$(tr -dc '\0' <files | wc -c)
@@ -33,17 +33,17 @@ make_tree() {
   ((file_count >= files)) || step "There are only $file_count small files below /usr/include and /usr/share"
 }
 
-# One large file, in the lower layer.
+# Writes one large file in the lower layer.
 make_large() {
-  is_new large || return 0
+  must_make large || return 0
   step "Writing a file of $large MiB"
   mkdir -p large/main large/substitution
   measure largefile large/main/large "$large"
 }
 
-# Twenty chains of sixty folders, a file in each folder; every other chain is in both layers.
+# Makes twenty chains of sixty directories, a file in each; every other chain is in both layers.
 make_deep() {
-  is_new deep || return 0
+  must_make deep || return 0
   local chain path
   for ((chain = 0; chain < 20; chain++)); do
     printf -v path '/level%02d' {1..60}
@@ -54,19 +54,19 @@ make_deep() {
   (cd deep/main && find . -type f -printf '%P\0') >deep/files
 }
 
-# One folder of many names; a tenth of them are in both layers.
+# Makes one directory of many names, a tenth of them in both layers.
 make_wide() {
-  is_new wide || return 0
-  step "Making a folder of $wide names"
+  must_make wide || return 0
+  step "Making a directory of $wide names"
   mkdir -p wide/main wide/substitution
   measure files wide/main 1 "$wide"
   measure files wide/substitution 1 $(((wide + 9) / 10))
   printf 'd00000\0' >wide/folders
 }
 
-# A zip archive of a part of the tree, and that part; nothing if there is no zip.
+# Makes a zip archive of a part of the tree, and a copy of that part; nothing if zip is not installed.
 make_zip() {
-  is_new zip || return 0
+  must_make zip || return 0
   make_tree
   have zip || return 0
   step "Making a zip archive"
@@ -76,9 +76,9 @@ make_zip() {
   (cd zip/main && zip -q -r -y ../archive.zip .)
 }
 
-# A million empty files in four thousand folders.
+# Makes a million empty files in four thousand directories.
 make_million() {
-  is_new million || return 0
+  must_make million || return 0
   step "Making a million files"
   mkdir -p million/main million/substitution
   measure files million/main 4000 1000000

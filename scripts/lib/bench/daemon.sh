@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
-# The parts of the benchmark that look at the daemon: start, memory, delay, routes. Sourced by scripts/bench.
+# shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
+# The parts start, memory, delay and routes. Sourced by scripts/bench.
 
-# From the command that mounts to the first answer about a file.
+# From the mounting command to the first reply about a file.
 measure_start() {
   local folder=$work
   if ((million)); then
@@ -21,10 +21,10 @@ measure_start() {
 start_round() {
   local peer=$1 mountpoint=$work/mounts/start-$1
   [[ $peer != native && $peer != *-xattr-off ]] || return 0
-  open_peer "$peer" "${start_layers[@]}" || return 0
+  mount_peer "$peer" "${start_layers[@]}" || return 0
   unmount_all
   mkdir -p "$mountpoint"
-  command_of "$peer" "${start_layers[@]}" "$mountpoint"
+  build_command "$peer" "${start_layers[@]}" "$mountpoint"
   mounted+=("$mountpoint")
   time_of start "$peer" start start "$mountpoint/$start_file" "${command[@]}" 2>messages
   unmount_all
@@ -48,22 +48,22 @@ measure_memory() {
   memory_of million bundlefs "$work/million" 1000000 stat "$work/million/files"
 }
 
-# Notes the memory before and after the probe's passes, and the processor's time in three idle seconds after.
+# Records the memory before and after the probe's passes, and the processor time in three idle seconds after.
 memory_of() {
   local part=$1 peer=$2 folder=$3 count=$4 pid before idle
-  open_peer "$peer" "$folder/main" "$folder/substitution" || return 0
+  mount_peer "$peer" "$folder/main" "$folder/substitution" || return 0
   pid=$(daemons_of "$root")
-  [[ $pid =~ ^[0-9]+$ ]] || fail "there is not one daemon for $root, but: $pid"
+  [[ $pid =~ ^[0-9]+$ ]] || fail "expected one daemon for $root, found: $pid"
   before=$(own_memory "$pid")
   measure walk "$root"
   measure pass "$root" "${@:5}"
-  note "$part" "$peer" files "$count"
-  note "$part" "$peer" before "$before"
-  note "$part" "$peer" after "$(own_memory "$pid")"
+  record "$part" "$peer" files "$count"
+  record "$part" "$peer" before "$before"
+  record "$part" "$peer" after "$(own_memory "$pid")"
   sleep 1
   idle=$(daemon_time "$root")
   sleep 3
-  note "$part" "$peer" idle $(($(daemon_time "$root") - idle))
+  record "$part" "$peer" idle $(($(daemon_time "$root") - idle))
   unmount_all
 }
 
@@ -76,14 +76,14 @@ measure_delay() {
     step "Delays: $peer, $count changes of each kind"
     mkdir -p "delays/$peer/main" "delays/$peer/substitution"
     measure prepare "delays/$peer/main" "delays/$peer/substitution" "$count"
-    open_peer "$peer" "$work/delays/$peer/main" "$work/delays/$peer/substitution" || continue
-    # What made the files is long over when the first change comes.
+    mount_peer "$peer" "$work/delays/$peer/main" "$work/delays/$peer/substitution" || continue
+    # Lets the events of making the files pass.
     sleep 2
     for kind in modify replace override fallback create delete list; do
       progress "$peer, $kind"
       measure delay "delays/$peer/main" "delays/$peer/substitution" "$root" "$kind" "$count"
       while IFS= read -r figure; do
-        note delay "$peer" "$kind" "$figure"
+        record delay "$peer" "$kind" "$figure"
       done <figures
     done
     progress ''
@@ -94,23 +94,23 @@ measure_delay() {
 measure_routes() {
   local workload='' size figure comment post trip
   step "Routes: matches in the library, rounds: $rounds"
-  # A title, and below it for each table: SIZE routes: FIGURE matches a second, …
+  # Each title is followed by lines: SIZE routes: FIGURE matches a second, …
   "$routebench" "$rounds" >figures
   while read -r size _ figure _; do
     case $size in
       Routes) workload=literals ;;
       Six) workload=mixed ;;
-      *) note matches "$workload" "$size" "$figure" ;;
+      *) record matches "$workload" "$size" "$figure" ;;
     esac
   done <figures
   step "Routes: URLs through the control file, rounds: $rounds"
   mkdir -p routes
-  open_peer bundlefs "$work/routes" "$work/routes"
+  mount_peer bundlefs "$work/routes" "$work/routes"
   measure routes "$root/.routes" "$rounds"
   while read -r comment post trip; do
-    note routes bundlefs comment "$comment"
-    note routes bundlefs post "$post"
-    note routes bundlefs trip "$trip"
+    record routes bundlefs comment "$comment"
+    record routes bundlefs post "$post"
+    record routes bundlefs trip "$trip"
   done <figures
   unmount_all
 }

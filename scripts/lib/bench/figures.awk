@@ -1,9 +1,8 @@
-# The results of scripts/bench: lines of PART, PEER, ITEM, FIGURE, divided by tabs; and what the parts and their items
-# are called. Read with acceptance.awk and with one of table.awk, json.awk and svg.awk, which says what to print at the
-# end.
+# Reads the results of scripts/bench, lines PART, PEER, ITEM, FIGURE separated by tabs, and names the parts and items.
+# Read with acceptance.awk and one of table.awk, json.awk and svg.awk, which print the output.
 #
-# A figure is nanoseconds an operation in the cost parts and their "-processor" parts; the daemon's alike. In the part
-# delay it is microseconds.
+# A figure is in nanoseconds per operation in the cost parts, their "-processor" parts and the part daemon; in
+# microseconds in the part delay.
 
 BEGIN {
   FS = "\t"
@@ -16,12 +15,12 @@ BEGIN {
   define("shapes", "Deep and wide trees", "us:deep-first:stat_60_deep,_1st us:deep:again " \
     "ms:wide-first:list_wide,_1st ms:wide:again us:wide-walk:walk_wide,_1st")
   define("zip", "A zip archive", "us:walk:walk us:read:then_read_all us:again:read_again")
-  define("start", "From the mounting command to the first answer", "ms:start:start")
+  define("start", "From the mounting command to the first reply", "ms:start:start")
   define("daemon", "The daemon's processor time at the first touch", "us:walk:walk us:read:then_read_all " \
     "us:grep:walk_and_read us:ls:ls_-lR")
 }
 
-# A part's name for people, and its items: UNIT:ITEM:NAME each, with _ for a space in the name.
+# Defines a part's heading and its items: UNIT:ITEM:NAME each, with _ for a space in the name.
 function define(part, name, text,    list, number, i, word) {
   heading[part] = name
   order[++parts] = part
@@ -44,7 +43,7 @@ function define(part, name, text,    list, number, i, word) {
     known[$1, $3] = 1
     item[$1, ++items[$1]] = $3
   }
-  # What was given up is later than all others.
+  # A timeout sorts after all others.
   if ($4 == "never") {
     never[key]++
     $4 = 1e12
@@ -57,7 +56,7 @@ function is_known(part, peer, item) {
   return (part SUBSEP peer SUBSEP item) in count
 }
 
-# The figure that the given part of all, 0 to 1, do not exceed.
+# The figure that the given fraction of all figures does not exceed.
 function percentile(part, peer, item, fraction,    key, number, i, j, value) {
   key = part SUBSEP peer SUBSEP item
   number = count[key]
@@ -74,18 +73,18 @@ function percentile(part, peer, item, fraction,    key, number, i, j, value) {
   return figure[key, i]
 }
 
-# Nanoseconds an operation.
+# The median, in nanoseconds per operation.
 function cost(part, peer, item) {
   return percentile(part, peer, item, 0.5)
 }
 
-# How many times as long the first takes as the second; nothing if one of them was not measured.
+# The cost of the first peer relative to the second; empty if one of them was not measured.
 function quotient(part, item, first, second) {
   if (!is_known(part, first, item) || !is_known(part, second, item) || cost(part, second, item) == 0) return ""
   return cost(part, first, item) / cost(part, second, item)
 }
 
-# What all the costs of a part are compared with: kernel overlayfs's, or of archives the plain folder's.
+# The peer that the costs of a part are relative to: kernel overlayfs, for archives the plain directory.
 function baseline(part) {
   return part == "zip" ? "native" : "overlayfs"
 }
@@ -94,13 +93,13 @@ function ratio(part, peer, item) {
   return quotient(part, item, peer, baseline(part))
 }
 
-# The cost as people read it: three digits, in the item's unit.
+# The cost for display: three digits, in the item's unit.
 function shown(part, peer, item,    name, value) {
   name = part
   sub(/-processor$/, "", name)
   value = cost(part, peer, item)
   name = unit[name, item]
-  # An operation is a MiB then.
+  # For GB/s, an operation is one MiB.
   value = name == "ms" ? value / 1e6 : name == "us" ? value / 1e3 : value ? 1048576 / value : 0
   return sprintf(value < 10 ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value)
 }
@@ -110,12 +109,12 @@ function shown_ratio(part, peer, item,    value) {
   return value == "" ? "-" : sprintf(value < 100 ? "%.2f" : "%.0f", value)
 }
 
-# What something written to the control file costs beside a write that does nothing.
+# The cost of a write to the control file relative to a write that does nothing.
 function trip_ratio(item) {
   return cost("routes", "bundlefs", item) / cost("routes", "bundlefs", "comment")
 }
 
-# Bytes that a daemon took for each file; part is "memory" or "million".
+# Bytes of the daemon's memory for each file; part is "memory" or "million".
 function bytes_per_file(part, peer) {
   return (figure[part, peer, "after", 1] - figure[part, peer, "before", 1]) * 1024 / figure[part, peer, "files", 1]
 }

@@ -1,4 +1,4 @@
-# What scripts/bench found, as JSON. Of a delay that is null nothing was seen in time.
+# Prints the results of scripts/bench as JSON. A delay of null means that no change was seen before the timeout.
 
 function quoted(text) {
   gsub(/\\/, "\\\\", text)
@@ -24,7 +24,7 @@ function milliseconds(microseconds) {
   return microseconds >= 1e12 ? "null" : sprintf("%.4f", microseconds / 1000)
 }
 
-# The median of all rounds; of reading large files per MiB, but for the random reads.
+# The median of all rounds; per MiB for large files, except for random reads.
 function cost_value(part, name, item,    processor) {
   processor = part "-processor"
   printf "{\"microseconds\": %.4f", cost(part, name, item) / 1e3

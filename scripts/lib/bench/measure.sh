@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
-# How figures are taken, and kept. Sourced by scripts/bench.
+# shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
+# Takes and stores measurements. Sourced by scripts/bench.
 
-# On a terminal, a line that is written over by the next; nothing elsewhere.
+# On a terminal, prints a line that the next one overwrites.
 progress() {
   [[ ! -t 1 ]] || printf '\r\e[K%s' "${*:+  $*}"
 }
 
-# Runs the probe so that a signal is heard meanwhile; what it prints goes to the file ./figures.
+# Runs the probe in the background, so that signals are handled meanwhile; its output goes to ./figures.
 measure() {
   "$probe" "$@" >figures </dev/null &
   running=$!
@@ -17,24 +17,23 @@ measure() {
   ((status == 0)) || fail "benchprobe $1 failed"
 }
 
-# Adds a line to the results: part, peer, item, figure.
-note() {
+# record PART PEER ITEM FIGURE: appends a line to the results.
+record() {
   local IFS=$'\t'
   printf '%s\n' "$*" >>results
 }
 
-# Measures with the probe, the arguments after the first three, and notes the time that passed, and the
-# processor's, as those of the part, peer and item.
+# time_of PART PEER ITEM PROBE-ARGUMENT…: records the elapsed and the processor time of a run of the probe.
 time_of() {
   local part=$1 peer=$2 item=$3 elapsed processor
   shift 3
   measure "$@"
   read -r elapsed processor <figures
-  note "$part" "$peer" "$item" "$elapsed"
-  note "$part-processor" "$peer" "$item" "$processor"
+  record "$part" "$peer" "$item" "$elapsed"
+  record "$part-processor" "$peer" "$item" "$processor"
 }
 
-# The same for something that concerns so many files, the fourth argument, with what the daemon works for each.
+# time_with_daemon PART PEER ITEM COUNT PROBE-ARGUMENT…: the same, and the daemon's processor time divided by COUNT.
 time_with_daemon() {
   local part=$1 peer=$2 item=$3 count=$4 before
   if ! is_fuse "$peer"; then
@@ -43,17 +42,17 @@ time_with_daemon() {
   fi
   before=$(daemon_time "$root")
   time_of "$part" "$peer" "$item" "${@:5}"
-  note daemon "$peer" "$item" $((($(daemon_time "$root") - before) / count))
+  record daemon "$peer" "$item" $((($(daemon_time "$root") - before) / count))
 }
 
-# Does what the arguments say, a function and its first arguments, with each peer in turn, and that for so many
-# rounds. Whoever is measured last in one round is not always so: a machine's mood passes over all.
+# in_rounds TITLE COUNT FUNCTION PEER…: calls FUNCTION with each peer in turn, COUNT times. The order rotates, so that
+# drifts of the machine affect all peers alike.
 in_rounds() {
-  local title=$1 count=$2 action=$3 round peer place
+  local title=$1 count=$2 action=$3 round peer index
   shift 3
   for ((round = 1; round <= count; round++)); do
-    for ((place = 0; place < $#; place++)); do
-      peer=${*:(place + round - 1) % $# + 1:1}
+    for ((index = 0; index < $#; index++)); do
+      peer=${*:(index + round - 1) % $# + 1:1}
       progress "$title, round $round of $count, $peer"
       ! has_peer "$peer" || "$action" "$peer"
     done
@@ -61,7 +60,7 @@ in_rounds() {
   progress ''
 }
 
-# Brings what the layers hold into the kernel's caches, so that what is measured is not the disk.
+# Reads the layers into the kernel's caches, so that the disk is not measured.
 warm_layers() {
   local folder
   for folder; do
@@ -69,9 +68,8 @@ warm_layers() {
   done
 }
 
-# Figures of a busy machine are noisy; whoever reads them is told. Sets load to the processes that wanted to run
-# in the last minute.
-look_at_load() {
+# Sets load to the load average of the last minute, and warns on a busy machine.
+measure_load() {
   load=$(cut -d ' ' -f 1 /proc/loadavg)
-  ((${load%.*} * 2 < $(nproc))) || step "The machine is busy (load $load): the figures will be noisy"
+  ((${load%.*} * 2 < $(nproc))) || step "Warning: the machine is busy (load $load); the figures will be noisy"
 }

@@ -1,19 +1,19 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
-# The file systems that are measured: how they are mounted, found and unmounted. Sourced by scripts/bench.
+# shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
+# Mounts, finds and unmounts the file systems to measure. Sourced by scripts/bench.
 
 peer_packages=(archivemount bindfs fuse-overlayfs fuse-zip git mergerfs unionfs-fuse zip)
-# All who lay one directory over another, and bindfs, which only shows one.
+# Union file systems, and bindfs, which has a single layer.
 all_peers=(
   native overlayfs bundlefs bundlefs-xattr-off fuse-overlayfs mergerfs mergerfs-tuned unionfs-fuse bindfs
 )
 
-# Who has no mount of the kernel's own, but a daemon.
+# Whether the peer has a daemon.
 is_fuse() {
   [[ $1 != native && $1 != overlayfs ]]
 }
 
-# Whether what the peer needs is installed.
+# Whether the peer is installed.
 is_installed() {
   case $1 in
     native | bundlefs*) ;;
@@ -25,22 +25,22 @@ is_installed() {
 
 declare -A absent=()
 
-# Whether the peer can be had here; says once that it cannot.
+# Whether the peer is available; prints once that it is not.
 has_peer() {
   [[ -z ${absent[$1]-} ]] || return 1
-  is_installed "$1" || leave_out "$1" "it is not installed (--install)"
+  is_installed "$1" || skip_peer "$1" "it is not installed (--install)"
 }
 
-# Never again asks for the peer.
-leave_out() {
+# skip_peer PEER REASON: excludes the peer from the rest of the run, and fails.
+skip_peer() {
   progress ''
   absent[$1]=$2
-  step "Without $1: $2"
+  step "Skipping $1: $2"
   return 1
 }
 
-# Sets command to what mounts the peer of that name on two layers.
-command_of() {
+# build_command PEER MAIN SUBSTITUTION MOUNTPOINT: sets command to the mounting command.
+build_command() {
   local peer=$1 main=$2 substitution=$3 mountpoint=$4 superuser=()
   local forever=cache.attr=86400,cache.entry=86400,cache.negative_entry=86400
   ((EUID == 0)) || superuser=(sudo -n)
@@ -61,7 +61,7 @@ command_of() {
       ;;
     unionfs-fuse) command=(unionfs-fuse "$substitution=RO:$main=RO" "$mountpoint") ;;
     bindfs) command=(bindfs -r "$main" "$mountpoint") ;;
-    # Of these MAIN is an archive.
+    # For these MAIN is an archive.
     bundlefs-zip) command=("$bundlefs" "$main" "$mountpoint") ;;
     fuse-zip) command=(fuse-zip -r "$main" "$mountpoint") ;;
   esac
@@ -69,9 +69,9 @@ command_of() {
 
 mounted=() root='' command=()
 
-# Mounts the peer on two layers below ./mounts, and sets root to where it is; for native that is main itself.
-# Fails, saying why, if it cannot be mounted: bundlefs always can.
-open_peer() {
+# mount_peer PEER MAIN SUBSTITUTION: mounts the peer below ./mounts and sets root to its mount point, which is MAIN for
+# native. Prints the reason and fails if it cannot be mounted; for bundlefs itself the benchmark fails.
+mount_peer() {
   local peer=$1 main=$2 substitution=$3
   if [[ $peer == native ]]; then
     root=$main
@@ -79,31 +79,31 @@ open_peer() {
   fi
   root=$work/mounts/$peer
   mkdir -p "$root"
-  command_of "$peer" "$main" "$substitution" "$root"
+  build_command "$peer" "$main" "$substitution" "$root"
   mounted+=("$root")
-  # Some talk on success, too; bundlefs does so only where passthrough cannot be had.
+  # Some peers print messages on success, too; bundlefs only if passthrough is not available.
   "${command[@]}" >messages 2>&1 </dev/null && [[ $peer != bundlefs-passthrough || ! -s messages ]] && return
   local message
   message=$(tail -n 1 messages)
   unmount_all
   [[ $peer != bundlefs && $peer != bundlefs-xattr-off ]] || fail "bundlefs could not be mounted: $message"
-  leave_out "$peer" "it could not be mounted: $message"
+  skip_peer "$peer" "it could not be mounted: $message"
 }
 
-# The processes that serve the mount: they have the mount point among their arguments, as it was given.
+# Prints the processes that have the mount point among their arguments.
 daemons_of() {
   # Listed before grep starts, which has the mount point among its own arguments.
   local lines=(/proc/[0-9]*/cmdline)
-  # Some of them are gone by now.
+  # Some of them may have exited.
   { grep -lszxF -- "$1" "${lines[@]}" || true; } | cut -d / -f 3
 }
 
-# What is mounted there; the path is not touched, which a mount may not survive or not answer.
+# Prints the type of the mount without accessing the path, which could hang.
 type_of_mount() {
   awk -v path="$1" '$5 == path { for (i = 7; $i != "-"; i++); print $(i + 1) }' /proc/self/mountinfo
 }
 
-# Unmounts, and waits for the daemon's end; both are helped along if they have not come in five seconds.
+# Unmounts and waits for the daemon to exit; after five seconds kills it and unmounts lazily.
 unmount_peer() {
   local mountpoint=$1 type pid
   for _ in {1..250}; do
@@ -133,12 +133,12 @@ unmount_all() {
   mounted=()
 }
 
-# Kilobytes of its own memory that the process has.
+# Prints the anonymous memory of a process in KiB.
 own_memory() {
   awk '$1 == "RssAnon:" { print $2 }' "/proc/$1/status"
 }
 
-# Nanoseconds of the processor that the mount's daemon has taken, in steps of ten milliseconds; 0 without one.
+# Prints the processor time of the mount's daemon in nanoseconds, in steps of 10 ms; 0 without a daemon.
 daemon_time() {
   local pid
   pid=$(daemons_of "$1" | head -n 1)
@@ -146,6 +146,6 @@ daemon_time() {
     printf '0\n'
     return
   fi
-  # The name, in parentheses, may have spaces.
+  # The process name, in parentheses, may contain spaces.
   sed 's/.*) //' "/proc/$pid/stat" | awk -v ticks="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($12 + $13) * 1e9 / ticks }'
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # What is set here is used elsewhere in the benchmark, and the other way round.
-# The part of the benchmark that runs what people run. Sourced by scripts/bench.
+# shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
+# The part programs. Sourced by scripts/bench.
 
-# What the compiler is given: units that each include what can be had in the tree of these.
+# The headers that the compiled units include, as far as the tree has them.
 headers=(
   aio arpa/inet assert byteswap complex cpio ctype dirent dlfcn elf endian err errno fcntl fenv fnmatch ftw glob
   grp iconv ifaddrs inttypes langinfo libgen limits link linux/bpf linux/btrfs linux/ethtool linux/fs linux/fuse
@@ -15,7 +15,7 @@ headers=(
   unistd utime utmpx wchar wctype wordexp
 )
 
-# Sets compile to a compiler, clang of PATH or that of the Swift toolchain, that works from the tree.
+# Sets compile to a command of clang, from PATH or the Swift toolchain, that finds its headers in the tree.
 prepare_compiler() {
   local compiler number
   compiler=$(command -v clang) || compiler=$(dirname "$(realpath "$(command -v swift)")")/clang
@@ -25,7 +25,7 @@ prepare_compiler() {
   )
   mkdir -p units
   if ! have "$compiler" || ! write_unit; then
-    step "Without a compiler: clang is not there, or finds no headers in the tree"
+    step "Skipping the compiler: clang is missing, or finds no headers in the tree"
     compile=()
     return
   fi
@@ -35,8 +35,8 @@ prepare_compiler() {
   done
 }
 
-# Writes unit.c, with every header that can be had together with those before it: the tree lacks the larger ones.
-# Fails if there are few.
+# Writes unit.c with every header that compiles together with those before it: the tree lacks the larger ones. Fails if
+# there are few.
 write_unit() {
   local header count=0
   : >unit.c
@@ -53,17 +53,17 @@ write_unit() {
 
 prepare_git() {
   have git || {
-    step "Without git, which is not installed (--install)"
+    step "Skipping git: it is not installed (--install)"
     return
   }
   export GIT_DIR=$work/git GIT_WORK_TREE=. GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_OPTIONAL_LOCKS=0
   git init -q
-  # Sizes and times count: inode numbers are not every peer's strength.
+  # Compare sizes and times only: some peers have unstable inode numbers.
   git config core.checkStat minimal
   git config core.trustctime false
 }
 
-# Each peer has an index of its own, of what it shows; no object is stored.
+# make_index PEER ROOT: makes git's index of a peer, without storing objects.
 make_index() {
   [[ -n ${GIT_DIR-} ]] || return 0
   local GIT_INDEX_FILE=$work/index-$1
@@ -80,7 +80,7 @@ measure_programs() {
   prepare_git
   for peer in "${all_peers[@]}"; do
     has_peer "$peer" || continue
-    open_peer "$peer" "$work/main" "$work/substitution" || continue
+    mount_peer "$peer" "$work/main" "$work/substitution" || continue
     peers+=("$peer")
     progress "warming $peer"
     measure pass "$root" list "$work/folders" stat "$work/files" read "$work/files"
@@ -96,11 +96,11 @@ measure_programs() {
 programs_round() {
   local peer=$1 root=$work/mounts/$1
   [[ $peer != native ]] || root=$work/main
-  # The machine may have given up since the last round what nobody used.
+  # The kernel may have evicted unused files since the last round.
   measure run "$root" ls -lR
   time_of programs "$peer" ls run "$root" ls -lR
   measure grep "$root"
-  # Into /dev/null itself tar would write nothing, and read nothing.
+  # tar does not read files if its output is /dev/null itself.
   time_of programs "$peer" tar run "$root" sh -c 'tar -cf - . | cat'
   if [[ -n ${GIT_DIR-} ]]; then
     export GIT_INDEX_FILE=$work/index-$peer

@@ -1,5 +1,4 @@
-# The tables of what scripts/bench found, as an SVG. It brings its own background, in a light and in a dark version, so
-# that it can be read wherever a page shows it.
+# Draws the results of scripts/bench as an SVG, with its own background in a light and a dark version.
 
 function escaped(text) {
   gsub(/&/, "\\&amp;", text)
@@ -30,7 +29,7 @@ function name_of(name) {
   return name == "overlayfs" ? "kernel overlayfs" : name == "bundlefs-zip" ? "bundlefs" : name
 }
 
-# A table of one part; columns are aligned at their right ends.
+# Draws the table of a part; columns are right-aligned.
 function draw(part,    p, i, name) {
   if (!peers[part]) return
   height += 44
@@ -52,7 +51,7 @@ function column(i) {
   return margin + 138 + i * 137
 }
 
-# What a column shows, and below it the unit.
+# Draws a column's heading and unit.
 function heading_at(i, name, unit) {
   text_at(column(i), height, "head", name)
   text_at(column(i) - ratio_width, height + 16, "head", unit)
@@ -72,19 +71,19 @@ function plain_cell(x, name, text) {
 
 function note_of(part) {
   return part == "first" || part == "daemon" ? files " files, mount fresh, layers cached" : part == "large" ? \
-    large " MiB" : part == "shapes" ? wide " names in the wide folder" : part == "warm" || part == "programs" ? \
-    files " files" : part == "zip" ? "× beside the plain folder" : ""
+    large " MiB" : part == "shapes" ? wide " names in the wide directory" : part == "warm" || part == "programs" ? \
+    files " files" : part == "zip" ? "× relative to the plain directory" : ""
 }
 
-# What concerns the daemon as a whole, from several parts.
+# Draws the table of the daemon's figures, from several parts.
 function draw_daemon(    p, list, number, name) {
   for (p = 1; p <= peers["start"]; p++) list[++number] = peer["start", p]
   if (!number) for (p = 1; p <= peers["memory"]; p++) list[++number] = peer["memory", p]
   if (!number) return
   height += 44
-  text_at(margin, height, "title", "Start, memory, and the delay in showing a change in a layer")
+  text_at(margin, height, "title", "Start, memory, and the delay until a change in a layer is visible")
   height += 26
-  heading_at(1, "first answer", "ms")
+  heading_at(1, "first reply", "ms")
   heading_at(2, "memory per file", "bytes")
   heading_at(3, "of a million", "bytes")
   heading_at(4, "delay, p50", "ms")
@@ -105,7 +104,7 @@ function daemon_row(name) {
   plain_cell(column(5), name, delay_of(name, 0.99))
 }
 
-# The slowest kind of change counts.
+# The delay of the slowest kind of change.
 function delay_of(name, fraction,    i, value, worst) {
   worst = 0
   for (i = 1; i <= items["delay"]; i++) {
@@ -135,11 +134,11 @@ END {
   draw_daemon()
   height += 40
   text_at(margin, height, "ratio", "Medians of " rounds " rounds for warm accesses and start, else of " \
-    int((rounds + 1) / 2) ", taking turns; × is the time beside kernel overlayfs's. A delay is that of the slowest kind of " \
+    int((rounds + 1) / 2) ", taking turns; × is the time relative to kernel overlayfs. A delay is that of the slowest kind of " \
     "change.")
   height += 19
   text_at(margin, height, "ratio", substr(date, 1, 10) ", " version ", " kernel ", " cores \
-    " processors" (load > cores / 2 ? ", busy with other work besides (load " load ")" : ""))
+    " processors" (load > cores / 2 ? ", busy with other work (load " load ")" : ""))
   height += 18
   printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" " \
     "aria-label=\"bundlefs beside other union file systems\">\n", width, height, width, height

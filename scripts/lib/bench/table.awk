@@ -1,9 +1,9 @@
-# Tables of what scripts/bench found, for people.
+# Prints the results of scripts/bench as text tables.
 
 function cost_table(part, name,    p, i, value) {
   if (!peers[part]) return
   if (name == "") name = part
-  printf "\n%s, and the ratio to %s\n\n%-20s", title_of(part), baseline(name) == "native" ? "the plain folder" : \
+  printf "\n%s, and the ratio to %s\n\n%-20s", title_of(part), baseline(name) == "native" ? "the plain directory" : \
     "kernel overlayfs", ""
   for (i = 1; i <= items[part]; i++) printf "%20s", title[name, item[part, i]]
   printf "\n%-20s", ""
@@ -22,13 +22,13 @@ function cost_cell(part, name, item) {
 }
 
 function title_of(part) {
-  return part == "warm-processor" ? "Of these the asking process's own processor time, steadier on a busy machine" \
+  return part == "warm-processor" ? "Of these the processor time of the measuring process, steadier on a busy machine" \
     : heading[part]
 }
 
 function delay_table(    p, i, name, key) {
   if (!peers["delay"]) return
-  printf "\nDelays: milliseconds from a finished change in a layer to its being seen through the mount\n\n"
+  printf "\nDelays: milliseconds from a finished change in a layer until it is visible in the mount\n\n"
   printf "%-20s", ""
   for (p = 1; p <= peers["delay"]; p++) printf "%38s", peer["delay", p]
   printf "\n%-20s", ""
@@ -65,8 +65,8 @@ function memory_table(part,    p, name) {
 
 function match_table(    p, i, name, size, least, value) {
   if (!peers["matches"]) return
-  printf "\nURLs matched in the library: millions a second of processor time, and the time beside the smallest " \
-    "table's\n\n"
+  printf "\nURLs matched in the library: millions a second of processor time, and the time relative to the " \
+    "smallest table\n\n"
   for (p = 1; p <= peers["matches"]; p++) {
     name = peer["matches", p]
     least = ""
@@ -97,7 +97,7 @@ function trip_table(    i, name, title) {
   }
 }
 
-# What was not measured is left out.
+# Omits goals that were not measured.
 function goal_table(    i, begun) {
   judge()
   for (i = 1; i <= goals; i++) {

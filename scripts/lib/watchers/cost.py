@@ -1,4 +1,4 @@
-"""What announcing costs: the daemon's processor time for changes in a layer, and how long git takes for a checkout.
+"""Measures what announcing costs: the daemon's processor time for changes in a layer, and the time of a git checkout.
 
 cost.py BUNDLEFS FOLDER CHANGES: prints a table in Markdown.
 """
@@ -17,7 +17,7 @@ def run(*words, **more):
 
 
 class Mount:
-    """Two layers, of which one is a repository with two branches, mounted."""
+    """A mount of two layers, one of them a repository with two branches."""
 
     def __init__(self, bundlefs, folder, announce):
         self.bundlefs, self.point = bundlefs, f"{folder}/mount"
@@ -28,10 +28,10 @@ class Mount:
         self.daemon = subprocess.Popen(
             [bundlefs, self.main, self.point, "-f", "-o", f"substitution={self.over},announce={announce}"]
         )
-        # Whatever goes wrong, the script unmounts, and then it ends.
+        # If this fails, scripts/watchers unmounts.
         while not os.path.ismount(self.point):
             time.sleep(0.01)
-        # The kernel knows everything, as it does after a while of work.
+        # Fills the kernel's caches.
         for folder, _, names in os.walk(self.point):
             for name in names:
                 os.stat(f"{folder}/{name}")
@@ -52,7 +52,7 @@ class Mount:
             git("commit", "-qm", branch)
 
     def processor_time(self):
-        """In milliseconds, once nothing more is done."""
+        """The daemon's, in milliseconds, once it is idle."""
         last = None
         while True:
             run(self.bundlefs, "sync", self.point)
@@ -64,7 +64,7 @@ class Mount:
             time.sleep(0.5)
 
     def measured(self, work):
-        """The time that the work takes, until it is seen through the mount, and the daemon's time, in milliseconds."""
+        """Milliseconds until the work is visible in the mount, and of the daemon's processor time."""
         before = self.processor_time()
         start = time.monotonic()
         work()
@@ -75,7 +75,7 @@ class Mount:
         for n in range(count):
             with open(f"{self.over}/d{n % 10}/f{n % FILES}", "w") as file:
                 file.write(f"change {n}\n")
-            # At the pace of a person's tools rather than of a storm.
+            # The pace of a user's tools rather than of a burst.
             time.sleep(0.002)
 
     def checkout(self):

@@ -1,4 +1,4 @@
-"""What programs that watch a mount hear of changes beneath it, and how soon.
+"""Measures which events programs that watch a mount report for changes in its layers, and how soon.
 
 measure.py MOUNT MAIN SUBSTITUTION ROUNDS FOLDER: prints a table in Markdown. FOLDER has the watchers that are scripts.
 """
@@ -12,17 +12,17 @@ import subprocess
 import sys
 import time
 
-PATIENCE = 2.5  # seconds after which nothing is expected any more
-POLLING = 15.0  # the same for who looks now and then only
-QUIET = 0.03  # seconds without a line that end what a change has caused
+TIMEOUT = 2.5  # seconds to wait for an event
+POLLING_TIMEOUT = 15.0  # the same for watchers that poll
+QUIET = 0.03  # seconds without a line that end the events of a change
 
 
 class Layers:
-    """The changes, and the names in the folder that they are about."""
+    """Makes the changes, and knows the names that they concern."""
 
     def __init__(self, main, substitution):
         self.main, self.substitution = main + "/d", substitution + "/d"
-        # Of the change that was prepared last: no two watchers get the same.
+        # The number of the last change; each watcher gets its own.
         self.number = 0
 
     @staticmethod
@@ -74,16 +74,16 @@ KINDS = ["create", "modify", "override", "fall back", "delete", "rename", "new d
 
 
 class Watcher:
-    """A program that watches, and the lines that it prints."""
+    """A program that watches the mount, and the lines that it prints."""
 
-    # Those that watch one file cannot be expected to hear of others.
+    # The changes that a watch on one file can report.
     of_file = ["modify", "override", "fall back", "chmod"]
-    # Seconds that it takes to find its feet after a change.
+    # Seconds to wait before the next change.
     settling = 0.05
 
-    def __init__(self, title, command, pattern=None, kinds=KINDS, patience=PATIENCE):
+    def __init__(self, title, command, pattern=None, kinds=KINDS, timeout=TIMEOUT):
         self.title, self.command, self.pattern, self.kinds = title, command, pattern, kinds
-        self.patience, self.process, self.rest = patience, None, b""
+        self.timeout, self.process, self.rest = timeout, None, b""
 
     def start(self):
         self.process = subprocess.Popen(
@@ -99,7 +99,7 @@ class Watcher:
         self.rest = b""
 
     def lines(self, seconds):
-        """The lines until there were none for so long, with their times."""
+        """The lines with their times, until there were none for that many seconds."""
         found = []
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
@@ -115,8 +115,8 @@ class Watcher:
             end = now + (QUIET if found else seconds)
         return found
 
-    def heard(self, line, name):
-        """The event that a line tells of a name; None if it is about something else."""
+    def event(self, line, name):
+        """The event that a line reports for a name; None if it concerns another name."""
         if self.pattern is None:
             return "output"
         match = re.fullmatch(self.pattern.replace("NAME", f"(?:{name})"), line)
@@ -127,24 +127,24 @@ def measured(watcher, layers, kind, rounds):
     """A cell of the table."""
     events, delays, misses = [], [], 0
     watcher.start()
-    polls = watcher.patience != PATIENCE
+    polls = watcher.timeout != TIMEOUT
     for _ in range(rounds if not polls else max(2, rounds // 50)):
         layers.prepare(kind)
-        # Who looks now and then must have seen what was before.
-        watcher.lines(POLLING if polls else watcher.settling)
+        # A polling watcher must have seen the previous state.
+        watcher.lines(POLLING_TIMEOUT if polls else watcher.settling)
         while watcher.lines(QUIET):
             pass
         start = time.monotonic()
         layers.make(kind)
-        heard = []
-        while not heard and (left := start + watcher.patience - time.monotonic()) > 0:
-            for moment, line in watcher.lines(left):
-                event = watcher.heard(line, layers.name(kind))
+        found = []
+        while not found and (left := start + watcher.timeout - time.monotonic()) > 0:
+            for when, line in watcher.lines(left):
+                event = watcher.event(line, layers.name(kind))
                 if event:
-                    heard.append((moment, event))
-        events += [event for event in dict.fromkeys(event for _, event in heard) if event not in events]
-        if heard:
-            delays.append((heard[0][0] - start) * 1000)
+                    found.append((when, event))
+        events += [event for event in dict.fromkeys(event for _, event in found) if event not in events]
+        if found:
+            delays.append((found[0][0] - start) * 1000)
         else:
             misses += 1
             if misses == 3:
@@ -175,7 +175,7 @@ def watchers(mount, folder):
             "tail -F",
             ["tail", "-n", "0", "-F", file],
             kinds=["modify", "override", "fall back"],
-            patience=POLLING,
+            timeout=POLLING_TIMEOUT,
         ),
         Watcher("entr", ["sh", "-c", f"echo '{file}' | entr -n echo changed"], kinds=Watcher.of_file),
     ]

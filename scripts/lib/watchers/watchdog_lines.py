@@ -1,4 +1,4 @@
-"""Prints what the Python package watchdog hears of a folder and of all below."""
+"""Prints the events that the Python package watchdog reports for a directory tree."""
 
 import sys
 import time

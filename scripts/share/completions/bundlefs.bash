@@ -1,10 +1,10 @@
 # bash completion for bundlefs                                                              -*- shell-script -*-
 # shellcheck shell=bash
 
-# A line each: KIND|NAME|VALUES|MEANING.
+# One word per line: KIND|NAME|VALUES|MEANING.
 _bundlefs_words='@WORDS@'
 
-# Prints a field of the lines of a kind: _bundlefs_list KIND FIELD [PATTERN of the name]
+# _bundlefs_list KIND FIELD [PATTERN]: prints a field of the lines of a kind whose names match.
 _bundlefs_list() {
   local kind name values meaning fields
   while IFS='|' read -r kind name values meaning; do
@@ -15,7 +15,7 @@ _bundlefs_list() {
   done <<<"$_bundlefs_words"
 }
 
-# Where bundles are mounted. Odd characters stand in the table as \040 and the like.
+# Prints the mount points of bundles; mountinfo escapes characters as \040.
 _bundlefs_mounts() {
   local fields type
   while read -ra fields; do
@@ -25,7 +25,7 @@ _bundlefs_mounts() {
   done </proc/self/mountinfo
 }
 
-# The names of a mount's routes. A mount that hangs is not waited for.
+# Prints the names of a mount's routes; times out on a mount that hangs.
 _bundlefs_names() {
   local control
   control=$(timeout 1 bundlefs status "$1" --json 2>/dev/null | grep -o '"control":"[^"\\]*"') || return 0
@@ -33,7 +33,7 @@ _bundlefs_names() {
   timeout 1 sed -n 's/^route \([^ ]*\) .*/\1/p' "$1/${control%\"}" 2>/dev/null | sort -u
 }
 
-# Offers those of the lines that begin with what is typed; where there is none, files.
+# Offers the lines that begin with the current word, or files if there is none.
 _bundlefs_offer() {
   local candidate
   while IFS= read -r candidate; do
@@ -42,7 +42,7 @@ _bundlefs_offer() {
   ((${#COMPREPLY[@]})) || compopt -o default
 }
 
-# What stands after -o: options divided by commas, each with its value.
+# Completes the options after -o, separated by commas, and their values.
 _bundlefs_options() {
   local option=${current##*,} before name candidate candidates
   before=${current%"$option"}
@@ -56,7 +56,7 @@ _bundlefs_options() {
         ;;
       text | '') return ;;
     esac
-    # shellcheck disable=SC2086 # A word each.
+    # shellcheck disable=SC2086 # Split into words.
     candidates=$(printf "$name%s\n" $candidates)
   else
     compopt -o nospace
@@ -65,29 +65,29 @@ _bundlefs_options() {
   while IFS= read -r candidate; do
     [[ $candidate != "$option"* ]] || COMPREPLY+=("$before$candidate")
   done <<<"$candidates"
-  # For bash a new word begins after = and :, which is all that it replaces.
+  # bash replaces only the part after the last = or :.
   before=${current%"${current##*[=:]}"}
   COMPREPLY=("${COMPREPLY[@]#"$before"}")
 }
 
-# The words of the command line up to the cursor that are no flags and no values of flags.
+# Sets operands to the words before the cursor that are neither flags nor values of flags.
 _bundlefs_operands() {
-  local place=1 word
+  local index=1 word
   operands=()
-  while ((place < place_now)); do
-    word=${line[place]}
+  while ((index < cursor)); do
+    word=${line[index]}
     case $word in
-      -o | --since | --type | --localization) place=$((place + 1)) ;;
+      -o | --since | --type | --localization) index=$((index + 1)) ;;
       -*) ;;
       *) operands+=("$word") ;;
     esac
-    place=$((place + 1))
+    index=$((index + 1))
   done
 }
 
 _bundlefs() {
-  local current previous line place_now operands command=mount kinds=(main folder) kind
-  _get_comp_words_by_ref -n =: -c current -p previous -w line -i place_now
+  local current previous line cursor operands command=mount kinds=(main folder) kind
+  _get_comp_words_by_ref -n =: -c current -p previous -w line -i cursor
   _bundlefs_operands
   # `mount` itself is no subcommand.
   if ((${#operands[@]})) && kind=$(_bundlefs_list command 2 "${operands[0]}") && [[ -n $kind ]]; then

@@ -1,14 +1,14 @@
 # fish completion for bundlefs
 
-# A line each: KIND|NAME|VALUES|MEANING.
+# One word per line: KIND|NAME|VALUES|MEANING.
 set -g __bundlefs_words '@WORDS@'
 
-# The lines of a kind, without its name.
+# Prints the lines of a kind, without the kind.
 function __bundlefs_lines -a kind
     string replace -f "$kind|" '' -- (string split \n -- $__bundlefs_words | string match -- "$kind|*")
 end
 
-# The words before the cursor that are no flags and no values of flags, without bundlefs itself.
+# Prints the words before the cursor that are neither flags nor values of flags, without bundlefs itself.
 function __bundlefs_operands
     set -l skip 1
     for word in (commandline -opc)
@@ -22,7 +22,7 @@ function __bundlefs_operands
     end
 end
 
-# Whether the command line has so many operands, the first being one of the words that follow.
+# Whether the command line has at least COUNT operands, and the first is one of the further arguments, if any.
 function __bundlefs_at -a count
     set -l operands (__bundlefs_operands)
     test (count $operands) -ge $count; or return 1
@@ -36,14 +36,14 @@ function __bundlefs_is_mount
     not string match -q -- "$operands[1]|*" (__bundlefs_lines command)
 end
 
-# Where bundles are mounted. Odd characters stand in the table as \040 and the like.
+# Prints the mount points of bundles; mountinfo escapes characters as \040.
 function __bundlefs_mounts
     for line in (string match -- '* - fuse.bundlefs *' </proc/self/mountinfo)
         printf '%b\n' (string split ' ' -- $line)[5]
     end
 end
 
-# The names of a mount's routes. A mount that hangs is not waited for.
+# Prints the names of a mount's routes; times out on a mount that hangs.
 function __bundlefs_names
     set -l mount (__bundlefs_operands)[2]
     set -l control (timeout 1 bundlefs status $mount --json 2>/dev/null |
@@ -52,7 +52,7 @@ function __bundlefs_names
     timeout 1 sed -n 's/^route \([^ ]*\) .*/\1/p' $mount/$control 2>/dev/null | sort -u
 end
 
-# What stands after -o: options divided by commas, each with its value.
+# Completes the options after -o, separated by commas, and their values.
 function __bundlefs_options
     set -l before (string match -r '^.*,' -- (commandline -ct))
     set -l option (string replace -r '^.*,' '' -- (commandline -ct))
