@@ -39,8 +39,8 @@ import Testing
   @Test(
     "lines that are refused, and where",
     arguments: [
-      ("hello", 1, "wanted here"), ("  hello", 3, "wanted here"), ("MATCH x:a", 1, "wanted here"),
-      ("://a", 1, "wanted here"), (#"\xFFoo"#, 1, "wanted here"), ("resets", 1, "wanted here"),
+      ("hello", 1, "reset is expected"), ("  hello", 3, "reset is expected"), ("MATCH x:a", 1, "reset is expected"),
+      ("://a", 1, "reset is expected"), (#"\xFFoo"#, 1, "reset is expected"), ("resets", 1, "reset is expected"),
       ("match", 6, "followed by a URL"), ("match \r\n", 6, "followed by a URL"), ("match foo", 10, "scheme"),
       (" match x:a b", 11, "space"), ("x:a b", 4, "space"), ("x:%zz", 3, "hexadecimal"),
       (" \tx:%", 5, "hexadecimal"), ("match x:%", 9, "hexadecimal"), ("route", 6, "name is missing"),
@@ -51,7 +51,7 @@ import Testing
       (#"route N s:A\xFF"#, 12, "not UTF-8"), ("unroute", 8, "name is missing"),
       ("unroute A B", 11, "nothing may follow"), ("reset all", 7, "nothing may follow"),
       ("x:a\rb", 4, "control character"), ("x:a\r\r\n", 4, "control character"),
-      (#"reset\x00"#, 1, "wanted here"),
+      (#"reset\x00"#, 1, "reset is expected"),
     ])
   func refused(line: String, column: Int, words: String) throws {
     let error = try #require(throws: RoutingError.self) { try ControlCommand(bytes(line)) }

@@ -1,4 +1,4 @@
-/// Numbers as URLs write them. The whole text must be the number.
+/// Parses numbers in URLs. The whole text must be the number.
 enum Numeral {
   /// Whether the text is `-?[0-9]+` and fits 64 bits.
   static func isInteger(_ text: Span<UInt8>) -> Bool { integer(text) != nil }
@@ -7,10 +7,10 @@ enum Numeral {
   static func integer(_ text: Span<UInt8>) -> Int64? {
     let start = signLength(text)
     if start == text.count { return nil }
-    // Downward, since there is one more negative number than positive ones.
+    // Accumulates negatively because Int64.min has no positive counterpart.
     var value: Int64 = 0
-    for place in start..<text.count {
-      guard let digit = decimal(text[place]) else { return nil }
+    for index in start..<text.count {
+      guard let digit = decimal(text[index]) else { return nil }
       let (product, overflows) = value.multipliedReportingOverflow(by: 10)
       let (difference, underflows) = product.subtractingReportingOverflow(Int64(digit))
       if overflows || underflows { return nil }
@@ -23,24 +23,24 @@ enum Numeral {
   /// Whether the text is `-?[0-9]+(\.[0-9]+)?` and a finite number.
   static func isNumber(_ text: Span<UInt8>) -> Bool {
     guard let form = Form(text) else { return false }
-    // The largest number has 309 digits.
+    // Double.greatestFiniteMagnitude has 309 digits.
     return form.digits <= 308 || exact(text) != nil
   }
 
-  /// The number nearest to `-?[0-9]+(\.[0-9]+)?`; nil if that is infinite.
+  /// The value of `-?[0-9]+(\.[0-9]+)?`, correctly rounded; nil if that is infinite.
   static func number(_ text: Span<UInt8>) -> Double? {
     guard let form = Form(text) else { return nil }
-    // Both are exact then, and a division rounds correctly.
+    // Numerator and power of ten are exact up to 15 digits, so the division rounds correctly.
     guard form.digits + form.decimals <= 15 else { return exact(text) }
     var value: Int64 = 0
-    for place in signLength(text)..<text.count {
-      if let digit = decimal(text[place]) { value = value * 10 + Int64(digit) }
+    for index in signLength(text)..<text.count {
+      if let digit = decimal(text[index]) { value = value * 10 + Int64(digit) }
     }
     let magnitude = Double(value) / powers[form.decimals]
     return signLength(text) == 1 ? -magnitude : magnitude
   }
 
-  /// How a number is written.
+  /// The number of digits before and after the point.
   private struct Form {
     let digits: Int
     let decimals: Int

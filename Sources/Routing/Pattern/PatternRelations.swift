@@ -1,13 +1,13 @@
-/// How the sets of URLs relate that two patterns take. Scheme, components and query limit a URL independently
-/// of each other, and none of them leaves no URL at all: so a pattern covers another exactly where each of its
-/// parts covers the other's, and they overlap exactly where all their parts do.
+/// Set relations between the URLs that two patterns match. Scheme, components and query constrain a URL
+/// independently, and none of them is unsatisfiable. Hence a pattern covers another if and only if each of its
+/// parts covers the other's part, and two patterns overlap if and only if all their parts overlap.
 extension RoutePattern {
-  /// Whether this takes every URL that the other takes.
+  /// Whether this pattern matches every URL that the other matches.
   func covers(_ other: RoutePattern) -> Bool {
     (scheme == nil || scheme == other.scheme) && coversPath(of: other) && coversQuery(of: other)
   }
 
-  /// Whether there is a URL that both take.
+  /// Whether some URL matches both patterns.
   func overlaps(_ other: RoutePattern) -> Bool {
     (scheme == nil || other.scheme == nil || scheme == other.scheme) && intersectsPath(of: other)
       && intersectsQuery(of: other)
@@ -18,7 +18,7 @@ extension RoutePattern {
     if tail == nil {
       guard other.tail == nil, count == otherCount else { return false }
     } else {
-      // The tail takes one component at least.
+      // A tail matches at least one component.
       guard other.tail == nil ? count < otherCount : count <= otherCount else { return false }
     }
     return zip(components, other.components).allSatisfy { $0.type.covers($1.type) }
@@ -38,7 +38,7 @@ extension RoutePattern {
   private func coversQuery(of other: RoutePattern) -> Bool {
     parameters.allSatisfy { parameter in
       guard let same = other.parameters.first(where: { $0.name == parameter.name }) else {
-        // The other takes the URL with anything there, and without it.
+        // The other pattern matches whether the parameter is present or absent.
         return parameter.isOptional && parameter.type == .text
       }
       return (parameter.isOptional || !same.isOptional) && parameter.type.covers(same.type)

@@ -1,4 +1,4 @@
-/// What URLs a route takes, and what it binds of them:
+/// A pattern that URLs are matched against:
 ///
 ///     [SCHEME://]COMPONENT/COMPONENT…[?PARAMETER&PARAMETER…]
 ///
@@ -6,16 +6,16 @@
 /// text) or, as the last, `*:Key` (one or more components, joined by `/`). A parameter is `name=` and one of
 /// the first four; a `?` after the type's letter makes it optional.
 ///
-/// The first `?` of a pattern begins its parameters. A literal's text ends at the last `)` before the end of
-/// its component or parameter. Like a component of a URL it is percent-decoded after the splitting, so
-/// `%2F`, `%3F`, `%26` and `%25` write `/`, `?`, `&` and `%`; so are the names of parameters.
+/// The first `?` of a pattern begins the parameters. A literal's text ends at the last `)` of its component or
+/// parameter. Literals and parameter names are percent-decoded after splitting, so `%2F`, `%3F`, `%26` and
+/// `%25` denote `/`, `?`, `&` and `%`.
 ///
-/// A required parameter must be in the URL, and its first occurrence must fit. An optional one may be missing,
-/// but must fit if it is there. Further occurrences are not looked at.
+/// A required parameter must be present, and its first occurrence must match. An optional parameter may be
+/// absent but must match if present. Further occurrences are ignored.
 public struct RoutePattern: Hashable, Sendable {
   /// A component that is bound to a key.
   public struct Component: Hashable, Sendable {
-    /// What it takes.
+    /// The texts that match.
     public let type: ValueType
     /// The key in the result's userInfo.
     public let key: String
@@ -23,23 +23,23 @@ public struct RoutePattern: Hashable, Sendable {
 
   /// A parameter that is bound to a key.
   public struct Parameter: Hashable, Sendable {
-    /// Its name, decoded.
+    /// The name, decoded.
     public let name: [UInt8]
-    /// What it takes.
+    /// The texts that match.
     public let type: ValueType
-    /// Whether it may be missing.
+    /// Whether it may be absent.
     public let isOptional: Bool
     /// The key in the result's userInfo.
     public let key: String
   }
 
-  /// The scheme that URLs must have, in lower case; nil: any.
+  /// The required scheme, in lower case; nil for any.
   public let scheme: String?
-  /// What the first components must be.
+  /// The components before the tail.
   public let components: [Component]
-  /// The key of the components after those, joined by `/`; nil: there may be none.
+  /// The key of the remaining components, joined by `/`; nil if no further components may follow.
   public let tail: String?
-  /// What the query must have.
+  /// The parameters of the query.
   public let parameters: [Parameter]
 
   init(scheme: String?, components: [Component], tail: String?, parameters: [Parameter]) {
@@ -49,21 +49,20 @@ public struct RoutePattern: Hashable, Sendable {
     self.parameters = parameters
   }
 
-  /// Reads a pattern.
-  /// - Throws: EINVAL with the place.
+  /// Parses a pattern.
+  /// - Throws: EINVAL with the offset; E2BIG.
   public init(_ text: [UInt8]) throws(RoutingError) {
-    var reader = PatternParser(text)
-    self = try reader.read()
+    var parser = PatternParser(text)
+    self = try parser.parse()
   }
 
-  /// Reads a pattern.
-  /// - Throws: EINVAL with the place.
+  /// Parses a pattern.
+  /// - Throws: EINVAL with the offset; E2BIG.
   public init(_ text: String) throws(RoutingError) { try self.init(Array(text.utf8)) }
 }
 
 extension RoutePattern: CustomStringConvertible {
-  /// The pattern, written in the one way in which it is always written. Reads back as an equal pattern, and
-  /// has no blanks.
+  /// The canonical text, which has no whitespace and parses as an equal pattern.
   public var description: String {
     var parts = components.map { Self.written($0.type, key: $0.key) }
     if let tail { parts.append("*:\(tail)") }
@@ -85,7 +84,7 @@ extension RoutePattern: CustomStringConvertible {
     }
   }
 
-  /// Encodes what would end a text too early, and blanks and control characters.
+  /// Percent-encodes delimiters, spaces and control characters.
   private static func encoded(_ text: [UInt8], inName: Bool) -> String {
     var bytes: [UInt8] = []
     for byte in text {

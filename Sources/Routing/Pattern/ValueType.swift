@@ -1,5 +1,4 @@
-/// What a pattern wants of a component or of a parameter's value. Each kind is a set of texts; the comparisons
-/// below are those of the sets.
+/// The type of a component or of a parameter's value: a set of texts.
 public enum ValueType: Hashable, Sendable {
   /// Any text.
   case text
@@ -7,11 +6,11 @@ public enum ValueType: Hashable, Sendable {
   case integer
   /// `-?[0-9]+(\.[0-9]+)?` that is a finite number.
   case number
-  /// Exactly these bytes, percent-decoded; never empty, always UTF-8.
+  /// Exactly these bytes, percent-decoded: non-empty UTF-8.
   case literal([UInt8])
 
-  /// Whether the decoded text is one of these.
-  func fits(_ text: Span<UInt8>) -> Bool {
+  /// Whether a decoded text is in the set.
+  func matches(_ text: Span<UInt8>) -> Bool {
     switch self {
     case .text: true
     case .integer: Numeral.isInteger(text)
@@ -20,31 +19,31 @@ public enum ValueType: Hashable, Sendable {
     }
   }
 
-  /// Whether every text of the other is one of this.
+  /// Whether the other set is a subset.
   func covers(_ other: ValueType) -> Bool {
     switch (self, other) {
     case (.text, _), (.integer, .integer), (.number, .number), (.number, .integer): true
-    case (_, .literal(let literal)): fits(literal.span)
+    case (_, .literal(let literal)): matches(literal.span)
     default: false
     }
   }
 
-  /// Whether some text is one of both.
+  /// Whether the sets have a common element.
   func intersects(_ other: ValueType) -> Bool {
     switch (self, other) {
-    case (.literal(let literal), _): other.fits(literal.span)
-    case (_, .literal(let literal)): fits(literal.span)
+    case (.literal(let literal), _): other.matches(literal.span)
+    case (_, .literal(let literal)): matches(literal.span)
     default: true
     }
   }
 }
 
 extension Span<UInt8> {
-  /// Whether these are the same bytes.
+  /// Whether the bytes are equal.
   @inline(__always)
   func isEqual(to other: [UInt8]) -> Bool {
     guard count == other.count else { return false }
-    for place in 0..<count where self[place] != other[place] { return false }
+    for index in 0..<count where self[index] != other[index] { return false }
     return true
   }
 }

@@ -1,23 +1,23 @@
-/// A notification as the control file tells of it: what a result whose outcome is `posted` says.
+/// A notification: a result of the control file whose outcome is `posted`.
 public struct PostedResult: Hashable, Sendable {
-  /// The result's number.
+  /// The sequence number of the result.
   public let sequence: UInt64
-  /// When it was posted, as `Timestamp` writes it.
+  /// The time of the result in the format of ``Timestamp``.
   public let time: String
-  /// The URL as it was written.
+  /// The URL, percent-encoded.
   public let url: String
   /// The notification's name.
   public let name: String
-  /// The values of the pattern's keys.
+  /// The values of the bound keys.
   public let userInfo: [String: RouteValue]
-  /// The parameters of the query that the pattern does not bind, as they were written; nil without any.
+  /// The parameters that the pattern does not bind, percent-encoded; nil if there are none.
   public let query: String?
-  /// The fragment as it was written; nil without one.
+  /// The fragment, percent-encoded; nil if there is none.
   public let fragment: String?
 }
 
 extension ResultLine {
-  /// The notification; nil if the result has another outcome.
+  /// The notification; nil for other outcomes.
   public var posted: PostedResult? {
     guard let result = JSONValue(bytes), result["outcome"]?.string == "posted",
       let name = result["notification"]?.string, let url = result["url"]?.string,

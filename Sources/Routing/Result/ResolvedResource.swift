@@ -1,19 +1,19 @@
-/// What a resource's URL resolved to, as its result tells it.
+/// The file that a resource URL resolved to.
 public struct ResolvedResource: Hashable, Sendable {
-  /// The path from the mount's root, which need not be UTF-8.
+  /// The path from the mount's root; any bytes.
   public let path: [UInt8]
-  /// The `file:` URL of the file in the mount.
+  /// The `file:` URL in the mount.
   public let file: String
-  /// The path of the layer that the file comes from.
+  /// The path of the file's layer.
   public let layer: [UInt8]
   /// The MIME type.
   public let mimeType: String
-  /// The size in bytes; nil for what has none, such as a directory.
+  /// The size in bytes; nil for other kinds than regular files.
   public let expectedContentLength: UInt64?
-  /// How the text is encoded, by IANA's name; nil for what is no text.
+  /// The IANA name of the text encoding; nil if the file is not text.
   public let textEncodingName: String?
 
-  /// A resolved resource.
+  /// Creates a resolved resource.
   public init(
     path: [UInt8], file: String, layer: [UInt8], mimeType: String, expectedContentLength: UInt64?,
     textEncodingName: String?
@@ -26,7 +26,7 @@ public struct ResolvedResource: Hashable, Sendable {
     self.textEncodingName = textEncodingName
   }
 
-  /// Writes the members of a result.
+  /// Writes the members that a result with this outcome has.
   func write(to json: inout JSONWriter) {
     json.member("path", String(escaping: path))
     json.member("file", file)
@@ -37,10 +37,10 @@ public struct ResolvedResource: Hashable, Sendable {
   }
 }
 
-/// URLs of files (RFC 8089).
+/// `file:` URLs (RFC 8089).
 public enum FileURL {
-  /// The URL of an absolute path: what is neither unreserved nor a slash is percent-encoded.
-  /// - Parameter isDirectory: the URL then ends with a slash.
+  /// The URL of an absolute path.
+  /// - Parameter isDirectory: Whether the URL ends with a slash.
   public static func text(of path: [UInt8], isDirectory: Bool = false) -> String {
     let end: [UInt8] = isDirectory && path.last != UInt8(ascii: "/") ? [UInt8(ascii: "/")] : []
     return "file://" + PercentCoding.encoded(path: path + end)

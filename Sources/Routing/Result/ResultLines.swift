@@ -1,58 +1,56 @@
-/// A result of the control file, as its line tells it.
+/// A line of the control file that holds a result.
 public struct ResultLine: Sendable {
-  /// The line, without its newline.
+  /// The line without its newline.
   public let bytes: [UInt8]
-  /// The result's number.
+  /// The sequence number.
   public let sequence: UInt64
 
-  private static let start = Array(#"{"sequence":"#.utf8)
+  private static let prefix = Array(#"{"sequence":"#.utf8)
 
-  /// Reads a line.
-  /// - Returns: nil for one that is no whole result.
+  /// Parses a line; nil if it is not a complete result.
   public init?(_ line: ArraySlice<UInt8>) {
-    guard line.starts(with: Self.start), line.last == UInt8(ascii: "}") else { return nil }
-    let digits = line.dropFirst(Self.start.count).prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-    // They are counted from 1.
+    guard line.starts(with: Self.prefix), line.last == UInt8(ascii: "}") else { return nil }
+    let digits = line.dropFirst(Self.prefix.count).prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+    // Sequence numbers start at 1.
     guard let sequence = UInt64(String(decoding: digits, as: UTF8.self)), sequence > 0 else { return nil }
     self.sequence = sequence
     bytes = Array(line)
   }
 
-  /// Whether it is what became of a URL or a line.
+  /// Whether this is the result of a URL or a command.
   public func isResult(of line: [UInt8]) -> Bool {
     contains(#""url":\#(JSONWriter.quoted(String(escaping: line))),"outcome":"#)
   }
 
-  /// Whether the line was refused.
+  /// Whether the outcome is `rejected`.
   public var isRejected: Bool { contains(#","outcome":"rejected","errno":"#) }
 
-  /// Whether it is a notification of one of these names.
+  /// Whether this is a notification with one of the names.
   public func isPosted(as names: [[UInt8]]) -> Bool {
     names.contains {
       contains(#","outcome":"posted","notification":\#(JSONWriter.quoted(String(escaping: $0)))"#)
     }
   }
 
-  /// Inside a JSON text every quotation mark has a backslash before it, so that these can only be the
-  /// result's own keys.
+  /// Searches for members. A match cannot be inside a string, where quotation marks are escaped.
   private func contains(_ text: String) -> Bool {
-    let wanted = Array(text.utf8)
-    return bytes.indices.contains { bytes[$0...].starts(with: wanted) }
+    let pattern = Array(text.utf8)
+    return bytes.indices.contains { bytes[$0...].starts(with: pattern) }
   }
 }
 
-/// The results that a control file has now.
+/// Reads the results in a control file.
 public enum ResultLines {
-  /// Reads them, oldest first.
-  /// - Parameter text: reads the file, from its beginning.
-  /// - Returns: nil if somebody writes without a pause, so that no two reads agree.
+  /// Reads the results, oldest first.
+  /// - Parameter text: Reads the file from the start.
+  /// - Returns: nil if no two reads agree, because of continuous writes.
   public static func read<Failure: Error>(
     by text: () throws(Failure) -> [UInt8]
   ) throws(Failure) -> [ResultLine]? {
-    // A read takes several requests, between which the file may move on, so that a line can be made up of two.
-    // What two reads agree on is whole. Not for ever: who writes without a pause can keep them from agreeing.
+    // Reading the file takes several READ requests, between which its content may shift, so a line may be torn.
+    // Only lines that two reads agree on are returned. A busy writer can prevent agreement, hence the limit.
     for _ in 0..<1000 {
-      guard let results = whole(try text()), let others = whole(try text()) else { continue }
+      guard let results = parsed(try text()), let others = parsed(try text()) else { continue }
       guard let first = results.first, let other = others.first, let last = results.last else {
         if results.isEmpty { return [] }
         continue
@@ -68,9 +66,9 @@ public enum ResultLines {
     return nil
   }
 
-  /// - Returns: nil if what was read is no text of a control file: for a moment the kernel shows what somebody
-  ///   is writing where he writes it.
-  private static func whole(_ text: [UInt8]) -> [ResultLine]? {
+  /// - Returns: nil if the text is not a control file's: during a write, the page cache briefly holds the written
+  ///   bytes at the offset of the write.
+  private static func parsed(_ text: [UInt8]) -> [ResultLine]? {
     let lines = text.split(separator: UInt8(ascii: "\n")).drop { $0.starts(with: "route ".utf8) }
     let results = lines.compactMap { ResultLine($0) }
     let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")

@@ -1,30 +1,30 @@
-/// What a line came to, as the control file shows it.
+/// The result of a command or URL.
 public struct RouteResult: Sendable {
-  /// How it ended.
+  /// The outcome of a command.
   public enum Outcome: Sendable {
-    /// The URL's notification was posted.
+    /// The URL matched and the notification was posted.
     case posted(RouteMatch)
-    /// The URL has a notification, which was not to be posted.
+    /// The URL matched; the command was `match`.
     case matched(RouteMatch)
-    /// The URL names a resource.
+    /// The URL resolved to a resource.
     case resolved(ResolvedResource)
-    /// A change of the table, or what is built in, was done. The names are those of earlier routes that a new
-    /// one overlaps.
+    /// A route command or a built-in URL was executed. The names are those of the routes that a new route
+    /// overlaps.
     case applied(overlaps: [String])
-    /// It failed.
+    /// The command failed.
     case rejected(RoutingError)
   }
 
-  /// Its number; results are counted from 1.
+  /// The sequence number, from 1.
   public let sequence: UInt64
-  /// When it was done.
+  /// The time of completion.
   public let time: Timestamp
-  /// The URL, or the line if it is none, as it was written.
+  /// The URL, or the whole command, as given.
   public let url: [UInt8]
-  /// How it ended.
+  /// The outcome.
   public let outcome: Outcome
 
-  /// A result.
+  /// Creates a result.
   public init(sequence: UInt64, time: Timestamp, url: [UInt8], outcome: Outcome) {
     self.sequence = sequence
     self.time = time
@@ -32,8 +32,7 @@ public struct RouteResult: Sendable {
     self.outcome = outcome
   }
 
-  /// The result as a JSON object on a line, without a newline. Bytes of the URL that are no UTF-8 are
-  /// percent-encoded, since JSON cannot carry them.
+  /// The JSON object on one line, without a newline. Bytes of the URL that are not UTF-8 are percent-encoded.
   public var json: [UInt8] {
     var json = JSONWriter()
     json.object { json in
@@ -78,17 +77,13 @@ public struct RouteResult: Sendable {
         json.value(item.value)
       }
     }
-    if let query = match.query {
-      json.member("query", query)
-    }
-    if let fragment = match.fragment {
-      json.member("fragment", fragment)
-    }
+    if let query = match.query { json.member("query", query) }
+    if let fragment = match.fragment { json.member("fragment", fragment) }
   }
 }
 
 extension JSONWriter {
-  /// Writes a value of a userInfo.
+  /// Writes a bound value.
   public mutating func value(_ value: RouteValue) {
     switch value {
     case .text(let text): string(text)

@@ -1,20 +1,20 @@
-/// A line that is written to the control file, or stands in a file of routes.
+/// A line of the control file or of a routes file.
 public enum ControlCommand: Hashable, Sendable {
-  /// Nothing to do: a blank line, a `#` comment, or a result (it begins with `{`) that is fed back.
+  /// A blank line, a `#` comment, or a result (which begins with `{`) that is fed back.
   case ignored
-  /// `SCHEME:…`: evaluate the URL and post what it becomes.
+  /// `SCHEME:…`: match the URL and post the notification.
   case post(RouteURL)
-  /// `match URL`: evaluate it only.
+  /// `match URL`: match the URL without posting.
   case match(RouteURL)
   /// `route NAME PATTERN`: register a route.
   case route(Route)
-  /// `unroute NAME`: remove the routes of a name.
+  /// `unroute NAME`: remove the routes with a name.
   case unroute(String)
   /// `reset`: remove all routes.
   case reset
 
-  /// Reads a line. It may end with LF or CR LF; blanks around it and between its words do not count.
-  /// - Throws: EINVAL or E2BIG; places are counted from the line's start.
+  /// Parses a line, which may end with LF or CR LF. Whitespace around the line and between words is ignored.
+  /// - Throws: EINVAL or E2BIG, with offsets in the line.
   public init(_ line: some Collection<UInt8>) throws(RoutingError) {
     let line = Array(line)
     var words = Words(line)
@@ -22,7 +22,7 @@ public enum ControlCommand: Hashable, Sendable {
       self = .ignored
       return
     }
-    guard Words.withoutEnd(line).count <= RouteURL.maxLength else {
+    guard Words.withoutNewline(line).count <= RouteURL.maxLength else {
       throw RoutingError(.tooLong, "a line is at most \(RouteURL.maxLength) bytes long")
     }
     let scheme = Scheme.end(in: words.rest.span)
@@ -51,7 +51,7 @@ public enum ControlCommand: Hashable, Sendable {
     case "reset":
       try nothing(follows: words)
       return .reset
-    default: throw .malformed("a URL, match, route, unroute or reset is wanted here", at: start)
+    default: throw .malformed("a URL, match, route, unroute or reset is expected", at: start)
     }
   }
 
@@ -70,11 +70,11 @@ public enum ControlCommand: Hashable, Sendable {
   }
 
   private static func name(_ bytes: ArraySlice<UInt8>) throws(RoutingError) -> String {
-    if let bad = firstInvalid(in: bytes.span) {
-      throw .malformed("what begins here is not UTF-8", at: bytes.startIndex + bad.lowerBound)
+    if let bad = firstInvalidUTF8(in: bytes.span) {
+      throw .malformed("this is not UTF-8", at: bytes.startIndex + bad.lowerBound)
     }
     let name = String(decoding: bytes, as: UTF8.self)
-    do { try Route.check(name: name) } catch { throw error.moved(by: bytes.startIndex) }
+    do { try Route.validate(name: name) } catch { throw error.moved(by: bytes.startIndex) }
     return name
   }
 
@@ -83,36 +83,36 @@ public enum ControlCommand: Hashable, Sendable {
   }
 }
 
-/// A line's words, divided by blanks. Places are those of the line.
+/// The words of a line. Slices keep the line's indexes.
 private struct Words {
-  /// What has not been read yet, blanks around it taken off.
+  /// The unread rest, without surrounding whitespace.
   private(set) var rest: ArraySlice<UInt8>
 
   init(_ line: [UInt8]) {
-    rest = Self.withoutEnd(line)
-    while let last = rest.last, Self.isBlank(last) { rest.removeLast() }
-    skipBlanks()
+    rest = Self.withoutNewline(line)
+    while let last = rest.last, Self.isWhitespace(last) { rest.removeLast() }
+    skipWhitespace()
   }
 
-  /// The line without the LF or CR LF at its end.
-  static func withoutEnd(_ line: [UInt8]) -> ArraySlice<UInt8> {
+  /// The line without a final LF or CR LF.
+  static func withoutNewline(_ line: [UInt8]) -> ArraySlice<UInt8> {
     var rest = line[...]
     if rest.last == UInt8(ascii: "\n") { rest.removeLast() }
     if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
     return rest
   }
 
-  /// The next word; empty if there is none.
+  /// Consumes a word; empty at the end of the line.
   mutating func next() -> ArraySlice<UInt8> {
-    let word = rest.prefix { !Self.isBlank($0) }
+    let word = rest.prefix { !Self.isWhitespace($0) }
     rest = rest[word.endIndex...]
-    skipBlanks()
+    skipWhitespace()
     return word
   }
 
-  private mutating func skipBlanks() { rest = rest.drop { Self.isBlank($0) } }
+  private mutating func skipWhitespace() { rest = rest.drop { Self.isWhitespace($0) } }
 
-  private static func isBlank(_ byte: UInt8) -> Bool {
+  private static func isWhitespace(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 }

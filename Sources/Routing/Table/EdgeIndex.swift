@@ -1,10 +1,10 @@
 import Containers
 
-/// The children of all nodes by their parent and label, which are in the nodes themselves.
+/// The trie's edges: a hash index from a parent and a label to a child. The nodes hold both keys.
 struct EdgeIndex: Sendable {
   private var index = HashIndex()
 
-  /// The child of a label; 0 if there is none.
+  /// The child on the edge with a label; 0 if there is none.
   @inline(__always)
   func find(
     _ label: Span<UInt8>, from parent: RouteTrie.NodeNumber, in nodes: [RouteTrie.Node]
@@ -15,14 +15,14 @@ struct EdgeIndex: Sendable {
     }
   }
 
-  /// Adds a child that is not in the index.
+  /// Adds an edge that is not in the index.
   mutating func insert(
     _ child: RouteTrie.NodeNumber, label: Span<UInt8>, from parent: RouteTrie.NodeNumber
   ) {
     index.insert(child, label.withUnsafeBytes { Self.hash($0, parent) })
   }
 
-  /// Seeded anew in each process, so that clients cannot choose labels that collide.
+  /// `Hasher` is seeded per process, which prevents chosen collisions.
   @inline(__always)
   private static func hash(_ label: UnsafeRawBufferPointer, _ parent: RouteTrie.NodeNumber) -> UInt32 {
     var hasher = Hasher()

@@ -1,13 +1,13 @@
-/// The search for the routes whose scheme and components overlap a pattern's. It walks the trie like the search
-/// for a URL, but along types: at each component it takes every child with which a text is shared.
+/// Finds the routes whose scheme and components overlap a pattern's. The search descends the trie like
+/// ``RouteSearch``, but follows every edge whose type intersects the pattern's.
 struct OverlapSearch {
   private let pattern: RoutePattern
   private let trie: RouteTrie
   private var pending: [(node: RouteTrie.NodeNumber, depth: Int)] = []
   private var found: [RouteIndex] = []
 
-  /// The places of the routes, in ascending order.
-  static func places(overlapping pattern: RoutePattern, in trie: RouteTrie) -> [RouteIndex] {
+  /// The indexes of the overlapping routes, ascending.
+  static func indexes(overlapping pattern: RoutePattern, in trie: RouteTrie) -> [RouteIndex] {
     var search = OverlapSearch(pattern, trie)
     search.run()
     return search.found.sorted()
@@ -22,7 +22,7 @@ struct OverlapSearch {
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
     follow(RouteTrie.root, scheme ?? .text, to: 0)
     while let (node, depth) = pending.popLast() {
-      // At its end a pattern with a tail wants one more component, of any text; then it takes any number.
+      // A tail matches one component of any text, then any number.
       let hasMore = depth < pattern.components.count || pattern.tail != nil
       if pattern.tail == nil ? !hasMore : depth > pattern.components.count { collect(node) }
       guard hasMore else { continue }
@@ -32,11 +32,11 @@ struct OverlapSearch {
     }
   }
 
-  /// Notes the children with which the type shares a text.
+  /// Adds the children whose types intersect the type.
   private mutating func follow(_ parent: RouteTrie.NodeNumber, _ type: ValueType, to depth: Int) {
     let node = trie.nodes[Int(parent)]
-    for (child, wanted) in [(node.integer, ValueType.integer), (node.number, .number), (node.text, .text)]
-    where child != 0 && type.intersects(wanted) {
+    for (child, childType) in [(node.integer, ValueType.integer), (node.number, .number), (node.text, .text)]
+    where child != 0 && type.intersects(childType) {
       pending.append((child, depth))
     }
     if case .literal(let literal) = type {
@@ -49,7 +49,7 @@ struct OverlapSearch {
     }
   }
 
-  /// Adds all routes that end at a node, whatever their parameters.
+  /// Adds all routes that end at a node or at its parameters' nodes.
   private mutating func collect(_ node: RouteTrie.NodeNumber) {
     found += trie.nodes[Int(node)].ends
     for parameter in trie.nodes[Int(node)].parameters {

@@ -1,15 +1,14 @@
-/// A pattern and the name of the notification that its URLs become.
+/// A pattern and the name of the notification that a matching URL posts.
 public struct Route: Hashable, Sendable, CustomStringConvertible {
   /// The notification's name.
   public let name: String
-  /// The URLs.
+  /// The pattern of the URLs.
   public let pattern: RoutePattern
 
-  /// A route of that name.
-  /// - Throws: EINVAL where a name would not read back as one word; E2BIG where the whole would not read back
-  ///   as one line.
+  /// Creates a route that can be written as one line.
+  /// - Throws: EINVAL if the name is not one word; E2BIG if the line is too long.
   public init(name: String, pattern: RoutePattern) throws(RoutingError) {
-    try Self.check(name: name)
+    try Self.validate(name: name)
     self.name = name
     self.pattern = pattern
     guard description.utf8.count <= RouteURL.maxLength else {
@@ -17,11 +16,11 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The line that registers it.
+  /// The command that registers the route.
   public var description: String { "route \(name) \(pattern)" }
 
-  /// Names are words: one or more characters, none of them a space or a control character.
-  static func check(name: String) throws(RoutingError) {
+  /// Checks that a name is not empty and has no whitespace and no control characters.
+  static func validate(name: String) throws(RoutingError) {
     if name.isEmpty { throw .malformed("a route's name is missing", at: 0) }
     var offset = 0
     for scalar in name.unicodeScalars {
@@ -33,13 +32,13 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A route as the table keeps it, with what a match needs at hand. A class, so that a match holds on to one
-/// object and not to all that a route is made of: with many routes, each costs an access to cold memory.
-final class Entry: Sendable {
+/// A route in the table, with precomputed bindings. A class, so that a match retains one object rather than each
+/// array of a route: with many routes every retain is a cache miss.
+final class RouteEntry: Sendable {
   let route: Route
-  /// Where its way in the trie ends.
+  /// The node where the route's path in the trie ends.
   let node: RouteTrie.NodeNumber
-  /// What it binds, sorted by key.
+  /// Sorted by key.
   let bindings: [Binding]
 
   init(_ route: Route, node: RouteTrie.NodeNumber) {
@@ -49,24 +48,24 @@ final class Entry: Sendable {
   }
 }
 
-/// What one key of a pattern is bound to. Kept small for the same reason.
+/// A key of a pattern and the part of a URL that it is bound to. Small, to limit cache misses.
 struct Binding: Sendable {
   enum Source {
-    /// A literal, whose text is known.
+    /// The text of the pattern's literal.
     case literal(String)
     case text(component: Int)
     case integer(component: Int)
     case number(component: Int)
-    /// All components from that one on.
+    /// All components from an index on.
     case tail(from: Int)
-    /// What fits the pattern's parameter of that place.
+    /// The value of the pattern's parameter with an index.
     case parameter(Int)
   }
 
   let key: String
   let source: Source
 
-  /// What a pattern binds, sorted by key.
+  /// All bindings of a pattern, sorted by key.
   static func all(of pattern: RoutePattern) -> [Binding] {
     var bindings: [Binding] = []
     for (index, component) in pattern.components.enumerated() {

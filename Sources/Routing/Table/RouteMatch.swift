@@ -1,16 +1,16 @@
-/// A value that a URL's text was read as.
+/// A value that a key is bound to.
 public enum RouteValue: Hashable, Sendable {
-  /// Of `s:`, `l:` and `*:`.
+  /// From `s:`, `l:` and `*:`.
   case text(String)
-  /// Of `i:`.
+  /// From `i:`.
   case integer(Int64)
-  /// Of `f:`; finite.
+  /// From `f:`; finite.
   case number(Double)
 }
 
-/// What a URL becomes by the route that takes it.
+/// The result of matching a URL against a route.
 public struct RouteMatch: Sendable {
-  /// A key of the pattern and what it is bound to.
+  /// A key of the pattern and its value.
   public struct Item: Hashable, Sendable {
     /// The key.
     public let key: String
@@ -18,20 +18,20 @@ public struct RouteMatch: Sendable {
     public let value: RouteValue
   }
 
-  /// The route's name, which is the notification's.
+  /// The name of the route and of the notification.
   public let name: String
-  /// The values, sorted by key. An optional parameter that is not in the URL has none.
+  /// The bound values, sorted by key. An absent optional parameter has none.
   public let userInfo: [Item]
-  /// The parameters that the pattern does not bind, as they were written; nil if there are none.
+  /// The parameters that the pattern does not bind, percent-encoded; nil if there are none.
   public let query: String?
-  /// The fragment as it was written; nil if there is none.
+  /// The fragment, percent-encoded; nil if there is none.
   public let fragment: String?
 
-  /// The value of a key; nil if it has none.
+  /// The value of a key; nil if the key is unbound.
   public subscript(key: String) -> RouteValue? { userInfo.first { $0.key == key }?.value }
 
-  /// Binds a URL that the entry's route takes.
-  init(_ url: RouteURL, _ entry: Entry) {
+  /// Binds a URL that matches the entry's route.
+  init(_ url: RouteURL, _ entry: RouteEntry) {
     name = entry.route.name
     var items: [Item] = []
     items.reserveCapacity(entry.bindings.count)
@@ -47,11 +47,11 @@ public struct RouteMatch: Sendable {
 }
 
 extension RouteURL {
-  /// Where the first parameter of a name stands.
-  func place(ofParameter name: [UInt8]) -> Int? {
+  /// The index of the first parameter with a name.
+  func index(ofParameter name: [UInt8]) -> Int? {
     let bytes = decoded.span
-    for place in parameters.indices where bytes.extracting(parameters[place].name.range).isEqual(to: name) {
-      return place
+    for index in parameters.indices where bytes.extracting(parameters[index].name.offsets).isEqual(to: name) {
+      return index
     }
     return nil
   }
@@ -59,33 +59,35 @@ extension RouteURL {
   fileprivate func value(of binding: borrowing Binding, _ pattern: RoutePattern) -> RouteValue? {
     switch binding.source {
     case .literal(let text): return .text(text)
-    case .text(let component): return .text(text(of: pieces[component]))
-    case .integer(let component): return value(of: pieces[component], .integer)
-    case .number(let component): return value(of: pieces[component], .number)
-    case .tail(let start): return .text(pieces[start...].map { text(of: $0) }.joined(separator: "/"))
+    case .text(let component): return .text(text(of: componentRanges[component]))
+    case .integer(let component): return value(of: componentRanges[component], .integer)
+    case .number(let component): return value(of: componentRanges[component], .number)
+    case .tail(let start): return .text(componentRanges[start...].map { text(of: $0) }.joined(separator: "/"))
     case .parameter(let index):
       let parameter = pattern.parameters[index]
-      return place(ofParameter: parameter.name).flatMap { value(of: parameters[$0].value, parameter.type) }
+      return self.index(ofParameter: parameter.name).flatMap {
+        value(of: parameters[$0].value, parameter.type)
+      }
     }
   }
 
-  private func value(of piece: Piece, _ type: ValueType) -> RouteValue? {
-    let bytes = decoded.span.extracting(piece.range)
+  private func value(of range: ByteRange, _ type: ValueType) -> RouteValue? {
+    let bytes = decoded.span.extracting(range.offsets)
     return switch type {
     case .integer: Numeral.integer(bytes).map { .integer($0) }
     case .number: Numeral.number(bytes).map { .number($0) }
-    case .text, .literal: .text(text(of: piece))
+    case .text, .literal: .text(text(of: range))
     }
   }
 
-  /// What a pattern leaves of the query.
+  /// The parameters of the query that a pattern does not bind, joined.
   fileprivate func unboundQuery(_ pattern: RoutePattern) -> String? {
-    let bound = pattern.parameters.compactMap { place(ofParameter: $0.name) }
+    let bound = pattern.parameters.compactMap { index(ofParameter: $0.name) }
     if bound.count == parameters.count { return nil }
     var rest: [UInt8] = []
-    for (place, parameter) in parameters.enumerated() where !bound.contains(place) {
+    for (index, parameter) in parameters.enumerated() where !bound.contains(index) {
       if !rest.isEmpty { rest.append(UInt8(ascii: "&")) }
-      rest += text[parameter.written.range]
+      rest += text[parameter.written.offsets]
     }
     return String(escaping: rest)
   }

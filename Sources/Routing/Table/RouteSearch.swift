@@ -1,25 +1,24 @@
-/// The search for the first registered route that takes a URL.
+/// A branch-and-bound search for the first route that matches a URL.
 ///
-/// It walks the trie along the URL. At each component up to four children fit (the literal, an integer, a
-/// number, any text), and all may have to be tried; but no node is tried below which all routes are later than
-/// the best one found. So a search visits at most as many nodes as there are ways to read the URL's first
-/// components in the table's patterns: a handful where patterns differ in literals, whatever their number, and
-/// never more than the nodes of the trie.
+/// The search descends the trie along the URL. Each component matches up to four children (literal, integer,
+/// number, text). Nodes whose `least` is not below the best match so far are pruned. The number of visited nodes
+/// is bounded by the number of ways in which the table's patterns can read a prefix of the URL, which is small
+/// where patterns differ in literals.
 struct RouteSearch {
   private struct Step {
     let node: RouteTrie.NodeNumber
-    /// How many components have been used.
+    /// The number of components consumed.
     let depth: Int
-    /// The node's: nothing better is below.
+    /// A copy of the node's lower bound.
     let least: RouteIndex
   }
 
   private var best = RouteIndex.max
   private var next: Step?
-  /// What else is to be tried. Most searches never need it, and so allocate nothing.
-  private var others: [Step] = []
+  /// The other open branches. Most searches have none and so do not allocate.
+  private var pending: [Step] = []
 
-  /// The place of the first route that takes the URL; nil if none does.
+  /// The index of the first route that matches; nil if there is none.
   static func first(for url: RouteURL, in table: RouteTable) -> RouteIndex? {
     var search = RouteSearch()
     search.run(url, table)
@@ -28,73 +27,73 @@ struct RouteSearch {
 
   private mutating func run(_ url: RouteURL, _ table: RouteTable) {
     let scheme = table.trie.literalChild(
-      of: RouteTrie.root, url.decoded.span.extracting(url.schemePiece.range))
-    consider(scheme, 0, table.trie)
-    consider(table.trie.nodes[Int(RouteTrie.root)].text, 0, table.trie)
-    while let step = next ?? others.popLast() {
+      of: RouteTrie.root, url.decoded.span.extracting(url.schemeRange.offsets))
+    enqueue(scheme, 0, table.trie)
+    enqueue(table.trie.nodes[Int(RouteTrie.root)].text, 0, table.trie)
+    while let step = next ?? pending.popLast() {
       next = nil
-      // A better one may have been found since.
+      // A better match may have been found since.
       guard step.least < best else { continue }
-      if step.depth == url.pieces.count {
+      if step.depth == url.componentRanges.count {
         end(at: step.node, url, table)
       } else {
-        go(on: step, url, table)
+        descend(from: step, url, table)
       }
     }
   }
 
-  /// Tries a node later, unless it stands for none, or nothing better is below. The most promising is next.
+  /// Adds a node to the open branches unless it is pruned. The branch with the lowest bound is next.
   @inline(__always)
-  private mutating func consider(_ node: RouteTrie.NodeNumber, _ depth: Int, _ trie: borrowing RouteTrie) {
+  private mutating func enqueue(_ node: RouteTrie.NodeNumber, _ depth: Int, _ trie: borrowing RouteTrie) {
     guard node != 0, trie.nodes[Int(node)].least < best else { return }
     let step = Step(node: node, depth: depth, least: trie.nodes[Int(node)].least)
-    guard let rival = next else {
+    guard let other = next else {
       next = step
       return
     }
-    if rival.least < step.least {
-      others.append(step)
+    if other.least < step.least {
+      pending.append(step)
     } else {
-      others.append(rival)
+      pending.append(other)
       next = step
     }
   }
 
-  /// Tries what the next component can be.
-  private mutating func go(on step: Step, _ url: RouteURL, _ table: RouteTable) {
+  /// Adds the children that match the next component.
+  private mutating func descend(from step: Step, _ url: RouteURL, _ table: RouteTable) {
     let index = Int(step.node)
     let tail = table.trie.nodes[index].tail
     if tail != 0, table.trie.nodes[Int(tail)].least < best { end(at: tail, url, table) }
-    let component = url.decoded.span.extracting(url.pieces[step.depth].range)
-    consider(table.trie.literalChild(of: step.node, component), step.depth + 1, table.trie)
+    let component = url.decoded.span.extracting(url.componentRanges[step.depth].offsets)
+    enqueue(table.trie.literalChild(of: step.node, component), step.depth + 1, table.trie)
     let integer = table.trie.nodes[index].integer
-    if integer != 0, Numeral.isInteger(component) { consider(integer, step.depth + 1, table.trie) }
+    if integer != 0, Numeral.isInteger(component) { enqueue(integer, step.depth + 1, table.trie) }
     let number = table.trie.nodes[index].number
-    if number != 0, Numeral.isNumber(component) { consider(number, step.depth + 1, table.trie) }
-    consider(table.trie.nodes[index].text, step.depth + 1, table.trie)
+    if number != 0, Numeral.isNumber(component) { enqueue(number, step.depth + 1, table.trie) }
+    enqueue(table.trie.nodes[index].text, step.depth + 1, table.trie)
   }
 
-  /// Looks through the routes that end at a node once all components are used.
+  /// Tests the routes that end at a node after the last component.
   private mutating func end(at node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
     take(from: node, url, table)
     if table.trie.nodes[Int(node)].parameters.isEmpty { return }
     for parameter in url.parameters {
-      let name = url.decoded.span.extracting(parameter.name.range)
+      let name = url.decoded.span.extracting(parameter.name.offsets)
       let named = table.trie.parameterEdges.find(name, from: node, in: table.trie.nodes)
       if named == 0 { continue }
       take(from: named, url, table)
-      let value = url.decoded.span.extracting(parameter.value.range)
+      let value = url.decoded.span.extracting(parameter.value.offsets)
       let literal = table.trie.literalChild(of: named, value)
       if literal != 0 { take(from: literal, url, table) }
     }
   }
 
   private mutating func take(from node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
-    for index in table.trie.nodes[Int(node)].ends.indices {
-      let place = table.trie.nodes[Int(node)].ends[index]
-      if place >= best { return }
-      if table.takesQuery(of: url, place) {
-        best = place
+    for position in table.trie.nodes[Int(node)].ends.indices {
+      let index = table.trie.nodes[Int(node)].ends[position]
+      if index >= best { return }
+      if table.matchesQuery(of: url, index) {
+        best = index
         return
       }
     }
@@ -102,7 +101,7 @@ struct RouteSearch {
 }
 
 extension RouteTrie {
-  /// The child of a node by a literal; 0 if there is none.
+  /// The child on a literal edge; 0 if there is none.
   @inline(__always)
   func literalChild(of node: NodeNumber, _ literal: Span<UInt8>) -> NodeNumber {
     nodes[Int(node)].literals.isEmpty ? 0 : literalEdges.find(literal, from: node, in: nodes)

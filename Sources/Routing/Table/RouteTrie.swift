@@ -1,34 +1,33 @@
 /// The index of a route in the table: routes registered earlier have smaller ones.
 typealias RouteIndex = UInt32
 
-/// The routes of a table by what their patterns want, one thing after the other: scheme, components, tail,
-/// a parameter. Routes that begin alike share the way.
+/// A trie of patterns. The edges of a path are a pattern's scheme, components, tail and one parameter; routes
+/// with a common prefix share nodes.
 ///
-/// Invariants: a node's `least` is not greater than the place of any route at or below it (a removal may leave
-/// it smaller, which costs time and nothing else); the places in `ends` ascend.
+/// Invariants: a node's `least` is not greater than the index of any route at or below it (a removal may leave
+/// it smaller, which costs only time); the indexes in `ends` ascend.
 struct RouteTrie: Sendable {
-  /// A number that stands for a node; 0, the root's, stands for none where a child is meant.
+  /// An index into `nodes`. As a child, 0 means none, since the root is no node's child.
   typealias NodeNumber = UInt32
-  /// A node.
   struct Node: Sendable {
-    /// The literal, or the parameter's name, that leads here from the parent.
+    /// The literal or the parameter's name on the edge from the parent.
     let label: [UInt8]
     let parent: NodeNumber
+    /// A lower bound of the indexes of the routes at or below this node.
     var least: RouteIndex = .max
     var integer: NodeNumber = 0
     var number: NodeNumber = 0
     var text: NodeNumber = 0
     var tail: NodeNumber = 0
-    /// The children that `literalEdges` finds.
+    /// The children in `literalEdges`.
     var literals: [NodeNumber] = []
-    /// The children that `parameterEdges` finds.
+    /// The children in `parameterEdges`.
     var parameters: [NodeNumber] = []
-    /// The routes whose ways end here.
+    /// The routes whose paths end here.
     var ends: [RouteIndex] = []
   }
 
-  /// The node of all routes. Its children are those of the schemes, by literals, and by text that of the
-  /// routes that take any scheme.
+  /// The root. Its literal children are the schemes; its `text` child is for routes without a scheme.
   static let root: NodeNumber = 0
 
   private(set) var nodes: [Node] = [Node(label: [], parent: root)]
@@ -37,32 +36,33 @@ struct RouteTrie: Sendable {
 
   // MARK: Changes
 
-  /// Adds a route whose place is greater than those of all others.
-  /// - Returns: the node where its way ends.
-  mutating func add(_ pattern: RoutePattern, at place: RouteIndex) -> NodeNumber {
-    var node = pass(Self.root, place)
+  /// Adds a route whose index is greater than all others.
+  /// - Returns: The node where the route's path ends.
+  mutating func add(_ pattern: RoutePattern, at index: RouteIndex) -> NodeNumber {
+    var node = visit(Self.root, index)
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
-    node = pass(child(of: node, for: scheme ?? .text), place)
-    for component in pattern.components { node = pass(child(of: node, for: component.type), place) }
-    if pattern.tail != nil { node = pass(child(of: node, \.tail), place) }
-    node = end(of: pattern, from: node, place)
-    nodes[Int(node)].ends.append(place)
+    node = visit(child(of: node, for: scheme ?? .text), index)
+    for component in pattern.components { node = visit(child(of: node, for: component.type), index) }
+    if pattern.tail != nil { node = visit(child(of: node, \.tail), index) }
+    node = end(of: pattern, from: node, index)
+    nodes[Int(node)].ends.append(index)
     return node
   }
 
-  /// Removes the route at a place from the node where its way ends.
-  mutating func remove(_ place: RouteIndex, from node: NodeNumber) {
-    nodes[Int(node)].ends.removeAll { $0 == place }
+  /// Removes a route from the node where its path ends.
+  mutating func remove(_ index: RouteIndex, from node: NodeNumber) {
+    nodes[Int(node)].ends.removeAll { $0 == index }
   }
 
-  private mutating func pass(_ node: NodeNumber, _ place: RouteIndex) -> NodeNumber {
-    nodes[Int(node)].least = min(nodes[Int(node)].least, place)
+  /// Lowers the node's bound to a route below it, and returns the node.
+  private mutating func visit(_ node: NodeNumber, _ index: RouteIndex) -> NodeNumber {
+    nodes[Int(node)].least = min(nodes[Int(node)].least, index)
     return node
   }
 
-  /// Where many routes differ in their parameters alone, they are told apart by one that they require: the one
-  /// that fewest others have been told apart by.
-  private mutating func end(of pattern: RoutePattern, from node: NodeNumber, _ place: RouteIndex)
+  /// Routes that differ only in parameters branch on one required parameter: the one whose node has the fewest
+  /// routes so far.
+  private mutating func end(of pattern: RoutePattern, from node: NodeNumber, _ index: RouteIndex)
     -> NodeNumber
   {
     var best: RoutePattern.Parameter?
@@ -72,12 +72,12 @@ struct RouteTrie: Sendable {
       if count < fewest { (best, fewest) = (parameter, count) }
     }
     guard let best else { return node }
-    let named = pass(parameterChild(of: node, best.name), place)
+    let named = visit(parameterChild(of: node, best.name), index)
     guard case .literal = best.type else { return named }
-    return pass(child(of: named, for: best.type), place)
+    return visit(child(of: named, for: best.type), index)
   }
 
-  /// How many routes end where the parameter leads.
+  /// The number of routes that end at a parameter's node.
   private func count(of parameter: RoutePattern.Parameter, at node: NodeNumber) -> Int {
     var end = parameterEdges.find(parameter.name.span, from: node, in: nodes)
     if end != 0, case .literal(let literal) = parameter.type {

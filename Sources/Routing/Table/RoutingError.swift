@@ -1,44 +1,44 @@
-/// What a line of the control file can fail with, by the name of the errno that tells it.
+/// Why a line of the control file failed. The raw value is the errno's name.
 public enum RoutingErrorCode: String, Sendable {
-  /// The line, its URL or its pattern breaks a rule of the grammar.
+  /// The line, its URL or its pattern is malformed.
   case malformed = "EINVAL"
-  /// No route takes the URL, or it names no resource.
+  /// No route matches the URL, or no resource has that name.
   case noRoute = "ENOENT"
-  /// An earlier pattern takes all URLs of the new one.
+  /// An earlier pattern matches all URLs of the new one.
   case shadowed = "EEXIST"
   /// The line is longer than ``RouteURL/maxLength``.
   case tooLong = "E2BIG"
-  /// The writer may not change routes.
+  /// The caller may not change routes.
   case notPermitted = "EPERM"
-  /// A layer's file may not be looked at.
+  /// A file in a layer is not readable.
   case forbidden = "EACCES"
-  /// A layer could not be read.
+  /// Reading a layer failed.
   case unreadable = "EIO"
 }
 
 /// Why a line, a URL or a pattern was refused.
 public struct RoutingError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What the write is answered.
+  /// The errno of the write.
   public let code: RoutingErrorCode
-  /// Why, for people.
+  /// The reason, for users.
   public let message: String
-  /// Where in the text, in bytes from its start; nil if no place is to blame.
+  /// The byte offset of the error in the text; nil if there is none.
   public let offset: Int?
 
-  /// An error with its reason, and its place if there is one.
+  /// Creates an error.
   public init(_ code: RoutingErrorCode, _ message: String, at offset: Int? = nil) {
     self.code = code
     self.message = message
     self.offset = offset
   }
 
-  /// Where in the text, in bytes counted from 1, as editors and compilers count.
+  /// The offset counted from 1, as in compiler diagnostics.
   public var column: Int? { offset.map { $0 + 1 } }
 
-  /// The place and the reason.
+  /// The column and the message.
   public var description: String { column.map { "column \($0): \(message)" } ?? message }
 
-  /// No route takes the URL.
+  /// No route matches the URL.
   public static func noRoute(for url: RouteURL) -> RoutingError {
     RoutingError(.noRoute, "no route matches \(String(escaping: url.text))")
   }
@@ -47,7 +47,7 @@ public struct RoutingError: Error, Hashable, Sendable, CustomStringConvertible {
     RoutingError(.malformed, message, at: offset)
   }
 
-  /// The same error of a text that begins so many bytes later.
+  /// The error with its offset increased by a distance.
   func moved(by distance: Int) -> RoutingError {
     RoutingError(code, message, at: offset.map { $0 + distance })
   }

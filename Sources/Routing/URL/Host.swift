@@ -1,101 +1,57 @@
+import Glibc
+
 /// Hosts (RFC 3986, section 3.2.2).
 enum Host {
-  /// Where the host ends with which a part of the text begins: at the colon of the port, or with the part.
-  static func end(in text: Span<UInt8>, _ part: Range<Int>) throws(RoutingError) -> Int {
-    if !part.isEmpty, text[part.lowerBound] == UInt8(ascii: "[") {
-      return try addressEnd(in: text, part)
+  /// The end of the host at the start of a range: the offset of the port's colon, or the end of the range.
+  static func end(in text: Span<UInt8>, _ range: Range<Int>) throws(RoutingError) -> Int {
+    if !range.isEmpty, text[range.lowerBound] == UInt8(ascii: "[") {
+      return try addressEnd(in: text, range)
     }
-    for place in part {
-      switch text[place] {
-      case UInt8(ascii: ":"): return place
-      case UInt8(ascii: "@"): throw .malformed("an @ in the user or the host is written %40", at: place)
+    for offset in range {
+      switch text[offset] {
+      case UInt8(ascii: ":"): return offset
+      case UInt8(ascii: "@"): throw .malformed("an @ in the user or the host is written %40", at: offset)
       case UInt8(ascii: "["), UInt8(ascii: "]"):
-        throw .malformed("brackets enclose a whole IPv6 address and nothing else", at: place)
+        throw .malformed("brackets enclose a whole IPv6 address and nothing else", at: offset)
       default: break
       }
     }
-    return part.upperBound
+    return range.upperBound
   }
 
   /// The end of an address in brackets.
-  private static func addressEnd(in text: Span<UInt8>, _ part: Range<Int>) throws(RoutingError) -> Int {
-    guard let close = part.first(where: { text[$0] == UInt8(ascii: "]") }) else {
-      throw .malformed("the address has no closing bracket", at: part.lowerBound)
+  private static func addressEnd(in text: Span<UInt8>, _ range: Range<Int>) throws(RoutingError) -> Int {
+    guard let close = range.first(where: { text[$0] == UInt8(ascii: "]") }) else {
+      throw .malformed("the address has no closing bracket", at: range.lowerBound)
     }
-    let address = text.extracting(part.lowerBound + 1..<close)
-    guard isVersion6(address) || isFuture(address) else {
-      throw .malformed("this is no IPv6 address", at: part.lowerBound + 1)
+    let address = text.extracting(range.lowerBound + 1..<close)
+    guard isIPv6(address) || isIPvFuture(address) else {
+      throw .malformed("this is not an IPv6 address", at: range.lowerBound + 1)
     }
     let end = close + 1
-    guard end == part.upperBound || text[end] == UInt8(ascii: ":") else {
-      throw .malformed("after an address comes its port or the path", at: end)
+    guard end == range.upperBound || text[end] == UInt8(ascii: ":") else {
+      throw .malformed("an address is followed by a port or the path", at: end)
     }
     return end
   }
 
-  /// Eight groups of up to four hexadecimal digits; `::` stands for one or more groups of zeros, once; an
-  /// IPv4 address may stand in place of the last two.
-  private static func isVersion6(_ address: Span<UInt8>) -> Bool {
-    var (groups, place, hasGap) = (0, 0, false)
-    while place < address.count {
-      if address[place] == UInt8(ascii: ":") {
-        if place + 1 < address.count, address[place + 1] == UInt8(ascii: ":"), !hasGap {
-          hasGap = true
-          place += 2
-          continue
-        }
-        // A colon divides two groups.
-        guard place > 0, address[place - 1] != UInt8(ascii: ":"), place + 1 < address.count else {
-          return false
-        }
-        place += 1
-        continue
-      }
-      var end = place
-      while end < address.count, PercentCoding.digit(address[end]) != nil { end += 1 }
-      if end < address.count, address[end] == UInt8(ascii: ".") {
-        groups += 2
-        guard isVersion4(address.extracting(place...)) else { return false }
-        break
-      }
-      guard end > place, end - place <= 4 else { return false }
-      groups += 1
-      place = end
+  /// Whether `inet_pton(3)` takes the address.
+  private static func isIPv6(_ address: Span<UInt8>) -> Bool {
+    // INET6_ADDRSTRLEN counts the terminating NUL.
+    guard address.count < INET6_ADDRSTRLEN else { return false }
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
+      for index in 0..<address.count { text[index] = CChar(bitPattern: address[index]) }
+      text[address.count] = 0
+      var parsed = in6_addr()
+      return inet_pton(AF_INET6, text.baseAddress, &parsed) == 1
     }
-    return hasGap ? groups <= 7 : groups == 8
   }
 
-  /// Four numbers up to 255, divided by points, without leading zeros.
-  private static func isVersion4(_ address: Span<UInt8>) -> Bool {
-    var (numbers, place) = (0, 0)
-    while place < address.count {
-      var (value, digits) = (0, 0)
-      while place < address.count, digits < 4, address[place] != UInt8(ascii: ".") {
-        guard address[place] >= UInt8(ascii: "0"), address[place] <= UInt8(ascii: "9") else { return false }
-        guard digits == 0 || value > 0 else { return false }
-        value = value * 10 + Int(address[place] - UInt8(ascii: "0"))
-        digits += 1
-        place += 1
-      }
-      guard digits > 0, value <= 255 else { return false }
-      numbers += 1
-      if place == address.count { break }
-      guard address[place] == UInt8(ascii: "."), place + 1 < address.count else { return false }
-      place += 1
-    }
-    return numbers == 4
+  /// Whether this is RFC 3986's `IPvFuture`: `v`, a version in hexadecimal, a point, and more characters.
+  private static func isIPvFuture(_ address: Span<UInt8>) -> Bool {
+    guard !address.isEmpty, address[0] | 0x20 == UInt8(ascii: "v") else { return false }
+    var offset = 1
+    while offset < address.count, PercentCoding.digit(address[offset]) != nil { offset += 1 }
+    return offset > 1 && offset + 1 < address.count && address[offset] == UInt8(ascii: ".")
   }
-
-  /// An address of a version that is yet to come: `v`, the version, a point, and some characters.
-  private static func isFuture(_ address: Span<UInt8>) -> Bool {
-    guard let first = address.first, first | 0x20 == UInt8(ascii: "v") else { return false }
-    var place = 1
-    while place < address.count, PercentCoding.digit(address[place]) != nil { place += 1 }
-    return place > 1 && place + 1 < address.count && address[place] == UInt8(ascii: ".")
-  }
-}
-
-extension Span {
-  /// The first element; nil if there is none.
-  fileprivate var first: Element? { isEmpty ? nil : self[0] }
 }

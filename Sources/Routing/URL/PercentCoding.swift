@@ -1,4 +1,4 @@
-/// Percent sequences (RFC 3986, section 2.1), and text that may hold bytes that are no UTF-8.
+/// Percent-encoding (RFC 3986, section 2.1).
 public enum PercentCoding {
   /// The value of a hexadecimal digit.
   static func digit(_ byte: UInt8) -> UInt8? {
@@ -10,19 +10,20 @@ public enum PercentCoding {
     }
   }
 
-  /// The byte that the sequence at a place stands for; nil if it is none.
-  static func byte(at place: Int, in text: Span<UInt8>) -> UInt8? {
-    guard place + 2 < text.count, let high = digit(text[place + 1]), let low = digit(text[place + 2]) else {
+  /// The byte that the sequence at an offset encodes; nil if there is no valid sequence.
+  static func byte(at offset: Int, in text: Span<UInt8>) -> UInt8? {
+    guard offset + 2 < text.count, let high = digit(text[offset + 1]), let low = digit(text[offset + 2])
+    else {
       return nil
     }
     return high << 4 | low
   }
 
-  /// Decodes a piece where it stands; its sequences are known to be whole.
-  /// - Returns: where the decoded piece ends.
-  static func decode(_ text: inout [UInt8], _ piece: Piece) -> Piece {
-    var (from, to) = (Int(piece.start), Int(piece.start))
-    while from < Int(piece.end) {
+  /// Decodes a range in place; its sequences must be valid.
+  /// - Returns: The decoded range, which has the same start.
+  static func decode(_ text: inout [UInt8], _ range: ByteRange) -> ByteRange {
+    var (from, to) = (Int(range.start), Int(range.start))
+    while from < Int(range.end) {
       if text[from] == UInt8(ascii: "%"), let byte = byte(at: from, in: text.span) {
         text[to] = byte
         from += 3
@@ -32,17 +33,16 @@ public enum PercentCoding {
       }
       to += 1
     }
-    return Piece(Int(piece.start)..<to)
+    return ByteRange(Int(range.start)..<to)
   }
 
-  /// The sequence that stands for a byte.
+  /// The sequence that encodes a byte.
   static func encoded(_ byte: UInt8) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)
     return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
   }
 
-  /// A path with the sequences that it needs in a URL: all but unreserved characters (RFC 3986, section 2.3)
-  /// and slashes.
+  /// Encodes all bytes of a path but unreserved characters (RFC 3986, section 2.3) and slashes.
   public static func encoded(path: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     for byte in path {
@@ -63,7 +63,7 @@ public enum PercentCoding {
 }
 
 extension String {
-  /// The text, with each byte that is no UTF-8 as its percent sequence. A URL written so is the same URL.
+  /// Decodes UTF-8 and percent-encodes each invalid byte. Applied to a URL, this yields an equivalent URL.
   public init(escaping bytes: [UInt8]) {
     if let text = String(validating: bytes, as: UTF8.self) {
       self = text
@@ -71,7 +71,7 @@ extension String {
     }
     var rest = bytes[...]
     var valid: [UInt8] = []
-    while let range = firstInvalid(in: rest.span) {
+    while let range = firstInvalidUTF8(in: rest.span) {
       let bad = rest.startIndex + range.lowerBound..<rest.startIndex + range.upperBound
       valid += rest[..<bad.lowerBound]
       for byte in rest[bad] { valid += PercentCoding.encoded(byte) }
@@ -81,8 +81,8 @@ extension String {
   }
 }
 
-/// The first bytes that are no UTF-8.
-func firstInvalid(in bytes: Span<UInt8>) -> Range<Int>? {
+/// The offsets of the first ill-formed UTF-8 sequence.
+func firstInvalidUTF8(in bytes: Span<UInt8>) -> Range<Int>? {
   do throws(UTF8.ValidationError) {
     _ = try UTF8Span(validating: bytes)
     return nil

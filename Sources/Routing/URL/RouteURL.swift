@@ -1,131 +1,134 @@
-/// A URL, taken apart by RFC 3986: split first, percent-decoded afterwards.
+/// A URL, split by RFC 3986 and then percent-decoded.
 ///
-/// Its components are the host, if it has one, and then the path's segments; empty ones are dropped. The user
-/// and the port are checked and otherwise left out, and `.` and `..` are components like any other. An IPv6
-/// host keeps its brackets. Query parameters are divided by `&`, and `name` is the same as `name=`; a `+` is a
-/// plus sign.
+/// The components are the host, if present, and the non-empty segments of the path. The user and the port are
+/// validated and ignored; `.` and `..` are ordinary components. An IPv6 host keeps its brackets. Query
+/// parameters are separated by `&`; `name` equals `name=`, and `+` is a plus sign.
 ///
-/// Spaces and control characters must be percent-encoded. Other characters that RFC 3986 wants encoded
-/// (`"<>[\]^{|}`, the backquote, all beyond ASCII) stand for themselves: people type them.
+/// Spaces and control characters must be percent-encoded. Other characters that RFC 3986 excludes
+/// (`"<>[\]^{|}`, the backquote, non-ASCII) are accepted because people type them.
 public struct RouteURL: Sendable {
-  /// The longest text of a URL, as of any line of the control file.
+  /// The maximum size of a URL, and of any line of the control file, in bytes.
   public static let maxLength = 64 * 1024
-  /// The most components that a URL or a pattern has.
+  /// The maximum number of components in a URL or a pattern.
   public static let maxComponents = 1024
-  /// The most query parameters that a URL or a pattern has.
+  /// The maximum number of query parameters in a URL or a pattern.
   public static let maxParameters = 1024
 
-  /// The URL as it was written.
+  /// The URL as given, percent-encoded.
   public let text: [UInt8]
   /// Whether the first component is the host.
   public let hasHost: Bool
-  /// The text again, each piece decoded where it starts, the scheme in lower case.
+  /// A copy of `text` with the scheme in lower case and each component and parameter decoded in place.
   let decoded: [UInt8]
-  let schemePiece: Piece
-  let pieces: [Piece]
+  let schemeRange: ByteRange
+  let componentRanges: [ByteRange]
   let parameters: [Parameter]
-  let fragmentPiece: Piece?
-  /// Where the first component or parameter begins that is no UTF-8.
-  private let notText: Int?
+  let fragmentRange: ByteRange?
+  /// The offset of the first component or parameter that is not UTF-8.
+  private let firstNonUTF8: Int?
 
-  /// A parameter of the query.
+  /// A query parameter.
   struct Parameter: Hashable {
-    var name: Piece
-    var value: Piece
-    /// Both, as they were written.
-    let written: Piece
+    var name: ByteRange
+    var value: ByteRange
+    /// `name=value` in `text`.
+    let written: ByteRange
   }
 
-  /// Takes a URL apart.
-  /// - Throws: EINVAL with the place, or E2BIG.
+  /// Parses a URL.
+  /// - Throws: EINVAL with the offset; E2BIG.
   public init(_ text: [UInt8]) throws(RoutingError) {
     guard text.count <= Self.maxLength else {
       throw RoutingError(.tooLong, "a URL is at most \(Self.maxLength) bytes long")
     }
-    var reader = URLParser()
-    try reader.read(text.span)
+    var parser = URLParser()
+    try parser.parse(text.span)
     var decoded = text
-    if reader.schemeHasCapitals { Self.lower(&decoded, reader.scheme) }
-    if reader.hasEscapes { Self.decode(&decoded, &reader) }
+    if parser.schemeHasCapitals { Self.lower(&decoded, parser.scheme) }
+    if parser.hasPercentSequences { Self.decode(&decoded, &parser) }
     self.text = text
-    hasHost = reader.hasHost
-    schemePiece = reader.scheme
-    pieces = reader.components
-    parameters = reader.parameters
-    fragmentPiece = reader.fragment
-    notText =
-      reader.isASCII
-      ? nil : Self.firstNotText(in: decoded, pieces: reader.components, parameters: reader.parameters)
+    hasHost = parser.hasHost
+    schemeRange = parser.scheme
+    componentRanges = parser.components
+    parameters = parser.parameters
+    fragmentRange = parser.fragment
+    firstNonUTF8 =
+      parser.isASCII
+      ? nil
+      : Self.firstNonUTF8(in: decoded, componentRanges: parser.components, parameters: parser.parameters)
     self.decoded = decoded
   }
 
   /// The scheme in lower case.
-  public var scheme: String { text(of: schemePiece) }
+  public var scheme: String { text(of: schemeRange) }
 
   /// The components, decoded.
-  public var components: [[UInt8]] { pieces.map { Array(decoded[$0.range]) } }
+  public var components: [[UInt8]] { componentRanges.map { Array(decoded[$0.offsets]) } }
 
   /// The host, decoded; nil without one.
-  public var host: [UInt8]? { hasHost ? pieces.first.map { Array(decoded[$0.range]) } : nil }
+  public var host: [UInt8]? { hasHost ? componentRanges.first.map { Array(decoded[$0.offsets]) } : nil }
 
-  /// The path's segments, decoded; empty ones are dropped.
+  /// The non-empty segments of the path, decoded.
   public var segments: [[UInt8]] {
-    (hasHost ? pieces.dropFirst() : pieces[...]).map { Array(decoded[$0.range]) }
+    (hasHost ? componentRanges.dropFirst() : componentRanges[...]).map { Array(decoded[$0.offsets]) }
   }
 
-  /// The value of the first query parameter of a name, decoded; nil without one.
+  /// The value of the first query parameter with a name, decoded; nil if there is none.
   public func parameter(_ name: String) -> [UInt8]? {
-    parameters.first { decoded[$0.name.range].elementsEqual(name.utf8) }.map {
-      Array(decoded[$0.value.range])
+    parameters.first { decoded[$0.name.offsets].elementsEqual(name.utf8) }.map {
+      Array(decoded[$0.value.offsets])
     }
   }
 
-  /// The fragment as it was written; nil if there is none, or nothing in it.
-  public var fragment: String? { fragmentPiece.map { String(escaping: Array(text[$0.range])) } }
+  /// The fragment, percent-encoded; nil if it is absent or empty.
+  public var fragment: String? { fragmentRange.map { String(escaping: Array(text[$0.offsets])) } }
 
-  /// Routes bind text, so a URL that is to be matched must be UTF-8 where it can be bound: in its components
-  /// and its query. The names of files need not be.
+  /// Checks that components and query are UTF-8. Routes bind strings, so a URL must pass before it is matched;
+  /// file names need not.
+  /// - Throws: EINVAL with the offset.
   public func requireUTF8() throws(RoutingError) {
-    if let notText { throw .malformed("what begins here is not UTF-8", at: notText) }
+    if let firstNonUTF8 { throw .malformed("this is not UTF-8", at: firstNonUTF8) }
   }
 
-  /// A decoded piece that is known to be text.
-  func text(of piece: Piece) -> String {
-    decoded.withUnsafeBufferPointer { String(decoding: $0[piece.range], as: UTF8.self) }
+  /// A decoded range that is known to be UTF-8.
+  func text(of range: ByteRange) -> String {
+    decoded.withUnsafeBufferPointer { String(decoding: $0[range.offsets], as: UTF8.self) }
   }
 
-  private static func lower(_ text: inout [UInt8], _ piece: Piece) {
-    for place in piece.range where text[place] < UInt8(ascii: "a") && text[place] >= UInt8(ascii: "A") {
-      if text[place] <= UInt8(ascii: "Z") { text[place] += 32 }
+  private static func lower(_ text: inout [UInt8], _ range: ByteRange) {
+    for index in range.offsets where text[index] < UInt8(ascii: "a") && text[index] >= UInt8(ascii: "A") {
+      if text[index] <= UInt8(ascii: "Z") { text[index] += 32 }
     }
   }
 
-  private static func decode(_ text: inout [UInt8], _ reader: inout URLParser) {
-    for place in reader.components.indices {
-      reader.components[place] = PercentCoding.decode(&text, reader.components[place])
+  private static func decode(_ text: inout [UInt8], _ parser: inout URLParser) {
+    for index in parser.components.indices {
+      parser.components[index] = PercentCoding.decode(&text, parser.components[index])
     }
-    for place in reader.parameters.indices {
-      reader.parameters[place].name = PercentCoding.decode(&text, reader.parameters[place].name)
-      reader.parameters[place].value = PercentCoding.decode(&text, reader.parameters[place].value)
+    for index in parser.parameters.indices {
+      parser.parameters[index].name = PercentCoding.decode(&text, parser.parameters[index].name)
+      parser.parameters[index].value = PercentCoding.decode(&text, parser.parameters[index].value)
     }
   }
 
-  private static func firstNotText(in text: [UInt8], pieces: [Piece], parameters: [Parameter]) -> Int? {
-    let all = pieces + parameters.flatMap { [$0.name, $0.value] }
-    return all.first { firstInvalid(in: text.span.extracting($0.range)) != nil }.map { Int($0.start) }
+  private static func firstNonUTF8(in text: [UInt8], componentRanges: [ByteRange], parameters: [Parameter])
+    -> Int?
+  {
+    let all = componentRanges + parameters.flatMap { [$0.name, $0.value] }
+    return all.first { firstInvalidUTF8(in: text.span.extracting($0.offsets)) != nil }.map { Int($0.start) }
   }
 }
 
 extension RouteURL: Hashable {
-  /// Whether they were written alike.
+  /// Compares the texts.
   public static func == (left: RouteURL, right: RouteURL) -> Bool { left.text == right.text }
 
-  /// By what was written.
+  /// Hashes the text.
   public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// A part of a text that is at most ``RouteURL/maxLength`` long.
-struct Piece: Hashable {
+/// A range of bytes in a URL; half the size of `Range<Int>`.
+struct ByteRange: Hashable {
   let start: UInt32
   let end: UInt32
 
@@ -134,6 +137,6 @@ struct Piece: Hashable {
     end = UInt32(truncatingIfNeeded: range.upperBound)
   }
 
-  var range: Range<Int> { Int(start)..<Int(end) }
+  var offsets: Range<Int> { Int(start)..<Int(end) }
   var isEmpty: Bool { start == end }
 }
