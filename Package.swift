@@ -28,11 +28,14 @@ let package = Package(
     .target(
       name: "Volume", dependencies: ["Containers", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
       swiftSettings: strict),
+    .target(name: "ControlClient", dependencies: ["Routing", "Posix"], swiftSettings: strict),
     .target(
-      name: "BundleResources", dependencies: ["Bundles", "Containers", "Layers", "Routing", "Posix"],
+      name: "BundleResources",
+      dependencies: ["Containers", "ControlClient", "Bundles", "Layers", "Routing", "Posix"],
       swiftSettings: strict),
     .executableTarget(
-      name: "bundlefs", dependencies: ["Volume", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
+      name: "bundlefs",
+      dependencies: ["Volume", "ControlClient", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
       swiftSettings: strict,
       // The other linker, gold, warns of calls inside Foundation's static library.
       linkerSettings: [.unsafeFlags(["-use-ld=lld"])]),

@@ -35,7 +35,7 @@ public final class RouteListener: Sendable {
   public static let errorKey = "error"
 
   private struct State {
-    var listening: ListenerSession?
+    var session: ListenerSession?
     /// What joins the listening with this listener.
     var link: Link?
     /// The number of the last result that is known, while there is no listening.
@@ -67,10 +67,10 @@ public final class RouteListener: Sendable {
   deinit { stop() }
 
   /// Whether it listens.
-  public var isListening: Bool { state.withLock { $0.listening != nil } }
+  public var isListening: Bool { state.withLock { $0.session != nil } }
 
   /// The number of the last result that was read; nil before the first start.
-  public var lastSequence: UInt64? { state.withLock { $0.listening?.lastSequence ?? $0.last } }
+  public var lastSequence: UInt64? { state.withLock { $0.session?.lastSequence ?? $0.last } }
 
   /// Begins to listen, or goes on where it was stopped. When this has returned, no notification is missed.
   /// - Throws: `POSIXError`: `.ENOTTY` where no bundlefs is mounted, `.ENOENT` without such a directory,
@@ -81,9 +81,9 @@ public final class RouteListener: Sendable {
     do throws(URLError) { path = try mountPoint.filePath() } catch { throw POSIXError(.EINVAL) }
     do throws(Errno) {
       try state.withLock { state throws(Errno) in
-        if state.listening != nil { return }
+        if state.session != nil { return }
         let link = Link(self)
-        state.listening = try ListenerSession.begin(at: path, since: state.last) { report in
+        state.session = try ListenerSession(at: path, since: state.last) { report in
           link.listener?.take(report, from: link)
         }
         state.link = link
@@ -96,15 +96,15 @@ public final class RouteListener: Sendable {
   /// Ends listening. An observer may still be busy with a notification at this moment; none begins after it.
   public func stop() {
     state.withLock { state in
-      guard let listening = state.listening else { return }
-      listening.end()
-      state.last = listening.lastSequence
-      state.listening = nil
+      guard let session = state.session else { return }
+      session.cancel()
+      state.last = session.lastSequence
+      state.session = nil
       state.link = nil
     }
   }
 
-  private func take(_ report: ListenerSession.Report, from link: Link) {
+  private func take(_ report: ListenerSession.Event, from link: Link) {
     switch report {
     case .posted(let posted): center.post(posted.notification)
     case .missed(let numbers):
@@ -121,8 +121,8 @@ public final class RouteListener: Sendable {
   private func end(_ link: Link) -> Bool {
     state.withLock { state in
       guard state.link === link else { return false }
-      state.last = state.listening?.lastSequence
-      state.listening = nil
+      state.last = state.session?.lastSequence
+      state.session = nil
       state.link = nil
       return true
     }

@@ -1,3 +1,4 @@
+import ControlClient
 import Glibc
 import Posix
 import Routing
@@ -31,10 +32,10 @@ struct ControlFileCommand {
 
   /// Writes the commands, one by one; returns when they are carried out.
   func run() throws(Failure) {
-    let control = try MountedControl(of: mountPoint)
+    let control = try mountPoint.controlFile()
     do throws(Errno) {
       let file = try control.open([.write])
-      for line in lines { try file.writeInOneCall(Array((line + "\n").utf8)) }
+      for line in lines { try file.write(Array(line.utf8)) }
     } catch {
       throw .failed("\(control.path.shown): \(error)")
     }

@@ -1,3 +1,4 @@
+import ControlClient
 import Glibc
 import Posix
 import Routing
@@ -49,6 +50,14 @@ struct MountPoint {
     try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
   }
 
+  /// Finds the mount's control file.
+  /// - Parameter device: the device number that the mount must have; nil accepts any.
+  func controlFile(device: UInt64? = nil) throws(Failure) -> ControlFileLocation {
+    do throws(Errno) { return try ControlFileLocation(mountPoint: path, device: device) } catch {
+      throw .failed("\(path.shown): \(error)")
+    }
+  }
+
   /// Whether a mount is here whose daemon is dead.
   var isStale: Bool {
     do throws(Errno) {
@@ -84,7 +93,7 @@ struct MountPoint {
   /// Unmounts a live mount of ours. Those who only wait at its control file are sent away.
   func unmountWithListeners() throws(Failure) {
     do throws(Failure) { try unmount(isLazy: false) } catch {
-      guard error.message == busy.message, (try? StatusClient.read(.disconnect, of: self)) != nil else {
+      guard error.message == busy.message, (try? StatusClient.read(.disconnect, at: path)) != nil else {
         throw error
       }
       for _ in 0..<20 {

@@ -37,12 +37,12 @@ struct OpenCommand {
 
   private static func open(_ url: [UInt8], _ mounts: inout [MountQuery]) -> Bool {
     var reasons: [String] = []
-    for place in mounts.indices {
-      switch mounts[place].ask(url) {
-      case .taken(let result):
+    for index in mounts.indices {
+      switch mounts[index].send(url) {
+      case .accepted(let result):
         Terminal.print(result)
         return true
-      case .refused(let reason): reasons.append(reason)
+      case .rejected(let reason): reasons.append(reason)
       }
     }
     Terminal.printError("no mount takes \(url.shown) (\(reasons.joined(separator: "; ")))")

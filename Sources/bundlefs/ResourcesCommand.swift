@@ -1,4 +1,5 @@
 import Bundles
+import ControlClient
 import Glibc
 import Layers
 import Posix
@@ -61,12 +62,12 @@ struct ResourcesCommand {
   /// The mount is asked where it looks, and then looked at as what it is: a bundle of one layer.
   private var rows: [ResourceRow] {
     get throws(Errno) {
-      let places = try StatusClient.read(.resources, of: mountPoint)
+      let places = try StatusClient.read(.resources, at: mountPoint.path)
         .split(separator: 0, omittingEmptySubsequences: false).dropLast().map { Array($0) }
       guard let folder = places.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
         let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
       else { throw .ioError }
-      let control = try MountedControl.name(in: mountPoint)
+      let control = try ControlFileLocation(mountPoint: mountPoint.path).name
       let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
       let lookup = ResourceLookup(
         stack: LayerStack(layers: [.directory(mount)]),

@@ -1,10 +1,11 @@
+import ControlClient
 import Glibc
 import Posix
 import Routing
 
 /// `bundlefs route MOUNTPOINT URL…` and `bundlefs match MOUNTPOINT URL…`.
 struct RouteCommand {
-  private let control: MountedControl
+  private let control: ControlFileLocation
   private let urls: [[UInt8]]
   /// What stands before the URL in the control file.
   private let prefix: String
@@ -18,7 +19,7 @@ struct RouteCommand {
       throw .usage("'\(url.shown)' is more than one line; give each URL by itself")
     }
     prefix = posts ? "" : "match "
-    control = try MountedControl(of: MountPoint(mounted: arguments[0]))
+    control = try MountPoint(mounted: arguments[0]).controlFile()
   }
 
   /// Writes the URLs one by one and prints what became of each.
@@ -26,11 +27,12 @@ struct RouteCommand {
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
     do throws(Errno) {
-      var lines = try ControlFileWriter(to: control)
+      var writer = try ControlFileWriter(control)
       for url in urls {
-        let fate = try lines.write(Array(prefix.utf8) + url, of: url)
-        guard let result = fate.result else {
-          Terminal.printError("\(url.shown): \(fate.error.map { "\($0)" } ?? "its result is gone already")")
+        let outcome = try writer.write(Array(prefix.utf8) + url, url: url)
+        guard let result = outcome.result else {
+          Terminal.printError(
+            "\(url.shown): \(outcome.error.map { "\($0)" } ?? "its result is gone already")")
           status = 1
           continue
         }

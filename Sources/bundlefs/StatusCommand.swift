@@ -1,3 +1,4 @@
+import ControlClient
 import Glibc
 import Posix
 import Routing
@@ -18,7 +19,7 @@ struct StatusCommand {
   /// Prints what the mount tells of itself.
   func run() throws(Failure) {
     let text: [UInt8]
-    do throws(Errno) { text = try StatusClient.read(isJSON ? .json : .text, of: mountPoint) } catch {
+    do throws(Errno) { text = try StatusClient.read(isJSON ? .json : .text, at: mountPoint.path) } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
     }
     Terminal.print(text.shown)

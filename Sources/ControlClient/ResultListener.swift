@@ -1,0 +1,117 @@
+import Glibc
+import Posix
+import Routing
+
+/// Reports the results of a control file as they arrive, until the mount ends.
+public final class ResultListener: Sendable {
+  /// A report of the listener.
+  public enum Event: Sendable {
+    case result(ResultLine)
+    /// The ring of results dropped these sequence numbers before they were read.
+    case missed(ClosedRange<UInt64>)
+  }
+
+  /// Why ``run(_:)`` returned.
+  public enum End: Sendable {
+    case cancelled
+    case unmounted
+  }
+
+  private let location: ControlFileLocation
+  private let cancellation: CancellationPipe
+  private let last: Locked<UInt64>
+
+  /// Reads the control file once to find where to begin.
+  /// - Parameter since: the sequence number after which results are reported; nil reports those that arrive from
+  ///   now on.
+  /// - Throws: as ``ControlFileLocation/open(_:)`` and ``ControlFile/results()``; EMFILE.
+  public init(_ location: ControlFileLocation, since: UInt64?) throws(Errno) {
+    let newest = try location.open([.read]).results().last?.sequence ?? 0
+    // Sequence numbers begin at 1 with each mount: a higher one than the newest is of an earlier mount.
+    last = Locked(since.map { $0 > newest ? 0 : $0 } ?? newest)
+    cancellation = try CancellationPipe()
+    self.location = location
+  }
+
+  /// The sequence number of the last result that was read.
+  public var lastSequence: UInt64 { last.withLock { $0 } }
+
+  /// Makes ``run(_:)`` return soon. A report that is in progress goes on; no other begins.
+  public func cancel() { cancellation.cancel() }
+
+  /// Reports results on the calling thread, in order.
+  public func run(_ report: (Event) -> Void) throws(Errno) -> End {
+    do throws(Errno) {
+      while try listen(report) {
+        // The daemon asked its clients to close the file, so that it can be unmounted. Listen again if it is not.
+        for _ in 0..<30 {
+          if cancellation.wait(milliseconds: 100) { return .cancelled }
+          if !location.isMounted { return .unmounted }
+        }
+      }
+      return .cancelled
+    } catch {
+      if cancellation.isCancelled { return .cancelled }
+      if error.isEndOfMount { return .unmounted }
+      throw error
+    }
+  }
+
+  /// Reports results until the daemon hangs up.
+  /// - Returns: false if cancelled.
+  private func listen(_ report: (Event) -> Void) throws(Errno) -> Bool {
+    let file = try location.open([.read])
+    try reportNew(in: file, report)
+    while true {
+      switch file.wait(cancellation: cancellation) {
+      case .cancelled: return false
+      case .hangup:
+        // A result may have arrived together with the hangup.
+        try reportNew(in: file, report)
+        return !cancellation.isCancelled
+      case .readable:
+        // While another process is writing, a read may still return the state before the poll.
+        var retries = 20
+        while try !reportNew(in: file, report), retries > 0 {
+          if cancellation.wait(milliseconds: 1) { return false }
+          retries -= 1
+        }
+        while try reportNew(in: file, report) {}
+      }
+    }
+  }
+
+  /// - Returns: whether there was a new result.
+  @discardableResult
+  private func reportNew(in file: borrowing ControlFile, _ report: (Event) -> Void) throws(Errno) -> Bool {
+    let results: [ResultLine]
+    do throws(Errno) { results = try file.results() } catch {
+      // The process whose writes kept the reads from agreeing wakes this poll again.
+      if error == .resourceBusy { return false }
+      throw error
+    }
+    let previous = lastSequence
+    if let first = results.first, first.sequence - 1 > previous {
+      deliver(.missed(previous + 1...first.sequence - 1), upTo: first.sequence - 1, report)
+    }
+    for result in results where result.sequence > previous {
+      if cancellation.isCancelled { return false }
+      deliver(.result(result), upTo: result.sequence, report)
+    }
+    return lastSequence != previous
+  }
+
+  private func deliver(_ event: Event, upTo sequence: UInt64, _ report: (Event) -> Void) {
+    if cancellation.isCancelled { return }
+    last.withLock { $0 = sequence }
+    report(event)
+  }
+}
+
+extension Errno {
+  /// Whether the errno value says that the mount is gone.
+  public var isEndOfMount: Bool {
+    self == .socketNotConnected || self == .inappropriateIOCTLForDevice || self == .noSuchFileOrDirectory
+      || rawValue == ECONNABORTED
+  }
+}
