@@ -334,17 +334,6 @@ extension Descriptor {
     return content
   }
 
-  /// Waits until a file that tells of news by poll(2) has some.
-  /// - Returns: false when it will have none any more.
-  public func waitReadable() -> Bool {
-    var polled = pollfd(fd: rawValue, events: Int16(POLLIN | POLLPRI), revents: 0)
-    while true {
-      let count = poll(&polled, 1, -1)
-      if count < 0, errno == EINTR { continue }
-      return count > 0 && polled.revents & Int16(POLLERR | POLLHUP | POLLNVAL) == 0
-    }
-  }
-
   /// Has a device or file system answer an ioctl(2) that reads.
   /// - Returns: as many bytes as asked for; those that were not answered are 0.
   public func ioctl(_ command: UInt32, size: Int) throws(Errno) -> [UInt8] {
