@@ -36,6 +36,7 @@ public struct ControlFileWriter: ~Copyable {
     let results = try file.results().filter { $0.sequence > previous }
     lastSequence = results.last?.sequence ?? lastSequence
     // The result of a malformed command shows the whole line as its URL.
-    return Outcome(result: results.first { $0.isResult(of: url) || $0.isResult(of: command) }, error: rejection)
+    return Outcome(
+      result: results.first { $0.isResult(of: url) || $0.isResult(of: command) }, error: rejection)
   }
 }

@@ -1,11 +1,11 @@
-/// What `-h` prints.
+/// The text of `-h`.
 enum Help {
-  /// Whether the arguments ask for it.
-  static func isWanted(by arguments: some Sequence<[UInt8]>) -> Bool {
+  /// Whether the arguments of a subcommand ask for help.
+  static func isRequested(by arguments: [[UInt8]]) -> Bool {
     arguments.contains { $0.elementsEqual("-h".utf8) || $0.elementsEqual("--help".utf8) }
   }
 
-  /// The words that begin a command line, unless it mounts.
+  /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
     "unmount", "status", "diff", "tree", "sync", "invalidate", "route", "match", "listen", "resources",
     "open",
@@ -27,70 +27,73 @@ enum Help {
            bundlefs open URL...
 
     Mounts a read-only view of the directory MAIN in which files of other
-    directories take the place of its own. Edits in any of them show at once.
-    Each may be a zip archive instead, or a folder in one: 'app.ipa!/Payload'.
+    directories, the substitutions, override those of MAIN. Changes in any of
+    these directories are visible at once. Instead of a directory, each can be a
+    zip archive or a directory in one: 'app.ipa!/Payload'.
 
         -o OPTION    mount options, see below
         -f           stay in the foreground; Ctrl-C unmounts
-        -d           print every request; stays in the foreground
+        -d           print every request; implies -f
         -h, --help   print this help
         -V, --version
                      print the version
 
-    'status' shows what is mounted, cached and asked. 'diff' lists what the
-    layers override, add and hide, layer by layer; 'tree' lists everything, and
-    marks what is not MAIN's. 'sync' returns when every change that was finished
-    before is visible; 'invalidate' drops what is cached, which is never needed
-    on local layers.
+    'status' shows the layers, the caches and request counts. 'diff' lists the
+    entries that the layers override, add and hide; 'tree' lists all entries and
+    marks those that are not MAIN's. 'sync' waits until all changes completed so
+    far are visible. 'invalidate' drops cached data, which is never necessary on
+    local layers.
 
     Lines written to the file .routes in the mount register routes and post
-    URLs, see the README: 'route NAME PATTERN', 'unroute NAME', 'reset',
-    'match URL', or a URL. 'route' writes URLs and prints what they become,
-    'match' without posting them; 'listen' prints results as they come, all or
-    those posted under a NAME, and with --since those after that one, too.
+    URLs: 'route NAME PATTERN', 'unroute NAME', 'reset', 'match URL', or a URL;
+    see bundlefs-routes(5). 'route' writes URLs and prints their results; 'match'
+    does so without posting them. 'listen' prints results as they arrive: all of
+    them, or those posted under a NAME; with --since, first the ones that follow
+    that SEQUENCE number.
 
-    The mount's files are a bundle's resources, too: 'rsrc:///logo.png' in .routes,
-    or as a path (cat MOUNTPOINT/rsrc:/logo.png), finds the logo where the bundle
-    keeps it, in the right language. 'resources' lists them; 'open' hands a URL
-    to the newest mount, of yours and root's, that answers it.
+    The files in the mount are the resources of a bundle: the URL
+    'rsrc:///logo.png', or the path MOUNTPOINT/rsrc:/logo.png, finds the logo in
+    the preferred language. 'resources' lists them. 'open' sends a URL to the
+    newest mount, of yours and root's, that accepts it.
 
     Options:
         substitution=DIR[:DIR...]
-                     directories whose files override MAIN's, the first one
-                     first; a ':' or ',' in a name is written '\\:' or '\\,'
+                     directories that override MAIN, in descending order of
+                     precedence; write ':' and ',' in a name as '\\:' and '\\,'
         cache=coherent|none|SECONDS
-                     how long the kernel keeps what it was told: until it is
-                     no longer true (default), not at all, or so long
-        cache_size=N how many bytes the unpacked files of zip archives may take;
-                     N may end with K, M or G (default: 256M)
+                     how long the kernel caches entries and data: until they
+                     change (default), not at all, or for a time
+        cache_size=N memory for decompressed files of zip archives, in bytes;
+                     suffixes K, M and G (default: 256M)
         passthrough, passthrough=N
-                     have the kernel read files of N bytes (default: 128K) and
-                     more by itself, where it can; opening then takes a message
+                     let the kernel read files of at least N bytes (default:
+                     128K) directly if possible; each open is then a request
         announce=on|off
-                     whether programs that watch the mount (inotify) are told of
-                     changes in the folders and archives (default: on)
+                     whether changes in the layers are reported to programs that
+                     watch the mount with inotify (default: on)
         xattr=on|off whether extended attributes are served (default: on)
-        routes=FILE  routes that are registered from the start; may be repeated
+        routes=FILE  register the routes in FILE at start; may be repeated
         control=NAME the name of the control file (default: .routes)
         routes_mode=OCTAL
-                     its permissions (default: 600); who may write it posts
-                     URLs, only the owner of the mount and root change routes
+                     its permissions (default: 600); users with write permission
+                     can post URLs, only the mount's owner and root can change
+                     routes
         languages=LANG[:LANG...]
-                     the localizations of resources, in order (default: your
-                     locale's, the bundle's own, en)
+                     preferred localizations of resources, in order (default:
+                     those of your locale, the bundle's own, en)
         scale=N, idiom=phone|pad
-                     look for the images of such a screen (logo@2x~ipad.png)
+                     prefer images for such a screen (logo@2x~ipad.png)
         resource_scheme=NAME
-                     the scheme of resources' URLs (default: rsrc)
-        hide_routes  leave it out of listings; it is there all the same
-        allow_other  let all users in (users need user_allow_other in
-                     /etc/fuse.conf)
-        allow_root   let root in
-        auto_unmount unmount also when the daemon is killed
-        fsname=NAME  what the mount table shows as the source (default: MAIN)
-        max_read=N   the largest read in bytes
+                     the scheme of resource URLs (default: rsrc)
+        hide_routes  omit the control file from listings
+        allow_other  allow all users (requires user_allow_other in
+                     /etc/fuse.conf unless you are root)
+        allow_root   allow root
+        auto_unmount unmount even if the daemon is killed
+        fsname=NAME  the source shown in the mount table (default: MAIN)
+        max_read=N   the maximum size of a read request, in bytes
         ro, rw, suid, nosuid, dev, nodev, exec, noexec, atime, noatime,
         sync, async, dirsync
-                     as for every mount, see mount(8)
+                     standard mount options, see mount(8)
     """
 }

@@ -124,9 +124,9 @@ import Volume
     }
     let helper = try arguments(
       "/sbin/mount.bundlefs", "main", "point", "-sn", "-f", "-o", "rw", "-t", "bundlefs")
-    #expect(helper.isFake && !helper.isForeground && helper.mountPoint.shown == "point")
+    #expect(helper.isDryRun && !helper.isForeground && helper.mountPoint.shown == "point")
     let plain = try arguments("bundlefs", "-f", "main", "-oro", "--", "-point")
-    #expect(!plain.isFake && plain.isForeground && plain.mountPoint.shown == "-point")
+    #expect(!plain.isDryRun && plain.isForeground && plain.mountPoint.shown == "-point")
     #expect(throws: Failure.self) { try arguments("bundlefs", "-s", "main", "point") }
   }
 }

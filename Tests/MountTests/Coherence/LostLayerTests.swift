@@ -23,7 +23,7 @@ extension MountTests {
         try expectSoon { try errorNumber { _ = try file.status() } == .ioError }
         // The outer one is alive, and is not taken for a dead one.
         let again = try setup.command(foreground: true).run(timeout: 20)
-        #expect(again.status == 1 && again.errorText.contains("mounted there already"), "\(again.errorText)")
+        #expect(again.status == 1 && again.errorText.contains("already mounted there"), "\(again.errorText)")
         #expect(mount.process.status() == nil)
 
         let next = try innerSetup.command(foreground: false).run(timeout: 20)

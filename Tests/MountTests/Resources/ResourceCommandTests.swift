@@ -84,7 +84,7 @@ extension MountTests {
         (["resources"], "needs one MOUNTPOINT"), (["resources", "--type"], "'--type' needs a value"),
         (["resources", "--colour", "/"], "no option '--colour'"), (["open"], "needs a URL"),
         (["open", "no url"], "column 3"), (["open", "x:a\nreset"], "control character"),
-        (["open", "bundlefs:///sync"], "for one mount"),
+        (["open", "bundlefs:///sync"], "applies to a single mount"),
         (["resources", "/", "--localization", "../.."], "name of a folder without .lproj"),
       ] as [([String], String)])
     func usage(arguments: [String], words: String) throws {
@@ -139,7 +139,7 @@ extension MountTests {
           #expect(try second.lastResult().url == "rsrc:///logo.png", "the newest is asked first")
           let refused = try Command([binary, "open", "nobody://a/b/c/d/e/f", "first://again"]).run()
           #expect(
-            refused.status == 1 && refused.errorText.contains("no mount takes nobody://a/b/c/d/e/f"),
+            refused.status == 1 && refused.errorText.contains("no mount accepts nobody://a/b/c/d/e/f"),
             "\(refused.status): \(refused.outputText)\(refused.errorText)")
           #expect(refused.outputText.contains("posted"), "the others are opened all the same")
         }
@@ -162,7 +162,7 @@ extension MountTests {
             #expect(try results.map { try RoutedResult(String($0)).verdict } == ["posted First", "resolved"])
             let refused = try Command([try Binary.underTest(), "open", "nobody://a/b/c/d/e/f"]).run(
               timeout: 20)
-            #expect(refused.status == 1 && refused.errorText.contains("\(second.point): it has not answered"))
+            #expect(refused.status == 1 && refused.errorText.contains("\(second.point): no answer within 2 s"))
           }
           #expect(try second.lastResult().url == before)
           #expect(try open.check().outputText.contains("Second"), "it is asked again when it goes on")

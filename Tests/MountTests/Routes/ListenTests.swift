@@ -97,7 +97,7 @@ extension MountTests {
         let listener = try mount.listen("--since", "10")
         let lines = try listener.lines(1024)
         #expect(try RoutedResult(lines[0]).sequence == 977)
-        #expect(listener.errorText == "bundlefs: results 11 to 976 are gone already\n")
+        #expect(listener.errorText == "bundlefs: missed results 11 to 976\n")
         let current = try mount.listen("--since", "976")
         #expect(try current.lines(1024) == lines && current.errorText == "")
         // A mount that began anew counts anew.

@@ -83,7 +83,7 @@ extension MountTests {
         for name in ["route", "match"] as [ByteString] {
           let cases: [([ByteString], Int, String)] = [
             ([], 2, name.text), ([mount.point], 2, "URL"),
-            ([mount.point, "x:1\nx:2"], 2, "more than one line"),
+            ([mount.point, "x:1\nx:2"], 2, "contains a newline"),
             (["/tmp", "x:1"], 1, "/tmp"), (["/tmp/no/such/folder", "x:1"], 1, "/tmp/no/such/folder"),
           ]
           for (arguments, status, words) in cases {

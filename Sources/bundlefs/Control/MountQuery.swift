@@ -21,21 +21,24 @@ struct MountQuery {
   /// Offers a URL to the mount. After a timeout, further URLs are rejected at once.
   mutating func send(_ url: [UInt8]) -> Outcome {
     let mountPoint = entry.mountPoint.shown
-    if hasTimedOut { return .rejected("\(mountPoint): it hangs") }
+    if hasTimedOut { return .rejected("\(mountPoint): not responding") }
     do throws(Errno) {
       switch try ForkedCall.run(timeoutMilliseconds: Self.timeoutMilliseconds, { Self.reply(entry, url) }) {
       case .returned(let reply) where reply.first == Self.accepted:
         return .accepted(Array(reply.dropFirst()).shown)
       case .returned(let reply): return .rejected(Array(reply.dropFirst()).shown)
-      case .failed: return .rejected("\(mountPoint): asking it failed")
+      case .failed: return .rejected("\(mountPoint): the query failed")
       case .timedOut:
         hasTimedOut = true
-        return .rejected("\(mountPoint): it has not answered for \(Self.timeoutMilliseconds / 1000) s")
+        return .rejected("\(mountPoint): no answer within \(Self.timeoutMilliseconds / 1000) s")
       }
     } catch {
       return .rejected("\(mountPoint): \(error)")
     }
   }
+
+  /// The message for a command whose result the mount no longer keeps.
+  static let droppedResult = "the mount has dropped its result"
 
   private static let accepted = UInt8(ascii: "+")
   private static let rejected = UInt8(ascii: "-")
@@ -59,6 +62,6 @@ struct MountQuery {
       throw .failed("\(control.path.shown): \(error)")
     }
     if let result = outcome.result, outcome.error == nil { return result }
-    throw .failed("\(entry.mountPoint.shown): \(outcome.error?.description ?? "its result is gone already")")
+    throw .failed("\(entry.mountPoint.shown): \(outcome.error?.description ?? droppedResult)")
   }
 }

@@ -6,7 +6,7 @@ struct UnmountCommand {
   private var isLazy = false
   private var wantsHelp = false
 
-  /// Reads what follows `unmount`.
+  /// Reads the arguments after `unmount`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     var operands: [[UInt8]] = []
     for argument in arguments {
@@ -14,7 +14,7 @@ struct UnmountCommand {
       case "--lazy", "-l", "-z": isLazy = true
       case "-h", "--help": wantsHelp = true
       case let option where option.hasPrefix("-") && option.count > 1:
-        throw .usage("unknown option '\(option)' of unmount")
+        throw .usage("'unmount' has no option '\(option)'")
       default: operands.append(argument)
       }
     }
@@ -23,16 +23,20 @@ struct UnmountCommand {
     mountPoint = operands[0]
   }
 
-  /// Unmounts a mount of ours, and no other.
+  /// Unmounts a bundlefs mount, and only such a one.
   func run() throws(Failure) {
     if wantsHelp { return Terminal.print(Help.text) }
-    let place = try MountPoint(mountPoint)
-    guard let entry = MountTableEntry.top(at: place.path) else {
-      throw .failed("\(place.path.shown): nothing is mounted there")
+    let mountPoint = try MountPoint(self.mountPoint)
+    guard let entry = MountTableEntry.top(at: mountPoint.path) else {
+      throw .failed("\(mountPoint.path.shown): nothing is mounted there")
     }
     guard entry.isBundlefs else {
-      throw .failed("\(place.path.shown): not a bundlefs mount but \(entry.type); use 'umount' for it")
+      throw .failed("\(mountPoint.path.shown): not a bundlefs mount but \(entry.type); use 'umount' instead")
     }
-    if isLazy || place.isStale { try place.unmount(isLazy: true) } else { try place.unmountWithListeners() }
+    if isLazy || mountPoint.isStale {
+      try mountPoint.unmount(isLazy: true)
+    } else {
+      try mountPoint.disconnectListenersAndUnmount()
+    }
   }
 }

@@ -1,25 +1,24 @@
 import ControlClient
-import Glibc
 import Posix
 import Routing
 
-/// The commands that speak to a mount through its control file: `sync` and `invalidate`.
+/// `bundlefs sync` and `bundlefs invalidate`, which write commands to the control file.
 struct ControlFileCommand {
   private let mountPoint: MountPoint
   private let lines: [String]
 
-  /// `bundlefs sync MOUNTPOINT`: what follows `sync`.
+  /// `bundlefs sync MOUNTPOINT`.
   static func sync(_ arguments: [[UInt8]]) throws(Failure) -> ControlFileCommand {
     guard arguments.count == 1 else { throw .usage("'sync' needs one MOUNTPOINT") }
     return ControlFileCommand(try MountPoint(mounted: arguments[0]), ["bundlefs:///sync"])
   }
 
-  /// `bundlefs invalidate MOUNTPOINT [PATH…]`: what follows `invalidate`.
+  /// `bundlefs invalidate MOUNTPOINT [PATH…]`.
   static func invalidate(_ arguments: [[UInt8]]) throws(Failure) -> ControlFileCommand {
     guard let given = arguments.first else { throw .usage("'invalidate' needs a MOUNTPOINT") }
     let mountPoint = try MountPoint(mounted: given)
     let paths = arguments.dropFirst().map { path in
-      mountPoint.names(of: path).map { "/" + PercentCoding.encoded(path: $0[...]) }.joined()
+      mountPoint.components(of: path).map { "/" + PercentCoding.encoded(path: $0[...]) }.joined()
     }
     return ControlFileCommand(
       mountPoint, (paths.isEmpty ? [""] : paths).map { "bundlefs:///invalidate\($0)" })
@@ -30,7 +29,7 @@ struct ControlFileCommand {
     self.lines = lines
   }
 
-  /// Writes the commands, one by one; returns when they are carried out.
+  /// Returns when the daemon has carried out the commands.
   func run() throws(Failure) {
     let control = try mountPoint.controlFile()
     do throws(Errno) {

@@ -1,20 +1,19 @@
 import Glibc
 import Posix
 
-/// How much memory the process may take.
+/// The memory limits of the process's control groups.
 enum MemoryLimit {
-  /// What a cache may take of it: a quarter, and no more than so many bytes.
+  /// A quarter of the memory limit, but at most this many bytes.
   static func share(atMost bytes: Int) -> Int { min(bytes, (lowest(in: files()) ?? Int.max) / 4) }
 
-  /// The files that hold the limits of the process's control groups and of those above them: memory.max of version
-  /// 2, memory.limit_in_bytes of version 1. Where a group's own folder is out of sight, as in containers, what
-  /// is seen at the top is the container's.
+  /// The limit files of the process's control groups and their ancestors. In a container, which may not see its own
+  /// group's directory, the root's file has the container's limit.
   private static func files() -> [String] {
     let groups = (try? Descriptor.open("/proc/self/cgroup", [.read]).readAll()) ?? []
     return groups.split(separator: UInt8(ascii: "\n")).flatMap { files(ofGroup: Array($0)) }
   }
 
-  /// - Parameter line: `NUMBER:CONTROLLERS:/PATH`, as /proc/self/cgroup has it; without controllers in version 2.
+  /// - Parameter line: a line of /proc/self/cgroup, `NUMBER:CONTROLLERS:/PATH`; version 2 has no controllers.
   static func files(ofGroup line: [UInt8]) -> [String] {
     let fields = line.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
     guard fields.count == 3 else { return [] }
@@ -29,7 +28,7 @@ enum MemoryLimit {
     }
   }
 
-  /// The lowest of the numbers in the files; nil if there are none. `max`, for no limit, is none.
+  /// The lowest number in the files; nil without any. `max` means no limit.
   static func lowest(in files: [String]) -> Int? {
     files.compactMap { file in
       let text = try? withCName(Array(file.utf8)) { name throws(Errno) in

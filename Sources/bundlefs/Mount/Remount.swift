@@ -1,37 +1,36 @@
 import Glibc
 import Posix
 
-/// What `mount -o remount,…` does: the flags of a mount of ours change, and nothing else.
+/// `mount -o remount,…`, which changes the mount flags and nothing else.
 struct Remount {
   private let mountPoint: MountPoint
   private let options: [String]
 
-  /// - Parameter options: names of flags, in the order in which they were given.
+  /// - Parameter options: names of mount flags; the last one wins.
   init(at given: [UInt8], options: [String]) throws(Failure) {
     mountPoint = try MountPoint(mounted: given)
     self.options = options
   }
 
-  /// Changes the flags.
   func run() throws(Failure) {
     do throws(Errno) {
       var flags = MountFlags(of: try mountPoint.open([.pathOnly]).mountFlags())
       for option in options { flags.apply(option) }
       try withCName(mountPoint.path) { name throws(Errno) in try Mounts.remount(name, flags: flags.bits) }
     } catch {
-      let reason = error == .notPermitted ? "only root can change what is mounted" : "\(error)"
+      let reason = error == .notPermitted ? "only root can remount" : "\(error)"
       throw .failed("\(mountPoint.path.shown): \(reason)")
     }
   }
 }
 
-/// The flags of a mount, as mount(2) has them.
+/// The flags of mount(2).
 struct MountFlags {
   private(set) var bits: UInt
 
-  /// What each option sets and what it clears.
+  /// The flags that each option sets and clears.
   private static let changes: [String: (set: UInt, clear: UInt)] = {
-    // How access times are kept is one of several ways.
+    // The access time policies exclude each other.
     let times = UInt(MS_NOATIME) | UInt(MS_RELATIME) | UInt(MS_STRICTATIME)
     var changes: [String: (set: UInt, clear: UInt)] = [
       "noatime": (UInt(MS_NOATIME), times), "strictatime": (UInt(MS_STRICTATIME), times),
@@ -49,15 +48,17 @@ struct MountFlags {
     return changes
   }()
 
-  /// Whether the option is one of them.
-  static func has(_ option: String) -> Bool { changes[option] != nil }
+  /// Whether the option is a mount flag.
+  static func contains(_ option: String) -> Bool { changes[option] != nil }
 
-  /// Those with which a mount of ours is mounted anew. mount(8) names those that are to be, and leaves out those
-  /// that are not; but `nosuid` and `nodev`, which FUSE sets by itself, go only when they are asked to. How access
-  /// times are kept, the kernel leaves as it is unless it is told.
+  /// The initial flags of a remount.
+  ///
+  /// mount(8) passes all flags that are to be set, so flags that it omits are cleared. Only `nosuid` and `nodev`,
+  /// which FUSE sets itself, stay unless they are cleared explicitly. The kernel keeps the access time policy if no
+  /// flag sets one.
   init(of flags: UInt) { bits = flags & UInt(MS_NOSUID | MS_NODEV) }
 
-  /// Does what an option says; one that is no flag changes nothing.
+  /// Applies an option; ignores one that is not a mount flag.
   mutating func apply(_ option: String) {
     guard let change = Self.changes[option] else { return }
     bits = bits & ~change.clear | change.set

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The arguments of a mount, read but not yet looked up.
+/// The parsed arguments of a mount; paths are not resolved yet.
 struct MountArguments {
   var main: [UInt8] = []
   var mountPoint: [UInt8] = []
@@ -9,14 +9,14 @@ struct MountArguments {
   var isDebug = false
   var wantsHelp = false
   var wantsVersion = false
-  /// Only check, as mount(8) asks its helpers to with `-f`.
-  var isFake = false
-  /// The mount namespace in which mount(8) wants the mount; nil: this one.
+  /// Check only: mount(8) passes `-f` to its helpers.
+  var isDryRun = false
+  /// The mount namespace to mount in (`mount -N`); nil for the caller's.
   var namespace: [UInt8]?
 
-  /// Reads an argument vector, the program's name first.
+  /// Parses an argument vector, which begins with the program's name.
   init(_ arguments: [[UInt8]]) throws(Failure) {
-    // mount(8) calls its helpers `mount.TYPE`, with flags of its own.
+    // mount(8) runs `mount.TYPE` with flags of its own.
     let isHelper =
       arguments.first?.split(separator: UInt8(ascii: "/")).last?.starts(with: "mount.".utf8) ?? false
     var operands: [[UInt8]] = []
@@ -35,7 +35,7 @@ struct MountArguments {
     }
     if wantsHelp || wantsVersion { return }
     try options.check()
-    try take(operands)
+    try setOperands(operands)
   }
 
   private mutating func readLong(_ argument: String) throws(Failure) {
@@ -46,7 +46,7 @@ struct MountArguments {
     }
   }
 
-  /// Reads the letters of one argument; `-o` takes what follows it, or else the next argument.
+  /// Reads a group of single-letter flags. `-o` takes the rest of the group or else the next argument.
   private mutating func readFlags(
     _ letters: ArraySlice<UInt8>, _ rest: inout ArraySlice<[UInt8]>, isHelper: Bool
   ) throws(Failure) {
@@ -55,11 +55,11 @@ struct MountArguments {
       switch UnicodeScalar(letter) {
       case "o":
         guard let list = letters.isEmpty ? rest.popFirst() : Array(letters) else {
-          throw .usage("'-o' needs options after it")
+          throw .usage("'-o' needs mount options after it")
         }
         try options.read(list)
         return
-      case "f": if isHelper { isFake = true } else { isForeground = true }
+      case "f": if isHelper { isDryRun = true } else { isForeground = true }
       case "d":
         isDebug = true
         isForeground = true
@@ -80,12 +80,12 @@ struct MountArguments {
     }
   }
 
-  private mutating func take(_ operands: [[UInt8]]) throws(Failure) {
+  private mutating func setOperands(_ operands: [[UInt8]]) throws(Failure) {
     switch operands.count {
     case 0: throw .usage("MAIN and MOUNTPOINT are missing")
     case 1: throw .usage("MOUNTPOINT is missing after '\(operands[0].shown)'")
     case 2: (main, mountPoint) = (operands[0], operands[1])
-    default: throw .usage("'\(operands[2].shown)' is one argument too many after MAIN and MOUNTPOINT")
+    default: throw .usage("unexpected argument '\(operands[2].shown)' after MAIN and MOUNTPOINT")
     }
     if main.isEmpty { throw .usage("MAIN is empty") }
     if mountPoint.isEmpty { throw .usage("MOUNTPOINT is empty") }

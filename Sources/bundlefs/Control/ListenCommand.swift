@@ -18,11 +18,11 @@ struct ListenCommand {
     while let argument = rest.popFirst() {
       if argument == Array("--since".utf8) {
         guard let number = rest.popFirst().flatMap({ UInt64($0.shown) }) else {
-          throw .usage("'--since' needs the number of a result after it")
+          throw .usage("'--since' needs the sequence number of a result")
         }
         since = number
       } else if argument.starts(with: "--".utf8) {
-        throw .usage("unknown option '\(argument.shown)' of 'listen'")
+        throw .usage("'listen' has no option '\(argument.shown)'")
       } else {
         operands.append(argument)
       }
@@ -34,9 +34,9 @@ struct ListenCommand {
   }
 
   /// Prints results as they arrive, one per line, until the mount ends, the reader of the output exits, or a signal
-  /// arrives.
+  /// ends the process.
   func run() throws(Failure) {
-    // If the reader of the output exits, the next write ends the command as it ends any other in a pipeline.
+    // If the reader of the output exits, the next write ends the process, as in any pipeline.
     signal(SIGPIPE, SIG_DFL)
     do throws(Errno) {
       _ = try ResultListener(control, since: since).run { event in
@@ -44,7 +44,7 @@ struct ListenCommand {
         case .result(let result):
           if names.isEmpty || result.isPosted(as: names) { Terminal.print(result.bytes.shown) }
         case .missed(let numbers):
-          Terminal.printError("results \(numbers.lowerBound) to \(numbers.upperBound) are gone already")
+          Terminal.printError("missed results \(numbers.lowerBound) to \(numbers.upperBound)")
         }
       }
     } catch {

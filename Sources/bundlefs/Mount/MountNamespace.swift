@@ -1,9 +1,9 @@
 import Posix
 
-/// The mount namespace that `mount -N` names.
+/// The mount namespace of `mount -N`.
 enum MountNamespace {
-  /// Goes there; all paths then are that namespace's. For a process of one thread only.
-  /// - Parameter name: a process in it, or a file that stands for it.
+  /// Calls `setns(2)`, which requires a single-threaded process.
+  /// - Parameter name: the ID of a process in the namespace, or a namespace file.
   static func enter(_ name: [UInt8]) throws(Failure) {
     let isProcess = name.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     let path = isProcess ? Array("/proc/".utf8) + name + Array("/ns/mnt".utf8) : name

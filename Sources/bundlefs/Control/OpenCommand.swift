@@ -2,14 +2,14 @@ import Glibc
 import Posix
 import Routing
 
-/// `bundlefs open URL…`: hands each URL to the mount that answers it.
+/// `bundlefs open URL…`: sends each URL to the mount that accepts it.
 ///
-/// A desktop runs this for schemes that it was told to (x-scheme-handler), so a URL may come from anywhere: it
-/// must be one, and nothing that is built in is reached by it.
+/// Desktops run this for registered schemes (`x-scheme-handler`), so URLs are untrusted: anything that is not a URL
+/// and all `bundlefs:` commands are rejected.
 struct OpenCommand {
   private let urls: [[UInt8]]
 
-  /// Reads what follows `open`.
+  /// Reads the arguments after `open`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     guard !arguments.isEmpty else { throw .usage("'open' needs a URL") }
     for argument in arguments {
@@ -18,14 +18,14 @@ struct OpenCommand {
         throw .usage("'\(argument.shown)': \(error)")
       }
       if url.scheme == "bundlefs" {
-        throw .usage("'\(argument.shown)' is for one mount; write it to that mount's control file")
+        throw .usage("'\(argument.shown)' applies to a single mount; write it to that mount's control file")
       }
     }
     urls = arguments
   }
 
-  /// Asks the mounts, the newest first, and prints what became of each URL in the one that took it.
-  /// - Returns: the exit status: 0, or 1 if no mount took one of them.
+  /// Offers each URL to the mounts, the newest first, and prints the result from the one that accepted it.
+  /// - Returns: the exit status: 1 if no mount accepted one of the URLs.
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
     var mounts = try Self.mounts(among: MountTableEntry.all(), of: getuid()).map { MountQuery($0) }
@@ -45,13 +45,14 @@ struct OpenCommand {
       case .rejected(let reason): reasons.append(reason)
       }
     }
-    Terminal.printError("no mount takes \(url.shown) (\(reasons.joined(separator: "; ")))")
+    Terminal.printError("no mount accepts \(url.shown) (\(reasons.joined(separator: "; ")))")
     return false
   }
 
-  /// The mounts that are asked, the newest first; of those that lie over each other the topmost. Another user's
-  /// are not: he would learn the URL, and answer for it.
-  /// - Throws: if there are none, with the reason.
+  /// The mounts of the user and of root, the newest first; only the topmost one at each mount point.
+  ///
+  /// Other users' mounts are left out: their daemons would see the URL and could answer it.
+  /// - Throws: if there are none.
   static func mounts(
     among entries: [MountTableEntry], of user: UInt32
   ) throws(Failure) -> [MountTableEntry] {
@@ -61,7 +62,7 @@ struct OpenCommand {
     if let other = all.first, mounts.isEmpty {
       let owner = other.user.map { "user \($0)" } ?? "another user"
       throw .failed(
-        "no bundlefs of yours or root's is mounted; that of \(owner) at \(other.mountPoint.shown) is not asked"
+        "neither you nor root has mounted a bundlefs; that of \(owner) at \(other.mountPoint.shown) is not used"
       )
     }
     if mounts.isEmpty { throw .failed("no bundlefs is mounted") }

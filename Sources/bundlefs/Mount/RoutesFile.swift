@@ -1,13 +1,13 @@
 import Posix
 import Routing
 
-/// A file of routes, such as a control file's saved text.
+/// A file of routes (`-o routes=FILE`), such as a saved copy of a control file.
 struct RoutesFile {
   private let path: [UInt8]
 
   init(_ path: [UInt8]) { self.path = path }
 
-  /// Registers its routes after those that are there. Blank lines, comments and results are passed over.
+  /// Appends the file's routes to the table. Blank lines, comments and results are ignored.
   func load(into table: inout RouteTable) throws(Failure) {
     let text: [UInt8]
     do throws(Errno) {
@@ -16,9 +16,9 @@ struct RoutesFile {
       throw .failed("routes \(path.shown): \(error)")
     }
     let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-    for (place, line) in lines.enumerated() {
+    for (index, line) in lines.enumerated() {
       do throws(RoutingError) { try register(line, in: &table) } catch {
-        throw .failed("routes \(path.shown):\(place + 1):\(error.column ?? 1): \(error.message)")
+        throw .failed("routes \(path.shown):\(index + 1):\(error.column ?? 1): \(error.message)")
       }
     }
   }
@@ -28,7 +28,7 @@ struct RoutesFile {
     case .ignored: break
     case .route(let route): try table.append(route)
     case .post, .match, .unroute, .reset:
-      throw RoutingError(.malformed, "only 'route NAME PATTERN' may stand in a file of routes", at: 0)
+      throw RoutingError(.malformed, "only 'route NAME PATTERN' lines are allowed in a routes file", at: 0)
     }
   }
 }

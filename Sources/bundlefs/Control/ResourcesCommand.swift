@@ -13,7 +13,7 @@ struct ResourcesCommand {
   private var localization: [UInt8]?
   private var isJSON = false
 
-  /// Reads what follows `resources`.
+  /// Reads the arguments after `resources`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     var operands: [[UInt8]] = []
     var rest = arguments[...]
@@ -59,19 +59,19 @@ struct ResourcesCommand {
     }
   }
 
-  /// The mount is asked where it looks, and then looked at as what it is: a bundle of one layer.
+  /// Lists the mount as a bundle of one layer, by the mount's own layout and languages.
   private var rows: [ResourceRow] {
     get throws(Errno) {
-      let places = try StatusClient.read(.resources, at: mountPoint.path)
+      let settings = try StatusClient.read(.resources, at: mountPoint.path)
         .split(separator: 0, omittingEmptySubsequences: false).dropLast().map { Array($0) }
-      guard let folder = places.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
+      guard let folder = settings.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
         let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
       else { throw .ioError }
       let control = try ControlFileLocation(mountPoint: mountPoint.path).name
       let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
       let lookup = ResourceLookup(
         stack: LayerStack(layers: [.directory(mount)]),
-        options: ResourceOptions(languages: places.dropFirst().dropLast()), layout: layout)
+        options: ResourceOptions(languages: settings.dropFirst().dropLast()), layout: layout)
       let types = MIMETypes()
       let listed = try lookup.list(type: type, localization: localization).filter { $0.path != [control] }
       return try listed.map { resource throws(Errno) in try ResourceRow(resource, lookup, types) }
@@ -79,22 +79,21 @@ struct ResourcesCommand {
   }
 }
 
-/// One resource of the list.
+/// A line of the list.
 private struct ResourceRow {
   let path: String
   let localization: String?
   let mimeType: String
-  /// The path of the layer that it comes from; nil for a link that leads nowhere, and where the mount serves
-  /// no xattrs.
+  /// The path of the resource's layer; nil for a dangling symbolic link, and with the mount option `xattr=off`.
   let layer: String?
 
   init(_ resource: ListedResource, _ lookup: ResourceLookup, _ types: MIMETypes) throws(Errno) {
     path = String(escaping: resource.path.joinedPath)
     localization = resource.localization.map { String(escaping: $0) }
-    (mimeType, layer) = try Self.told(of: resource, lookup, types)
+    (mimeType, layer) = try Self.details(of: resource, lookup, types)
   }
 
-  private static func told(
+  private static func details(
     of resource: ListedResource, _ lookup: ResourceLookup, _ types: MIMETypes
   ) throws(Errno) -> (mimeType: String, layer: String?) {
     do throws(Errno) {
@@ -102,7 +101,7 @@ private struct ResourceRow {
       let layer = try found.extendedAttribute("user.bundlefs.layer")
       return (try found.mimeType(by: types), layer.map { String(escaping: $0) })
     } catch {
-      // Who may list a file need not be allowed to read it.
+      // Listing does not imply permission to read, and the file may have been removed or replaced since.
       guard
         error == .permissionDenied || error == .noSuchFileOrDirectory || error == .staleFileHandle
           || error == .isDirectory
@@ -122,15 +121,15 @@ private struct ResourceRow {
     }
   }
 
-  /// The widest column: one very long name is not to move all the others.
-  private static let widest = 60
+  /// Longer cells stick out instead of widening their column.
+  private static let maxColumnWidth = 60
 
-  /// In columns, each as wide as it must be.
+  /// The rows in aligned columns.
   static func lines(of rows: [ResourceRow]) -> [String] {
     let cells = rows.map { row in
-      [row.path, row.localization ?? "-", row.mimeType, row.layer ?? "-"].map { $0.withoutControls }
+      [row.path, row.localization ?? "-", row.mimeType, row.layer ?? "-"].map { $0.escapingControls }
     }
-    let widths = (0..<3).map { column in min(widest, cells.map { $0[column].count }.max() ?? 0) }
+    let widths = (0..<3).map { column in min(maxColumnWidth, cells.map { $0[column].count }.max() ?? 0) }
     return cells.map { row in
       zip(row, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) + "  " }.joined()
         + row[3]

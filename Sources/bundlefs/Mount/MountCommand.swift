@@ -5,25 +5,25 @@ import Layers
 import Posix
 import Volume
 
-/// `bundlefs MAIN MOUNTPOINT`: mounts.
+/// `bundlefs MAIN MOUNTPOINT`.
 struct MountCommand {
   private let arguments: MountArguments
 
-  /// Reads an argument vector, the program's name first.
+  /// Parses an argument vector, which begins with the program's name.
   init(_ arguments: [[UInt8]]) throws(Failure) { self.arguments = try MountArguments(arguments) }
 
-  /// Mounts; returns when the mount has ended. In the background, the calling process ends as soon as the
-  /// mount is usable.
+  /// Mounts, and returns when the mount ends. Unless it stays in the foreground, the process forks and the parent
+  /// exits as soon as the mount is usable.
   func run() throws(Failure) {
     if arguments.wantsHelp { return Terminal.print(Help.text) }
     if arguments.wantsVersion { return Terminal.print("bundlefs \(Volume.version)") }
     if let namespace = arguments.namespace { try MountNamespace.enter(namespace) }
     if arguments.options.isRemount {
       let remount = try Remount(at: arguments.mountPoint, options: arguments.options.flags)
-      if !arguments.isFake { try remount.run() }
+      if !arguments.isDryRun { try remount.run() }
       return
     }
-    // Everything that can be wrong is looked at before the mount, so that there is never half a one.
+    // All checks come before the mount, so that a failure leaves nothing behind.
     let mountPoint = try MountPoint(arguments.mountPoint)
     try mountPoint.prepare()
     var options = VolumeOptions()
@@ -37,7 +37,7 @@ struct MountCommand {
       getenv(name).map { String(cString: $0) }
     }
     for path in arguments.options.routes { try RoutesFile(path).load(into: &options.control.routes) }
-    if arguments.isFake { return }
+    if arguments.isDryRun { return }
     options.cache = arguments.options.cache
     options.passthrough = arguments.options.passthrough
     options.maxRead = arguments.options.maxRead
@@ -45,7 +45,8 @@ struct MountCommand {
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
       throw .failed(
-        "no inotify instance: \(error); raise the sysctl fs.inotify.max_user_instances, or use '-o cache=1'")
+        "cannot create an inotify instance: \(error); raise the sysctl fs.inotify.max_user_instances, "
+          + "or use '-o cache=1'")
     }
     try serve(volume, at: mountPoint, source: stack.layers[stack.layers.count - 1].path)
   }
@@ -79,14 +80,14 @@ struct MountCommand {
     do throws(Errno) {
       return .directory(try DirectoryLayer(path: try realPath(path), index: index, covered: covered))
     } catch {
-      let wayOut =
+      let reason =
         switch error {
-        case .noSuchFileOrDirectory: "no such directory; name one that exists"
-        case .notDirectory: "not a directory; name the folder or the zip archive that holds the files"
-        case .socketNotConnected: "a dead mount is there; remove it with 'fusermount3 -u \(path.shown)'"
+        case .noSuchFileOrDirectory: "no such directory"
+        case .notDirectory: "neither a directory nor a zip archive"
+        case .socketNotConnected: "the mount there is dead; remove it with 'fusermount3 -u \(path.shown)'"
         default: "\(error)"
         }
-      throw .failed("\(role) \(path.shown): \(wayOut)")
+      throw .failed("\(role) \(path.shown): \(reason)")
     }
   }
 
@@ -103,8 +104,8 @@ struct MountCommand {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)
       try session.mount(at: mountPoint.path, debug: isDebug)
       try session.negotiate()
-      if let obstacle = volume.beginPassthrough(session) {
-        Terminal.printError("mounted without passthrough: \(obstacle)")
+      if let reason = volume.beginPassthrough(session) {
+        Terminal.printError("mounted without passthrough: \(reason)")
       }
       if !arguments.isForeground, !isDebug { try session.daemonize() }
       try session.serve(
@@ -119,19 +120,19 @@ struct MountCommand {
   private func checkDevice() throws(Failure) {
     guard access("/dev/fuse", F_OK) == 0 else {
       throw .failed(
-        "/dev/fuse is missing; load the kernel's module with 'modprobe fuse' (a container must be given the device)"
+        "/dev/fuse is missing; load the kernel module with 'modprobe fuse' (in a container, pass the device in)"
       )
     }
     guard access("/dev/fuse", R_OK | W_OK) == 0 else {
-      throw .failed("/dev/fuse: \(Errno.current); ask the administrator for access to it, or run as root")
+      throw .failed("/dev/fuse: \(Errno.current); ask the administrator for access, or run as root")
     }
   }
 }
 
-/// How many descriptors the process may have.
+/// The process's limit of open descriptors.
 enum DescriptorLimit {
-  /// Raises the limit as far as it goes.
-  /// - Returns: how many of them may be files that are kept open; the rest is for layers and for requests.
+  /// Raises RLIMIT_NOFILE to its hard limit.
+  /// - Returns: the number of files that may be kept open; the rest is reserved for layers and requests.
   static func raise() -> Int {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 256 }

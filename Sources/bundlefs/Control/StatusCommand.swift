@@ -1,5 +1,4 @@
 import ControlClient
-import Glibc
 import Posix
 import Routing
 
@@ -8,7 +7,7 @@ struct StatusCommand {
   private let mountPoint: MountPoint
   private let isJSON: Bool
 
-  /// Reads what follows `status`.
+  /// Reads the arguments after `status`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     let operands = arguments.filter { $0 != Array("--json".utf8) }
     guard operands.count == 1 else { throw .usage("'status' needs one MOUNTPOINT") }
@@ -16,7 +15,6 @@ struct StatusCommand {
     mountPoint = try MountPoint(mounted: operands[0])
   }
 
-  /// Prints what the mount tells of itself.
   func run() throws(Failure) {
     let text: [UInt8]
     do throws(Errno) { text = try StatusClient.read(isJSON ? .json : .text, at: mountPoint.path) } catch {

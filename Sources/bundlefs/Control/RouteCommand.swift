@@ -1,5 +1,4 @@
 import ControlClient
-import Glibc
 import Posix
 import Routing
 
@@ -7,23 +6,23 @@ import Routing
 struct RouteCommand {
   private let control: ControlFileLocation
   private let urls: [[UInt8]]
-  /// What stands before the URL in the control file.
+  /// The keyword before the URL in the control file.
   private let prefix: String
 
-  /// Reads what follows the command's name.
+  /// Reads the arguments after `route` or `match`.
   init(_ arguments: [[UInt8]], posts: Bool) throws(Failure) {
     let name = posts ? "route" : "match"
     guard arguments.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }
     urls = Array(arguments.dropFirst())
     for url in urls where url.contains(UInt8(ascii: "\n")) {
-      throw .usage("'\(url.shown)' is more than one line; give each URL by itself")
+      throw .usage("'\(url.shown)' contains a newline; pass each URL as an argument of its own")
     }
     prefix = posts ? "" : "match "
     control = try MountPoint(mounted: arguments[0]).controlFile()
   }
 
-  /// Writes the URLs one by one and prints what became of each.
-  /// - Returns: the exit status: 0, or 1 if one was rejected.
+  /// Writes the URLs one by one and prints their results.
+  /// - Returns: the exit status: 1 if a URL was rejected.
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
     do throws(Errno) {
@@ -31,8 +30,8 @@ struct RouteCommand {
       for url in urls {
         let outcome = try writer.write(Array(prefix.utf8) + url, url: url)
         guard let result = outcome.result else {
-          Terminal.printError(
-            "\(url.shown): \(outcome.error.map { "\($0)" } ?? "its result is gone already")")
+          let reason = outcome.error?.description ?? MountQuery.droppedResult
+          Terminal.printError("\(url.shown): \(reason)")
           status = 1
           continue
         }

@@ -1,20 +1,19 @@
 import Glibc
 import Posix
 
-/// How a program that was run ended.
 enum ChildOutcome {
   case succeeded
-  /// There is no such program on PATH.
-  case missing
-  /// It failed, and printed this last.
+  /// PATH has no such program.
+  case notFound
+  /// The program's last line of output.
   case failed(String)
 }
 
-/// Runs a program of PATH to its end, with what it prints kept back.
-/// - Parameter operand: its last argument, which need not be UTF-8.
+/// Runs a program found on PATH until it exits, and captures its output.
+/// - Parameter operand: the last argument, which need not be UTF-8.
 func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) -> ChildOutcome {
   guard let stream = tmpfile() else {
-    return .failed("no temporary file: \(String(cString: strerror(errno)))")
+    return .failed("cannot create a temporary file: \(String(cString: strerror(errno)))")
   }
   defer { fclose(stream) }
   var actions = posix_spawn_file_actions_t()
@@ -26,7 +25,7 @@ func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) ->
   let vector = ([program] + arguments).map { strdup($0) } + [strndup(operand)]
   defer { for argument in vector { free(argument) } }
   var child = pid_t()
-  guard posix_spawnp(&child, program, &actions, nil, vector + [nil], environ) == 0 else { return .missing }
+  guard posix_spawnp(&child, program, &actions, nil, vector + [nil], environ) == 0 else { return .notFound }
   var status: CInt = 0
   while waitpid(child, &status, 0) == -1, errno == EINTR {}
   if status == 0 { return .succeeded }

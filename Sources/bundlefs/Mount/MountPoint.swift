@@ -3,12 +3,12 @@ import Glibc
 import Posix
 import Routing
 
-/// The directory on which something is or will be mounted.
+/// A directory on which a file system is or will be mounted.
 struct MountPoint {
-  /// Its absolute path, without symbolic links.
+  /// The absolute path, without symbolic links.
   let path: [UInt8]
 
-  /// Finds a mount point, also one whose daemon or whose layer is dead (which no path lookup gets past).
+  /// Resolves a path, also if a dead mount makes realpath(3) fail.
   init(_ given: [UInt8]) throws(Failure) {
     do throws(Errno) {
       path = try realPath(given)
@@ -20,7 +20,7 @@ struct MountPoint {
     }
   }
 
-  /// Finds a mount of ours.
+  /// Resolves a path at which a live bundlefs must be mounted.
   init(mounted given: [UInt8]) throws(Failure) {
     try self.init(given)
     guard MountTableEntry.top(at: path)?.isBundlefs == true else {
@@ -29,23 +29,24 @@ struct MountPoint {
     if isStale { throw .failed("\(path.shown): its daemon is dead; use 'bundlefs unmount \(path.shown)'") }
   }
 
-  /// The names of a path, which may be given as it is inside the mount, or from the mount's root.
-  func names(of given: [UInt8]) -> [[UInt8]] {
-    let inside = below(given) ?? (try? realPath(given)).flatMap { below($0) }
-    return (inside ?? given[...]).split(separator: slash).filter { !$0.elementsEqual(".".utf8) }.map {
+  /// The components of a path in the mount, which may be given in full or relative to the mount's root.
+  func components(of path: [UInt8]) -> [[UInt8]] {
+    let relative = relativePath(of: path) ?? (try? realPath(path)).flatMap { relativePath(of: $0) }
+    return (relative ?? path[...]).split(separator: slash).filter { !$0.elementsEqual(".".utf8) }.map {
       Array($0)
     }
   }
 
-  /// What of an absolute path follows the mount point; nil if it lies elsewhere.
-  private func below(_ given: [UInt8]) -> ArraySlice<UInt8>? {
-    let isInside = given.starts(with: path) && (given.count == path.count || given[path.count] == slash)
-    return isInside ? given.dropFirst(path.count) : nil
+  /// The part of an absolute path after the mount point; nil if the path is outside the mount.
+  private func relativePath(of absolute: [UInt8]) -> ArraySlice<UInt8>? {
+    let isInside =
+      absolute.starts(with: path) && (absolute.count == path.count || absolute[path.count] == slash)
+    return isInside ? absolute.dropFirst(path.count) : nil
   }
 
   private var slash: UInt8 { UInt8(ascii: "/") }
 
-  /// Opens what is on top here.
+  /// Opens the topmost file system's root.
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
     try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
   }
@@ -58,7 +59,7 @@ struct MountPoint {
     }
   }
 
-  /// Whether a mount is here whose daemon is dead.
+  /// Whether the topmost mount's daemon is dead.
   var isStale: Bool {
     do throws(Errno) {
       _ = try open([.pathOnly]).attributes().mode
@@ -68,18 +69,19 @@ struct MountPoint {
     }
   }
 
-  /// Makes sure that something of ours can be mounted here; mounts of dead daemons are cleared away.
+  /// Checks that a bundlefs can be mounted here, and unmounts those whose daemons are dead.
   func prepare() throws(Failure) {
-    // Several can lie on top of one another.
+    // Several mounts may be stacked.
     for _ in 0..<16 where isStale {
       guard let entry = MountTableEntry.top(at: path), entry.isBundlefs else {
-        throw .failed("\(path.shown): a dead mount is there; remove it with 'fusermount3 -u \(path.shown)'")
+        throw .failed("\(path.shown): the mount there is dead; remove it with 'fusermount3 -u \(path.shown)'")
       }
       try unmount(isLazy: true)
     }
     if MountTableEntry.top(at: path)?.isBundlefs == true {
       throw .failed(
-        "\(path.shown): busy, bundlefs is mounted there already; use 'bundlefs unmount \(path.shown)' first")
+        "\(path.shown): busy: a bundlefs is already mounted there; unmount it first with 'bundlefs unmount \(path.shown)'"
+      )
     }
     let isDirectory: Bool
     do throws(Errno) {
@@ -87,11 +89,12 @@ struct MountPoint {
     } catch {
       throw .failed("\(path.shown): \(error)")
     }
-    if !isDirectory { throw .failed("\(path.shown): not a directory, so nothing can be mounted there") }
+    if !isDirectory { throw .failed("\(path.shown): the mount point must be a directory") }
   }
 
-  /// Unmounts a live mount of ours. Those who only wait at its control file are sent away.
-  func unmountWithListeners() throws(Failure) {
+  /// Unmounts a live bundlefs. If it is busy, asks the daemon to disconnect the processes that poll the control file,
+  /// and tries again for half a second.
+  func disconnectListenersAndUnmount() throws(Failure) {
     do throws(Failure) { try unmount(isLazy: false) } catch {
       guard error.message == busy.message, (try? StatusClient.read(.disconnect, at: path)) != nil else {
         throw error
@@ -104,7 +107,7 @@ struct MountPoint {
     }
   }
 
-  /// Unmounts what is on top here, by umount2(2), or as an ordinary user by fusermount3.
+  /// Calls `umount2(2)`; runs fusermount3 if that is not permitted.
   func unmount(isLazy: Bool) throws(Failure) {
     do throws(Errno) {
       try withCName(path) { name throws(Errno) in try Mounts.unmount(name, isLazy: isLazy) }
@@ -121,7 +124,7 @@ struct MountPoint {
 
   private var busy: Failure {
     .failed(
-      "\(path.shown): busy, a program has a file open or stands there ('fuser -m \(path.shown)' names it); "
+      "\(path.shown): busy: a process has open files or its working directory there ('fuser -m \(path.shown)' lists it); "
         + "'bundlefs unmount --lazy \(path.shown)' does not wait for it")
   }
 
@@ -129,15 +132,15 @@ struct MountPoint {
     let outcome = runQuietly("fusermount3", ["-u"] + (isLazy ? ["-z"] : []) + ["--"], path)
     switch outcome {
     case .succeeded: return
-    case .missing:
+    case .notFound:
       throw .failed("\(path.shown): cannot unmount: fusermount3 is missing; install the package 'fuse3'")
-    case .failed(let words):
-      if words.contains("busy") { throw busy }
-      throw .failed("\(path.shown): cannot unmount: \(words)")
+    case .failed(let message):
+      if message.contains("busy") { throw busy }
+      throw .failed("\(path.shown): cannot unmount: \(message)")
     }
   }
 
-  /// A dead mount's path: its parent's real path and its name.
+  /// The path of a dead mount: its parent's real path and its name.
   private static func deadPath(_ given: [UInt8]) throws(Failure) -> [UInt8] {
     var trimmed = given
     while trimmed.count > 1, trimmed.last == UInt8(ascii: "/") { trimmed.removeLast() }

@@ -1,0 +1,81 @@
+import Layers
+import Posix
+import Routing
+
+/// The comparison as one JSON object, with one entry per line.
+enum ComparisonJSON {
+  static func print(_ walker: inout ComparisonWalker, includesUnchanged: Bool) throws(Errno) {
+    var entries: [JSONWriter] = []
+    let layers = walker.layers
+    try walker.walk { entry in
+      if includesUnchanged || entry.name.isCounted { entries.append(member(entry, layers)) }
+    }
+    let tally = walker.tally
+    let faults = walker.faults
+    let text = JSONWriter.object { json in
+      json.name("layers")
+      json.array(zip(layers, tally.layers)) { write($1.1, of: $1.0, to: &$0) }
+      json.member("overridden", tally.total.overrides)
+      json.member("added", tally.total.adds)
+      json.member("hidden", tally.total.hides)
+      json.member("unchanged", tally.unchanged)
+      json.name("entries")
+      json.array(entries, onLines: true) { $0.append($1) }
+      json.name("faults")
+      json.array(faults, onLines: true) { write($1, to: &$0) }
+    }
+    Terminal.print(text)
+  }
+
+  private static func write(_ layer: ComparisonTally.Layer, of path: String, to json: inout JSONWriter) {
+    json.object { json in
+      json.member("path", path)
+      json.member("overrides", layer.overrides)
+      json.member("adds", layer.adds)
+      json.member("hides", layer.hides)
+    }
+  }
+
+  private static func write(_ fault: ComparisonWalker.Fault, to json: inout JSONWriter) {
+    json.object { json in
+      json.member("path", String(escaping: fault.path.joinedPath))
+      json.member("error", fault.reason)
+    }
+  }
+
+  private static func member(_ entry: ComparisonWalker.Entry, _ layers: [String]) -> JSONWriter {
+    var json = JSONWriter()
+    json.object { json in
+      json.member("path", String(escaping: entry.path.joinedPath))
+      if String(validating: entry.path.joinedPath, as: UTF8.self) == nil {
+        json.member("encodedPath", PercentCoding.encoded(path: entry.path.joinedPath[...]))
+      }
+      json.member("kind", word(for: entry.name.kind))
+      json.member("verdict", word(for: entry.name.verdict))
+      json.member("layer", entry.name.layers.first.map { layers[$0] })
+      json.name("below")
+      json.strings(entry.name.layers.dropFirst().map { layers[$0] })
+    }
+    return json
+  }
+
+  private static func word(for kind: FileKind) -> String {
+    switch kind {
+    case .regular: "file"
+    case .directory: "directory"
+    case .symbolicLink: "link"
+    case .fifo: "fifo"
+    case .socket: "socket"
+    case .characterDevice, .blockDevice: "device"
+    }
+  }
+
+  private static func word(for status: ComparedName.Status) -> String {
+    switch status {
+    case .unchanged: "unchanged"
+    case .overridden: "overridden"
+    case .added: "added"
+    case .hidden: "hidden"
+    }
+  }
+}

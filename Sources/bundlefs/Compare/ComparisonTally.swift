@@ -1,0 +1,53 @@
+import Layers
+import Posix
+
+/// The numbers of overridden, added, hidden and unchanged entries. Directories count only if they are hidden or
+/// replace a file.
+struct ComparisonTally {
+  struct Layer {
+    var overrides = 0
+    var adds = 0
+    var hides = 0
+  }
+
+  private(set) var layers: [Layer]
+  var unchanged = 0
+
+  init(layers count: Int) { layers = Array(repeating: Layer(), count: count) }
+
+  mutating func add(_ name: ComparedName) {
+    guard let layer = name.layers.first, name.isCounted else { return }
+    switch name.verdict {
+    case .overridden: layers[layer].overrides += 1
+    case .added: layers[layer].adds += 1
+    case .hidden: layers[layer].hides += 1
+    // The daemon sends their number with each directory.
+    case .unchanged: break
+    }
+  }
+
+  var total: Layer {
+    layers.reduce(into: Layer()) { sum, layer in
+      sum.overrides += layer.overrides
+      sum.adds += layer.adds
+      sum.hides += layer.hides
+    }
+  }
+
+  /// One line of text.
+  var summary: String {
+    let total = total
+    return "\(total.overrides) overridden, \(total.adds) added, \(total.hides) hidden, \(unchanged) unchanged"
+  }
+}
+
+extension ComparedName {
+  /// Whether the entry counts as a difference.
+  var isCounted: Bool {
+    switch verdict {
+    case .unchanged: false
+    case .added: kind != .directory
+    case .overridden, .hidden: true
+    }
+  }
+}

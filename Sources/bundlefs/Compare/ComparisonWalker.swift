@@ -1,0 +1,163 @@
+import ControlClient
+import Glibc
+import Layers
+import Posix
+import Routing
+
+/// Walks a mount's tree and compares each directory with the layers.
+///
+/// The daemon compares, since the layers may be out of reach, for instance below a mount over MAIN.
+struct ComparisonWalker: ~Copyable {
+  struct Entry {
+    /// The names from the mount's root to the entry.
+    let path: [[UInt8]]
+    let name: ComparedName
+    /// For each directory on the path and for the entry itself, whether it is the last one in its parent.
+    let isLast: [Bool]
+
+    var isDirectory: Bool { name.kind == .directory }
+    /// The path for display; a directory's ends with `/`.
+    var shownPath: String { String(escaping: path.joinedPath).escapingControls + (isDirectory ? "/" : "") }
+    /// The name for display; a directory's ends with `/`.
+    var shownName: String { String(escaping: name.name).escapingControls + (isDirectory ? "/" : "") }
+  }
+
+  /// A directory that could not be compared.
+  struct Fault {
+    let path: [[UInt8]]
+    let error: Errno
+
+    var reason: String {
+      switch error {
+      case .fileTooLarge: "it has more entries than one reply can hold (4 MB)"
+      case .permissionDenied: "only root and the mount's owner may compare directories that they can open"
+      case Errno(rawValue: EXDEV): "another file system is mounted there"
+      default: "\(error)"
+      }
+    }
+  }
+
+  private final class OpenDirectory {
+    let descriptor: Descriptor
+    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+  }
+
+  /// A directory on the walk's stack.
+  private struct Frame {
+    var remaining: ArraySlice<ComparedName>
+    /// nil if it was closed because the stack is too deep.
+    var directory: OpenDirectory?
+  }
+
+  /// The maximum number of directories that are kept open.
+  private static let maxOpenDirectories = 64
+
+  /// The layers' paths, top first.
+  let layers: [String]
+  /// The names from the mount's root to where the walk starts.
+  let start: [[UInt8]]
+  private(set) var tally: ComparisonTally
+  private(set) var faults: [Fault] = []
+  private let root: Descriptor
+  private let device: UInt64
+  private let form: StatusProtocol.Form
+  private var progress: ProgressBar?
+
+  /// - Parameters:
+  ///   - includesUnchanged: whether unchanged files of MAIN are entries, too.
+  ///   - showsProgress: whether standard error may show a progress line.
+  init(
+    of mountPoint: MountPoint, from start: [[UInt8]], includesUnchanged: Bool, showsProgress: Bool
+  ) throws(Errno) {
+    let root = try mountPoint.open([.read, .directory])
+    let (device, layers) = (try root.attributes().identity.device, try Self.layers(of: root))
+    self.root = root
+    (self.device, self.layers, self.start) = (device, layers, start)
+    tally = ComparisonTally(layers: layers.count)
+    form = includesUnchanged ? .entries : .differences
+    progress = showsProgress ? ProgressBar(title: "comparing:") : nil
+  }
+
+  private static func layers(of root: borrowing Descriptor) throws(Errno) -> [String] {
+    let status = JSONValue(try StatusClient.read(.json, of: root))
+    guard case .array(let layers) = status?["layers"] else { throw Errno(rawValue: EPROTO) }
+    return layers.map { $0["path"]?.string ?? "?" }
+  }
+
+  /// Visits every entry below the start, sorted by name, a directory before its contents.
+  /// - Throws: if the start cannot be compared. Directories further down that cannot be compared become ``faults``.
+  mutating func walk(_ visit: (Entry) -> Void) throws(Errno) {
+    defer { progress?.end() }
+    var (path, isLast) = (start, [Bool]())
+    let first = OpenDirectory(try directory(at: path))
+    var frames = [Frame(remaining: try names(in: first)[...], directory: first)]
+    var directories = 0
+    while !frames.isEmpty {
+      guard let name = frames[frames.count - 1].remaining.popFirst() else {
+        frames.removeLast()
+        if !frames.isEmpty { (_, _) = (path.removeLast(), isLast.removeLast()) }
+        continue
+      }
+      path.append(name.name)
+      isLast.append(frames[frames.count - 1].remaining.isEmpty)
+      tally.add(name)
+      visit(Entry(path: path, name: name, isLast: isLast))
+      if name.kind == .directory, name.verdict != .hidden,
+        let child = frame(at: path, in: frames[frames.count - 1].directory)
+      {
+        directories += 1
+        progress?.show("\(directories) directories")
+        frames.append(child)
+        if frames.count > Self.maxOpenDirectories {
+          frames[frames.count - 1 - Self.maxOpenDirectories].directory = nil
+        }
+      } else {
+        (_, _) = (path.removeLast(), isLast.removeLast())
+      }
+    }
+  }
+
+  /// - Parameter parent: nil if it has been closed.
+  private mutating func frame(at path: [[UInt8]], in parent: OpenDirectory?) -> Frame? {
+    do throws(Errno) {
+      let directory: OpenDirectory
+      if let parent, let name = path.last {
+        directory = OpenDirectory(try subdirectory(name, of: parent.descriptor))
+      } else {
+        directory = OpenDirectory(try self.directory(at: path))
+      }
+      return Frame(remaining: try names(in: directory)[...], directory: directory)
+    } catch {
+      // ENOENT: the directory was removed during the walk.
+      if error != .noSuchFileOrDirectory { faults.append(Fault(path: path, error: error)) }
+      return nil
+    }
+  }
+
+  private mutating func names(in directory: OpenDirectory) throws(Errno) -> [ComparedName] {
+    let text = ComparisonText(try StatusClient.read(form, of: directory.descriptor))
+    guard let text, text.names.allSatisfy({ $0.layers.allSatisfy(layers.indices.contains) }) else {
+      throw Errno(rawValue: EPROTO)
+    }
+    tally.unchanged &+= text.unchanged
+    return text.names
+  }
+
+  /// Opens one component at a time, so that symbolic links are not followed and PATH_MAX does not apply.
+  private func directory(at path: [[UInt8]]) throws(Errno) -> Descriptor {
+    var directory = try root.open(".", [.read, .directory])
+    for name in path { directory = try subdirectory(name, of: directory) }
+    return directory
+  }
+
+  /// - Throws: EXDEV where another file system is mounted.
+  private func subdirectory(
+    _ name: [UInt8], of parent: borrowing Descriptor
+  ) throws(Errno) -> Descriptor {
+    let directory = try withCName(name) { name throws(Errno) in
+      try parent.open(name, [.read, .directory, .noFollow])
+    }
+    guard try directory.attributes().identity.device == device else { throw Errno(rawValue: EXDEV) }
+    return directory
+  }
+}

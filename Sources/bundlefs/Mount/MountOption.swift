@@ -1,0 +1,149 @@
+import Bundles
+import Routing
+import Volume
+
+/// One mount option, `NAME` or `NAME=VALUE`, and the parsers for values.
+struct MountOption {
+  let name: String
+  /// The bytes after `=`, with backslashes; nil without `=`.
+  let value: [UInt8]?
+  /// The whole option without backslashes.
+  let text: String
+
+  init(_ option: [UInt8]) {
+    text = Self.unescape(option).shown
+    if let equals = option.firstIndex(of: UInt8(ascii: "=")) {
+      (name, value) = (Array(option[..<equals]).shown, Array(option[(equals + 1)...]))
+    } else {
+      (name, value) = (option.shown, nil)
+    }
+  }
+
+  private func invalid(expected: String) -> Failure {
+    .usage("invalid option '\(text)': expected \(expected)")
+  }
+
+  func isOn() throws(Failure) -> Bool {
+    guard let value, let isOn = ["on": true, "off": false][value.shown] else {
+      throw invalid(expected: "\(name)=on or \(name)=off")
+    }
+    return isOn
+  }
+
+  func directories() throws(Failure) -> [[UInt8]] {
+    let paths = value.map { Self.split($0, at: UInt8(ascii: ":")) } ?? [[]]
+    if paths.contains([]) { throw invalid(expected: "\(name)=DIR[:DIR...]") }
+    return paths.map(Self.unescape)
+  }
+
+  func path() throws(Failure) -> [UInt8] {
+    guard let value, !value.isEmpty else { throw invalid(expected: "\(name)=FILE") }
+    return Self.unescape(value)
+  }
+
+  func fileName() throws(Failure) -> [UInt8] {
+    let dot = UInt8(ascii: ".")
+    guard let name = value.map(Self.unescape), !name.isEmpty, name.count <= 255,
+      !name.contains(UInt8(ascii: "/")), name != [dot], name != [dot, dot]
+    else { throw invalid(expected: "\(name)=NAME, a file name of at most 255 bytes without '/'") }
+    return name
+  }
+
+  func mode() throws(Failure) -> UInt32 {
+    guard let mode = value.flatMap({ UInt32($0.shown, radix: 8) }), mode <= 0o777 else {
+      throw invalid(expected: "an octal mode from 000 to 777, such as \(name)=620")
+    }
+    return mode
+  }
+
+  /// A number of bytes; the suffixes K, M and G stand for powers of 1024.
+  func byteCount(example: String) throws(Failure) -> Int {
+    let units: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
+    let text = value?.shown ?? ""
+    let unit = text.last.flatMap { units[Character($0.uppercased())] }
+    if let count = Int(unit == nil ? text : String(text.dropLast())), count >= 0 {
+      let (bytes, overflows) = count.multipliedReportingOverflow(by: unit ?? 1)
+      if !overflows { return bytes }
+    }
+    throw invalid(expected: "a number of bytes, such as \(name)=\(example) (suffixes: K, M, G)")
+  }
+
+  func readSize() throws(Failure) -> UInt32 {
+    guard let bytes = value.flatMap({ UInt32($0.shown) }), bytes >= 4096 else {
+      throw invalid(expected: "a number of bytes of at least 4096")
+    }
+    return bytes
+  }
+
+  func cacheMode() throws(Failure) -> CacheMode {
+    switch value?.shown {
+    case "coherent": return .coherent
+    case "none": return .none
+    case let text:
+      guard let seconds = text.flatMap({ Double($0) }), seconds >= 0, seconds <= 1e9 else {
+        throw invalid(expected: "\(name)=coherent, \(name)=none or \(name)=SECONDS")
+      }
+      return seconds == 0 ? .none : .seconds(seconds)
+    }
+  }
+
+  func languages() throws(Failure) -> [[UInt8]] {
+    let languages = value.map { Self.split($0, at: UInt8(ascii: ":")).map(Self.unescape) } ?? [[]]
+    if languages.contains(where: { $0.isEmpty || $0.contains(UInt8(ascii: "/")) }) {
+      throw invalid(expected: "\(name)=LANG[:LANG...], such as \(name)=fr:en")
+    }
+    return languages
+  }
+
+  func scale() throws(Failure) -> Int {
+    guard let scale = value.flatMap({ Int($0.shown) }), (1...100).contains(scale) else {
+      throw invalid(expected: "\(name)=N, an integer from 1 to 100")
+    }
+    return scale
+  }
+
+  func idiom() throws(Failure) -> ResourceOptions.Idiom {
+    guard let idiom = value.flatMap({ ResourceOptions.Idiom(rawValue: $0.shown) }) else {
+      throw invalid(expected: "\(name)=phone or \(name)=pad")
+    }
+    return idiom
+  }
+
+  func scheme() throws(Failure) -> String {
+    guard let value, Scheme.isName(value), value.shown.lowercased() != "bundlefs" else {
+      throw invalid(
+        expected: "\(name)=NAME, a letter followed by letters, digits, '+', '-' and '.'; not bundlefs")
+    }
+    return value.shown.lowercased()
+  }
+
+  /// Splits a list at the separators that are not escaped by a backslash; the parts keep their backslashes.
+  static func split(_ list: [UInt8], at separator: UInt8) -> [[UInt8]] {
+    var parts: [[UInt8]] = [[]]
+    var isEscaped = false
+    for byte in list {
+      if byte == separator, !isEscaped {
+        parts.append([])
+      } else {
+        parts[parts.count - 1].append(byte)
+      }
+      isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+    }
+    return parts
+  }
+
+  /// Removes the backslashes before `,`, `:` and `\`.
+  static func unescape(_ bytes: [UInt8]) -> [UInt8] {
+    let special: [UInt8] = [UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "\\")]
+    var result: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == UInt8(ascii: "\\"), index + 1 < bytes.count, special.contains(bytes[index + 1]) {
+        index += 1
+      }
+      result.append(bytes[index])
+      index += 1
+    }
+    return result
+  }
+}

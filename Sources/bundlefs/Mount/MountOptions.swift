@@ -1,0 +1,107 @@
+import Bundles
+import Routing
+import Volume
+
+/// The mount options after `-o`.
+struct MountOptions {
+  /// The substitution directories, top first.
+  var substitutions: [[UInt8]] = []
+  var servesExtendedAttributes = true
+  var announces = true
+  var cache = CacheMode.coherent
+  var fsname: [UInt8]?
+  var control = ControlOptions()
+  /// The routes files, in order.
+  var routes: [[UInt8]] = []
+  var resources = ResourceSettings()
+  var isDebug = false
+  /// The budget for decompressed archive content, in bytes; nil for the default.
+  var cacheSize: Int?
+  /// Whether an existing mount is to be remounted.
+  var isRemount = false
+  /// The mount flags in the order given.
+  var flags: [String] = []
+  /// Whether unknown options are ignored: mount(8) passes `-s` to its helpers.
+  var isSloppy = false
+  /// The maximum size of a READ request in bytes; nil for the kernel's maximum.
+  var maxRead: UInt32?
+  /// The minimum size in bytes of files that the kernel reads without the daemon (FUSE passthrough); nil for none.
+  var passthrough: UInt64?
+  /// Options that are passed to libfuse unchanged.
+  var passed: [[UInt8]] = []
+
+  /// The size of one READ request: passthrough saves no request for smaller files.
+  private static let defaultPassthrough = 128 << 10
+
+  /// Options of libfuse or the kernel.
+  private static let passedNames: Set<String> = [
+    "allow_other", "allow_root", "auto_unmount", "default_permissions",
+    "ro", "suid", "nosuid", "dev", "nodev", "exec", "noexec", "atime", "noatime", "sync", "async", "dirsync",
+  ]
+  /// Options of mount(8) and fstab(5) that mean nothing to a file system; `rw` is the default.
+  private static let ignoredNames: Set<String> = [
+    "rw", "defaults", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev",
+    "relatime", "norelatime", "strictatime", "nostrictatime", "diratime", "nodiratime", "lazytime",
+    "nolazytime", "silent", "loud", "subtype=bundlefs",
+  ]
+  private static let ignoredPrefixes = ["x-", "X-", "user=", "comment=", "uhelper=", "helper="]
+
+  /// Reads a comma-separated list of options. A backslash escapes the next byte.
+  mutating func read(_ list: [UInt8]) throws(Failure) {
+    for option in MountOption.split(list, at: UInt8(ascii: ",")) where !option.isEmpty {
+      try read(MountOption(option))
+    }
+  }
+
+  private mutating func read(_ option: MountOption) throws(Failure) {
+    let hasValue = option.value != nil
+    switch option.name {
+    case "substitution": substitutions += try option.directories()
+    case "xattr": servesExtendedAttributes = try option.isOn()
+    case "announce": announces = try option.isOn()
+    case "cache": cache = try option.cacheMode()
+    case "cache_size": cacheSize = try option.byteCount(example: "512M")
+    case "passthrough":
+      passthrough = UInt64(hasValue ? try option.byteCount(example: "1M") : Self.defaultPassthrough)
+    case "routes": routes.append(try option.path())
+    case "control": control.name = try option.fileName()
+    case "routes_mode": control.mode = try option.mode()
+    case "hide_routes" where !hasValue: control.isHidden = true
+    case "languages": resources.lookup.languages = try option.languages()
+    case "scale": resources.lookup.scale = try option.scale()
+    case "idiom": resources.lookup.idiom = try option.idiom()
+    case "resource_scheme": resources.scheme = try option.scheme()
+    case "fsname" where hasValue: fsname = option.value.map(MountOption.unescape)
+    case "max_read" where hasValue: maxRead = try option.readSize()
+    case "debug" where !hasValue: isDebug = true
+    case "remount" where !hasValue: isRemount = true
+    default: try pass(option.text)
+    }
+  }
+
+  /// Whether changes can be announced to watchers on the mount.
+  var announceMode: AnnounceMode {
+    if !announces { return .off }
+    if passed.contains(Array("ro".utf8)) { return .unavailable("the mount is read-only (ro)") }
+    if cache != .coherent { return .unavailable("cache=\(cache) does not watch the layers") }
+    return .on
+  }
+
+  /// Checks that the options are compatible.
+  func check() throws(Failure) {
+    if control.name == Array("\(resources.scheme):".utf8) {
+      throw .usage("'control=\(control.name.shown)' is reserved for resources; choose another name")
+    }
+  }
+
+  private mutating func pass(_ option: String) throws(Failure) {
+    if MountFlags.contains(option) { flags.append(option) }
+    if Self.passedNames.contains(option) {
+      if option != "default_permissions" { passed.append(Array(option.utf8)) }
+    } else if !isSloppy, !Self.ignoredNames.contains(option),
+      !Self.ignoredPrefixes.contains(where: option.hasPrefix)
+    {
+      throw .usage("unknown mount option '\(option)'")
+    }
+  }
+}

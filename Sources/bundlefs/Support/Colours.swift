@@ -1,0 +1,30 @@
+import Glibc
+import Layers
+
+/// Terminal colours, or none.
+struct Colours {
+  private let isEnabled: Bool
+
+  /// Colours if standard output is a terminal that has them and `NO_COLOR` is not set.
+  static var forOutput: Colours {
+    let isDumb = getenv("TERM").map { strcmp($0, "dumb") == 0 } ?? true
+    let isDisabled = getenv("NO_COLOR").map { strlen($0) > 0 } ?? false
+    return Colours(isEnabled: isatty(STDOUT_FILENO) == 1 && !isDumb && !isDisabled)
+  }
+
+  func bold(_ text: String) -> String { sgr(text, "1") }
+
+  /// Yellow for overridden entries, green for added ones, red for hidden ones.
+  func text(_ text: String, _ status: ComparedName.Status) -> String {
+    switch status {
+    case .unchanged: text
+    case .overridden: sgr(text, "33")
+    case .added: sgr(text, "32")
+    case .hidden: sgr(text, "31")
+    }
+  }
+
+  private func sgr(_ text: String, _ code: String) -> String {
+    isEnabled ? "\u{1B}[\(code)m\(text)\u{1B}[m" : text
+  }
+}
