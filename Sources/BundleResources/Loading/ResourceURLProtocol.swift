@@ -3,9 +3,9 @@ import FoundationNetworking
 import Posix
 import Routing
 
-/// Answers the URLs of resources, such as `rsrc:///logo.png`, in URLSession.
+/// Loads resource URLs, such as `rsrc:///logo.png`, in URLSession.
 ///
-/// Register where the resources are, then load them like anything else:
+/// Register a source of resources, then load them like any other URL:
 ///
 /// ```swift
 /// try ResourceURLProtocol.register(mountPoint: URL(filePath: "/home/me/mnt"))
@@ -13,9 +13,9 @@ import Routing
 /// let (data, response) = try await session.data(from: URL(string: "rsrc:///logo.png")!)
 /// ```
 ///
-/// The response tells the MIME type, the length and, for text, the encoding. The errors are those of
-/// ``ResourceSource/load(_:)``. The method HEAD gets the response without the data; any other counts as GET.
-/// Download tasks are refused with `URLError.unsupportedURL`.
+/// The response has the MIME type, the length and, for text, the encoding. The errors are those of
+/// ``ResourceSource/load(_:)``. HEAD returns the response without data; any other method is treated as GET.
+/// Download tasks fail with `URLError.unsupportedURL`.
 public final class ResourceURLProtocol: URLProtocol {
   private let load = ResourceLoad()
 
@@ -29,28 +29,28 @@ public final class ResourceURLProtocol: URLProtocol {
     task.currentRequest.map(canInit(with:)) ?? false
   }
 
-  /// The request as it is.
+  /// Returns the request unchanged.
   public override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-  /// Starts reading; returns at once.
+  /// Starts the load asynchronously.
   public override func startLoading() { load.start(for: self) }
 
-  /// Stops reading. The client hears nothing more.
+  /// Stops the load. The client receives no further callback.
   public override func stopLoading() { load.stop() }
 }
 
-/// Which schemes are answered, and from where. All of it may be called from any thread.
+/// The registered schemes and their sources. All members are thread-safe.
 extension ResourceURLProtocol {
   private static let sources = Locked<[String: ResourceSource]>([:])
 
-  /// The schemes that are registered, in lower case, sorted.
+  /// The registered schemes in lower case, sorted.
   public static var registeredSchemes: [String] { sources.withLock { $0.keys.sorted() } }
 
-  /// A configuration for sessions that load resources: without a cache, since what may change at any moment
-  /// is not to be cached; and cancelling a task of a session with a URLCache can end the program, on Linux.
+  /// A configuration for sessions that load resources.
   ///
-  /// The schemes that are registered are answered in every session, unless its `protocolClasses` or an
-  /// earlier `URLProtocol.registerClass` answers them first.
+  /// It has no URLCache: resources may change at any time, and on Linux cancelling a task of a session with a cache
+  /// can crash the process. Registered schemes also work in every other session, unless its `protocolClasses` or an
+  /// earlier `URLProtocol.registerClass` takes precedence.
   public static var configuration: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
@@ -58,13 +58,12 @@ extension ResourceURLProtocol {
     return configuration
   }
 
-  /// Has the URLs of a scheme answered from a source, from now on; one that was registered for the scheme is
-  /// replaced. Loads that have begun go on with the old one.
-  /// - Throws: `URLError.unsupportedURL` for what is no name of a scheme.
+  /// Registers a source for a scheme and replaces an earlier one. Loads in progress keep the old source.
+  /// - Throws: `URLError.unsupportedURL` for an invalid scheme name.
   public static func register(_ source: ResourceSource, scheme: String = "rsrc") throws(URLError) {
     guard Scheme.isName(Array(scheme.utf8)) else {
       throw URLError(
-        .unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "'\(scheme)' is no name of a scheme"])
+        .unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "'\(scheme)' is not a valid URL scheme"])
     }
     sources.withLock { sources in
       if sources.isEmpty { _ = URLProtocol.registerClass(ResourceURLProtocol.self) }
@@ -72,23 +71,23 @@ extension ResourceURLProtocol {
     }
   }
 
-  /// Has the URLs of a scheme answered from a mount.
+  /// Registers a mount for a scheme.
   /// - Parameters:
   ///   - mountPoint: the file URL of the directory on which a bundle is or will be mounted.
-  ///   - scheme: the scheme; the mount knows it by the same name, its option `resource_scheme`.
-  /// - Throws: `URLError.badURL` if the mount point is no file URL; `.unsupportedURL` for what is no name of a
-  ///   scheme.
+  ///   - scheme: the scheme, which must be the mount's option `resource_scheme`.
+  /// - Throws: `URLError.badURL` if the mount point is not a file URL; `.unsupportedURL` for an invalid scheme name.
   public static func register(mountPoint: URL, scheme: String = "rsrc") throws(URLError) {
     try register(try ResourceSource(mountPoint: mountPoint, scheme: scheme), scheme: scheme)
   }
 
-  /// Has the URLs of a scheme answered from a bundle with substitutions, without a mount.
+  /// Registers a bundle with substitutions, without a mount, for a scheme.
   /// - Parameters:
   ///   - main: the file URL of the bundle's directory.
-  ///   - substitution: the file URLs of the directories that are laid over it; the first wins.
-  ///   - options: how resources are looked up.
+  ///   - substitution: the file URLs of the directories that override it, in descending order of
+  ///     precedence.
+  ///   - options: options of the lookup.
   ///   - scheme: the scheme.
-  /// - Throws: `URLError`, as `ResourceSource` does for directories that cannot be opened.
+  /// - Throws: as ``ResourceSource/init(main:substitution:options:)`` and ``register(_:scheme:)``.
   public static func register(
     main: URL, substitution: [URL] = [], options: LookupOptions = LookupOptions(), scheme: String = "rsrc"
   ) throws(URLError) {
@@ -96,7 +95,7 @@ extension ResourceURLProtocol {
       try ResourceSource(main: main, substitution: substitution, options: options), scheme: scheme)
   }
 
-  /// Has the URLs of a scheme answered no more.
+  /// Unregisters a scheme.
   /// - Returns: whether the scheme was registered.
   @discardableResult
   public static func unregister(scheme: String = "rsrc") -> Bool {
@@ -107,7 +106,7 @@ extension ResourceURLProtocol {
     }
   }
 
-  /// The source from which a URL is answered; nil if its scheme is not registered.
+  /// The source of the URL's scheme; nil if it is not registered.
   static func source(of url: URL) -> ResourceSource? {
     guard let scheme = url.scheme?.lowercased() else { return nil }
     return sources.withLock { $0[scheme] }

@@ -1,20 +1,20 @@
 import Foundation
 import FoundationNetworking
 
-/// A resource with its content.
+/// A resource and its content.
 public struct LoadedResource: Sendable {
-  /// The URL that was asked for.
+  /// The URL of the request.
   public let url: URL
-  /// Its MIME type, such as `image/png`.
+  /// The MIME type, such as `image/png`.
   public let mimeType: String
-  /// How its text is encoded, by IANA's name, such as `utf-8`; nil for what is no text.
+  /// The IANA name of the text encoding, such as `utf-8`; nil if the content is not text.
   public let textEncodingName: String?
   /// The size of the content in bytes.
   public let length: Int
-  /// The content; empty where only the description was asked for.
+  /// The content; empty if only the description was requested.
   public let data: Data
 
-  /// The resource as URLSession describes what it loads.
+  /// The response that URLSession delivers for the resource.
   public var response: URLResponse {
     URLResponse(
       url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: textEncodingName)

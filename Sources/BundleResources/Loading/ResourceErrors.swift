@@ -3,21 +3,20 @@ import FoundationNetworking
 import Glibc
 import Posix
 
-/// A path at which a system call failed.
+/// A failed system call and its path.
 struct PathError: Error {
   let errno: Errno
   let path: [UInt8]
 }
 
 extension URLError {
-  /// What a user of URLSession is told when a system call failed on the way to a URL.
+  /// The error for a URL for which a system call failed.
   init(_ errno: Errno, _ url: URL) {
     let underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(errno.rawValue))
     self.init(Self.code(of: errno), url, errno.description, underlying)
   }
 
-  /// What a user of URLSession is told.
-  /// - Parameter description: why, for people.
+  /// - Parameter description: the reason in words.
   init(_ code: URLError.Code, _ url: URL, _ description: String, _ underlying: NSError? = nil) {
     var information: [String: Any] = [
       NSURLErrorFailingURLErrorKey: url,

@@ -4,7 +4,7 @@ import Layers
 import Posix
 import Routing
 
-/// A bundle as a mount shows it.
+/// A bundle that is read through a mount.
 struct MountedBundle: Sendable {
   private let mountPoint: [UInt8]
   private let scheme: [UInt8]
@@ -12,20 +12,20 @@ struct MountedBundle: Sendable {
 
   /// - Parameters:
   ///   - mountPoint: an absolute path.
-  ///   - scheme: the mount's name of the scheme.
+  ///   - scheme: the mount's option `resource_scheme`.
   init(mountPoint: [UInt8], scheme: [UInt8]) {
     self.mountPoint = mountPoint
     self.scheme = scheme
   }
 
   /// Opens a resource.
-  /// - Throws: ENOENT without such a one; EISDIR; EOPNOTSUPP for another kind of file; ENOTCONN without a
-  ///   mount; EACCES and EIO as a layer answers.
-  func open(_ wanted: ResourceURL) throws(Errno) -> OpenedResource {
-    // Held no longer than this takes: an open directory keeps a mount from being unmounted.
+  /// - Throws: ENOENT; EISDIR; EOPNOTSUPP for another kind of file; ENOTCONN if nothing is mounted; EACCES and EIO
+  ///   from the layer.
+  func open(_ url: ResourceURL) throws(Errno) -> OpenedResource {
+    // Closed on return, because an open directory keeps the mount busy.
     let root = try root()
     do throws(Errno) {
-      return try open(try path(of: wanted), below: root)
+      return try open(try path(of: url), below: root)
     } catch {
       guard error == .noSuchFileOrDirectory, try !isMounted(root) else { throw error }
       throw .socketNotConnected
@@ -42,31 +42,31 @@ struct MountedBundle: Sendable {
     }
   }
 
-  /// The folder of the mount's root through which resources are found: `rsrc:`.
-  private var folder: [UInt8] { scheme + [UInt8(ascii: ":")] }
+  /// The directory in the mount's root through which resources are looked up, `rsrc:`.
+  private var resourceDirectory: [UInt8] { scheme + [UInt8(ascii: ":")] }
 
-  /// The names from the root to a resource.
-  private func path(of wanted: ResourceURL) throws(Errno) -> [[UInt8]] {
-    var path = [folder]
-    for name in wanted.path {
+  /// The names from the mount's root to a resource.
+  private func path(of url: ResourceURL) throws(Errno) -> [[UInt8]] {
+    var path = [resourceDirectory]
+    for name in url.path {
       if name.contains(UInt8(ascii: "/")) { throw .noSuchFileOrDirectory }
-      path.append(Self.written(name, localization: nil))
+      path.append(Self.encode(name, localization: nil))
     }
-    if let localization = wanted.localization {
-      path[path.count - 1] = Self.written(wanted.path[wanted.path.count - 1], localization: localization)
+    if let localization = url.localization {
+      path[path.count - 1] = Self.encode(url.path[url.path.count - 1], localization: localization)
     }
     return path
   }
 
-  /// A name as the folder takes it: what could be the writing of a URL is written as in one.
-  private static func written(_ name: [UInt8], localization: [UInt8]?) -> [UInt8] {
+  /// Percent-encodes a name if the directory would otherwise take it for part of a URL.
+  private static func encode(_ name: [UInt8], localization: [UInt8]?) -> [UInt8] {
     guard localization != nil || name.contains(where: { "%?".utf8.contains($0) }) else { return name }
     let query = localization.map { "?localization=" + PercentCoding.encoded(path: $0) } ?? ""
     return Array((PercentCoding.encoded(path: name) + query).utf8)
   }
 
-  /// Opens a file, following no link: one that leads to somewhere inside has been followed by the mount, and
-  /// any other is no resource.
+  /// Opens a file without following symbolic links: the mount has resolved those that stay inside the bundle, and
+  /// the others are not resources.
   private func open(
     _ path: [[UInt8]], below root: borrowing Descriptor
   ) throws(Errno) -> OpenedResource {
@@ -78,7 +78,7 @@ struct MountedBundle: Sendable {
       }
     }
     let file = try withCName(name) { name throws(Errno) in
-      // Opening a device can do things.
+      // Opening a device can have side effects.
       let attributes = try directory.attributes(of: name)
       switch attributes.kind {
       case .regular: break
@@ -92,6 +92,6 @@ struct MountedBundle: Sendable {
   }
 
   private func isMounted(_ root: borrowing Descriptor) throws(Errno) -> Bool {
-    try withCName(folder) { name throws(Errno) in try root.contains(name) }
+    try withCName(resourceDirectory) { name throws(Errno) in try root.contains(name) }
   }
 }

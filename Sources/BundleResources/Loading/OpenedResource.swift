@@ -10,8 +10,8 @@ struct OpenedResource: ~Copyable {
   private let size: UInt64
   private let mimeType: String
 
-  /// - Parameter name: by which the MIME type goes, unless the file tells it itself.
-  /// - Throws: EISDIR, or EOPNOTSUPP, for another kind of file.
+  /// - Parameter name: determines the MIME type, unless an extended attribute of the file does.
+  /// - Throws: EISDIR for a directory, EOPNOTSUPP for any other kind of file.
   init(_ file: LayerFile, name: [UInt8], types: MIMETypes) throws(Errno) {
     let attributes = try file.attributes()
     guard attributes.isRegular else { throw attributes.isDirectory ? .isDirectory : .notSupported }
@@ -22,7 +22,7 @@ struct OpenedResource: ~Copyable {
   }
 
   /// The resource without its content.
-  func described(as url: URL) throws(Errno) -> LoadedResource {
+  func description(as url: URL) throws(Errno) -> LoadedResource {
     let leading = try file.leadingBytes(TextEncoding.leadingCount)
     guard let length = Int(exactly: size) else { throw Errno(rawValue: EFBIG) }
     return LoadedResource(
@@ -30,12 +30,14 @@ struct OpenedResource: ~Copyable {
       textEncodingName: encoding(leading, isWhole: leading.count >= length), length: length, data: Data())
   }
 
-  /// The resource with its content; nil if it is not wanted any more.
-  func loaded(as url: URL, keepsOn: () -> Bool) throws(Errno) -> LoadedResource? {
+  /// Reads the content.
+  /// - Parameter shouldContinue: called between reads; false cancels.
+  /// - Returns: nil if cancelled.
+  func load(as url: URL, shouldContinue: () -> Bool) throws(Errno) -> LoadedResource? {
     guard var content = try ContentBuffer(for: size) else { throw Errno(rawValue: ENOMEM) }
     while true {
-      guard keepsOn() else { return nil }
-      if try !content.readOn(from: file) { break }
+      guard shouldContinue() else { return nil }
+      if try !content.readNext(from: file) { break }
     }
     let data = content.data()
     let leading = Array(data.prefix(TextEncoding.leadingCount))
@@ -50,19 +52,19 @@ struct OpenedResource: ~Copyable {
   }
 }
 
-/// Memory that a file is read into, and that becomes Data without being copied.
+/// A growing buffer for a file's content, which becomes Data without a copy.
 private struct ContentBuffer: ~Copyable {
   private var start: UnsafeMutableRawPointer
   private var capacity: Int
   private var count = 0
 
-  /// As much as is read at once, so that a load can be given up in between.
-  private static let step = 1 << 20
+  /// The size of one read: loads can be cancelled between reads.
+  private static let chunkSize = 1 << 20
 
-  /// Room for a file.
-  /// - Returns: nil without so much memory.
+  /// Allocates memory for a file.
+  /// - Returns: nil if there is not enough memory.
   init?(for size: UInt64) throws(Errno) {
-    // One more, so that a file of that size is known to be at its end by one read.
+    // One more byte, so that a short read shows the end of the file.
     guard size < UInt64(Int.max / 2) else { throw Errno(rawValue: EFBIG) }
     capacity = Int(size) + 1
     guard let start = malloc(capacity) else { return nil }
@@ -71,21 +73,21 @@ private struct ContentBuffer: ~Copyable {
 
   deinit { free(start) }
 
-  /// Reads a step further.
+  /// Reads the next chunk.
   /// - Returns: false at the end of the file.
-  mutating func readOn(from file: LayerFile) throws(Errno) -> Bool {
-    // It has grown since its size was told.
+  mutating func readNext(from file: LayerFile) throws(Errno) -> Bool {
+    // The file has grown.
     if count == capacity { try resize(to: capacity + max(capacity / 2, 1 << 16)) }
-    let wanted = min(Self.step, capacity - count)
-    let room = UnsafeMutableRawBufferPointer(start: start + count, count: wanted)
-    let read = try file.read(into: room, at: Int64(count))
+    let size = min(Self.chunkSize, capacity - count)
+    let chunk = UnsafeMutableRawBufferPointer(start: start + count, count: size)
+    let read = try file.read(into: chunk, at: Int64(count))
     count += read
-    return read == wanted
+    return read == size
   }
 
-  /// What was read.
+  /// The bytes read so far.
   consuming func data() -> Data {
-    // It has shrunk.
+    // The file has shrunk.
     if capacity - count > 1 << 16 { try? resize(to: count + 1) }
     let (start, count) = (start, count)
     discard self

@@ -2,11 +2,10 @@ import Containers
 import Dispatch
 import Posix
 
-/// The threads that a source's loads read on: few, and none while there is nothing to read. Each source has its
-/// own, so that one whose mount hangs holds up no other.
+/// A thread pool for a source's loads, whose threads exit when the queue is empty. Each source has its own pool, so
+/// that a hung mount blocks only its own loads.
 ///
-/// URLSession's own threads are not for this: what they wait for holds up every task of the session, and a
-/// task cannot be cancelled meanwhile.
+/// Blocking one of URLSession's threads would block all tasks of the session, and their cancellation.
 final class LoaderPool: Sendable {
   private struct State {
     var jobs = Queue<@Sendable () -> Void>()
@@ -16,13 +15,13 @@ final class LoaderPool: Sendable {
   private let limit: Int
   private let state = Locked(State())
 
-  /// - Parameter limit: the most threads at once.
+  /// - Parameter limit: the maximum number of threads.
   init(limit: Int) { self.limit = limit }
 
   /// How many slots the queue occupies, for tests.
   var slots: Int { state.withLock { $0.jobs.slots } }
 
-  /// Runs a job soon, after those that wait.
+  /// Enqueues a job.
   func run(_ job: @escaping @Sendable () -> Void) {
     let needsThread = state.withLock { state in
       state.jobs.enqueue(job)
@@ -34,8 +33,8 @@ final class LoaderPool: Sendable {
     do throws(Errno) {
       try Thread.startDetached(name: "resources") { [self] in work() }
     } catch {
-      // The system has no room for one more thread. The caller's may be URLSession's, on which a load must not
-      // suspend its task; Dispatch has threads, or waits for one.
+      // EAGAIN: too many threads. The calling thread may be URLSession's, where a load must not suspend its task;
+      // Dispatch has a thread or waits for one.
       DispatchQueue.global().async { [self] in work() }
     }
   }
@@ -44,7 +43,7 @@ final class LoaderPool: Sendable {
     while let job = nextJob() { job() }
   }
 
-  /// The next job; nil ends the thread.
+  /// Dequeues the next job; nil ends the thread.
   private func nextJob() -> (@Sendable () -> Void)? {
     state.withLock { state in
       let job = state.jobs.dequeue()

@@ -1,20 +1,20 @@
 import Foundation
 import Routing
 
-/// The URL behind a notification of a ``RouteListener``: the notification's `object`.
+/// The URL of a notification of a ``RouteListener``: the notification's `object`.
 public final class RoutedURL: Sendable {
-  /// The number of the result in the mount; they grow by one.
+  /// The result's sequence number in the mount; consecutive results have consecutive numbers.
   public let sequence: UInt64
-  /// When it was posted, to the millisecond.
+  /// The time of posting, with millisecond precision.
   public let time: Date
-  /// The URL as it was written; bytes that are no UTF-8 are percent-encoded.
+  /// The URL as written; bytes that are not UTF-8 are percent-encoded.
   public let text: String
-  /// The parameters of the query that the route does not bind, as they were written; nil without any.
+  /// The query parameters that the route does not bind, as written; nil if there are none.
   public let query: String?
-  /// The fragment as it was written; nil without one.
+  /// The fragment as written; nil if there is none.
   public let fragment: String?
 
-  /// The URL; nil for one that Foundation does not take for one.
+  /// The URL; nil if Foundation cannot parse it.
   public var url: URL? { URL(string: text) }
 
   init(_ posted: PostedResult) {
@@ -28,7 +28,7 @@ public final class RoutedURL: Sendable {
 }
 
 extension PostedResult {
-  /// The notification: texts are `String`, integers `Int`, numbers `Double`.
+  /// The notification, with values of type `String`, `Int` and `Double`.
   var notification: Notification {
     let values = userInfo.mapValues { value -> Any in
       switch value {

@@ -1,9 +1,9 @@
 import Bundles
 import Foundation
 
-/// How resources are looked up in a bundle, as by the options of a mount.
+/// Options of the resource lookup; they correspond to mount options.
 public struct LookupOptions: Sendable, Hashable {
-  /// The kind of device that an image variant is for.
+  /// The device idiom of an image variant.
   public enum Idiom: Sendable, Hashable, CaseIterable {
     /// Variants with `~iphone` in their names.
     case phone
@@ -11,23 +11,22 @@ public struct LookupOptions: Sendable, Hashable {
     case pad
   }
 
-  /// The localizations in order of preference (`languages=fr:en`), such as `pt-BR`, which falls to `pt`; nil
-  /// for those of the user's locale, then the bundle's development region, then `en`.
+  /// The localizations in order of preference (`languages=fr:en`); `pt-BR` falls back to `pt`. nil stands for those
+  /// of the user's locale, then the bundle's development region, then `en`.
   public var languages: [String]?
-  /// The scale of the screen (`scale=2`), a positive number, by which variants of images are chosen; nil: not
-  /// set.
+  /// The screen scale (`scale=2`) by which image variants are chosen; positive, or nil if not set.
   public var scale: Int?
-  /// The device (`idiom=pad`) by which variants of images are chosen; nil: not set.
+  /// The device idiom (`idiom=pad`) by which image variants are chosen; nil if not set.
   public var idiom: Idiom?
 
-  /// Options; those of a mount that has none are the default.
+  /// Creates options; the defaults are those of a mount.
   public init(languages: [String]? = nil, scale: Int? = nil, idiom: Idiom? = nil) {
     self.languages = languages
     self.scale = scale
     self.idiom = idiom
   }
 
-  /// The options as the lookup takes them.
+  /// The options for ``ResourceLookup``, with the user's languages from the environment.
   var resolved: ResourceOptions {
     let environment = ProcessInfo.processInfo.environment
     return ResourceOptions(

@@ -3,10 +3,10 @@ import FoundationNetworking
 import Glibc
 
 extension URL {
-  /// The path of a file URL, absolute, as system calls take it.
+  /// The absolute path of a file URL.
   /// - Throws: `URLError.badURL` for any other URL.
   func filePath() throws(URLError) -> [UInt8] {
-    guard isFileURL else { throw URLError(.badURL, self, "a file URL is wanted") }
+    guard isFileURL else { throw URLError(.badURL, self, "not a file URL") }
     let bytes = absoluteURL.withUnsafeFileSystemRepresentation { path in
       path.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
     }
