@@ -70,6 +70,9 @@ let package = Package(
       name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
+      name: "ControlClientTests", dependencies: ["ControlClient", "Posix", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
       name: "BundleResourcesTests",
       dependencies: ["BundleResources", "resourceexample", "bundlefs", "Bundles", "Posix", "TestSupport"],
       swiftSettings: strict),

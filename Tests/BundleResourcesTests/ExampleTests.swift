@@ -5,7 +5,7 @@ import Testing
 
 /// The example program.
 @Suite(.serialized) struct ExampleTests {
-  @Test("loads a resource from a mount, and hears of a route", .timeLimit(.minutes(1)))
+  @Test("loads a resource from a mount and receives a notification", .timeLimit(.minutes(1)))
   func example() throws {
     let fixture = try BundleFixture()
     try fixture.make("greeting.txt", "hello")

@@ -4,9 +4,9 @@ import Posix
 import TestSupport
 import Testing
 
-/// Waiting for a mount's notifications.
+/// Notifications from a mount.
 @Suite(.serialized) struct ListenerTests {
-  /// Runs the body with a mount that has some routes.
+  /// Runs the body with a mount that has two routes.
   private func withRoutes(_ body: (Mount) throws -> Void) throws {
     let fixture = try BundleFixture()
     try fixture.make("a.txt", "main")
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test("misses nothing of what is posted after the start, one by one", .timeLimit(.minutes(1)))
+  @Test("receives everything that is posted after the start", .timeLimit(.minutes(1)))
   func everything() throws {
     try withRoutes { mount in
       let center = NotificationCenter()
@@ -75,8 +75,8 @@ import Testing
   }
 
   @Test(
-    "stopped and started again it goes on where it was; nothing comes in between", .timeLimit(.minutes(1)))
-  func goingOn() throws {
+    "resumes after the last result when stopped and started again", .timeLimit(.minutes(1)))
+  func restart() throws {
     try withRoutes { mount in
       let center = NotificationCenter()
       let observer = Observer(center)
@@ -104,8 +104,8 @@ import Testing
     }
   }
 
-  @Test("an observer may stop the listener, which then posts nothing more", .timeLimit(.minutes(1)))
-  func stopWithin() throws {
+  @Test("posts nothing more after an observer stops the listener", .timeLimit(.minutes(1)))
+  func stopInObserver() throws {
     try withRoutes { mount in
       let center = NotificationCenter()
       let listener = listener(mount, center, since: 0)
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  @Test("tells which results the mount no longer had", .timeLimit(.minutes(1)))
+  @Test("reports the results that the mount has dropped", .timeLimit(.minutes(1)))
   func missed() throws {
     try withRoutes { mount in
       try mount.say((3...2000).map { "x:\($0)\n" }.joined())
@@ -135,7 +135,7 @@ import Testing
       #expect(observer.missed == [11...976])
       #expect(observer.all.first?.sequence == 977 && observer.all.last?.sequence == 2000)
       listener.stop()
-      // A mount that began anew counts anew.
+      // A sequence number above the newest is of an earlier mount.
       let future = RouteListener(mountPoint: mount.point.url, center: center, since: 1_000_000)
       try future.start()
       #expect(eventually(within: 20) { observer.all.count == 2048 })
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  @Test("does not keep the mount, and ends with it", .timeLimit(.minutes(1)))
+  @Test("does not prevent unmounting and ends with the mount", .timeLimit(.minutes(1)))
   func unmounted() throws {
     let center = NotificationCenter()
     let observer = Observer(center)
@@ -162,7 +162,7 @@ import Testing
     #expect(eventually(within: 10) { Self.threads() == 0 })
   }
 
-  @Test("ends with the daemon, however that ends", .timeLimit(.minutes(1)), arguments: [SIGTERM, SIGKILL])
+  @Test("ends when the daemon exits or is killed", .timeLimit(.minutes(1)), arguments: [SIGTERM, SIGKILL])
   func daemon(signal: CInt) throws {
     let fixture = try BundleFixture()
     let mount = try Mount(MountSetup(main: fixture.main, point: fixture.point))
@@ -177,8 +177,8 @@ import Testing
     _ = try mount.process.wait(timeout: 20)
   }
 
-  @Test("stops when it is let go, and leaves no thread", .timeLimit(.minutes(1)))
-  func letGo() throws {
+  @Test("stops on deinit and leaves no thread", .timeLimit(.minutes(1)))
+  func deinitialized() throws {
     try withRoutes { mount in
       let center = NotificationCenter()
       let observer = Observer(center)
@@ -190,22 +190,22 @@ import Testing
     }
   }
 
-  @Test("waits without turning", .timeLimit(.minutes(1)))
+  @Test("waits without polling", .timeLimit(.minutes(1)))
   func idle() throws {
     try withRoutes { mount in
       let center = NotificationCenter()
       let listener = listener(mount, center)
       try listener.start()
       usleep(100_000)
-      let before = try Self.turns()
+      let before = try Self.contextSwitches()
       usleep(500_000)
-      #expect(try Self.turns() - before < 5)
+      #expect(try Self.contextSwitches() - before < 5)
       listener.stop()
     }
   }
 
-  @Test("what is no mount is an error at the start")
-  func nothing() throws {
+  @Test("fails to start where nothing is mounted")
+  func notMounted() throws {
     let fixture = try BundleFixture()
     let cases: [(URL, POSIXErrorCode)] = [
       (fixture.main.url, .ENOTTY), ((fixture.folder / "nothing").url, .ENOENT),
@@ -219,18 +219,18 @@ import Testing
     }
   }
 
-  /// The numbers of this process's threads that listen.
-  private static func listening() -> [ByteString] {
+  /// The IDs of this process's listener threads.
+  private static func listenerThreads() -> [ByteString] {
     let tasks = ByteString("/proc/self/task")
     let names = (try? tasks.names()) ?? []
     return names.filter { (try? (tasks / $0 / "comm").readText()) == "routes\n" }
   }
 
-  private static func threads() -> Int { listening().count }
+  private static func threads() -> Int { listenerThreads().count }
 
-  /// How often the listening threads have begun to wait.
-  private static func turns() throws -> Int {
-    try listening().reduce(0) { sum, thread in
+  /// The listener threads' total number of voluntary context switches.
+  private static func contextSwitches() throws -> Int {
+    try listenerThreads().reduce(0) { sum, thread in
       let status = try ("/proc/self/task" / thread / "status").readText()
       let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
       let number = line.flatMap { Int($0.drop { !$0.isNumber }) }
@@ -239,11 +239,11 @@ import Testing
   }
 }
 
-/// What a notification center posts, in order.
+/// Records what a notification center posts, in order.
 private final class Observer: Sendable {
   struct Posted: Sendable {
     let name: String
-    /// Each with its type.
+    /// The values, each prefixed with its type.
     let values: [String: String]
     let sequence: UInt64
     let url: String
@@ -264,9 +264,9 @@ private final class Observer: Sendable {
   init(_ center: NotificationCenter) {
     let state = Locked(State())
     self.state = state
-    // The center keeps the observer; both go with the test.
+    // The center retains the observer until the test ends.
     _ = center.addObserver(forName: nil, object: nil, queue: nil) { posted in
-      state.withLock { Self.note(posted, in: &$0) }
+      state.withLock { Self.record(posted, in: &$0) }
     }
   }
 
@@ -275,7 +275,7 @@ private final class Observer: Sendable {
   var ends: Int { state.withLock { $0.ends } }
   var errors: [POSIXErrorCode] { state.withLock { $0.errors } }
 
-  private static func note(_ posted: Notification, in state: inout State) {
+  private static func record(_ posted: Notification, in state: inout State) {
     switch posted.name {
     case RouteListener.didEnd:
       state.ends += 1

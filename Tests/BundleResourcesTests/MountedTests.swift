@@ -7,7 +7,7 @@ import Testing
 
 @testable import BundleResources
 
-/// Loading from a real mount, which has to answer as the bundle without one.
+/// Loading from a mount, with the same results as without one.
 @Suite(.serialized) struct MountedTests {
   private func setup(_ fixture: BundleFixture) -> MountSetup {
     var setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [fixture.substitution])
@@ -15,8 +15,8 @@ import Testing
     return setup
   }
 
-  /// A bundle with one of everything.
-  private func filled() throws -> BundleFixture {
+  /// A bundle with every kind of resource.
+  private func populated() throws -> BundleFixture {
     let fixture = try BundleFixture()
     try fixture.make("page.html", "<p>Grüße</p>")
     try fixture.make("empty.txt", "")
@@ -46,8 +46,8 @@ import Testing
     "///\(String(repeating: "n", count: 300))",
   ]
 
-  /// What a source answers, in words.
-  private func answer(_ source: ResourceSource, _ url: URL) -> String {
+  /// The outcome of a load as text.
+  private func outcome(_ source: ResourceSource, _ url: URL) -> String {
     do {
       let loaded = try source.load(url)
       let described = try source.describe(url)
@@ -60,26 +60,26 @@ import Testing
     }
   }
 
-  @Test("answers as the same bundle without a mount", .timeLimit(.minutes(1)))
-  func sameAnswers() throws {
-    let fixture = try filled()
+  @Test("loads the same as from the bundle without a mount", .timeLimit(.minutes(1)))
+  func sameResults() throws {
+    let fixture = try populated()
     try withMount(setup(fixture)) { mount in
       let mounted = try ResourceSource(mountPoint: mount.point.url, scheme: fixture.scheme)
       let layered = try fixture.source()
       var found = 0
       for rest in Self.urls {
         let url = try fixture.url(rest)
-        let expected = answer(layered, url)
+        let expected = outcome(layered, url)
         if expected.contains("/") { found += 1 }
-        #expect(answer(mounted, url) == expected, "\(rest)")
+        #expect(outcome(mounted, url) == expected, "\(rest)")
       }
       #expect(found >= 15)
     }
   }
 
-  @Test("URLSession loads from a mount, and sees an edit at once", .timeLimit(.minutes(1)))
+  @Test("URLSession loads from a mount and sees an edit at once", .timeLimit(.minutes(1)))
   func session() async throws {
-    let fixture = try filled()
+    let fixture = try populated()
     let mount = try Mount(setup(fixture))
     defer { mount.abandon() }
     try ResourceURLProtocol.register(mountPoint: mount.point.url, scheme: fixture.scheme)
@@ -100,13 +100,13 @@ import Testing
       let nothing = try fixture.url("///nothing")
       #expect(await code { _ = try await session.data(from: nothing) } == .fileDoesNotExist)
     }
-    // The loads hold nothing open.
+    // The loads keep no file open.
     try mount.unmount()
   }
 
-  @Test("1,000 loads at once from a mount", .timeLimit(.minutes(2)))
+  @Test("completes 1,000 concurrent loads from a mount", .timeLimit(.minutes(2)))
   func concurrent() async throws {
-    let fixture = try filled()
+    let fixture = try populated()
     let mount = try Mount(setup(fixture))
     defer { mount.abandon() }
     try ResourceURLProtocol.register(mountPoint: mount.point.url, scheme: fixture.scheme)
@@ -125,9 +125,10 @@ import Testing
     try mount.unmount()
   }
 
-  @Test("without the mount resources are unavailable, and there again with it", .timeLimit(.minutes(1)))
-  func gone() throws {
-    let fixture = try filled()
+  @Test(
+    "resources are unavailable while unmounted and available after mounting again", .timeLimit(.minutes(1)))
+  func unmounted() throws {
+    let fixture = try populated()
     let source = try ResourceSource(mountPoint: fixture.point.url, scheme: fixture.scheme)
     let url = try fixture.url("///a.txt")
     #expect(code { _ = try source.load(url) } == .resourceUnavailable)
@@ -147,9 +148,9 @@ import Testing
     #expect(code { _ = try missing.load(url) } == .resourceUnavailable)
   }
 
-  @Test("a mount that hangs holds up no other source", .timeLimit(.minutes(1)))
-  func hanging() async throws {
-    let (hung, other) = (try filled(), try filled())
+  @Test("a hung mount does not block other sources", .timeLimit(.minutes(1)))
+  func hung() async throws {
+    let (hung, other) = (try populated(), try populated())
     let mount = try Mount(setup(hung))
     defer { mount.abandon() }
     try ResourceURLProtocol.register(mountPoint: mount.point.url, scheme: hung.scheme)

@@ -8,7 +8,7 @@ import Testing
 
 /// Loading from a bundle and its substitution, without a mount and without URLSession.
 @Suite struct SourceTests {
-  @Test("tells content, MIME type, length and encoding")
+  @Test("loads content, MIME type, length and encoding")
   func kinds() throws {
     let fixture = try BundleFixture()
     try fixture.make("page.html", "<p>Grüße</p>")
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test("a file tells its type by its own attribute")
+  @Test("a file's extended attribute determines its MIME type")
   func attribute() throws {
     let fixture = try BundleFixture()
     try fixture.make("data.txt", "{}")
@@ -45,10 +45,10 @@ import Testing
     #expect(try fixture.source().load(try fixture.url("///data.txt")).mimeType == "application/json")
   }
 
-  @Test("the encoding goes by the first 64 KiB, whatever follows and wherever they cut")
+  @Test("the first 64 KiB determine the encoding, even if they end within a character")
   func longText() throws {
     let fixture = try BundleFixture()
-    // The boundary divides a character.
+    // The 64 KiB end within a character.
     let text = "a" + String(repeating: "é", count: 40_000)
     try fixture.make("long.txt", text)
     try (fixture.main / "late.txt").write([UInt8](text.utf8) + [0xFF])
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test("looks in the substitution first, and by language")
+  @Test("looks in the substitution first and prefers languages in order")
   func order() throws {
     let fixture = try BundleFixture()
     try fixture.makeOverridden()
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test("options choose languages and variants of images")
+  @Test("options select languages and image variants")
   func options() throws {
     let fixture = try BundleFixture()
     for name in ["logo.png", "logo@2x.png", "logo~ipad.png", "logo@2x~ipad.png"] as [ByteString] {
@@ -99,7 +99,7 @@ import Testing
         == .fileDoesNotExist)
   }
 
-  @Test("what is no resource is an error that says why")
+  @Test("the error for a URL without a resource has the reason's code")
   func errors() throws {
     let fixture = try BundleFixture()
     try fixture.make("folder/file.txt", "x")
@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test("an error names the URL and what the system answered")
+  @Test("an error has the URL and the POSIX error")
   func information() throws {
     let fixture = try BundleFixture()
     let url = try fixture.url("///nothing.txt")
@@ -139,7 +139,7 @@ import Testing
     #expect(underlying.domain == NSPOSIXErrorDomain && underlying.code == Int(ENOENT))
   }
 
-  @Test("directories that are not there, or are none, are refused")
+  @Test("missing directories and files are not accepted as layers")
   func badDirectories() throws {
     let fixture = try BundleFixture()
     try fixture.make("file", "x")
@@ -156,7 +156,7 @@ import Testing
       code { try ResourceURLProtocol.register(try fixture.source(), scheme: "no scheme") } == .unsupportedURL)
   }
 
-  @Test("a change shows at the next load, also when a directory is made anew")
+  @Test("a change is visible in the next load, also in a directory that is created again")
   func live() throws {
     let fixture = try BundleFixture()
     try fixture.make("a.txt", "main")
@@ -178,7 +178,7 @@ import Testing
     #expect(code { _ = try load() } == .fileDoesNotExist)
   }
 
-  @Test("a file that may not be read is no permission to read it")
+  @Test("an unreadable file is a permission error")
   func permission() throws {
     let fixture = try BundleFixture()
     try fixture.make("secret.txt", "x")
@@ -189,18 +189,18 @@ import Testing
     #expect(URLError(.permissionDenied, fixture.main.url).code == .noPermissionsToReadFile)
   }
 
-  @Test("a load that is not wanted any more ends early")
-  func unwanted() throws {
+  @Test("a cancelled load ends early")
+  func cancelled() throws {
     let fixture = try BundleFixture()
     try fixture.make("big.bin", size: 5 << 20)
     let source = try fixture.source()
     let url = try fixture.url("///big.bin")
-    var asked = 0
-    let given = try source.load(url, part: .all) {
-      asked += 1
-      return asked < 3
+    var calls = 0
+    let result = try source.load(url, part: .all) {
+      calls += 1
+      return calls < 3
     }
-    #expect(given == nil && asked == 3)
+    #expect(result == nil && calls == 3)
     #expect([UInt8](try source.load(url).data) == BundleFixture.bytes(5 << 20))
   }
 }

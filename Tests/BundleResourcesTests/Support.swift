@@ -5,7 +5,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// A bundle and a substitution in a temporary folder, and a scheme of their own.
+/// A bundle with a substitution in a temporary directory, and a unique scheme.
 final class BundleFixture: Sendable {
   let folder: TemporaryFolder
   let main: ByteString
@@ -28,17 +28,17 @@ final class BundleFixture: Sendable {
 
   deinit { ResourceURLProtocol.unregister(scheme: scheme) }
 
-  /// Makes a file of the main bundle, with the folders above it.
+  /// Creates a file of the main bundle and its parent directories.
   func make(_ path: ByteString, _ content: String) throws {
     try Self.make(main / path, [UInt8](content.utf8))
   }
 
-  /// Makes a file of the substitution, with the folders above it.
+  /// Creates a file of the substitution and its parent directories.
   func override(_ path: ByteString, _ content: String) throws {
     try Self.make(substitution / path, [UInt8](content.utf8))
   }
 
-  /// Makes files that are overridden, in languages, and in a folder.
+  /// Creates overridden and localized files and one in a subdirectory.
   func makeOverridden() throws {
     try make("a.txt", "main")
     try override("a.txt", "substitution")
@@ -49,7 +49,7 @@ final class BundleFixture: Sendable {
     try make("sub/c d.txt", "main sub")
   }
 
-  /// Makes a file of the main bundle of bytes that are all different at first sight.
+  /// Creates a file of the main bundle with non-repeating content.
   func make(_ path: ByteString, size: Int) throws {
     try Self.make(main / path, Self.bytes(size))
   }
@@ -63,12 +63,12 @@ final class BundleFixture: Sendable {
     try path.write(content)
   }
 
-  /// The two as a source without a mount; French before English.
+  /// A source without a mount; French takes precedence over English.
   func source(_ options: LookupOptions = LookupOptions(languages: ["fr", "en"])) throws -> ResourceSource {
     try ResourceSource(main: main.url, substitution: [substitution.url], options: options)
   }
 
-  /// Registers them without a mount.
+  /// Registers the source without a mount.
   func register(_ options: LookupOptions = LookupOptions(languages: ["fr", "en"])) throws {
     try ResourceURLProtocol.register(try source(options), scheme: scheme)
   }
@@ -102,12 +102,12 @@ func code(_ body: () async throws -> Void) async -> URLError.Code? {
   }
 }
 
-/// A session for resources, which ends with its last task.
+/// Runs the body with a session for resources.
 func withSession<Result>(_ body: (URLSession) async throws -> Result) async throws -> Result {
   let session = URLSession(configuration: ResourceURLProtocol.configuration)
   defer { session.finishTasksAndInvalidate() }
   return try await body(session)
 }
 
-/// The seed that `BUNDLEFS_SEED` names, else the test's own.
+/// The value of `BUNDLEFS_SEED`, or else the test's own seed.
 func seed(_ own: UInt64) -> UInt64 { Binary.variable("BUNDLEFS_SEED").flatMap { UInt64($0) } ?? own }

@@ -8,7 +8,7 @@ import Testing
 
 /// Loading through URLSession, without a mount.
 @Suite struct URLSessionTests {
-  @Test("data, MIME type, length and encoding arrive", .timeLimit(.minutes(1)))
+  @Test("loads data, MIME type, length and encoding", .timeLimit(.minutes(1)))
   func response() async throws {
     let fixture = try BundleFixture()
     try fixture.make("page.html", "<p>Grüße</p>")
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test("a scheme's case does not count, and the shared session loads it too", .timeLimit(.minutes(1)))
+  @Test("a scheme is case-insensitive and works in the shared session", .timeLimit(.minutes(1)))
   func shared() async throws {
     let fixture = try BundleFixture()
     try fixture.make("a.txt", "text")
@@ -37,7 +37,7 @@ import Testing
     #expect(String(decoding: data, as: UTF8.self) == "text")
   }
 
-  @Test("what cannot be loaded is a URLError", .timeLimit(.minutes(1)))
+  @Test("failed loads throw URLError", .timeLimit(.minutes(1)))
   func errors() async throws {
     let fixture = try BundleFixture()
     try fixture.make("folder/a.txt", "a")
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("HEAD describes without the data; other methods get it", .timeLimit(.minutes(1)))
+  @Test("HEAD returns no data, other methods do", .timeLimit(.minutes(1)))
   func methods() async throws {
     let fixture = try BundleFixture()
     try fixture.make("a.txt", "text")
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test("a delegate gets the response, the data in one piece, and the end", .timeLimit(.minutes(1)))
+  @Test("a delegate receives the response, the data in one piece and the completion", .timeLimit(.minutes(1)))
   func delegate() async throws {
     let fixture = try BundleFixture()
     try fixture.make("big.bin", size: 3 << 20)
@@ -89,7 +89,7 @@ import Testing
     #expect(recorder.events.dropFirst(3) == ["error \(URLError.Code.fileDoesNotExist.rawValue)"])
   }
 
-  @Test("a download task is refused, rather than ending the program", .timeLimit(.minutes(1)))
+  @Test("a download task fails instead of crashing the process", .timeLimit(.minutes(1)))
   func download() async throws {
     let fixture = try BundleFixture()
     try fixture.make("a.txt", "text")
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("two schemes have each their own bundle, until they are unregistered", .timeLimit(.minutes(1)))
+  @Test("each scheme has its own bundle until it is unregistered", .timeLimit(.minutes(1)))
   func schemes() async throws {
     let (one, two) = (try BundleFixture(), try BundleFixture())
     try one.make("a.txt", "one")
@@ -125,14 +125,14 @@ import Testing
       #expect(await code { _ = try await session.data(from: url) } == .unsupportedURL)
       let (data, _) = try await session.data(from: try two.url("///a.txt"))
       #expect(String(decoding: data, as: UTF8.self) == "two")
-      // Another source takes the scheme over.
+      // The scheme can be registered for another source.
       try ResourceURLProtocol.register(try two.source(), scheme: one.scheme)
       let (other, _) = try await session.data(from: url)
       #expect(String(decoding: other, as: UTF8.self) == "two")
     }
   }
 
-  @Test("an override that is edited between two loads shows in the second", .timeLimit(.minutes(1)))
+  @Test("an override that is edited between two loads is visible in the second", .timeLimit(.minutes(1)))
   func live() async throws {
     let fixture = try BundleFixture()
     try fixture.make("a.txt", "main")
@@ -152,7 +152,7 @@ import Testing
     }
   }
 
-  @Test("1,000 loads at once, all answered right, on few threads", .timeLimit(.minutes(3)))
+  @Test("completes 1,000 concurrent loads on at most eight threads", .timeLimit(.minutes(3)))
   func concurrent() async throws {
     let fixture = try BundleFixture()
     for number in 0..<50 { try fixture.make(ByteString("file\(number).txt"), size: 1000 * number) }
@@ -175,46 +175,46 @@ import Testing
         var (wrong, most) = (0, 0)
         for try await isWrong in group {
           if isWrong { wrong += 1 }
-          most = max(most, Self.readingThreads())
+          most = max(most, Self.loaderThreads())
         }
         #expect(most <= 8, "\(most) threads")
         return wrong
       }
       #expect(wrong == 0)
     }
-    // They go when there is nothing left to read, by any test.
-    #expect(eventually(within: 60) { Self.readingThreads() == 0 })
+    // The threads exit once no test is loading.
+    #expect(eventually(within: 60) { Self.loaderThreads() == 0 })
   }
 
-  /// How many threads of this process read resources now.
-  private static func readingThreads() -> Int {
+  /// The number of this process's loader threads.
+  private static func loaderThreads() -> Int {
     let tasks = ByteString("/proc/self/task")
     let names = (try? tasks.names()) ?? []
     return names.filter { (try? (tasks / $0 / "comm").readText()) == "resources\n" }.count
   }
 }
 
-/// What a session's delegate is told, in order.
+/// Records the callbacks of a session's delegate, in order.
 final class Recorder: NSObject, URLSessionDataDelegate {
-  private let told = Locked<[String]>([])
+  private let recorded = Locked<[String]>([])
 
-  var events: [String] { told.withLock { $0 } }
+  var events: [String] { recorded.withLock { $0 } }
 
-  private func tell(_ event: String) { told.withLock { $0.append(event) } }
+  private func record(_ event: String) { recorded.withLock { $0.append(event) } }
 
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
   ) {
-    tell("response \(response.expectedContentLength)")
+    record("response \(response.expectedContentLength)")
     completionHandler(.allow)
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    tell("data \(data.count)")
+    record("data \(data.count)")
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    tell(error.map { "error \(($0 as? URLError)?.code.rawValue ?? 0)" } ?? "end")
+    record(error.map { "error \(($0 as? URLError)?.code.rawValue ?? 0)" } ?? "end")
   }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import bundlefs
 
 @Suite struct MemoryLimitTests {
-  @Test("the limits of a group and of those above it, in both versions")
+  @Test("reads the limits of a control group and its ancestors in both versions")
   func files() {
     let files = { (line: String) in MemoryLimit.files(ofGroup: Array(line.utf8)) }
     #expect(
@@ -20,17 +20,17 @@ import Testing
     #expect(files("4:cpu,cpuacct:/a").isEmpty && files("1:name=systemd:/").isEmpty && files("").isEmpty)
   }
 
-  @Test("the lowest counts, a missing file and `max` do not")
+  @Test("takes the lowest limit and ignores missing files and `max`")
   func lowest() throws {
     let folder = try TemporaryFolder()
-    let files = try ["max\n", "9000\n", "8000\n", ""].enumerated().map { place, text in
-      try (folder / ByteString("\(place)")).write(text)
-      return (folder / ByteString("\(place)")).text
+    let files = try ["max\n", "9000\n", "8000\n", ""].enumerated().map { index, text in
+      try (folder / ByteString("\(index)")).write(text)
+      return (folder / ByteString("\(index)")).text
     }
     #expect(MemoryLimit.lowest(in: files + ["/nonexistent"]) == 8000)
     #expect(MemoryLimit.lowest(in: [files[0]]) == nil)
   }
 
-  @Test("a cache takes a quarter of the memory at most")
+  @Test("a cache takes at most a quarter of the memory")
   func share() { #expect((0...1 << 20).contains(MemoryLimit.share(atMost: 1 << 20))) }
 }

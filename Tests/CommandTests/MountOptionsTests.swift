@@ -11,14 +11,14 @@ import Volume
     return options
   }
 
-  @Test("substitutions are divided by colons, in order, and add up")
+  @Test("substitutions are separated by colons and accumulate in order")
   func substitutions() throws {
     #expect(try read("substitution=a:b").substitutions.map(\.shown) == ["a", "b"])
     #expect(try read("substitution=a,ro,substitution=b").substitutions.map(\.shown) == ["a", "b"])
   }
 
   @Test(
-    "a backslash takes the meaning of a comma, a colon and a backslash away, and of nothing else",
+    "a backslash escapes a comma, a colon and a backslash only",
     arguments: [
       (#"substitution=a\,b"#, ["a,b"]), (#"substitution=a\:b:c"#, ["a:b", "c"]),
       (#"substitution=a\\:b"#, [#"a\"#, "b"]), (#"substitution=a\nb"#, [#"a\nb"#]),
@@ -28,8 +28,8 @@ import Volume
     #expect(try read(list).substitutions.map(\.shown) == expected)
   }
 
-  @Test("the control file is not called like the folder of resources")
-  func clash() throws {
+  @Test("the control file's name must differ from the resource directory's")
+  func nameConflict() throws {
     for list in ["control=rsrc:", "control=x:,resource_scheme=X"] {
       let failure = try #require(throws: Failure.self) { try read(list).check() }
       #expect(failure.status == 2 && failure.message.contains("control="))
@@ -37,7 +37,7 @@ import Volume
     try read("control=rsrc:,resource_scheme=x").check()
   }
 
-  @Test("how resources are looked up")
+  @Test("parses the options of the resource lookup")
   func resources() throws {
     let settings = try read("languages=fr-CA:en,scale=3,idiom=pad,resource_scheme=App+Res").resources
     #expect(settings.lookup.languages?.map(\.shown) == ["fr-CA", "en"])
@@ -48,14 +48,14 @@ import Volume
     #expect(defaults.scheme == "rsrc")
   }
 
-  @Test("names need not be UTF-8")
+  @Test("directory names need not be UTF-8")
   func bytes() throws {
     var options = MountOptions()
     try options.read(Array("substitution=".utf8) + [0xFF, 0x41])
     #expect(options.substitutions == [[0xFF, 0x41]])
   }
 
-  @Test("what is libfuse's and the kernel's goes to them, what is fstab's to nobody")
+  @Test("passes on options of libfuse and the kernel, ignores those of fstab")
   func passing() throws {
     let options = try read("rw,allow_other,nosuid,x-systemd.automount,_netdev,user=me,max_read=8192,,ro")
     #expect(options.passed.map(\.shown) == ["allow_other", "nosuid", "ro"])
@@ -63,7 +63,7 @@ import Volume
   }
 
   @Test(
-    "a wrong option is refused by name",
+    "the error for an invalid option names it",
     arguments: [
       "frobnicate", "frobnicate=1", "substitution", "substitution=", "substitution=a::b", "xattr",
       "xattr=maybe", "announce", "announce=maybe",
@@ -85,14 +85,14 @@ import Volume
     #expect(!failure.message.contains("\n"))
   }
 
-  @Test("files of routes are read in their order; a comma in a name is written with a backslash")
+  @Test("routes files keep their order; a backslash escapes a comma in a name")
   func routes() throws {
     let options = try read(#"routes=b,ro,routes=/x/a\,c:d"#)
     #expect(options.routes.map(\.shown) == ["b", "/x/a,c:d"])
     #expect(try read("ro").routes.isEmpty)
   }
 
-  @Test("changes are announced as far as that can be")
+  @Test("changes are announced unless the mount is read-only or not coherent")
   func announcing() throws {
     #expect(try read("").announceMode == .on)
     #expect(try read("announce=on,cache=coherent").announceMode == .on)
@@ -105,7 +105,7 @@ import Volume
     }
   }
 
-  @Test("the control file's name, mode and whether it is listed")
+  @Test("parses the control file's name, mode and visibility")
   func control() throws {
     let plain = try read("").control
     #expect(plain.name.shown == ".routes" && plain.mode == 0o600 && !plain.isHidden)
@@ -117,7 +117,7 @@ import Volume
     #expect(try read("control=x,control=y").control.name.shown == "y")
   }
 
-  @Test("mount(8)'s own flags are understood from mount(8) only")
+  @Test("accepts mount(8)'s helper flags only as a mount helper")
   func helperFlags() throws {
     func arguments(_ words: String...) throws -> MountArguments {
       try MountArguments(words.map { Array($0.utf8) })

@@ -6,7 +6,7 @@ import Testing
 @testable import bundlefs
 
 @Suite struct ProgressBarTests {
-  @Test("on a terminal the bar shows how far it is, and goes away at the end") func onTerminal() throws {
+  @Test("on a terminal shows the progress and erases it at the end") func onTerminal() throws {
     let terminal = try Terminal()
     var progress = ProgressBar(title: "reading a.zip", to: terminal.end, after: 0)
     Clock.sleep(0.002)
@@ -21,7 +21,7 @@ import Testing
     #expect(terminal.text() == "")
   }
 
-  @Test("what is done within its patience shows nothing") func quick() throws {
+  @Test("shows nothing before the delay") func quick() throws {
     let terminal = try Terminal()
     var bar = ProgressBar(title: "reading a.zip", to: terminal.end, after: 60_000)
     bar.show(1, of: 1)
@@ -29,7 +29,7 @@ import Testing
     #expect(terminal.text() == "")
   }
 
-  @Test("a file or pipe gets nothing") func noTerminal() throws {
+  @Test("writes nothing to a file or pipe") func noTerminal() throws {
     let folder = try TemporaryFolder()
     let path = folder / "log"
     try path.write("")
@@ -47,9 +47,9 @@ import Testing
   }
 }
 
-/// A terminal without a screen.
+/// A pseudoterminal.
 private final class Terminal {
-  /// What programs write to.
+  /// The end that programs write to.
   let end: CInt
   private let screen: CInt
 
@@ -65,7 +65,7 @@ private final class Terminal {
     close(screen)
   }
 
-  /// What was written since the last time.
+  /// The text written since the last call.
   func text() -> String {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = read(screen, &buffer, buffer.count)

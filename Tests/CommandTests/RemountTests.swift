@@ -10,7 +10,7 @@ import Testing
     return flags.bits
   }
 
-  @Test("options set and clear their flags; without one only nosuid and nodev stay")
+  @Test("options set and clear their flags; only nosuid and nodev are kept without one")
   func flags() {
     let (readOnly, noSetUser, noDevices) = (UInt(MS_RDONLY), UInt(MS_NOSUID), UInt(MS_NODEV))
     #expect(flags(noSetUser | noDevices, "ro") == readOnly | noSetUser | noDevices)
@@ -19,7 +19,7 @@ import Testing
     #expect(flags(0, "ro", "rw", "user=me", "allow_other") == 0)
   }
 
-  @Test("of the ways to keep access times the last one counts; without one the kernel keeps its own")
+  @Test("the last access time policy wins; without one the kernel keeps its own")
   func times() {
     #expect(flags(UInt(MS_NOATIME)) == 0)
     #expect(flags(0, "relatime", "noatime") == UInt(MS_NOATIME))
@@ -27,18 +27,18 @@ import Testing
     #expect(flags(UInt(MS_NOATIME), "atime") == UInt(MS_RELATIME))
   }
 
-  @Test("mount(8) asks for a remount, for patience with unknown options, and for a namespace")
+  @Test("parses mount(8)'s remount option and its flags -s and -N")
   func arguments() throws {
-    func arguments(_ words: String...) throws -> MountArguments {
+    func parse(_ words: String...) throws -> MountArguments {
       try MountArguments(words.map { Array($0.utf8) })
     }
-    let remount = try arguments("mount.bundlefs", "a", "b", "-o", "ro,remount,noexec,substitution=c")
+    let remount = try parse("mount.bundlefs", "a", "b", "-o", "ro,remount,noexec,substitution=c")
     #expect(remount.options.isRemount && remount.options.flags == ["ro", "noexec"])
-    let sloppy = try arguments("mount.bundlefs", "a", "b", "-s", "-o", "frobnicate,ro", "-N", "/proc/1/fd/4")
+    let sloppy = try parse("mount.bundlefs", "a", "b", "-s", "-o", "frobnicate,ro", "-N", "/proc/1/fd/4")
     #expect(sloppy.options.passed.map(\.shown) == ["ro"])
     #expect(sloppy.namespace?.shown == "/proc/1/fd/4")
-    #expect(try arguments("mount.bundlefs", "a", "b", "-tfuse.bundlefs", "-N7").namespace?.shown == "7")
-    #expect(throws: Failure.self) { try arguments("bundlefs", "a", "b", "-N", "7") }
-    #expect(throws: Failure.self) { try arguments("mount.bundlefs", "a", "b", "-o", "frobnicate") }
+    #expect(try parse("mount.bundlefs", "a", "b", "-tfuse.bundlefs", "-N7").namespace?.shown == "7")
+    #expect(throws: Failure.self) { try parse("bundlefs", "a", "b", "-N", "7") }
+    #expect(throws: Failure.self) { try parse("mount.bundlefs", "a", "b", "-o", "frobnicate") }
   }
 }

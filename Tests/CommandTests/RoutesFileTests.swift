@@ -4,7 +4,7 @@ import Testing
 
 @testable import bundlefs
 
-/// Files of routes, as `routes=` names them.
+/// The files of `-o routes=FILE`.
 @Suite struct RoutesFileTests {
   private let folder: TemporaryFolder
 
@@ -25,7 +25,7 @@ import Testing
     return failure.message
   }
 
-  @Test("routes are registered in order; blank lines, comments and results are passed over")
+  @Test("registers routes in order; ignores blank lines, comments and results")
   func order() throws {
     var table = RouteTable()
     try load("# mine\r\n\n  \t\nroute  B   s:B/i:C \r\n{\"sequence\":1}\nroute A /i:A", into: &table)
@@ -34,7 +34,7 @@ import Testing
     #expect(table.routes.map(\.name) == ["B", "A", "A"])
   }
 
-  @Test("a table's text restores the table")
+  @Test("restores a table from its text")
   func restored() throws {
     var table = RouteTable()
     try load("route A x://s:A/l:(%20b%2Fc)B\nroute B s:A/*:B?q=i?:C&r=l:(%26)D\n", into: &table)
@@ -43,7 +43,7 @@ import Testing
     #expect(other.text == table.text && other.count == 2)
   }
 
-  @Test("an empty file has no routes, and is no error")
+  @Test("accepts an empty file")
   func empty() throws {
     var table = RouteTable()
     try load("", into: &table)
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test("an error names the file, the line and the column")
-  func places() throws {
+  func position() throws {
     let file = (folder / "routes").text
     #expect(try failure("route A s:A\n\nroute B s:A/q:B\n").hasPrefix("routes \(file):3:13: "))
     #expect(try failure("route A s:A\r\nnonsense").hasPrefix("routes \(file):2:1: "))
@@ -59,19 +59,19 @@ import Testing
   }
 
   @Test(
-    "nothing but routes may stand there",
+    "rejects lines other than routes",
     arguments: ["x://h/p", "match x:1", "unroute A", "reset", "bundlefs:///sync"])
   func others(line: String) throws {
     #expect(try failure("route A s:A\n  \(line)\n").contains(":2:1: only 'route NAME PATTERN'"))
   }
 
-  @Test("a line that is too long is told by its place, whatever it begins with")
+  @Test("the error for a line that is too long has its position and is short")
   func tooLong() throws {
     let message = try failure("\nroute A s:\(String(repeating: "k", count: 65536))\n")
     #expect(message.contains(":2:1: ") && message.utf8.count < 500)
   }
 
-  @Test("a file that is missing is named")
+  @Test("the error for a missing file names it")
   func missing() throws {
     let file = folder / "nothing"
     var table = RouteTable()

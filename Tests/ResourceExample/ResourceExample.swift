@@ -3,8 +3,8 @@ import Foundation
 import FoundationNetworking
 import Glibc
 
-/// `resourceexample MOUNTPOINT URL NAME`: loads a resource from a mounted bundle and says what it is; then waits
-/// for a notification of that name and prints its values.
+/// `resourceexample MOUNTPOINT URL NAME`: loads a resource from a mounted bundle and describes it; then waits for a
+/// notification of that name and prints its values.
 @main struct ResourceExample {
   static func main() async throws {
     let arguments = CommandLine.arguments
@@ -18,15 +18,15 @@ import Glibc
     try await wait(forNotification: Notification.Name(arguments[3]), from: mountPoint)
   }
 
-  /// Loads a resource as any other URL is loaded.
+  /// Loads a resource like any other URL.
   private static func load(_ url: URL) async throws {
     let session = URLSession(configuration: ResourceURLProtocol.configuration)
     let (data, response) = try await session.data(from: url)
-    say("\(response.mimeType ?? "-") \(response.textEncodingName ?? "-") \(data.count) bytes")
-    if response.textEncodingName == "utf-8" { say(String(decoding: data, as: UTF8.self)) }
+    printLine("\(response.mimeType ?? "-") \(response.textEncodingName ?? "-") \(data.count) bytes")
+    if response.textEncodingName == "utf-8" { printLine(String(decoding: data, as: UTF8.self)) }
   }
 
-  /// Waits until somebody writes a URL to the mount's control file that becomes such a notification.
+  /// Waits until a URL written to the mount's control file becomes such a notification.
   private static func wait(forNotification name: Notification.Name, from mountPoint: URL) async throws {
     let (lines, continuation) = AsyncStream.makeStream(of: String.self)
     let observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { posted in
@@ -36,16 +36,16 @@ import Glibc
     defer { NotificationCenter.default.removeObserver(observer) }
     let listener = RouteListener(mountPoint: mountPoint)
     try listener.start()
-    say("listening")
+    printLine("listening")
     for await line in lines {
-      say(line)
+      printLine(line)
       break
     }
     listener.stop()
   }
 
-  /// Prints a line at once, also into a pipe or a file.
-  private static func say(_ line: String) {
+  /// Prints a line without buffering, even to a pipe or file.
+  private static func printLine(_ line: String) {
     print(line)
     fflush(nil)
   }
