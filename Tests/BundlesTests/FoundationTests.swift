@@ -58,7 +58,7 @@ import Testing
     /// Expects the same answers to all the questions.
     func expectAgreement(_ questions: BundleQuestions) throws {
       let theirs = try theirs(questions)
-      let information = try lookup.information()
+      let information = try lookup.infoPlist()
       #expect(information.identifier == theirs.identifier, "\(path)")
       if questions.asksRegion { #expect(information.developmentRegion == theirs.region, "\(path)") }
       let localizations = try lookup.localizations().map { text([$0]) }
@@ -92,7 +92,7 @@ import Testing
     }
     let comparison = try Comparison(try fixture.path(0))
     try comparison.expectAgreement(questions)
-    #expect(try comparison.lookup.information().identifier == "org.example.compared")
+    #expect(try comparison.lookup.infoPlist().identifier == "org.example.compared")
   }
 
   @Test("lists by type and localization", arguments: ["", "Resources/", "Contents/Resources/"])

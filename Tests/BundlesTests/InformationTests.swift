@@ -13,7 +13,7 @@ import Testing
       "Data": Data([0, 1, 2]), "Date": Date(timeIntervalSince1970: 0),
     ]
   }
-  private static let expected = BundleInformation(
+  private static let expected = InfoPlist(
     identifier: "org.example.App", developmentRegion: "fr")
 
   private static func written(_ format: PropertyListSerialization.PropertyListFormat) throws -> [UInt8] {
@@ -28,19 +28,19 @@ import Testing
 
   @Test("XML, binary and old style")
   func formats() throws {
-    #expect(PropertyList.information(in: try Self.written(.xml)) == Self.expected)
-    #expect(PropertyList.information(in: try Self.written(.binary)) == Self.expected)
-    #expect(PropertyList.information(in: Array(Self.oldStyle.utf8)) == Self.expected)
+    #expect(InfoPlist(propertyList: try Self.written(.xml)) == Self.expected)
+    #expect(InfoPlist(propertyList: try Self.written(.binary)) == Self.expected)
+    #expect(InfoPlist(propertyList: Array(Self.oldStyle.utf8)) == Self.expected)
     let strings = "CFBundleIdentifier = \"org.example.App\"; CFBundleDevelopmentRegion = fr;"
-    #expect(PropertyList.information(in: Array(strings.utf8)) == Self.expected)
+    #expect(InfoPlist(propertyList: Array(strings.utf8)) == Self.expected)
   }
 
   @Test("a value that is no text is missing")
   func kinds() {
     let text = "{ CFBundleIdentifier = (a); CFBundleDevelopmentRegion = fr; }"
-    #expect(PropertyList.information(in: Array(text.utf8)) == BundleInformation(developmentRegion: "fr"))
-    #expect(PropertyList.information(in: Array("{ a = b; }".utf8)) == BundleInformation())
-    #expect(PropertyList.information(in: Array("( a, b )".utf8)) == nil)
+    #expect(InfoPlist(propertyList: Array(text.utf8)) == InfoPlist(developmentRegion: "fr"))
+    #expect(InfoPlist(propertyList: Array("{ a = b; }".utf8)) == InfoPlist())
+    #expect(InfoPlist(propertyList: Array("( a, b )".utf8)) == nil)
   }
 
   @Test("damaged ones are absent, or read, but never a crash", arguments: [UInt64](1...3))
@@ -48,7 +48,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     for whole in [try Self.written(.xml), try Self.written(.binary), Array(Self.oldStyle.utf8)] {
       for length in stride(from: 0, to: whole.count, by: 7) {
-        _ = PropertyList.information(in: Array(whole.prefix(length)))
+        _ = InfoPlist(propertyList: Array(whole.prefix(length)))
       }
       for _ in 0..<300 {
         var damaged = whole
@@ -56,11 +56,11 @@ import Testing
           damaged[Int.random(in: 0..<damaged.count, using: &random)] = UInt8.random(
             in: 0...255, using: &random)
         }
-        _ = PropertyList.information(in: damaged)
+        _ = InfoPlist(propertyList: damaged)
       }
     }
     for text in ["", "\0", "<", "<?xml", "bplist00", "bplist", "{", "<plist", "<plist><dict>", "hello"] {
-      #expect(PropertyList.information(in: Array(text.utf8)) == nil)
+      #expect(InfoPlist(propertyList: Array(text.utf8)) == nil)
     }
   }
 
@@ -75,10 +75,10 @@ import Testing
     ])
   func nesting(start: String, opening: String, closing: String) {
     let text = start + String(repeating: opening, count: 10_000) + String(repeating: closing, count: 10_000)
-    #expect(PropertyList.information(in: Array(text.utf8)) == nil)
+    #expect(InfoPlist(propertyList: Array(text.utf8)) == nil)
     var wide: [UInt8] = []
     for byte in text.utf8 { wide += [byte, 0] }
-    #expect(PropertyList.information(in: [0xFF, 0xFE] + wide) == nil)
+    #expect(InfoPlist(propertyList: [0xFF, 0xFE] + wide) == nil)
   }
 
   @Test("many collections beside each other are no nesting")
@@ -87,7 +87,7 @@ import Testing
     facts["Empty"] = Array(repeating: [String](), count: 500)
     facts["Full"] = Array(repeating: [["a": ["b"]]], count: 500)
     let xml = try PropertyListSerialization.data(fromPropertyList: facts, format: .xml, options: 0)
-    #expect(PropertyList.information(in: Array(xml)) == Self.expected)
+    #expect(InfoPlist(propertyList: Array(xml)) == Self.expected)
   }
 
   @Test("nesting within the bound is read, also on a thread's small stack", arguments: [126, 127])
@@ -95,9 +95,9 @@ import Testing
     let nested = String(repeating: "<array>", count: levels) + String(repeating: "</array>", count: levels)
     let text =
       "<plist><dict><key>a</key>\(nested)<key>CFBundleIdentifier</key><string>x</string></dict></plist>"
-    #expect(PropertyList.information(in: Array(text.utf8))?.identifier == "x")
+    #expect(InfoPlist(propertyList: Array(text.utf8))?.identifier == "x")
     let deeper = text.replacingOccurrences(of: nested, with: "<array>\(nested)<array></array></array>")
-    #expect((PropertyList.information(in: Array(deeper.utf8)) == nil) == (levels == 127))
+    #expect((InfoPlist(propertyList: Array(deeper.utf8)) == nil) == (levels == 127))
   }
 
   private static func plist(_ identifier: String) -> String { "{ CFBundleIdentifier = \(identifier); }" }
@@ -118,7 +118,7 @@ import Testing
       let place = path.contains("/") ? String(path.prefix { $0 != "/" }) : "flat"
       try (fixture.path(1) / ByteString(path)).write(Self.plist(place))
     }
-    #expect(try BundleInformation(of: fixture.stack).identifier == expected)
+    #expect(try InfoPlist(of: fixture.stack).identifier == expected)
   }
 
   @Test("a substitution's wins, unless it is damaged; a link is followed inside")
@@ -127,18 +127,18 @@ import Testing
     let own = try fixture.path(1) / "Versions/A/Resources/Info.plist"
     try own.write(Self.plist("main"))
     let lookup = ResourceLookup(stack: fixture.stack)
-    #expect(try lookup.information().identifier == "main")
+    #expect(try lookup.infoPlist().identifier == "main")
     try own.write(Self.plist("anew"))
-    #expect(try lookup.information().identifier == "anew")
+    #expect(try lookup.infoPlist().identifier == "anew")
     try (fixture.path(0) / "Versions/A/Resources").makeDirectories()
     let other = try fixture.path(0) / "Versions/A/Resources/Info.plist"
     try other.write(Self.plist("other"))
-    #expect(try lookup.information().identifier == "other")
+    #expect(try lookup.infoPlist().identifier == "other")
     try other.write("{ damaged")
-    #expect(try lookup.information() == BundleInformation())
+    #expect(try lookup.infoPlist() == InfoPlist())
     try other.remove()
     try other.makeLink(to: "/etc/hostname")
-    #expect(try lookup.information() == BundleInformation())
+    #expect(try lookup.infoPlist() == InfoPlist())
   }
 
   @Test("an old Info.plist is read once, and again when it changes")
@@ -149,7 +149,7 @@ import Testing
     for name in ["one", "two", "six"] {
       try plist.replace(Self.plist(name))
       try plist.setModified(TimeSpec(seconds: 1_000_000, nanoseconds: 0))
-      for _ in 0..<3 { #expect(try lookup.information().identifier == name) }
+      for _ in 0..<3 { #expect(try lookup.infoPlist().identifier == name) }
     }
   }
 
@@ -158,9 +158,9 @@ import Testing
     let fixture = try Fixture([])
     let plist = try fixture.path(1) / "Info.plist"
     try plist.write(Self.plist("x") + String(repeating: " ", count: 4 << 20))
-    #expect(try BundleInformation(of: fixture.stack) == BundleInformation())
+    #expect(try InfoPlist(of: fixture.stack) == InfoPlist())
     try plist.remove()
     try plist.makeNode(mode: FileKind.fifo.rawValue | 0o600)
-    #expect(try BundleInformation(of: fixture.stack) == BundleInformation())
+    #expect(try InfoPlist(of: fixture.stack) == InfoPlist())
   }
 }

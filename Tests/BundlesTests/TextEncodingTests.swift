@@ -14,7 +14,7 @@ import Testing
       ([0xFF], nil), ([0xEF, 0xBB], nil), ([], nil), ([0, 0, 0xFE], nil),
     ] as [([UInt8], String?)])
   func marks(content: [UInt8], expected: String?) {
-    #expect(TextEncoding.byMark(content) == expected)
+    #expect(TextEncoding.byByteOrderMark(content) == expected)
     let type = "application/octet-stream"
     #expect(TextEncoding.name(ofContent: content, isWhole: true, type: type) == expected)
   }
@@ -50,7 +50,8 @@ import Testing
         }
       }
       #expect(
-        TextEncoding.isUTF8(text[...], isCut: false) == (String(validating: text, as: UTF8.self) != nil))
+        TextEncoding.isUTF8(text[...], isTruncated: false) == (String(validating: text, as: UTF8.self) != nil)
+      )
     }
   }
 

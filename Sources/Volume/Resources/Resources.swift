@@ -83,7 +83,7 @@ extension Volume {
       else { return nil }
       do throws(Errno) {
         // What it is is told by its content.
-        if case .everyone = access, try !found.isForEveryone() { throw .permissionDenied }
+        if case .everyone = access, try !found.isReadableByEveryone() { throw .permissionDenied }
         return (found, try found.description(by: resources.types))
       } catch {
         if error != .staleFileHandle && error != .noSuchFileOrDirectory { throw error }

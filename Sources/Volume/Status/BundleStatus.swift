@@ -58,9 +58,9 @@ extension Volume {
   var bundleStatus: BundleStatus {
     var status = BundleStatus(scheme: resources.scheme)
     do throws(Errno) {
-      let information = try resources.lookup.information()
-      status.identifier = information.identifier
-      status.developmentRegion = information.developmentRegion
+      let infoPlist = try resources.lookup.infoPlist()
+      status.identifier = infoPlist.identifier
+      status.developmentRegion = infoPlist.developmentRegion
       status.localizations = try resources.lookup.localizations().map(\.text)
       status.searched = try resources.lookup.searchedLocalizations().map(\.text)
       status.folder = try resources.lookup.layout().resourceFolder.map(\.text).joined(separator: "/")

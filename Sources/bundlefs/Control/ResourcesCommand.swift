@@ -29,7 +29,7 @@ struct ResourcesCommand {
     }
     guard operands.count == 1 else { throw .usage("'resources' needs one MOUNTPOINT") }
     if let localization {
-      do throws(ResourceURLError) { try ResourceURL.check(localization: localization) } catch {
+      do throws(ResourceURLError) { try ResourceURL.validate(localization: localization) } catch {
         throw .usage("'--localization \(localization.shown)': \(error)")
       }
     }

@@ -1,17 +1,16 @@
-/// Languages as localizations name them (BCP 47): `fr`, `pt-BR`, `zh-Hans-CN`.
+/// Language tags (BCP 47) in the names of localizations: `fr`, `pt-BR`, `zh-Hans-CN`.
 ///
-/// Names are bytes, since a bundle's folders may be called anything. Only the letters of ASCII have a case.
+/// Names are bytes because folder names are. Only ASCII letters have a case.
 public enum Language {
-  /// The localizations to try for a language, most specific first: `pt-BR` falls to `pt`, `zh-Hans-CN` to
-  /// `zh-Hans`, then `zh`. Chinese of a region that writes in one script falls to that script too, since a
-  /// locale cannot name it: `zh-TW` to `zh-Hant`, then `zh`.
+  /// The fallback chain of a language, most specific first: `pt-BR`, `pt`; `zh-Hans-CN`, `zh-Hans`, `zh`. Chinese
+  /// regions imply a script, which locale names cannot express: `zh-TW`, `zh-Hant`, `zh`.
   public static func fallbacks(of language: [UInt8]) -> [[UInt8]] {
     var subtags = subtags(of: language)
     if let script = impliedScript(of: subtags) {
       return [language, Array("zh-".utf8) + script, Array("zh".utf8)]
     }
     var names = [language]
-    // More than a language tag ever has.
+    // Longer than any valid tag; bounds the work.
     if subtags.count > 16 { return names }
     while subtags.count > 1 {
       subtags.removeLast()
@@ -20,21 +19,21 @@ public enum Language {
     return names
   }
 
-  /// The folders to try for a localization, without those of its fallbacks: its name as given, then in the
-  /// customary case with hyphens (`pt-BR.lproj`), then with underscores (`pt_BR.lproj`).
+  /// The candidate folders of a localization, without fallbacks: the name as given, then in canonical case with
+  /// hyphens (`pt-BR.lproj`), then with underscores (`pt_BR.lproj`).
   ///
-  /// Case is not ignored otherwise: that would take a listing of the folder for every lookup.
+  /// The match is otherwise case-sensitive; ignoring case would need a directory listing for each lookup.
   public static func folderNames(of localization: [UInt8]) -> [[UInt8]] {
-    let customary = customarySubtags(of: localization)
+    let canonical = canonicalSubtags(of: localization)
     var names = [localization]
     for separator in [hyphen, underscore] {
-      let name = Array(customary.joined(separator: CollectionOfOne(separator)))
+      let name = Array(canonical.joined(separator: CollectionOfOne(separator)))
       if !names.contains(name) { names.append(name) }
     }
     return names.map { $0 + folderSuffix }
   }
 
-  /// The localization that a folder is of: `pt-BR` for `pt-BR.lproj`; nil for another name.
+  /// The localization of a folder: `pt-BR` for `pt-BR.lproj`; nil for other names.
   public static func localization(ofFolder name: [UInt8]) -> [UInt8]? {
     guard name.count > folderSuffix.count, name.suffix(folderSuffix.count).elementsEqual(folderSuffix) else {
       return nil
@@ -42,10 +41,9 @@ public enum Language {
     return name.dropLast(folderSuffix.count)
   }
 
-  /// The languages of a user by the variables of locale(7), the first that is set: LC_ALL, LC_MESSAGES, LANG.
+  /// The fallback chain of the user's locale: the first non-empty one of LC_ALL, LC_MESSAGES and LANG (locale(7)).
   ///
-  /// `fr_CA.UTF-8` is `fr-CA`, then `fr`; `sr_RS@latin` is `sr-Latn-RS` and its fallbacks; `C` and `POSIX`
-  /// are no language.
+  /// `fr_CA.UTF-8` yields `fr-CA`, `fr`; `sr_RS@latin` begins with `sr-Latn-RS`; `C` and `POSIX` yield nothing.
   public static func ofUser(environment: (String) -> String?) -> [[UInt8]] {
     for variable in ["LC_ALL", "LC_MESSAGES", "LANG"] {
       guard let locale = environment(variable), !locale.isEmpty else { continue }
@@ -55,17 +53,17 @@ public enum Language {
     return []
   }
 
-  /// The folder of what all localizations share.
+  /// The localization of resources shared by all languages.
   static let base = Array("Base".utf8)
   private static let folderSuffix = Array(".lproj".utf8)
   private static let hyphen = UInt8(ascii: "-")
   private static let underscore = UInt8(ascii: "_")
 
-  /// `LANGUAGE[_TERRITORY][.CODESET][@MODIFIER]`; nil for one that is no language.
+  /// Parses `LANGUAGE[_TERRITORY][.CODESET][@MODIFIER]`; nil without a language.
   private static func language(ofLocale locale: [UInt8]) -> [UInt8]? {
     let name = locale.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "@") }
     if name.elementsEqual("C".utf8) || name.elementsEqual("POSIX".utf8) { return nil }
-    var subtags = customarySubtags(of: Array(name))
+    var subtags = canonicalSubtags(of: Array(name))
     guard let first = subtags.first, (2...3).contains(first.count), first.allSatisfy(isLetter) else {
       return nil
     }
@@ -94,23 +92,23 @@ public enum Language {
     language.split(omittingEmptySubsequences: false) { $0 == hyphen || $0 == underscore }.map { Array($0) }
   }
 
-  /// Language `fr`, script `Hans`, region `BR` or `419`; anything else as it is.
-  private static func customarySubtags(of language: [UInt8]) -> [[UInt8]] {
-    var customary: [[UInt8]] = []
-    for (place, subtag) in subtags(of: language).enumerated() {
-      switch (place, subtag.count) {
-      case (0, 2...3): customary.append(lowercased(subtag))
+  /// The subtags in canonical case: language `fr`, script `Hans`, region `BR`; others are unchanged.
+  private static func canonicalSubtags(of language: [UInt8]) -> [[UInt8]] {
+    var canonical: [[UInt8]] = []
+    for (index, subtag) in subtags(of: language).enumerated() {
+      switch (index, subtag.count) {
+      case (0, 2...3): canonical.append(lowercased(subtag))
       case (1, 4):
-        customary.append(uppercased(Array(subtag.prefix(1))) + lowercased(Array(subtag.dropFirst())))
-      case (1..., 2): customary.append(uppercased(subtag))
-      default: customary.append(subtag)
+        canonical.append(uppercased(Array(subtag.prefix(1))) + lowercased(Array(subtag.dropFirst())))
+      case (1..., 2): canonical.append(uppercased(subtag))
+      default: canonical.append(subtag)
       }
     }
-    return customary
+    return canonical
   }
 }
 
-/// ASCII letters in lower case; other bytes as they are.
+/// Lowercases ASCII letters.
 func lowercased(_ name: [UInt8]) -> [UInt8] {
   name.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
 }

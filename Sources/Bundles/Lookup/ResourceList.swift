@@ -1,29 +1,28 @@
 import Layers
 import Posix
 
-/// One resource of a bundle's list.
+/// A resource in a listing.
 public struct ListedResource: Sendable, Hashable {
-  /// Where it is in the merged view: names from the root.
+  /// The names from the root of the merged view.
   public let path: [[UInt8]]
-  /// The kind of entry; a symbolic link is listed as one.
+  /// The kind of the entry; symbolic links are not followed.
   public let kind: FileKind
-  /// The layer that the entry on top comes from, 0 on top.
+  /// The index of the entry's topmost layer.
   public let layer: Int
-  /// The localization whose folder has it; nil: the unlocalized one.
+  /// The localization; nil for unlocalized resources.
   public let localization: [UInt8]?
 }
 
 extension ResourceLookup {
-  /// The resources of a folder, as ProxyBundle merged the lists of Foundation: what any layer has, each path
-  /// once and from the highest layer that has it, what marks hide left out; sorted by path.
+  /// Lists the resources of a folder in the merged view, sorted by path.
   ///
-  /// The folders are those that a lookup searches: the unlocalized one and those of all localizations in the
-  /// list, then `Base`. (Foundation leaves out localizations after the first that has the type.)
+  /// The listing covers the folders that a lookup searches: unlocalized, each localization, `Base`. (Foundation
+  /// omits the localizations after the first one with a match.)
   /// - Parameters:
-  ///   - type: what names end with, after a dot, byte by byte (`png`, `tar.gz`); nil or nothing: all names.
-  ///   - folder: names below the resource folder.
-  ///   - localization: as for `find`.
-  ///   - access: for whom it is.
+  ///   - type: The extension, compared by bytes (`png`, `tar.gz`); nil or empty for all names.
+  ///   - folder: The names below the resource folder.
+  ///   - localization: As for `find`.
+  ///   - access: The permissions to check.
   public func list(
     type: [UInt8]? = nil, in folder: [[UInt8]] = [], localization: [UInt8]? = nil,
     for access: ResourceAccess = .unrestricted
@@ -36,25 +35,24 @@ extension ResourceLookup {
     let suffix = type.flatMap { $0.isEmpty ? nil : [UInt8(ascii: ".")] + $0 } ?? []
     var resources: [ListedResource] = []
     var listed: Set<[[UInt8]]> = []
-    let names = try localizations(asked: localization, layout: layout)
-    for folder in try folders.all(localizations: names) where listed.insert(folder.place.path).inserted {
+    let names = try localizations(only: localization, layout: layout)
+    for folder in try folders.all(localizations: names) where listed.insert(folder.path.names).inserted {
       resources += try Self.resources(of: folder, suffix: suffix)
     }
     return resources.sorted { $0.path.joinedPath.lexicographicallyPrecedes($1.path.joinedPath) }
   }
 
-  /// The localizations that any layer has, as their folders are called without `.lproj`, sorted; `Base` among
-  /// them.
+  /// The localizations in all layers, including `Base`, sorted: the folders' names without `.lproj`.
   public func localizations() throws(Errno) -> [[UInt8]] {
     let root = try MergedPath(rootOf: stack)
-    guard let place = try root.directory(at: layout().resourceFolder) else { return [] }
-    let listing = try place.directory.list()
+    guard let resources = try root.directory(at: layout().resourceFolder) else { return [] }
+    let listing = try resources.directory.list()
     var names: [[UInt8]] = []
     for item in listing.items {
       let folder = listing.name(of: item)
       guard let name = Language.localization(ofFolder: folder) else { continue }
       guard item.kind == .directory || item.kind == .symbolicLink else { continue }
-      if try place.directory(at: [folder]) != nil { names.append(name) }
+      if try resources.directory(at: [folder]) != nil { names.append(name) }
     }
     return names.sorted { $0.lexicographicallyPrecedes($1) }
   }
@@ -62,14 +60,14 @@ extension ResourceLookup {
   private static func resources(
     of folder: ResourceFolders.Folder, suffix: [UInt8]
   ) throws(Errno) -> [ListedResource] {
-    let listing = try folder.place.list()
+    let listing = try folder.path.list()
     var resources: [ListedResource] = []
     for item in listing.items {
       let name = listing.name(of: item)
       guard name.suffix(suffix.count).elementsEqual(suffix) else { continue }
       resources.append(
         ListedResource(
-          path: folder.place.path + [name], kind: item.kind, layer: Int(item.layer),
+          path: folder.path.names + [name], kind: item.kind, layer: Int(item.layer),
           localization: folder.localization))
     }
     return resources

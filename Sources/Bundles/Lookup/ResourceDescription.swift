@@ -1,29 +1,28 @@
 import Layers
 import Posix
 
-/// What a program that loads a resource is told of it.
+/// The metadata of a resource that clients receive with its content.
 public struct ResourceDescription: Sendable, Hashable {
-  /// The MIME type; of a directory `inode/directory`.
+  /// The MIME type, `inode/directory` for directories.
   public let mimeType: String
-  /// The size in bytes; nil for what is not a regular file.
+  /// The size in bytes; nil for other kinds than regular files.
   public let length: UInt64?
-  /// How its text is encoded, by IANA's name; nil for what is no text.
+  /// The IANA name of the text encoding; nil if the file is not text.
   public let textEncodingName: String?
 }
 
 extension FoundResource {
-  /// Describes the resource, by its name and its first bytes.
-  /// - Throws: ENOENT or ESTALE when it was removed or replaced since it was found; EACCES and EIO as its
-  ///   layer answers.
+  /// Determines the metadata from the name and the first bytes.
+  /// - Throws: ENOENT or ESTALE if the file was removed or replaced after the lookup; EACCES or EIO.
   public func description(by types: MIMETypes) throws(Errno) -> ResourceDescription {
     guard attributes.isRegular else {
       return ResourceDescription(mimeType: try mimeType(by: types), length: nil, textEncodingName: nil)
     }
     let file = try open()
-    // The file may have grown or shrunk since it was found.
+    // The size may have changed since the lookup.
     let size = try file.attributes().size
     let leading = try file.leadingBytes(TextEncoding.leadingCount)
-    let type = types.type(for: name, attribute: try file.ownMIMEType()) { leading }
+    let type = types.type(for: name, attribute: try file.mimeTypeAttribute()) { leading }
     return ResourceDescription(
       mimeType: type, length: size,
       textEncodingName: TextEncoding.name(
@@ -31,14 +30,14 @@ extension FoundResource {
   }
 
   /// The MIME type alone.
-  /// - Throws: as ``description(by:)``.
+  /// - Throws: See ``description(by:)``.
   public func mimeType(by types: MIMETypes) throws(Errno) -> String {
     if let kind = attributes.kind, let type = MIMETypes.type(ofKind: kind) { return type }
     return try open().mimeType(as: name, by: types)
   }
 
-  /// Opens the content of a regular file.
-  /// - Throws: as ``description(by:)``; EISDIR for a directory.
+  /// Opens a regular file.
+  /// - Throws: See ``description(by:)``; EISDIR for other kinds.
   public func open() throws(Errno) -> LayerFile {
     guard attributes.isRegular, let part = container?.part(of: layer), let name = path.last else {
       throw .isDirectory
@@ -49,7 +48,7 @@ extension FoundResource {
 }
 
 extension FoundResource {
-  /// The value of an xattr of a file or directory; nil without it.
+  /// The value of an extended attribute; nil if it is absent.
   public func extendedAttribute(_ name: CName) throws(Errno) -> [UInt8]? {
     do throws(Errno) {
       return try withUnsafeTemporaryBytes(65536) { buffer throws(Errno) in
@@ -66,28 +65,27 @@ extension FoundResource {
 }
 
 extension LayerFile {
-  /// The MIME type of a regular file: its own, or by its name, or by its first bytes.
+  /// The MIME type by extended attribute, name or first bytes.
   public func mimeType(as name: [UInt8], by types: MIMETypes) throws(Errno) -> String {
-    let attribute = try ownMIMEType()
+    let attribute = try mimeTypeAttribute()
     return try types.type(for: name, attribute: attribute) { () throws(Errno) in
       try leadingBytes(MIMETypes.leadingCount)
     }
   }
 
-  /// The value of the xattr `user.mime_type`, by which a file tells its type itself; nil without it.
-  public func ownMIMEType() throws(Errno) -> [UInt8]? {
+  /// The value of the extended attribute `user.mime_type`; nil if it is absent or longer than 1,024 bytes.
+  public func mimeTypeAttribute() throws(Errno) -> [UInt8]? {
     do throws(Errno) {
       return try withUnsafeTemporaryBytes(1024) { buffer throws(Errno) in
         Array(buffer.prefix(try extendedAttribute("user.mime_type", into: buffer)))
       }
     } catch {
-      // A value that is longer is no type.
       if error == .noData || error == .notSupported || error == .outOfRange { return nil }
       throw error
     }
   }
 
-  /// The file's first bytes: so many, or all.
+  /// Reads at most the first `count` bytes.
   public func leadingBytes(_ count: Int) throws(Errno) -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
     defer { buffer.deallocate() }

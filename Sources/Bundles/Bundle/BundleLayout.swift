@@ -1,18 +1,17 @@
 import Layers
 import Posix
 
-/// How a bundle is laid out, by what exists in its main layer: the lowest.
+/// The layout of a bundle. The main layer, which is the lowest, determines it.
 public enum BundleLayout: Sendable, Hashable, CaseIterable {
-  /// `Contents/Resources`, as applications of macOS have it.
+  /// `Contents/Resources`: macOS applications.
   case contents
-  /// `Resources`, as frameworks have it.
+  /// `Resources`: frameworks.
   case resources
-  /// No folder of its own: the resources lie in the root, as in applications of iOS.
+  /// Resources in the root: iOS applications.
   case flat
 
-  /// The layout of a bundle as it is now: the first whose resource folder the main layer has, by itself.
-  ///
-  /// A folder may be a symbolic link to another one within that layer, as in frameworks.
+  /// The first layout whose resource folder exists in the main layer. The folder may be a symbolic link within
+  /// that layer, as in frameworks.
   public init(of stack: LayerStack) throws(Errno) {
     let main = try MergedPath(rootOf: LayerStack(layers: [stack.layers[stack.layers.count - 1]]))
     for layout in [BundleLayout.contents, .resources]
@@ -32,10 +31,9 @@ public enum BundleLayout: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Where Info.plist may be, most likely first: where Foundation looks for it in this layout
-  /// (`Contents/Info.plist`, `Resources/Info.plist`, `Info.plist`), then in the other places, for bundles
-  /// that are not wholly of one layout.
-  var informationPaths: [[[UInt8]]] {
+  /// The candidate paths of Info.plist: first the path that Foundation uses for the layout, then the others, for
+  /// bundles that mix layouts.
+  var infoPlistPaths: [[[UInt8]]] {
     let name = Array("Info.plist".utf8)
     let contents = [Array("Contents".utf8), name]
     let resources = [Array("Resources".utf8), name]

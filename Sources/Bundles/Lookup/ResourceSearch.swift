@@ -1,15 +1,15 @@
 import Layers
 import Posix
 
-/// A search for resources of one folder: what it opened for one name serves the next ones.
+/// A search for resources in one folder, which keeps directories open between lookups.
 public struct ResourceSearch: Sendable {
   private let lookup: ResourceLookup
   private let layout: BundleLayout
   private let folders: ResourceFolders
   private let localization: [UInt8]?
-  /// The folder, if there is one, once it was asked for.
+  /// Cached after the first lookup.
   private var unlocalized: ResourceFolders.Folder??
-  /// The folders, in order, once they were asked for.
+  /// Cached after the first lookup that needs it.
   private var localized: [ResourceFolders.Folder]?
 
   init(lookup: ResourceLookup, layout: BundleLayout, folders: ResourceFolders, localization: [UInt8]?) {
@@ -19,8 +19,7 @@ public struct ResourceSearch: Sendable {
     self.localization = localization
   }
 
-  /// Finds a resource by its name, as ``ResourceLookup/find(_:localization:for:)`` does. An image's variant is a
-  /// file; a directory is found only by its own name.
+  /// Finds a resource by name. Directories have no variants.
   public mutating func find(_ name: [UInt8]) throws(Errno) -> FoundResource? {
     guard ResourceFolders.isEntryName(name) else { return nil }
     for candidate in ImageVariants.candidates(for: name, options: lookup.options) {
@@ -30,13 +29,13 @@ public struct ResourceSearch: Sendable {
     return nil
   }
 
-  /// Whether the folder is there, in any place.
+  /// Whether the folder exists, unlocalized or localized.
   mutating func hasFolder() throws(Errno) -> Bool {
     if try unlocalizedFolder() != nil { return true }
     return try !localizedFolders().isEmpty
   }
 
-  /// Finds a name: of the folders that have it, in the highest layer, the first.
+  /// Finds a name in the topmost layer and, within the layer, in the first folder.
   private mutating func findExactly(_ name: [UInt8]) throws(Errno) -> FoundResource? {
     var best: Candidate?
     if let folder = try unlocalizedFolder() { best = try Candidate(name, in: folder, above: nil) }
@@ -58,7 +57,7 @@ public struct ResourceSearch: Sendable {
   private mutating func localizedFolders() throws(Errno) -> [ResourceFolders.Folder] {
     if let localized { return localized }
     var all: [ResourceFolders.Folder] = []
-    for name in try lookup.localizations(asked: localization, layout: layout) {
+    for name in try lookup.localizations(only: localization, layout: layout) {
       all += try folders.localized(name)
     }
     localized = all
@@ -66,16 +65,16 @@ public struct ResourceSearch: Sendable {
   }
 }
 
-/// A name that a folder has.
+/// An entry with the name in one of the folders.
 private struct Candidate {
   let name: [UInt8]
   let folder: ResourceFolders.Folder
   let entry: Entry
 
-  /// - Parameter bound: only a layer above this one counts; nil: any.
+  /// nil if there is no entry in a layer above the bound.
   init?(_ name: [UInt8], in folder: ResourceFolders.Folder, above bound: Int?) throws(Errno) {
-    if let bound, folder.place.layer >= bound { return nil }
-    guard let entry = try folder.place.entry(name) else { return nil }
+    if let bound, folder.path.layer >= bound { return nil }
+    guard let entry = try folder.path.entry(name) else { return nil }
     self.name = name
     self.folder = folder
     self.entry = entry
@@ -84,44 +83,44 @@ private struct Candidate {
 
   var layer: Int { entry.layer }
 
-  /// The resource, behind a link if it is one that leads somewhere. A link to a directory above itself leads
-  /// nowhere: whoever follows it would never come to an end.
+  /// The resource, after symbolic links. A link to an ancestor is not followed, because a recursive client would
+  /// not terminate.
   func resource() throws(Errno) -> FoundResource {
     if case .file(_, let attributes) = entry, attributes.kind == .symbolicLink,
-      let reached = try folder.place.reach([name]), !reached.isAbove(folder.place)
+      let target = try folder.path.resolve([name]), !target.isAncestor(of: folder.path)
     {
-      return try reached.resource(as: name, localization: folder.localization)
+      return try target.resource(as: name, localization: folder.localization)
     }
     return FoundResource(
-      path: folder.place.path + [name], entry: entry, name: name, localization: folder.localization,
-      layer: entry.layer, container: folder.place.directory)
+      path: folder.path.names + [name], entry: entry, name: name, localization: folder.localization,
+      layer: entry.layer, container: folder.path.directory)
   }
 }
 
-extension Reached {
-  /// Whether it is a directory that has the place in it, or is it.
-  fileprivate func isAbove(_ place: MergedPath) -> Bool {
-    guard case .directory(let reached) = self else { return false }
-    return place.path.starts(with: reached.path)
+extension ResolvedEntry {
+  /// Whether this is the directory or one of its ancestors.
+  fileprivate func isAncestor(of path: MergedPath) -> Bool {
+    guard case .directory(let directory) = self else { return false }
+    return path.names.starts(with: directory.names)
   }
 
-  /// - Parameter name: by which it was found.
+  /// - Parameter name: The name before symbolic links are followed.
   func resource(as name: [UInt8], localization: [UInt8]?) throws(Errno) -> FoundResource {
     switch self {
     case .file(let file):
       FoundResource(
-        path: file.place.path + [file.name], entry: .file(layer: file.layer, file.attributes), name: name,
-        localization: localization, layer: file.layer, container: file.place.directory)
-    case .directory(let place):
+        path: file.parent.names + [file.name], entry: .file(layer: file.layer, file.attributes), name: name,
+        localization: localization, layer: file.layer, container: file.parent.directory)
+    case .directory(let path):
       FoundResource(
-        path: place.path, entry: .directory(place.directory, try place.directory.attributes()), name: name,
-        localization: localization, layer: place.layer, container: nil)
+        path: path.names, entry: .directory(path.directory, try path.directory.attributes()), name: name,
+        localization: localization, layer: path.layer, container: nil)
     }
   }
 }
 
 extension Entry {
-  /// The layer that the topmost entry comes from, 0 on top.
+  /// The index of the topmost layer.
   var layer: Int {
     switch self {
     case .file(let layer, _): layer

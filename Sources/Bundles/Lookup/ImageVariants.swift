@@ -1,9 +1,7 @@
-/// The names under which an image may be found, in the order in which UIImage looked for them.
+/// The file names of an image's variants, in UIImage's search order.
 enum ImageVariants {
-  /// The names to look for, best first: just the name, unless options ask for variants and it names an image.
-  ///
-  /// A name is an image's if it has no extension or one of ``extensions``. A name that begins with its only
-  /// dot has none.
+  /// The candidate names, best first: only the name itself unless the options enable variants and the name has no
+  /// extension or an image's. A leading dot does not begin an extension.
   static func candidates(for name: [UInt8], options: ResourceOptions) -> [[UInt8]] {
     guard options.hasVariants else { return [name] }
     let (base, suffix) = split(name)
@@ -15,7 +13,7 @@ enum ImageVariants {
       base: base, suffix: [dot] + (suffix ?? Array("png".utf8)), device: device, scale: options.scale ?? 1)
   }
 
-  /// The formats that UIImage read, and those that came later.
+  /// UIImage's formats, and newer ones.
   private static let extensions: Set<String> = [
     "avif", "bmp", "bmpf", "cur", "gif", "heic", "heif", "ico", "jpeg", "jpg", "jxl", "pdf", "png", "svg",
     "tif", "tiff", "webp", "xbm",
@@ -33,9 +31,9 @@ enum ImageVariants {
     return endings.map { base + $0 + suffix } + [base + device, base]
   }
 
-  /// The name up to its last dot, and what follows it; a leading dot begins no extension.
+  /// Splits a name at its last dot.
   private static func split(_ name: [UInt8]) -> (base: [UInt8], suffix: [UInt8]?) {
-    guard let place = name.lastIndex(of: dot), place > 0, place + 1 < name.count else { return (name, nil) }
-    return (Array(name[..<place]), Array(name[(place + 1)...]))
+    guard let index = name.lastIndex(of: dot), index > 0, index + 1 < name.count else { return (name, nil) }
+    return (Array(name[..<index]), Array(name[(index + 1)...]))
   }
 }

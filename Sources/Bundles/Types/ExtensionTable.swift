@@ -1,8 +1,8 @@
-/// Types by extension, as files like `/etc/mime.types` list them: a type and its extensions a line.
+/// The MIME types in files like `/etc/mime.types`, whose lines are a type and its extensions.
 struct ExtensionTable: Sendable {
   private var types: [[UInt8]: String] = [:]
 
-  /// - Parameter files: the files' contents; what an earlier file or line says of an extension holds.
+  /// - Parameter files: The contents of the files. The first line with an extension wins.
   init(files: [[UInt8]]) {
     for file in files {
       for line in file.split(separator: UInt8(ascii: "\n")) { add(line) }
@@ -16,13 +16,12 @@ struct ExtensionTable: Sendable {
     for word in words.dropFirst() where types[Array(word)] == nil { types[Array(word)] = type }
   }
 
-  /// The type of a name by its longest extension that is listed, as it is written or else in lower case; a
-  /// leading dot begins none.
+  /// The type of the longest known extension, as given or in lower case. A leading dot does not begin an extension.
   func type(for name: [UInt8]) -> String? {
     if types.isEmpty { return nil }
     let lower = lowercased(name)
-    for place in name.indices.dropFirst() where name[place] == UInt8(ascii: ".") {
-      if let type = types[Array(name[(place + 1)...])] ?? types[Array(lower[(place + 1)...])] { return type }
+    for index in name.indices.dropFirst() where name[index] == UInt8(ascii: ".") {
+      if let type = types[Array(name[(index + 1)...])] ?? types[Array(lower[(index + 1)...])] { return type }
     }
     return nil
   }

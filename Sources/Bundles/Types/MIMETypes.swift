@@ -1,31 +1,31 @@
 import Glibc
 import Posix
 
-/// The MIME types of files: by name, else by the first bytes.
+/// The MIME types of files by name, or else by the first bytes.
 ///
-/// The databases are opened at once, and read when the first type is asked for: by then a mount of ours may lie over
-/// them, which must not ask itself. Files that are absent are empty.
+/// The database files are opened at once but read on first use. A mount may cover their paths by then, and the daemon
+/// must not send requests to itself. Missing files count as empty.
 public final class MIMETypes: Sendable {
-  /// Where the databases are.
+  /// The paths of the database files.
   public struct Paths: Sendable {
-    /// Files `globs2` of shared-mime-info, the most important first.
+    /// shared-mime-info's `globs2` files, in order of priority.
     public var globs: [[UInt8]]
-    /// Files like `/etc/mime.types`, the most important first; they are looked at after all globs.
+    /// Files like `/etc/mime.types`, in order of priority; used if no glob matches.
     public var types: [[UInt8]]
 
-    /// Databases of one's own.
+    /// Creates a list of paths.
     public init(globs: [[UInt8]], types: [[UInt8]]) {
       self.globs = globs
       self.types = types
     }
 
-    /// The system's.
+    /// The system's databases.
     public static let system = Paths(
       globs: ["/usr/local/share/mime/globs2", "/usr/share/mime/globs2"].map { Array($0.utf8) },
       types: [Array("/etc/mime.types".utf8)])
   }
 
-  /// As many first bytes as a type is told by where no name tells it.
+  /// The number of bytes that detection by content examines.
   public static let leadingCount = 128
 
   private enum State {
@@ -35,7 +35,7 @@ public final class MIMETypes: Sendable {
 
   private let state: Locked<State>
 
-  /// The types that the databases at the paths tell.
+  /// Opens the databases.
   public init(paths: Paths = .system) {
     state = Locked(
       .opened(globs: paths.globs.map { DatabaseFile($0) }, types: paths.types.map { DatabaseFile($0) }))
@@ -43,9 +43,9 @@ public final class MIMETypes: Sendable {
 
   /// The type of a regular file.
   /// - Parameters:
-  ///   - name: the last component of its path.
-  ///   - attribute: the value of its xattr `user.mime_type`, which wins if it has the form of a type.
-  ///   - leading: its first ``leadingCount`` bytes or more; asked for only where the name tells nothing.
+  ///   - name: The file name.
+  ///   - attribute: The value of the extended attribute `user.mime_type`, which has priority if it is valid.
+  ///   - leading: Returns the first ``leadingCount`` bytes or more; called only if the name has no type.
   public func type<Failure: Error>(
     for name: [UInt8], attribute: [UInt8]? = nil, leading: () throws(Failure) -> [UInt8]
   ) throws(Failure) -> String {
@@ -54,20 +54,20 @@ public final class MIMETypes: Sendable {
     return Self.type(ofContent: try leading())
   }
 
-  /// The type that a name tells; nil if it tells none.
+  /// The type of a name; nil if it is unknown.
   public func type(forName name: [UInt8]) -> String? {
     let databases = loaded()
     return databases.globs.type(for: name) ?? databases.types.type(for: name)
   }
 
-  /// `text/plain` if the first bytes hold no control characters but those of text, or begin with a byte order
-  /// mark; else `application/octet-stream`.
+  /// `text/plain` if the first bytes begin with a byte order mark or have no binary control characters; otherwise
+  /// `application/octet-stream`.
   public static func type(ofContent leading: [UInt8]) -> String {
-    if TextEncoding.byMark(leading) != nil { return "text/plain" }
+    if TextEncoding.byByteOrderMark(leading) != nil { return "text/plain" }
     return leading.prefix(leadingCount).allSatisfy(isText) ? "text/plain" : "application/octet-stream"
   }
 
-  /// The type of what is no regular file, in shared-mime-info's words.
+  /// shared-mime-info's type of a file kind; nil for regular files.
   public static func type(ofKind kind: FileKind) -> String? {
     switch kind {
     case .directory: "inode/directory"
@@ -80,8 +80,8 @@ public final class MIMETypes: Sendable {
     }
   }
 
-  /// The type in the value of `user.mime_type`; nil if it is none. White space and a NUL around it do not
-  /// count, nor do parameters (`; charset=…`).
+  /// The type in a value of `user.mime_type`; nil if it is malformed. Surrounding whitespace and NULs, and parameters
+  /// (`; charset=…`), are ignored.
   public static func type(inAttribute value: [UInt8]) -> String? {
     let type = value.prefix { $0 != UInt8(ascii: ";") }.split { $0 <= 0x20 }
     guard type.count == 1, let only = type.first, only.count <= 255 else { return nil }
@@ -92,7 +92,7 @@ public final class MIMETypes: Sendable {
     return String(decoding: only, as: UTF8.self)
   }
 
-  /// Tab, line feed, form feed, carriage return, escape, and all that is printed.
+  /// Tab, line feed, form feed, carriage return, escape, and non-control bytes.
   private static func isText(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x09, 0x0A, 0x0C, 0x0D, 0x1B: true
@@ -100,7 +100,7 @@ public final class MIMETypes: Sendable {
     }
   }
 
-  /// What names of types are made of (RFC 2045, section 5.1).
+  /// Whether a byte is valid in a token (RFC 2045, section 5.1).
   private static func isTokenCharacter(_ byte: UInt8) -> Bool {
     (0x21..<0x7F).contains(byte) && !"()<>@,;:\\\"/[]?=".utf8.contains(byte)
   }
@@ -118,7 +118,7 @@ public final class MIMETypes: Sendable {
   }
 }
 
-/// The databases as they were read.
+/// The parsed databases.
 private final class Databases: Sendable {
   let globs: GlobTable
   let types: ExtensionTable
@@ -129,9 +129,9 @@ private final class Databases: Sendable {
   }
 }
 
-/// A database's file, which is open.
+/// An open database file.
 private final class DatabaseFile: Sendable {
-  /// nil without such a file.
+  /// nil if the file is missing.
   private let file: Descriptor?
 
   init(_ path: [UInt8]) {

@@ -1,22 +1,24 @@
-/// A pattern of glob(7) for whole names: `*`, `?`, `[a-z]`, `[!a-z]`, and `\` before a character that is
-/// meant as it is.
+/// A glob(7) pattern for whole names: `*`, `?`, `[a-z]`, `[!a-z]`, and `\` to escape a character.
+///
+/// This is not fnmatch(3), which treats a malformed bracket as literal text and a reversed range (`[c-a]`) as empty,
+/// depends on the locale, and cannot match names with NUL.
 struct Glob: Sendable {
   fileprivate enum Token: Sendable {
-    case anything
-    case one
+    case any
+    case single
     case byte(UInt8)
     case range([ClosedRange<UInt8>], isNegated: Bool)
   }
 
   private var tokens: [Token] = []
 
-  /// - Returns: nil if a bracket is not closed or a backslash ends it.
+  /// nil if a bracket is not closed or the pattern ends with a backslash.
   init?(_ pattern: [UInt8]) {
     var rest = pattern[...]
     while let byte = rest.popFirst() {
       switch byte {
-      case UInt8(ascii: "*"): tokens.append(.anything)
-      case UInt8(ascii: "?"): tokens.append(.one)
+      case UInt8(ascii: "*"): tokens.append(.any)
+      case UInt8(ascii: "?"): tokens.append(.single)
       case UInt8(ascii: "["):
         guard let range = Self.range(&rest) else { return nil }
         tokens.append(range)
@@ -28,32 +30,31 @@ struct Glob: Sendable {
     }
   }
 
-  /// Whether a pattern has nothing that stands for something else.
+  /// Whether a pattern has no special characters.
   static func isLiteral(_ pattern: some Sequence<UInt8>) -> Bool {
     !pattern.contains { "*?[\\".utf8.contains($0) }
   }
 
-  /// What names have to end with, if that is all that the pattern says.
+  /// The literal after a leading `*`; nil for other patterns.
   static func suffix(in pattern: [UInt8]) -> [UInt8]? {
     guard pattern.first == UInt8(ascii: "*"), pattern.count > 1, isLiteral(pattern[1...]) else { return nil }
     return Array(pattern[1...])
   }
 
-  /// Whether the name is as the pattern says. The work is bounded by the product of their lengths: only the
-  /// last `*` that was met is ever widened.
+  /// Whether the name matches. Only the last `*` backtracks, so the time is at most the product of the lengths.
   func matches(_ name: [UInt8]) -> Bool {
-    var (place, token) = (0, 0)
-    var retry: (place: Int, token: Int)?
-    while place < name.count || token < tokens.count {
-      if token < tokens.count, case .anything = tokens[token] {
-        retry = (place, token)
+    var (index, token) = (0, 0)
+    var retry: (index: Int, token: Int)?
+    while index < name.count || token < tokens.count {
+      if token < tokens.count, case .any = tokens[token] {
+        retry = (index, token)
         token += 1
-      } else if token < tokens.count, place < name.count, tokens[token].takes(name[place]) {
-        place += 1
+      } else if token < tokens.count, index < name.count, tokens[token].matches(name[index]) {
+        index += 1
         token += 1
       } else if let (start, star) = retry, start < name.count {
         retry = (start + 1, star)
-        (place, token) = (start + 1, star + 1)
+        (index, token) = (start + 1, star + 1)
       } else {
         return false
       }
@@ -61,7 +62,7 @@ struct Glob: Sendable {
     return true
   }
 
-  /// What follows an opening bracket, up to the closing one; one that comes first is meant as it is.
+  /// Parses a bracket expression after `[`. A closing bracket in first position is literal.
   private static func range(_ rest: inout ArraySlice<UInt8>) -> Token? {
     let isNegated = rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "^")
     if isNegated { rest.removeFirst() }
@@ -81,10 +82,10 @@ struct Glob: Sendable {
 }
 
 extension Glob.Token {
-  func takes(_ byte: UInt8) -> Bool {
+  func matches(_ byte: UInt8) -> Bool {
     switch self {
-    case .anything: false
-    case .one: true
+    case .any: false
+    case .single: true
     case .byte(let own): own == byte
     case .range(let ranges, let isNegated): ranges.contains { $0.contains(byte) } != isNegated
     }

@@ -1,19 +1,18 @@
 import Layers
 import Posix
 
-/// For whom resources are looked up: a lookup must not tell anybody of what he could not come to by its path.
+/// The permissions that a lookup checks. A lookup must not reveal files that the client could not reach by path.
 public enum ResourceAccess: Sendable {
-  /// For one who may go wherever the program may.
+  /// The client has the permissions of this process.
   case unrestricted
-  /// For one of whom nothing is known: only through directories that let everyone through, by their mode and
-  /// without an access control list; what lies behind another is not found.
+  /// The client is unknown: only directories are searched that their mode opens to everyone and that have no ACL.
   case everyone
 
-  /// Whether names of a directory may be looked up.
-  func mayPass(_ directory: MergedDirectory) throws(Errno) -> Bool { try allows(directory, 0o111) }
+  /// Whether the client has search permission.
+  func maySearch(_ directory: MergedDirectory) throws(Errno) -> Bool { try allows(directory, 0o111) }
 
-  /// Whether a directory may be listed.
-  func mayList(_ directory: MergedDirectory) throws(Errno) -> Bool { try allows(directory, 0o555) }
+  /// Whether the client may list the directory.
+  func mayRead(_ directory: MergedDirectory) throws(Errno) -> Bool { try allows(directory, 0o555) }
 
   private func allows(_ directory: MergedDirectory, _ mode: UInt32) throws(Errno) -> Bool {
     if case .unrestricted = self { return true }
@@ -23,8 +22,8 @@ public enum ResourceAccess: Sendable {
 }
 
 extension FoundResource {
-  /// Whether everyone may read it, or list it if it is a directory: by its mode, without an access control list.
-  public func isForEveryone() throws(Errno) -> Bool {
+  /// Whether the mode grants everyone read permission and there is no ACL.
+  public func isReadableByEveryone() throws(Errno) -> Bool {
     guard attributes.mode & 0o444 == 0o444 else { return false }
     return try extendedAttribute("system.posix_acl_access") == nil
   }

@@ -1,0 +1,122 @@
+import Layers
+import Posix
+
+/// The result of a lookup.
+public struct FoundResource: Sendable {
+  /// The names from the root of the merged view. Only the last one may be a symbolic link, if it is dangling.
+  public let path: [[UInt8]]
+  /// The entry at the path.
+  public let entry: Entry
+  /// The name of the variant, before symbolic links are followed. It determines the MIME type.
+  public let name: [UInt8]
+  /// The localization; nil for unlocalized resources.
+  public let localization: [UInt8]?
+  /// The index of the entry's topmost layer.
+  public let layer: Int
+  /// The parent directory; nil for a directory behind a link.
+  let container: MergedDirectory?
+
+  /// The status of the entry.
+  public var attributes: FileStatus {
+    switch entry {
+    case .file(_, let attributes), .directory(_, let attributes): attributes
+    }
+  }
+}
+
+/// Finds the resources of a bundle in a stack of layers by the rules of Foundation and ProxyBundle.
+///
+/// The search tries the variants of an image in order; other names have no variants. For each variant, **all folders
+/// of a layer precede the next layer**: unlocalized, each localization, `Base.lproj`. An entry belongs to the layer
+/// from which the merged view takes it, so hidden entries are not found, and every result is visible at its path in
+/// the mount. A directory belongs to its topmost layer.
+///
+/// Up to 40 symbolic links are followed inside the merged view. The result has the path of the target, but the
+/// search order uses the layer of the link. A link without a target in the mount (dangling, absolute, or above the
+/// root) hides entries in lower layers as usual and is itself the result; as a parent directory it does not resolve.
+///
+/// Only Info.plist is cached.
+public final class ResourceLookup: Sendable {
+  let stack: LayerStack
+  /// The options of the search.
+  public let options: ResourceOptions
+  private let cache = InfoPlistCache()
+  private let fixedLayout: BundleLayout?
+
+  /// Creates a lookup.
+  /// - Parameter layout: The layout; nil to determine it for each search.
+  public init(
+    stack: LayerStack, options: ResourceOptions = ResourceOptions(), layout: BundleLayout? = nil
+  ) {
+    self.stack = stack
+    self.options = options
+    fixedLayout = layout
+  }
+
+  /// The current layout.
+  public func layout() throws(Errno) -> BundleLayout {
+    if let fixedLayout { return fixedLayout }
+    return try BundleLayout(of: stack)
+  }
+
+  /// The current Info.plist.
+  public func infoPlist() throws(Errno) -> InfoPlist {
+    try cache.infoPlist(of: stack, layout: layout())
+  }
+
+  /// Finds a resource.
+  /// - Parameters:
+  ///   - path: The names below the resource folder. Invalid names are not found.
+  ///   - localization: If given, only this localization and the unlocalized folder are searched, as in Foundation.
+  ///   - access: The permissions to check.
+  /// - Returns: nil if there is no such resource.
+  public func find(
+    _ path: [[UInt8]], localization: [UInt8]? = nil, for access: ResourceAccess = .unrestricted
+  ) throws(Errno) -> FoundResource? {
+    guard let name = path.last else { return nil }
+    var search = try search(in: path.dropLast(), localization: localization, for: access)
+    return try search?.find(name)
+  }
+
+  /// A search for several names of a folder, which shares open directories.
+  /// - Returns: nil if the bundle has no such folder.
+  public func search(
+    in folder: [[UInt8]], localization: [UInt8]? = nil, for access: ResourceAccess = .unrestricted
+  ) throws(Errno) -> ResourceSearch? {
+    guard folder.allSatisfy(ResourceFolders.isEntryName) else { return nil }
+    let layout = try layout()
+    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: folder, for: access) else {
+      return nil
+    }
+    return ResourceSearch(lookup: self, layout: layout, folders: folders, localization: localization)
+  }
+
+  /// The localizations in search order, `Base` last.
+  public func searchedLocalizations() throws(Errno) -> [[UInt8]] {
+    try localizations(only: nil, layout: layout())
+  }
+
+  /// Resolves a path of the merged view, following symbolic links.
+  /// - Returns: nil if the path does not exist.
+  public func resource(at path: [[UInt8]]) throws(Errno) -> FoundResource? {
+    guard let name = path.last, let entry = try MergedPath(rootOf: stack).resolve(path) else { return nil }
+    return try entry.resource(as: name, localization: nil)
+  }
+
+  /// Whether a path is a folder in any localization.
+  /// - Parameter path: As for `find`; empty for the resource folder.
+  public func hasFolder(_ path: [[UInt8]], for access: ResourceAccess = .unrestricted) throws(Errno) -> Bool {
+    var search = try search(in: path, for: access)
+    return try search?.hasFolder() ?? false
+  }
+
+  /// The localizations to search, in order.
+  func localizations(only localization: [UInt8]?, layout: BundleLayout) throws(Errno) -> [[UInt8]] {
+    if let localization { return [localization] }
+    var region: [UInt8]?
+    if options.languages == nil {
+      region = try cache.infoPlist(of: stack, layout: layout).developmentRegion.map { Array($0.utf8) }
+    }
+    return options.localizations(developmentRegion: region) + [Language.base]
+  }
+}
