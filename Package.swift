@@ -17,7 +17,8 @@ let package = Package(
   targets: [
     .systemLibrary(
       name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
-    .systemLibrary(name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev"])]),
+    .systemLibrary(
+      name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev", "zlib1g-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),

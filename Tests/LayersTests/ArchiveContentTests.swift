@@ -15,13 +15,12 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
 @Suite struct ArchiveContentTests {
   @Test("the checksum is that of the standard", arguments: [0, 1, 7, 8, 9, 1000])
   func checksum(count: Int) {
-    var checksum = CRC32()
     let content = bytes(count)
-    content.withUnsafeBytes { all in
-      checksum.add(UnsafeRawBufferPointer(rebasing: all[..<(count / 3)]))
-      checksum.add(UnsafeRawBufferPointer(rebasing: all[(count / 3)...]))
+    let checksum = content.withUnsafeBytes { all in
+      let first = UnsafeRawBufferPointer(rebasing: all[..<(count / 3)]).crc32()
+      return UnsafeRawBufferPointer(rebasing: all[(count / 3)...]).crc32(after: first)
     }
-    #expect(checksum.value == ZipBuilder.checksum(content))
+    #expect(checksum == ZipBuilder.checksum(content))
   }
 
   @Test(

@@ -17,7 +17,7 @@ public final class ArchiveLayer: Sendable {
   /// Held while the archive is read anew.
   private let reading = Locked(())
   /// The directory that holds the archive, and the archive's name there.
-  private let parent: Locked<Handle>
+  private let parent: Locked<SharedDescriptor>
   private let name: [UInt8]
   /// Who opens and unpacks what, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
@@ -59,7 +59,7 @@ public final class ArchiveLayer: Sendable {
     do throws(Errno) {
       parent = Locked(
         try withCName(Array(archivePath[...slash])) { name throws(Errno) in
-          Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+          SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
         })
     } catch { throw .unreadable(error) }
     let first = try ArchiveIndex.read(source, folder: folder, progress: progress)
@@ -177,7 +177,7 @@ public final class ArchiveLayer: Sendable {
     let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
     var holder = 0
     let found = try? withCName(Array(archivePath[...slash])) { name throws(Errno) in
-      Handle(try Descriptor.openNoSymlinks(name, mount: &holder))
+      SharedDescriptor(try Descriptor.openNoSymlinks(name, mount: &holder))
     }
     guard let found, holder == mount else { return false }
     return parent.withLock { parent in
@@ -229,10 +229,11 @@ public final class ArchiveLayer: Sendable {
 
   private func open() throws(ArchiveError) -> ArchiveSource {
     let folder = parent.withLock { $0 }
-    let handle: Handle
+    let handle: SharedDescriptor
     do throws(Errno) {
       handle = try withCName(name) { name throws(Errno) in
-        Handle(try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal]))
+        SharedDescriptor(
+          try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
     return try ArchiveSource(copy: handle)

@@ -34,7 +34,7 @@ public final class DirectoryLayer: Sendable {
     self.path = path
     self.index = index
     let plain = try withCName(path) { name throws(Errno) in
-      Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+      SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
     let (root, isClone) = try Self.root(plain, index, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
@@ -60,7 +60,7 @@ public final class DirectoryLayer: Sendable {
   public func reopen(mount: Int) throws(Errno) -> RootCheck {
     var holder = 0
     let plain = try withCName(path) { name throws(Errno) in
-      Handle(try Descriptor.openNoSymlinks(name, mount: &holder))
+      SharedDescriptor(try Descriptor.openNoSymlinks(name, mount: &holder))
     }
     if holder != mount { return .elsewhere }
     if try plain.descriptor.attributes().identity == root.identity { return .same }
@@ -72,10 +72,10 @@ public final class DirectoryLayer: Sendable {
   }
 
   private static func root(
-    _ plain: Handle, _ index: Int, _ covered: CoveredMountPoint?, clonesMount: Bool
+    _ plain: SharedDescriptor, _ index: Int, _ covered: CoveredMountPoint?, clonesMount: Bool
   ) throws(Errno) -> (root: LayerDirectory, isClone: Bool) {
-    var clone: Handle?
-    if clonesMount { clone = try? Handle(plain.descriptor.cloneMount()) }
+    var clone: SharedDescriptor?
+    if clonesMount { clone = try? SharedDescriptor(plain.descriptor.cloneMount()) }
     let handle = clone ?? plain
     let root = LayerDirectory(
       layer: index, handle: handle, attributes: try handle.descriptor.attributes(),
@@ -123,12 +123,6 @@ extension LayerDirectory {
   ]
 }
 
-/// An open descriptor that several owners share.
-final class Handle: Sendable {
-  let descriptor: Descriptor
-  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
-}
-
 /// The place of our own mount, known before it is mounted.
 ///
 /// A request thread that walked into its own mount would wait for itself; so the plain directory beneath
@@ -137,7 +131,7 @@ public final class CoveredMountPoint: Sendable {
   let device: UInt64
   let parentInode: UInt64
   let name: [UInt8]
-  let beneath: Handle
+  let beneath: SharedDescriptor
 
   /// Remembers a directory that is about to be mounted over.
   /// - Parameter path: its absolute path without symbolic links.
@@ -152,7 +146,7 @@ public final class CoveredMountPoint: Sendable {
     parentInode = attributes.identity.inode
     name = Array(path[(slash + 1)...])
     beneath = try withCName(path) { name throws(Errno) in
-      Handle(try Descriptor.open(name, [.pathOnly, .directory]))
+      SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
   }
 

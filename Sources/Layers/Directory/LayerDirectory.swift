@@ -17,7 +17,7 @@ public final class LayerDirectory: Sendable {
   public let identity: FileIdentity
   /// Where its entries are.
   enum Backend: Sendable {
-    case real(Handle)
+    case real(SharedDescriptor)
     /// The folder is known by its inode number, whatever the archive contains by now.
     case archive(ArchiveLayer)
   }
@@ -29,7 +29,7 @@ public final class LayerDirectory: Sendable {
 
   /// - Parameter parent: the directory that has it, if that is known.
   init(
-    layer: Int, handle: Handle, attributes: FileStatus, covered: CoveredMountPoint?,
+    layer: Int, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
     in parent: LayerDirectory? = nil
   ) {
     self.layer = layer
@@ -83,10 +83,10 @@ public final class LayerDirectory: Sendable {
   }
 
   /// - Returns: nil where it is no directory.
-  private func findDirectory(_ name: CName, in handle: Handle) throws(Errno) -> Found? {
+  private func findDirectory(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found? {
     if let covered, covered.matches(identity, name) { return nil }
     do throws(Errno) {
-      return try enter(Handle(handle.descriptor.open(name, Self.asPlace)))
+      return try enter(SharedDescriptor(handle.descriptor.open(name, Self.asPlace)))
     } catch {
       if error == .noSuchFileOrDirectory { return .nothing }
       if error == .notDirectory || error == .tooManySymbolicLinkLevels || error == .fileNameTooLong {
@@ -99,7 +99,7 @@ public final class LayerDirectory: Sendable {
   /// A directory as a place, and no link to one.
   private static let asPlace: OpenFlags = [.pathOnly, .directory, .noFollow]
 
-  private func find(_ name: CName, in handle: Handle) throws(Errno) -> Found {
+  private func find(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found {
     if let covered, covered.matches(identity, name) { return try enter(covered.beneath) }
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<64 {
@@ -109,7 +109,7 @@ public final class LayerDirectory: Sendable {
       if attributes.isOverlayWhiteout { return .whiteout }
       if !attributes.isDirectory { return .file(attributes) }
       do throws(Errno) {
-        return try enter(Handle(handle.descriptor.open(name, Self.asPlace)))
+        return try enter(SharedDescriptor(handle.descriptor.open(name, Self.asPlace)))
       } catch {
         // It was replaced between the two calls: look again at what is there now.
         if error != .notDirectory && error != .noSuchFileOrDirectory && error != .tooManySymbolicLinkLevels {
@@ -213,7 +213,7 @@ public final class LayerDirectory: Sendable {
   }
 
   private static func open(
-    _ name: CName, in handle: Handle, _ identity: FileIdentity, _ flags: OpenFlags
+    _ name: CName, in handle: SharedDescriptor, _ identity: FileIdentity, _ flags: OpenFlags
   ) throws(Errno) -> LayerFile {
     do throws(Errno) {
       let descriptor = try handle.descriptor.open(name, flags)
@@ -227,7 +227,7 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  private func enter(_ handle: Handle) throws(Errno) -> Found {
+  private func enter(_ handle: SharedDescriptor) throws(Errno) -> Found {
     let attributes = try handle.descriptor.attributes()
     return .directory(
       LayerDirectory(layer: layer, handle: handle, attributes: attributes, covered: covered, in: self),

@@ -53,7 +53,7 @@ extension LayerDirectory {
 
   /// Reads the directory; nothing where it was removed.
   func forEachEntry(_ body: (DirectoryEntry) throws(Errno) -> Void) throws(Errno) {
-    let handle: Handle
+    let handle: SharedDescriptor
     switch place {
     case .real(let real): handle = real
     case .archive(let archive): return try archive.forEachEntry(in: identity.inode, body)
@@ -88,7 +88,7 @@ extension LayerDirectory {
   }
 
   /// Whether the file system of a directory is known to record inode numbers.
-  static func recordsInodes(_ handle: Handle) -> Bool {
+  static func recordsInodes(_ handle: SharedDescriptor) -> Bool {
     guard let type = try? handle.descriptor.fileSystemType() else { return false }
     return Self.recording.contains(type)
   }

@@ -9,23 +9,13 @@ import Posix
 /// descriptor cannot come to lie elsewhere, whatever is mounted or unmounted. What is below is opened without
 /// links, `..` or other mounts on the way, and the last name is never more than a name in such a directory.
 final class Replayer {
-  private final class OpenDirectory {
-    let node: NodeID
-    let descriptor: Descriptor
-
-    init(_ node: NodeID, _ descriptor: consuming Descriptor) {
-      self.node = node
-      self.descriptor = descriptor
-    }
-  }
-
   private let volume: Volume
   private let kernel: any KernelNotifier
   private let expectation: ExpectedRequest
   private let root: Descriptor
   private let device: UInt64
   /// The directory that was needed last.
-  private var last: OpenDirectory?
+  private var last: (node: NodeID, directory: SharedDescriptor)?
 
   /// Opens the mount. It cannot be unmounted while this lives.
   /// - Parameter greeting: a name that nothing in the root has.
@@ -97,7 +87,9 @@ final class Replayer {
     // While a program is open for writing, it cannot be started: who starts one that was just changed must not
     // find it busy.
     let isProgram = attributes.mode & 0o111 != 0
-    let opened = isClosed && !isProgram ? OpenFileForWriting(file) : nil
+    let opened =
+      isClosed && !isProgram
+      ? try? SharedDescriptor(file.reopened([.write, .nonBlocking, .noControllingTerminal])) : nil
     if isModified || opened == nil {
       do throws(Errno) { try touch(file, both: false) } catch { if opened == nil { throw error } }
     }
@@ -158,25 +150,15 @@ final class Replayer {
   }
 
   /// - Throws: ENAMETOOLONG for what no program could open by its path either.
-  private func open(_ directory: NodeID) throws(Errno) -> OpenDirectory {
-    if let last, last.node == directory { return last }
+  private func open(_ directory: NodeID) throws(Errno) -> SharedDescriptor {
+    if let last, last.node == directory { return last.directory }
     let path = try volume.path(of: directory)
     let joined = path.joinedPath
     let opened = try withCName(joined.isEmpty ? [UInt8(ascii: ".")] : joined) { path throws(Errno) in
       try root.openBeneath(path, [.pathOnly, .directory, .noFollow])
     }
-    let found = OpenDirectory(directory, opened)
-    last = found
+    let found = SharedDescriptor(opened)
+    last = (directory, found)
     return found
-  }
-}
-
-/// A file that is open for writing as long as this lives; nil where that may not be.
-private final class OpenFileForWriting {
-  private let descriptor: Descriptor
-
-  init?(_ file: borrowing Descriptor) {
-    guard let opened = try? file.reopened([.write, .nonBlocking, .noControllingTerminal]) else { return nil }
-    descriptor = opened
   }
 }

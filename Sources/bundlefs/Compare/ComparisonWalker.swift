@@ -37,16 +37,11 @@ struct ComparisonWalker: ~Copyable {
     }
   }
 
-  private final class OpenDirectory {
-    let descriptor: Descriptor
-    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
-  }
-
   /// A directory on the walk's stack.
   private struct Frame {
     var remaining: ArraySlice<ComparedName>
     /// nil if it was closed because the stack is too deep.
-    var directory: OpenDirectory?
+    var directory: SharedDescriptor?
   }
 
   /// The maximum number of directories that are kept open.
@@ -89,7 +84,7 @@ struct ComparisonWalker: ~Copyable {
   mutating func walk(_ visit: (Entry) -> Void) throws(Errno) {
     defer { progress?.end() }
     var (path, isLast) = (start, [Bool]())
-    let first = OpenDirectory(try directory(at: path))
+    let first = SharedDescriptor(try directory(at: path))
     var frames = [Frame(remaining: try names(in: first)[...], directory: first)]
     var directories = 0
     while !frames.isEmpty {
@@ -118,13 +113,13 @@ struct ComparisonWalker: ~Copyable {
   }
 
   /// - Parameter parent: nil if it has been closed.
-  private mutating func frame(at path: [[UInt8]], in parent: OpenDirectory?) -> Frame? {
+  private mutating func frame(at path: [[UInt8]], in parent: SharedDescriptor?) -> Frame? {
     do throws(Errno) {
-      let directory: OpenDirectory
+      let directory: SharedDescriptor
       if let parent, let name = path.last {
-        directory = OpenDirectory(try subdirectory(name, of: parent.descriptor))
+        directory = SharedDescriptor(try subdirectory(name, of: parent.descriptor))
       } else {
-        directory = OpenDirectory(try self.directory(at: path))
+        directory = SharedDescriptor(try self.directory(at: path))
       }
       return Frame(remaining: try names(in: directory)[...], directory: directory)
     } catch {
@@ -134,7 +129,7 @@ struct ComparisonWalker: ~Copyable {
     }
   }
 
-  private mutating func names(in directory: OpenDirectory) throws(Errno) -> [ComparedName] {
+  private mutating func names(in directory: SharedDescriptor) throws(Errno) -> [ComparedName] {
     let text = ComparisonText(try StatusClient.read(form, of: directory.descriptor))
     guard let text, text.names.allSatisfy({ $0.layers.allSatisfy(layers.indices.contains) }) else {
       throw Errno(rawValue: EPROTO)

@@ -59,6 +59,7 @@ extension MountTests {
           libc6
           libfuse3-3
           libzip4
+          zlib1g
           ok installed
           substitution's replaced, longer
           purged

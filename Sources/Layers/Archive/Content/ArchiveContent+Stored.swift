@@ -36,7 +36,8 @@ extension ArchiveContent {
     let goal = size <= Self.checkedAtOnce ? size : range.upperBound
     while state.checked < goal {
       if range.contains(state.checked) {
-        state.checksum.add(UnsafeRawBufferPointer(rebasing: bytes[Int(state.checked - range.lowerBound)...]))
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[Int(state.checked - range.lowerBound)...])
+        state.checksum = rest.crc32(after: state.checksum)
         state.checked = range.upperBound
         continue
       }
@@ -44,12 +45,12 @@ extension ArchiveContent {
       let count = Int(min(UInt64(128 << 10), end - state.checked))
       try withUnsafeTemporaryBytes(count) { buffer throws(Errno) in
         try state.place.source.read(into: buffer, at: start + state.checked)
-        state.checksum.add(UnsafeRawBufferPointer(buffer))
+        state.checksum = UnsafeRawBufferPointer(buffer).crc32(after: state.checksum)
       }
       state.checked += UInt64(count)
     }
     guard state.checked == size, state.place.source.isUnchanged else { return }
-    if state.checksum.value == state.node.crc { trust(&state) } else { state.failure = .ioError }
+    if state.checksum == state.node.crc { trust(&state) } else { state.failure = .ioError }
   }
 
   /// Notes that something is handed out that may be wrong: the kernel keeps it.

@@ -56,7 +56,7 @@ final class ArchiveContent: @unchecked Sendable {
     var isDoubtful = false
     /// Read in place: how far it is known to be right.
     var checked: UInt64 = 0
-    var checksum = CRC32()
+    var checksum: UInt32 = 0
     var failure: Errno?
     /// Unpacked: where, and which part of it can be read.
     var storage: ContentStorage?
@@ -108,7 +108,7 @@ final class ArchiveContent: @unchecked Sendable {
       state.attributes = attributes
       state.isAbandoned = false
       state.checked = 0
-      state.checksum = CRC32()
+      state.checksum = 0
       state.failure = nil
       // What was found right is the same as the new archive has.
       if !state.isComplete { Self.reset(&state) }

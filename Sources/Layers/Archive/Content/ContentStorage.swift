@@ -7,7 +7,7 @@ import Posix
 final class ContentStorage: @unchecked Sendable {
   private enum Kind {
     case memory(UnsafeMutableRawBufferPointer)
-    case file(Handle)
+    case file(SharedDescriptor)
   }
   private let kind: Kind
 
@@ -46,10 +46,12 @@ final class ContentStorage: @unchecked Sendable {
   }
 
   /// A file in the first folder that has room, else in the one that has most.
-  private static func temporaryFile(for size: UInt64) -> Handle? {
-    var best: (file: Handle, room: UInt64)?
+  private static func temporaryFile(for size: UInt64) -> SharedDescriptor? {
+    var best: (file: SharedDescriptor, room: UInt64)?
     for folder in folders {
-      let made = try? withCName(folder) { name throws(Errno) in Handle(try Descriptor.temporary(in: name)) }
+      let made = try? withCName(folder) { name throws(Errno) in
+        SharedDescriptor(try Descriptor.temporary(in: name))
+      }
       guard let made else { continue }
       let bytes = (try? made.descriptor.freeBytes()) ?? 0
       if bytes >= size { return made }

@@ -33,17 +33,17 @@ final class ArchiveSource: Sendable {
 
   /// Opens an archive.
   convenience init(path: [UInt8]) throws(ArchiveError) {
-    let opened: Handle
+    let opened: SharedDescriptor
     do throws(Errno) {
       opened = try withCName(path) { name throws(Errno) in
-        Handle(try Descriptor.open(name, [.read, .nonBlocking, .noControllingTerminal]))
+        SharedDescriptor(try Descriptor.open(name, [.read, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
     try self.init(copy: opened)
   }
 
   /// Opens an archive once more.
-  convenience init(copy handle: Handle) throws(ArchiveError) {
+  convenience init(copy handle: SharedDescriptor) throws(ArchiveError) {
     let number = fcntl(handle.descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
     if number < 0 { throw .unreadable(.current) }
     try self.init(Descriptor(owning: number))

@@ -1,13 +1,4 @@
-import Glibc
 import Posix
-
-extension UnsafeRawBufferPointer {
-  /// The little-endian number at a place.
-  @inline(__always)
-  func number<Number: FixedWidthInteger>(at place: Int, as type: Number.Type) -> Number {
-    Number(littleEndian: loadUnaligned(fromByteOffset: place, as: type))
-  }
-}
 
 /// Where an archive has its table of contents, the central directory (APPNOTE.TXT, section 4.3).
 struct CentralDirectory {

@@ -143,9 +143,7 @@ struct ZipRecord {
   /// The name in UTF-8 that Info-ZIP puts beside one in another encoding.
   var unicodeName: UnsafeRawBufferPointer? {
     guard let field = field(0x7075), field.count > 5, field[0] == 1 else { return nil }
-    var checksum = CRC32()
-    checksum.add(name)
-    guard field.number(at: 1, as: UInt32.self) == checksum.value else { return nil }
+    guard field.number(at: 1, as: UInt32.self) == name.crc32() else { return nil }
     return UnsafeRawBufferPointer(rebasing: field[5...])
   }
 }

@@ -1,0 +1,16 @@
+import CZip
+
+extension UnsafeRawBufferPointer {
+  /// The little-endian number at an offset.
+  @inline(__always)
+  func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
+    Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
+  }
+
+  /// The CRC-32 of the bytes after others with the CRC-32 `former`.
+  func crc32(after former: UInt32 = 0) -> UInt32 {
+    // zlib returns the initial value for a null pointer.
+    guard let start = baseAddress else { return former }
+    return UInt32(truncatingIfNeeded: crc32_z(UInt(former), start, count))
+  }
+}
