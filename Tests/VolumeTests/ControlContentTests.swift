@@ -5,7 +5,6 @@ import Testing
 
 @testable import Volume
 
-/// The last results, within their limits.
 @Suite struct ResultRingTests {
   private func line(_ number: Int, length: Int = 8) -> [UInt8] {
     let digits = Array("\(number)".utf8)
@@ -14,7 +13,7 @@ import Testing
     ]
   }
 
-  @Test("of short lines the last 1,024 are kept")
+  @Test("at most 1,024 lines are kept")
   func lines() {
     var ring = ResultRing()
     for number in 1...1024 { ring.append(line(number)) }
@@ -24,7 +23,7 @@ import Testing
     #expect(ring.size == 1024 * 8)
   }
 
-  @Test("of long lines as many as 256 KiB hold, to the byte")
+  @Test("at most 256 KiB are kept, to the byte")
   func bytes() {
     var ring = ResultRing()
     for number in 1...256 { ring.append(line(number, length: 1024)) }
@@ -34,7 +33,7 @@ import Testing
     #expect(ring.size == 255 * 1024 + 8)
   }
 
-  @Test("the last line is kept however long it is")
+  @Test("the newest line is kept whatever its length")
   func oneLine() {
     var ring = ResultRing()
     ring.append(line(1))
@@ -45,7 +44,7 @@ import Testing
     #expect(ring.lines == [line(3)] && ring.size == 8)
   }
 
-  @Test("lines of all lengths: the ring is what a plain list is that is cut at its front")
+  @Test("with lines of random lengths, the ring equals a list truncated at its front")
   func model() {
     var random = SplitMix64(seed: 4)
     var ring = ResultRing()
@@ -68,7 +67,6 @@ import Testing
   }
 }
 
-/// What the control file reads as.
 @Suite struct ControlContentTests {
   private func content(_ routes: String...) throws -> ControlContent {
     var table = RouteTable()
@@ -81,18 +79,18 @@ import Testing
     return ControlContent(table)
   }
 
-  @Test("the routes come first, the results follow, numbered from 1")
+  @Test("the routes are followed by the results, numbered from 1")
   func order() throws {
     var content = try content("route A i:A")
     #expect(String(decoding: content.text, as: UTF8.self) == "route A i:A\n")
     let first = content.record(Array("x:1".utf8)) { _ in .applied(overlaps: []) }
     #expect(first == nil)
-    let refused = content.record(Array("reset".utf8)) { routes throws(RoutingError) in
+    let failure = content.record(Array("reset".utf8)) { routes throws(RoutingError) in
       routes.removeAll()
       try routes.append(Route(name: "B", pattern: RoutePattern("s:B")))
       throw RoutingError(.malformed, "no")
     }
-    #expect(refused?.code == .malformed)
+    #expect(failure?.code == .malformed)
     let lines = content.text.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
     #expect(lines.count == 3)
     #expect(lines[1].hasPrefix(#"{"sequence":1,"time":""#) && lines[1].contains(#""url":"x:1""#))
@@ -100,7 +98,7 @@ import Testing
     #expect(content.sequence == 2)
   }
 
-  @Test("with every result the time moves on, and the size is the text's")
+  @Test("every result advances the mtime, and the size matches the text")
   func sizes() throws {
     var content = try content()
     #expect(content.size == 0 && content.text.isEmpty)

@@ -1,20 +1,19 @@
+import Fuse
 import Posix
 import TestSupport
 import Testing
 
 @testable import Volume
 
-/// When those who wait are told of a result.
 @Suite struct ResultNotifierTests {
-  @Test("without its thread at once, with it a moment later, and all in the end")
-  func telling() throws {
+  @Test("without its thread it notifies at once, with it after a delay, and before the thread ends")
+  func delay() throws {
     let calls = Locked(0)
     let notifier = try ResultNotifier { calls.withLock { $0 += 1 } }
     notifier.repliesSent(upTo: 1)
     #expect(notifier.latest == 1 && calls.withLock { $0 } == 1)
-    // What is no news is not told.
     notifier.repliesSent(upTo: 1)
-    #expect(calls.withLock { $0 } == 1)
+    #expect(calls.withLock { $0 } == 1, "there is nothing new")
 
     try notifier.start()
     notifier.repliesSent(upTo: 2)
@@ -22,7 +21,7 @@ import Testing
     let start = Clock.now
     for number in 3...1000 { notifier.repliesSent(upTo: UInt64(number)) }
     #expect(eventually(within: 5) { notifier.latest == 1000 })
-    #expect(Clock.now - start >= 0.01, "the last was told too early")
+    #expect(Clock.now - start >= 0.01, "the last notification came too early")
     #expect(calls.withLock { $0 } < 500)
     notifier.repliesSent(upTo: 1001)
     notifier.stop()
@@ -31,13 +30,13 @@ import Testing
     #expect(notifier.latest == 1002)
   }
 
-  @Test("from many threads: the last is told of, whichever comes last")
+  @Test("with many threads, the highest result is notified of, whichever thread is last")
   func threads() throws {
     let notifier = try ResultNotifier {}
     try notifier.start()
     let running = Locked(8)
     for thread in 0..<8 {
-      _ = try Thread(name: "news \(thread)") {
+      _ = try Thread(name: "writer \(thread)") {
         for number in 1...2000 { notifier.repliesSent(upTo: UInt64(number * 8 + thread)) }
         running.withLock { $0 -= 1 }
       }

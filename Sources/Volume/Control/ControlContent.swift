@@ -1,16 +1,15 @@
 import Posix
 import Routing
 
-/// What the control file reads as: a line for each route, then a line for each of the last results.
+/// The text of the control file: a line per route, followed by a line per retained result.
 struct ControlContent {
   private(set) var table: RouteTable
-  /// The number of the last result.
+  /// The sequence number of the last result.
   private(set) var sequence: UInt64 = 0
-  /// Moves with every change, so that the kernel fetches the pages anew.
+  /// The mtime. It advances with every change so that the kernel drops its cached pages.
   private(set) var modified = TimeSpec.now
   private var tableText: [UInt8]
   private var results = ResultRing()
-  /// The whole text, once it was asked for.
   private var cachedText: [UInt8]?
 
   init(_ table: RouteTable) {
@@ -18,10 +17,9 @@ struct ControlContent {
     tableText = Array(table.text.utf8)
   }
 
-  /// The text's length in bytes.
+  /// The length of `text` in bytes.
   var size: Int { tableText.count + results.size }
 
-  /// The text.
   var text: [UInt8] {
     mutating get {
       if let cachedText { return cachedText }
@@ -33,19 +31,24 @@ struct ControlContent {
     }
   }
 
-  /// Notes what a line comes to.
-  /// - Returns: why it was refused; nil if it was not.
+  /// Runs the body on the route table and appends its outcome to the results.
+  /// - Returns: the error that the body threw; nil on success.
   mutating func record(
     _ line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
   ) -> RoutingError? {
-    var refusal: RoutingError?
+    var failure: RoutingError?
     let outcome: RouteResult.Outcome
-    let routes = table.count
+    let routeCount = table.count
     do throws(RoutingError) { outcome = try body(&table) } catch {
-      refusal = error
+      failure = error
       outcome = .rejected(error)
     }
-    if table.count != routes { tableText = Array(table.text.utf8) }
+    if table.count != routeCount { tableText = Array(table.text.utf8) }
+    append(outcome, of: line)
+    return failure
+  }
+
+  private mutating func append(_ outcome: RouteResult.Outcome, of line: [UInt8]) {
     sequence += 1
     let time = TimeSpec.now
     let result = RouteResult(
@@ -54,51 +57,49 @@ struct ControlContent {
     results.append(result.json + [UInt8(ascii: "\n")])
     touch(time)
     cachedText = nil
-    return refusal
   }
 
-  /// Moves the time on.
+  /// Advances the mtime to the given time, and by at least a nanosecond.
   mutating func touch(_ time: TimeSpec = .now) { modified = max(time, modified.next) }
 }
 
-/// The last results: 1,024 of them or 256 KiB, whatever is less, but at least one.
+/// A ring buffer of the last results, limited to 1,024 lines and 256 KiB but always holding the newest line.
 struct ResultRing {
-  static let mostLines = 1024
-  static let mostBytes = 256 * 1024
+  static let lineLimit = 1024
+  static let byteLimit = 256 * 1024
 
   private var ring: [[UInt8]] = []
-  /// Where the oldest line is, once the ring has gone round.
+  /// The index of the oldest line, once the ring has wrapped.
   private var oldest = 0
-  /// Lines that were dropped to keep within the bytes; they come first, and are empty.
+  /// How many of the oldest lines were emptied to stay within `byteLimit`.
   private var dropped = 0
-  /// Bytes of all lines.
+  /// The total length of all lines in bytes.
   private(set) var size = 0
 
   /// The lines, oldest first.
   var lines: [[UInt8]] { Array((ring[oldest...] + ring[..<oldest]).dropFirst(dropped)) }
 
-  /// Adds a line at the end.
   mutating func append(_ line: [UInt8]) {
-    if ring.count < Self.mostLines {
+    if ring.count < Self.lineLimit {
       ring.append(line)
     } else {
       size -= ring[oldest].count
       ring[oldest] = line
-      oldest = (oldest + 1) % Self.mostLines
+      oldest = (oldest + 1) % Self.lineLimit
       dropped = max(0, dropped - 1)
     }
     size += line.count
-    while size > Self.mostBytes, dropped < ring.count - 1 {
-      let place = (oldest + dropped) % ring.count
-      size -= ring[place].count
-      ring[place] = []
+    while size > Self.byteLimit, dropped < ring.count - 1 {
+      let index = (oldest + dropped) % ring.count
+      size -= ring[index].count
+      ring[index] = []
       dropped += 1
     }
   }
 }
 
 extension TimeSpec {
-  /// A nanosecond later.
+  /// This time plus a nanosecond.
   fileprivate var next: TimeSpec {
     nanoseconds == 999_999_999
       ? TimeSpec(seconds: seconds + 1, nanoseconds: 0)

@@ -126,12 +126,12 @@ final class ControlFile: Sendable {
 
   /// Whether a line at the end of what was written is kept, since it may go on in the next piece.
   func keeps(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Caller) -> Bool {
-    pieces.withLock { $0.keep(line, until: end, writer) }
+    pieces.withLock { $0.hold(line, endingAt: end, writer) }
   }
 
   /// Notes that a line was refused of which an earlier piece brought the beginning.
   func refused(_ rest: ArraySlice<UInt8>, _ writer: Caller, _ error: RoutingError) {
-    pieces.withLock { $0.refuse(rest, writer, error) }
+    pieces.withLock { $0.recordRejection(of: rest, writer, error) }
   }
 
   /// The line that was kept for a next piece, if it is known now that there is none.

@@ -49,7 +49,7 @@ struct ControlWrite: Sendable {
         rest.skip(line)
         break
       }
-      if WriteReassembler.wasZeroed(line, until: end - Int64(bytes.count - line.endIndex)) {
+      if WriteReassembler.wasZeroed(line, endingAt: end - Int64(bytes.count - line.endIndex)) {
         return rest.sendLost()
       }
       switch volume.carryOut(line, writer) {
@@ -103,8 +103,8 @@ extension Volume {
     let (piece, before) = control.take(bytes, at: offset, reply.caller)
     if let before { finish(before) }
     switch piece {
-    case .refused(let error): reply.fail(error.code.errno)
-    case .follows(let line): ControlWrite(self, bytes, at: offset, after: line, reply).run()
+    case .retries(let error): reply.fail(error.code.errno)
+    case .continues(let line): ControlWrite(self, bytes, at: offset, after: line, reply).run()
     }
   }
 

@@ -1,88 +1,92 @@
 import Fuse
 import Posix
 
-/// Those who wait for results with poll(2), and what each of them has been told of.
+/// The clients that poll(2) the control file, with the last result that was delivered to each.
 ///
-/// The kernel does not say when an open file is closed, nor which open file is read. So a result counts as told
-/// once poll reported it and the same thread looked at the file, as a read does first; or once it was reported
-/// twice: epoll(7) asks when a file is added and again when it is waited for, and must hear it both times.
-/// Who polls and does not wait is known by his thread alone, not by his file.
+/// The kernel reports neither the release of an open file (OPEN was answered with ENOSYS) nor which open file a
+/// READ belongs to. A result therefore counts as delivered once poll reported it and the same thread then read
+/// the file, which begins with GETATTR; or once poll reported it twice, since epoll(7) polls both when a file is
+/// added and when it is waited for. A client that polls without waiting has no poll handle and is identified by
+/// its thread alone.
 final class PollSubscribers: Sendable {
-  private struct Reader {
-    /// The last result it was told of.
-    var told: UInt64 = 0
-    /// The last result that was there when it polled, and how often that was.
+  private struct Subscriber {
+    /// The last delivered result.
+    var delivered: UInt64 = 0
+    /// The last result that poll reported as pending, and how often it did.
     var reported: UInt64 = 0
-    var reports = 0
+    var reportCount = 0
     var thread: Int32 = 0
-    var waiter: PollHandle?
+    var handle: PollHandle?
   }
 
-  /// Beyond these, the ones that were opened first are forgotten: they are told again of what is there.
-  static let most = 4096
+  /// Beyond this, the subscribers with the oldest open files are dropped: pending results are reported to them
+  /// again.
+  static let capacity = 4096
 
-  private let readers = Locked<[UInt64: Reader]>([:])
+  private let subscribers = Locked<[UInt64: Subscriber]>([:])
 
-  /// Notes that somebody polls, and is to be woken.
-  func register(_ waiter: PollHandle?, _ caller: Caller) {
-    let dropped = readers.withLock { readers in
-      readers[Self.key(waiter, caller), default: Reader()].waiter = waiter
-      return Self.excess(of: &readers)
+  /// Adds a client, with the handle that wakes its poll(2).
+  func register(_ handle: PollHandle?, _ caller: Caller) {
+    let dropped = subscribers.withLock { subscribers in
+      subscribers[Self.key(handle, caller), default: Subscriber()].handle = handle
+      return Self.dropExcess(from: &subscribers)
     }
-    for waiter in dropped { waiter.wake() }
+    for handle in dropped { handle.wake() }
   }
 
-  /// Whether there is a result that somebody who polls has not been told of.
-  func hasUndeliveredResult(_ waiter: PollHandle?, _ caller: Caller, _ latest: UInt64) -> Bool {
-    readers.withLock { readers in
-      var reader = readers[Self.key(waiter, caller)] ?? Reader()
-      defer { readers[Self.key(waiter, caller)] = reader }
-      reader.thread = caller.thread
-      if latest <= reader.told { return false }
-      reader.reports = reader.reported == latest ? reader.reports + 1 : 1
-      reader.reported = latest
-      if reader.reports == 2 { reader.told = latest }
+  /// Whether to report the latest result as pending to a client that polls.
+  func hasUndeliveredResult(_ handle: PollHandle?, _ caller: Caller, _ latest: UInt64) -> Bool {
+    subscribers.withLock { subscribers in
+      var subscriber = subscribers[Self.key(handle, caller)] ?? Subscriber()
+      defer { subscribers[Self.key(handle, caller)] = subscriber }
+      subscriber.thread = caller.thread
+      if latest <= subscriber.delivered { return false }
+      subscriber.reportCount = subscriber.reported == latest ? subscriber.reportCount + 1 : 1
+      subscriber.reported = latest
+      if subscriber.reportCount == 2 { subscriber.delivered = latest }
       return true
     }
   }
 
-  /// Notes that somebody looks at the file while a result is the latest.
+  /// Marks the latest result as delivered to the subscribers of a thread that reads the file, if poll reported
+  /// it to them.
   func recordRead(by caller: Caller, upTo latest: UInt64) {
-    // 0 is whoever our namespace has no number for.
+    // 0 stands for any thread outside our PID namespace.
     if caller.thread == 0 { return }
-    readers.withLock { readers in
-      var isTold = false
-      for (key, reader) in readers where reader.thread == caller.thread && reader.reported == latest {
-        readers[key]?.told = latest
-        isTold = true
+    subscribers.withLock { subscribers in
+      var isDelivered = false
+      for (key, subscriber) in subscribers
+      where subscriber.thread == caller.thread && subscriber.reported == latest {
+        subscribers[key]?.delivered = latest
+        isDelivered = true
       }
-      // The next time, he may not wait.
-      if isTold { readers[Self.key(nil, caller), default: Reader()].told = latest }
+      // The thread's next poll may come without a handle.
+      if isDelivered { subscribers[Self.key(nil, caller), default: Subscriber()].delivered = latest }
     }
   }
 
-  /// Has all who wait ask again.
+  /// Wakes all waiting clients, which then poll again.
   func wake() {
-    let waiters = readers.withLock { readers in
-      var waiters: [PollHandle] = []
-      for (key, reader) in readers {
-        guard let waiter = reader.waiter else { continue }
-        waiters.append(waiter)
-        readers[key]?.waiter = nil
+    let handles = subscribers.withLock { subscribers in
+      var handles: [PollHandle] = []
+      for (key, subscriber) in subscribers {
+        guard let handle = subscriber.handle else { continue }
+        handles.append(handle)
+        subscribers[key]?.handle = nil
       }
-      return waiters
+      return handles
     }
-    for waiter in waiters { waiter.wake() }
+    for handle in handles { handle.wake() }
   }
 
-  /// Who only looks and does not wait is known by his thread. The kernel's numbers of open files are small.
-  private static func key(_ waiter: PollHandle?, _ caller: Caller) -> UInt64 {
-    waiter?.file ?? 1 << 63 | UInt64(UInt32(bitPattern: caller.thread))
+  /// The kernel's number of the open file (`fuse_file.kh`, which never has bit 63 set), else the thread's number.
+  private static func key(_ handle: PollHandle?, _ caller: Caller) -> UInt64 {
+    handle?.file ?? 1 << 63 | UInt64(UInt32(bitPattern: caller.thread))
   }
 
-  private static func excess(of readers: inout [UInt64: Reader]) -> [PollHandle] {
-    if readers.count <= most { return [] }
-    let oldest = readers.keys.sorted().prefix(most / 2)
-    return oldest.compactMap { readers.removeValue(forKey: $0)?.waiter }
+  private static func dropExcess(from subscribers: inout [UInt64: Subscriber]) -> [PollHandle] {
+    if subscribers.count <= capacity { return [] }
+    let oldest = subscribers.keys.sorted().prefix(capacity / 2)
+    return oldest.compactMap { subscribers.removeValue(forKey: $0)?.handle }
   }
 }

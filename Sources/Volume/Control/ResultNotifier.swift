@@ -1,62 +1,61 @@
 import Glibc
 import Posix
 
-/// Who waits for results is told of each a moment after its write was answered. Until the writer has taken the
-/// answer, the kernel passes over what it learns of the file's size, and who reads at once would read what was
-/// there before, and wait for the next result.
+/// Delays poll wake-ups by 10 ms so that the writer has its reply first; until then the kernel ignores the new
+/// file size, and a reader would see the old content and wait for the next result.
 final class ResultNotifier: Sendable {
   private struct State {
-    /// The last result whose write is answered.
-    var answered: UInt64 = 0
-    /// The last that is told of.
-    var told: UInt64 = 0
-    /// Whether somebody is about to tell.
-    var isBusy = false
+    /// The last result whose write was replied to.
+    var replied: UInt64 = 0
+    /// The last result that subscribers were notified of.
+    var notified: UInt64 = 0
+    /// Whether a notification is scheduled.
+    var isScheduled = false
   }
 
-  /// Longer than a writer that is ready to run is ever kept waiting, and shorter than anyone notices.
-  private static let microseconds: UInt32 = 10_000
+  /// Longer than a runnable writer is kept off its processor, shorter than a user perceives.
+  private static let delayMicroseconds: UInt32 = 10_000
 
   private let state = Locked(State())
-  private let errands: SerialWorker
-  private let tell: @Sendable () -> Void
+  private let worker: SerialWorker
+  private let notify: @Sendable () -> Void
 
-  /// - Parameter tell: tells those who wait.
-  init(_ tell: @escaping @Sendable () -> Void) throws(Errno) {
-    errands = SerialWorker(name: "news")
-    self.tell = tell
+  /// - Parameter notify: wakes the subscribers.
+  init(_ notify: @escaping @Sendable () -> Void) throws(Errno) {
+    worker = SerialWorker(name: "notifier")
+    self.notify = notify
   }
 
-  /// The last result of which may be told.
-  var latest: UInt64 { state.withLock { $0.told } }
+  /// The last result that may be reported to subscribers.
+  var latest: UInt64 { state.withLock { $0.notified } }
 
-  /// Starts its thread; before that, everything is told at once.
-  func start() throws(Errno) { try errands.start() }
+  /// Starts the worker thread; before that, notifications are synchronous and undelayed.
+  func start() throws(Errno) { try worker.start() }
 
-  /// Ends its thread, when all has been told.
-  func stop() { errands.stop() }
+  /// Ends the worker thread after the scheduled notification.
+  func stop() { worker.stop() }
 
-  /// Notes that the writes of all results up to this one are answered.
+  /// Schedules a notification: the writes of all results up to this one have been replied to.
   func repliesSent(upTo latest: UInt64) {
-    let isBusy = state.withLock { state in
-      defer { state.isBusy = state.isBusy || state.answered > state.told }
-      state.answered = max(state.answered, latest)
-      return state.isBusy || state.answered == state.told
+    let isScheduled = state.withLock { state in
+      defer { state.isScheduled = state.isScheduled || state.replied > state.notified }
+      state.replied = max(state.replied, latest)
+      return state.isScheduled || state.replied == state.notified
     }
-    if isBusy || errands.add({ [self] in while tellNext(after: Self.microseconds) {} }) { return }
-    while tellNext(after: 0) {}
+    if isScheduled || worker.add({ [self] in while notifyNext(after: Self.delayMicroseconds) {} }) { return }
+    while notifyNext(after: 0) {}
   }
 
-  /// Tells of what there is now.
-  /// - Returns: whether there is more meanwhile.
-  private func tellNext(after pause: UInt32) -> Bool {
-    let latest = state.withLock { $0.answered }
-    if pause > 0 { usleep(pause) }
-    state.withLock { $0.told = latest }
-    tell()
+  /// Notifies subscribers of the results replied to before the delay.
+  /// - Returns: whether more results were replied to meanwhile.
+  private func notifyNext(after microseconds: UInt32) -> Bool {
+    let latest = state.withLock { $0.replied }
+    if microseconds > 0 { usleep(microseconds) }
+    state.withLock { $0.notified = latest }
+    notify()
     return state.withLock { state in
-      state.isBusy = state.answered > state.told
-      return state.isBusy
+      state.isScheduled = state.replied > state.notified
+      return state.isScheduled
     }
   }
 }

@@ -3,81 +3,80 @@ import Glibc
 import Posix
 import Routing
 
-/// The pieces in which the kernel hands over one write(2).
+/// Joins the FUSE WRITE requests into which the kernel splits one write(2).
 ///
-/// A piece ends with a page of the file where the kernel does not have the page in which it began, and where it
-/// is as large as a request may be. Since the offset means nothing here, that is anywhere in a line: what is
-/// there of the line waits for the next piece. The kernel keeps other writes to the file away meanwhile, so
-/// that the next piece is the next write.
+/// The kernel splits at the end of a page if it did not have the write's first page cached, and at the maximum
+/// request size. Offsets are meaningless in the control file, so a split may fall anywhere in a line; the
+/// incomplete line is held for the next fragment. The kernel holds the inode's lock across all fragments, so
+/// the next WRITE request is the next fragment, if there is one.
 struct WriteReassembler {
-  /// A line that may go on in the next piece.
+  /// An incomplete line that the next fragment may continue.
   struct PartialLine {
     let writer: Caller
     let line: [UInt8]
-    /// The offset at which the next piece would begin.
+    /// The offset at which the next fragment would begin.
     let end: Int64
-    /// From then on there is none: that write(2) ended with the page, and its line without a newline.
-    let isWholeFrom: TimeSpec
+    /// The time after which no fragment can follow: the write(2) ended at the page boundary, without a newline.
+    let deadline: TimeSpec
   }
 
   enum Fragment: Equatable {
-    /// It goes on with this line, which is empty for a new write(2).
-    case follows([UInt8])
-    /// It is the rest of a line that was refused, written again.
-    case refused(RoutingError)
+    /// It continues this line, which is empty if the fragment begins a new write(2).
+    case continues([UInt8])
+    /// It repeats the rest of a line that was rejected.
+    case retries(RoutingError)
   }
 
-  private static let page = Int64(sysconf(CInt(_SC_PAGESIZE)))
-  private var begun: PartialLine?
-  private var refused: (thread: Int32, rest: [UInt8], error: RoutingError)?
+  private static let pageSize = Int64(sysconf(CInt(_SC_PAGESIZE)))
+  private var partial: PartialLine?
+  private var rejected: (thread: Int32, rest: [UInt8], error: RoutingError)?
 
-  /// Takes a piece.
-  /// - Returns: what it is; and a line that was whole after all, and comes first.
+  /// Classifies a fragment.
+  /// - Returns: its kind, and a held line that this fragment proves to be complete and that is executed first.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Caller
   ) -> (Fragment, before: PartialLine?) {
-    defer { (begun, refused) = (nil, nil) }
-    if let begun, begun.writer == writer, begun.end == offset { return (.follows(begun.line), nil) }
-    if let refused, refused.thread == writer.thread, bytes.starts(with: refused.rest) {
-      return (.refused(refused.error), begun)
+    defer { (partial, rejected) = (nil, nil) }
+    if let partial, partial.writer == writer, partial.end == offset { return (.continues(partial.line), nil) }
+    if let rejected, rejected.thread == writer.thread, bytes.starts(with: rejected.rest) {
+      return (.retries(rejected.error), partial)
     }
-    return (.follows([]), begun)
+    return (.continues([]), partial)
   }
 
-  /// Keeps the line with which a piece ends, if it may go on.
-  /// - Returns: false if it is whole.
-  mutating func keep(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Caller) -> Bool {
-    guard line.last != UInt8(ascii: "\n"), end % Self.page == 0, line.count <= RouteURL.maxLength else {
+  /// Holds the last line of a fragment if the next fragment may continue it.
+  /// - Returns: false if the line is complete.
+  mutating func hold(_ line: ArraySlice<UInt8>, endingAt end: Int64, _ writer: Caller) -> Bool {
+    guard line.last != UInt8(ascii: "\n"), end % Self.pageSize == 0, line.count <= RouteURL.maxLength else {
       return false
     }
-    let now = TimeSpec.monotonic
-    begun = PartialLine(
-      writer: writer, line: Array(line), end: end,
-      isWholeFrom: TimeSpec(seconds: now.seconds + 1, nanoseconds: now.nanoseconds))
+    partial = PartialLine(
+      writer: writer, line: Array(line), end: end, deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)
+    )
     return true
   }
 
-  /// Notes that a line was refused whose beginning the writer believes done. Who is told that a part was
-  /// written writes the rest again, and is then told the error.
-  mutating func refuse(_ rest: ArraySlice<UInt8>, _ writer: Caller, _ error: RoutingError) {
-    refused = (writer.thread, Array(rest), error)
+  /// Records that a line was rejected whose beginning was already reported as written. A caller that gets a
+  /// short count writes the rest again; that retry then fails with the error.
+  mutating func recordRejection(of rest: ArraySlice<UInt8>, _ writer: Caller, _ error: RoutingError) {
+    rejected = (writer.thread, Array(rest), error)
   }
 
-  /// Whether the kernel has lost a part of a line that ends at an offset. Where somebody learns of the file's
-  /// size just as another appends to it, it may wipe the page from that size on before the bytes come here.
-  static func wasZeroed(_ line: ArraySlice<UInt8>, until end: Int64) -> Bool {
+  /// Whether the kernel zeroed a part of a line that ends at an offset: an attribute reply that arrives during
+  /// an append may make it clear the page beyond the reported size before it sends the bytes.
+  static func wasZeroed(_ line: ArraySlice<UInt8>, endingAt end: Int64) -> Bool {
     guard let start = line.firstIndex(of: 0) else { return false }
-    let left = page - (end - Int64(line.endIndex - start)) % page
-    return line[start...].prefix(Int(left)).allSatisfy { $0 == 0 }
+    let restOfPage = pageSize - (end - Int64(line.endIndex - start)) % pageSize
+    return line[start...].prefix(Int(restOfPage)).allSatisfy { $0 == 0 }
   }
 
-  /// Takes the line that is whole after all, once that can be known: somebody looks at the file who would
-  /// still be writing, or does so much later.
+  /// Takes the held line if it is known to be complete: its writer makes another request, or the deadline has
+  /// passed.
   mutating func takeCompletedLine(_ caller: Caller) -> PartialLine? {
-    guard let begun, begun.writer.thread == caller.thread || TimeSpec.monotonic >= begun.isWholeFrom else {
+    guard let partial, partial.writer.thread == caller.thread || TimeSpec.monotonic >= partial.deadline else {
       return nil
     }
-    self.begun = nil
-    return begun
+    self.partial = nil
+    return partial
   }
 }
