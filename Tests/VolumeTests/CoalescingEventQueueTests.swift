@@ -4,129 +4,128 @@ import Testing
 
 @testable import Volume
 
-/// What waits to be told to watchers: once each, and not too much of one directory.
 @Suite struct CoalescingEventQueueTests {
   private let folder = NodeID(rawValue: 1 << 32 | 5)
   private let start = TimeSpec(seconds: 100, nanoseconds: 0)
 
-  private func place(_ name: String) -> EntryKey { EntryKey(parent: folder, name: Array(name.utf8)) }
-  private func news(_ aspects: Invalidation.Aspects, _ layer: Int = 0) -> NameChange {
+  private func key(_ name: String) -> EntryKey { EntryKey(parent: folder, name: Array(name.utf8)) }
+  private func change(_ aspects: Invalidation.Aspects, _ layer: Int = 0) -> NameChange {
     NameChange(aspects: aspects, layers: [layer])
   }
 
-  @Test("a name is told once, with all that happened to it, where it stood first")
+  @Test("changes of one name are merged into its first item")
   func coalescing() {
-    var pending = CoalescingEventQueue()
-    pending.add(news(.came), at: place("a"), now: start)
-    pending.add(news(.modified), at: place("b"), now: start)
-    pending.add(news(.closed, 1), at: place("a"), now: start)
-    #expect(pending.count == 2 && pending.coalesced == 1)
+    var queue = CoalescingEventQueue()
+    queue.add(change(.came), at: key("a"), now: start)
+    queue.add(change(.modified), at: key("b"), now: start)
+    queue.add(change(.closed, 1), at: key("a"), now: start)
+    #expect(queue.count == 2 && queue.coalesced == 1)
     #expect(
-      pending.take(10, now: start) == [
-        .name(place("a"), NameChange(aspects: [.came, .closed], layers: [0, 1])),
-        .name(place("b"), news(.modified)),
+      queue.take(10, now: start) == [
+        .name(key("a"), NameChange(aspects: [.came, .closed], layers: [0, 1])),
+        .name(key("b"), change(.modified)),
       ])
-    #expect(pending.take(10, now: start) == [] && pending.count == 0)
-    // What has been told is told again when more happens.
-    pending.add(news(.went), at: place("a"), now: start)
-    #expect(pending.take(1, now: start) == [.name(place("a"), news(.went))])
+    #expect(queue.take(10, now: start) == [] && queue.count == 0)
+    // A change after the item was taken makes a new item.
+    queue.add(change(.went), at: key("a"), now: start)
+    #expect(queue.take(1, now: start) == [.name(key("a"), change(.went))])
   }
 
-  @Test("only as much is taken as was asked for, and the rest comes later")
-  func portions() {
-    var pending = CoalescingEventQueue()
-    for number in 0..<5 { pending.add(news(.came), at: place("\(number)"), now: start) }
-    #expect(pending.take(2, now: start).count == 2 && pending.count == 3)
-    #expect(pending.take(9, now: start).count == 3)
+  @Test("no more items are taken than the limit; the rest stays")
+  func limit() {
+    var queue = CoalescingEventQueue()
+    for number in 0..<5 { queue.add(change(.came), at: key("\(number)"), now: start) }
+    #expect(queue.take(2, now: start).count == 2 && queue.count == 3)
+    #expect(queue.take(9, now: start).count == 3)
   }
 
-  @Test("a directory is told once while it waits")
+  @Test("a directory is in the queue once")
   func directories() {
-    var pending = CoalescingEventQueue()
-    for _ in 0..<3 { pending.add(directory: folder, now: start) }
-    #expect(pending.coalesced == 2)
-    #expect(pending.take(10, now: start) == [.directory(folder)])
+    var queue = CoalescingEventQueue()
+    for _ in 0..<3 { queue.add(directory: folder, now: start) }
+    #expect(queue.coalesced == 2)
+    #expect(queue.take(10, now: start) == [.directory(folder)])
   }
 
-  @Test("beyond so many names in a second, the directory is told at its end instead, once")
+  @Test("names beyond the limit of a window become one item of the directory at its end")
   func rate() {
-    var pending = CoalescingEventQueue()
-    let limit = CoalescingEventQueue.namesPerSecond
-    for number in 0..<(limit + 50) { pending.add(news(.came), at: place("\(number)"), now: start) }
-    #expect(pending.coalesced == 50)
-    #expect(pending.take(limit + 100, now: start).count == limit)
-    #expect(pending.take(10, now: start) == [])
-    #expect((1...1001).contains(pending.timeout(now: start)))
+    var queue = CoalescingEventQueue()
+    let limit = CoalescingEventQueue.namesPerWindow
+    for number in 0..<(limit + 50) { queue.add(change(.came), at: key("\(number)"), now: start) }
+    #expect(queue.coalesced == 50)
+    #expect(queue.take(limit + 100, now: start).count == limit)
+    #expect(queue.take(10, now: start) == [])
+    #expect((1...1001).contains(queue.timeout(now: start)))
     let later = start.advanced(byMilliseconds: 999)
-    #expect(pending.take(10, now: later) == [])
-    #expect(pending.take(10, now: start.advanced(byMilliseconds: 1000)) == [.directory(folder)])
-    #expect(pending.timeout(now: start.advanced(byMilliseconds: 1000)) == -1)
-    // The next second has room again.
-    pending.add(news(.went), at: place("0"), now: start.advanced(byMilliseconds: 1001))
-    #expect(pending.take(10, now: start.advanced(byMilliseconds: 1001)) == [.name(place("0"), news(.went))])
+    #expect(queue.take(10, now: later) == [])
+    #expect(queue.take(10, now: start.advanced(byMilliseconds: 1000)) == [.directory(folder)])
+    #expect(queue.timeout(now: start.advanced(byMilliseconds: 1000)) == -1)
+    // The next window admits names again.
+    queue.add(change(.went), at: key("0"), now: start.advanced(byMilliseconds: 1001))
+    #expect(queue.take(10, now: start.advanced(byMilliseconds: 1001)) == [.name(key("0"), change(.went))])
   }
 
-  @Test("if nobody takes anything, there is an end to it")
-  func standstill() {
-    var pending = CoalescingEventQueue()
-    let limit = CoalescingEventQueue.most
+  @Test("without a consumer the queue stays within its capacity")
+  func capacity() {
+    var queue = CoalescingEventQueue()
+    let limit = CoalescingEventQueue.capacity
     for number in 0..<UInt64(limit + 500) {
       let parent = NodeID(rawValue: 2 << 32 | number)
-      pending.add(news(.came), at: EntryKey(parent: parent, name: [65]), now: start)
+      queue.add(change(.came), at: EntryKey(parent: parent, name: [65]), now: start)
     }
-    #expect(pending.count == limit && pending.coalesced == 500)
-    let later = pending.take(2 * limit, now: start.advanced(byMilliseconds: 1000))
+    #expect(queue.count == limit && queue.coalesced == 500)
+    let later = queue.take(2 * limit, now: start.advanced(byMilliseconds: 1000))
     #expect(
       later.count == limit + 500 && later.last == .directory(NodeID(rawValue: 2 << 32 | UInt64(limit + 499))))
   }
 
-  @Test("one directory's names do not count for another's")
+  @Test("the limit applies to each directory separately")
   func otherDirectories() {
-    var pending = CoalescingEventQueue()
-    let limit = CoalescingEventQueue.namesPerSecond
-    for number in 0..<(limit + 1) { pending.add(news(.came), at: place("\(number)"), now: start) }
+    var queue = CoalescingEventQueue()
+    let limit = CoalescingEventQueue.namesPerWindow
+    for number in 0..<(limit + 1) { queue.add(change(.came), at: key("\(number)"), now: start) }
     let other = EntryKey(parent: .root, name: [65])
-    pending.add(news(.came), at: other, now: start)
-    #expect(pending.take(limit + 9, now: start).last == .name(other, news(.came)))
+    queue.add(change(.came), at: other, now: start)
+    #expect(queue.take(limit + 9, now: start).last == .name(other, change(.came)))
   }
 
-  @Test("a renaming stands for both its names, whichever comes first", arguments: [true, false])
+  @Test("a renaming replaces the items of both names, whichever comes first", arguments: [true, false])
   func renaming(isSourceFirst: Bool) {
-    var pending = CoalescingEventQueue()
+    var queue = CoalescingEventQueue()
     for name in isSourceFirst ? ["a", "b"] : ["b", "a"] {
-      pending.add(news(name == "a" ? .went : .came), at: place(name), now: start)
+      queue.add(change(name == "a" ? .went : .came), at: key(name), now: start)
     }
-    pending.addRenaming(from: place("a"), to: place("b"))
+    queue.addRenaming(from: key("a"), to: key("b"))
     #expect(
-      pending.take(10, now: start) == [.renaming(place("a"), news(.went), to: place("b"), news(.came))])
-    #expect(pending.count == 0)
-    // Without its names it is nothing.
-    pending.addRenaming(from: place("a"), to: place("b"))
-    pending.add(news(.went), at: place("a"), now: start)
-    #expect(pending.take(10, now: start) == [.name(place("a"), news(.went))])
+      queue.take(10, now: start) == [.renaming(key("a"), change(.went), to: key("b"), change(.came))])
+    #expect(queue.count == 0)
+    // It is ignored unless both names are in the queue.
+    queue.addRenaming(from: key("a"), to: key("b"))
+    queue.add(change(.went), at: key("a"), now: start)
+    #expect(queue.take(10, now: start) == [.name(key("a"), change(.went))])
   }
 
-  @Test("of renamings in a row, each name is in one at most")
+  @Test("each name is in at most one renaming")
   func chains() {
-    var pending = CoalescingEventQueue()
-    for name in ["a", "b", "c"] { pending.add(news([.came, .went]), at: place(name), now: start) }
-    pending.addRenaming(from: place("a"), to: place("b"))
-    pending.addRenaming(from: place("c"), to: place("b"))
-    let told = pending.take(10, now: start)
-    #expect(told.count == 2 && told.first == .name(place("a"), news([.came, .went])))
-    guard case .renaming(place("c"), _, to: place("b"), _) = told.last else {
-      Issue.record("\(told)")
+    var queue = CoalescingEventQueue()
+    for name in ["a", "b", "c"] { queue.add(change([.came, .went]), at: key(name), now: start) }
+    queue.addRenaming(from: key("a"), to: key("b"))
+    queue.addRenaming(from: key("c"), to: key("b"))
+    let taken = queue.take(10, now: start)
+    #expect(taken.count == 2 && taken.first == .name(key("a"), change([.came, .went])))
+    guard case .renaming(key("c"), _, to: key("b"), _) = taken.last else {
+      Issue.record("\(taken)")
       return
     }
   }
 
-  @Test("what is dropped is counted, and nothing is left")
-  func dropping() {
-    var pending = CoalescingEventQueue()
-    pending.add(news(.came), at: place("a"), now: start)
-    pending.add(news(.came), at: place("a"), now: start)
-    pending.add(directory: folder, now: start)
-    #expect(pending.removeAll() == 2 && pending.coalesced == 1)
-    #expect(pending.take(10, now: start.advanced(byMilliseconds: 5000)) == [])
+  @Test("removeAll counts the items and leaves none")
+  func removeAll() {
+    var queue = CoalescingEventQueue()
+    queue.add(change(.came), at: key("a"), now: start)
+    queue.add(change(.came), at: key("a"), now: start)
+    queue.add(directory: folder, now: start)
+    #expect(queue.removeAll() == 2 && queue.coalesced == 1)
+    #expect(queue.take(10, now: start.advanced(byMilliseconds: 5000)) == [])
   }
 }

@@ -3,7 +3,6 @@ import Testing
 
 @testable import Volume
 
-/// Which events what happened in the layers is worth, as a table.
 @Suite struct EventClassifierTests {
   private typealias Presence = EventClassifier.Presence
   private typealias Event = EventClassifier.Event
@@ -12,27 +11,27 @@ import Testing
   private let upper = Presence.file(layer: 0, .regular)
   private let lower = Presence.file(layer: 1, .regular)
 
-  /// Rows of what happened (in layer 0), what is there now, what the other layers have, and the events.
+  /// Checks rows of: aspects of a change in layer 0, presence after it, presence in the other layers, events.
   private func expect(_ rows: [Row], location: SourceLocation = #_sourceLocation) {
     for (aspects, after, others, events) in rows {
-      let news = NameChange(aspects: aspects, layers: [0])
+      let change = NameChange(aspects: aspects, layers: [0])
       #expect(
-        EventClassifier.events(for: news, after: after, others: others, isHidden: false) == events,
+        EventClassifier.events(for: change, after: after, others: others, isHidden: false) == events,
         "\(aspects) \(after) \(others)", sourceLocation: location)
     }
   }
 
-  @Test("files that come")
-  func coming() {
+  @Test("appearing files")
+  func appearing() {
     expect([
       ([.came, .begun], upper, .nothing, [.appeared(.regular)]),
       ([.came, .begun, .closed], upper, .nothing, [.appeared(.regular), .written]),
       (.came, upper, .nothing, [.appeared(.regular), .written]),
-      // An override, while it is written and when it is done.
+      // An override, while it is being written and after.
       ([.came, .begun], upper, lower, [.modified]),
       ([.came, .begun, .closed], upper, lower, [.written]),
       (.came, upper, lower, [.written]),
-      // Renamed over what was there.
+      // Renamed over an existing entry.
       ([.came, .knownFile], upper, .nothing, [.written]),
       (.came, .file(layer: 0, .symbolicLink), .nothing, [.appeared(.symbolicLink)]),
       (
@@ -47,22 +46,22 @@ import Testing
     ])
   }
 
-  @Test("files that go")
-  func going() {
+  @Test("disappearing files")
+  func disappearing() {
     expect([
       (.went, .nothing, .nothing, [.disappeared(isDirectory: false)]),
       ([.went, .wentDirectory], .nothing, .nothing, [.disappeared(isDirectory: true)]),
       ([.came, .went], .nothing, .nothing, [.disappeared(isDirectory: false)]),
-      // An override that goes.
+      // A removed override.
       (.went, lower, lower, [.written]),
-      // A whiteout that comes, over something and over nothing.
+      // A new whiteout, with and without an entry to hide.
       (.came, .nothing, lower, [.disappeared(isDirectory: false)]),
       (.came, .nothing, .directory, [.disappeared(isDirectory: true)]),
       (.came, .nothing, .nothing, []),
     ])
   }
 
-  @Test("files that change")
+  @Test("changing files")
   func changing() {
     expect([
       ([.content, .modified], upper, .nothing, [.modified]),
@@ -82,17 +81,17 @@ import Testing
       ([.went, .wentDirectory], .directory, .directory, [.attributes]),
       (.came, .directory, lower, [.disappeared(isDirectory: false), .appeared(.directory)]),
       (.went, .directory, .directory, [.disappeared(isDirectory: false), .appeared(.directory)]),
-      // In use, maybe: it is left alone.
+      // The kernel may be using the directory, so it stays.
       ([.went, .knownDirectory], .directory, .directory, [.attributes]),
     ])
   }
 
-  @Test("what happens below what is seen, nobody hears of")
+  @Test("changes below the visible entry have no events")
   func hidden() {
-    let news = NameChange(aspects: [.content, .modified, .closed], layers: [1])
-    #expect(EventClassifier.events(for: news, after: upper, others: upper, isHidden: false) == [])
-    let gone = NameChange(aspects: .went, layers: [1])
-    #expect(EventClassifier.events(for: gone, after: .nothing, others: .nothing, isHidden: true) == [])
-    #expect(EventClassifier.events(for: gone, after: upper, others: upper, isHidden: false) == [])
+    let written = NameChange(aspects: [.content, .modified, .closed], layers: [1])
+    #expect(EventClassifier.events(for: written, after: upper, others: upper, isHidden: false) == [])
+    let removed = NameChange(aspects: .went, layers: [1])
+    #expect(EventClassifier.events(for: removed, after: .nothing, others: .nothing, isHidden: true) == [])
+    #expect(EventClassifier.events(for: removed, after: upper, others: upper, isHidden: false) == [])
   }
 }

@@ -79,7 +79,7 @@ private struct NodeTableModel {
     let descriptor = try Descriptor.open("/", [.pathOnly])
     let kept = table.keep(OpenFile(descriptor), of: table[slot].identity, for: slot)
     #expect(kept.file != nil)
-    #expect(table.recent.count <= 5)
+    #expect(table.descriptors.count <= 5)
   }
 }
 
@@ -104,7 +104,7 @@ private struct NodeTableModel {
       _ = model.table.forget(try model.table.slot(of: node), lookups: count)
     }
     #expect(model.table.count == 1)
-    #expect(model.table.recent.count == 0)
+    #expect(model.table.descriptors.count == 0)
   }
 
   @Test("a number is never given twice")

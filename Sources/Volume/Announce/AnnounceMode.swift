@@ -1,7 +1,7 @@
-/// Whether programs that watch the mount are told of what changes beneath it.
+/// Whether changes in the layers are announced to programs that watch the mount.
 public enum AnnounceMode: Sendable, Equatable {
   case on
   case off
-  /// Though it was asked for, it cannot be, for this reason.
+  /// It was requested, but the other options rule it out; gives the reason.
   case unavailable(String)
 }

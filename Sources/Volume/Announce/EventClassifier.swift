@@ -2,67 +2,66 @@ import Fuse
 import Layers
 import Posix
 
-/// Which events watchers of the mount are owed for what happened to a name in the layers.
+/// Derives the events for watchers of the mount from what happened to a name in the layers.
 enum EventClassifier {
-  /// What a name stands for, or stood for.
+  /// What a name refers to in a set of layers.
   enum Presence: Equatable {
     case nothing
     case file(layer: Int, FileKind)
     case directory
 
-    var isThere: Bool { self != .nothing }
+    var isPresent: Bool { self != .nothing }
   }
 
-  /// What watchers are to hear.
   enum Event: Hashable {
     case appeared(FileKind)
     case disappeared(isDirectory: Bool)
-    /// Its content is another one; whoever wrote it is done.
+    /// The content changed, and its writer has closed the file.
     case written
-    /// Its content is another one, and may soon be another again.
+    /// The content changed, and its writer may still change it.
     case modified
-    /// Whoever may have written it is done.
+    /// The writer closed the file; the content was announced before.
     case closed
     case attributes
   }
 
-  /// The events.
+  /// The events for a change of a name.
   /// - Parameters:
-  ///   - after: what the name stands for now.
-  ///   - others: what it would stand for without the layers in which something happened.
-  ///   - isHidden: whether a mark of another layer hides what happened.
+  ///   - after: what the name refers to now.
+  ///   - others: what it would refer to without the layers of the change.
+  ///   - isHidden: whether a whiteout or opaque directory of another layer hides the change.
   static func events(
-    for news: NameChange, after: Presence, others: Presence, isHidden: Bool
+    for change: NameChange, after: Presence, others: Presence, isHidden: Bool
   ) -> [Event] {
     switch after {
-    case .nothing: isHidden ? [] : ofNothing(news.aspects, others)
-    // What happens below the file that is seen, nobody sees.
+    case .nothing: isHidden ? [] : removalEvents(change.aspects, others)
+    // A change below the topmost file is invisible.
     case .file(let layer, let kind):
-      news.layers.contains { $0 <= layer } || news.aspects.contains(.uncovered)
-        ? ofFile(news.aspects, kind, before(news.aspects, others)) : []
+      change.layers.contains { $0 <= layer } || change.aspects.contains(.uncovered)
+        ? fileEvents(change.aspects, kind, former(change.aspects, others)) : []
     case .directory:
-      news.aspects.contains(.knownDirectory)
-        ? [.attributes] : ofDirectory(news.aspects, before(news.aspects, others))
+      change.aspects.contains(.knownDirectory)
+        ? [.attributes] : directoryEvents(change.aspects, former(change.aspects, others))
     }
   }
 
-  private static func ofNothing(_ news: Invalidation.Aspects, _ others: Presence) -> [Event] {
-    if news.contains(.went) {
-      return [.disappeared(isDirectory: !news.isDisjoint(with: [.wentDirectory, .knownDirectory]))]
+  private static func removalEvents(_ aspects: Invalidation.Aspects, _ others: Presence) -> [Event] {
+    if aspects.contains(.went) {
+      return [.disappeared(isDirectory: !aspects.isDisjoint(with: [.wentDirectory, .knownDirectory]))]
     }
-    // A mark came, which hides the others' entry.
-    guard news.contains(.came), others.isThere else { return [] }
+    // A new whiteout hides the entry of the other layers.
+    guard aspects.contains(.came), others.isPresent else { return [] }
     return [.disappeared(isDirectory: others == .directory)]
   }
 
-  private enum Before { case nothing, file, directory }
+  private enum Former { case nothing, file, directory }
 
-  /// What the name stood for before, as far as that can be told.
-  private static func before(_ news: Invalidation.Aspects, _ others: Presence) -> Before {
-    if news.contains(.knownFile) { return .file }
-    if !news.isDisjoint(with: [.knownDirectory, .wentDirectory]) { return .directory }
-    if news.contains(.uncovered) { return .nothing }
-    if news.contains(.went) || !news.contains(.came) { return .file }
+  /// What the name referred to before the change, as far as the aspects and the other layers show.
+  private static func former(_ aspects: Invalidation.Aspects, _ others: Presence) -> Former {
+    if aspects.contains(.knownFile) { return .file }
+    if !aspects.isDisjoint(with: [.knownDirectory, .wentDirectory]) { return .directory }
+    if aspects.contains(.uncovered) { return .nothing }
+    if aspects.contains(.went) || !aspects.contains(.came) { return .file }
     switch others {
     case .nothing: return .nothing
     case .file: return .file
@@ -70,29 +69,29 @@ enum EventClassifier {
     }
   }
 
-  private static func ofFile(
-    _ news: Invalidation.Aspects, _ kind: FileKind, _ before: Before
+  private static func fileEvents(
+    _ aspects: Invalidation.Aspects, _ kind: FileKind, _ former: Former
   ) -> [Event] {
-    if news.isDisjoint(with: [.came, .went, .uncovered]) {
-      let events = kind == .regular ? ofContent(news) : []
+    if aspects.isDisjoint(with: [.came, .went, .uncovered]) {
+      let events = kind == .regular ? contentEvents(aspects) : []
       return events.isEmpty ? [.attributes] : events
     }
-    // What is still being written tells of its end by itself.
-    let isWhole = news.isDisjoint(with: .begun) || news.contains(.closed)
-    let content: Event = isWhole ? .written : .modified
-    switch before {
-    case .nothing where kind == .regular: return isWhole ? [.appeared(kind), content] : [.appeared(kind)]
+    // A file that is still being written gets its final event with `IN_CLOSE_WRITE`.
+    let isComplete = aspects.isDisjoint(with: .begun) || aspects.contains(.closed)
+    let content: Event = isComplete ? .written : .modified
+    switch former {
+    case .nothing where kind == .regular: return isComplete ? [.appeared(kind), content] : [.appeared(kind)]
     case .nothing: return [.appeared(kind)]
     case .directory where kind == .regular:
       return [.disappeared(isDirectory: true), .appeared(kind), content]
     case .directory: return [.disappeared(isDirectory: true), .appeared(kind)]
-    // A link or a device has no content that could be written.
+    // Symbolic links and devices have no content that could be written.
     case .file: return kind == .regular ? [content] : [.disappeared(isDirectory: false), .appeared(kind)]
     }
   }
 
-  private static func ofContent(_ news: Invalidation.Aspects) -> [Event] {
-    switch (news.contains(.modified), news.contains(.closed)) {
+  private static func contentEvents(_ aspects: Invalidation.Aspects) -> [Event] {
+    switch (aspects.contains(.modified), aspects.contains(.closed)) {
     case (true, true): [.written]
     case (true, false): [.modified]
     case (false, true): [.closed]
@@ -100,9 +99,9 @@ enum EventClassifier {
     }
   }
 
-  private static func ofDirectory(_ news: Invalidation.Aspects, _ before: Before) -> [Event] {
-    if news.isDisjoint(with: [.came, .went, .uncovered]) { return [.attributes] }
-    switch before {
+  private static func directoryEvents(_ aspects: Invalidation.Aspects, _ former: Former) -> [Event] {
+    if aspects.isDisjoint(with: [.came, .went, .uncovered]) { return [.attributes] }
+    switch former {
     case .nothing: return [.appeared(.directory)]
     case .file: return [.disappeared(isDirectory: false), .appeared(.directory)]
     case .directory: return [.attributes]

@@ -2,108 +2,105 @@ import Fuse
 import Posix
 import Synchronization
 
-/// A change that the announcing thread is about to make in our own mount, though it has been made already: the
-/// kernel then sends the events of it.
+/// A change that the announcer thread makes again in our own mount, only so that the kernel sends its events.
 enum SyntheticChange: Hashable {
-  /// No change: a look at a name that nothing has, by which the root shows to be ours.
+  /// No change: a lookup of a name that does not exist, which proves that the root is ours.
   case rootProbe([UInt8])
-  /// The name is made.
   case appearance(EntryKey, FileKind)
-  /// The name is removed.
   case disappearance(EntryKey, isDirectory: Bool)
-  /// The file of one name gets another.
   case renaming(EntryKey, to: EntryKey)
-  /// The times of what has this inode number are set.
+  /// Sets the times of the file with this inode number.
   case touch(UInt64)
 }
 
-/// Which replay is going on: its requests, and only those, are answered as if it were a change.
+/// The request that the synthetic change in progress will cause: only this request is answered as if it changed
+/// the mount.
 ///
-/// There is one at a time, made by one thread. A request is known for its own by that thread's number, which
-/// nobody else's requests carry, by its kind, and by its names.
+/// One thread makes one synthetic change at a time. Its requests are recognized by the thread's number, which no
+/// other request carries, by their kind and by their names.
 final class ExpectedRequest: Sendable {
-  /// How a LOOKUP is answered that belongs to a replay.
+  /// The reply to a LOOKUP that belongs to a synthetic change.
   enum LookupReply: Equatable {
-    /// That there is no such name.
     case absent
-    /// By a node that stands for what went.
+    /// A node made up for the removed entry.
     case tombstone(isDirectory: Bool)
-    /// By the node of another name, to which this one's file goes.
+    /// The node of the name to which the file was renamed.
     case node(of: EntryKey)
   }
 
   private struct State {
-    var replay: SyntheticChange?
-    /// Whether what was expected came.
-    var isMet = false
+    var change: SyntheticChange?
+    var wasReceived = false
   }
 
   private let thread = Atomic<Int32>(0)
   private let state = Locked(State())
 
-  /// Says which thread makes the replays.
+  /// Sets the thread that makes the synthetic changes.
   func setThread(_ number: Int32) { thread.store(number, ordering: .relaxed) }
 
-  /// Whether a request is the announcing thread's. 0 is nobody's number.
+  /// Whether a request is the announcer thread's. 0 stands for any thread outside our PID namespace.
   @inline(__always)
   func isOwn(_ caller: Caller) -> Bool {
     caller.thread != 0 && caller.thread == thread.load(ordering: .relaxed)
   }
 
-  /// Runs the body, which makes the calls of a replay.
-  /// - Returns: whether the request that matters came. The body's own result tells nothing: what it reached need
-  ///   not have been our mount.
-  func expect(_ replay: SyntheticChange, _ body: () -> Void) -> Bool {
-    state.withLock { $0 = State(replay: replay) }
+  /// Runs the body, which makes the system calls of a synthetic change.
+  /// - Returns: whether the expected request was received. The result of the system calls proves nothing: they
+  ///   may have reached another file system.
+  func expect(_ change: SyntheticChange, _ body: () -> Void) -> Bool {
+    state.withLock { $0 = State(change: change) }
     body()
     return state.withLock { state in
       defer { state = State() }
-      return state.isMet
+      return state.wasReceived
     }
   }
 
-  /// How a LOOKUP of the announcing thread is answered; nil: as everybody's.
-  func reply(toLookup place: EntryKey) -> LookupReply? {
+  /// The reply to a LOOKUP of the announcer thread; nil if it is answered as any other.
+  func reply(toLookup key: EntryKey) -> LookupReply? {
     state.withLock { state in
-      switch state.replay {
-      case .rootProbe(let name) where place == EntryKey(parent: .root, name: name):
-        state.isMet = true
+      switch state.change {
+      case .rootProbe(let name) where key == EntryKey(parent: .root, name: name):
+        state.wasReceived = true
         return .absent
-      case .appearance(place, _): return .absent
-      case .disappearance(place, let isDirectory): return .tombstone(isDirectory: isDirectory)
-      case .renaming(place, let target): return .node(of: target)
-      case .renaming(_, to: place): return .absent
+      case .appearance(key, _): return .absent
+      case .disappearance(key, let isDirectory): return .tombstone(isDirectory: isDirectory)
+      case .renaming(key, let target): return .node(of: target)
+      case .renaming(_, to: key): return .absent
       default: return nil
       }
     }
   }
 
-  /// What kind of entry is expected to be made; nil if none is. It is so once.
-  func consume(_ entry: NewEntryKind, at place: EntryKey) -> FileKind? {
+  /// Accepts a request of the announcer thread that creates an entry, once.
+  /// - Returns: the kind of the entry; nil if the request is not the expected one.
+  func consume(_ entry: NewEntryKind, at key: EntryKey) -> FileKind? {
     state.withLock { state in
-      guard case .appearance(place, let kind) = state.replay, kind.entry == entry, !state.isMet else {
+      guard case .appearance(key, let kind) = state.change, kind.entry == entry, !state.wasReceived else {
         return nil
       }
-      state.isMet = true
+      state.wasReceived = true
       return kind
     }
   }
 
-  /// Notes that the request that was expected could not be answered.
-  func revoke() { state.withLock { $0 = State() } }
-
-  /// Whether a request of the announcing thread is the one that is expected. It is so once.
+  /// Accepts a request of the announcer thread, once.
+  /// - Returns: false if it is not the expected one.
   func consume(_ request: SyntheticChange) -> Bool {
     state.withLock { state in
-      guard state.replay == request, !state.isMet else { return false }
-      state.isMet = true
+      guard state.change == request, !state.wasReceived else { return false }
+      state.wasReceived = true
       return true
     }
   }
+
+  /// Cancels the expectation: the request failed after it was accepted.
+  func revoke() { state.withLock { $0 = State() } }
 }
 
 extension FileKind {
-  /// What makes an entry of this kind.
+  /// The request that creates an entry of this kind.
   fileprivate var entry: NewEntryKind {
     switch self {
     case .directory: .directory
