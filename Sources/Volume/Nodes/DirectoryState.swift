@@ -2,7 +2,7 @@ import Fuse
 import Layers
 import Posix
 
-/// Which directory of which layer takes part in a merged directory.
+/// The identity of a part of a merged directory.
 struct PartIdentity: Hashable, Sendable {
   let layer: Int
   let identity: FileIdentity
@@ -13,39 +13,38 @@ struct PartIdentity: Hashable, Sendable {
   }
 }
 
-/// What we know of a directory's node beyond what every node has. All of it is guarded by the node table's
-/// lock.
+/// What only directory nodes have. The node table's lock guards all of it.
 ///
 /// Invariants:
-/// - `parts` is nil until the first request in the directory is answered: then nothing in it is cached, by
-///   the kernel or by us. An empty list is a directory that no layer has any more.
-/// - `merged`, if present, has exactly these parts.
-/// - every part has a watch, set before it was read, or the directory is not `isCovered`.
+/// - `parts` is nil until the first request in the directory is answered: nothing in it is cached yet, neither
+///   by the kernel nor by us. It is empty if no layer has the directory any more.
+/// - `merged`, if set, has exactly these parts.
+/// - Each part has a watch that was added before the part was read, unless the directory is not `isCovered`.
 final class DirectoryState: @unchecked Sendable {
-  /// The nodes whose parent this is: how many, and the first of the list.
+  /// The number of nodes with this parent, and the first of their list.
   var children: UInt32 = 0
   var firstChild: UInt32 = 0
   var parts: [PartIdentity]?
   var merged: MergedDirectory?
-  /// Grows with every change to it that is told, before anything is taken back for it.
+  /// Incremented with each reported change, before anything is invalidated for it.
   var version = 0
-  /// Whether every change to it is told by a watch: its own parts' and, for layers that lack it, those of the
-  /// directories above. If not, what is said of it is valid for a short time only.
+  /// Whether watches report every change: watches on its own parts and, for layers that lack it, on the
+  /// directories above. If not, replies about it have short timeouts.
   var isCovered = false
-  /// Why not, if one of its own parts is the cause.
+  /// Why the directory is not covered, if one of its own parts is the cause.
   var uncachedReason: UncachedReason?
-  /// How many of its small files were asked for that nobody had read, as far as that counts; the slot of the
-  /// last of them, 0 once that was seen to; and whether somebody sees to it.
+  /// Prefetching of small files: how many first READs there were, saturating; the slot of the last of these
+  /// files, 0 once it was handled; and whether a worker is handling it.
   var firstReads = 0
   var lastRead: UInt32 = 0
   var isPrefetching = false
-  /// Whether the kernel may hold a listing of it.
+  /// Whether the kernel may have cached a listing of it.
   var wasListed = false
 }
 
-/// A part of a layer whose changes nobody tells.
+/// Why a part of a layer must not be cached without a timeout: its changes are not reported.
 struct UncachedReason: Sendable, Equatable {
-  /// The layer's place in the stack.
+  /// The layer's index in the stack.
   let layer: Int
   let reason: String
 }

@@ -1,41 +1,40 @@
 import Fuse
 
-/// A name of a directory. The directory is named by its number, which is never given twice, so that a place
-/// does not outlive its directory.
+/// A name in a directory. Node numbers are not reused, so a key of a forgotten directory matches nothing.
 struct EntryKey: Hashable {
   let parent: NodeID
   let name: [UInt8]
 }
 
-/// Further names of files that have several: rare, so kept apart from the nodes.
+/// The further names of files with several hard links. They are rare, so they are stored apart from the nodes.
 struct HardLinkNames {
-  private var byPlace: [EntryKey: Set<UInt32>] = [:]
+  private var byKey: [EntryKey: Set<UInt32>] = [:]
   private var byNode: [UInt32: Set<EntryKey>] = [:]
 
-  func nodes(at place: EntryKey) -> [UInt32] { byPlace.isEmpty ? [] : Array(byPlace[place] ?? []) }
+  func nodes(at key: EntryKey) -> [UInt32] { byKey.isEmpty ? [] : Array(byKey[key] ?? []) }
 
   func names(in parent: NodeID) -> [[UInt8]] {
-    byPlace.isEmpty ? [] : byPlace.keys.filter { $0.parent == parent }.map(\.name)
+    byKey.isEmpty ? [] : byKey.keys.filter { $0.parent == parent }.map(\.name)
   }
 
   func first(of slot: UInt32) -> EntryKey? { byNode[slot]?.first }
 
-  mutating func add(_ slot: UInt32, at place: EntryKey) {
-    byPlace[place, default: []].insert(slot)
-    byNode[slot, default: []].insert(place)
+  mutating func add(_ slot: UInt32, at key: EntryKey) {
+    byKey[key, default: []].insert(slot)
+    byNode[slot, default: []].insert(key)
   }
 
-  /// Takes one name of a node out; answers whether it was there.
-  mutating func remove(_ slot: UInt32, at place: EntryKey) -> Bool {
-    guard byNode[slot]?.remove(place) != nil else { return false }
+  /// - Returns: false if the node did not have the name.
+  mutating func remove(_ slot: UInt32, at key: EntryKey) -> Bool {
+    guard byNode[slot]?.remove(key) != nil else { return false }
     if byNode[slot]?.isEmpty == true { byNode[slot] = nil }
-    byPlace[place]?.remove(slot)
-    if byPlace[place]?.isEmpty == true { byPlace[place] = nil }
+    byKey[key]?.remove(slot)
+    if byKey[key]?.isEmpty == true { byKey[key] = nil }
     return true
   }
 
-  /// Takes all names of a node out.
+  /// Removes all names of a node.
   mutating func remove(_ slot: UInt32) {
-    for place in byNode[slot] ?? [] { _ = remove(slot, at: place) }
+    for key in byNode[slot] ?? [] { _ = remove(slot, at: key) }
   }
 }

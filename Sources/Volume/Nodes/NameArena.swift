@@ -1,64 +1,63 @@
 import Glibc
 
-/// The nodes' names, in one piece of memory: an array for each would take about 40 bytes more.
+/// The names of all nodes in one allocation; an array each would take about 40 bytes more.
 ///
-/// A name takes its length (two bytes) and its bytes, in units of 4. What one leaves is given to the next that
-/// takes as many units, so that names which come and go take no more than was ever needed at a time.
+/// A name is its length in two bytes followed by its bytes, padded to units of 4 bytes; its index counts units.
+/// The space of a removed name is reused for names of as many units, so that the arena does not grow while
+/// names come and go.
 struct NameArena {
   private static let unit = 4
   private var bytes: [UInt8] = Array(repeating: 0, count: unit)
-  /// By the number of units, the first free room of that size; it begins with the place of the next. 0 ends.
+  /// The heads of the free lists by number of units; 0 ends a list. A free space begins with the next one's
+  /// index.
   private var free: [UInt32] = []
 
-  /// How many bytes there are, in use or not.
+  /// The size of the arena in bytes, used or free.
   var size: Int { bytes.count }
 
-  /// Adds a name; answers its place, which is never 0: the empty name is there.
+  /// - Returns: the index of the name; never 0, which is the index of the empty name.
   mutating func add(_ name: [UInt8]) -> UInt32 {
     let units = Self.units(name.count)
-    var place = units < free.count ? free[units] : 0
-    if place != 0 {
-      free[units] = load(place)
+    var index = units < free.count ? free[units] : 0
+    if index != 0 {
+      free[units] = load(index)
     } else {
-      place = UInt32(bytes.count / Self.unit)
+      index = UInt32(bytes.count / Self.unit)
       bytes.append(contentsOf: repeatElement(0, count: units * Self.unit))
     }
-    let start = Int(place) * Self.unit
+    let start = Int(index) * Self.unit
     bytes.withUnsafeMutableBytes { all in
       all.storeBytes(of: UInt16(name.count), toByteOffset: start, as: UInt16.self)
       UnsafeMutableRawBufferPointer(rebasing: all[(start + 2)...]).copyBytes(from: name)
     }
-    return place
+    return index
   }
 
-  /// Takes a name out.
-  mutating func remove(_ place: UInt32) {
-    if place == 0 { return }
-    let units = Self.units(withName(at: place) { $0.count })
+  mutating func remove(_ index: UInt32) {
+    if index == 0 { return }
+    let units = Self.units(withName(at: index) { $0.count })
     while free.count <= units { free.append(0) }
     let next = free[units]
     bytes.withUnsafeMutableBytes {
-      $0.storeBytes(of: next, toByteOffset: Int(place) * Self.unit, as: UInt32.self)
+      $0.storeBytes(of: next, toByteOffset: Int(index) * Self.unit, as: UInt32.self)
     }
-    free[units] = place
+    free[units] = index
   }
 
-  /// Runs the body with the name at a place.
   @inline(__always)
-  func withName<Result>(at place: UInt32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+  func withName<Result>(at index: UInt32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     bytes.withUnsafeBytes { all in
-      let start = Int(place) * Self.unit
+      let start = Int(index) * Self.unit
       let count = Int(all.load(fromByteOffset: start, as: UInt16.self))
       return body(UnsafeRawBufferPointer(rebasing: all[(start + 2)..<(start + 2 + count)]))
     }
   }
 
-  /// The name at a place.
-  func name(at place: UInt32) -> [UInt8] { withName(at: place) { Array($0) } }
+  func name(at index: UInt32) -> [UInt8] { withName(at: index) { Array($0) } }
 
-  /// Whether it is this name that is at a place.
-  func has(_ name: [UInt8], at place: UInt32) -> Bool {
-    withName(at: place) { present in
+  /// Whether this is the name at an index.
+  func has(_ name: [UInt8], at index: UInt32) -> Bool {
+    withName(at: index) { present in
       name.withUnsafeBytes { name in
         guard name.count == present.count, let left = name.baseAddress, let right = present.baseAddress else {
           return name.isEmpty && present.isEmpty
@@ -68,8 +67,8 @@ struct NameArena {
     }
   }
 
-  private func load(_ place: UInt32) -> UInt32 {
-    bytes.withUnsafeBytes { $0.load(fromByteOffset: Int(place) * Self.unit, as: UInt32.self) }
+  private func load(_ index: UInt32) -> UInt32 {
+    bytes.withUnsafeBytes { $0.load(fromByteOffset: Int(index) * Self.unit, as: UInt32.self) }
   }
 
   private static func units(_ length: Int) -> Int { (2 + length + unit - 1) / unit }

@@ -2,50 +2,49 @@ import Fuse
 import Layers
 import Posix
 
-/// A file's content, kept open from its first READ.
+/// The content of a file, kept open from its first READ.
 typealias OpenFile = LayerFile
 
-/// What we know of a node that the kernel knows, or on which such a node depends.
+/// A node that the kernel knows, or an ancestor of one.
 ///
-/// Invariants, which `NodeTable.checkInvariants` holds in tests:
-/// - a node is kept while `lookups` or `children` is above 0 (the root always);
-/// - a directory's `children` counts the nodes whose `parent` this is, and they form the list that begins at
-///   its `firstChild`;
-/// - a directory is its parent and name; any other node is its layer and identity, and its parent and name
-///   are the place where it was found last;
-/// - `file` is set only where `isPinned` is true; nodes with a `file` or `merged` are in the list of recent
-///   descriptors.
+/// Invariants, which `NodeTable.checkInvariants` checks in tests:
+/// - a node other than the root is kept while `lookups` or `children` is above 0;
+/// - a directory's `children` counts the nodes with this `parent`; they form the list that begins at its
+///   `firstChild`;
+/// - a directory is identified by its parent and name, any other node by its layer and identity; the latter's
+///   parent and name are those of its last lookup;
+/// - `file` is set only if `isPinned` is true; nodes with a `file` or `merged` are in the `DescriptorLRU`.
 ///
-/// There is one for every file that is known, so its size counts: the fields are in an order that leaves no
-/// gaps, and what only a directory has is in its `DirectoryState`.
+/// There is one for each known file, so its size matters: the fields are ordered to leave no padding, and what
+/// only directories have is in `DirectoryState`.
 struct Node {
-  /// What only nodes of some kinds have.
-  private enum Held {
-    case nothing
+  /// What depends on the node's kind.
+  private enum Content {
+    case none
     case file(OpenFile)
     case directory(DirectoryState)
   }
 
-  /// Of files: the file's identity.
+  /// Files only.
   var identity = FileIdentity(device: 0, inode: 0, born: TimeSpec(seconds: 0, nanoseconds: 0))
   var parent: UInt32 = 0
   /// The inode number that programs see.
   var inodeNumber: UInt64 = 0
-  /// Lookups that the kernel has not yet taken back.
+  /// The lookup count: lookups that the kernel has not yet forgotten.
   var lookups: UInt64 = 0
-  /// See `reportedSize`; the largest number for nil.
-  private var told = UInt64.max
-  private var held = Held.nothing
-  /// How often the slot was given away before; part of the node's number.
+  /// `reportedSize`, with `UInt64.max` for nil.
+  private var lastReportedSize = UInt64.max
+  private var content = Content.none
+  /// How often the slot was used before; part of the node's number.
   var generation: UInt32 = 0
-  /// Where the table's `NameArena` has the name.
+  /// The index of the name in the table's `NameArena`.
   var name: UInt32 = 0
-  /// Neighbours among the parent's children; 0 ends. In a free slot, `nextSibling` is the next free one.
+  /// The parent's list of children; 0 ends it. In a free slot, `nextSibling` is the next free slot.
   var nextSibling: UInt32 = 0
   var previousSibling: UInt32 = 0
-  /// Of files.
+  /// Files only.
   var layer: UInt16 = 0
-  /// nil marks a free slot.
+  /// nil in a free slot.
   var kind: FileKind?
   private var flags: Flags = []
 
@@ -58,7 +57,7 @@ struct Node {
   init(directory inodeNumber: UInt64) {
     kind = .directory
     self.inodeNumber = inodeNumber
-    held = .directory(DirectoryState())
+    content = .directory(DirectoryState())
   }
 
   init(file identity: FileIdentity, kind: FileKind, layer: Int, inodeNumber: UInt64) {
@@ -68,7 +67,7 @@ struct Node {
     self.inodeNumber = inodeNumber
   }
 
-  // MARK: - What is kept in less room than it would take
+  // MARK: - Flags of files
 
   private struct Flags: OptionSet {
     let rawValue: UInt8
@@ -85,85 +84,84 @@ struct Node {
     set { if newValue { flags.formUnion(flag) } else { flags.subtract(flag) } }
   }
 
-  /// Of files: whether the node is found by its identity. One that followed its name to a file that another
-  /// node stands for already is not.
+  /// Whether the node is in the identity index. One that was rebound to a file that has a node already is not.
   var isIndexed: Bool {
     get { self[.isIndexed] }
     set { self[.isIndexed] = newValue }
   }
 
-  /// Of files: whether content was read: from then on the node stays with its file.
+  /// Whether the content or link target was read; from then on the node stays with its file.
   var isPinned: Bool {
     get { self[.isPinned] }
     set { self[.isPinned] = newValue }
   }
 
-  /// Of files: whether its name was seen to go to another file, or to nobody.
+  /// Whether the file was seen to lose its name to another file, or by removal.
   var isDetached: Bool {
     get { self[.isDetached] }
     set { self[.isDetached] = newValue }
   }
 
-  /// Of files that are only a name: whether the file was seen to leave it, so that it is not one of its names any
-  /// more.
+  /// Whether the file of a node that is not pinned was seen to lose its name, which is then none of its hard
+  /// links. The node stays with the name.
   var isUnlinked: Bool {
     get { self[.isUnlinked] }
     set { self[.isUnlinked] = newValue }
   }
 
-  /// Of files: whether the kernel was told of several sizes, and so may keep one that is not the last.
+  /// Whether several sizes were reported to the kernel, which may then have cached an older one.
   var hadSeveralSizes: Bool {
     get { self[.hadSeveralSizes] }
     set { self[.hadSeveralSizes] = newValue }
   }
 
-  /// Of files: whether it stands for another file than it did at first.
+  /// Whether the node refers to another file than at first.
   var wasRebound: Bool {
     get { self[.wasRebound] }
     set { self[.wasRebound] = newValue }
   }
 
-  /// Of files: bytes, as the kernel was told last; nil before the first time.
+  // MARK: - Content
+
+  /// The size in bytes that the last reply gave to the kernel; files only.
   var reportedSize: UInt64? {
-    get { told == .max ? nil : told }
-    set { told = newValue ?? .max }
+    get { lastReportedSize == .max ? nil : lastReportedSize }
+    set { lastReportedSize = newValue ?? .max }
   }
 
-  /// Of files: its content.
   var file: OpenFile? {
-    get { if case .file(let file) = held { file } else { nil } }
+    get { if case .file(let file) = content { file } else { nil } }
     set {
-      if case .directory = held { return }
-      held = newValue.map(Held.file) ?? .nothing
+      if case .directory = content { return }
+      content = newValue.map(Content.file) ?? .none
     }
   }
 
-  /// Of directories, always.
-  var directory: DirectoryState? { if case .directory(let state) = held { state } else { nil } }
+  /// nil for a non-directory.
+  var directory: DirectoryState? { if case .directory(let state) = content { state } else { nil } }
 
-  /// Of files: whether nobody has read from it, and it still has its name.
+  /// Whether it is a regular file that was not read and still has its name.
   var isUnread: Bool { kind == .regular && !isPinned && !isDetached }
 
-  /// Of files: whether its content may be put into the kernel's cache before anybody asks.
+  /// Whether the content may be stored in the page cache before the first READ.
   func isPrefetchable(upTo largest: UInt64) -> Bool {
-    isUnread && lookups > 0 && told > 0 && told <= largest
+    isUnread && lookups > 0 && lastReportedSize > 0 && lastReportedSize <= largest
   }
 
   var children: UInt32 { directory?.children ?? 0 }
 
-  /// Whether the kernel may keep a size that the file does not have (any more), and would cut the content by
-  /// that, or fill it up with zeros. An answer that tells of the present size does not settle it: the kernel
-  /// throws one away that an invalidation, or another answer, overtook.
+  /// Whether the kernel may have cached an outdated size, to which it would truncate the content or pad it with
+  /// zeros. A reply with the current size does not resolve that: the kernel drops a reply that was overtaken by
+  /// an invalidation or another reply.
   var isSizeDoubtful: Bool { hadSeveralSizes && !isPinned }
 }
 
-/// Where a file can be reached by name.
+/// The name by which a file can be reached in its layer.
 struct FileLocation {
   let kind: FileKind
   let layer: Int
   let identity: FileIdentity
   let isPinned: Bool
-  /// Its directory.
   let parent: NodeID
   let name: [UInt8]
 }

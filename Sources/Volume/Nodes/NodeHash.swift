@@ -1,8 +1,8 @@
 import Posix
 
-/// By what nodes are found in a hash table.
+/// The hashes of the node table's indexes.
 enum NodeHash {
-  /// Files by the layer and identity that they have.
+  /// The hash of a file.
   static func of(_ identity: FileIdentity, layer: UInt16) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(identity)
@@ -10,7 +10,7 @@ enum NodeHash {
     return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 
-  /// Nodes by their parent and name.
+  /// The hash of a name in a directory.
   static func of(_ name: [UInt8], in parent: UInt32) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(parent)

@@ -1,0 +1,164 @@
+import Containers
+import Fuse
+import Posix
+
+/// The nodes by their parents and names.
+extension NodeTable {
+  /// The name by which the node was last looked up.
+  func name(of slot: UInt32) -> [UInt8] { names.name(at: nodes[Int(slot)].name) }
+
+  /// The names from the root to a directory.
+  func path(of slot: UInt32) -> [[UInt8]] {
+    var path: [[UInt8]] = []
+    var slot = slot
+    while slot != Self.root {
+      path.append(name(of: slot))
+      slot = nodes[Int(slot)].parent
+    }
+    return path.reversed()
+  }
+
+  func childDirectories(of slot: UInt32) -> [UInt32] {
+    children(of: slot).filter { nodes[Int($0)].kind == .directory }
+  }
+
+  /// The nodes that were last looked up in a directory.
+  func children(of slot: UInt32) -> [UInt32] {
+    var children: [UInt32] = []
+    var child = nodes[Int(slot)].directory?.firstChild ?? 0
+    while child != 0 {
+      children.append(child)
+      child = nodes[Int(child)].nextSibling
+    }
+    return children
+  }
+
+  /// Unread files near a file in the order of lookup: those looked up after it, nearest first, then those
+  /// before it. Programs mostly read a directory in the order in which it was listed.
+  /// - Parameter largest: the largest size in bytes.
+  func unreadFiles(near slot: UInt32, count: Int, largest: UInt64) -> [UInt32] {
+    // Bounded, since the caller holds the table's lock.
+    var (found, steps) = ([UInt32](), 1024)
+    for isForward in [true, false] {
+      var next = slot
+      while found.count < count, steps > 0 {
+        next = isForward ? nodes[Int(next)].previousSibling : nodes[Int(next)].nextSibling
+        if next == 0 { break }
+        if nodes[Int(next)].isPrefetchable(upTo: largest) { found.append(next) }
+        steps -= 1
+      }
+    }
+    return found
+  }
+
+  /// The nodes that the kernel may know by a name.
+  func nodes(named name: [UInt8], in parent: UInt32) -> [UInt32] {
+    entries.all(NodeHash.of(name, in: parent)) {
+      isNamed($0, name, in: parent) && !nodes[Int($0)].isDetached
+    } + hardLinks.nodes(at: EntryKey(parent: number(of: parent), name: name))
+  }
+
+  /// The files that were last looked up by a name, including those that have lost it.
+  func files(lastNamed name: [UInt8], in parent: UInt32) -> [UInt32] {
+    entries.all(NodeHash.of(name, in: parent)) {
+      isNamed($0, name, in: parent) && nodes[Int($0)].kind != .directory
+    }
+  }
+
+  /// All names by which the kernel may know entries of a directory.
+  func knownNames(in parent: UInt32) -> Set<[UInt8]> {
+    Set(children(of: parent).map { name(of: $0) }).union(hardLinks.names(in: number(of: parent)))
+  }
+
+  // MARK: - Names and hard links
+
+  /// Records that a name no longer refers to a file. If the file has another hard link, the node moves there.
+  /// Else a pinned node is detached from its name; any other node stays with the name.
+  mutating func detach(_ slot: UInt32, from name: [UInt8], in parent: UInt32) {
+    if hardLinks.remove(slot, at: EntryKey(parent: number(of: parent), name: name)) { return }
+    if moveToHardLinkName(slot) { return }
+    if nodes[Int(slot)].isPinned {
+      nodes[Int(slot)].isDetached = true
+    } else {
+      nodes[Int(slot)].isUnlinked = true
+    }
+  }
+
+  /// Another hard link of a file.
+  mutating func hardLinkName(of slot: UInt32) -> EntryKey? {
+    while let key = hardLinks.first(of: slot) {
+      if (try? self.slot(of: key.parent)) != nil { return key }
+      _ = hardLinks.remove(slot, at: key)
+    }
+    return nil
+  }
+
+  /// Removes a hard link that the file no longer has.
+  mutating func removeHardLinkName(_ key: EntryKey, of slot: UInt32) { _ = hardLinks.remove(slot, at: key) }
+
+  /// Replaces the name of a file's node by another hard link of the file.
+  /// - Returns: false if there is none.
+  mutating func moveToHardLinkName(_ slot: UInt32) -> Bool {
+    guard let key = hardLinkName(of: slot), let parent = try? self.slot(of: key.parent) else {
+      return false
+    }
+    _ = hardLinks.remove(slot, at: key)
+    nodes[Int(slot)].isDetached = true
+    move(slot, to: key.name, in: parent)
+    return true
+  }
+
+  /// Sets a node's parent and name. A file's former name becomes a further hard link.
+  mutating func move(_ slot: UInt32, to name: [UInt8], in parent: UInt32) {
+    let former = nodes[Int(slot)].parent
+    if isNamed(slot, name, in: parent) {
+      nodes[Int(slot)].isDetached = false
+      nodes[Int(slot)].isUnlinked = false
+      return
+    }
+    let key = EntryKey(parent: number(of: parent), name: name)
+    _ = hardLinks.remove(slot, at: key)
+    if former != 0 {
+      if !nodes[Int(slot)].isDetached, !nodes[Int(slot)].isUnlinked {
+        hardLinks.add(slot, at: EntryKey(parent: number(of: former), name: self.name(of: slot)))
+      }
+      entries.remove(slot)
+      names.remove(nodes[Int(slot)].name)
+      unlinkFromParent(slot)
+    }
+    nodes[Int(slot)].parent = parent
+    nodes[Int(slot)].name = names.add(name)
+    nodes[Int(slot)].isDetached = false
+    nodes[Int(slot)].isUnlinked = false
+    linkToParent(slot)
+    entries.insert(slot, NodeHash.of(name, in: parent))
+    // The former parent may have been kept only for this child.
+    if former != 0 { deferredRelease.append(freeIfUnused(former)) }
+  }
+
+  private mutating func linkToParent(_ slot: UInt32) {
+    let parent = nodes[Int(slot)].parent
+    let next = nodes[Int(parent)].directory?.firstChild ?? 0
+    nodes[Int(slot)].nextSibling = next
+    nodes[Int(slot)].previousSibling = 0
+    if next != 0 { nodes[Int(next)].previousSibling = slot }
+    nodes[Int(parent)].directory?.firstChild = slot
+    nodes[Int(parent)].directory?.children += 1
+  }
+
+  mutating func unlinkFromParent(_ slot: UInt32) {
+    let (parent, next) = (nodes[Int(slot)].parent, nodes[Int(slot)].nextSibling)
+    let previous = nodes[Int(slot)].previousSibling
+    if next != 0 { nodes[Int(next)].previousSibling = previous }
+    if previous != 0 {
+      nodes[Int(previous)].nextSibling = next
+    } else {
+      nodes[Int(parent)].directory?.firstChild = next
+    }
+    nodes[Int(parent)].directory?.children -= 1
+  }
+
+  func isNamed(_ slot: UInt32, _ name: [UInt8], in parent: UInt32) -> Bool {
+    nodes[Int(slot)].parent == parent && names.has(name, at: nodes[Int(slot)].name)
+  }
+}
