@@ -1,38 +1,37 @@
 import Posix
 
-/// A thread that does what a request's thread must not, because it may wait for other requests to be answered.
+/// A serial worker for jobs that may themselves block on FUSE requests to our own mount.
 final class SerialWorker: Sendable {
-  typealias Errand = @Sendable () -> Void
+  typealias Job = @Sendable () -> Void
 
-  private let line = BlockingQueue<Errand>()
-  /// Before the start nobody would come.
+  private let queue = BlockingQueue<Job>()
   private let isStarted = Locked(false)
   private let thread = Locked<ThreadHandle?>(nil)
-
   private let name: String
 
-  /// - Parameter name: the thread's.
+  /// - Parameter name: the thread's name.
   init(name: String) { self.name = name }
 
   /// Starts the thread.
+  /// - Throws: EAGAIN.
   func start() throws(Errno) {
     isStarted.withLock { $0 = true }
     let handle = ThreadHandle(
-      try Thread(name: name) { [line] in
-        while let errand = line.dequeue() { errand() }
+      try Thread(name: name) { [queue] in
+        while let job = queue.dequeue() { job() }
       })
     thread.withLock { $0 = handle }
   }
 
-  /// Has something done, after what waits already.
-  /// - Returns: false when it will not be, since the mount ends.
-  func add(_ errand: @escaping Errand) -> Bool {
-    isStarted.withLock { $0 } && line.enqueue(errand)
+  /// Enqueues a job.
+  /// - Returns: false if the thread has not been started or is ending; the job is then not run.
+  func add(_ job: @escaping Job) -> Bool {
+    isStarted.withLock { $0 } && queue.enqueue(job)
   }
 
-  /// Ends the thread, after what waits is done. Requests must still be answered meanwhile.
+  /// Ends the thread after the jobs in the queue. Requests must still be answered meanwhile.
   func stop() {
-    line.close()
+    queue.close()
     thread.withLock { $0 }?.join()
   }
 }

@@ -1,11 +1,10 @@
 import Posix
 
-/// Invalidations on their way to the thread that carries them out, each once while it waits.
+/// The queue of the invalidator thread. Invalidations of one subject are coalesced while they wait.
 final class InvalidationQueue: Sendable {
-  /// What the thread is to do next.
   enum Work {
     case invalidate(Invalidation)
-    /// Everything before it has been carried out.
+    /// To be called once all work before it is done.
     case barrier(@Sendable () -> Void)
   }
   private enum Entry {
@@ -15,7 +14,7 @@ final class InvalidationQueue: Sendable {
   private struct State {
     var entries: [Entry] = []
     var aspects: [Invalidation.Subject: Invalidation.Aspects] = [:]
-    var isOver = false
+    var isClosed = false
   }
 
   private let state = Locked(State())
@@ -23,8 +22,8 @@ final class InvalidationQueue: Sendable {
 
   init() throws(Errno) { eventFD = try EventFD() }
 
-  /// Adds invalidations. One that waits already stands for the new one, too: our own state was changed before
-  /// either.
+  /// Adds invalidations. One whose subject is in the queue is merged into that: the daemon's own state was changed
+  /// before either.
   func add(_ invalidations: [Invalidation]) {
     if invalidations.isEmpty { return }
     state.withLock { state in
@@ -37,21 +36,22 @@ final class InvalidationQueue: Sendable {
     eventFD.signal()
   }
 
-  /// Has a function called when all that was added before is carried out.
-  /// - Returns: false after the end.
+  /// Enqueues a function to be called once all work before it is done.
+  /// - Returns: false if the queue is closed.
   func addBarrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
-    let isOver = state.withLock { state in
-      if !state.isOver { state.entries.append(.barrier(reached)) }
-      return state.isOver
+    let isClosed = state.withLock { state in
+      if !state.isClosed { state.entries.append(.barrier(reached)) }
+      return state.isClosed
     }
-    if !isOver { eventFD.signal() }
-    return !isOver
+    if !isClosed { eventFD.signal() }
+    return !isClosed
   }
 
-  /// What waits, oldest first; waits until there is something. nil at the end.
+  /// Removes all work, oldest first, after waiting for some.
+  /// - Returns: nil once the queue is closed and empty.
   func take() -> [Work]? {
     while true {
-      let (work, isOver) = state.withLock { state in
+      let (work, isClosed) = state.withLock { state in
         defer {
           state.entries.removeAll(keepingCapacity: true)
           state.aspects.removeAll(keepingCapacity: true)
@@ -63,17 +63,17 @@ final class InvalidationQueue: Sendable {
           case .barrier(let reached): Work.barrier(reached)
           }
         }
-        return (work, state.isOver)
+        return (work, state.isClosed)
       }
       if !work.isEmpty { return work }
-      if isOver { return nil }
+      if isClosed { return nil }
       eventFD.wait(or: -1, milliseconds: -1)
     }
   }
 
-  /// Lets `take` end when nothing waits any more.
+  /// Closes the queue: `take` returns nil once it is empty.
   func end() {
-    state.withLock { $0.isOver = true }
+    state.withLock { $0.isClosed = true }
     eventFD.signal()
   }
 }

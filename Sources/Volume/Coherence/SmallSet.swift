@@ -1,7 +1,7 @@
-/// A set that has one element nearly always, and then needs no memory of its own.
+/// A set that nearly always has one element, which it then stores inline.
 enum SmallSet<Element: Hashable> {
   case one(Element)
-  /// Any number but one.
+  /// Any number of elements except one.
   case many(Set<Element>)
 
   init(_ elements: Set<Element>) {

@@ -2,50 +2,49 @@ import Fuse
 import Layers
 import Posix
 
-/// Who is to be told of a watch's events.
+/// A node, or a layer's path, that the events of a watch concern.
 struct WatchOwner: Hashable, Sendable {
   let node: NodeID
   /// The layer of the watched directory; nil for a watch on a file itself.
   let layer: Int?
-  /// Which name of the layer's path the watched directory has, if it is watched for that; `archive` for the
-  /// layer's archive itself.
+  /// For a watch on the layer's path: the index of the component for which its parent directory is watched, or
+  /// `archive` for the layer's archive itself.
   var pathComponent: UInt8?
 
   static let archive = UInt8.max
 }
 
-/// The watches, and whom each of them concerns.
+/// The inotify watches and their owners.
 ///
-/// One inode has one watch, but may concern several nodes: a directory on its way from one place to another, a
-/// layer that lies inside another layer.
+/// An inode has one watch, but may concern several nodes: while a directory is being renamed, or if a layer lies
+/// inside another layer.
 final class WatchTable: Sendable {
   private struct State {
     var owners: [WatchDescriptor: SmallSet<WatchOwner>] = [:]
-    /// Watches on directories' parts, by the directories' nodes.
+    /// Watches on the parts of directories.
     var directories: [NodeID: SmallSet<WatchDescriptor>] = [:]
-    /// Watches on files themselves, by their nodes.
+    /// Watches on files themselves.
     var files: [NodeID: WatchDescriptor] = [:]
   }
 
   let inotify: Inotify
-  // Also held while a watch is added or removed: else one that is being given back could be taken by another.
+  // Also locked during inotify_add_watch(2) and inotify_rm_watch(2): else a watch could be removed that another
+  // thread has just got for the same inode.
   private let state = Locked(State())
 
   static let directoryEvents: InotifyEvent.Mask = [
     .modified, .closeWrite, .attributes, .created, .deleted, .movedFrom, .movedTo, .deletedSelf,
     .movedSelf,
   ]
-  /// No events of names: a file has none.
   static let fileEvents: InotifyEvent.Mask = [.modified, .closeWrite, .attributes]
 
   init() throws(Errno) { inotify = try Inotify() }
 
-  /// How many watches there are.
   var count: Int { state.withLock { $0.owners.count } }
 
   /// Watches a part of a directory.
-  /// - Returns: nil for a folder of an archive, which is watched as a whole.
-  /// - Throws: ENOSPC when the user has no more watches.
+  /// - Returns: nil for a directory in an archive, which is watched as a whole.
+  /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`.
   func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchDescriptor? {
     try part.withWatchPath { path throws(Errno) in
       try state.withLock { state throws(Errno) in
@@ -57,9 +56,9 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Watches a file itself, wherever its names are.
-  /// - Parameter follows: whether the path is a link of `/proc/self/fd` rather than a name of the file.
-  /// - Throws: ENOSPC when the user has no more watches; ENOENT when the path leads nowhere.
+  /// Watches a file itself, so that changes by any of its hard links are reported.
+  /// - Parameter follows: whether the path is a link in `/proc/self/fd` rather than a name of the file.
+  /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`; ENOENT.
   func watchFile(_ node: NodeID, at path: CName, follows: Bool) throws(Errno) {
     try state.withLock { state throws(Errno) in
       if state.files[node] != nil { return }
@@ -69,16 +68,16 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Watches a directory that has a name of a layer's path.
+  /// Watches a directory for the component of a layer's path that it contains.
   /// - Throws: as open(2) and inotify_add_watch(2).
   func watchPathComponent(_ path: [UInt8], _ layer: Int, _ name: Int) throws(Errno) {
-    // The path may lead through our own mount, so nobody who answers its requests is to wait for this.
-    let place = try withCName(path) { path throws(Errno) in
+    // The path may lead through our own mount, so the lock is not held: a request could wait for it.
+    let directory = try withCName(path) { path throws(Errno) in
       try Descriptor.open(path, [.pathOnly, .directory])
     }
-    try place.withWatchPath { path throws(Errno) in
+    try directory.withWatchPath { path throws(Errno) in
       try state.withLock { state throws(Errno) in
-        // It may be a busy place, and must not lose what it is watched for as a part.
+        // `IN_MASK_ADD` keeps the events for which the directory may be watched as a part.
         let watch = try inotify.watch(path, .names.union(.maskAdd))
         state.owners[watch, default: []].insert(
           WatchOwner(node: .root, layer: layer, pathComponent: UInt8(clamping: min(name, 254))))
@@ -86,8 +85,8 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Watches a layer's archive, in place of the file that it was before.
-  /// - Throws: ENOSPC when the user has no more watches; ENOENT when there is none.
+  /// Watches a layer's archive, and no longer the file that was its archive before.
+  /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`; ENOENT.
   func watchArchive(_ path: CName, _ layer: Int) throws(Errno) {
     try state.withLock { state throws(Errno) in
       let watch = try inotify.watch(path, Self.fileEvents.union([.maskAdd, .dontFollow]))
@@ -99,30 +98,30 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Gives back what is watched for the layers' paths.
+  /// Removes the watches on the layers' paths.
   func removePathWatches() {
     state.withLock { state in
-      let places = state.owners.filter { $0.value.elements.contains { $0.pathComponent != nil } }.keys
-      for watch in places { remove(watch, &state) { $0.pathComponent != nil } }
+      let watches = state.owners.filter { $0.value.elements.contains { $0.pathComponent != nil } }.keys
+      for watch in watches { remove(watch, &state) { $0.pathComponent != nil } }
     }
   }
 
-  /// Whether a file itself is watched.
+  /// Whether the file itself is watched.
   func hasFileWatch(_ node: NodeID) -> Bool { state.withLock { $0.files[node] != nil } }
 
-  /// Gives back what a directory's node watches, but for some of it.
+  /// Removes the watches on a directory's parts, except some.
   func removeWatches(of node: NodeID, except kept: [WatchDescriptor] = []) {
     state.withLock { state in
       guard let watches = state.directories.removeValue(forKey: node)?.elements else { return }
       for watch in watches.subtracting(kept) {
         remove(watch, &state) { $0.node == node && $0.pathComponent == nil }
       }
-      let rest = SmallSet(watches.intersection(kept))
-      if !rest.isEmpty { state.directories[node] = rest }
+      let remaining = SmallSet(watches.intersection(kept))
+      if !remaining.isEmpty { state.directories[node] = remaining }
     }
   }
 
-  /// Gives back the watch on a file itself, if it has one.
+  /// Removes the watch on a file itself, if there is one.
   func removeFileWatch(_ node: NodeID) {
     state.withLock { state in
       guard let watch = state.files.removeValue(forKey: node) else { return }
@@ -130,12 +129,11 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Whom a watch concerns.
   func owners(of watch: WatchDescriptor) -> Set<WatchOwner> {
     state.withLock { $0.owners[watch]?.elements ?? [] }
   }
 
-  /// Forgets a watch that the kernel ended.
+  /// Removes a watch that the kernel ended (`IN_IGNORED`).
   func removeEnded(_ watch: WatchDescriptor) {
     state.withLock { state in
       for owner in state.owners.removeValue(forKey: watch)?.elements ?? [] {

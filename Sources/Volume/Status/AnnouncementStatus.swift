@@ -1,6 +1,6 @@
 import Routing
 
-/// What `bundlefs status` tells of the events that programs which watch the mount were sent.
+/// The part of `bundlefs status` about the events that were sent to watchers of the mount.
 struct AnnouncementStatus {
   private let mode: AnnounceMode
   private let figures: AnnouncementFigures?
@@ -14,12 +14,12 @@ struct AnnouncementStatus {
     if case .unavailable(let reason) = mode { reason } else { nil }
   }
 
-  /// A line for a person.
+  /// One line of text.
   var line: String {
     guard let figures else {
-      return "announced to watchers: nothing" + (reason.map { ", since \($0)" } ?? "")
+      return "announced to watchers: nothing" + (reason.map { " (\($0))" } ?? "")
     }
-    let drop = figures.lastDrop.map { " (the last one: \($0))" } ?? ""
+    let drop = figures.lastDrop.map { " (the last: \($0))" } ?? ""
     return "announced to watchers: events \(figures.told), coalesced \(figures.coalesced), "
       + "dropped \(figures.dropped)\(drop)"
   }

@@ -1,10 +1,10 @@
 import Layers
 import Routing
 
-/// What a mount tells of a layer that is an archive.
+/// The part of `bundlefs status` about a layer that is an archive.
 struct ArchiveStatus {
   private let figures: ArchiveLayer.Figures
-  /// Why what is shown is not what the archive has now.
+  /// Why the last readable content is shown instead of the current one.
   private let note: String?
 
   init(_ layer: ArchiveLayer) {
@@ -31,12 +31,12 @@ struct ArchiveStatus {
     }
   }
 
-  /// Lines for a person.
+  /// Lines of text.
   var lines: [String] {
     var lines = [
       "zip archive: entries \(figures.entries); files \(figures.files), folders \(figures.folders)"
     ]
-    if let note { lines.append("shown as it was when it could be read last: \(note)") }
+    if let note { lines.append("last readable content shown: \(note)") }
     for skipped in figures.skipped {
       let names = skipped.names.prefix(5).map(Self.text).joined(separator: ", ")
       lines.append(
@@ -45,7 +45,7 @@ struct ArchiveStatus {
     return lines
   }
 
-  /// A name on one line.
+  /// Replaces control characters.
   private static func text(_ name: [UInt8]) -> String {
     String(decoding: name.map { $0 < 0x20 || $0 == 0x7F ? UInt8(ascii: "?") : $0 }, as: UTF8.self)
   }
@@ -63,10 +63,10 @@ extension ContentFigures {
     }
   }
 
-  /// A line for a person.
+  /// One line of text.
   var line: String {
     let reads = hits + misses
-    let rate = reads == 0 ? "none yet" : "\(hits * 100 / reads) % of \(reads) served at once"
+    let rate = reads == 0 ? "none" : "\(hits * 100 / reads) % of \(reads) cached"
     return "unpacked from archives: entries \(contents), \(bytes) of \(budget) bytes; reads: \(rate)"
   }
 }

@@ -2,21 +2,21 @@ import Bundles
 import Posix
 import Routing
 
-/// What a mount tells of the bundle that its layers make up.
+/// The part of `bundlefs status` about the merged bundle.
 struct BundleStatus {
   /// CFBundleIdentifier.
   var identifier: String?
   /// CFBundleDevelopmentRegion.
   var developmentRegion: String?
-  /// Those that any layer has, sorted.
+  /// The localizations of all layers, sorted.
   var localizations: [String] = []
-  /// Those that are searched, in order.
+  /// The localizations that lookups search, in order.
   var searched: [String] = []
   /// The path of the resource folder; empty for the root.
   var folder = ""
-  /// The scheme of resources' URLs.
+  /// The scheme of resource URLs.
   var scheme: String
-  /// Why the rest is not known.
+  /// Why the bundle could not be read; nil on success.
   var reason: String?
 
   /// Writes the JSON object.
@@ -34,9 +34,9 @@ struct BundleStatus {
     }
   }
 
-  /// Lines for a person.
+  /// Lines of text.
   var lines: [String] {
-    if let reason { return ["bundle: cannot be read: \(reason)"] }
+    if let reason { return ["bundle: unreadable: \(reason)"] }
     let languages = localizations.isEmpty ? "none" : localizations.joined(separator: ", ")
     return [
       "bundle: \(identifier ?? "without an identifier"); development region: \(developmentRegion ?? "none")",
@@ -45,7 +45,7 @@ struct BundleStatus {
     ].map(Self.printable)
   }
 
-  /// The text without what would steer a terminal: a bundle can be anybody's.
+  /// Replaces control characters, since a bundle may come from an untrusted source.
   private static func printable(_ text: String) -> String {
     String(
       String.UnicodeScalarView(
@@ -54,7 +54,7 @@ struct BundleStatus {
 }
 
 extension Volume {
-  /// The bundle as it is now.
+  /// The current status of the bundle.
   var bundleStatus: BundleStatus {
     var status = BundleStatus(scheme: resources.scheme)
     do throws(Errno) {
@@ -70,7 +70,8 @@ extension Volume {
     return status
   }
 
-  /// As `StatusProtocol.Form.resources` tells it; nothing if it cannot be read.
+  /// The resource folder and the localizations to search, in the format of `StatusProtocol.Form.resources`; empty
+  /// if the bundle cannot be read.
   var resourceSearchPath: [UInt8] {
     do throws(Errno) {
       let folder = try resources.lookup.layout().resourceFolder

@@ -7,9 +7,9 @@ extension Volume {
   var status: Status {
     let requests = requests.withLock { $0 }
     let (routes, results) = control.counts
-    // Nothing else is asked with the table locked: a watch, for one, can be long in being set.
-    let (nodes, descriptors, fallbacks) = table.withLock { table in
-      (table.count, table.recent.count, fallbackDirectories(table))
+    // Only this needs the table's lock; the watch table's lock may be held for long.
+    let (nodes, descriptors, uncached) = table.withLock { table in
+      (table.count, table.descriptors.count, uncachedDirectories(table))
     }
     return Status(
       cache: options.cache.description, control: control.name.text, routes: routes, results: results,
@@ -22,7 +22,7 @@ extension Volume {
       ],
       readAhead: counters.readAhead.count, listedAhead: counters.listedAhead.count,
       announcements: AnnouncementStatus(options.announce, announcer?.figures),
-      overflows: coherence?.overflows ?? 0, fallbacks: fallbacks,
+      overflows: coherence?.overflows ?? 0, uncached: uncached,
       contents: options.contents?.figures, passthrough: passthrough.withLock { $0 }.status)
   }
 
@@ -33,32 +33,32 @@ extension Volume {
       archive: stack.layers[layer].archive.map { ArchiveStatus($0) })
   }
 
-  /// The directories that are the cause of short timeouts; the first hundred.
-  private func fallbackDirectories(_ table: NodeTable) -> [Status.UncachedReason] {
-    var found: [Status.UncachedReason] = []
+  /// The first hundred directories that cause short timeouts.
+  private func uncachedDirectories(_ table: NodeTable) -> [Status.UncachedDirectory] {
+    var found: [Status.UncachedDirectory] = []
     for slot in 1..<UInt32(table.nodes.count) where found.count < 100 {
-      guard let fallback = table[slot].directory?.uncachedReason else { continue }
+      guard let uncached = table[slot].directory?.uncachedReason else { continue }
       found.append(
-        Status.UncachedReason(
-          layer: stack.layers[fallback.layer].path.text,
-          path: table.path(of: slot).map(\.text).joined(separator: "/"), reason: fallback.reason))
+        Status.UncachedDirectory(
+          layer: stack.layers[uncached.layer].path.text,
+          path: table.path(of: slot).map(\.text).joined(separator: "/"), reason: uncached.reason))
     }
     return found
   }
 }
 
-/// What a mount tells of itself.
+/// What `bundlefs status` prints.
 struct Status {
   struct Layer {
     let path: String
-    /// Whether changes in it are listened for.
+    /// Whether its changes are watched.
     let isWatched: Bool
-    /// What is wrong with it.
+    /// Why it is not cached without a timeout.
     let reason: String?
-    /// If it is one.
+    /// nil for a directory.
     var archive: ArchiveStatus?
   }
-  struct UncachedReason {
+  struct UncachedDirectory {
     let layer: String
     let path: String
     let reason: String
@@ -74,20 +74,19 @@ struct Status {
   let descriptors: Int
   let requests: [(String, UInt64)]
   let invalidations: [(String, UInt64)]
-  /// Files that were put into the kernel's cache before anybody asked.
+  /// Files whose content was stored in the page cache before the first READ.
   let readAhead: UInt64
-  /// Directories that were listed before anybody asked.
+  /// Directories that were listed before the first READDIR.
   let listedAhead: UInt64
-  /// What programs that watch the mount were told.
   let announcements: AnnouncementStatus
   let overflows: Int
-  let fallbacks: [UncachedReason]
-  /// What is unpacked of archives; nil without archives.
+  /// Directories that cause short timeouts.
+  let uncached: [UncachedDirectory]
+  /// The cache of decoded archive entries; nil without archives.
   let contents: ContentFigures?
-  /// nil if it is not wanted.
+  /// nil if the option is off.
   let passthrough: PassthroughStatus?
 
-  /// The JSON object.
   var json: String {
     JSONWriter.object { json in
       json.member("version", Volume.version)
@@ -109,7 +108,7 @@ struct Status {
       json.member("overflows", overflows)
       writeFeatures(to: &json)
       json.name("fallbacks")
-      json.array(fallbacks) { $1.write(to: &$0) }
+      json.array(uncached) { $1.write(to: &$0) }
     }
   }
 
@@ -129,26 +128,25 @@ struct Status {
     }
   }
 
-  /// Lines for a person.
   var text: String {
-    var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, the first on top:"]
+    var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, topmost first:"]
     for layer in layers {
-      lines.append("  \(layer.path)" + (layer.reason.map { " (kept for a second only: \($0))" } ?? ""))
+      lines.append("  \(layer.path)" + (layer.reason.map { " (cached for 1 s only: \($0))" } ?? ""))
       lines += layer.archive?.lines.map { "    \($0)" } ?? []
     }
     lines += bundle.lines
     if let contents { lines.append(contents.line) }
     if let passthrough { lines.append(passthrough.line) }
     lines.append(
-      "nodes known to the kernel: \(nodes); with open descriptors: \(descriptors); watches: \(watches)")
+      "nodes known to the kernel: \(nodes); open descriptors: \(descriptors); watches: \(watches)")
     lines.append(
       "requests: " + Self.counts(requests)
         + "; files read ahead: \(readAhead); directories listed ahead: \(listedAhead)")
-    lines.append("taken back: " + Self.counts(invalidations) + "; events lost: \(overflows) times")
+    lines.append("invalidations: " + Self.counts(invalidations) + "; event queue overflows: \(overflows)")
     lines.append(announcements.line)
     lines.append("routes in \(control): \(routes); results since the mount: \(results)")
-    if !fallbacks.isEmpty { lines.append("kept for a second only, with all below:") }
-    lines += fallbacks.map { "  /\($0.path) (\($0.layer): \($0.reason))" }
+    if !uncached.isEmpty { lines.append("directories cached for 1 s only, with all below them:") }
+    lines += uncached.map { "  /\($0.path) (\($0.layer): \($0.reason))" }
     return lines.joined(separator: "\n")
   }
 
@@ -170,7 +168,7 @@ extension Status.Layer {
   }
 }
 
-extension Status.UncachedReason {
+extension Status.UncachedDirectory {
   fileprivate func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("layer", layer)
@@ -181,6 +179,6 @@ extension Status.UncachedReason {
 }
 
 extension [UInt8] {
-  /// The bytes as text; what is not UTF-8 is replaced.
+  /// The bytes as text; invalid UTF-8 is replaced by U+FFFD.
   var text: String { String(decoding: self, as: UTF8.self) }
 }
