@@ -44,8 +44,46 @@ struct ComparisonWalker: ~Copyable {
     var directory: SharedDescriptor?
   }
 
-  /// The maximum number of directories that are kept open.
-  private static let maxOpenDirectories = 64
+  /// The entry that the walk has reached, and the directories above it.
+  private struct Position {
+    /// The maximum number of directories that are kept open.
+    private static let maxOpenDirectories = 64
+
+    private(set) var path: [[UInt8]]
+    private(set) var isLast: [Bool] = []
+    private var frames: [Frame]
+
+    init(start: [[UInt8]], _ frame: Frame) { (path, frames) = (start, [frame]) }
+
+    /// The directory that contains the entry; nil if it has been closed.
+    var directory: SharedDescriptor? { frames.last?.directory }
+
+    /// Advances to the next entry of the innermost directory that has one left.
+    mutating func next() -> ComparedName? {
+      while !frames.isEmpty {
+        if let name = frames[frames.count - 1].remaining.popFirst() {
+          path.append(name.name)
+          isLast.append(frames[frames.count - 1].remaining.isEmpty)
+          return name
+        }
+        frames.removeLast()
+        if !frames.isEmpty { leave() }
+      }
+      return nil
+    }
+
+    /// Descends into the entry.
+    mutating func enter(_ frame: Frame) {
+      frames.append(frame)
+      let excess = frames.count - Self.maxOpenDirectories
+      if excess > 0 { frames[excess - 1].directory = nil }
+    }
+
+    mutating func leave() {
+      path.removeLast()
+      isLast.removeLast()
+    }
+  }
 
   /// The layers' paths, top first.
   let layers: [String]
@@ -83,32 +121,21 @@ struct ComparisonWalker: ~Copyable {
   /// - Throws: if the start cannot be compared. Directories further down that cannot be compared become ``faults``.
   mutating func walk(_ visit: (Entry) -> Void) throws(Errno) {
     defer { progress?.end() }
-    var (path, isLast) = (start, [Bool]())
-    let first = SharedDescriptor(try directory(at: path))
-    var frames = [Frame(remaining: try names(in: first)[...], directory: first)]
+    let first = SharedDescriptor(try directory(at: start))
+    var position = Position(start: start, Frame(remaining: try names(in: first)[...], directory: first))
     var directories = 0
-    while !frames.isEmpty {
-      guard let name = frames[frames.count - 1].remaining.popFirst() else {
-        frames.removeLast()
-        if !frames.isEmpty { (_, _) = (path.removeLast(), isLast.removeLast()) }
+    while let name = position.next() {
+      tally.add(name)
+      visit(Entry(path: position.path, name: name, isLast: position.isLast))
+      guard name.kind == .directory, name.verdict != .hidden,
+        let child = frame(at: position.path, in: position.directory)
+      else {
+        position.leave()
         continue
       }
-      path.append(name.name)
-      isLast.append(frames[frames.count - 1].remaining.isEmpty)
-      tally.add(name)
-      visit(Entry(path: path, name: name, isLast: isLast))
-      if name.kind == .directory, name.verdict != .hidden,
-        let child = frame(at: path, in: frames[frames.count - 1].directory)
-      {
-        directories += 1
-        progress?.show("\(directories) directories")
-        frames.append(child)
-        if frames.count > Self.maxOpenDirectories {
-          frames[frames.count - 1 - Self.maxOpenDirectories].directory = nil
-        }
-      } else {
-        (_, _) = (path.removeLast(), isLast.removeLast())
-      }
+      directories += 1
+      progress?.show("\(directories) directories")
+      position.enter(child)
     }
   }
 

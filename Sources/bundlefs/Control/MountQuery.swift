@@ -37,9 +37,6 @@ struct MountQuery {
     }
   }
 
-  /// The message for a command whose result the mount no longer keeps.
-  static let droppedResult = "the mount has dropped its result"
-
   private static let accepted = UInt8(ascii: "+")
   private static let rejected = UInt8(ascii: "-")
 
@@ -62,6 +59,11 @@ struct MountQuery {
       throw .failed("\(control.path.shown): \(error)")
     }
     if let result = outcome.result, outcome.error == nil { return result }
-    throw .failed("\(entry.mountPoint.shown): \(outcome.error?.description ?? droppedResult)")
+    throw .failed("\(entry.mountPoint.shown): \(outcome.reason)")
   }
+}
+
+extension ControlFileWriter.Outcome {
+  /// The reason for an error or a missing result.
+  var reason: String { error?.description ?? "the mount has dropped its result" }
 }

@@ -30,8 +30,7 @@ struct RouteCommand {
       for url in urls {
         let outcome = try writer.write(Array(prefix.utf8) + url, url: url)
         guard let result = outcome.result else {
-          let reason = outcome.error?.description ?? MountQuery.droppedResult
-          Terminal.printError("\(url.shown): \(reason)")
+          Terminal.printError("\(url.shown): \(outcome.reason)")
           status = 1
           continue
         }

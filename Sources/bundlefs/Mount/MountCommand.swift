@@ -18,30 +18,13 @@ struct MountCommand {
     if arguments.wantsHelp { return Terminal.print(Help.text) }
     if arguments.wantsVersion { return Terminal.print("bundlefs \(Volume.version)") }
     if let namespace = arguments.namespace { try MountNamespace.enter(namespace) }
-    if arguments.options.isRemount {
-      let remount = try Remount(at: arguments.mountPoint, options: arguments.options.flags)
-      if !arguments.isDryRun { try remount.run() }
-      return
-    }
+    if arguments.options.isRemount { return try remount() }
     // All checks come before the mount, so that a failure leaves nothing behind.
     let mountPoint = try MountPoint(arguments.mountPoint)
     try mountPoint.prepare()
-    var options = VolumeOptions()
-    let stack = try openLayers(beneath: mountPoint, &options)
-    options.servesExtendedAttributes = arguments.options.servesExtendedAttributes
-    options.descriptorBudget = DescriptorLimit.raise()
-    options.control = arguments.options.control
-    options.resources = arguments.options.resources
-    options.resources.mountPoint = mountPoint.path
-    options.resources.lookup.userLanguages = Language.ofUser { name in
-      getenv(name).map { String(cString: $0) }
-    }
-    for path in arguments.options.routes { try RoutesFile(path).load(into: &options.control.routes) }
+    let (stack, contents) = try openLayers(beneath: mountPoint)
+    let options = try volumeOptions(mountPoint, contents)
     if arguments.isDryRun { return }
-    options.cache = arguments.options.cache
-    options.passthrough = arguments.options.passthrough
-    options.maxRead = arguments.options.maxRead
-    options.announce = arguments.options.announceMode
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
       throw .failed(
@@ -51,9 +34,35 @@ struct MountCommand {
     try serve(volume, at: mountPoint, source: stack.layers[stack.layers.count - 1].path)
   }
 
-  private func openLayers(
-    beneath mountPoint: MountPoint, _ options: inout VolumeOptions
-  ) throws(Failure) -> LayerStack {
+  private func remount() throws(Failure) {
+    let remount = try Remount(at: arguments.mountPoint, options: arguments.options.flags)
+    if !arguments.isDryRun { try remount.run() }
+  }
+
+  private func volumeOptions(
+    _ mountPoint: MountPoint, _ contents: ContentCache?
+  ) throws(Failure) -> VolumeOptions {
+    let given = arguments.options
+    var options = VolumeOptions()
+    options.contents = contents
+    options.servesExtendedAttributes = given.servesExtendedAttributes
+    options.descriptorBudget = DescriptorLimit.raise()
+    options.control = given.control
+    options.resources = given.resources
+    options.resources.mountPoint = mountPoint.path
+    options.resources.lookup.userLanguages = Language.ofUser { name in
+      getenv(name).map { String(cString: $0) }
+    }
+    for path in given.routes { try RoutesFile(path).load(into: &options.control.routes) }
+    options.cache = given.cache
+    options.passthrough = given.passthrough
+    options.maxRead = given.maxRead
+    options.announce = given.announceMode
+    return options
+  }
+
+  /// - Returns: the layers, and their content cache if one of them is an archive.
+  private func openLayers(beneath mountPoint: MountPoint) throws(Failure) -> (LayerStack, ContentCache?) {
     let covered: CoveredMountPoint?
     do throws(Errno) { covered = try CoveredMountPoint(path: mountPoint.path) } catch {
       throw .failed("\(mountPoint.path.shown): \(error)")
@@ -65,8 +74,8 @@ struct MountCommand {
       layers.append(try open(path, as: "substitution", index: layers.count, covered, contents))
     }
     layers.append(try open(arguments.main, as: "MAIN", index: layers.count, covered, contents))
-    if layers.contains(where: { $0.archive != nil }) { options.contents = contents }
-    return LayerStack(layers: layers)
+    let hasArchive = layers.contains { $0.archive != nil }
+    return (LayerStack(layers: layers), hasArchive ? contents : nil)
   }
 
   private func open(
@@ -98,7 +107,7 @@ struct MountCommand {
     let isDebug = arguments.isDebug || arguments.options.isDebug
     var options = arguments.options.passed
     options.append(Array("fsname=".utf8) + (arguments.options.fsname ?? source))
-    if let largest = arguments.options.maxRead { options.append(Array("max_read=\(largest)".utf8)) }
+    if let maxRead = arguments.options.maxRead { options.append(Array("max_read=\(maxRead)".utf8)) }
     options += ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)
@@ -126,19 +135,5 @@ struct MountCommand {
     guard access("/dev/fuse", R_OK | W_OK) == 0 else {
       throw .failed("/dev/fuse: \(Errno.current); ask the administrator for access, or run as root")
     }
-  }
-}
-
-/// The process's limit of open descriptors.
-enum DescriptorLimit {
-  /// Raises RLIMIT_NOFILE to its hard limit.
-  /// - Returns: the number of files that may be kept open; the rest is reserved for layers and requests.
-  static func raise() -> Int {
-    var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 256 }
-    limit.rlim_cur = limit.rlim_max
-    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    let all = Int(clamping: min(limit.rlim_cur, 65536))
-    return all < 512 ? max(8, all / 3) : all - max(128, all / 8)
   }
 }

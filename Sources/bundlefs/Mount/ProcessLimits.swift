@@ -38,3 +38,17 @@ enum MemoryLimit {
     }.min()
   }
 }
+
+/// The process's limit of open descriptors.
+enum DescriptorLimit {
+  /// Raises RLIMIT_NOFILE to its hard limit.
+  /// - Returns: the number of files that may be kept open; the rest is reserved for layers and requests.
+  static func raise() -> Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 256 }
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    let all = Int(clamping: min(limit.rlim_cur, 65536))
+    return all < 512 ? max(8, all / 3) : all - max(128, all / 8)
+  }
+}
