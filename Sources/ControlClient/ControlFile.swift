@@ -25,7 +25,6 @@ public struct ControlFile: ~Copyable, Sendable {
 
   /// Why ``wait(cancellation:)`` returned.
   enum Wakeup {
-    /// There may be a new result.
     case readable
     /// The daemon reports no more results: it exits, or asks its clients to close the file before an unmount.
     case hangup

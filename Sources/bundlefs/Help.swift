@@ -1,6 +1,4 @@
-/// The text of `-h`.
 enum Help {
-  /// Whether the arguments of a subcommand ask for help.
   static func isRequested(by arguments: [[UInt8]]) -> Bool {
     arguments.contains { $0.elementsEqual("-h".utf8) || $0.elementsEqual("--help".utf8) }
   }

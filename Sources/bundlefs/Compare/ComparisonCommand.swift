@@ -9,7 +9,6 @@ struct ComparisonCommand {
   private let isTree: Bool
   private let isJSON: Bool
 
-  /// Reads the arguments after `diff` or `tree`.
   init(_ arguments: [[UInt8]], isTree: Bool) throws(Failure) {
     let command = isTree ? "tree" : "diff"
     let operands = arguments.filter { $0 != Array("--json".utf8) }
@@ -26,7 +25,6 @@ struct ComparisonCommand {
     if start.contains(Array("..".utf8)) { throw .usage("the PATH of '\(command)' must not contain '..'") }
   }
 
-  /// Prints the comparison.
   /// - Returns: the exit status: 1 if a directory could not be compared.
   func run() throws(Failure) -> CInt {
     signal(SIGPIPE, SIG_DFL)

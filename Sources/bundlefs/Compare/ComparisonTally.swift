@@ -34,7 +34,6 @@ struct ComparisonTally {
     }
   }
 
-  /// One line of text.
   var summary: String {
     let total = total
     return "\(total.overrides) overridden, \(total.adds) added, \(total.hides) hidden, \(unchanged) unchanged"

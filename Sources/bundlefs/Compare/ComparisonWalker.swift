@@ -9,7 +9,6 @@ import Routing
 /// The daemon compares, since the layers may be out of reach, for instance below a mount over MAIN.
 struct ComparisonWalker: ~Copyable {
   struct Entry {
-    /// The names from the mount's root to the entry.
     let path: [[UInt8]]
     let name: ComparedName
     /// For each directory on the path and for the entry itself, whether it is the last one in its parent.
@@ -22,7 +21,6 @@ struct ComparisonWalker: ~Copyable {
     var shownName: String { String(escaping: name.name).escapingControls + (isDirectory ? "/" : "") }
   }
 
-  /// A directory that could not be compared.
   struct Fault {
     let path: [[UInt8]]
     let error: Errno
@@ -72,7 +70,6 @@ struct ComparisonWalker: ~Copyable {
       return nil
     }
 
-    /// Descends into the entry.
     mutating func enter(_ frame: Frame) {
       frames.append(frame)
       let excess = frames.count - Self.maxOpenDirectories

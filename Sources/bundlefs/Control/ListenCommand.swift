@@ -10,7 +10,6 @@ struct ListenCommand {
   /// The sequence number after which results are printed; nil prints those that arrive from now on.
   private let since: UInt64?
 
-  /// Reads the arguments after `listen`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     var operands: [[UInt8]] = []
     var since: UInt64?

@@ -9,7 +9,6 @@ import Routing
 struct OpenCommand {
   private let urls: [[UInt8]]
 
-  /// Reads the arguments after `open`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     guard !arguments.isEmpty else { throw .usage("'open' needs a URL") }
     for argument in arguments {

@@ -13,7 +13,6 @@ struct ResourcesCommand {
   private var localization: [UInt8]?
   private var isJSON = false
 
-  /// Reads the arguments after `resources`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     var operands: [[UInt8]] = []
     var rest = arguments[...]
@@ -44,7 +43,6 @@ struct ResourcesCommand {
     return value
   }
 
-  /// Prints the merged list, sorted by path.
   func run() throws(Failure) {
     let rows: [ResourceRow]
     do throws(Errno) { rows = try self.rows } catch {
@@ -79,7 +77,6 @@ struct ResourcesCommand {
   }
 }
 
-/// A line of the list.
 private struct ResourceRow {
   let path: String
   let localization: String?
@@ -124,7 +121,6 @@ private struct ResourceRow {
   /// Longer cells stick out instead of widening their column.
   private static let maxColumnWidth = 60
 
-  /// The rows in aligned columns.
   static func lines(of rows: [ResourceRow]) -> [String] {
     let cells = rows.map { row in
       [row.path, row.localization ?? "-", row.mimeType, row.layer ?? "-"].map { $0.escapingControls }

@@ -6,10 +6,8 @@ import Routing
 struct RouteCommand {
   private let control: ControlFileLocation
   private let urls: [[UInt8]]
-  /// The keyword before the URL in the control file.
   private let prefix: String
 
-  /// Reads the arguments after `route` or `match`.
   init(_ arguments: [[UInt8]], posts: Bool) throws(Failure) {
     let name = posts ? "route" : "match"
     guard arguments.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }

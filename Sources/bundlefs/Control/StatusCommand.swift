@@ -7,7 +7,6 @@ struct StatusCommand {
   private let mountPoint: MountPoint
   private let isJSON: Bool
 
-  /// Reads the arguments after `status`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     let operands = arguments.filter { $0 != Array("--json".utf8) }
     guard operands.count == 1 else { throw .usage("'status' needs one MOUNTPOINT") }

@@ -14,7 +14,6 @@ struct MountArguments {
   /// The mount namespace to mount in (`mount -N`); nil for the caller's.
   var namespace: [UInt8]?
 
-  /// Parses an argument vector, which begins with the program's name.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     // mount(8) runs `mount.TYPE` with flags of its own.
     let isHelper =

@@ -9,7 +9,6 @@ import Volume
 struct MountCommand {
   private let arguments: MountArguments
 
-  /// Parses an argument vector, which begins with the program's name.
   init(_ arguments: [[UInt8]]) throws(Failure) { self.arguments = try MountArguments(arguments) }
 
   /// Mounts, and returns when the mount ends. Unless it stays in the foreground, the process forks and the parent

@@ -2,7 +2,6 @@ import Bundles
 import Routing
 import Volume
 
-/// The mount options after `-o`.
 struct MountOptions {
   /// The substitution directories, top first.
   var substitutions: [[UInt8]] = []
@@ -17,9 +16,7 @@ struct MountOptions {
   var isDebug = false
   /// The budget for decompressed archive content, in bytes; nil for the default.
   var cacheSize: Int?
-  /// Whether an existing mount is to be remounted.
   var isRemount = false
-  /// The mount flags in the order given.
   var flags: [String] = []
   /// Whether unknown options are ignored: mount(8) passes `-s` to its helpers.
   var isSloppy = false
@@ -87,7 +84,6 @@ struct MountOptions {
     return .on
   }
 
-  /// Checks that the options are compatible.
   func check() throws(Failure) {
     if control.name == Array("\(resources.scheme):".utf8) {
       throw .usage("'control=\(control.name.shown)' is reserved for resources; choose another name")

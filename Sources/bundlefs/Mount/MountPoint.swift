@@ -46,12 +46,10 @@ struct MountPoint {
 
   private var slash: UInt8 { UInt8(ascii: "/") }
 
-  /// Opens the topmost file system's root.
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
     try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
   }
 
-  /// Finds the mount's control file.
   /// - Parameter device: the device number that the mount must have; nil accepts any.
   func controlFile(device: UInt64? = nil) throws(Failure) -> ControlFileLocation {
     do throws(Errno) { return try ControlFileLocation(mountPoint: path, device: device) } catch {
@@ -59,7 +57,6 @@ struct MountPoint {
     }
   }
 
-  /// Whether the topmost mount's daemon is dead.
   var isStale: Bool {
     do throws(Errno) {
       _ = try open([.pathOnly]).attributes().mode

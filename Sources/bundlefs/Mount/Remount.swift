@@ -28,7 +28,6 @@ struct Remount {
 struct MountFlags {
   private(set) var bits: UInt
 
-  /// The flags that each option sets and clears.
   private static let changes: [String: (set: UInt, clear: UInt)] = {
     // The access time policies exclude each other.
     let times = UInt(MS_NOATIME) | UInt(MS_RELATIME) | UInt(MS_STRICTATIME)
@@ -48,7 +47,6 @@ struct MountFlags {
     return changes
   }()
 
-  /// Whether the option is a mount flag.
   static func contains(_ option: String) -> Bool { changes[option] != nil }
 
   /// The initial flags of a remount.

@@ -6,7 +6,6 @@ struct UnmountCommand {
   private var isLazy = false
   private var wantsHelp = false
 
-  /// Reads the arguments after `unmount`.
   init(_ arguments: [[UInt8]]) throws(Failure) {
     var operands: [[UInt8]] = []
     for argument in arguments {
@@ -23,7 +22,6 @@ struct UnmountCommand {
     mountPoint = operands[0]
   }
 
-  /// Unmounts a bundlefs mount, and only such a one.
   func run() throws(Failure) {
     if wantsHelp { return Terminal.print(Help.text) }
     let mountPoint = try MountPoint(self.mountPoint)

@@ -1,7 +1,6 @@
 import Glibc
 import Layers
 
-/// Terminal colours, or none.
 struct Colours {
   private let isEnabled: Bool
 

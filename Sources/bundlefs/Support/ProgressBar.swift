@@ -37,7 +37,6 @@ struct ProgressBar {
     return true
   }
 
-  /// Erases the line.
   mutating func end() {
     if isShown { write("\r\u{1B}[K") }
     isShown = false

@@ -1,8 +1,6 @@
 import Glibc
 
-/// The command's output.
 enum Terminal {
-  /// Prints a line to standard output.
   static func print(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
 
   /// Prints a line to standard error, prefixed with the program's name.
