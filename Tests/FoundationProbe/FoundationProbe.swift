@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 
-/// `foundationprobe BUNDLE QUESTIONS`: has Foundation's Bundle answer a file of ``BundleQuestions``, and prints
-/// ``BundleAnswers``; both as JSON.
+/// `foundationprobe BUNDLE QUESTIONS`: answers a file of ``BundleQuestions`` with Foundation's Bundle and prints
+/// ``BundleAnswers``, both in JSON.
 @main struct FoundationProbe {
   static func main() throws {
     let arguments = CommandLine.arguments
@@ -41,7 +41,7 @@ import TestSupport
     ).map { relative($0, bundle) }.sorted()
   }
 
-  /// Without the bundle's own path. Foundation's answer sometimes ends with a slash, or has two.
+  /// The path relative to the bundle. Foundation may return trailing or doubled slashes.
   private static func relative(_ path: String, _ bundle: Bundle) -> String {
     path.dropFirst(bundle.bundlePath.count).split(separator: "/").joined(separator: "/")
   }

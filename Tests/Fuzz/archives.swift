@@ -2,14 +2,14 @@ import Glibc
 import Layers
 import Posix
 
-/// libFuzzer's entry: the bytes are a zip archive; it is listed, and everything in it is read.
+/// libFuzzer's entry point. The input is a zip archive, which is listed and read.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   write(UnsafeRawBufferPointer(start: start, count: count))
   let cache = ContentCache(budget: 1 << 20)
   do throws(ArchiveError) {
     let layer = try ArchiveLayer(archivePath: path, index: 0, cache: cache)
-    // The bytes cannot have more entries than this, nor a path that is longer than itself.
+    // 46 bytes is the size of a central directory record.
     precondition(layer.figures.entries <= count / 46)
     try? walk(LayerStack(layers: [.archive(layer)]).root(), depth: 0)
     precondition(cache.figures.bytes <= 1 << 20 || cache.figures.contents == 1, "over the budget")
@@ -19,7 +19,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   return 0
 }
 
-/// In memory, one for each process.
+/// A file in memory for each process.
 private let path = Array("/dev/shm/bundlefs-fuzz.\(getpid()).zip".utf8)
 
 private func write(_ bytes: UnsafeRawBufferPointer) {
@@ -47,7 +47,7 @@ private func walk(_ directory: MergedDirectory, depth: Int) throws(Errno) {
   }
 }
 
-/// The beginning, the end, and all of it if it is not too long.
+/// Reads the start of the file and, if it is at most 4 MiB, all of it.
 private func read(_ name: [UInt8], _ attributes: FileStatus, _ part: LayerDirectory?) {
   guard let part else { preconditionFailure("a file of no layer") }
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 100_000, alignment: 16)

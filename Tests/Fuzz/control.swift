@@ -1,13 +1,13 @@
 import Routing
 
-/// libFuzzer's entry: the bytes are written to the control file, line by line, with one table for all.
+/// libFuzzer's entry point. The input is lines of the control file, executed on one table.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let text = Array(UnsafeBufferPointer(start: start, count: count))
   var table = RouteTable()
   for line in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
     do throws(RoutingError) {
-      try carryOut(ControlCommand(line), &table)
+      try execute(ControlCommand(line), &table)
     } catch {
       precondition(error.offset.map { $0 <= line.count } ?? (error.code != .malformed))
     }
@@ -17,13 +17,13 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   return 0
 }
 
-private func carryOut(_ line: ControlCommand, _ table: inout RouteTable) throws(RoutingError) {
-  switch line {
+private func execute(_ command: ControlCommand, _ table: inout RouteTable) throws(RoutingError) {
+  switch command {
   case .ignored: break
   case .post(let url), .match(let url):
     guard let match = try table.match(url) else { return }
     precondition(table.routes.contains { $0.name == match.name })
-    precondition(match.userInfo.allSatisfy { match[$0.key] == $0.value }, "each key is there once")
+    precondition(match.userInfo.allSatisfy { match[$0.key] == $0.value }, "keys are unique")
   case .route(let route): try table.append(route)
   case .unroute(let name):
     table.remove(name: name)
@@ -34,12 +34,12 @@ private func carryOut(_ line: ControlCommand, _ table: inout RouteTable) throws(
   }
 }
 
-/// What a table shows makes the same table.
+/// Checks that the text of a table recreates it.
 private func checkText(of table: RouteTable) {
   var copy = RouteTable()
   do throws(RoutingError) {
     for line in table.text.utf8.split(separator: UInt8(ascii: "\n")) {
-      try carryOut(ControlCommand(line), &copy)
+      try execute(ControlCommand(line), &copy)
     }
   } catch {
     fatalError("\(error)")

@@ -1,6 +1,6 @@
 import Routing
 
-/// libFuzzer's entry: the bytes are two patterns, each on a line.
+/// libFuzzer's entry point. The input is two patterns on a line each.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let text = Array(UnsafeBufferPointer(start: start, count: count))
@@ -8,12 +8,13 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   for line in text.split(separator: UInt8(ascii: "\n"), maxSplits: 1) {
     do throws(RoutingError) {
       let pattern = try RoutePattern(Array(line))
-      // Writing may encode bytes, each by three, and a line has a limit.
+      // Percent-encoding may exceed the maximum length.
       guard let again = try? RoutePattern(pattern.description) else {
         precondition(pattern.description.utf8.count > RouteURL.maxLength)
         continue
       }
-      precondition(again == pattern && again.description == pattern.description, "it reads back")
+      precondition(
+        again == pattern && again.description == pattern.description, "the description round-trips")
       try check(Route(name: "N", pattern: pattern), &table)
     } catch {
       precondition(error.offset.map { $0 <= line.count } ?? (error.code != .malformed))
@@ -22,12 +23,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   return 0
 }
 
-/// A registered pattern hides itself, until it is gone.
+/// Checks that a registered pattern shadows itself.
 private func check(_ route: Route, _ table: inout RouteTable) throws(RoutingError) {
   try table.append(route)
   do throws(RoutingError) {
     try table.append(route)
-    fatalError("a pattern hides itself")
+    fatalError("a pattern shadows itself")
   } catch {
     precondition(error.code == .shadowed)
   }

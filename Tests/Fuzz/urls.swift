@@ -1,6 +1,6 @@
 import Routing
 
-/// libFuzzer's entry: the bytes are a URL.
+/// libFuzzer's entry point. The input is a URL.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let text = Array(UnsafeBufferPointer(start: start, count: count))
@@ -8,7 +8,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let url = try RouteURL(text)
     let components = url.components
     precondition(components.count <= RouteURL.maxComponents && !components.contains([]))
-    precondition(components.reduce(0) { $0 + $1.count } <= count, "decoding never makes longer")
+    precondition(components.reduce(0) { $0 + $1.count } <= count, "decoding never lengthens")
     precondition(url.scheme == url.scheme.lowercased())
     if let match = try routes.match(url) { check(match, url, count) }
   } catch {
@@ -17,8 +17,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   return 0
 }
 
-/// The result is one line, at most so much longer than the URL: a byte takes six at most in JSON, and is there
-/// at most twice.
+/// Checks that the result is one line of bounded length: each byte occurs at most twice and takes at most six bytes
+/// in JSON.
 private func check(_ match: RouteMatch, _ url: RouteURL, _ count: Int) {
   let time = Timestamp(seconds: 0, nanoseconds: 0)
   let json = RouteResult(sequence: 1, time: time, url: url.text, outcome: .posted(match)).json
@@ -34,7 +34,7 @@ private let routes = {
   for pattern in patterns {
     guard let pattern = try? RoutePattern(pattern), let route = try? Route(name: "N", pattern: pattern),
       (try? table.append(route)) != nil
-    else { fatalError("the patterns are right") }
+    else { fatalError("the patterns are valid") }
   }
   return table
 }()

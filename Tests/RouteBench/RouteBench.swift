@@ -1,18 +1,17 @@
 import Glibc
 import Routing
 
-/// How many URLs a second are matched, from their bytes to what they become, with tables of 1, 100 and 10,000
-/// routes. The figures are medians of several rounds, in which the tables take turns; seconds are the
-/// processor's, so that what else the machine does counts little.
+/// Measures parsing and matching of URLs per second with tables of 1, 100 and 10,000 routes. The results are medians of
+/// interleaved rounds. Time is CPU time, to reduce the influence of other processes.
 ///
 ///     routebench [ROUNDS]
 @main enum RouteBench {
-  private static let urlsInRound = 200_000
+  private static let urlsPerRound = 200_000
 
   static func main() throws(RoutingError) {
     let rounds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 15
-    try measure("Routes that begin with a literal each", .application, [1, 100, 10_000], rounds)
-    // The smallest table has each shape once, since their URLs differ in cost.
+    try measure("Routes that begin with distinct literals", .application, [1, 100, 10_000], rounds)
+    // The smallest table has each shape once, because their URLs differ in cost.
     try measure("Six shapes in turn", .mixed, [6, 100, 10_000], rounds)
   }
 
@@ -20,19 +19,19 @@ import Routing
     _ title: String, _ workload: Workload, _ sizes: [Int], _ rounds: Int
   ) throws(RoutingError) {
     let subjects = try sizes.map { size throws(RoutingError) in try Subject(workload, size) }
-    var figures = Array(repeating: [Double](), count: subjects.count)
+    var results = Array(repeating: [Double](), count: subjects.count)
     for _ in 0..<max(1, rounds) {
-      for (index, subject) in subjects.enumerated() { figures[index].append(try subject.matchesPerSecond()) }
+      for (index, subject) in subjects.enumerated() { results[index].append(try subject.matchesPerSecond()) }
     }
     print(title)
-    let medians = figures.map { $0.sorted()[$0.count / 2] }
+    let medians = results.map { $0.sorted()[$0.count / 2] }
     for (size, median) in zip(sizes, medians) {
       let percent = Int(medians[0] / median * 100)
       print("  \(size) routes: \(Int(median)) matches a second, \(percent)% of the smallest table's time")
     }
   }
 
-  /// A table, and URLs that its routes take.
+  /// A table and matching URLs.
   private struct Subject {
     private var table = RouteTable()
     private var urls: [[UInt8]] = []
@@ -41,35 +40,35 @@ import Routing
       for index in 0..<size {
         try table.append(Route(name: "Notification\(index)", pattern: RoutePattern(workload.pattern(index))))
       }
-      // As many different URLs whatever the size, spread over all routes.
+      // The same number of distinct URLs for each size, spread over all routes.
       for number in 0..<1000 { urls.append(Array(workload.url(number * 7919 % size, number).utf8)) }
     }
 
     func matchesPerSecond() throws(RoutingError) -> Double {
       var found = 0
-      let start = processorSeconds()
-      for _ in 0..<urlsInRound / urls.count {
+      let start = cpuSeconds()
+      for _ in 0..<urlsPerRound / urls.count {
         for url in urls where try table.match(RouteURL(url)) != nil { found += 1 }
       }
-      let elapsed = processorSeconds() - start
-      precondition(found == urlsInRound, "every URL has a route")
+      let elapsed = cpuSeconds() - start
+      precondition(found == urlsPerRound, "every URL has a route")
       return Double(found) / elapsed
     }
   }
 
-  /// The time that this process has had of the processor.
-  private static func processorSeconds() -> Double {
+  /// Calls `clock_gettime(2)` with `CLOCK_PROCESS_CPUTIME_ID`.
+  private static func cpuSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }
 
-/// Patterns, and URLs for them.
+/// Patterns and matching URLs.
 enum Workload {
-  /// Each route has a domain of its own.
+  /// Each route has its own domain.
   case application
-  /// Six shapes in turn: with schemes, parameters, tails, and with literals that come late.
+  /// Six shapes in turn, with schemes, parameters, tails and late literals.
   case mixed
 
   func pattern(_ index: Int) -> String {

@@ -2,19 +2,19 @@ import Testing
 
 @testable import Routing
 
-@Suite struct ControlLineTests {
+@Suite struct ControlCommandTests {
   @Test(
-    "lines that say nothing",
+    "ignored lines",
     arguments: [
       "", "\n", "\r\n", "  \t ", "#", "# route A s:A", "  # x", "{}", #"{"sequence":1,"url":"x:a"}"#, " {",
       #"#\xFF\x00"#,
     ])
-  func nothing(line: String) throws {
+  func ignored(line: String) throws {
     #expect(try ControlCommand(bytes(line)) == .ignored)
   }
 
   @Test(
-    "lines, however they end and whatever blanks there are",
+    "commands with any newline and whitespace",
     arguments: ["", "\n", "\r\n", " ", "\t\r\n", "\r"], ["", " ", "\t  "])
   func commands(end: String, start: String) throws {
     func read(_ line: String) throws -> ControlCommand { try ControlCommand(bytes(start + line + end)) }
@@ -29,7 +29,7 @@ import Testing
     #expect(try read("reset") == .reset)
   }
 
-  @Test("a word with a colon is a scheme, also if it is a command's")
+  @Test("a word before a colon is a scheme, even if it is a command's name")
   func schemes() throws {
     for line in ["match:a", "reset:", "route:x", "unroute:", "RSRC:///a", "bundlefs:///sync"] {
       #expect(try ControlCommand(bytes(line)) == .post(RouteURL(bytes(line))))
@@ -37,10 +37,12 @@ import Testing
   }
 
   @Test(
-    "lines that are refused, and where",
+    "malformed lines fail with column and reason",
     arguments: [
-      ("hello", 1, "reset is expected"), ("  hello", 3, "reset is expected"), ("MATCH x:a", 1, "reset is expected"),
-      ("://a", 1, "reset is expected"), (#"\xFFoo"#, 1, "reset is expected"), ("resets", 1, "reset is expected"),
+      ("hello", 1, "reset is expected"), ("  hello", 3, "reset is expected"),
+      ("MATCH x:a", 1, "reset is expected"),
+      ("://a", 1, "reset is expected"), (#"\xFFoo"#, 1, "reset is expected"),
+      ("resets", 1, "reset is expected"),
       ("match", 6, "followed by a URL"), ("match \r\n", 6, "followed by a URL"), ("match foo", 10, "scheme"),
       (" match x:a b", 11, "space"), ("x:a b", 4, "space"), ("x:%zz", 3, "hexadecimal"),
       (" \tx:%", 5, "hexadecimal"), ("match x:%", 9, "hexadecimal"), ("route", 6, "name is missing"),
@@ -60,7 +62,7 @@ import Testing
     #expect(error.message.contains(words), "\(error)")
   }
 
-  @Test("a line may be 64 KiB long; what is ignored may be longer")
+  @Test("commands are at most 64 KiB long; ignored lines may be longer")
   func length() throws {
     let longest = "x:" + String(repeating: "a", count: 64 * 1024 - 2)
     for end in ["", "\n", "\r\n"] {

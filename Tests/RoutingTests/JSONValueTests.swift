@@ -4,11 +4,11 @@ import Testing
 
 @testable import Routing
 
-/// JSON as it is read, and results read back.
+/// The parser, and round trips through ``JSONWriter``.
 @Suite struct JSONValueTests {
   private func read(_ text: String) -> JSONValue? { JSONValue(Array(text.utf8)) }
 
-  @Test("a number with a point or an exponent is none without one")
+  @Test("integers and numbers are distinct")
   func numbers() {
     let cases: [(String, JSONValue)] = [
       ("0", .integer(0)), ("-0", .integer(0)), ("8", .integer(8)), ("8.0", .number(8)), ("3.1", .number(3.1)),
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test("texts, with every kind of escape")
+  @Test("strings with all escape sequences")
   func texts() {
     let cases: [(String, String)] = [
       (#""""#, ""), (#""a\"\\\/\b\f\n\r\tz""#, "a\"\\/\u{8}\u{C}\n\r\tz"), (#""\u0041\u00e9""#, "Aé"),
@@ -38,7 +38,7 @@ import Testing
     #expect(JSONValue([0x22, 0xFF, 0x22]) == nil)
   }
 
-  @Test("objects, arrays and words")
+  @Test("objects, arrays and literals")
   func nesting() {
     #expect(
       read(#" { "a" : [ 1 , { } , [ ] , null ] , "b" : true , "c" : false } "#)
@@ -55,7 +55,7 @@ import Testing
     #expect(read(String(repeating: "[", count: 100_000)) == nil)
   }
 
-  @Test("whatever JSONWriter writes reads back as it was", arguments: 0..<20)
+  @Test("JSONWriter's output parses as the same value", arguments: 0..<20)
   func roundTrip(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     for _ in 0..<200 {
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("random bytes never trap, and what Foundation takes is taken alike", arguments: 0..<10)
+  @Test("random bytes never trap and are accepted if and only if Foundation accepts them", arguments: 0..<10)
   func mutations(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let start = Array(#"{"a":[1,-2.5e3,"x\u00e9\n"],"b":{"c":true,"d":null},"e":""}"#.utf8)
@@ -92,13 +92,13 @@ import Testing
         bytes[random.number(0...bytes.count - 1)] = random.pick(
           Array(#"{}[]",:\0123456789.eE+-tfn u/x"#.utf8))
       }
-      let isTaken = JSONValue(bytes) != nil
+      let isAccepted = JSONValue(bytes) != nil
       let isJSON = (try? JSONDecoder().decode(Anything.self, from: Data(bytes))) != nil
-      #expect(isTaken == isJSON, "\(String(decoding: bytes, as: UTF8.self))")
+      #expect(isAccepted == isJSON, "\(String(decoding: bytes, as: UTF8.self))")
     }
   }
 
-  @Test("a posted result reads back with its values")
+  @Test("a posted result parses with its values")
   func posted() throws {
     let table = try table([(name: "N", pattern: "s:A/i:B/f:C/*:D?q=i?:E")])
     let match = try #require(try table.match(RouteURL(Array("x://a%22b/-5/8/c/d?z=1#f".utf8))))

@@ -2,21 +2,20 @@ import TestSupport
 
 @testable import Routing
 
-/// What a pattern wants of a text, judged by tables and the standard library's own parsers.
+/// A model of `ValueType`, based on tables.
 enum ModelType: Hashable {
   case text, integer, number
   case literal(String)
 
-  /// The texts that URLs are made of, with what they are. For every difference between two types there is one
-  /// that shows it.
+  /// The alphabet of components. It distinguishes every pair of types.
   static let texts: [(text: String, isInteger: Bool, isNumber: Bool)] = [
     ("a", false, false), ("b", false, false), ("1", true, true), ("-2", true, true), ("1.5", false, true),
     ("2.5", false, true),
   ]
-  /// Of each kind one is no literal of any pattern.
+  /// Excludes one text of each kind.
   static let literals = ["a", "1", "1.5"]
 
-  func fits(_ text: String) -> Bool {
+  func matches(_ text: String) -> Bool {
     switch self {
     case .text: true
     case .integer: Self.texts.contains { $0.text == text && $0.isInteger }
@@ -25,7 +24,7 @@ enum ModelType: Hashable {
     }
   }
 
-  var written: String {
+  var text: String {
     switch self {
     case .text: "s"
     case .integer: "i"
@@ -48,14 +47,14 @@ enum ModelType: Hashable {
   }
 }
 
-/// A URL as it is meant, before it is written.
+/// A model of a URL.
 struct ModelURL {
   var scheme: String
   var segments: [String]
-  /// Values by name; each name is there once at most.
+  /// The parameters by name.
   var query: [String: String]
 
-  var written: String {
+  var text: String {
     "\(scheme):" + segments.joined(separator: "/")
       + (query.isEmpty
         ? "" : "?" + query.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "&"))
@@ -86,7 +85,7 @@ struct ModelURL {
   }
 }
 
-/// A pattern as it is meant, before it is written.
+/// A model of a pattern.
 struct ModelPattern {
   struct Parameter {
     let name: String
@@ -99,27 +98,28 @@ struct ModelPattern {
   var hasTail: Bool
   var parameters: [Parameter]
 
-  /// Whether it takes the URL, by the words of the contract.
-  func takes(_ url: ModelURL) -> Bool {
+  /// Whether the URL matches by the definition of patterns.
+  func matches(_ url: ModelURL) -> Bool {
     if let scheme, scheme != url.scheme { return false }
     guard hasTail ? url.segments.count > types.count : url.segments.count == types.count else { return false }
-    for (type, segment) in zip(types, url.segments) where !type.fits(segment) { return false }
+    for (type, segment) in zip(types, url.segments) where !type.matches(segment) { return false }
     return parameters.allSatisfy { parameter in
-      url.query[parameter.name].map { parameter.type.fits($0) } ?? parameter.isOptional
+      url.query[parameter.name].map { parameter.type.matches($0) } ?? parameter.isOptional
     }
   }
 
-  var written: String {
-    var parts = types.enumerated().map { "\($1.written):\($1.literalPart)K\($0)" }
+  var text: String {
+    var parts = types.enumerated().map { "\($1.text):\($1.literalPart)K\($0)" }
     if hasTail { parts.append("*:Rest") }
     let query = parameters.map {
-      "\($0.name)=\($0.type.written)\($0.isOptional ? "?" : ""):\($0.type.literalPart)P\($0.name)"
+      "\($0.name)=\($0.type.text)\($0.isOptional ? "?" : ""):\($0.type.literalPart)P\($0.name)"
     }
     return (scheme.map { "\($0)://" } ?? "") + parts.joined(separator: "/")
       + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
   }
 
-  /// A pattern that ``ModelURL/all()`` judges fairly: those without a tail are shorter than the longest URLs.
+  /// A random pattern whose relations ``ModelURL/all()`` determines: without a tail, it is shorter than the longest
+  /// URLs.
   static func random(_ random: inout SplitMix64) -> ModelPattern {
     var parameters: [Parameter] = []
     if random.percent(40) {

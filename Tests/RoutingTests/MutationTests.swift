@@ -3,7 +3,7 @@ import Testing
 
 @testable import Routing
 
-/// Whatever bytes come, the parsers answer or refuse, and what they answer is bounded and reads back.
+/// The parsers accept or reject mutated input without traps; accepted values round-trip.
 @Suite struct MutationTests {
   private static let rounds = 200_000
   private static let seeds = [
@@ -17,18 +17,18 @@ import Testing
   ].map { Array($0.utf8) }
   private static let marks = Array("%/:?#&=@[]()*silf0129-. \t\r\n".utf8) + [0, 0x7F, 0x80, 0xC3, 0xFF]
 
-  /// A seed with some bytes changed, put in, taken out, or copied from elsewhere.
+  /// A seed with bytes replaced, inserted, removed or copied.
   private func mutated(_ random: inout SplitMix64) -> [UInt8] {
     var text = random.pick(Self.seeds)
     for _ in 0..<random.number(1...4) {
-      let place = random.number(0...text.count)
+      let offset = random.number(0...text.count)
       let byte = random.percent(80) ? random.pick(Self.marks) : UInt8(truncatingIfNeeded: random.next())
       switch random.number(0...3) {
-      case 0: text.insert(byte, at: place)
-      case 1 where place < text.count: text[place] = byte
-      case 2 where place < text.count:
-        text.removeSubrange(place..<min(place + random.number(1...6), text.count))
-      default: text.insert(contentsOf: text.suffix(random.number(0...text.count)), at: place)
+      case 0: text.insert(byte, at: offset)
+      case 1 where offset < text.count: text[offset] = byte
+      case 2 where offset < text.count:
+        text.removeSubrange(offset..<min(offset + random.number(1...6), text.count))
+      default: text.insert(contentsOf: text.suffix(random.number(0...text.count)), at: offset)
       }
     }
     return text
@@ -36,42 +36,42 @@ import Testing
 
   @Test("URLs")
   func urls() {
-    let taken = countTaken(seed: 11) { text throws(RoutingError) in
+    let accepted = countAccepted(seed: 11) { text throws(RoutingError) in
       let url = try RouteURL(text)
       let length = url.components.reduce(0) { $0 + $1.count }
       #expect(length <= text.count && !url.components.contains([]), "\(text)")
     }
-    #expect(taken > Self.rounds / 20 && taken < Self.rounds)
+    #expect(accepted > Self.rounds / 20 && accepted < Self.rounds)
   }
 
   @Test("patterns")
   func patterns() {
-    let taken = countTaken(seed: 12) { text throws(RoutingError) in
+    let accepted = countAccepted(seed: 12) { text throws(RoutingError) in
       let pattern = try RoutePattern(text)
       #expect(try RoutePattern(pattern.description) == pattern, "\(text)")
       #expect(pattern.covers(pattern) && pattern.overlaps(pattern))
     }
-    #expect(taken > Self.rounds / 50 && taken < Self.rounds)
+    #expect(accepted > Self.rounds / 50 && accepted < Self.rounds)
   }
 
-  /// Has mutated texts parsed; an error has to say where in the text it is.
-  /// - Returns: how many were taken.
-  private func countTaken(seed: UInt64, parse: ([UInt8]) throws(RoutingError) -> Void) -> Int {
+  /// Parses mutated texts and checks the offsets of errors.
+  /// - Returns: The number of accepted texts.
+  private func countAccepted(seed: UInt64, parse: ([UInt8]) throws(RoutingError) -> Void) -> Int {
     var random = SplitMix64(seed: seed)
-    var taken = 0
+    var accepted = 0
     for _ in 0..<Self.rounds {
       let text = mutated(&random)
       do throws(RoutingError) {
         try parse(text)
-        taken += 1
+        accepted += 1
       } catch {
         #expect((0...text.count).contains(error.offset ?? -1), "\(text)")
       }
     }
-    return taken
+    return accepted
   }
 
-  @Test("control lines, carried out")
+  @Test("control commands, executed")
   func lines() {
     var random = SplitMix64(seed: 13)
     var table = RouteTable()

@@ -8,7 +8,7 @@ import Testing
   private func number(_ text: String) -> Double? { Numeral.number(Array(text.utf8).span) }
   private func isNumber(_ text: String) -> Bool { Numeral.isNumber(Array(text.utf8).span) }
 
-  /// Digits, now and then with what does not belong.
+  /// Digits, sometimes with invalid characters.
   private func text(_ random: inout SplitMix64) -> String {
     func digits(_ range: ClosedRange<Int>) -> String {
       (0..<random.number(range)).map { _ in "\(random.number(0...9))" }.joined()
@@ -19,7 +19,7 @@ import Testing
     return text
   }
 
-  @Test("integers are those of the standard library")
+  @Test("integers agree with the standard library")
   func integers() {
     var random = SplitMix64(seed: 1)
     var found = 0
@@ -32,27 +32,27 @@ import Testing
     #expect(found > 5000)
   }
 
-  @Test("numbers are rounded as the standard library rounds them")
+  @Test("numbers are rounded like the standard library's")
   func numbers() throws {
     var random = SplitMix64(seed: 2)
     var found = 0
     for _ in 0..<20_000 {
       let text = text(&random)
-      let fits = text.wholeMatch(of: /-?[0-9]+(\.[0-9]+)?/) != nil
+      let isValid = text.wholeMatch(of: /-?[0-9]+(\.[0-9]+)?/) != nil
       let value = number(text)
-      #expect(isNumber(text) == fits, "\(text)")
-      #expect(value?.bitPattern == (fits ? Double(text)?.bitPattern : nil), "\(text)")
-      if fits { found += 1 }
+      #expect(isNumber(text) == isValid, "\(text)")
+      #expect(value?.bitPattern == (isValid ? Double(text)?.bitPattern : nil), "\(text)")
+      if isValid { found += 1 }
     }
     #expect(found > 5000)
   }
 
-  @Test("a number fits as long as the nearest double is finite", arguments: ["", "-"])
+  @Test("a number is valid if the nearest double is finite", arguments: ["", "-"])
   func largest(sign: String) {
     let zeros = String(repeating: "0", count: 292)
-    let fits = sign + "17976931348623158" + zeros
-    #expect(isNumber(fits))
-    #expect(number(fits)?.magnitude == .greatestFiniteMagnitude)
+    let largest = sign + "17976931348623158" + zeros
+    #expect(isNumber(largest))
+    #expect(number(largest)?.magnitude == .greatestFiniteMagnitude)
     let fileTooLarge = sign + "17976931348623159" + zeros
     #expect(!isNumber(fileTooLarge) && number(fileTooLarge) == nil)
   }

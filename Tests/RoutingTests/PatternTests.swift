@@ -4,13 +4,13 @@ import Testing
 @testable import Routing
 
 @Suite struct PatternTests {
-  /// A pattern that is refused, the column, and words of the reason.
+  /// Malformed patterns with the column and a part of the message.
   private static let refused: [(pattern: String, column: Int, words: String)] = [
-    ("", 1, "has a component"),
-    ("/", 2, "has a component"),
-    ("x://", 5, "has a component"),
-    ("x:///", 6, "has a component"),
-    ("?a=s:A", 1, "has a component"),
+    ("", 1, "component is missing"),
+    ("/", 2, "component is missing"),
+    ("x://", 5, "component is missing"),
+    ("x:///", 6, "component is missing"),
+    ("?a=s:A", 1, "component is missing"),
     ("//s:A", 2, "is empty"),
     ("s:A//s:B", 5, "is empty"),
     ("s:A/", 5, "is empty"),
@@ -85,7 +85,7 @@ import Testing
     (#"l:(a\xFF)A"#, 5, "not UTF-8"),
   ]
 
-  @Test("what is refused, where, and why", arguments: refused)
+  @Test("malformed patterns fail with column and reason", arguments: refused)
   func errors(pattern: String, column: Int, words: String) throws {
     let error = try #require(throws: RoutingError.self) { try RoutePattern(bytes(pattern)) }
     #expect(error.code == .malformed)
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(
-    "how a pattern is written",
+    "the description is canonical",
     arguments: [
       ("s:A", "s:A"), ("/s:A/i:B/f:C", "s:A/i:B/f:C"), ("X-Y://s:A", "x-y://s:A"), ("x:///s:A", "x://s:A"),
       ("s://s:A", "s://s:A"), ("l:(Pure red)A", "l:(Pure%20red)A"),
@@ -108,7 +108,7 @@ import Testing
     #expect(try RoutePattern(pattern).description == expected)
   }
 
-  @Test("a pattern with as many components as are allowed, and one more")
+  @Test("the maximum number of components, and one more")
   func longest() throws {
     let many = (0..<RouteURL.maxComponents).map { "s:A\($0)" }.joined(separator: "/")
     #expect(try RoutePattern(many).components.count == RouteURL.maxComponents)
@@ -116,7 +116,7 @@ import Testing
     #expect(throws: RoutingError.self) { try RoutePattern(Array(repeating: 0x61, count: 65_537)) }
   }
 
-  @Test("what is written reads back as the same pattern")
+  @Test("the description parses as an equal pattern")
   func readsBack() throws {
     var random = SplitMix64(seed: 4)
     for _ in 0..<5000 {
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  /// A pattern with texts of all kinds of characters.
+  /// A random pattern with special characters.
   private static func random(_ random: inout SplitMix64) -> RoutePattern {
     var key = 0
     func nextKey() -> String {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Routing
 
-/// The results of the control file as `route` and `listen` read them.
+/// Result lines of the control file, and replies of the status protocol.
 @Suite struct ResultLineTests {
   private func line(_ text: String) -> ResultLine? { ResultLine(Array(text.utf8)[...]) }
 
@@ -12,7 +12,7 @@ import Testing
     )
   }
 
-  @Test("a result is known by its number; what is none, or is cut off, is not")
+  @Test("only complete results with a sequence number parse")
   func numbers() {
     #expect(line(#"{"sequence":1}"#)?.sequence == 1)
     #expect(line(#"{"sequence":18446744073709551615,"time":"t"}"#)?.sequence == .max)
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test("it is of the URL that it names, and of no other")
+  @Test("a result belongs to its URL only")
   func urls() {
     let quoted = posted("A", url: #"x:\"q\"\\"#)
     #expect(quoted?.isResult(of: Array(#"x:"q"\"#.utf8)) == true)
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("it is posted under its whole name only")
+  @Test("a posted result has its whole name only")
   func names() {
     let names = { (names: String...) in names.map { Array($0.utf8) } }
     #expect(posted("Name")?.isPosted(as: names("Other", "Name")) == true)
@@ -44,8 +44,8 @@ import Testing
     #expect(line(matched)?.isPosted(as: names("Name")) == false)
   }
 
-  @Test("what a URL has in it is not taken for the result's own words")
-  func disguise() throws {
+  @Test("a URL cannot imitate members of the result")
+  func injection() throws {
     let words = #"x:","outcome":"rejected","errno":"ENOENT"#
     let result = RouteResult(
       sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: Array(words.utf8),
@@ -59,7 +59,7 @@ import Testing
     #expect(try #require(ResultLine(rejected.json[...])).isRejected)
   }
 
-  @Test("a URL that is no UTF-8 is found again in its result")
+  @Test("a result belongs to its URL if that is not UTF-8")
   func bytes() throws {
     let url: [UInt8] = Array("x:".utf8) + [0xFF, 0x41]
     let result = RouteResult(
@@ -67,21 +67,21 @@ import Testing
     #expect(try #require(ResultLine(result.json[...])).isResult(of: url))
   }
 
-  @Test("pages of a mount's answer, whole, cut and absurd")
+  @Test("pages of complete, truncated and malformed replies")
   func pages() {
-    func page(_ answer: [UInt8], after done: Int) -> [UInt8] {
-      Array(StatusProtocol.page(in: answer, after: done).bytes)
+    func page(_ reply: [UInt8], after done: Int) -> [UInt8] {
+      Array(StatusProtocol.page(in: reply, after: done).bytes)
     }
-    let answer: [UInt8] = [5, 0, 0, 0, 1, 2, 3, 0, 0]
-    #expect(StatusProtocol.page(in: answer, after: 0).length == 5)
-    #expect(page(answer, after: 0) == [1, 2, 3, 0, 0])
-    #expect(page(answer, after: 2) == [1, 2, 3], "what follows the text is none of it")
-    #expect(page(answer, after: 9) == [])
+    let reply: [UInt8] = [5, 0, 0, 0, 1, 2, 3, 0, 0]
+    #expect(StatusProtocol.page(in: reply, after: 0).length == 5)
+    #expect(page(reply, after: 0) == [1, 2, 3, 0, 0])
+    #expect(page(reply, after: 2) == [1, 2, 3], "what follows the text is none of it")
+    #expect(page(reply, after: 9) == [])
     #expect(page([0xFF, 0xFF, 0xFF, 0xFF, 7], after: 0) == [7])
     #expect(StatusProtocol.page(in: [1, 0], after: 0) == ([], 0))
   }
 
-  @Test("a control file's name leads nowhere else")
+  @Test("a control file's name is one path component")
   func controlName() {
     for name in [".routes", "r", "..a", "a b", String(repeating: "x", count: 255)] {
       #expect(StatusProtocol.isControlName(Array(name.utf8)), "\(name)")

@@ -16,7 +16,7 @@ import Testing
     try #require(try table([(name, pattern)]).match(RouteURL(bytes(url))))
   }
 
-  @Test("the contract's example, to the letter")
+  @Test("a posted result has the documented text")
   func example() throws {
     let url = "ccfurlresponder://animal/platypus/3.1/4"
     let pattern = "l:(animal)CCFAnimalDomain/s:CCFAnimal/f:CCFAverageWeight/i:CCFAverageLifeExpectancy"
@@ -28,7 +28,7 @@ import Testing
         """#)
   }
 
-  @Test("a resolved resource: the contract's example, to the letter, and one of odd bytes")
+  @Test("a resolved result has the documented text; bytes that are not UTF-8 are encoded")
   func resolved() {
     let logo = ResolvedResource(
       path: bytes("logo.png"), file: FileURL.text(of: bytes("/mnt/logo.png")),
@@ -54,9 +54,9 @@ import Testing
   @Test("the other outcomes")
   func outcomes() throws {
     let start = #"{"sequence":18446744073709551615,"time":"2026-01-02T03:04:05.678Z","url":"#
-    let nobody = RoutingError.noRoute(for: try RouteURL(bytes("x://nobody/home")))
+    let noRoute = RoutingError.noRoute(for: try RouteURL(bytes("x://nobody/home")))
     #expect(
-      line("x://nobody/home", .rejected(nobody), sequence: .max)
+      line("x://nobody/home", .rejected(noRoute), sequence: .max)
         == start
         + #""x://nobody/home","outcome":"rejected","errno":"ENOENT","error":"no route matches x://nobody/home"}"#
     )
@@ -74,7 +74,7 @@ import Testing
         == start + #""route N s:A","outcome":"applied","overlaps":["A","B"]}"#)
   }
 
-  @Test("every text comes back from the JSON as it was")
+  @Test("strings round-trip through Foundation")
   func texts() throws {
     var random = SplitMix64(seed: 8)
     for _ in 0..<2000 {
@@ -95,7 +95,7 @@ import Testing
     return Unicode.Scalar(UInt32(random.number(range))) ?? "\u{2028}"
   }
 
-  @Test("every number comes back from the JSON as it was")
+  @Test("numbers round-trip through Foundation")
   func numbers() throws {
     var random = SplitMix64(seed: 7)
     let edges = [0, -0.0, 4, 1e22, 1e-7, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -.pi]
@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test(
-    "bytes of a URL that are no UTF-8 are percent-encoded",
+    "bytes of a URL that are not UTF-8 are percent-encoded",
     arguments: [
       (#"x:\xFFa\xC3"#, "x:%FFa%C3"), (#"x:é\xE2\x82"#, "x:é%E2%82"),
       (#"\xF0\x9F\x98\x80\xED\xA0\x80"#, "😀%ED%A0%80"),
@@ -138,7 +138,7 @@ import Testing
     #expect(try parsed(Array(line.utf8))["url"] as? String == expected)
   }
 
-  @Test("a time is the one that the C library tells")
+  @Test("timestamps agree with the C library")
   func times() {
     var random = SplitMix64(seed: 6)
     let edges: [Int] = [0, -1, 951_782_400, 1_709_164_800, 4_107_542_400, 253_402_300_799, -62_167_219_200]

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import Routing
 
-/// The bytes of a text in which `\xNN` stands for any byte, also for those that make no UTF-8.
+/// The bytes of a text, in which `\xNN` denotes an arbitrary byte.
 func bytes(_ text: String) -> [UInt8] {
   var bytes: [UInt8] = []
   var rest = text[...]
@@ -18,7 +18,7 @@ func bytes(_ text: String) -> [UInt8] {
   return bytes
 }
 
-/// A table of routes in order, each given by its name and its pattern.
+/// A table of routes.
 func table(_ routes: [(name: String, pattern: String)]) throws -> RouteTable {
   var table = RouteTable()
   for route in routes {
@@ -27,7 +27,7 @@ func table(_ routes: [(name: String, pattern: String)]) throws -> RouteTable {
   return table
 }
 
-/// A JSON text as Foundation reads it.
+/// Parses a JSON object with Foundation.
 func parsed(_ json: [UInt8]) throws -> [String: Any] {
   let object = try JSONSerialization.jsonObject(with: Data(json))
   guard let object = object as? [String: Any] else { throw NotAnObject() }
@@ -37,7 +37,7 @@ func parsed(_ json: [UInt8]) throws -> [String: Any] {
 struct NotAnObject: Error {}
 
 extension RouteMatch {
-  /// All that is bound, as the result would show it, without a route's name.
+  /// The bound values as JSON, then the query and the fragment.
   var shown: String {
     var json = JSONWriter()
     json.object { json in

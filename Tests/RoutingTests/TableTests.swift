@@ -6,8 +6,8 @@ import Testing
 @Suite struct TableTests {
   private static let words = (0..<300).map { "w\($0)" } + ["1", "1.5", "a"]
 
-  /// A pattern of two literals and up to two other components: such sets share beginnings, overlap in many
-  /// ways, and few of them are hidden.
+  /// A pattern of two literals and up to two other components. Such patterns share prefixes and often overlap, but
+  /// few shadow others.
   private func model(_ random: inout SplitMix64) -> ModelPattern {
     var types = (0..<2).map { _ in ModelType.literal(random.pick(Self.words)) }
     for _ in 0..<random.number(0...2) {
@@ -29,7 +29,7 @@ import Testing
     return ModelURL(scheme: random.pick(["x", "y", "z"]), segments: segments, query: query)
   }
 
-  @Test("the first registered wins, as a scan of all finds", arguments: [1, 10, 100, 1000, 10_000])
+  @Test("the first match wins, like in a linear search", arguments: [1, 10, 100, 1000, 10_000])
   func firstWins(size: Int) throws {
     var random = SplitMix64(seed: UInt64(size))
     var table = RouteTable()
@@ -37,27 +37,27 @@ import Testing
     for _ in 0..<2 * size + 10 where registered.count < size {
       let model = model(&random)
       let name = "N\(registered.count)"
-      do { try table.append(Route(name: name, pattern: RoutePattern(model.written))) } catch { continue }
+      do { try table.append(Route(name: name, pattern: RoutePattern(model.text))) } catch { continue }
       registered.append((name, model))
     }
     #expect(table.count == size)
     var matched = 0
     for round in 0..<400 {
-      // Half of them are made to fit.
+      // Half of the URLs match by construction.
       var url = url(&random)
-      if round.isMultiple(of: 2) { url = fitting(random.pick(registered).model, &random) }
-      let expected = registered.first { $0.model.takes(url) }?.name
-      #expect(try table.match(RouteURL(bytes(url.written)))?.name == expected, "\(url.written)")
+      if round.isMultiple(of: 2) { url = matching(random.pick(registered).model, &random) }
+      let expected = registered.first { $0.model.matches(url) }?.name
+      #expect(try table.match(RouteURL(bytes(url.text)))?.name == expected, "\(url.text)")
       if expected != nil { matched += 1 }
     }
     #expect(matched >= 200)
   }
 
-  /// A URL that the pattern takes.
-  private func fitting(_ model: ModelPattern, _ random: inout SplitMix64) -> ModelURL {
+  /// A URL that matches the pattern.
+  private func matching(_ model: ModelPattern, _ random: inout SplitMix64) -> ModelURL {
     func text(_ type: ModelType) -> String {
       if case .literal(let literal) = type { return literal }
-      return random.pick(ModelType.texts.map(\.text).filter { type.fits($0) })
+      return random.pick(ModelType.texts.map(\.text).filter { type.matches($0) })
     }
     var url = ModelURL(scheme: model.scheme ?? "z", segments: model.types.map { text($0) }, query: [:])
     if model.hasTail { url.segments += Array(repeating: "more", count: random.number(1...2)) }
@@ -65,7 +65,7 @@ import Testing
     return url
   }
 
-  @Test("names are removed with all their routes, and the others keep their order")
+  @Test("remove deletes all routes with a name and keeps the order of the others")
   func removal() throws {
     var random = SplitMix64(seed: 9)
     var table = RouteTable()
@@ -97,8 +97,8 @@ import Testing
     }
   }
 
-  @Test("a pattern that was hidden can be registered once the other is gone")
-  func unhidden() throws {
+  @Test("a shadowed pattern can be registered after the other is removed")
+  func unshadowed() throws {
     var table = try table([("All", "s:A"), ("Other", "s:A/s:B")])
     let one = try Route(name: "One", pattern: RoutePattern("i:A"))
     #expect(throws: RoutingError.self) { try table.append(one) }
@@ -109,12 +109,12 @@ import Testing
     #expect(table.text == "route Other s:A/s:B\nroute One i:A\n")
   }
 
-  @Test("the text of a table makes the same table, in the same order")
+  @Test("the text of a table recreates it")
   func text() throws {
     var random = SplitMix64(seed: 5)
     var table = RouteTable()
     for number in 0..<300 {
-      let route = try Route(name: "Nämé\(number)", pattern: RoutePattern(model(&random).written))
+      let route = try Route(name: "Nämé\(number)", pattern: RoutePattern(model(&random).text))
       do { try table.append(route) } catch { continue }
     }
     var copy = RouteTable()
@@ -128,7 +128,7 @@ import Testing
     #expect(copy.routes == table.routes && copy.count > 100)
   }
 
-  @Test("names that look alike but are spelt differently are different names")
+  @Test("canonically equivalent names are distinct")
   func spelling() throws {
     var table = try table([("\u{E9}", "l:(a)A"), ("e\u{301}", "l:(b)A")])
     #expect(table.remove(name: "\u{E9}") == 1)
@@ -142,9 +142,9 @@ import Testing
     #expect(throws: RoutingError.self) { try Route(name: name, pattern: pattern) }
   }
 
-  @Test("a route that would not fit into a line is refused")
+  @Test("a route that exceeds the line length is rejected")
   func longRoute() throws {
-    // Written back, each space is three characters.
+    // The description encodes each space as three characters.
     let pattern = try RoutePattern("l:(\(String(repeating: " ", count: 30_000)))A")
     let error = #expect(throws: RoutingError.self) { try Route(name: "N", pattern: pattern) }
     #expect(error?.code == .tooLong)

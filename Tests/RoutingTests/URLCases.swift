@@ -1,7 +1,7 @@
 import Testing
 
-/// A pattern, a URL, and what it becomes: the userInfo as JSON, then ` query=…` and ` fragment=…` if there is
-/// anything in them; `none` if the pattern does not take it; `error COLUMN` if the URL is malformed.
+/// A pattern, a URL and the result: the userInfo as JSON, then ` query=…` and ` fragment=…` if present; `none` if
+/// the URL does not match; `error COLUMN` if the URL is malformed.
 struct URLCase: CustomTestStringConvertible, Sendable {
   let pattern: String
   let url: String

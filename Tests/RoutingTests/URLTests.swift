@@ -3,7 +3,7 @@ import Testing
 @testable import Routing
 
 @Suite struct URLTests {
-  @Test("what a URL becomes by a pattern", arguments: URLCase.all)
+  @Test("a URL matched against a pattern", arguments: URLCase.all)
   func cases(_ example: URLCase) throws {
     let routes = try table([("N", example.pattern)])
     #expect(outcome(example.url, routes) == example.expected)
@@ -18,13 +18,13 @@ import Testing
     }
   }
 
-  @Test("there are as many cases as are wanted, none of them twice")
+  @Test("there are at least 150 unique cases")
   func count() {
     #expect(Set(URLCase.all.map { "\($0.pattern) \($0.url)" }).count == URLCase.all.count)
     #expect(URLCase.all.count >= 150)
   }
 
-  @Test("the parts of a URL, for those who look at them")
+  @Test("the parts of a URL")
   func parts() throws {
     let url = try RouteURL(bytes("RSRC://Host/caf%E9%20au/lait?x#y%20z"))
     #expect(url.scheme == "rsrc" && url.hasHost && url.fragment == "y%20z")
@@ -38,7 +38,7 @@ import Testing
     #expect(other.parameter("loc") == bytes("fr") && other.parameter("") == bytes("c"))
   }
 
-  @Test("a URL of the longest length is taken, a longer one is too long")
+  @Test("a URL of maximum length is accepted, a longer one is not")
   func length() throws {
     let routes = try table([("N", "s:A")])
     let longest = bytes("x:") + Array(repeating: UInt8(ascii: "a"), count: RouteURL.maxLength - 2)
@@ -48,7 +48,7 @@ import Testing
     #expect(error?.code == .tooLong)
   }
 
-  @Test("as many parameters as are allowed, and one more")
+  @Test("the maximum number of parameters, and one more")
   func parameters() throws {
     let many = Array(repeating: "a=1", count: RouteURL.maxParameters).joined(separator: "&")
     #expect(try RouteURL(bytes("x:a?" + many)).parameters.count == RouteURL.maxParameters)
@@ -56,8 +56,8 @@ import Testing
     #expect(error?.code == .malformed && error?.offset == 4 + many.utf8.count + 1)
   }
 
-  @Test("what nobody takes is told with the URL, whatever its bytes")
-  func nobody() throws {
+  @Test("the error for an unmatched URL includes the URL")
+  func unmatched() throws {
     #expect(
       "\(RoutingError.noRoute(for: try RouteURL(bytes(#"x://nobody/h\xFFme"#))))"
         == "no route matches x://nobody/h%FFme")

@@ -2,13 +2,13 @@ import Testing
 
 @testable import Routing
 
-/// What CCFURLResponder's documentation, sample and own tests show.
-@Suite struct OriginalTests {
+/// Compatibility with CCFURLResponder: its documentation, sample and tests.
+@Suite struct CompatibilityTests {
   private func match(_ url: String, _ patterns: String...) throws -> RouteMatch? {
     try table(patterns.enumerated().map { ("N\($0)", $1) }).match(RouteURL(bytes(url)))
   }
 
-  @Test("the pattern of animals, with its leading slash and without", arguments: ["/", ""])
+  @Test("the animal pattern, with and without a leading slash", arguments: ["/", ""])
   func animals(lead: String) throws {
     let found = try match(
       "ccfurlresponder://animal/platypus/8.0",
@@ -18,7 +18,7 @@ import Testing
         == #"{"MyAnimalDomainKey":"animal","MyAnimalNameKey":"platypus","MyAverageWeightKey":8.0}"#)
   }
 
-  @Test("the pattern of colors, with its leading slash and without", arguments: ["/", ""])
+  @Test("the color pattern, with and without a leading slash", arguments: ["/", ""])
   func colors(lead: String) throws {
     let found = try match(
       "ccfurlresponder://Pure%20red/1.0/0.0/0.0",
@@ -37,7 +37,7 @@ import Testing
   ]
 
   @Test(
-    "the links of the sample's page",
+    "the links of the sample page",
     arguments: [
       (
         "animal/platypus/3.1/4",
@@ -59,15 +59,15 @@ import Testing
     #expect("\(found.name) \(found.shown)" == expected)
   }
 
-  @Test("open belongs to no pattern, with the sample's and with none at all")
+  @Test("open matches no route")
   func open() throws {
     let url = try RouteURL(bytes("ccfurlresponder://open"))
     #expect(try table(Self.sample).match(url) == nil)
     #expect(try RouteTable().match(url) == nil)
   }
 
-  @Test("each of two patterns takes its own, and after a reset none does")
-  func toldApart() throws {
+  @Test("two patterns match their own URLs, and none after a reset")
+  func distinct() throws {
     var table = try table([
       ("Animal", "l:(animal)CCFAnimal/s:CCFAnimalName"),
       ("Widget", "s:CCFWidget/i:CCFOrderQuantity/f:CCFWeight"),
@@ -88,13 +88,13 @@ import Testing
   }
 
   @Test(
-    "what the original got wrong",
+    "CCFURLResponder's false matches",
     arguments: [
       ("l:(animal)A/s:B", "ccfurlresponder://color/dog"), ("i:A", "ccfurlresponder://abc12"),
       ("i:A", "ccfurlresponder://12abc"), ("f:A", "ccfurlresponder://1.5kg"),
       ("s:A", "ccfurlresponder://a/b"),
     ])
-  func mended(pattern: String, url: String) throws {
+  func fixed(pattern: String, url: String) throws {
     #expect(try match(url, pattern) == nil)
   }
 }
