@@ -6,10 +6,10 @@ import Testing
 
 @testable import Volume
 
-/// The announcer without a mount: whatever its path leads to, nothing there is touched.
+/// The announcer without a mount: it must not touch whatever the mount's path refers to.
 @Suite struct AnnouncerTests {
-  /// A kernel that leads to a directory, or nowhere.
-  private final class Elsewhere: KernelNotifier {
+  /// A kernel whose mount path refers to a plain directory, or to nothing.
+  private final class UnmountedKernel: KernelNotifier {
     private let path: ByteString?
     init(_ path: ByteString?) { self.path = path }
 
@@ -27,13 +27,13 @@ import Testing
     }
   }
 
-  @Test("what the mount's path leads to is asked first, and left alone", arguments: [true, false])
-  func elsewhere(leadsSomewhere: Bool) throws {
+  @Test("a directory that is not the mount is recognized and left unchanged", arguments: [true, false])
+  func notOurMount(pathExists: Bool) throws {
     let folder = try TemporaryFolder()
     let (layer, victim) = (try folder.folder("layer"), try folder.folder("victim"))
-    for place in [layer, victim] {
-      try (place / "changed").write("content")
-      try (place / "gone").write("content")
+    for directory in [layer, victim] {
+      try (directory / "changed").write("content")
+      try (directory / "gone").write("content")
     }
     let before = try Command("ls", "-lR", "--full-time", victim.text).check().outputText
     let stack = LayerStack(layers: [try DirectoryLayer(path: layer.bytes, index: 0, covered: nil)])
@@ -43,24 +43,24 @@ import Testing
     try (layer / "new").write("content")
 
     let announcer = try Announcer()
-    try announcer.start(volume, Elsewhere(leadsSomewhere ? victim : nil))
-    let news: [(String, Invalidation.Aspects)] = [
+    try announcer.start(volume, UnmountedKernel(pathExists ? victim : nil))
+    let changes: [(String, Invalidation.Aspects)] = [
       ("changed", [.modified, .closed]), ("gone", .went), ("new", .came),
     ]
-    for (name, aspects) in news {
-      let place = EntryKey(parent: .root, name: Array(name.utf8))
-      announcer.note(.name(place, NameChange(aspects: aspects, layers: [0])))
+    for (name, aspects) in changes {
+      let key = EntryKey(parent: .root, name: Array(name.utf8))
+      announcer.note(.name(key, NameChange(aspects: aspects, layers: [0])))
     }
     announcer.note(.directory(.root))
     announcer.tellNotes()
-    // The new file is owed two events: that it came, and that it was written.
+    // The new file has two events, appeared and written.
     #expect(eventually(within: 5) { announcer.figures.dropped == 5 }, "\(announcer.figures)")
     announcer.stop()
     #expect(announcer.figures.told == 0 && announcer.figures.lastDrop == "the mount's path leads elsewhere")
     #expect(try Command("ls", "-lR", "--full-time", victim.text).check().outputText == before)
   }
 
-  @Test("directories that the kernel does not know are not announced")
+  @Test("directories that the kernel does not know have no events")
   func unknown() throws {
     let folder = try TemporaryFolder()
     let layer = try folder.folder("layer")
@@ -70,14 +70,14 @@ import Testing
     let merged = try volume.merged(of: .root)
     let node = try volume.answer(try #require(try merged.lookup("d")), "d", in: .root, merged).node
     #expect(volume.dueEvents(.directory(node)) == [.directory(node)])
-    let place = EntryKey(parent: node, name: [65])
-    let news = NameChange(aspects: .went, layers: [0])
-    #expect(volume.dueEvents(.name(place, news)) == [.name(place, .disappeared(isDirectory: false))])
+    let key = EntryKey(parent: node, name: [65])
+    let change = NameChange(aspects: .went, layers: [0])
+    #expect(volume.dueEvents(.name(key, change)) == [.name(key, .disappeared(isDirectory: false))])
     volume.forget(node, lookups: 1)
-    #expect(volume.dueEvents(.directory(node)) == [] && volume.dueEvents(.name(place, news)) == [])
+    #expect(volume.dueEvents(.directory(node)) == [] && volume.dueEvents(.name(key, change)) == [])
   }
 
-  @Test("what waits when the mount ends is dropped, and counted")
+  @Test("events still in the queue at the unmount are dropped and counted")
   func end() throws {
     let folder = try TemporaryFolder()
     let stack = LayerStack(layers: [
@@ -86,13 +86,13 @@ import Testing
     let volume = try Volume(stack: stack, options: VolumeOptions())
     let announcer = try Announcer()
     for number in 0..<1000 {
-      let place = EntryKey(parent: .root, name: Array("\(number)".utf8))
-      announcer.note(.name(place, NameChange(aspects: .went, layers: [0])))
+      let key = EntryKey(parent: .root, name: Array("\(number)".utf8))
+      announcer.note(.name(key, NameChange(aspects: .went, layers: [0])))
     }
     announcer.tellNotes()
-    // It has not begun to work when it is told to end.
+    // It is stopped before its thread starts.
     announcer.stop()
-    try announcer.start(volume, Elsewhere(nil))
+    try announcer.start(volume, UnmountedKernel(nil))
     #expect(eventually(within: 5) { announcer.figures.dropped == 1000 }, "\(announcer.figures)")
     #expect(announcer.figures.told == 0)
     announcer.stop()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Volume
 
-/// What is built in under `bundlefs:`.
+/// The URLs of the scheme `bundlefs:`.
 @Suite struct BuiltInTests {
   private func read(_ url: String) throws -> BuiltIn { try BuiltIn(RouteURL(Array(url.utf8))) }
 
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "what is not built in is no entry",
+    "any other URL is rejected with ENOENT",
     arguments: [
       "bundlefs:", "bundlefs:///", "bundlefs:///nothing", "bundlefs:///sync/more", "bundlefs:///Sync",
       "bundlefs://sync", "bundlefs://sync/sync", "bundlefs://invalidate/path",
@@ -29,7 +29,9 @@ import Testing
     #expect(error.code == .noRoute)
   }
 
-  @Test("a name that no file has is malformed", arguments: ["%00", "a/%00b", "%2f", "a%2Fb/c"])
+  @Test(
+    "a path with a name that no file can have is rejected with EINVAL",
+    arguments: ["%00", "a/%00b", "%2f", "a%2Fb/c"])
   func impossible(path: String) throws {
     let error = try #require(throws: RoutingError.self) { try read("bundlefs:///invalidate/\(path)") }
     #expect(error.code == .malformed)

@@ -6,9 +6,9 @@ import Testing
 @testable import Layers
 @testable import Volume
 
-/// What a change makes untrue, as a table: no layer is read, and no kernel asked.
+/// The invalidations for a change, without a layer or a kernel.
 @Suite struct ChangeMapperTests {
-  /// A table with `folder` in the root and `file` (of layer 1) in `folder`, both directories looked at.
+  /// A table with `folder` in the root and `file` (of layer 1) in `folder`; both directories are cached.
   private struct Scene {
     var table = NodeTable(budget: 10)
     let folder: NodeID
@@ -40,20 +40,20 @@ import Testing
     .name(directory, Array(name.utf8), layer: layer)
   }
 
-  @Test("writing to a file takes its content back, and nothing else")
+  @Test("writing to a file invalidates its content only")
   func modified() throws {
     var scene = try Scene()
-    let news: [(InotifyEvent.Mask, Invalidation.Aspects)] = [
+    let changes: [(InotifyEvent.Mask, Invalidation.Aspects)] = [
       (.modified, .modified), (.closeWrite, .closed),
     ]
-    for (mask, news) in news {
+    for (mask, aspect) in changes {
       #expect(
         scene.invalidations("file", mask, in: scene.folder)
-          == [Invalidation(subject: name(scene.folder, "file"), aspects: [.entry, .content, news])])
+          == [Invalidation(subject: name(scene.folder, "file"), aspects: [.entry, .content, aspect])])
     }
   }
 
-  @Test("attributes of a file are taken back without its content, those of a directory with its marks")
+  @Test("a change of attributes invalidates a file without its content, a directory with its parts")
   func attributes() throws {
     var scene = try Scene()
     #expect(
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "a name that comes or goes changes the listing and what it stands for",
+    "a created or removed name invalidates the listing and its entry",
     arguments: [InotifyEvent.Mask.created, .deleted, .movedFrom, .movedTo])
   func names(mask: InotifyEvent.Mask) throws {
     var scene = try Scene()
@@ -80,8 +80,8 @@ import Testing
   }
 
   @Test(
-    "a mark changes what is seen of the name that it hides", arguments: [InotifyEvent.Mask.created, .deleted])
-  func marks(mask: InotifyEvent.Mask) throws {
+    "a whiteout invalidates the name that it hides", arguments: [InotifyEvent.Mask.created, .deleted])
+  func whiteouts(mask: InotifyEvent.Mask) throws {
     var scene = try Scene()
     let hidden = scene.invalidations(".wh.folder", mask, in: .root, layer: 0).map(\.subject)
     #expect(hidden.contains(name(.root, "folder", layer: 0)))
@@ -90,7 +90,7 @@ import Testing
     #expect(opaque == [.parts(scene.folder), .listing(scene.folder)])
   }
 
-  @Test("who has begun to read stays with the file that loses its name; who has not stays with the name")
+  @Test("a pinned node stays with the file that loses its name, any other node with the name")
   func detaching() throws {
     for isPinned in [false, true] {
       var scene = try Scene(isPinned: isPinned)
@@ -102,8 +102,8 @@ import Testing
     }
   }
 
-  @Test("in a directory where nothing is cached, nothing is taken back, but it is noted")
-  func unknown() throws {
+  @Test("in an uncached directory nothing is invalidated, but its version grows")
+  func uncached() throws {
     var scene = try Scene()
     let slot = try scene.table.slot(of: scene.folder)
     scene.table[slot].directory?.parts = nil
@@ -113,25 +113,25 @@ import Testing
   }
 }
 
-/// A kernel that only remembers what was taken back from it.
+/// A kernel that records the notifications it receives.
 private final class KernelStub: KernelNotifier {
-  let taken = Locked<[String]>([])
+  let notifications = Locked<[String]>([])
 
-  private func note(_ text: String) { taken.withLock { $0.append(text) } }
+  private func record(_ text: String) { notifications.withLock { $0.append(text) } }
   func invalidateEntry(_ name: [UInt8], in parent: NodeID) {
-    note("drop \(String(decoding: name, as: UTF8.self))")
+    record("drop \(String(decoding: name, as: UTF8.self))")
   }
   func expireEntry(_ name: [UInt8], in parent: NodeID) {
-    note("expire \(String(decoding: name, as: UTF8.self))")
+    record("expire \(String(decoding: name, as: UTF8.self))")
   }
   func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) {
-    note("delete \(String(decoding: name, as: UTF8.self))")
+    record("delete \(String(decoding: name, as: UTF8.self))")
   }
-  func invalidateAttributes(of node: NodeID) { note("attributes \(node.rawValue & 0xFF)") }
-  func invalidateContent(of node: NodeID) { note("content \(node.rawValue & 0xFF)") }
-  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { note("store \(node.rawValue & 0xFF)") }
+  func invalidateAttributes(of node: NodeID) { record("attributes \(node.rawValue & 0xFF)") }
+  func invalidateContent(of node: NodeID) { record("content \(node.rawValue & 0xFF)") }
+  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { record("store \(node.rawValue & 0xFF)") }
   func size(of node: NodeID) -> UInt64 { 0 }
-  func refreshAttributes(of node: NodeID) { note("refresh \(node.rawValue & 0xFF)") }
+  func refreshAttributes(of node: NodeID) { record("refresh \(node.rawValue & 0xFF)") }
   func openRoot() throws(Errno) -> Descriptor { throw .staleFileHandle }
 }
 
@@ -143,7 +143,7 @@ private final class KernelStub: KernelNotifier {
     return try Volume(stack: LayerStack(layers: layers), options: VolumeOptions())
   }
 
-  @Test("a part that arrives takes back its names, those known, and the listing, in that order")
+  @Test("a new part invalidates its names, the known ones and the listing, in that order")
   func arrival() throws {
     let folder = try TemporaryFolder()
     let volume = try volume(folder)
@@ -157,19 +157,19 @@ private final class KernelStub: KernelNotifier {
     let kernel = KernelStub()
     let invalidator = Invalidator(volume: volume, kernel: kernel)
     invalidator.carryOut(Invalidation(subject: .parts(node)))
-    #expect(kernel.taken.withLock { $0 } == [], "nothing has changed")
+    #expect(kernel.notifications.withLock { $0 } == [], "nothing has changed")
 
     try (folder.folder("0/d") / "over").write("")
     try (folder / "0/d/.wh.hidden").write("")
     invalidator.carryOut(Invalidation(subject: .parts(node)))
-    let taken = kernel.taken.withLock { $0 }
-    #expect(taken.first == "expire .", "requests in flight come first")
-    #expect(Set(taken.dropFirst().prefix(3)) == ["expire main", "expire over", "expire hidden"])
-    #expect(taken.suffix(2) == ["expire .", "content \(node.rawValue & 0xFF)"])
+    let notifications = kernel.notifications.withLock { $0 }
+    #expect(notifications.first == "expire .", "requests in flight come first")
+    #expect(Set(notifications.dropFirst().prefix(3)) == ["expire main", "expire over", "expire hidden"])
+    #expect(notifications.suffix(2) == ["expire .", "content \(node.rawValue & 0xFF)"])
     #expect(try volume.merged(of: node).parts.count == 2)
   }
 
-  @Test("a part that goes takes back the names of those below it, which its marks may have hidden")
+  @Test("a removed part invalidates the names of the parts below, which its whiteouts may have hidden")
   func departure() throws {
     let folder = try TemporaryFolder()
     let volume = try volume(folder)
@@ -182,12 +182,13 @@ private final class KernelStub: KernelNotifier {
     try (folder / "0/d").rename(to: folder / "aside")
     let kernel = KernelStub()
     Invalidator(volume: volume, kernel: kernel).carryOut(Invalidation(subject: .parts(node)))
-    let taken = kernel.taken.withLock { $0 }
-    #expect(Set(["expire main", "expire hidden", "expire device"]).isSubset(of: taken), "\(taken)")
+    let notifications = kernel.notifications.withLock { $0 }
+    #expect(
+      Set(["expire main", "expire hidden", "expire device"]).isSubset(of: notifications), "\(notifications)")
     #expect(try volume.merged(of: node).parts.count == 1)
   }
 
-  @Test("what waits is carried out once, with all that was asked of it, before a later barrier")
+  @Test("invalidations of one subject are merged, and done before a later barrier")
   func queue() throws {
     let queue = try InvalidationQueue()
     let reached = Locked(false)
@@ -198,7 +199,7 @@ private final class KernelStub: KernelNotifier {
     let work = try #require(queue.take())
     #expect(work.count == 3)
     guard case .invalidate(let first) = work[0], case .barrier(let barrier) = work[2] else {
-      Issue.record("another order")
+      Issue.record("wrong order")
       return
     }
     #expect(first == Invalidation(subject: subject, aspects: [.attributes, .content]))

@@ -20,13 +20,15 @@ import Testing
     return listing
   }
 
-  @Test("a name that stays is listed exactly once, whatever comes and goes between pages", arguments: 0..<50)
-  func staying(seed: UInt64) throws {
+  @Test(
+    "a permanent name is listed exactly once while others are created and removed between pages",
+    arguments: 0..<50)
+  func permanentNames(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
-    let staying = Set(0..<20)
+    let permanent = Set(0..<20)
     func snapshot() throws -> ListingSnapshot {
-      let passing = Set((20..<60).filter { _ in random.percent(50) })
-      return ListingSnapshot(try listing(staying.union(passing).shuffled(using: &random)))
+      let transient = Set((20..<60).filter { _ in random.percent(50) })
+      return ListingSnapshot(try listing(permanent.union(transient).shuffled(using: &random)))
     }
     for _ in 0..<20 {
       var present = try snapshot()
@@ -43,12 +45,12 @@ import Testing
         }
         if random.percent(60) { present = try snapshot() }
       }
-      for name in staying { #expect(seen.count { $0 == "name \(name)" } == 1, "seed \(seed)") }
-      #expect(Set(seen).count == seen.count, "seed \(seed): a name that came again is listed twice")
+      for name in permanent { #expect(seen.count { $0 == "name \(name)" } == 1, "seed \(seed)") }
+      #expect(Set(seen).count == seen.count, "seed \(seed): a name that was created again is listed twice")
     }
   }
 
-  @Test("cookies are positive as an off_t, and none is that of . or ..")
+  @Test("cookies are positive as an off_t and differ from those of . and ..")
   func range() throws {
     let snapshot = ListingSnapshot(try listing(0..<100_000))
     let positions = snapshot.positions(after: ListingSnapshot.dotDot)
@@ -59,7 +61,7 @@ import Testing
     #expect(snapshot.positions(after: last).isEmpty)
   }
 
-  @Test("a directory has one snapshot, the latest, until it is dropped")
+  @Test("the cache has the latest snapshot of a directory until it is dropped")
   func latest() throws {
     let listings = ListingCache()
     #expect(listings.snapshot(of: Self.directory) == nil)
@@ -74,8 +76,8 @@ import Testing
     #expect(listings.counts == (0, 0))
   }
 
-  @Test("no more than a limit is kept of listings that were given up, the latest used last to go")
-  func room() throws {
+  @Test("beyond the limit the least recently used listings are evicted")
+  func limit() throws {
     let listings = ListingCache()
     let small = ListingSnapshot(try listing(0..<2))
     listings.keep(small, of: Self.directory)
@@ -87,8 +89,8 @@ import Testing
     #expect(listings.snapshot(of: NodeID(rawValue: 100)) == nil)
   }
 
-  @Test("of large listings, no more are kept than names are allowed, but always one")
-  func names() throws {
+  @Test("the number of cached names is limited, but one listing is always kept")
+  func nameLimit() throws {
     let listings = ListingCache()
     let large = ListingSnapshot(try listing(0..<ListingCache.nameLimit / 4))
     for other in UInt64(0)..<6 { listings.keep(large, of: NodeID(rawValue: other)) }
@@ -98,7 +100,7 @@ import Testing
 }
 
 @Suite struct InodeNumbersTests {
-  @Test("equal for one file, different for any two, also where numbers do not fit")
+  @Test("equal for one file, different for any two, even if an inode number does not fit")
   func files() {
     let numbers = InodeNumbers()
     var seen: [UInt64: String] = [:]
@@ -113,7 +115,7 @@ import Testing
     #expect(numbers.file(device: 5, inode: 4711) == 4711)
   }
 
-  @Test("a directory's depends on its parent and its name alone, and is no file's")
+  @Test("a directory's number depends only on its parent and name, and is never a file's")
   func directories() {
     let number = InodeNumbers.directory(parent: InodeNumbers.root, name: "Resources")
     #expect(number == InodeNumbers.directory(parent: InodeNumbers.root, name: "Resources"))

@@ -6,7 +6,7 @@ import Testing
 @testable import Volume
 
 @Suite struct NameArenaTests {
-  @Test("names stay what they are while others come and go", arguments: 0..<20)
+  @Test("names are unchanged while others are added and removed", arguments: 0..<20)
   func random(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     var arena = NameArena()
@@ -15,23 +15,23 @@ import Testing
       if random.percent(60) {
         let length = random.percent(5) ? random.number(200...1024) : random.number(0...30)
         let name = (0..<length).map { _ in UInt8(random.number(1...255)) }
-        let place = arena.add(name)
-        #expect(place != 0 && names.updateValue(name, forKey: place) == nil, "seed \(seed)")
-      } else if let place = names.keys.sorted().randomElement(using: &random) {
-        arena.remove(place)
-        names[place] = nil
+        let index = arena.add(name)
+        #expect(index != 0 && names.updateValue(name, forKey: index) == nil, "seed \(seed)")
+      } else if let index = names.keys.sorted().randomElement(using: &random) {
+        arena.remove(index)
+        names[index] = nil
       }
     }
-    for (place, name) in names {
-      #expect(arena.name(at: place) == name, "seed \(seed)")
-      #expect(arena.has(name, at: place), "seed \(seed)")
-      #expect(!arena.has(name + [97], at: place), "seed \(seed)")
-      if !name.isEmpty { #expect(!arena.has(Array(name.dropLast()) + [0], at: place), "seed \(seed)") }
+    for (index, name) in names {
+      #expect(arena.name(at: index) == name, "seed \(seed)")
+      #expect(arena.has(name, at: index), "seed \(seed)")
+      #expect(!arena.has(name + [97], at: index), "seed \(seed)")
+      if !name.isEmpty { #expect(!arena.has(Array(name.dropLast()) + [0], at: index), "seed \(seed)") }
     }
   }
 
-  @Test("where nothing was added is the empty name")
-  func nothing() {
+  @Test("index 0 is the empty name")
+  func emptyName() {
     var arena = NameArena()
     #expect(arena.name(at: 0).isEmpty)
     #expect(arena.has([], at: 0))
@@ -40,12 +40,12 @@ import Testing
     #expect(arena.name(at: 0).isEmpty)
   }
 
-  @Test("names that come and go take no more than they did at first")
+  @Test("the space of removed names is reused")
   func reuse() {
     var arena = NameArena()
     func round(_ number: Int) {
-      let places = (0..<1_000).map { arena.add(Array(repeating: UInt8(number), count: $0 % 100)) }
-      for place in places { arena.remove(place) }
+      let indexes = (0..<1_000).map { arena.add(Array(repeating: UInt8(number), count: $0 % 100)) }
+      for index in indexes { arena.remove(index) }
     }
     round(1)
     let size = arena.size
@@ -55,13 +55,13 @@ import Testing
 }
 
 @Suite struct NodeTableMemoryTests {
-  @Test("a node is not larger than it need be: there is one for every file that is known")
+  @Test("a node stays small, since there is one for each known file")
   func size() {
     #expect(MemoryLayout<Node>.stride <= 88)
     #expect(MemoryLayout<FileIdentity>.size <= 20)
   }
 
-  @Test("files that are looked up and forgotten again take no more than they did at first")
+  @Test("the space of forgotten files is reused")
   func reuse() {
     var table = NodeTable(budget: 5)
     func round(_ number: Int) {
@@ -74,7 +74,7 @@ import Testing
         slots.append(
           table.lookUpFile(identity, layer: 0, kind: .regular, name: name, in: folder, inodeNumber: 100))
       }
-      // A name that a file goes on to takes the room of the former.
+      // A file's new name takes the space of its former one.
       for slot in slots.prefix(100) {
         table.detach(slot, from: table.name(of: slot), in: folder)
         _ = table.lookUpFile(

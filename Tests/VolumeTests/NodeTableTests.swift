@@ -6,9 +6,9 @@ import Testing
 
 @testable import Volume
 
-/// Random work on the table, beside a plain model of what it must hold.
+/// Random operations on a table, with a model of the nodes that it must have.
 private struct NodeTableModel {
-  /// What a lookup found, by which its node must be found again.
+  /// What identifies the node of a lookup.
   enum Key: Hashable {
     case directory(parent: NodeID, name: UInt8)
     case file(FileIdentity)
@@ -17,13 +17,13 @@ private struct NodeTableModel {
   var table = NodeTable(budget: 5)
   var lookups: [NodeID: UInt64] = [:]
   var keys: [Key: NodeID] = [:]
-  /// Where each node was found last, or what it was made in.
+  /// The parent of each node's last lookup.
   var parents: [NodeID: NodeID] = [:]
   var random: SplitMix64
 
   init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-  /// The nodes that must be there: those with lookups, and all above them.
+  /// The nodes with lookups and their ancestors.
   var expected: Set<NodeID> {
     var result: Set<NodeID> = [.root]
     for (node, count) in lookups where count > 0 {
@@ -53,14 +53,12 @@ private struct NodeTableModel {
         identity, layer: 0, kind: .regular, name: [name], in: slot, inodeNumber: 20)
     }
     let node = table.number(of: found)
-    if let former = keys[key], expectedBefore.contains(former) { #expect(node == former) }
+    // `expected` does not include this lookup yet.
+    if let former = keys[key], expected.contains(former) { #expect(node == former) }
     keys[key] = node
     lookups[node, default: 0] += 1
     parents[node] = parent
   }
-
-  /// Nodes that were there before the lookup whose counts are not yet written down.
-  private var expectedBefore: Set<NodeID> { expected }
 
   mutating func forget() throws {
     let known = lookups.filter { $0.value > 0 }.keys.sorted { $0.rawValue < $1.rawValue }
@@ -107,7 +105,7 @@ private struct NodeTableModel {
     #expect(model.table.descriptors.count == 0)
   }
 
-  @Test("a number is never given twice")
+  @Test("node numbers are not reused")
   func generations() throws {
     var table = NodeTable(budget: 5)
     var seen: Set<NodeID> = []
@@ -121,7 +119,7 @@ private struct NodeTableModel {
     #expect(table.nodes.count <= 4)
   }
 
-  @Test("a node that followed its name is found by the new file, unless that has a node already")
+  @Test("a rebound node is found by its new identity, unless that has a node already")
   func rebinding() throws {
     var table = NodeTable(budget: 5)
     func identity(_ inode: UInt64) -> FileIdentity {
@@ -142,8 +140,8 @@ private struct NodeTableModel {
     #expect(table.checkInvariants().isEmpty)
   }
 
-  @Test("the kernel's size is in doubt once several were told, until the file is read")
-  func doubt() throws {
+  @Test("the size is doubtful once several sizes were reported, until the file is read")
+  func doubtfulSize() throws {
     var table = NodeTable(budget: 5)
     let old = FileIdentity(device: 1, inode: 1, born: TimeSpec(seconds: 0, nanoseconds: 0))
     let new = FileIdentity(device: 1, inode: 2, born: TimeSpec(seconds: 0, nanoseconds: 0))
@@ -154,11 +152,11 @@ private struct NodeTableModel {
     table.recordReportedSize(10, of: slot)
     table.recordReportedSize(10, of: slot)
     table.rebind(slot, to: new, layer: 0, inodeNumber: 2)
-    #expect(!table[slot].isSizeDoubtful, "whatever the kernel took, it is this size")
+    #expect(!table[slot].isSizeDoubtful, "the kernel can only have cached this size")
     table.recordReportedSize(11, of: slot)
     #expect(table[slot].isSizeDoubtful)
     table.recordReportedSize(11, of: slot)
-    #expect(table[slot].isSizeDoubtful, "an answer does not tell that it was taken")
+    #expect(table[slot].isSizeDoubtful, "the kernel may have dropped the reply")
     _ = table.keep(OpenFile(try Descriptor.open("/", [.pathOnly])), of: new, for: slot)
     #expect(!table[slot].isSizeDoubtful)
 
@@ -171,8 +169,8 @@ private struct NodeTableModel {
     #expect(table[grown].isSizeDoubtful && table[grown].wasRebound)
   }
 
-  @Test("a name that a file was seen to leave is none of its names any more")
-  func left() throws {
+  @Test("a name that a file was seen to lose is none of its hard links")
+  func lostName() throws {
     let file = FileIdentity(device: 1, inode: 1, born: TimeSpec(seconds: 0, nanoseconds: 0))
     for isSeen in [true, false] {
       var table = NodeTable(budget: 5)
@@ -181,17 +179,17 @@ private struct NodeTableModel {
       }
       let slot = lookUp(97)
       if isSeen { table.detach(slot, from: [97], in: NodeTable.root) }
-      #expect(!table[slot].isDetached, "nobody has read from it: it is a name")
+      #expect(!table[slot].isDetached, "an unread node stays with its name")
       #expect(lookUp(98) == slot)
       #expect(table.hardLinkName(of: slot) == (isSeen ? nil : EntryKey(parent: .root, name: [97])))
-      // Found by that name again, it has it.
+      // A lookup by that name restores it.
       _ = lookUp(97)
       #expect(table.hardLinkName(of: slot) == EntryKey(parent: .root, name: [98]))
       #expect(table.checkInvariants().isEmpty)
     }
   }
 
-  @Test("the files that were last found by a name, also when they have left it")
+  @Test("files are found by the name of their last lookup even if they have lost it")
   func lastNamed() throws {
     var table = NodeTable(budget: 5)
     let slots = (1...2).map { inode in

@@ -9,21 +9,23 @@ import Testing
   private let a = [Array("a".utf8)]
   private let b = [Array("a".utf8), Array("b".utf8)]
 
-  @Test("a path has one node for as long as somebody holds it")
-  func holding() throws {
+  @Test("a path keeps its node until the kernel forgets it")
+  func lookupCount() throws {
     var nodes = ResourceFolderNodes(top: 1)
     let first = nodes.lookUp(a, inodeNumber: 5)
     #expect(nodes.lookUp(a, inodeNumber: 6) == first && nodes.lookUp(b, inodeNumber: 7) != first)
-    #expect(try nodes.count == 3 && nodes.inodeNumber(of: first) == 6, "the last number is the folder's")
+    #expect(
+      try nodes.count == 3 && nodes.inodeNumber(of: first) == 6, "the inode number is that of the last lookup"
+    )
     #expect(try nodes.path(of: first) == a)
     nodes.forget(first, lookups: 1)
     #expect(try nodes.path(of: first) == a)
     nodes.forget(first, lookups: 1)
     #expect(throws: Errno.staleFileHandle) { try nodes.path(of: first) }
-    #expect(nodes.lookUp(a, inodeNumber: 2) != first, "a number is not given twice")
+    #expect(nodes.lookUp(a, inodeNumber: 2) != first, "node numbers are not reused")
   }
 
-  @Test("the topmost stays, whatever is forgotten")
+  @Test("the topmost node is never forgotten")
   func top() throws {
     var nodes = ResourceFolderNodes(top: 1)
     #expect(nodes.lookUp([], inodeNumber: 2) == ResourceFolderNodes.top)
@@ -33,7 +35,7 @@ import Testing
     #expect(nodes.count == 1)
   }
 
-  @Test("its numbers are no others")
+  @Test("its numbers differ from those of all other nodes")
   func numbers() {
     var nodes = ResourceFolderNodes(top: 1)
     #expect(ResourceFolderNodes.contain(ResourceFolderNodes.top))
@@ -43,23 +45,23 @@ import Testing
     }
   }
 
-  @Test("as many are kept as are held", arguments: [UInt64](1...8))
+  @Test("exactly the nodes with lookups are kept", arguments: [UInt64](1...8))
   func random(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var nodes = ResourceFolderNodes(top: 1)
-    var held: [NodeID: UInt64] = [:]
+    var lookups: [NodeID: UInt64] = [:]
     for _ in 0..<2000 {
       if Bool.random(using: &random) {
         let path = (0..<Int.random(in: 1...2, using: &random)).map { _ in
           [UInt8.random(in: 97...101, using: &random)]
         }
-        held[nodes.lookUp(path, inodeNumber: 2), default: 0] += 1
-      } else if let (node, count) = held.randomElement(using: &random) {
-        let taken = UInt64.random(in: 1...count, using: &random)
-        nodes.forget(node, lookups: taken)
-        held[node] = taken == count ? nil : count - taken
+        lookups[nodes.lookUp(path, inodeNumber: 2), default: 0] += 1
+      } else if let (node, count) = lookups.randomElement(using: &random) {
+        let forgotten = UInt64.random(in: 1...count, using: &random)
+        nodes.forget(node, lookups: forgotten)
+        lookups[node] = forgotten == count ? nil : count - forgotten
       }
-      #expect(nodes.count == held.count + 1)
+      #expect(nodes.count == lookups.count + 1)
     }
   }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import Volume
 
 @Suite struct SmallSetTests {
-  @Test("it holds what a set holds", arguments: 0..<10)
+  @Test("it has the same elements as a Set", arguments: 0..<10)
   func random(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var small: SmallSet<Int> = []
