@@ -4,10 +4,10 @@ import Testing
 
 @testable import Bundles
 
-/// What is told of a resource.
+/// The metadata of resources.
 @Suite struct DescriptionTests {
   @Test(
-    "it is told of the file as it is when it is opened",
+    "the metadata is that of the opened file",
     arguments: [(1_000_001, "utf-8"), (65_535, "utf-8"), (65_534, nil), (4, nil), (0, "utf-8")]
       as [(Int, String?)])
   func changing(size: Int, encoding: String?) throws {
@@ -16,10 +16,11 @@ import Testing
     try path.write([UInt8](repeating: 0x78, count: 3))
     let lookup = ResourceLookup(stack: fixture.stack, options: ResourceOptions(languages: []))
     let found = try #require(try lookup.find(names("a.txt", "/")))
-    // Even sizes, and the first look at a large file, end inside a character: no text if the file ends there.
+    // Even sizes, and the examined start of a large file, end inside a character. If the file ends there, it is not
+    // UTF-8.
     try path.write(Array(("x" + String(repeating: "é", count: size / 2 + 1)).utf8.prefix(size)))
-    let told = try found.description(by: MIMETypes())
-    #expect(told.mimeType == "text/plain" && told.length == UInt64(size))
-    #expect(told.textEncodingName == encoding)
+    let description = try found.description(by: MIMETypes())
+    #expect(description.mimeType == "text/plain" && description.length == UInt64(size))
+    #expect(description.textEncodingName == encoding)
   }
 }

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Bundles
 
-/// Layers in a temporary folder, made as a list of entries says: `0 fr.lproj/a.txt` is a file in the top
-/// layer, `1 D/` a folder in the next, `1 a -> b` a symbolic link, `0 a !` overlayfs's whiteout.
+/// Layers in a temporary folder, described by a list of entries: `0 fr.lproj/a.txt` is a file in the top layer, `1 D/`
+/// a folder in the next, `1 a -> b` a symbolic link, `0 a !` an overlayfs whiteout.
 struct Fixture {
   let folder = try? TemporaryFolder()
   let stack: LayerStack
@@ -42,7 +42,7 @@ struct Fixture {
   }
 }
 
-/// A question and its answer, as a line each: `LAYER PATH [LOCALIZATION]`, or nil for "not found".
+/// A lookup and its expected result: `LAYER PATH [LOCALIZATION]`, or nil for "not found".
 struct Case: CustomTestStringConvertible {
   let entries: [String]
   let path: String
@@ -65,16 +65,16 @@ struct Case: CustomTestStringConvertible {
     "\(path) of \(entries.joined(separator: ", ")) [\(options.languages ?? [])]"
   }
 
-  /// What the lookup answers, written as `expected`.
-  func answer() throws -> String? {
+  /// The result of the lookup in the format of `expected`.
+  func result() throws -> String? {
     let layers = 1 + (entries.compactMap { $0.first?.wholeNumberValue }.max() ?? 0)
     let fixture = try Fixture(entries, layers: max(2, layers))
     let lookup = ResourceLookup(stack: fixture.stack, options: options)
-    return try lookup.find(names(path, "/"), localization: localization.map { Array($0.utf8) })?.words
+    return try lookup.find(names(path, "/"), localization: localization.map { Array($0.utf8) })?.summary
   }
 }
 
-/// The parts of a text.
+/// Splits a text.
 func names(_ text: String, _ separator: Character) -> [[UInt8]] {
   text.split(separator: separator).map { Array($0.utf8) }
 }
@@ -84,8 +84,8 @@ func text(_ names: [[UInt8]]) -> String {
 }
 
 extension FoundResource {
-  /// The answer in short.
-  var words: String {
+  /// `LAYER PATH [LOCALIZATION]`.
+  var summary: String {
     "\(layer) \(text(path))" + (localization.map { " " + String(decoding: $0, as: UTF8.self) } ?? "")
   }
 }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Bundles
 
-/// Where Foundation's Bundle defines an answer for a single layer, ours is the same.
+/// Compares lookups in a single layer with Foundation's Bundle.
 ///
-/// It is asked in a process of its own: without an Info.plist its `developmentLocalization` traps, for one.
+/// Bundle runs in a separate process, because `developmentLocalization` traps without an Info.plist.
 @Suite struct FoundationTests {
   private static let files = [
     "a.txt", "en.lproj/a.txt", "en.lproj/b.txt", "Base.lproj/b.txt", "Base.lproj/c.txt", "D/d.txt",
@@ -22,12 +22,12 @@ import Testing
     "nothing", "nothing/a.txt", "en.lproj", "en.lproj/b.txt",
   ]
 
-  /// Ours and theirs about one bundle.
+  /// The results of both implementations for one bundle.
   private struct Comparison {
     let lookup: ResourceLookup
     private let path: ByteString
 
-    /// - Parameter path: the bundle. With no preferences of the user, Foundation prefers English.
+    /// The language is `en`, which Foundation prefers without user defaults.
     init(_ path: ByteString) throws {
       self.path = path
       let layer = try DirectoryLayer(path: path.bytes, index: 0, covered: nil)
@@ -55,14 +55,14 @@ import Testing
       ).map { text($0.path) }
     }
 
-    /// Expects the same answers to all the questions.
+    /// Expects equal results for all queries.
     func expectAgreement(_ questions: BundleQuestions) throws {
       let theirs = try theirs(questions)
       let information = try lookup.infoPlist()
       #expect(information.identifier == theirs.identifier, "\(path)")
       if questions.asksRegion { #expect(information.developmentRegion == theirs.region, "\(path)") }
       let localizations = try lookup.localizations().map { text([$0]) }
-      // Foundation adds the development region, also where it has no folder.
+      // Foundation includes the development region even if it has no folder.
       let region = Set([information.developmentRegion].compactMap { $0 })
       #expect(
         Set(localizations).union(region) == Set(theirs.localizations).union(region), "\(path)")
@@ -83,8 +83,8 @@ import Testing
   func lookups(resources: String) throws {
     let fixture = try Fixture(Self.files.map { "0 \(resources)\($0)" }, layers: 1)
     let plist = "{ CFBundleDevelopmentRegion = en; CFBundleIdentifier = \"org.example.compared\"; }"
-    let place = ["": "", "Resources/": "Resources/", "Contents/Resources/": "Contents/"][resources] ?? ""
-    try (fixture.path(0) / ByteString(place + "Info.plist")).write(plist)
+    let folder = ["": "", "Resources/": "Resources/", "Contents/Resources/": "Contents/"][resources] ?? ""
+    try (fixture.path(0) / ByteString(folder + "Info.plist")).write(plist)
     var questions = BundleQuestions()
     questions.asksRegion = true
     questions.lookups = Self.questions.flatMap { path in
@@ -109,11 +109,11 @@ import Testing
     try Comparison(try fixture.path(0)).expectAgreement(questions)
   }
 
-  @Test("real bundles, with their localizations and folders", .timeLimit(.minutes(5)))
+  @Test("installed bundles", .timeLimit(.minutes(5)))
   func real() throws {
-    let places = try InstalledBundles.places()
-    let bundles = try InstalledBundles.all(in: places)
-    try #require(bundles.count >= 2, "two bundles are wanted below one of \(places)")
+    let roots = try InstalledBundles.roots()
+    let bundles = try InstalledBundles.all(in: roots)
+    try #require(bundles.count >= 2, "two bundles are required below one of \(roots)")
     var localized = 0
     for path in bundles {
       let comparison = try Comparison(path)

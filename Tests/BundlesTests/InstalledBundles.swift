@@ -4,35 +4,35 @@ import TestSupport
 
 @testable import Bundles
 
-/// Bundles that others made: those that come with the compiler, or else with the system.
+/// The bundles of the Swift toolchain or of the system.
 enum InstalledBundles {
-  /// Where bundles may be, in order.
-  static func places() throws -> [String] {
+  /// The directories to search, in order.
+  static func roots() throws -> [String] {
     struct Target: Decodable {
       struct Paths: Decodable { var runtimeResourcePath: String }
       var paths: Paths
     }
-    let told = try Command("swift", "-print-target-info").check().output
-    let resources = try JSONDecoder().decode(Target.self, from: Data(told)).paths.runtimeResourcePath
+    let output = try Command("swift", "-print-target-info").check().output
+    let resources = try JSONDecoder().decode(Target.self, from: Data(output)).paths.runtimeResourcePath
     // `usr/lib/swift` of the installation.
     let installation = URL(fileURLWithPath: resources).deletingLastPathComponent().deletingLastPathComponent()
     return [installation.path, "/usr/share", "/usr/lib"]
   }
 
-  /// The bundles of the first place that has two.
-  static func all(in places: [String]) throws -> [ByteString] {
-    for place in places {
-      let bundles = try below(place)
+  /// The bundles below the first root that has at least two.
+  static func all(in roots: [String]) throws -> [ByteString] {
+    for root in roots {
+      let bundles = try below(root)
       if bundles.count >= 2 { return bundles }
     }
     return []
   }
 
-  /// The folders that have an Info.plist where a bundle has it.
-  private static func below(_ place: String) throws -> [ByteString] {
-    // What may not be read there is no matter.
+  /// The folders with an Info.plist.
+  private static func below(_ root: String) throws -> [ByteString] {
+    // Ignores directories that are not readable.
     let found = try Command.shell(
-      "find -L \"$1\" -name Info.plist -type f 2>/dev/null; true", ByteString(place)
+      "find -L \"$1\" -name Info.plist -type f 2>/dev/null; true", ByteString(root)
     )
     .check(timeout: 120).outputText
     let bundles = found.split(separator: "\n").map { line in
@@ -43,8 +43,7 @@ enum InstalledBundles {
     return Set(bundles).sorted().map { ByteString($0) }
   }
 
-  /// Every file and folder of a bundle, as it is found without a localization and with its own, and the lists of
-  /// all their types.
+  /// Lookups of every file and folder of a bundle, with and without its localization, and listings of all types.
   static func questions(about bundle: ByteString, _ lookup: ResourceLookup) throws -> BundleQuestions {
     var questions = BundleQuestions()
     var lists: Set<BundleQuestions.List> = []

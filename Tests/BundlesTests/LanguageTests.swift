@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct LanguageTests {
   @Test(
-    "the user's locale, by the variables' order",
+    "the user's languages, by the order of variables",
     arguments: [
       (["LANG": "fr_CA.UTF-8"], "fr-CA fr"), (["LANG": "fr"], "fr"), (["LANG": "C"], ""),
       (["LANG": "C.UTF-8"], ""), (["LANG": "POSIX"], ""), ([:], ""), (["LANG": ""], ""),
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "what a language falls to",
+    "the fallbacks of a language",
     arguments: [
       ("pt-BR", "pt-BR pt"), ("pt_BR", "pt_BR pt"), ("zh-Hans-CN", "zh-Hans-CN zh-Hans zh"), ("fr", "fr"),
       ("zh-CN", "zh-CN zh-Hans zh"), ("ZH_tw", "ZH_tw zh-Hant zh"), ("English", "English"), ("", ""),
@@ -69,10 +69,10 @@ import Testing
   func region() throws {
     let fixture = try Fixture(["1 de.lproj/a", "1 en.lproj/a"])
     let lookup = ResourceLookup(stack: fixture.stack)
-    #expect(try lookup.find(names("a", "/"))?.words == "1 en.lproj/a en")
+    #expect(try lookup.find(names("a", "/"))?.summary == "1 en.lproj/a en")
     try (fixture.path(1) / "Info.plist").write("{ CFBundleDevelopmentRegion = de; }")
-    #expect(try lookup.find(names("a", "/"))?.words == "1 de.lproj/a de")
+    #expect(try lookup.find(names("a", "/"))?.summary == "1 de.lproj/a de")
     try (fixture.path(0) / "Info.plist").write("{ CFBundleDevelopmentRegion = en; }")
-    #expect(try lookup.find(names("a", "/"))?.words == "1 en.lproj/a en")
+    #expect(try lookup.find(names("a", "/"))?.summary == "1 en.lproj/a en")
   }
 }

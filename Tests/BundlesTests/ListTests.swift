@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test("what all layers have, each path once, sorted")
+  @Test("a merged list has each path once, sorted")
   func merged() throws {
     #expect(
       try Self.list(type: "png") == [
@@ -66,14 +66,14 @@ import Testing
     #expect(try ResourceLookup(stack: Fixture([]).stack).localizations() == [])
   }
 
-  @Test("whatever is listed is found, or another in its stead, in no lower layer")
+  @Test("a listed resource, or one with priority, is found")
   func found() throws {
     let fixture = try Fixture(Self.entries)
     let lookup = ResourceLookup(stack: fixture.stack, options: ResourceOptions(languages: names("fr", ":")))
     for resource in try lookup.list(type: Array("png".utf8)) {
       let name = try #require(resource.path.last)
       let found = try #require(try lookup.find([name]))
-      // Where they differ, what was found comes first in the search.
+      // If they differ, the result precedes the listed resource in search order.
       #expect(found.path == resource.path || found.layer <= resource.layer || resource.kind == .symbolicLink)
     }
   }

@@ -5,8 +5,8 @@ import Testing
 @testable import Bundles
 
 @Suite struct LookupTests {
-  @Test("each layer is searched whole before the next", arguments: layersCases)
-  func layers(question: Case) throws { #expect(try question.answer() == question.expected) }
+  @Test("all folders of a layer are searched before the next layer", arguments: layersCases)
+  func layers(question: Case) throws { #expect(try question.result() == question.expected) }
 
   static let layersCases = [
     Case(["1 a"], "a", "1 a"),
@@ -58,7 +58,7 @@ import Testing
   ]
 
   @Test("within a layer: unlocalized, the languages in order, Base", arguments: localizationsCases)
-  func localizations(question: Case) throws { #expect(try question.answer() == question.expected) }
+  func localizations(question: Case) throws { #expect(try question.result() == question.expected) }
 
   static let localizationsCases = [
     Case(["1 a", "1 fr.lproj/a", "1 Base.lproj/a"], "a", "1 a", languages: "fr"),
@@ -102,7 +102,7 @@ import Testing
   ]
 
   @Test("the resource folder is the main layer's", arguments: layoutsCases)
-  func layouts(question: Case) throws { #expect(try question.answer() == question.expected) }
+  func layouts(question: Case) throws { #expect(try question.result() == question.expected) }
 
   static let layoutsCases = [
     Case(["1 Contents/Resources/a", "1 a"], "a", "1 Contents/Resources/a"),
@@ -127,8 +127,8 @@ import Testing
       "a", "1 Versions/A/Resources/a"),
   ]
 
-  @Test("what a higher layer hides is not found", arguments: hiddenCases)
-  func hidden(question: Case) throws { #expect(try question.answer() == question.expected) }
+  @Test("hidden entries are not found", arguments: hiddenCases)
+  func hidden(question: Case) throws { #expect(try question.result() == question.expected) }
 
   static let hiddenCases = [
     Case(["0 .wh.a", "1 a"], "a", nil),
@@ -150,8 +150,8 @@ import Testing
     Case(["1 .wh.a"], ".wh.a", nil),
   ]
 
-  @Test("symbolic links lead on inside the bundle, and nowhere else", arguments: linksCases)
-  func links(question: Case) throws { #expect(try question.answer() == question.expected) }
+  @Test("symbolic links are followed inside the bundle only", arguments: linksCases)
+  func links(question: Case) throws { #expect(try question.result() == question.expected) }
 
   static let linksCases = [
     Case(["1 a -> b", "1 b"], "a", "1 b"),
@@ -179,7 +179,7 @@ import Testing
     Case(["1 fr.lproj -> /etc"], "passwd", nil, languages: "fr"),
   ]
 
-  @Test("names that no directory has are not found", arguments: ["..", ".", "", "a/b", "a\0", "a\0b"])
+  @Test("invalid names are not found", arguments: ["..", ".", "", "a/b", "a\0", "a\0b"])
   func impossible(name: String) throws {
     let fixture = try Fixture(["1 a", "1 D/a"])
     let lookup = ResourceLookup(stack: fixture.stack)
@@ -189,18 +189,18 @@ import Testing
     #expect(try lookup.find([]) == nil)
   }
 
-  @Test("forty links are followed, and no more", arguments: [(40, "1 end"), (41, "1 l0")])
+  @Test("at most 40 links are followed", arguments: [(40, "1 end"), (41, "1 l0")])
   func chain(length: Int, expected: String) throws {
     let links = (0..<length).map { "1 l\($0) -> " + ($0 == length - 1 ? "end" : "l\($0 + 1)") }
-    #expect(try Case(links + ["1 end"], "l0", nil).answer() == expected)
+    #expect(try Case(links + ["1 end"], "l0", nil).result() == expected)
   }
 
-  @Test("a change in a layer counts at once")
+  @Test("changes in a layer are visible at once")
   func changes() throws {
     let fixture = try Fixture(["1 fr.lproj/a"])
     let lookup = ResourceLookup(
       stack: fixture.stack, options: ResourceOptions(userLanguages: names("fr", ":")))
-    func answer() throws -> String? { try lookup.find(names("a", "/"))?.words }
+    func answer() throws -> String? { try lookup.find(names("a", "/"))?.summary }
     #expect(try answer() == "1 fr.lproj/a fr")
     try (fixture.path(0) / "en.lproj/a").parent.makeDirectories()
     try (fixture.path(0) / "en.lproj/a").write("")

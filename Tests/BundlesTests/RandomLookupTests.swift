@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bundles
 
-/// Bundles made at random, searched as the rules say word by word: each candidate, each layer, each folder.
+/// Compares lookups in random bundles with a direct implementation of the rules: each candidate, layer and folder.
 @Suite struct RandomLookupTests {
   private static let folders = ["", "fr.lproj/", "en.lproj/", "Base.lproj/", "pt.lproj/"]
   private static let leaves = [
@@ -28,7 +28,7 @@ import Testing
     return entries
   }
 
-  /// The merged view of a bundle by its plain paths.
+  /// A model of the lookup, based on paths.
   private final class Model {
     let stack: LayerStack
     let root: String
@@ -39,7 +39,7 @@ import Testing
       self.root = root
     }
 
-    /// The layer on top under a name of a folder.
+    /// The topmost layer of an entry.
     func layer(of name: [UInt8], in folder: String) -> Int? {
       guard let directory = directory(folder) else { return nil }
       switch try? withCName(name, { name throws(Errno) in try directory.lookup(name) }) {
@@ -57,22 +57,22 @@ import Testing
     }
 
     func expected(_ path: String, _ options: ResourceOptions) -> String? {
-      let asked = names(path, "/")
+      let components = names(path, "/")
       let below = path.contains("/") ? "D/" : ""
       let order = [nil, "fr", "pt-BR", "pt", "en", "Base"] as [String?]
-      for candidate in ImageVariants.candidates(for: asked[asked.count - 1], options: options) {
+      for candidate in ImageVariants.candidates(for: components[components.count - 1], options: options) {
         let folders = order.map { root + ($0.map { $0 + ".lproj/" } ?? "") + below }
         let layers = folders.map { layer(of: candidate, in: $0) }
         for layer in stack.layers.indices {
-          guard let place = layers.firstIndex(of: layer) else { continue }
-          return "\(layer) \(folders[place])\(text([candidate]))" + (order[place].map { " " + $0 } ?? "")
+          guard let index = layers.firstIndex(of: layer) else { continue }
+          return "\(layer) \(folders[index])\(text([candidate]))" + (order[index].map { " " + $0 } ?? "")
         }
       }
       return nil
     }
   }
 
-  @Test("the search is the one that the rules describe", arguments: [UInt64](1...24))
+  @Test("the lookup agrees with the model", arguments: [UInt64](1...24))
   func search(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let layers = Int.random(in: 1...4, using: &random)
@@ -89,13 +89,13 @@ import Testing
       let lookup = ResourceLookup(stack: fixture.stack, options: options)
       for path in Self.leaves + Self.leaves.map({ "D/" + $0 }) + ["D", "D/x", "x"] {
         let (found, expected) = (try lookup.find(names(path, "/")), model.expected(path, options))
-        if found?.words == expected { continue }
-        Issue.record("\(path) of \(entries): \(found?.words ?? "nothing") for \(expected ?? "nothing")")
+        if found?.summary == expected { continue }
+        Issue.record("\(path) of \(entries): \(found?.summary ?? "nothing") for \(expected ?? "nothing")")
       }
     }
   }
 
-  @Test("names of any bytes are looked up without harm", arguments: [UInt64](1...4))
+  @Test("names of arbitrary bytes never trap", arguments: [UInt64](1...4))
   func bytes(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let fixture = try Fixture(["1 a.png", "1 fr.lproj/b"])

@@ -7,7 +7,7 @@ import Testing
   private static func bytes(_ texts: [String]) -> [[UInt8]] { texts.map { Array($0.utf8) } }
 
   @Test(
-    "what is asked for",
+    "accepted URLs",
     arguments: [
       (nil, ["a"], "a"), ("", ["a"], "a"), ("localhost", ["a"], "a"), ("LocalHost", ["a"], "a"),
       (nil, ["", "a", "", "b", ""], "a b"), (nil, [".", "a", "."], "a"), (nil, ["..."], "..."),
@@ -20,20 +20,20 @@ import Testing
   }
 
   @Test(
-    "what is refused",
+    "rejected URLs",
     arguments: [
       ("example.org", ["a"]), ("localhost.", ["a"]), ("127.0.0.1", ["a"]), ("a", []), (nil, []), (nil, [""]),
       (nil, ["."]), (nil, [".."]), (nil, ["a", "..", "b"]), (nil, ["../etc"]), (nil, ["a/../b"]),
       (nil, ["a/.."]), (nil, ["/.."]), (nil, ["a\0"]), (nil, ["\0"]), ("\0", ["a"]),
     ] as [(String?, [String])])
-  func refused(host: String?, segments: [String]) {
-    let refusal = #expect(throws: ResourceURLError.self) {
+  func rejected(host: String?, segments: [String]) {
+    let error = #expect(throws: ResourceURLError.self) {
       try ResourceURL(host: host.map { Array($0.utf8) }, segments: Self.bytes(segments))
     }
-    #expect(refusal?.errno == .invalidArgument && refusal?.description.isEmpty == false)
+    #expect(error?.errno == .invalidArgument && error?.description.isEmpty == false)
   }
 
-  @Test("the localization in the query")
+  @Test("the localization of the query")
   func localization() throws {
     let path = Self.bytes(["a"])
     #expect(

@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "types of text",
+    "textual types",
     arguments: [
       ("text/plain", true), ("text/x-anything", true), ("TEXT/HTML", true), ("text/html; charset=x", true),
       ("application/json", true), ("application/ld+json", true), ("image/svg+xml", true),
@@ -34,7 +34,7 @@ import Testing
     #expect(name == (expected ? "utf-8" : nil))
   }
 
-  @Test("validity is the standard library's", arguments: [UInt64](1...4))
+  @Test("validation agrees with the standard library", arguments: [UInt64](1...4))
   func validity(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let pieces: [[UInt8]] =
@@ -55,8 +55,8 @@ import Testing
     }
   }
 
-  @Test("a character that is cut at the end counts only where there may be more")
-  func cut() {
+  @Test("an incomplete last character is valid only in a truncated text")
+  func truncated() {
     let emoji = Array("😀".utf8)
     for length in 1...3 {
       let text = Array("a".utf8) + emoji.prefix(length)
@@ -67,13 +67,13 @@ import Testing
     #expect(TextEncoding.name(ofContent: [0xFF], isWhole: false, type: "text/plain") == nil)
   }
 
-  @Test("only the first 64 KiB are looked at")
+  @Test("only the first 64 KiB are examined")
   func long() {
     let most = [UInt8](repeating: 0x61, count: TextEncoding.leadingCount)
     #expect(TextEncoding.name(ofContent: most + [0xFF], isWhole: true, type: "text/plain") == "utf-8")
     #expect(TextEncoding.name(ofContent: most.dropLast() + [0xFF], isWhole: true, type: "text/plain") == nil)
-    let cut = most.dropLast() + Array("é".utf8)
-    #expect(TextEncoding.name(ofContent: cut, isWhole: true, type: "text/plain") == "utf-8")
+    let truncated = most.dropLast() + Array("é".utf8)
+    #expect(TextEncoding.name(ofContent: truncated, isWhole: true, type: "text/plain") == "utf-8")
     #expect(TextEncoding.name(ofContent: [], isWhole: true, type: "text/plain") == "utf-8")
   }
 }

@@ -53,7 +53,7 @@ import Testing
     let largest = sign + "17976931348623158" + zeros
     #expect(isNumber(largest))
     #expect(number(largest)?.magnitude == .greatestFiniteMagnitude)
-    let fileTooLarge = sign + "17976931348623159" + zeros
-    #expect(!isNumber(fileTooLarge) && number(fileTooLarge) == nil)
+    let tooLarge = sign + "17976931348623159" + zeros
+    #expect(!isNumber(tooLarge) && number(tooLarge) == nil)
   }
 }

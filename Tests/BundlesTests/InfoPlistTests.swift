@@ -5,8 +5,8 @@ import Testing
 
 @testable import Bundles
 
-@Suite struct InformationTests {
-  private static var facts: [String: Any] {
+@Suite struct InfoPlistTests {
+  private static var keys: [String: Any] {
     [
       "CFBundleIdentifier": "org.example.App", "CFBundleDevelopmentRegion": "fr",
       "CFBundleDocumentTypes": [["CFBundleTypeName": "Text & <more>", "LSRank": 3, "On": true]],
@@ -17,25 +17,25 @@ import Testing
     identifier: "org.example.App", developmentRegion: "fr")
 
   private static func written(_ format: PropertyListSerialization.PropertyListFormat) throws -> [UInt8] {
-    Array(try PropertyListSerialization.data(fromPropertyList: facts, format: format, options: 0))
+    Array(try PropertyListSerialization.data(fromPropertyList: keys, format: format, options: 0))
   }
 
-  private static let oldStyle = """
-    // An old one.
+  private static let openStep = """
+    // OpenStep format.
     { CFBundleIdentifier = "org.example.App"; /* a comment */ CFBundleDevelopmentRegion = fr;
       List = (a, "b c", <0fbd 77>, { x = y; }); }
     """
 
-  @Test("XML, binary and old style")
+  @Test("XML, binary and OpenStep")
   func formats() throws {
     #expect(InfoPlist(propertyList: try Self.written(.xml)) == Self.expected)
     #expect(InfoPlist(propertyList: try Self.written(.binary)) == Self.expected)
-    #expect(InfoPlist(propertyList: Array(Self.oldStyle.utf8)) == Self.expected)
+    #expect(InfoPlist(propertyList: Array(Self.openStep.utf8)) == Self.expected)
     let strings = "CFBundleIdentifier = \"org.example.App\"; CFBundleDevelopmentRegion = fr;"
     #expect(InfoPlist(propertyList: Array(strings.utf8)) == Self.expected)
   }
 
-  @Test("a value that is no text is missing")
+  @Test("a value that is not a string counts as absent")
   func kinds() {
     let text = "{ CFBundleIdentifier = (a); CFBundleDevelopmentRegion = fr; }"
     #expect(InfoPlist(propertyList: Array(text.utf8)) == InfoPlist(developmentRegion: "fr"))
@@ -43,10 +43,10 @@ import Testing
     #expect(InfoPlist(propertyList: Array("( a, b )".utf8)) == nil)
   }
 
-  @Test("damaged ones are absent, or read, but never a crash", arguments: [UInt64](1...3))
-  func damaged(seed: UInt64) throws {
+  @Test("malformed input never traps", arguments: [UInt64](1...3))
+  func malformed(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
-    for whole in [try Self.written(.xml), try Self.written(.binary), Array(Self.oldStyle.utf8)] {
+    for whole in [try Self.written(.xml), try Self.written(.binary), Array(Self.openStep.utf8)] {
       for length in stride(from: 0, to: whole.count, by: 7) {
         _ = InfoPlist(propertyList: Array(whole.prefix(length)))
       }
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "endless nesting is refused, in any format",
+    "deep nesting is rejected in all formats",
     arguments: [
       ("<plist>", "<array>", "</array>"), ("<plist>", "<dict><key>a</key>", "</dict>"),
       ("<plist>", "<array a=\"/>\">", "</array>"), ("<plist>", "<array><!-- </array> -->", ""),
@@ -81,16 +81,16 @@ import Testing
     #expect(InfoPlist(propertyList: [0xFF, 0xFE] + wide) == nil)
   }
 
-  @Test("many collections beside each other are no nesting")
+  @Test("many sibling collections are accepted")
   func breadth() throws {
-    var facts = Self.facts
-    facts["Empty"] = Array(repeating: [String](), count: 500)
-    facts["Full"] = Array(repeating: [["a": ["b"]]], count: 500)
-    let xml = try PropertyListSerialization.data(fromPropertyList: facts, format: .xml, options: 0)
+    var keys = Self.keys
+    keys["Empty"] = Array(repeating: [String](), count: 500)
+    keys["Full"] = Array(repeating: [["a": ["b"]]], count: 500)
+    let xml = try PropertyListSerialization.data(fromPropertyList: keys, format: .xml, options: 0)
     #expect(InfoPlist(propertyList: Array(xml)) == Self.expected)
   }
 
-  @Test("nesting within the bound is read, also on a thread's small stack", arguments: [126, 127])
+  @Test("nesting within the limit is accepted on a small thread stack", arguments: [126, 127])
   func deepest(levels: Int) {
     let nested = String(repeating: "<array>", count: levels) + String(repeating: "</array>", count: levels)
     let text =
@@ -103,7 +103,7 @@ import Testing
   private static func plist(_ identifier: String) -> String { "{ CFBundleIdentifier = \(identifier); }" }
 
   @Test(
-    "where Info.plist is, by the layout",
+    "the path of Info.plist depends on the layout",
     arguments: [
       (["Contents/Resources/", "Contents/Info.plist", "Info.plist", "Resources/Info.plist"], "Contents"),
       (["Contents/Resources/", "Info.plist"], "flat"), (["Contents/Info.plist"], "Contents"),
@@ -112,16 +112,16 @@ import Testing
       (["Info.plist", "Contents/Info.plist"], "flat"), (["Resources/"], nil), ([], nil),
       (["Info.plist/"], nil),
     ] as [([String], String?)])
-  func places(paths: [String], expected: String?) throws {
+  func paths(paths: [String], expected: String?) throws {
     let fixture = try Fixture(paths.map { "1 " + $0 })
     for path in paths where path.hasSuffix("t") {
-      let place = path.contains("/") ? String(path.prefix { $0 != "/" }) : "flat"
-      try (fixture.path(1) / ByteString(path)).write(Self.plist(place))
+      let layout = path.contains("/") ? String(path.prefix { $0 != "/" }) : "flat"
+      try (fixture.path(1) / ByteString(path)).write(Self.plist(layout))
     }
     #expect(try InfoPlist(of: fixture.stack).identifier == expected)
   }
 
-  @Test("a substitution's wins, unless it is damaged; a link is followed inside")
+  @Test("a substitution's file wins, even if it is malformed; links inside the mount are followed")
   func merged() throws {
     let fixture = try Fixture(["1 Versions/A/Resources/", "1 Resources -> Versions/A/Resources"])
     let own = try fixture.path(1) / "Versions/A/Resources/Info.plist"
@@ -141,7 +141,7 @@ import Testing
     #expect(try lookup.infoPlist() == InfoPlist())
   }
 
-  @Test("an old Info.plist is read once, and again when it changes")
+  @Test("a cached Info.plist is read again after a change")
   func cached() throws {
     let fixture = try Fixture([])
     let plist = try fixture.path(1) / "Info.plist"
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  @Test("a file too large, and one that is none, are absent")
+  @Test("files that are too large or not regular count as absent")
   func refused() throws {
     let fixture = try Fixture([])
     let plist = try fixture.path(1) / "Info.plist"

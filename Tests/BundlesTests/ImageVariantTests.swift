@@ -3,9 +3,9 @@ import Testing
 
 @testable import Bundles
 
-@Suite struct ImageTests {
-  @Test("candidates outside, layers inside", arguments: questions)
-  func lookup(question: Case) throws { #expect(try question.answer() == question.expected) }
+@Suite struct ImageVariantTests {
+  @Test("all layers are searched for a variant before the next variant", arguments: questions)
+  func lookup(question: Case) throws { #expect(try question.result() == question.expected) }
 
   static let questions = [
     // A more specific variant below wins against a less specific one above.
@@ -57,7 +57,7 @@ import Testing
     Case(["0 i@2x.png -> x.png", "1 i@2x.png", "1 x.png"], "i.png", "1 x.png", scale: 2),
   ]
 
-  @Test("all candidates, in UIImage's order")
+  @Test("the candidates are in UIImage's order")
   func order() {
     func candidates(_ name: String, _ scale: Int?, _ idiom: ResourceOptions.Idiom?) -> [String] {
       let options = ResourceOptions(scale: scale, idiom: idiom)

@@ -4,20 +4,20 @@ import Testing
 
 @testable import Bundles
 
-@Suite struct MIMETests {
-  /// Types by databases of these texts.
+@Suite struct MIMETypesTests {
+  /// Types from databases with these contents.
   private static func types(globs: [String] = [], types: [String] = []) throws -> MIMETypes {
     let folder = try TemporaryFolder()
     func files(_ texts: [String], _ name: String) throws -> [[UInt8]] {
-      try texts.enumerated().map { place, text in
-        let path = folder / ByteString("\(name)\(place)")
+      try texts.enumerated().map { index, text in
+        let path = folder / ByteString("\(name)\(index)")
         try path.write(text)
         return path.bytes
       }
     }
     let paths = MIMETypes.Paths(globs: try files(globs, "globs"), types: try files(types, "types"))
     let read = MIMETypes(paths: paths)
-    // The folder goes when this returns.
+    // Loads the databases before the folder is removed.
     _ = read.type(forName: [])
     return read
   }
@@ -49,7 +49,7 @@ import Testing
     """
 
   @Test(
-    "globs2: literals, then weight, then length, then case",
+    "globs2 patterns are ranked by literal, weight, length and case",
     arguments: [
       ("a.c", "text/x-csrc"), ("a.C", "text/x-c++src"), ("a.b.c", "text/x-csrc"), (".c", "text/x-csrc"),
       ("a.gz", "application/gzip"), ("a.tar.gz", "application/x-compressed-tar"),
@@ -68,7 +68,7 @@ import Testing
     #expect(types.type(forName: Array(name.utf8)) == expected)
   }
 
-  @Test("several globs2: the earlier wins, and may end a type")
+  @Test("an earlier globs2 has priority and may discard a type")
   func several() throws {
     let types = try Self.types(globs: [
       "50:text/x-mine:*.a\n50:text/x-csrc:__NOGLOBS__\n50:text/x-csrc:*.mine\n",
@@ -80,7 +80,7 @@ import Testing
     #expect(types.type(forName: Array("x.b".utf8)) == "text/x-heavy")
   }
 
-  @Test("mime.types come after all globs")
+  @Test("mime.types is used after all globs")
   func extensions() throws {
     let types = try Self.types(
       globs: ["50:text/x-glob:*.a\n"],
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test("without databases the first bytes tell")
+  @Test("without databases, the content determines the type")
   func content() throws {
     let types = MIMETypes(
       paths: .init(globs: [Array("/nonexistent".utf8), [0]], types: [Array("/etc".utf8)]))
@@ -109,7 +109,7 @@ import Testing
     #expect(type([0xE9, 0x74, 0xE9]) == "text/plain")
   }
 
-  @Test("the attribute wins if it is a type; the content is read only if need be")
+  @Test("a valid attribute has priority; the content is read only if needed")
   func attribute() throws {
     let types = try Self.types(globs: [Self.globs])
     struct Read: Error {}
@@ -147,10 +147,10 @@ import Testing
     #expect(try #require(Glob(Array(pattern.utf8))).matches(Array(name.utf8)) == expected)
   }
 
-  @Test("patterns that are none", arguments: ["[", "[a", "[]", "[!]", "\\", "a[b-"])
-  func damagedPatterns(pattern: String) { #expect(Glob(Array(pattern.utf8)) == nil) }
+  @Test("malformed patterns", arguments: ["[", "[a", "[]", "[!]", "\\", "a[b-"])
+  func malformedPatterns(pattern: String) { #expect(Glob(Array(pattern.utf8)) == nil) }
 
-  @Test("whatever the databases, names and contents are, there is an answer", arguments: [UInt64](1...4))
+  @Test("random databases, names and contents never trap", arguments: [UInt64](1...4))
   func random(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let alphabet = Array("ab.*?[]!-\\:/~#5 \n\tABcs,\u{0}".utf8) + [0xFF]
