@@ -70,8 +70,8 @@ final class WatchTable: Sendable {
 
   /// Watches a directory for the component of a layer's path that it contains.
   /// - Throws: as open(2) and inotify_add_watch(2).
-  func watchPathComponent(_ path: [UInt8], _ layer: Int, _ name: Int) throws(Errno) {
-    // The path may lead through our own mount, so the lock is not held: a request could wait for it.
+  func watchPathComponent(_ path: [UInt8], _ layer: Int, _ component: Int) throws(Errno) {
+    // Opened before the lock is taken: the path may lead through our own mount, whose requests may need the lock.
     let directory = try withCName(path) { path throws(Errno) in
       try Descriptor.open(path, [.pathOnly, .directory])
     }
@@ -80,7 +80,7 @@ final class WatchTable: Sendable {
         // `IN_MASK_ADD` keeps the events for which the directory may be watched as a part.
         let watch = try inotify.watch(path, .names.union(.maskAdd))
         state.owners[watch, default: []].insert(
-          WatchOwner(node: .root, layer: layer, pathComponent: UInt8(clamping: min(name, 254))))
+          WatchOwner(node: .root, layer: layer, pathComponent: UInt8(clamping: min(component, 254))))
       }
     }
   }

@@ -1,34 +1,45 @@
 import Containers
+
 extension NodeTable {
   /// The size of the name arena in bytes, for tests.
   var nameBytes: Int { names.size }
 
   /// Checks the invariants of `Node`, for tests.
+  /// - Returns: a description of each violation.
   func checkInvariants() -> [String] {
-    var faults: [String] = []
-    var used = 0
-    for (slot, node) in nodes.enumerated() where slot != 0 && node.kind != nil {
-      used += 1
-      let listed = children(of: UInt32(slot))
-      if node.children != listed.count {
-        faults.append("node \(slot): \(node.children) children, \(listed.count) listed")
-      }
-      if listed.contains(where: { nodes[Int($0)].parent != slot }) {
-        faults.append("node \(slot): a child has another parent")
-      }
-      if slot != Self.root, node.lookups == 0, node.children == 0 { faults.append("node \(slot) is unused") }
-      if node.file != nil, !node.isPinned { faults.append("node \(slot) has a file but is not pinned") }
-      if slot != Self.root, !node.isDetached,
-        !nodes(named: name(of: UInt32(slot)), in: node.parent).contains(UInt32(slot))
-      {
-        faults.append("node \(slot) is not found by its name")
-      }
-      let found = identities.all(NodeHash.of(node.identity, layer: node.layer)) { $0 == slot }
-      if found.count != (node.isIndexed ? 1 : 0) {
-        faults.append("node \(slot): found \(found.count) times by its identity")
-      }
+    let used = (1..<UInt32(nodes.count)).filter { nodes[Int($0)].kind != nil }
+    var faults = used.flatMap { slot in
+      (childFaults(of: slot) + indexFaults(of: slot)).map { "node \(slot): \($0)" }
     }
-    if used != count { faults.append("count \(count), \(used) slots used") }
+    if used.count != count { faults.append("count \(count), \(used.count) slots used") }
     return faults + descriptors.checkInvariants(nodes)
+  }
+
+  private func childFaults(of slot: UInt32) -> [String] {
+    let node = nodes[Int(slot)]
+    let listed = children(of: slot)
+    var faults: [String] = []
+    if node.children != listed.count { faults.append("\(node.children) children, \(listed.count) listed") }
+    if listed.contains(where: { nodes[Int($0)].parent != slot }) {
+      faults.append("a child has another parent")
+    }
+    if slot != Self.root, node.lookups == 0, node.children == 0 { faults.append("unused") }
+    return faults
+  }
+
+  private func indexFaults(of slot: UInt32) -> [String] {
+    let node = nodes[Int(slot)]
+    var faults: [String] = []
+    if node.file != nil, !node.isPinned { faults.append("has a file but is not pinned") }
+    if slot != Self.root, !node.isDetached,
+      !nodes(named: name(of: slot), in: node.parent).contains(slot)
+    {
+      faults.append("not found by its name")
+    }
+    let matches = identities.all(NodeHash.of(node.identity, layer: node.layer)) { $0 == slot }
+    if matches.count != (node.isIndexed ? 1 : 0) {
+      faults.append("found \(matches.count) times by its identity")
+    }
+    return faults
   }
 }

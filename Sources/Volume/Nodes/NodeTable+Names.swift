@@ -110,30 +110,35 @@ extension NodeTable {
 
   /// Sets a node's parent and name. A file's former name becomes a further hard link.
   mutating func move(_ slot: UInt32, to name: [UInt8], in parent: UInt32) {
-    let former = nodes[Int(slot)].parent
-    if isNamed(slot, name, in: parent) {
-      nodes[Int(slot)].isDetached = false
-      nodes[Int(slot)].isUnlinked = false
-      return
-    }
-    let key = EntryKey(parent: number(of: parent), name: name)
-    _ = hardLinks.remove(slot, at: key)
-    if former != 0 {
-      if !nodes[Int(slot)].isDetached, !nodes[Int(slot)].isUnlinked {
-        hardLinks.add(slot, at: EntryKey(parent: number(of: former), name: self.name(of: slot)))
+    if !isNamed(slot, name, in: parent) {
+      _ = hardLinks.remove(slot, at: EntryKey(parent: number(of: parent), name: name))
+      let former = nodes[Int(slot)].parent
+      if former != 0 {
+        keepHardLink(slot, in: former)
+        removeName(slot)
       }
-      entries.remove(slot)
-      names.remove(nodes[Int(slot)].name)
-      unlinkFromParent(slot)
+      nodes[Int(slot)].parent = parent
+      nodes[Int(slot)].name = names.add(name)
+      linkToParent(slot)
+      entries.insert(slot, NodeHash.of(name, in: parent))
+      // The former parent may have been kept only for this child.
+      if former != 0 { deferredRelease.append(freeIfUnused(former)) }
     }
-    nodes[Int(slot)].parent = parent
-    nodes[Int(slot)].name = names.add(name)
     nodes[Int(slot)].isDetached = false
     nodes[Int(slot)].isUnlinked = false
-    linkToParent(slot)
-    entries.insert(slot, NodeHash.of(name, in: parent))
-    // The former parent may have been kept only for this child.
-    if former != 0 { deferredRelease.append(freeIfUnused(former)) }
+  }
+
+  /// Adds a node's name to its hard links, unless the file has lost it.
+  private mutating func keepHardLink(_ slot: UInt32, in parent: UInt32) {
+    if nodes[Int(slot)].isDetached || nodes[Int(slot)].isUnlinked { return }
+    hardLinks.add(slot, at: EntryKey(parent: number(of: parent), name: name(of: slot)))
+  }
+
+  /// Removes a node from its parent and from the index of names.
+  mutating func removeName(_ slot: UInt32) {
+    entries.remove(slot)
+    names.remove(nodes[Int(slot)].name)
+    unlinkFromParent(slot)
   }
 
   private mutating func linkToParent(_ slot: UInt32) {
@@ -146,7 +151,7 @@ extension NodeTable {
     nodes[Int(parent)].directory?.children += 1
   }
 
-  mutating func unlinkFromParent(_ slot: UInt32) {
+  private mutating func unlinkFromParent(_ slot: UInt32) {
     let (parent, next) = (nodes[Int(slot)].parent, nodes[Int(slot)].nextSibling)
     let previous = nodes[Int(slot)].previousSibling
     if next != 0 { nodes[Int(next)].previousSibling = previous }

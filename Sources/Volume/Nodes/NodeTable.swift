@@ -1,6 +1,5 @@
 import Containers
 import Fuse
-import Glibc
 import Posix
 
 /// The nodes, found by their numbers, files also by their identities, and all by parent and name.
@@ -204,18 +203,20 @@ struct NodeTable {
       } else {
         released.linkedFiles.append(number(of: slot))
       }
-      unindex(slot)
-      entries.remove(slot)
-      names.remove(nodes[Int(slot)].name)
-      hardLinks.remove(slot)
-      unlinkFromParent(slot)
-      nodes[Int(slot)] = Node(
-        generation: (nodes[Int(slot)].generation + 1) & Self.lastGeneration, nextFree: firstFree)
-      firstFree = slot
-      count -= 1
+      free(slot)
       slot = parent
     }
     return released
+  }
+
+  private mutating func free(_ slot: UInt32) {
+    unindex(slot)
+    removeName(slot)
+    hardLinks.remove(slot)
+    let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
+    nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
+    firstFree = slot
+    count -= 1
   }
 
   private mutating func index(_ slot: UInt32) {
