@@ -27,6 +27,8 @@ import Testing
     }
   }
 
+  private let reserved = ReservedNames(control: Array(".routes".utf8), resources: Array("rsrc:".utf8))
+
   @Test("a directory that is not the mount is recognized and left unchanged", arguments: [true, false])
   func notOurMount(pathExists: Bool) throws {
     let folder = try TemporaryFolder()
@@ -38,25 +40,26 @@ import Testing
     let before = try Command("ls", "-lR", "--full-time", victim.text).check().outputText
     let stack = LayerStack(layers: [try DirectoryLayer(path: layer.bytes, index: 0, covered: nil)])
     let volume = try Volume(stack: stack, options: VolumeOptions())
-    _ = try volume.merged(of: .root)
+    _ = try volume.store.merged(of: .root)
     try (layer / "gone").remove()
     try (layer / "new").write("content")
 
-    let announcer = try Announcer()
+    let announcer = try Announcer(volume.store, reserved)
     try announcer.start(volume, UnmountedKernel(pathExists ? victim : nil))
     let changes: [(String, Invalidation.Aspects)] = [
       ("changed", [.modified, .closed]), ("gone", .went), ("new", .came),
     ]
     for (name, aspects) in changes {
       let key = EntryKey(parent: .root, name: Array(name.utf8))
-      announcer.note(.name(key, NameChange(aspects: aspects, layers: [0])))
+      announcer.record(.name(key, NameChange(aspects: aspects, layers: [0])))
     }
-    announcer.note(.directory(.root))
-    announcer.tellNotes()
+    announcer.record(.directory(.root))
+    announcer.flush()
     // The new file has two events, appeared and written.
     #expect(eventually(within: 5) { announcer.figures.dropped == 5 }, "\(announcer.figures)")
     announcer.stop()
-    #expect(announcer.figures.told == 0 && announcer.figures.lastDrop == "the mount's path leads elsewhere")
+    #expect(
+      announcer.figures.announced == 0 && announcer.figures.lastDrop == "the mount's path leads elsewhere")
     #expect(try Command("ls", "-lR", "--full-time", victim.text).check().outputText == before)
   }
 
@@ -67,14 +70,15 @@ import Testing
     try (layer / "d").makeDirectory()
     let stack = LayerStack(layers: [try DirectoryLayer(path: layer.bytes, index: 0, covered: nil)])
     let volume = try Volume(stack: stack, options: VolumeOptions())
-    let merged = try volume.merged(of: .root)
-    let node = try volume.answer(try #require(try merged.lookup("d")), "d", in: .root, merged).node
-    #expect(volume.dueEvents(.directory(node)) == [.directory(node)])
+    let mapper = DueEventMapper(store: volume.store, reserved: reserved)
+    let merged = try volume.store.merged(of: .root)
+    let node = try volume.store.entry(try #require(try merged.lookup("d")), "d", in: .root, merged).node
+    #expect(mapper.events(for: .directory(node)) == [.directory(node)])
     let key = EntryKey(parent: node, name: [65])
     let change = NameChange(aspects: .went, layers: [0])
-    #expect(volume.dueEvents(.name(key, change)) == [.name(key, .disappeared(isDirectory: false))])
-    volume.forget(node, lookups: 1)
-    #expect(volume.dueEvents(.directory(node)) == [] && volume.dueEvents(.name(key, change)) == [])
+    #expect(mapper.events(for: .name(key, change)) == [.name(key, .disappeared(isDirectory: false))])
+    volume.store.forget(node, lookups: 1)
+    #expect(mapper.events(for: .directory(node)) == [] && mapper.events(for: .name(key, change)) == [])
   }
 
   @Test("events still in the queue at the unmount are dropped and counted")
@@ -84,17 +88,17 @@ import Testing
       try DirectoryLayer(path: try folder.folder("layer").bytes, index: 0, covered: nil)
     ])
     let volume = try Volume(stack: stack, options: VolumeOptions())
-    let announcer = try Announcer()
+    let announcer = try Announcer(volume.store, reserved)
     for number in 0..<1000 {
       let key = EntryKey(parent: .root, name: Array("\(number)".utf8))
-      announcer.note(.name(key, NameChange(aspects: .went, layers: [0])))
+      announcer.record(.name(key, NameChange(aspects: .went, layers: [0])))
     }
-    announcer.tellNotes()
+    announcer.flush()
     // It is stopped before its thread starts.
     announcer.stop()
     try announcer.start(volume, UnmountedKernel(nil))
     #expect(eventually(within: 5) { announcer.figures.dropped == 1000 }, "\(announcer.figures)")
-    #expect(announcer.figures.told == 0)
+    #expect(announcer.figures.announced == 0)
     announcer.stop()
   }
 }

@@ -143,30 +143,36 @@ private final class KernelStub: KernelNotifier {
     return try Volume(stack: LayerStack(layers: layers), options: VolumeOptions())
   }
 
+  private func invalidator(_ volume: Volume, _ kernel: KernelStub) -> Invalidator {
+    Invalidator(
+      store: volume.store, queue: volume.queue, kernel: kernel, counters: InvalidationCounters(),
+      observer: nil)
+  }
+
   @Test("a new part invalidates its names, the known ones and the listing, in that order")
   func arrival() throws {
     let folder = try TemporaryFolder()
     let volume = try volume(folder)
     try (folder.folder("1/d") / "main").write("")
-    let merged = try volume.merged(of: .root)
+    let merged = try volume.store.merged(of: .root)
     let found = try #require(try merged.lookup("d"))
-    let node = try volume.answer(found, "d", in: .root, merged).node
-    let inside = try volume.merged(of: node)
-    _ = try volume.answer(try #require(try inside.lookup("main")), "main", in: node, inside)
+    let node = try volume.store.entry(found, "d", in: .root, merged).node
+    let inside = try volume.store.merged(of: node)
+    _ = try volume.store.entry(try #require(try inside.lookup("main")), "main", in: node, inside)
 
     let kernel = KernelStub()
-    let invalidator = Invalidator(volume: volume, kernel: kernel)
-    invalidator.carryOut(Invalidation(subject: .parts(node)))
+    let invalidator = invalidator(volume, kernel)
+    invalidator.invalidate(Invalidation(subject: .parts(node)))
     #expect(kernel.notifications.withLock { $0 } == [], "nothing has changed")
 
     try (folder.folder("0/d") / "over").write("")
     try (folder / "0/d/.wh.hidden").write("")
-    invalidator.carryOut(Invalidation(subject: .parts(node)))
+    invalidator.invalidate(Invalidation(subject: .parts(node)))
     let notifications = kernel.notifications.withLock { $0 }
     #expect(notifications.first == "expire .", "requests in flight come first")
     #expect(Set(notifications.dropFirst().prefix(3)) == ["expire main", "expire over", "expire hidden"])
     #expect(notifications.suffix(2) == ["expire .", "content \(node.rawValue & 0xFF)"])
-    #expect(try volume.merged(of: node).parts.count == 2)
+    #expect(try volume.store.merged(of: node).parts.count == 2)
   }
 
   @Test("a removed part invalidates the names of the parts below, which its whiteouts may have hidden")
@@ -175,17 +181,17 @@ private final class KernelStub: KernelNotifier {
     let volume = try volume(folder)
     for name in ["main", "hidden", "device"] as [ByteString] { try (folder.folder("1/d") / name).write("") }
     try (folder.folder("0/d") / ".wh.hidden").write("")
-    let merged = try volume.merged(of: .root)
-    let node = try volume.answer(try #require(try merged.lookup("d")), "d", in: .root, merged).node
-    #expect(try volume.merged(of: node).parts.count == 2)
+    let merged = try volume.store.merged(of: .root)
+    let node = try volume.store.entry(try #require(try merged.lookup("d")), "d", in: .root, merged).node
+    #expect(try volume.store.merged(of: node).parts.count == 2)
 
     try (folder / "0/d").rename(to: folder / "aside")
     let kernel = KernelStub()
-    Invalidator(volume: volume, kernel: kernel).carryOut(Invalidation(subject: .parts(node)))
+    invalidator(volume, kernel).invalidate(Invalidation(subject: .parts(node)))
     let notifications = kernel.notifications.withLock { $0 }
     #expect(
       Set(["expire main", "expire hidden", "expire device"]).isSubset(of: notifications), "\(notifications)")
-    #expect(try volume.merged(of: node).parts.count == 1)
+    #expect(try volume.store.merged(of: node).parts.count == 1)
   }
 
   @Test("invalidations of one subject are merged, and done before a later barrier")

@@ -9,7 +9,7 @@ import Testing
   private func node(_ number: UInt64) -> NodeID { NodeID(rawValue: number) }
 
   /// Prepares the next one.
-  private func prepare(_ ahead: ListingPrefetcher) -> NodeID? {
+  private func prepare(_ ahead: ListingPrefetchQueue) -> NodeID? {
     guard let job = ahead.take() else { return nil }
     if ahead.finish(job) != nil { return nil }
     return job.directory
@@ -17,7 +17,7 @@ import Testing
 
   @Test("the directories of what was listed last come first, in their order, whatever the pages")
   func order() {
-    let ahead = ListingPrefetcher()
+    let ahead = ListingPrefetchQueue()
     _ = ahead.add(nodes(10...11), in: node(1), isBegin: true)
     _ = ahead.add(nodes(12...13), in: node(1), isBegin: false)
     #expect(prepare(ahead) == node(10))
@@ -30,7 +30,7 @@ import Testing
 
   @Test("what is begun goes on, and is handed out as far as it is")
   func begun() throws {
-    let ahead = ListingPrefetcher()
+    let ahead = ListingPrefetchQueue()
     _ = ahead.add(nodes(10...11), in: node(1), isBegin: true)
     let job = try #require(ahead.take())
     #expect(ahead.job(of: node(10)) == nil, "somebody works at it")
@@ -42,19 +42,19 @@ import Testing
 
   @Test("so many wait to be asked for, and the oldest makes room only after many listings")
   func full() {
-    let ahead = ListingPrefetcher()
+    let ahead = ListingPrefetchQueue()
     _ = ahead.add(nodes(1000...2000), in: node(1), isBegin: true)
     var prepared = 0
     for _ in 0..<100 {
       while prepare(ahead) != nil { prepared += 1 }
       #expect(ahead.add([], in: node(2), isBegin: true) == nil)
     }
-    #expect(prepared == ListingPrefetcher.mostPrepared && !ahead.hasJob)
+    #expect(prepared == ListingPrefetchQueue.maxPrepared && !ahead.hasJob)
     #expect(ahead.job(of: node(1000)) != nil)
     _ = ahead.add([], in: node(2), isBegin: true)
     #expect(prepare(ahead) == node(1000 + UInt64(prepared)) && prepare(ahead) == nil)
     var gone: [NodeID] = []
-    for _ in 0..<ListingPrefetcher.patience {
+    for _ in 0..<ListingPrefetchQueue.lifetime {
       gone += ahead.add([], in: node(2), isBegin: true).map { [$0.directory] } ?? []
     }
     #expect(gone.first == node(1001))
@@ -63,19 +63,19 @@ import Testing
 
   @Test("what is not worth beginning costs nothing, what is read in vain does")
   func credit() throws {
-    let ahead = ListingPrefetcher()
+    let ahead = ListingPrefetchQueue()
     _ = ahead.add(nodes(1000...2000), in: node(1), isBegin: true)
     for _ in 0..<100 {
       _ = try #require(ahead.take())
       ahead.passOver()
     }
-    for _ in 0..<ListingPrefetcher.mostAtOnce { _ = try #require(ahead.take()) }
+    for _ in 0..<ListingPrefetchQueue.maxPerListing { _ = try #require(ahead.take()) }
     #expect(ahead.take() == nil)
   }
 
   @Test("everything is taken out at the end")
   func clear() throws {
-    let ahead = ListingPrefetcher()
+    let ahead = ListingPrefetchQueue()
     _ = ahead.add(nodes(10...15), in: node(1), isBegin: true)
     _ = prepare(ahead)
     _ = ahead.goOn(try #require(ahead.take()))

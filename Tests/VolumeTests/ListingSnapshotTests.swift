@@ -54,7 +54,7 @@ import Testing
   func range() throws {
     let snapshot = ListingSnapshot(try listing(0..<100_000))
     let positions = snapshot.positions(after: ListingSnapshot.dotDot)
-    #expect(Set(positions.map(\.place)).count == 100_000)
+    #expect(Set(positions.map(\.index)).count == 100_000)
     #expect(Set(positions.map(\.cookie)).count == 100_000)
     let last = try #require(positions.last).cookie
     #expect(last <= UInt64(Int64.max))

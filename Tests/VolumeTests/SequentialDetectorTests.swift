@@ -17,12 +17,12 @@ import Testing
 
   @Test("several directories in a row are sequential access, one or two are not")
   func detection() {
-    for count in 0..<UInt64(SequentialDetector.least) {
+    for count in 0..<UInt64(SequentialDetector.threshold) {
       var detector = detector(after: count)
       let isSequential = detector.begin(Self.directory(1))
       #expect(!isSequential, "after \(count)")
     }
-    var detector = detector(after: UInt64(SequentialDetector.least))
+    var detector = detector(after: UInt64(SequentialDetector.threshold))
     let isSequential = detector.begin(Self.directory(1))
     #expect(isSequential)
   }

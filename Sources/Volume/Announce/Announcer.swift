@@ -2,69 +2,66 @@ import Fuse
 import Glibc
 import Posix
 
-/// Tells programs that watch the mount (inotify) what has changed beneath it: the kernel has no events for what
-/// is taken back from its caches, so each change is made once more through the mount, where it changes nothing.
+/// Makes inotify report, to programs that watch the mount, what changed in the layers.
 ///
-/// It has a thread of its own, which nothing waits for: a change that cannot be made just now keeps nobody from
-/// anything. It tells of a change only after the kernel's caches are true again, so that who reads at once reads
-/// what is new.
-final class Announcer: Sendable {
-  /// What the invalidator found, on its way to those who wait.
-  enum Note {
-    case name(EntryKey, NameChange)
-    case renaming(EntryKey, to: EntryKey)
-    case directory(NodeID)
-  }
-
-  /// How many changes are told while the mount is held open, which for that time, a millisecond or so, cannot be
-  /// unmounted.
+/// The kernel sends no events for invalidations. So a thread makes each change once more through the mount, where
+/// the daemon grants it without doing anything (`Replayer`), and the kernel reports that. It does so after the
+/// kernel's caches are coherent again: a program that reads at once reads the new state. No other thread waits for
+/// this one.
+final class Announcer: ChangeObserver {
+  /// Changes announced while the mount's root is held open, which takes about a millisecond, in which the mount
+  /// cannot be unmounted.
   private static let batch = 16
-  /// Over a long time, the mount is held open for one part in so many, and left alone for the others.
-  private static let parts: Int64 = 4
-  /// How much of that may be put off, in microseconds: a few changes are not kept waiting.
+  /// On average the mount is held open for one of so many parts of the time.
+  private static let dutyCycle: Int64 = 4
+  /// Microseconds of the remaining parts that may be postponed, so that a few changes are announced at once.
   private static let credit: Int64 = 100_000
 
-  let expectation = ExpectedRequest()
+  let expected = ExpectedRequest()
+  private let store: NodeStore
+  private let mapper: DueEventMapper
   private let pending = Locked(CoalescingEventQueue())
-  private let notes = Locked<[Note]>([])
+  private let recorded = Locked<[ObservedChange]>([])
   private let eventFD: EventFD
-  /// A name that nobody will have given to a file.
-  private let greeting: [UInt8]
-  private let told = Counter()
-  private let covered = Counter()
+  /// A random name that no file in the root has: looking it up shows that the root is ours.
+  private let probeName: [UInt8]
+  private let announced = Counter()
+  private let superseded = Counter()
   private let dropped = Counter()
   private let state = Locked(State())
 
   private struct State {
-    var isOver = false
+    var isStopped = false
     var hasEnded = true
     var lastDrop: String?
     var thread: ThreadHandle?
   }
 
-  init() throws(Errno) {
+  init(_ store: NodeStore, _ reserved: ReservedNames) throws(Errno) {
+    self.store = store
+    mapper = DueEventMapper(store: store, reserved: reserved)
     eventFD = try EventFD()
-    greeting = Array(".bundlefs-\(UInt64.random(in: 0 ... .max))".utf8)
+    probeName = Array(".bundlefs-\(UInt64.random(in: 0 ... .max))".utf8)
   }
 
   /// Starts the thread.
-  /// - Throws: EAGAIN when the system has no room for it.
-  func start(_ volume: Volume, _ kernel: any KernelNotifier) throws(Errno) {
+  /// - Throws: EAGAIN when no thread can be started.
+  func start(_ kernel: any KernelNotifier) throws(Errno) {
     try Interrupt.installHandler()
     state.withLock { $0.hasEnded = false }
     let thread = ThreadHandle(
       try Thread(name: "announcer") { [self] in
-        expectation.setThread(Thread.currentID)
-        run(volume, kernel)
+        expected.setThread(Thread.currentID)
+        run(kernel)
         state.withLock { $0.hasEnded = true }
       })
     state.withLock { $0.thread = thread }
   }
 
-  /// Ends the thread; what is still to be told, nobody will hear. One that stands still is not waited for.
+  /// Ends the thread; what is still queued is dropped. A thread that blocks for two seconds is left behind.
   func stop() {
     let thread = state.withLock { state in
-      state.isOver = true
+      state.isStopped = true
       return state.thread
     }
     eventFD.signal()
@@ -75,21 +72,19 @@ final class Announcer: Sendable {
     if state.withLock({ $0.hasEnded }) { thread?.join() }
   }
 
-  /// Notes something that is to be told once the invalidations that belong to it are all carried out.
-  func note(_ note: Note) { notes.withLock { $0.append(note) } }
+  func record(_ change: ObservedChange) { recorded.withLock { $0.append(change) } }
 
-  /// Has what was noted told.
-  func tellNotes() {
-    let notes = notes.withLock { notes in
-      defer { notes.removeAll(keepingCapacity: true) }
-      return notes
+  func flush() {
+    let changes = recorded.withLock { recorded in
+      defer { recorded.removeAll(keepingCapacity: true) }
+      return recorded
     }
-    if notes.isEmpty { return }
+    if changes.isEmpty { return }
     let now = TimeSpec.monotonic
     pending.withLock { pending in
-      for note in notes {
-        switch note {
-        case .name(let place, let news): pending.add(news, at: place, now: now)
+      for change in changes {
+        switch change {
+        case .name(let key, let change): pending.add(change, at: key, now: now)
         case .renaming(let source, let target): pending.addRenaming(from: source, to: target)
         case .directory(let directory): pending.add(directory: directory, now: now)
         }
@@ -98,96 +93,99 @@ final class Announcer: Sendable {
     eventFD.signal()
   }
 
-  /// What came of it all since the mount began.
+  /// What has become of the changes since the mount.
   var figures: AnnouncementFigures {
     AnnouncementFigures(
-      told: told.count, coalesced: pending.withLock { $0.coalesced } + covered.count, dropped: dropped.count,
-      lastDrop: state.withLock { $0.lastDrop })
+      announced: announced.count, coalesced: pending.withLock { $0.coalesced } + superseded.count,
+      dropped: dropped.count, lastDrop: state.withLock { $0.lastDrop })
   }
 
   // MARK: - The thread
 
-  private func run(_ volume: Volume, _ kernel: any KernelNotifier) {
-    // Until when the mount is to be left alone for the times that it was held.
-    var rest: Int64 = 0
-    while !state.withLock({ $0.isOver }) {
+  private func run(_ kernel: any KernelNotifier) {
+    // Until when, in microseconds, the mount is to be left alone to keep the duty cycle.
+    var idleUntil: Int64 = 0
+    while !state.withLock({ $0.isStopped }) {
       let now = TimeSpec.monotonic
-      let debt = rest - now.microseconds - Self.credit
-      if debt > 0 {
-        usleep(UInt32(clamping: debt))
+      let excess = idleUntil - now.microseconds - Self.credit
+      if excess > 0 {
+        usleep(UInt32(clamping: excess))
         continue
       }
       let (items, time) = pending.withLock { ($0.take(Self.batch, now: now), $0.timeout(now: now)) }
       if items.isEmpty {
         eventFD.wait(or: -1, milliseconds: time)
       } else {
-        tell(items, volume, kernel)
+        announce(items, kernel)
         let end = TimeSpec.monotonic.microseconds
-        rest = max(rest, end) + (end - now.microseconds) * (Self.parts - 1)
+        idleUntil = max(idleUntil, end) + (end - now.microseconds) * (Self.dutyCycle - 1)
       }
     }
     dropped.add(UInt64(pending.withLock { $0.removeAll() }))
   }
 
-  private func tell(_ items: [CoalescingEventQueue.Item], _ volume: Volume, _ kernel: any KernelNotifier) {
+  private func announce(_ items: [CoalescingEventQueue.Item], _ kernel: any KernelNotifier) {
     var known: Set<DueEvent> = []
-    let due = items.flatMap { volume.dueEvents($0) }.filter { known.insert($0).inserted }
+    let due = items.flatMap { mapper.events(for: $0) }.filter { known.insert($0).inserted }
     if due.isEmpty { return }
     do throws(Errno) {
-      let replayer = try Replayer(volume, kernel, expectation, greeting: greeting)
-      for event in due { tell(event, replayer) }
+      let replayer = try Replayer(store, kernel, expected, probeName: probeName)
+      for event in due { announce(event, replayer) }
     } catch {
       drop(due.count, error)
     }
   }
 
-  private func tell(_ event: DueEvent, _ replayer: Replayer) {
-    // Before the kernel finds out by itself.
-    if case .name(let place, _) = event { replayer.leave(place) }
+  private func announce(_ event: DueEvent, _ replayer: Replayer) {
+    // Before the kernel notices by itself.
+    if case .name(let key, _) = event { replayer.deleteFormerEntries(key) }
     do throws(Errno) {
       switch event {
       case .directory(let directory): try replayer.touch(directory)
       case .renaming(let source, let target):
-        replayer.leave(target)
+        replayer.deleteFormerEntries(target)
         try replayer.rename(source, to: target)
-      case .name(let place, .appeared(let kind)): try appear(place, kind, replayer)
-      case .name(let place, .disappeared(let isDirectory)):
-        try replayer.disappear(place, isDirectory: isDirectory)
-      case .name(let place, .written): try replayer.write(place)
-      case .name(let place, .modified): try replayer.write(place, isClosed: false)
-      case .name(let place, .closed): try replayer.write(place, isModified: false)
-      case .name(let place, .attributes): try replayer.touch(place)
+      case .name(let key, .appeared(let kind)): try create(key, kind, replayer)
+      case .name(let key, .disappeared(let isDirectory)): try replayer.remove(key, isDirectory: isDirectory)
+      case .name(let key, .written): try replayer.write(key)
+      case .name(let key, .modified): try replayer.write(key, isClosed: false)
+      case .name(let key, .closed): try replayer.write(key, isModified: false)
+      case .name(let key, .attributes): try replayer.touch(key)
       }
-      told.add(1)
+      announced.add(1)
     } catch {
-      // The directory is gone by now, or the name is: that has been told, or will be.
-      if error == .noSuchFileOrDirectory || error == .notDirectory { covered.add(1) } else { drop(1, error) }
+      // The name or its directory is gone by now, which is announced by itself.
+      if error == .noSuchFileOrDirectory || error == .notDirectory {
+        superseded.add(1)
+      } else {
+        drop(1, error)
+      }
     }
   }
 
-  private func appear(_ place: EntryKey, _ kind: FileKind, _ replayer: Replayer) throws(Errno) {
-    do throws(Errno) { try replayer.appear(place, kind) } catch {
-      // Somebody has found the directory already.
+  private func create(_ key: EntryKey, _ kind: FileKind, _ replayer: Replayer) throws(Errno) {
+    do throws(Errno) { try replayer.create(key, kind) } catch {
+      // Another process has looked the directory up already.
       guard kind == .directory, error == .fileExists else { throw error }
-      try replayer.touch(place)
+      try replayer.touch(key)
     }
   }
 
   private func drop(_ count: Int, _ reason: Errno) {
     dropped.add(UInt64(count))
-    let words = reason == .staleFileHandle ? "the mount's path leads elsewhere" : reason.description
-    state.withLock { $0.lastDrop = words }
+    let text = reason == .staleFileHandle ? "the mount's path leads elsewhere" : reason.description
+    state.withLock { $0.lastDrop = text }
   }
 }
 
-/// What became of the changes that watchers of the mount were to be told of.
+/// What has become of the changes that were to be announced.
 struct AnnouncementFigures {
-  /// Events.
-  let told: UInt64
+  /// Events sent.
+  let announced: UInt64
   /// Changes for which other events stand.
   let coalesced: UInt64
-  /// Events that could not be had.
+  /// Events that could not be sent.
   let dropped: UInt64
-  /// Why the last of these.
+  /// Why the last of them was dropped.
   let lastDrop: String?
 }

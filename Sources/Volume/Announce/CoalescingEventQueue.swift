@@ -2,18 +2,6 @@ import Containers
 import Fuse
 import Posix
 
-/// What happened to a name since its last event was sent.
-struct NameChange: Equatable {
-  var aspects: Invalidation.Aspects
-  /// The layers in which it happened.
-  var layers: Set<Int>
-
-  mutating func merge(_ other: NameChange) {
-    aspects.formUnion(other.aspects)
-    layers.formUnion(other.layers)
-  }
-}
-
 /// The changes that are to be announced to watchers of the mount. Changes of one name are coalesced. The names
 /// of a directory are rate-limited; those beyond the limit become one event of the directory at the end of
 /// its window.

@@ -1,72 +1,86 @@
 import Fuse
+import Layers
 import Posix
 
-/// Makes changes in our own mount that have been made already, for the sake of their events.
+/// Makes changes in our own mount that have been made in a layer already, for the sake of their inotify events.
 ///
-/// A change must never reach anything else: after an unmount, or beneath another mount, the mount's path is a
-/// real directory of the user's. So nothing here goes by a path alone. The mount's root is opened for the moment,
-/// must have our device number, and must then show to be ours by a question that reaches us; from there on a
-/// descriptor cannot come to lie elsewhere, whatever is mounted or unmounted. What is below is opened without
-/// links, `..` or other mounts on the way, and the last name is never more than a name in such a directory.
+/// A change must never reach another file system: after an unmount, or beneath another mount, the mount's path is
+/// a real directory of the user's. So no call here uses a path alone. The root is opened for the time that this
+/// lives, must have our device number, and must answer a lookup that only our daemon can expect. Everything below
+/// is opened by openat2(2) without links, `..` or mounts on the way, and the last component is only a name in such
+/// a directory.
 final class Replayer {
-  private let volume: Volume
+  private let store: NodeStore
   private let kernel: any KernelNotifier
-  private let expectation: ExpectedRequest
+  private let expected: ExpectedRequest
   private let root: Descriptor
   private let device: UInt64
-  /// The directory that was needed last.
+  /// The directory that was opened last.
   private var last: (node: NodeID, directory: SharedDescriptor)?
 
-  /// Opens the mount. It cannot be unmounted while this lives.
-  /// - Parameter greeting: a name that nothing in the root has.
-  /// - Throws: ESTALE where our mount cannot be reached by its path; as open(2).
+  /// Opens the mount, which cannot be unmounted while this lives.
+  /// - Parameter probeName: a name that no file in the root has.
+  /// - Throws: ESTALE where the path does not lead to our mount; what open(2) answers.
   init(
-    _ volume: Volume, _ kernel: any KernelNotifier, _ expectation: ExpectedRequest, greeting: [UInt8]
+    _ store: NodeStore, _ kernel: any KernelNotifier, _ expected: ExpectedRequest, probeName: [UInt8]
   ) throws(Errno) {
-    self.volume = volume
+    self.store = store
     self.kernel = kernel
-    self.expectation = expectation
+    self.expected = expected
     root = try kernel.openRoot()
     device = try root.device()
-    let isOurs = expectation.expect(.rootProbe(greeting)) {
-      _ = try? withCName(greeting) { name throws(Errno) in try root.attributes(of: name) }
+    let isOurs = expected.expect(.rootProbe(probeName)) {
+      _ = try? withCName(probeName) { name throws(Errno) in try root.attributes(of: name) }
     }
-    // Device numbers are given again, as soon as the mount is gone.
+    // A device number is reused as soon as the mount is gone.
     if !isOurs { throw .staleFileHandle }
   }
 
-  /// Lets watchers know that a name has been made.
-  /// - Throws: why they are not told.
-  func appear(_ place: EntryKey, _ kind: FileKind) throws(Errno) {
-    // A directory that somebody has found already may be in use, and then keeps its place.
-    let expired = kind == .directory ? [] : [place]
-    let directory = try open(place.parent)
-    try attempt(.appearance(place, kind), expiring: expired) { () throws(Errno) in
-      try withCName(place.name) { name throws(Errno) in try directory.descriptor.make(name, kind) }
+  /// IN_CREATE for a name.
+  /// - Throws: why the kernel did not send the event.
+  func create(_ key: EntryKey, _ kind: FileKind) throws(Errno) {
+    // A directory that another process has looked up may be in use; expiring it would detach mounts in it.
+    let expired = kind == .directory ? [] : [key]
+    let directory = try open(key.parent)
+    try attempt(.appearance(key, kind), expiring: expired) { () throws(Errno) in
+      try withCName(key.name) { name throws(Errno) in try directory.descriptor.make(name, kind) }
     }
   }
 
-  /// Lets watchers know that a name has been removed.
-  /// - Throws: as `appear`.
-  func disappear(_ place: EntryKey, isDirectory: Bool) throws(Errno) {
-    let directory = try open(place.parent)
-    try attempt(.disappearance(place, isDirectory: isDirectory), expiring: [place]) { () throws(Errno) in
-      try withCName(place.name) { name throws(Errno) in
+  /// IN_DELETE for a name.
+  /// - Throws: as `create`.
+  func remove(_ key: EntryKey, isDirectory: Bool) throws(Errno) {
+    let directory = try open(key.parent)
+    try attempt(.disappearance(key, isDirectory: isDirectory), expiring: [key]) { () throws(Errno) in
+      try withCName(key.name) { name throws(Errno) in
         try directory.descriptor.remove(name, isDirectory: isDirectory)
       }
     }
   }
 
-  /// Lets those who watch the files themselves that had a name know that they have it no more: of what has the
-  /// name now they hear nothing.
-  func leave(_ place: EntryKey) {
-    for file in volume.formerFiles(at: place) {
-      try? kernel.deleteEntry(place.name, in: place.parent, of: file)
+  /// IN_DELETE_SELF for the files that had a name and have lost it; whoever watches them gets no event of the file
+  /// that has the name now.
+  func deleteFormerEntries(_ key: EntryKey) {
+    for file in formerFiles(at: key) { try? kernel.deleteEntry(key.name, in: key.parent, of: file) }
+  }
+
+  /// The files that the kernel may still know by a name that is another file's now.
+  private func formerFiles(at key: EntryKey) -> [NodeID] {
+    guard let merged = try? store.merged(of: key.parent) else { return [] }
+    let found = try? withCName(key.name) { name throws(Errno) in try merged.lookup(name) }
+    return store.table.withLock { table in
+      guard let parent = try? table.slot(of: key.parent) else { return [] }
+      var present: UInt32 = 0
+      if case .file(let layer, let attributes) = found {
+        present = table.file(attributes.identity, layer: layer)
+      }
+      return table.files(lastNamed: key.name, in: parent).filter { $0 != present }
+        .map { table.number(of: $0) }
     }
   }
 
-  /// Lets watchers know that a file has been renamed.
-  /// - Throws: as `appear`.
+  /// IN_MOVED_FROM and IN_MOVED_TO for a file.
+  /// - Throws: as `create`.
   func rename(_ source: EntryKey, to target: EntryKey) throws(Errno) {
     let (from, to) = (try open(source.parent), try open(target.parent))
     try attempt(.renaming(source, to: target), expiring: [source, target]) { () throws(Errno) in
@@ -78,17 +92,17 @@ final class Replayer {
     }
   }
 
-  /// Lets watchers know that a file has been written to, and that whoever wrote it has closed it.
-  /// - Throws: as `appear`.
-  func write(_ place: EntryKey, isModified: Bool = true, isClosed: Bool = true) throws(Errno) {
-    let file = try open(place)
+  /// IN_MODIFY and IN_CLOSE_WRITE for a file.
+  /// - Throws: as `create`.
+  func write(_ key: EntryKey, isModified: Bool = true, isClosed: Bool = true) throws(Errno) {
+    let file = try open(key)
     let attributes = try file.cachedAttributes()
     guard attributes.isRegular else { throw .invalidArgument }
-    // While a program is open for writing, it cannot be started: who starts one that was just changed must not
-    // find it busy.
-    let isProgram = attributes.mode & 0o111 != 0
+    // An executable that is open for writing cannot be started (ETXTBSY), which a program that has just built it
+    // must not meet.
+    let isExecutable = attributes.mode & 0o111 != 0
     let opened =
-      isClosed && !isProgram
+      isClosed && !isExecutable
       ? try? SharedDescriptor(file.reopened([.write, .nonBlocking, .noControllingTerminal])) : nil
     if isModified || opened == nil {
       do throws(Errno) { try touch(file, both: false) } catch { if opened == nil { throw error } }
@@ -96,34 +110,35 @@ final class Replayer {
     withExtendedLifetime(opened) {}
   }
 
-  /// Lets watchers know that the attributes of what has a name have changed.
-  /// - Throws: as `appear`.
-  func touch(_ place: EntryKey) throws(Errno) { try touch(try open(place), both: true) }
+  /// IN_ATTRIB for what has a name.
+  /// - Throws: as `create`.
+  func touch(_ key: EntryKey) throws(Errno) { try touch(try open(key), both: true) }
 
-  /// Lets watchers know that something has happened in a directory.
-  /// - Throws: as `appear`.
+  /// IN_ATTRIB for a directory.
+  /// - Throws: as `create`.
   func touch(_ directory: NodeID) throws(Errno) { try touch(try open(directory).descriptor, both: true) }
 
   private func touch(_ file: borrowing Descriptor, both: Bool) throws(Errno) {
     var failure = Errno.staleFileHandle
     let number = try file.cachedAttributes().identity.inode
-    let isMet = expectation.expect(.touch(number)) {
+    let isMet = expected.expect(.touch(number)) {
       failure = Self.failure { () throws(Errno) in try file.rewriteTimes(includingAccess: both) } ?? failure
     }
     if !isMet { throw failure }
   }
 
-  /// - Parameter places: names that the kernel may have asked for meanwhile. It then knows better than to ask
-  ///   again, and has to be made to.
+  /// Makes a change, once more if the daemon did not see its request.
+  /// - Parameter keys: names that the kernel may have looked up meanwhile. They are expired before the second
+  ///   attempt, since the kernel would answer from its dentries.
   private func attempt(
-    _ replay: SyntheticChange, expiring places: [EntryKey], _ call: () throws(Errno) -> Void
+    _ change: SyntheticChange, expiring keys: [EntryKey], _ call: () throws(Errno) -> Void
   ) throws(Errno) {
     var failure = Errno.staleFileHandle
-    for isLast in [places.isEmpty, true] {
-      let isMet = expectation.expect(replay) { failure = Self.failure(call) ?? failure }
+    for isLast in [keys.isEmpty, true] {
+      let isMet = expected.expect(change) { failure = Self.failure(call) ?? failure }
       if isMet { return }
       if isLast { break }
-      for place in places { try? kernel.expireEntry(place.name, in: place.parent) }
+      for key in keys { try? kernel.expireEntry(key.name, in: key.parent) }
     }
     throw failure
   }
@@ -139,22 +154,21 @@ final class Replayer {
 
   // MARK: - Opening
 
-  /// What has a name, as a place only.
-  private func open(_ place: EntryKey) throws(Errno) -> Descriptor {
-    let directory = try open(place.parent)
-    let file = try withCName(place.name) { name throws(Errno) in
+  /// Opens what has a name with O_PATH.
+  private func open(_ key: EntryKey) throws(Errno) -> Descriptor {
+    let directory = try open(key.parent)
+    let file = try withCName(key.name) { name throws(Errno) in
       try directory.descriptor.openBeneath(name, [.pathOnly, .noFollow])
     }
     guard try file.device() == device else { throw .staleFileHandle }
     return file
   }
 
-  /// - Throws: ENAMETOOLONG for what no program could open by its path either.
+  /// - Throws: ENAMETOOLONG for a path longer than PATH_MAX.
   private func open(_ directory: NodeID) throws(Errno) -> SharedDescriptor {
     if let last, last.node == directory { return last.directory }
-    let path = try volume.path(of: directory)
-    let joined = path.joinedPath
-    let opened = try withCName(joined.isEmpty ? [UInt8(ascii: ".")] : joined) { path throws(Errno) in
+    let path = try store.path(of: directory).joinedPath
+    let opened = try withCName(path.isEmpty ? [UInt8(ascii: ".")] : path) { path throws(Errno) in
       try root.openBeneath(path, [.pathOnly, .directory, .noFollow])
     }
     let found = SharedDescriptor(opened)

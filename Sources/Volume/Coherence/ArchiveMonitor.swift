@@ -3,72 +3,103 @@ import Glibc
 import Layers
 import Posix
 
-/// Layers that are archives: read anew when their file changes, by a thread of its own, since a large one takes
-/// seconds.
-extension LayerWatcher {
-  /// Milliseconds after a write to an archive before it is looked at: many are made in many writes.
-  private static let patience: UInt32 = 20
+/// Reloads the layers that are archives when their files change. Reading a large index takes seconds, so a worker
+/// does it.
+final class ArchiveMonitor: Sendable {
+  /// Milliseconds to wait after a write before the archive is read: programs write archives in many pieces.
+  private static let debounce: UInt32 = 20
+  private static let noWatches = "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
 
-  /// Has a layer's archive watched. Where that cannot be, it is looked at now and then.
-  func watchArchive(_ archive: ArchiveLayer, _ layer: Int) {
+  /// By layer index.
+  private let archives: [Int: ArchiveLayer]
+  private let watches: WatchTable
+  private let faults: LayerFaults
+  private let queue: InvalidationQueue
+  /// nil without archives.
+  private let worker: SerialWorker?
+  /// Archives that are queued to be reloaded.
+  private let queued = Locked<Set<Int>>([])
+
+  init(_ layers: [Layer], _ watches: WatchTable, _ faults: LayerFaults, _ queue: InvalidationQueue) {
+    var archives: [Int: ArchiveLayer] = [:]
+    for (index, layer) in layers.enumerated() { archives[index] = layer.archive }
+    self.archives = archives
+    self.watches = watches
+    self.faults = faults
+    self.queue = queue
+    worker = archives.isEmpty ? nil : SerialWorker(name: "archive-reload")
+  }
+
+  func start() throws(Errno) { try worker?.start() }
+
+  func stop() { worker?.stop() }
+
+  func contains(_ layer: Int) -> Bool { archives[layer] != nil }
+
+  /// Watches all archives.
+  func watchAll() {
+    for (layer, archive) in archives { watch(archive, layer) }
+  }
+
+  /// Where the watch fails, the archive is polled.
+  private func watch(_ archive: ArchiveLayer, _ layer: Int) {
     do throws(Errno) {
       try archive.withWatchPath { path throws(Errno) in try watches.watchArchive(path, layer) }
-      if fault(of: layer) == Self.noWatches { note(fault: nil, of: layer) }
+      if faults[layer] == Self.noWatches { faults[layer] = nil }
     } catch {
-      // One that is not there is not written to; its coming is told by the directory.
-      if error != .noSuchFileOrDirectory { note(fault: Self.noWatches, of: layer) }
+      // A missing file is not written to; the watch on its directory reports its coming.
+      if error != .noSuchFileOrDirectory { faults[layer] = Self.noWatches }
     }
     archive.note(isWatched: true)
   }
 
-  private static let noWatches = "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
-
-  /// Looks whether an archive is another one by now, or was written to.
+  /// Checks whether an archive is another file by now, or was written to.
+  /// - Parameter mount: the mount that holds it.
   /// - Returns: whether its directory is another one.
-  func lookAtArchive(_ archive: ArchiveLayer, _ layer: Int, _ volume: Volume) -> Bool {
-    let isElsewhere = mount(of: layer).map { archive.reopenParent(mount: $0.id) } ?? false
-    if archive.isOutdated { readAnew(archive, layer, volume, isPatient: false) }
-    return isElsewhere
+  func check(_ layer: Int, mount: MountTableEntry?, _ store: NodeStore) -> Bool {
+    guard let archive = archives[layer] else { return false }
+    let wasReopened = mount.map { archive.reopenParent(mount: $0.id) } ?? false
+    if archive.isOutdated { reload(archive, layer, store, isDebounced: false) }
+    return wasReopened
   }
 
-  /// An event of an archive itself.
-  func archiveChanged(_ layer: Int, _ mask: InotifyEvent.Mask, _ volume: Volume) -> [Invalidation] {
-    guard let archive = archives[layer], archive.isOutdated else { return [] }
-    readAnew(archive, layer, volume, isPatient: mask.isDisjoint(with: [.closeWrite, .attributes]))
-    return []
+  /// Handles an event of an archive's file.
+  func changed(_ layer: Int, _ mask: InotifyEvent.Mask, _ store: NodeStore) {
+    guard let archive = archives[layer], archive.isOutdated else { return }
+    reload(archive, layer, store, isDebounced: mask.isDisjoint(with: [.closeWrite, .attributes]))
   }
 
-  /// Has a barrier reached after what the archives that are about to be read bring.
-  func pass(_ barrier: @escaping @Sendable () -> Void) {
-    let isTaken = archiveErrands?.add { [queue] in _ = queue.addBarrier(barrier) } ?? false
-    if !isTaken { _ = queue.addBarrier(barrier) }
+  /// Calls a function once the invalidations of all queued reloads are handled.
+  func addBarrier(_ reached: @escaping @Sendable () -> Void) {
+    let isQueued = worker?.add { [queue] in _ = queue.addBarrier(reached) } ?? false
+    if !isQueued { _ = queue.addBarrier(reached) }
   }
 
-  private func readAnew(_ archive: ArchiveLayer, _ layer: Int, _ volume: Volume, isPatient: Bool) {
-    // One that waits already has not looked yet.
-    guard note(archive: layer, isWaiting: true) else { return }
-    _ = archiveErrands?.add { [self] in
-      if isPatient { usleep(Self.patience * 1000) }
-      _ = note(archive: layer, isWaiting: false)
-      // Before it is read, so that nothing is missed.
-      watchArchive(archive, layer)
+  private func reload(_ archive: ArchiveLayer, _ layer: Int, _ store: NodeStore, isDebounced: Bool) {
+    // One that is queued has not read the file yet.
+    guard queued.withLock({ $0.insert(layer).inserted }) else { return }
+    _ = worker?.add { [self] in
+      if isDebounced { usleep(Self.debounce * 1000) }
+      queued.withLock { _ = $0.remove(layer) }
+      // Before it is read, so that no change is missed.
+      watch(archive, layer)
       guard let difference = archive.reload() else { return }
       for batch in difference.items.indices.batches(of: 1000) {
         queue.add(
-          volume.table.withLock { ArchiveChanges.invalidations(for: difference, batch, layer, in: &$0) })
+          store.table.withLock { ArchiveChangeMapper.invalidations(for: difference, batch, layer, in: &$0) })
       }
       if difference.isRootChanged {
         let change = LayerChange(directory: .root, layer: layer, name: [], mask: .attributes)
-        queue.add(volume.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) })
+        queue.add(store.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) })
       }
     }
   }
 }
 
-/// From the difference of two archives to what it makes untrue: as if each of its items had happened in a
+/// Maps the difference between two states of an archive to invalidations, as if each item had happened in a
 /// directory.
-enum ArchiveChanges {
-  /// What some of a difference's items make untrue. Also notes in the table that files left their names.
+enum ArchiveChangeMapper {
+  /// The invalidations for some of a difference's items. Detaches the files that lost their names in the table.
   static func invalidations(
     for difference: ArchiveDifference, _ batch: Range<Int>, _ layer: Int, in table: inout NodeTable
   ) -> [Invalidation] {
@@ -78,7 +109,7 @@ enum ArchiveChanges {
       let number = difference.folderNumber(of: item)
       let directory = directories[number] ?? directory(at: difference.folder(of: item), table)
       directories[number] = .some(directory)
-      // Of what is in a directory that the kernel does not know nothing is cached.
+      // Nothing is cached in a directory that the kernel does not know.
       guard let directory else { continue }
       let change = LayerChange(
         directory: directory, layer: layer, name: difference.name(of: item), mask: mask(of: item))

@@ -2,135 +2,159 @@ import Fuse
 import Layers
 import Posix
 
-/// The thread that takes back from the kernel what became untrue. It holds no lock while it speaks to the
-/// kernel, and answers no requests: the kernel makes it wait for those in flight.
+/// The thread that invalidates the kernel's caches.
+///
+/// It holds no lock while it notifies the kernel and answers no requests, since the kernel blocks a notification
+/// until the requests in flight in that directory are answered. ENOENT from a notification means that the kernel
+/// had nothing cached, and is ignored.
 struct Invalidator {
-  let volume: Volume
+  let store: NodeStore
+  let queue: InvalidationQueue
   let kernel: any KernelNotifier
+  let counters: InvalidationCounters
+  /// nil with `announce=off`.
+  let observer: (any ChangeObserver)?
 
-  /// A name that no entry has: taking it back only waits for the requests in flight in the directory.
-  private static let nobody: [UInt8] = [UInt8(ascii: ".")]
+  /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
+  private static let noName: [UInt8] = [UInt8(ascii: ".")]
 
+  /// Handles invalidations until the queue is closed and empty.
   func run() {
-    while let work = volume.queue.take() {
+    while let work = queue.take() {
       for item in work {
         switch item {
-        case .invalidate(let invalidation): carryOut(invalidation)
+        case .invalidate(let invalidation): invalidate(invalidation)
         case .barrier(let reached): reached()
         }
       }
-      volume.announcer?.tellNotes()
+      observer?.flush()
     }
   }
 
-  func carryOut(_ invalidation: Invalidation) {
+  func invalidate(_ invalidation: Invalidation) {
     switch invalidation.subject {
     case .name(let directory, let name, let layer):
-      takeBack(name, of: directory, layer, invalidation.aspects)
-      announce(name, of: directory, [layer], invalidation.aspects)
-    case .listing(let directory): takeBackListing(of: directory)
-    case .file(let file): takeBack(file, invalidation.aspects)
+      invalidate(name, in: directory, layer, invalidation.aspects)
+      observe(name, in: directory, [layer], invalidation.aspects)
+    case .listing(let directory): invalidateListing(of: directory)
+    case .file(let file): invalidate(file, invalidation.aspects)
     case .parts(let directory):
       refresh(directory, isForced: false)
-      if invalidation.aspects.contains(.attributes) { volume.announcer?.note(.directory(directory)) }
+      if invalidation.aspects.contains(.attributes) { observer?.record(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
-    case .renamed(let source, let target): volume.announcer?.note(.renaming(source, to: target))
+    case .renamed(let source, let target): observer?.record(.renaming(source, to: target))
     }
   }
 
-  /// The names on which a part that arrived has a say, with its layer.
-  private typealias ArrivedNames = (layer: Int, names: [[UInt8]])
-
-  /// Beside the names there may be others that nobody asked for; whoever looks at the directory sees those.
-  private func announce(_ change: Volume.PartsChange, _ arrived: [ArrivedNames], of directory: NodeID) {
-    if volume.announcer == nil { return }
-    for (layer, names) in arrived {
-      for name in names { announce(name, of: directory, [layer], .came) }
-    }
-    for name in change.uncovered { announce(name, of: directory, change.departed, .uncovered) }
-    for (name, aspects) in volume.departedNames(from: directory, of: change.departed) {
-      announce(name, of: directory, change.departed, aspects)
-    }
-  }
-
-  private func announce(
-    _ name: [UInt8], of directory: NodeID, _ layers: Set<Int>, _ aspects: Invalidation.Aspects
+  private func invalidate(
+    _ name: [UInt8], in directory: NodeID, _ layer: Int, _ aspects: Invalidation.Aspects
   ) {
-    guard let announcer = volume.announcer, !aspects.isDisjoint(with: .news) else { return }
-    let place = EntryKey(parent: directory, name: name)
-    announcer.note(.name(place, NameChange(aspects: aspects, layers: layers)))
-  }
-
-  // The kernel answers ENOENT where it knows nothing of what is taken back: then all is well.
-
-  private func takeBack(
-    _ name: [UInt8], of directory: NodeID, _ layer: Int, _ aspects: Invalidation.Aspects
-  ) {
-    // First the name, which waits for lookups in flight: the nodes that they make are known afterwards.
-    expire(name, of: directory)
-    for node in volume.files(named: name, in: directory, of: layer) { takeBack(node, aspects) }
-    // So does a directory, which a lookup in flight may have looked at before the change.
-    if let child = volume.childDirectory(named: name, in: directory) { refresh(child, isForced: false) }
-    // What was written to it by its new name, nobody told.
-    if aspects.contains(.link), let file = volume.linkedFile(named: name, in: directory, of: layer) {
-      takeBack(file, .content)
+    // The name first: this waits for lookups in flight, and the nodes that they create are known afterwards.
+    expire(name, in: directory)
+    for node in store.files(named: name, in: directory, of: layer) { invalidate(node, aspects) }
+    // A lookup in flight may have resolved a directory before the change.
+    if let child = store.childDirectory(named: name, in: directory) { refresh(child, isForced: false) }
+    // No event reported what was written to the file by its new name.
+    if aspects.contains(.link), let file = store.linkedFile(named: name, in: directory, of: layer) {
+      invalidate(file, .content)
     }
   }
 
-  private func takeBack(_ file: NodeID, _ aspects: Invalidation.Aspects) {
-    // What happened to a file between the loss of its name and its own watch, nobody told.
-    let wasUnwatched = volume.watchDetached(file)
+  private func invalidate(_ file: NodeID, _ aspects: Invalidation.Aspects) {
+    // No event reported what happened to a file between the loss of its name and the watch on the file itself.
+    let wasUnwatched = store.watchDetached(file)
     if aspects.contains(.content) || wasUnwatched {
-      volume.counters.contents.add(1)
+      counters.contents.add(1)
       try? kernel.invalidateContent(of: file)
     } else if aspects.contains(.attributes) {
-      volume.counters.attributes.add(1)
+      counters.attributes.add(1)
       try? kernel.invalidateAttributes(of: file)
     }
   }
 
-  private func takeBackListing(of directory: NodeID) {
-    // A listing in flight would still add what it read before.
-    expire(Self.nobody, of: directory)
-    volume.counters.contents.add(1)
+  private func invalidateListing(of directory: NodeID) {
+    // A READDIR in flight would still add to the kernel's cache what it read before.
+    expire(Self.noName, in: directory)
+    counters.contents.add(1)
     try? kernel.invalidateContent(of: directory)
   }
 
-  private func expire(_ name: [UInt8], of directory: NodeID) {
-    volume.counters.entries.add(1)
+  private func expire(_ name: [UInt8], in directory: NodeID) {
+    counters.entries.add(1)
     try? kernel.expireEntry(name, in: directory)
   }
 
-  /// Looks at a directory anew, and at those below, down to where nothing changed. A tree may be deeper than
-  /// the thread's stack.
+  // MARK: - Parts of directories
+
+  /// Resolves a directory again, and those below it down to where nothing changed. Iterative, since a tree may be
+  /// deeper than the thread's stack.
   private func refresh(_ directory: NodeID, isForced: Bool) {
-    var waiting = [(directory, isForced)]
-    while let (next, isForced) = waiting.popLast() {
-      guard let change = volume.refreshParts(of: next, isForced: isForced) else { continue }
-      takeBack(change, of: next)
-      for child in volume.childDirectories(of: next) { waiting.append((child, change.isForced)) }
+    var pending = [(directory, isForced)]
+    while let (next, isForced) = pending.popLast() {
+      guard
+        let change = store.refreshParts(of: next, isForced: isForced, readsWhiteouts: observer != nil)
+      else { continue }
+      invalidate(change, of: next)
+      for child in store.childDirectories(of: next) { pending.append((child, change.isForced)) }
     }
   }
 
-  /// A part that cannot be read has no names to show either.
+  /// The names for which a part has an entry or a whiteout, with its layer's index.
+  private typealias PartNames = (layer: Int, names: [[UInt8]])
+
+  /// A part that cannot be read shows no names either.
   private static func names(of part: LayerDirectory) -> [[UInt8]] { (try? part.concernedNames()) ?? [] }
 
-  /// Takes back what came or went with a directory's parts.
-  private func takeBack(_ change: Volume.PartsChange, of directory: NodeID) {
-    // Requests in flight still answered from the former parts.
-    expire(Self.nobody, of: directory)
+  private func invalidate(_ change: NodeStore.PartsChange, of directory: NodeID) {
+    // Requests in flight were still answered from the former parts.
+    expire(Self.noName, in: directory)
     let arrived = change.arrived.map { ($0.layer, Self.names(of: $0)) }
-    // Before anything is forgotten of the former parts.
-    if !change.isForced { announce(change, arrived, of: directory) }
-    var names = volume.knownNames(in: directory)
+    // Before anything about the former parts is dropped.
+    if !change.isForced { observe(change, arrived, in: directory) }
+    var names = store.knownNames(in: directory)
     for (_, ofPart) in arrived { names.formUnion(ofPart) }
     for part in change.uncoveredParts { names.formUnion(Self.names(of: part)) }
-    for name in names { expire(name, of: directory) }
-    for reader in volume.detachReaders(in: directory, of: change.departed) { takeBack(reader, .attributes) }
+    for name in names { expire(name, in: directory) }
+    for file in store.detachPinned(in: directory, of: change.departed) { invalidate(file, .attributes) }
     if change.isForced {
-      for file in volume.files(in: directory) { takeBack(file, .content) }
+      for file in store.files(in: directory) { invalidate(file, .content) }
     }
-    takeBackListing(of: directory)
-    volume.announcer?.note(.directory(directory))
+    invalidateListing(of: directory)
+    observer?.record(.directory(directory))
+  }
+
+  // MARK: - Observed changes
+
+  /// The names in added parts, also those that no program has looked up, are visible to whoever lists the directory.
+  private func observe(_ change: NodeStore.PartsChange, _ arrived: [PartNames], in directory: NodeID) {
+    if observer == nil { return }
+    for (layer, names) in arrived {
+      for name in names { observe(name, in: directory, [layer], .came) }
+    }
+    for name in change.uncovered { observe(name, in: directory, change.departed, .uncovered) }
+    for (name, aspects) in departedNames(from: directory, of: change.departed) {
+      observe(name, in: directory, change.departed, aspects)
+    }
+  }
+
+  private func observe(
+    _ name: [UInt8], in directory: NodeID, _ layers: Set<Int>, _ aspects: Invalidation.Aspects
+  ) {
+    guard let observer, !aspects.isDisjoint(with: .announced) else { return }
+    observer.record(
+      .name(EntryKey(parent: directory, name: name), NameChange(aspects: aspects, layers: layers)))
+  }
+
+  /// The names that the removed parts of some layers had, as far as the kernel knows them.
+  private func departedNames(
+    from directory: NodeID, of layers: Set<Int>
+  ) -> [([UInt8], Invalidation.Aspects)] {
+    guard !layers.isEmpty, let merged = try? store.merged(of: directory) else { return [] }
+    return store.knownEntries(in: directory, of: layers).compactMap { name, isDirectory in
+      if !isDirectory { return (name, [.went, .knownFile]) }
+      // A directory that other layers still have has other parts now.
+      let exists = (try? withCName(name) { name throws(Errno) in try merged.lookup(name) != nil }) ?? true
+      return exists ? nil : (name, [.went, .wentDirectory, .knownDirectory])
+    }
   }
 }

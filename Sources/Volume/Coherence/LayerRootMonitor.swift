@@ -2,142 +2,155 @@ import Fuse
 import Layers
 import Posix
 
-/// Where a layer is: what can happen to it as a whole.
-struct LayerRootMonitor: Sendable {
-  let path: [UInt8]
-  /// The names on the path, from the root of all.
-  let names: [[UInt8]]
-  /// The mount that held the path at the beginning; nil if there was no telling.
-  let mount: MountTableEntry?
-  /// Whether mounts inside the layer are out of sight.
-  let isPrivateClone: Bool
+/// Follows the layers' roots: paths that lead to another directory, file systems that are unmounted, mounts that
+/// appear inside a layer.
+final class LayerRootMonitor: Sendable {
+  private let layers: [Layer]
+  let roots: [LayerRoot]
+  /// Where this file system is mounted.
+  private let mountPoint: [UInt8]
+  private let watches: WatchTable
+  private let faults: LayerFaults
+  private let archives: ArchiveMonitor
+  private let state = Locked(State())
 
-  init(_ layer: Layer) {
-    path = layer.place
-    names = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
-    mount = MountTableEntry.containing(path)
-    isPrivateClone = layer.isPrivateClone
+  private struct State {
+    /// The mounts that replaced those that held layers at first, by layer.
+    var mounts: [Int: MountTableEntry] = [:]
+    /// The ids of the mounts that are visible inside layers, by layer.
+    var innerMounts: [Int: Set<Int>] = [:]
+    var needsPolling = false
   }
 
-  /// The directory that has a name of the path.
-  func parent(of place: Int) -> [UInt8] {
-    [UInt8(ascii: "/")] + names[..<place].joinedPath
+  /// Watches the roots' paths at once, before this file system may be mounted over one of them.
+  init(
+    _ layers: [Layer], mountPoint: [UInt8], _ watches: WatchTable, _ faults: LayerFaults,
+    _ archives: ArchiveMonitor
+  ) {
+    self.layers = layers
+    self.mountPoint = mountPoint
+    self.watches = watches
+    self.faults = faults
+    self.archives = archives
+    roots = layers.map { LayerRoot($0) }
+    watchRoots()
   }
 
-  /// Whether the mount lies where the one did that held the path at the beginning.
-  func isHeld(by entry: MountTableEntry) -> Bool { entry.mountPoint == mount?.mountPoint }
+  /// Whether paths could not be watched, so that `check` has to be called periodically.
+  var needsPolling: Bool { state.withLock { $0.needsPolling } }
 
-  /// What an event of a layer's own root means for the layer.
-  static func fault(_ mask: InotifyEvent.Mask) -> String? {
-    if mask.contains(.deletedSelf) { return deleted }
-    if mask.contains(.movedSelf) { return movedAway }
-    if mask.contains(.unmounted) { return unmounted }
-    return nil
-  }
-
-  static let deleted = "its directory was deleted"
-  static let movedAway = "its directory was moved away"
-  static let unmounted = "its file system was unmounted"
-}
-
-extension LayerWatcher {
-  /// inotify(7) tells of an unmount only when nobody holds the file system any more, and we do.
-  func noteMounts(_ volume: Volume) {
-    let mounts = MountTableEntry.all()
-    var hasChanged = note(innerMountsIn: mounts)
-    for layer in places.indices {
-      guard let mount = mount(of: layer) else { continue }
-      // A new mount may have the number of an old one.
-      if fault(of: layer) == nil, !mounts.contains(where: { $0.id == mount.id && $0.device == mount.device })
-      {
-        note(fault: LayerRootMonitor.unmounted, of: layer)
-        hasChanged = true
-      }
-      if fault(of: layer) == LayerRootMonitor.unmounted, takeOverMount(of: layer, volume) {
-        hasChanged = true
-      }
-    }
-    if hasChanged { queue.add([Invalidation(subject: .subtree(.root))]) }
-  }
-
-  /// A layer whose file system is gone becomes what is mounted in its stead: a disk that is plugged in again.
-  private func takeOverMount(of layer: Int, _ volume: Volume) -> Bool {
-    guard let entry = MountTableEntry.containing(places[layer].path), places[layer].isHeld(by: entry),
-      entry.mountPoint != volume.resources.mountPoint
-    else { return false }
-    if case .directory(let directory) = volume.stack.layers[layer] {
-      guard let place = try? directory.reopen(mount: entry.id), place != .elsewhere else { return false }
-    }
-    note(mount: entry, of: layer)
-    note(fault: nil, of: layer)
-    if let archive = archives[layer] { _ = lookAtArchive(archive, layer, volume) }
-    return true
-  }
-
-  /// Notes what is mounted inside the layers that are no private clones: a mount changes what is seen there,
-  /// and no event tells.
-  /// - Returns: whether that is something else than before.
-  @discardableResult
-  func note(innerMountsIn mounts: [MountTableEntry]) -> Bool {
-    var hasChanged = false
-    for (layer, place) in places.enumerated() where !place.isPrivateClone {
-      let folder = place.path + [UInt8(ascii: "/")]
-      let inside = mounts.filter { $0.mountPoint.starts(with: folder) }
-      if note(innerMounts: Set(inside.map(\.id)), of: layer) { hasChanged = true }
-    }
-    return hasChanged
-  }
-
-  /// Watches the directories on the layers' paths, for the day that a name on one of them stands for something
-  /// else. Where that cannot be, the path is looked at now and then.
-  func watchPlaces() {
+  /// Watches the directories on the roots' paths, since a component of a path can come to name something else.
+  private func watchRoots() {
     var isWatched = true
-    for (layer, place) in places.enumerated() {
-      for name in place.names.indices {
-        if (try? watches.watchPathComponent(place.parent(of: name), layer, name)) == nil { isWatched = false }
+    for (layer, root) in roots.enumerated() {
+      for index in root.components.indices {
+        if (try? watches.watchPathComponent(root.parent(ofComponent: index), layer, index)) == nil {
+          isWatched = false
+        }
       }
     }
-    for (layer, archive) in archives { watchArchive(archive, layer) }
-    note(looksAtPlaces: !isWatched)
+    archives.watchAll()
+    state.withLock { $0.needsPolling = !isWatched }
   }
 
-  /// Looks whether the layers' paths still lead to the directories that the layers are, and takes over where
-  /// they lead to others: builds remove their folders and make them anew.
-  /// - Returns: what is untrue by that.
-  func lookAtPlaces(_ volume: Volume) -> [Invalidation] {
+  // MARK: - Paths
+
+  /// Whether an event of a watched path concerns the component that is watched for.
+  func concerns(_ layer: Int, component: UInt8, name: [UInt8]) -> Bool {
+    name == roots[layer].components[Int(component)]
+  }
+
+  /// Checks whether the roots' paths still lead to the directories that the layers have open, and reopens those
+  /// that do not: build tools remove their output directories and make them again.
+  /// - Returns: the invalidations that this needs.
+  func check(_ store: NodeStore) -> [Invalidation] {
     var hasChanged = false
-    // Once more with the new watches, since it may have changed before they were set; but not for ever.
+    // Again with the new watches, since a path may have changed before they were set; bounded.
     for _ in 0..<4 {
-      let changed = places.indices.filter { lookAtPlace(of: $0, volume) }
+      let changed = roots.indices.filter { check($0, store) }
       if changed.isEmpty { break }
       hasChanged = true
       watches.removePathWatches()
-      watchPlaces()
+      watchRoots()
     }
     return hasChanged ? [Invalidation(subject: .subtree(.root))] : []
   }
 
-  private func lookAtPlace(of layer: Int, _ volume: Volume) -> Bool {
-    if let archive = archives[layer] { return lookAtArchive(archive, layer, volume) }
-    guard let mount = mount(of: layer), case .directory(let directoryLayer) = volume.stack.layers[layer]
-    else { return false }
+  /// - Returns: whether the layer's root or its fault is another one now.
+  private func check(_ layer: Int, _ store: NodeStore) -> Bool {
+    if archives.contains(layer) { return archives.check(layer, mount: mount(of: layer), store) }
+    guard let mount = mount(of: layer), case .directory(let directory) = layers[layer] else { return false }
     var fault: String?
-    var isAnother = false
+    var wasReopened = false
     do throws(Errno) {
-      switch try directoryLayer.reopen(mount: mount.id) {
+      switch try directory.reopen(mount: mount.id) {
       case .same: break
-      case .another: isAnother = true
-      // Our own mount, maybe; whether the layer's is gone, the mount table tells.
+      case .another: wasReopened = true
+      // Possibly our own mount. The mount table says whether the layer's is gone.
       case .elsewhere: return false
       }
     } catch {
-      // No telling before Linux 5.8.
+      // Linux before 5.8 does not report mount ids.
       if error == .noFunction { return false }
-      let isDeleted = (try? directoryLayer.root.attributes().links) == 0
-      fault = isDeleted ? LayerRootMonitor.deleted : LayerRootMonitor.movedAway
+      let isDeleted = (try? directory.root.attributes().links) == 0
+      fault = isDeleted ? LayerRoot.deleted : LayerRoot.movedAway
     }
-    if !isAnother, fault == self.fault(of: layer) { return false }
-    note(fault: fault, of: layer)
+    if !wasReopened, fault == faults[layer] { return false }
+    faults[layer] = fault
     return true
+  }
+
+  // MARK: - Mounts
+
+  /// The mount that holds a layer; nil if the mount table did not say.
+  private func mount(of layer: Int) -> MountTableEntry? {
+    state.withLock { $0.mounts[layer] } ?? roots[layer].mount
+  }
+
+  /// Handles a change of the mount table. IN_UNMOUNT does not come while the layer's descriptor keeps the file
+  /// system in use.
+  /// - Returns: the invalidations that this needs.
+  func mountTableChanged(_ store: NodeStore) -> [Invalidation] {
+    let mounts = MountTableEntry.all()
+    var hasChanged = recordInnerMounts(mounts)
+    for layer in roots.indices {
+      guard let mount = mount(of: layer) else { continue }
+      // A mount id can be reused.
+      let exists = mounts.contains { $0.id == mount.id && $0.device == mount.device }
+      if faults[layer] == nil, !exists {
+        faults[layer] = LayerRoot.unmounted
+        hasChanged = true
+      }
+      if faults[layer] == LayerRoot.unmounted, adoptMount(layer, store) { hasChanged = true }
+    }
+    return hasChanged ? [Invalidation(subject: .subtree(.root))] : []
+  }
+
+  /// Reopens a layer whose file system was unmounted on what is mounted there now, such as the same disk again.
+  private func adoptMount(_ layer: Int, _ store: NodeStore) -> Bool {
+    guard let entry = MountTableEntry.containing(roots[layer].path), roots[layer].isHeld(by: entry),
+      entry.mountPoint != mountPoint
+    else { return false }
+    if case .directory(let directory) = layers[layer] {
+      guard let check = try? directory.reopen(mount: entry.id), check != .elsewhere else { return false }
+    }
+    state.withLock { $0.mounts[layer] = entry }
+    faults[layer] = nil
+    _ = archives.check(layer, mount: entry, store)
+    return true
+  }
+
+  /// Records the mounts inside layers that are not private clones: a mount changes what is visible there, and
+  /// inotify does not report it.
+  /// - Returns: whether they have changed.
+  @discardableResult
+  func recordInnerMounts(_ mounts: [MountTableEntry] = MountTableEntry.all()) -> Bool {
+    var hasChanged = false
+    for (layer, root) in roots.enumerated() where !root.isPrivateClone {
+      let prefix = root.path + [UInt8(ascii: "/")]
+      let ids = Set(mounts.filter { $0.mountPoint.starts(with: prefix) }.map(\.id))
+      if state.withLock({ $0.innerMounts.updateValue(ids, forKey: layer) }) != ids { hasChanged = true }
+    }
+    return hasChanged
   }
 }

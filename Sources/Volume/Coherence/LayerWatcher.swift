@@ -2,232 +2,209 @@ import Fuse
 import Layers
 import Posix
 
-/// Keeps the kernel's caches true: one thread hears of changes in the layers, another, the invalidator, takes
-/// back from the kernel what they made untrue.
+/// Watches the layers: one thread reads inotify events and queues the invalidations that they need.
 ///
-/// The order that makes it right: a directory is watched before it is read; a change alters our own state
-/// first, and the kernel is told afterwards, by a thread that holds no lock. The kernel makes it wait for the
-/// requests in flight in that directory, whose answers may be older than the change, and so takes them back.
+/// Three rules make the kernel's caches coherent. A directory is watched before it is read. A change updates the
+/// node table first and is queued for the kernel afterwards. The invalidator holds no lock, so the kernel can
+/// block it until the requests in flight in that directory, whose answers may be older than the change, are done.
 final class LayerWatcher: Sendable {
   let watches: WatchTable
-  let queue: InvalidationQueue
+  private let queue: InvalidationQueue
+  private let faults = LayerFaults()
+  private let archives: ArchiveMonitor
+  private let roots: LayerRootMonitor
   private let eventFD: EventFD
-  private let mounts: MountTableWatch
-  /// Where the layers are, by their places in the stack.
-  let places: [LayerRootMonitor]
-  /// The layers that are archives, by their places in the stack.
-  let archives: [Int: ArchiveLayer]
-  /// Where archives are read anew; nil without archives.
-  let archiveErrands: SerialWorker?
+  private let mountTable: MountTableWatch
   private let state = Locked(State())
 
   private struct State {
-    /// Archives that are about to be read anew.
-    var waitingArchives: Set<Int> = []
-    /// Called once the events that are there have been read.
+    /// Called once the events that are queued now have been read.
     var barriers: [@Sendable () -> Void] = []
-    var isOver = false
+    var isStopped = false
     var thread: ThreadHandle?
-    /// What is wrong with layers as a whole, by their places.
-    var faults: [Int: String] = [:]
-    /// The mounts that have taken the place of those that held layers at the beginning.
-    var mounts: [Int: MountTableEntry] = [:]
-    /// The mounts inside layers that are seen there, by the layers' places.
-    var innerMounts: [Int: Set<Int>] = [:]
-    /// Whether the layers' paths are to be looked at now and then.
-    var looksAtPlaces = false
     var overflows = 0
-    /// Whether something is served with short timeouts.
-    var hasFallbacks = false
+    /// Whether directories that cannot be watched have to be polled.
+    var hasUncovered = false
   }
 
-  init(_ layers: [Layer], _ queue: InvalidationQueue) throws(Errno) {
+  /// - Parameter mountPoint: where this file system is about to be mounted.
+  /// - Throws: EMFILE beyond `fs.inotify.max_user_instances`.
+  init(_ layers: [Layer], mountPoint: [UInt8], _ queue: InvalidationQueue) throws(Errno) {
     self.queue = queue
-    var archives: [Int: ArchiveLayer] = [:]
-    for (place, layer) in layers.enumerated() { archives[place] = layer.archive }
-    self.archives = archives
-    archiveErrands = archives.isEmpty ? nil : SerialWorker(name: "archives")
-    places = layers.map { LayerRootMonitor($0) }
-    mounts = try MountTableWatch()
+    mountTable = try MountTableWatch()
     watches = try WatchTable()
     eventFD = try EventFD()
-    // Now, before our own mount may lie on the way.
-    watchPlaces()
+    archives = ArchiveMonitor(layers, watches, faults, queue)
+    roots = LayerRootMonitor(layers, mountPoint: mountPoint, watches, faults, archives)
   }
 
-  /// Starts the watcher. From now on requests may be answered.
-  func start(_ volume: Volume) throws(Errno) {
-    note(innerMountsIn: MountTableEntry.all())
-    try archiveErrands?.start()
-    let watcher = ThreadHandle(try Thread(name: "watcher") { self.watch(volume) })
-    state.withLock { $0.thread = watcher }
+  /// Starts the watcher thread. From now on requests may be answered.
+  /// - Throws: EAGAIN when no thread can be started.
+  func start(_ store: NodeStore) throws(Errno) {
+    roots.recordInnerMounts()
+    try archives.start()
+    let thread = ThreadHandle(try Thread(name: "layer-watcher") { self.run(store) })
+    state.withLock { $0.thread = thread }
   }
 
-  /// Ends the watcher, once it has passed on what it heard.
+  /// Ends the thread once it has queued what it has read.
   func stop() {
     let thread = state.withLock { state in
-      state.isOver = true
+      state.isStopped = true
       return state.thread
     }
     eventFD.signal()
     thread?.join()
-    archiveErrands?.stop()
+    archives.stop()
   }
 
-  /// Has a function called when every change finished by now is visible through the mount.
-  /// - Returns: false when it will not be, since the mount ends.
+  /// Calls a function when every change finished by now is visible through the mount.
+  /// - Returns: false when it will not be called, since the mount ends.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
-    let isOver = state.withLock { state in
-      if !state.isOver { state.barriers.append(reached) }
-      return state.isOver
+    let isStopped = state.withLock { state in
+      if !state.isStopped { state.barriers.append(reached) }
+      return state.isStopped
     }
-    if !isOver { eventFD.signal() }
-    return !isOver
+    if !isStopped { eventFD.signal() }
+    return !isStopped
   }
 
-  /// What is wrong with a layer as a whole; nil if nothing is.
-  func fault(of layer: Int) -> String? { state.withLock { $0.faults[layer] } }
-
-  /// How often events were lost.
+  /// How often inotify's queue has overflowed.
   var overflows: Int { state.withLock { $0.overflows } }
 
-  /// Notes what is wrong with a layer as a whole.
-  func note(fault: String?, of layer: Int) { state.withLock { $0.faults[layer] = fault } }
+  // MARK: - The watcher thread
 
-  /// The mount that holds a layer; nil if there was no telling.
-  func mount(of layer: Int) -> MountTableEntry? { state.withLock { $0.mounts[layer] } ?? places[layer].mount }
+  /// Milliseconds between two polls of what cannot be watched.
+  private static let pollInterval: CInt = 500
 
-  /// Notes which mount holds a layer from now on.
-  func note(mount: MountTableEntry, of layer: Int) { state.withLock { $0.mounts[layer] = mount } }
-
-  /// Notes which mounts are inside a layer.
-  /// - Returns: whether others were before.
-  func note(innerMounts: Set<Int>, of layer: Int) -> Bool {
-    state.withLock { $0.innerMounts.updateValue(innerMounts, forKey: layer) != innerMounts }
-  }
-
-  /// Notes that an archive is about to be read anew, or that this begins.
-  /// - Returns: whether that was not known.
-  func note(archive: Int, isWaiting: Bool) -> Bool {
-    state.withLock { state in
-      isWaiting
-        ? state.waitingArchives.insert(archive).inserted : state.waitingArchives.remove(archive) != nil
-    }
-  }
-
-  /// Notes whether the layers' paths are to be looked at now and then.
-  func note(looksAtPlaces: Bool) { state.withLock { $0.looksAtPlaces = looksAtPlaces } }
-
-  /// Notes that something is served with short timeouts, and has to be looked after.
-  func noteFallback() {
-    let isNew = state.withLock { state in
-      defer { state.hasFallbacks = true }
-      return !state.hasFallbacks
-    }
-    if isNew { eventFD.signal() }
-  }
-
-  // MARK: - The watcher's thread
-
-  /// Milliseconds between looks at what cannot be watched.
-  private static let lookInterval: CInt = 500
-
-  private func watch(_ volume: Volume) {
-    var nextLook = TimeSpec.monotonic
+  private func run(_ store: NodeStore) {
+    var nextPoll = TimeSpec.monotonic
     while true {
-      // The barriers that were there before the events were read are those that the events satisfy.
-      let (barriers, isOver, hasFallbacks, looksAtPlaces) = state.withLock { state in
+      // The events read next satisfy the barriers that were there before.
+      let (barriers, isStopped, hasUncovered) = state.withLock { state in
         defer { state.barriers = [] }
-        return (state.barriers, state.isOver, state.hasFallbacks, state.looksAtPlaces)
+        return (state.barriers, state.isStopped, state.hasUncovered)
       }
-      drain(volume)
-      // By the clock: in a busy layer there would always be something else to do.
-      let isTime = nextLook < TimeSpec.monotonic
-      if isTime { nextLook = TimeSpec.monotonic.advanced(byMilliseconds: Self.lookInterval) }
-      if !barriers.isEmpty || (isTime && (looksAtPlaces || hasFallbacks)) { queue.add(lookAtPlaces(volume)) }
-      // The queue ends after us.
-      for barrier in barriers { pass(barrier) }
-      if isOver { return }
-      if hasFallbacks, isTime { lookAfterFallbacks(volume) }
-      let haveMountsChanged = eventFD.wait(
-        or: watches.inotify.rawValue, urgent: mounts.rawValue,
-        milliseconds: hasFallbacks || looksAtPlaces ? Self.lookInterval : -1)
-      if haveMountsChanged { noteMounts(volume) }
+      let needsPolling = roots.needsPolling
+      drain(store)
+      // By the clock: in a busy layer there are always events.
+      let isDue = nextPoll < TimeSpec.monotonic
+      if isDue { nextPoll = TimeSpec.monotonic.advanced(byMilliseconds: Self.pollInterval) }
+      if !barriers.isEmpty || (isDue && (needsPolling || hasUncovered)) { queue.add(roots.check(store)) }
+      for barrier in barriers { archives.addBarrier(barrier) }
+      // The invalidation queue is closed after this thread has ended.
+      if isStopped { return }
+      if hasUncovered, isDue { pollUncovered(store) }
+      let hasMountTableChanged = eventFD.wait(
+        or: watches.inotify.rawValue, urgent: mountTable.rawValue,
+        milliseconds: hasUncovered || needsPolling ? Self.pollInterval : -1)
+      if hasMountTableChanged { queue.add(roots.mountTableChanged(store)) }
     }
   }
 
-  /// Reads the events that are there now; those that come meanwhile wait for the next time, since they might
-  /// never end.
-  private func drain(_ volume: Volume) {
+  /// Reads the events that are queued now. Those that come meanwhile are left, since they might never end.
+  private func drain(_ store: NodeStore) {
     var pending = watches.inotify.pendingBytes
     while pending > 0 {
-      // The descriptor is ours alone; reading it cannot fail but for want of memory in the kernel.
+      // Only this thread reads the descriptor; reading fails only when the kernel is out of memory.
       let events = (try? watches.inotify.read()) ?? []
       if events.isEmpty { return }
       for event in events { pending -= event.size }
-      queue.add(invalidations(for: events, volume))
+      queue.add(invalidations(for: events, store))
     }
   }
 
-  private func invalidations(for events: [InotifyEvent], _ volume: Volume) -> [Invalidation] {
+  private func invalidations(for events: [InotifyEvent], _ store: NodeStore) -> [Invalidation] {
     var found: [Invalidation] = []
-    for (place, event) in events.enumerated() {
+    for (index, event) in events.enumerated() {
       if event.mask.contains(.overflow) {
         state.withLock { $0.overflows += 1 }
         found.append(Invalidation(subject: .subtree(.root)))
         continue
       }
-      for user in watches.owners(of: event.watch) {
-        found += invalidations(for: event, user, volume)
-      }
-      if event.mask.contains(.movedTo), place > 0, events[place - 1].cookie == event.cookie {
-        found += renamings(events[place - 1], event)
+      for owner in watches.owners(of: event.watch) { found += invalidations(for: event, owner, store) }
+      if event.mask.contains(.movedTo), index > 0, events[index - 1].cookie == event.cookie {
+        found += renames(events[index - 1], event)
       }
       if event.mask.contains(.ignored) { watches.removeEnded(event.watch) }
     }
     return found
   }
 
-  private func invalidations(for event: InotifyEvent, _ user: WatchOwner, _ volume: Volume) -> [Invalidation]
-  {
-    if let name = user.pathComponent, let layer = user.layer {
-      if name == WatchOwner.archive { return archiveChanged(layer, event.mask, volume) }
-      return event.name == places[layer].names[Int(name)] ? lookAtPlaces(volume) : []
+  private func invalidations(
+    for event: InotifyEvent, _ owner: WatchOwner, _ store: NodeStore
+  ) -> [Invalidation] {
+    if let component = owner.pathComponent, let layer = owner.layer {
+      if component == WatchOwner.archive {
+        archives.changed(layer, event.mask, store)
+        return []
+      }
+      return roots.concerns(layer, component: component, name: event.name) ? roots.check(store) : []
     }
-    guard let layer = user.layer else {
+    guard let layer = owner.layer else {
       let aspects: Invalidation.Aspects = event.mask.isDisjoint(with: .content) ? .attributes : .content
-      return [Invalidation(subject: .file(user.node), aspects: aspects)]
+      return [Invalidation(subject: .file(owner.node), aspects: aspects)]
     }
-    if user.node == .root, let fault = LayerRootMonitor.fault(event.mask) {
-      note(fault: fault, of: layer)
+    if owner.node == .root, let fault = LayerRoot.fault(event.mask) {
+      faults[layer] = fault
       return [Invalidation(subject: .subtree(.root))]
     }
-    let change = LayerChange(directory: user.node, layer: layer, name: event.name, mask: event.mask)
-    return volume.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) }
+    let change = LayerChange(directory: owner.node, layer: layer, name: event.name, mask: event.mask)
+    return store.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) }
   }
 
-  /// A file that went from one name to another. The kernel tells both names one after the other; whoever is told
-  /// of only one of them takes that for a file that comes or goes.
-  private func renamings(_ from: InotifyEvent, _ to: InotifyEvent) -> [Invalidation] {
+  /// The renames of a file that a pair of IN_MOVED_FROM and IN_MOVED_TO reports. A watched directory that sees
+  /// only one of the two takes it for a deletion or a creation.
+  private func renames(_ from: InotifyEvent, _ to: InotifyEvent) -> [Invalidation] {
     if !from.mask.contains(.movedFrom) || to.mask.contains(.isDirectory) { return [] }
     var found: [Invalidation] = []
     let targets = watches.owners(of: to.watch).filter { $0.pathComponent == nil && $0.layer != nil }
     for source in watches.owners(of: from.watch) where source.pathComponent == nil {
       for target in targets where target.layer == source.layer {
-        let place = EntryKey(parent: target.node, name: to.name)
+        let key = EntryKey(parent: target.node, name: to.name)
         found.append(
-          Invalidation(subject: .renamed(EntryKey(parent: source.node, name: from.name), to: place)))
+          Invalidation(subject: .renamed(EntryKey(parent: source.node, name: from.name), to: key)))
       }
     }
     return found
   }
 
-  /// Twice a second: what cannot be watched is looked at anew.
-  private func lookAfterFallbacks(_ volume: Volume) {
-    // Before the look, so that what is noted meanwhile is not forgotten.
-    state.withLock { $0.hasFallbacks = false }
-    let (invalidations, hasFallbacks) = volume.fallbacks()
-    queue.add(invalidations)
-    state.withLock { if hasFallbacks || !$0.faults.isEmpty { $0.hasFallbacks = true } }
+  private func pollUncovered(_ store: NodeStore) {
+    // Before the look, so that what becomes uncovered meanwhile is kept.
+    state.withLock { $0.hasUncovered = false }
+    let uncovered = store.uncoveredDirectories()
+    queue.add(uncovered.retried.map { Invalidation(subject: .parts($0)) })
+    queue.add(uncovered.listed.map { Invalidation(subject: .listing($0)) })
+    if uncovered.exist || !faults.isEmpty { state.withLock { $0.hasUncovered = true } }
   }
+}
+
+extension LayerWatcher: NodeWatcher {
+  func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchDescriptor? {
+    try watches.watch(part, for: node)
+  }
+
+  func watchFile(_ node: NodeID, at path: CName, follows: Bool) throws(Errno) {
+    try watches.watchFile(node, at: path, follows: follows)
+  }
+
+  func watchesFile(_ node: NodeID) -> Bool { watches.hasFileWatch(node) }
+
+  func unwatch(_ node: NodeID, except kept: [WatchDescriptor]) {
+    watches.removeWatches(of: node, except: kept)
+  }
+
+  func unwatchFile(_ node: NodeID) { watches.removeFileWatch(node) }
+
+  func fault(of layer: Int) -> String? { faults[layer] }
+
+  func directoryIsUncovered() {
+    let isFirst = state.withLock { state in
+      defer { state.hasUncovered = true }
+      return !state.hasUncovered
+    }
+    if isFirst { eventFD.signal() }
+  }
+
+  func partsMayHaveChanged(of node: NodeID) { queue.add([Invalidation(subject: .parts(node))]) }
 }

@@ -3,7 +3,7 @@ import Glibc
 import Posix
 import Routing
 
-/// What the user chose for the control file.
+/// The user's choices for the control file.
 public struct ControlOptions: Sendable {
   /// Its name in the mount's root.
   public var name = Array(".routes".utf8)
@@ -11,57 +11,59 @@ public struct ControlOptions: Sendable {
   public var mode: UInt32 = 0o600
   /// Whether listings leave it out.
   public var isHidden = false
-  /// The routes that are there at first.
+  /// The routes that are registered at the start.
   public var routes = RouteTable()
 
   /// The defaults.
   public init() {}
 }
 
-/// The control file in the mount's root: URLs and commands are written to it, a line each, and it reads as the
-/// registered routes and the last results (design, section 5).
+/// The control file in the mount's root: programs write URLs and commands to it, a line each, and read the
+/// registered routes and the last results from it (design, section 5).
 final class ControlFile: Sendable {
-  /// A number that no node of the table has.
+  /// Bit 63 and no other high bit: no node of the table has this number.
   static let node = NodeID(rawValue: 1 << 63 | 2)
   /// Below the numbers that files get.
   static let inodeNumber: UInt64 = 2
+  /// Milliseconds for which subscribers get POLLHUP after a request to disconnect them.
+  private static let disconnectTime: CInt = 2000
 
   let name: [UInt8]
   let isHidden: Bool
   private let mode: UInt32
   private let content: Locked<ControlContent>
-  private let readers = PollSubscribers()
-  private let news: ResultNotifier
-  private let pieces = Locked(WriteReassembler())
-  /// Until when whoever polls is told to go.
-  private let disconnectDeadline = Locked<TimeSpec?>(nil)
+  private let subscribers = PollSubscribers()
+  private let notifier: ResultNotifier
+  private let reassembler = Locked(WriteReassembler())
+  /// Until when subscribers get POLLHUP.
+  private let disconnectEnd = Locked<TimeSpec?>(nil)
 
   init(_ options: ControlOptions) throws(Errno) {
     name = options.name
     isHidden = options.isHidden
     mode = options.mode & 0o777
     content = Locked(ControlContent(options.routes))
-    let readers = readers
-    news = try ResultNotifier { readers.wake() }
+    let subscribers = subscribers
+    notifier = try ResultNotifier { subscribers.wake() }
   }
 
-  /// Starts its thread.
-  func start() throws(Errno) { try news.start() }
+  /// Starts the thread that wakes subscribers.
+  func start() throws(Errno) { try notifier.start() }
 
-  /// Ends its thread.
-  func stop() { news.stop() }
+  func stop() { notifier.stop() }
 
-  /// Whether a name of the root is this file's.
-  func isNamed(_ other: CName) -> Bool {
-    name.withUnsafeBytes {
-      strlen(other) == $0.count && memcmp(other, $0.baseAddress.unsafelyUnwrapped, $0.count) == 0
-    }
-  }
-
-  /// Whether somebody may change routes and use what is built in.
+  /// Whether a caller may change routes and use the built-in commands: the mount's owner and root.
   func isOwner(_ caller: Caller) -> Bool { caller.user == getuid() || caller.user == 0 }
 
-  /// Its attributes, which the kernel may not keep.
+  // MARK: - Attributes and content
+
+  /// The reply to a LOOKUP of it. The name is valid without limit: another LOOKUP would bring new attributes and
+  /// wait, with the root locked, for a write that waits for a barrier.
+  var entry: EntryReply {
+    EntryReply(node: Self.node, attributes: attributes, timeout: CacheMode.forever)
+  }
+
+  /// Its attributes, which the kernel must not cache.
   var attributes: NodeAttributes {
     let (size, modified) = content.withLock { ($0.size, $0.modified) }
     return NodeAttributes(
@@ -70,20 +72,21 @@ final class ControlFile: Sendable {
       inodeNumber: Self.inodeNumber, timeout: 0)
   }
 
-  /// Its attributes for somebody who will, if it was reported to him that there is news, read them now.
+  /// Its attributes for a GETATTR, with which a read begins: what was reported to the caller by poll counts as
+  /// read from now on.
   func attributes(for caller: Caller) -> NodeAttributes {
-    readers.recordRead(by: caller, upTo: news.latest)
+    subscribers.recordRead(by: caller, upTo: notifier.latest)
     return attributes
   }
 
-  /// A part of what it reads as.
+  /// A part of its text.
   func read(at offset: Int64, size: Int) -> ArraySlice<UInt8> {
     let text = content.withLock { $0.text }
     let start = Int(clamping: offset)
     return start < text.count ? text[start..<min(text.count, start + size)] : []
   }
 
-  /// LSEEK: all of it is data, up to its end.
+  /// Replies to LSEEK: all of it is data.
   func seek(_ offset: Int64, whence: CInt, _ reply: consuming Reply<ReplyKind.Offset>) {
     let size = Int64(content.withLock { $0.size })
     if offset < 0 || offset >= size {
@@ -93,79 +96,65 @@ final class ControlFile: Sendable {
     }
   }
 
-  /// How many routes there are, and how many results there have been.
+  /// The number of routes, and that of results since the mount.
   var counts: (routes: Int, results: UInt64) { content.withLock { ($0.table.count, $0.sequence) } }
 
-  /// What is there for somebody who polls.
+  // MARK: - Polling
+
+  private static let writable = POLLOUT | POLLWRNORM
+
+  /// The events of poll(2) that are there for a caller.
   func events(_ handle: PollHandle?, _ caller: Caller) -> CInt {
-    // Who is about to wait must not miss what comes now: he is noted before the latest result is looked up.
-    readers.register(handle, caller)
-    if let deadline = disconnectDeadline.withLock({ $0 }), TimeSpec.monotonic < deadline {
-      return POLLHUP | writable
-    }
-    return readers.hasUndeliveredResult(handle, caller, news.latest)
-      ? POLLIN | POLLRDNORM | POLLPRI | writable : writable
+    // Registered before the latest result is looked up, so that no result is missed in between.
+    subscribers.register(handle, caller)
+    if let end = disconnectEnd.withLock({ $0 }), TimeSpec.monotonic < end { return POLLHUP | Self.writable }
+    return subscribers.hasUndeliveredResult(handle, caller, notifier.latest)
+      ? POLLIN | POLLRDNORM | POLLPRI | Self.writable : Self.writable
   }
 
-  /// Tells whoever waits for results to go, for two seconds: an open file keeps the mount from being unmounted.
-  func disconnectListeners() {
-    disconnectDeadline.withLock { $0 = TimeSpec.monotonic.advanced(byMilliseconds: 2000) }
-    readers.wake()
+  /// Makes subscribers close the file, which would keep the mount busy, by POLLHUP for two seconds.
+  func disconnectSubscribers() {
+    disconnectEnd.withLock { $0 = TimeSpec.monotonic.advanced(byMilliseconds: Self.disconnectTime) }
+    subscribers.wake()
   }
 
-  private var writable: CInt { POLLOUT | POLLWRNORM }
+  // MARK: - Writing
 
-  /// Takes what is written, and says what it goes on with.
+  /// Takes one WRITE.
+  /// - Returns: how it continues the write(2) before; and a line of that write(2) which turned out to be complete.
   func take(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Caller
   ) -> (WriteReassembler.Fragment, before: WriteReassembler.PartialLine?) {
-    // The kernel has the bytes in its pages of the file. Even if nothing comes of them, it must drop these.
+    // The kernel has put the bytes into its pages of the file. A new mtime makes it drop them, also on failure.
     content.withLock { $0.touch() }
-    return pieces.withLock { $0.take(bytes, at: offset, writer) }
+    return reassembler.withLock { $0.take(bytes, at: offset, writer) }
   }
 
-  /// Whether a line at the end of what was written is kept, since it may go on in the next piece.
-  func keeps(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Caller) -> Bool {
-    pieces.withLock { $0.hold(line, endingAt: end, writer) }
+  /// Keeps the line at the end of a WRITE if the next WRITE may continue it.
+  /// - Returns: false if the line is complete.
+  func keepLine(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Caller) -> Bool {
+    reassembler.withLock { $0.hold(line, endingAt: end, writer) }
   }
 
-  /// Notes that a line was refused of which an earlier piece brought the beginning.
-  func refused(_ rest: ArraySlice<UInt8>, _ writer: Caller, _ error: RoutingError) {
-    pieces.withLock { $0.recordRejection(of: rest, writer, error) }
+  /// Records that a line failed whose beginning an earlier WRITE brought.
+  func recordFailure(_ rest: ArraySlice<UInt8>, _ writer: Caller, _ error: RoutingError) {
+    reassembler.withLock { $0.recordRejection(of: rest, writer, error) }
   }
 
-  /// The line that was kept for a next piece, if it is known now that there is none.
-  func takeCompletedLine(_ caller: Caller) -> WriteReassembler.PartialLine? {
-    pieces.withLock { $0.takeCompletedLine(caller) }
+  /// Takes the line that was kept for a next WRITE, if it is certain by now that none comes.
+  func takeComplete(_ caller: Caller) -> WriteReassembler.PartialLine? {
+    reassembler.withLock { $0.takeCompletedLine(caller) }
   }
 
-  /// Notes that a write was answered, so that those who wait may be told of its results.
-  func wasAnswered() { news.repliesSent(upTo: content.withLock { $0.sequence }) }
+  /// Records that a WRITE was replied to, so that subscribers may be woken for its results.
+  func didReply() { notifier.repliesSent(upTo: content.withLock { $0.sequence }) }
 
-  /// Changes the content and notes a result.
-  /// - Parameter body: what becomes of a line, with the routes.
-  /// - Returns: why the line was refused; nil if it was not.
-  func note(
-    _ line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
+  /// Runs a command on the routes and appends its result.
+  /// - Parameter body: the command.
+  /// - Returns: why the line failed; nil if it did not.
+  func appendResult(
+    of line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
   ) -> RoutingError? {
     content.withLock { $0.record(line, body) }
-  }
-}
-
-extension Volume {
-  /// The control file, as a lookup finds it. The name always stands for it: a lookup that was repeated would
-  /// bring new attributes, and wait with the root locked for a write that waits for a barrier.
-  var controlEntry: EntryReply {
-    EntryReply(
-      node: ControlFile.node, attributes: control.attributes, timeout: CacheMode.forever)
-  }
-
-  public func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>) {
-    if node == ControlFile.node {
-      reply.send(events: control.events(handle, reply.caller))
-    } else {
-      // As for every file that is none of the kind that one waits for.
-      reply.send(events: POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM)
-    }
   }
 }

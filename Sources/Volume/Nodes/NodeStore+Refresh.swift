@@ -2,27 +2,30 @@ import Fuse
 import Layers
 import Posix
 
-/// For the invalidator: what has become of a directory, and whom the kernel may know in it.
-extension Volume {
-  /// What came and went with a directory's parts.
+/// For the invalidator: what a directory's parts have become, and which nodes the kernel may know in it.
+extension NodeStore {
+  /// The difference between a directory's former and present parts.
   struct PartsChange {
-    /// Parts of which the kernel knows nothing, or may know anything.
+    /// Parts that were added; all parts if `isForced`.
     let arrived: [LayerDirectory]
-    /// Layers whose part went.
+    /// Indexes of the layers whose part was removed.
     var departed: Set<Int> = []
-    /// What the marks in those hid, as far as they could still be read: it shows now.
+    /// The names that whiteouts in the removed parts hid, as far as these could still be read.
     var uncovered: Set<[UInt8]> = []
-    /// Parts that stayed below one that went, whose names the kernel may know as absent.
+    /// Parts that remain below a removed one; the kernel may have negative entries for their names.
     var uncoveredParts: [LayerDirectory] = []
-    /// Whether all below may be anything.
+    /// Whether everything below the directory has to be invalidated.
     let isForced: Bool
   }
 
-  /// Looks at a directory's parts anew, and from now on answers by them.
-  /// - Returns: nil if nothing in it was cached, or if they are the same parts.
-  func refreshParts(of node: NodeID, isForced: Bool) -> PartsChange? {
-    guard let coherence else {
-      // Nothing is kept but by the kernel, which may keep anything.
+  /// Resolves a directory's parts again; from now on requests are answered from the new ones.
+  /// - Returns: nil if nothing in it was cached, or if the parts are the same.
+  /// - Parameters:
+  ///   - isForced: whether everything in the directory is to be invalidated even so.
+  ///   - readsWhiteouts: whether the names that removed parts hid are wanted; reading them takes a listing each.
+  func refreshParts(of node: NodeID, isForced: Bool, readsWhiteouts: Bool) -> PartsChange? {
+    guard let watcher else {
+      // Only the kernel caches, and it may have cached anything.
       if !isForced { return nil }
       return PartsChange(arrived: (try? merged(of: node).parts) ?? [], isForced: true)
     }
@@ -32,56 +35,59 @@ extension Volume {
       return state.parts != nil
     }
     guard isCached else { return nil }
-    let found: Found
-    do throws(Errno) { found = try findAnew(node, coherence) } catch {
-      giveBackIfForgotten(node)
-      return forgetParts(of: node)
+    let resolved: ResolvedDirectory
+    do throws(Errno) { resolved = try resolveAgain(node, watcher) } catch {
+      unwatchIfForgotten(node)
+      return dropParts(of: node)
     }
-    if !found.isCovered { coherence.noteFallback() }
-    return exchangeParts(of: node, for: found, isForced: isForced, coherence)
+    if !resolved.isCovered { watcher.directoryIsUncovered() }
+    return exchangeParts(of: node, for: resolved, isForced: isForced, readsWhiteouts, watcher)
   }
 
-  private func findAnew(_ node: NodeID, _ coherence: LayerWatcher) throws(Errno) -> Found {
-    do throws(Errno) { try lookAtAncestors(of: node) } catch {
-      // Where there is nothing above, there is nothing here.
+  private func resolveAgain(
+    _ node: NodeID, _ watcher: any NodeWatcher
+  ) throws(Errno) -> ResolvedDirectory {
+    do throws(Errno) { try resolveAncestors(of: node) } catch {
+      // Without the directory above, this one is absent too.
       if error != .noSuchFileOrDirectory { throw error }
     }
-    return try find(node, hint: nil, coherence)
+    return try resolve(node, hint: nil, watcher)
   }
 
   private func exchangeParts(
-    of node: NodeID, for found: Found, isForced: Bool, _ coherence: LayerWatcher
+    of node: NodeID, for resolved: ResolvedDirectory, isForced: Bool, _ readsWhiteouts: Bool,
+    _ watcher: any NodeWatcher
   ) -> PartsChange? {
     var isForgotten = false
-    var gone: [LayerDirectory] = []
+    var removed: [LayerDirectory] = []
     var (change, former) = table.withLock { table -> (PartsChange?, [AnyObject]) in
       guard let slot = try? table.slot(of: node), let state = table[slot].directory else {
         isForgotten = true
         return (nil, [])
       }
       let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
-      gone = state.merged?.parts.filter { !found.parts.contains(PartIdentity($0)) } ?? []
+      removed = state.merged?.parts.filter { !resolved.parts.contains(PartIdentity($0)) } ?? []
       var former: [AnyObject] = []
       if let held = table.release(slot) { former.append(held) }
-      Self.set(found, in: state)
-      // Between its first growth and now it belonged to the former parts.
+      Self.set(resolved, in: state)
+      // The version between its first increment and now belongs to the former parts.
       state.version += 1
-      if found.merged != nil { former += table.touchDirectory(slot) }
-      if parts == found.parts, !isForced, wasCovered == found.isCovered { return (nil, former) }
-      let isForced = isForced || wasCovered != found.isCovered
-      return (PartsChange(from: parts, to: found, isForced: isForced), former)
+      if resolved.merged != nil { former += table.touchDirectory(slot) }
+      if parts == resolved.parts, !isForced, wasCovered == resolved.isCovered { return (nil, former) }
+      let isForced = isForced || wasCovered != resolved.isCovered
+      return (PartsChange(from: parts, to: resolved, isForced: isForced), former)
     }
-    if announcer != nil {
-      for part in gone { change?.uncovered.formUnion((try? part.hiddenNames()) ?? []) }
+    if readsWhiteouts {
+      for part in removed { change?.uncovered.formUnion((try? part.hiddenNames()) ?? []) }
     }
-    // Before the former directories are let go: their end is none of the new ones'.
-    coherence.watches.removeWatches(of: node, except: isForgotten ? [] : found.watches)
+    // Before the former descriptors are closed, so that their last events are not taken for the new parts'.
+    watcher.unwatch(node, except: isForgotten ? [] : resolved.watches)
     withExtendedLifetime(former) {}
     return change
   }
 
-  /// A directory that cannot be looked at just now: the next request in it will try anew.
-  private func forgetParts(of node: NodeID) -> PartsChange {
+  /// For a directory that cannot be resolved just now: the next request in it tries again.
+  private func dropParts(of node: NodeID) -> PartsChange {
     let (former, departed) = table.withLock { table -> (AnyObject?, [PartIdentity]) in
       guard let slot = try? table.slot(of: node), let state = table[slot].directory else { return (nil, []) }
       let parts = state.parts ?? []
@@ -124,6 +130,19 @@ extension Volume {
     }
   }
 
+  /// The names of a directory's known entries: all its directories, and the files of some layers.
+  func knownEntries(in directory: NodeID, of layers: Set<Int>) -> [([UInt8], isDirectory: Bool)] {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.children(of: slot).compactMap { child in
+        let isDirectory = table[child].directory != nil
+        let isConcerned =
+          isDirectory || (layers.contains(Int(table[child].layer)) && !table[child].isDetached)
+        return isConcerned ? (table.name(of: child), isDirectory) : nil
+      }
+    }
+  }
+
   /// The files of a layer that the kernel may know by a name.
   func files(named name: [UInt8], in directory: NodeID, of layer: Int) -> [NodeID] {
     table.withLock { table in
@@ -134,8 +153,8 @@ extension Volume {
     }
   }
 
-  /// The node of a file with several names, one of which is this, whether the kernel was told of it or not. From
-  /// now on it is watched by itself: what happens to it by this name is told of no directory that knows it.
+  /// The node of a file with several hard links of which this name is one, whether the kernel knows the name or not.
+  /// From now on the file itself is watched: no watched directory reports what happens to it by this name.
   func linkedFile(named name: [UInt8], in directory: NodeID, of layer: Int) -> NodeID? {
     guard let part = try? merged(of: directory).part(of: layer),
       let attributes = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
@@ -144,119 +163,92 @@ extension Volume {
     let node = table.withLock { table -> NodeID? in
       let slot = table.file(attributes.identity, layer: layer)
       if slot == 0 { return nil }
-      // Its own directory is not told, and may be about to be shown as it was.
+      // No event increments the version of its own directory, a listing of which may be in preparation.
       table[table[slot].parent].directory?.version += 1
       return table.number(of: slot)
     }
-    // Where no watch is left, its attributes are soon asked for again.
-    if let node { try? withCName(name) { name throws(Errno) in try watchByItself(node, name, in: part) } }
+    // Without a watch its attributes time out soon.
+    if let node { try? withCName(name) { name throws(Errno) in try watchFile(node, name, in: part) } }
     return node
   }
 
-  /// Notes that files which are being read cannot be reached any more by the parts of a directory that went.
+  /// Detaches pinned files from a directory whose parts of some layers were removed.
   /// - Returns: the files.
-  func detachReaders(in directory: NodeID, of layers: Set<Int>) -> [NodeID] {
-    if layers.isEmpty || coherence == nil { return [] }
+  func detachPinned(in directory: NodeID, of layers: Set<Int>) -> [NodeID] {
+    if layers.isEmpty || watcher == nil { return [] }
     return table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return [] }
-      let readers = table.children(of: slot).filter {
+      let pinned = table.children(of: slot).filter {
         table[$0].isPinned && !table[$0].isDetached && layers.contains(Int(table[$0].layer))
       }
-      for reader in readers { table.detach(reader, from: table.name(of: reader), in: slot) }
-      return readers.map { table.number(of: $0) }
+      for file in pinned { table.detach(file, from: table.name(of: file), in: slot) }
+      return pinned.map { table.number(of: $0) }
     }
   }
 
-  /// Has a file that lost its name, but is being read, watched by itself.
-  /// - Returns: whether it was not so far.
+  /// Watches a pinned file that has lost its name.
+  /// - Returns: whether it was not watched so far.
   func watchDetached(_ node: NodeID) -> Bool {
     let (isDetached, present) = table.withLock { table -> (Bool, OpenFile?) in
       guard let slot = try? table.slot(of: node) else { return (false, nil) }
       return (table[slot].isDetached, table[slot].file)
     }
-    guard isDetached, coherence?.watches.hasFileWatch(node) == false else { return false }
-    // One that made room for others may be reached by its path in the layer, also where that is hidden. What
-    // is lost for good does not change.
+    guard isDetached, watcher?.watchesFile(node) == false else { return false }
+    // A file whose descriptor was evicted may be opened by its path in the layer, even where that is hidden. A
+    // file that is lost for good does not change.
     var file = present
-    if file == nil { file = try? openFile(of: node) }
-    return file.map { watchByItself(node, $0) } ?? false
+    if file == nil { file = (try? openFile(of: node))?.file }
+    return file.map { watchFile(node, $0) } ?? false
   }
 
-  /// Has a file watched by itself that has a name in a part.
-  /// - Throws: as `WatchTable.watchFile`.
-  func watchByItself(_ node: NodeID, _ name: CName, in part: LayerDirectory) throws(Errno) {
-    guard let watches = coherence?.watches else { return }
-    _ = try part.withWatchPath(of: name) { path throws(Errno) in
-      try watches.watchFile(node, at: path, follows: false)
-    }
-    giveBackIfForgotten(node)
-  }
-
-  /// Has an open file watched by itself, unless it is an archive's, which never changes; answers whether all is
-  /// told of it.
-  func watchByItself(_ node: NodeID, _ file: OpenFile) -> Bool {
-    guard let watches = coherence?.watches else { return false }
-    do throws(Errno) {
-      let isWatched: Void? = try file.withWatchPath { path throws(Errno) in
-        try watches.watchFile(node, at: path, follows: true)
-      }
-      if isWatched == nil { return true }
-      giveBackIfForgotten(node)
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  /// Gives back the watches of a node that was forgotten while they were set.
-  func giveBackIfForgotten(_ node: NodeID) {
-    guard let watches = coherence?.watches else { return }
-    let isKnown = table.withLock { (try? $0.slot(of: node)) != nil }
-    if isKnown { return }
-    watches.removeWatches(of: node)
-    watches.removeFileWatch(node)
-  }
-
-  /// How many directories are tried at a time; the limit of watches may stay for long.
+  /// Directories tried at a time: the limit of watches may last.
   private static let retriesAtOnce = 64
 
-  /// What is to be looked at again of what cannot be watched, and whether there is such a thing.
-  func fallbacks() -> ([Invalidation], Bool) {
+  /// Directories that cannot be watched, and so are polled.
+  struct UncoveredDirectories {
+    /// Those whose parts have to be resolved again, some at a time.
+    var retried: [NodeID] = []
+    /// Those whose cached listing has to be dropped.
+    var listed: [NodeID] = []
+    /// Whether there are any at all.
+    var exist = false
+  }
+
+  /// Finds the directories that cannot be watched, and closes what is open for them.
+  func uncoveredDirectories() -> UncoveredDirectories {
     var released: [AnyObject] = []
     defer { withExtendedLifetime(released) {} }
     return table.withLock { table in
-      var found: [Invalidation] = []
-      var hasFallbacks = false
-      var retried: [UInt32] = []
-      // On from where the last time ended, so that all have their turn.
+      var found = UncoveredDirectories()
+      // Continues where the last call ended, so that each directory gets its turn.
       let (start, count) = (table.nextRetry, UInt32(table.nodes.count))
       for step in 0..<count {
         let slot = (start + step) % count
         guard let state = table[slot].directory, state.parts != nil, !state.isCovered else { continue }
-        hasFallbacks = true
-        if state.uncachedReason != nil || slot == NodeTable.root, retried.count < Self.retriesAtOnce {
-          retried.append(slot)
+        found.exist = true
+        if state.uncachedReason != nil || slot == NodeTable.root, found.retried.count < Self.retriesAtOnce {
           table.nextRetry = slot + 1
-          found.append(Invalidation(subject: .parts(table.number(of: slot))))
+          found.retried.append(table.number(of: slot))
         }
         if let held = table.release(slot) { released.append(held) }
         if state.wasListed {
           state.wasListed = false
-          found.append(Invalidation(subject: .listing(table.number(of: slot))))
+          found.listed.append(table.number(of: slot))
         }
       }
-      return (found, hasFallbacks)
+      return found
     }
   }
 }
 
-extension Volume.PartsChange {
-  /// From the parts that a directory had to those that it has now.
-  fileprivate init(from former: [PartIdentity], to found: Volume.Found, isForced: Bool) {
-    let parts = found.merged?.parts ?? []
+extension NodeStore.PartsChange {
+  fileprivate init(
+    from former: [PartIdentity], to resolved: NodeStore.ResolvedDirectory, isForced: Bool
+  ) {
+    let parts = resolved.merged?.parts ?? []
     let stayed = isForced ? [] : parts.filter { former.contains(PartIdentity($0)) }
     let arrived = isForced ? parts : parts.filter { !former.contains(PartIdentity($0)) }
-    let departed = Set(Set(former).subtracting(found.parts).map(\.layer))
+    let departed = Set(Set(former).subtracting(resolved.parts).map(\.layer))
     self.init(arrived: arrived, departed: departed, isForced: isForced)
     if let highest = departed.min() { uncoveredParts = stayed.filter { $0.layer > highest } }
   }

@@ -3,31 +3,49 @@ import Glibc
 import Layers
 import Posix
 
-/// Directories: their listings.
-extension Volume {
-  public func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>) {
-    // Declining makes the kernel keep listings until they are taken back, or mtime changes. A merged directory
-    // can change without that: by a mark, or when a layer's part comes or goes.
-    if coherence == nil { reply.sendUncached() } else { reply.fail(.noFunction) }
+/// OPENDIR, READDIR and READDIRPLUS.
+final class DirectoryOperations: Sendable {
+  fileprivate let store: NodeStore
+  fileprivate let control: ControlFile
+  fileprivate let reserved: ReservedNames
+  fileprivate let listings: ListingCache
+  fileprivate let prefetcher: ListingPrefetcher
+  private let resources: ResourceDirectory
+
+  init(
+    _ store: NodeStore, _ control: ControlFile, _ reserved: ReservedNames, _ listings: ListingCache,
+    _ prefetcher: ListingPrefetcher, _ resources: ResourceDirectory
+  ) {
+    self.store = store
+    self.control = control
+    self.reserved = reserved
+    self.listings = listings
+    self.prefetcher = prefetcher
+    self.resources = resources
   }
 
-  public func readDirectory(
+  func open(_ node: NodeID, _ reply: consuming Reply<ReplyKind.OpenDirectory>) {
+    // ENOSYS makes the kernel keep listings until they are invalidated or the mtime changes. A merged directory can
+    // change without a new mtime: by a whiteout, or when a layer's part comes or goes.
+    if store.watcher == nil { reply.sendUncached() } else { reply.fail(.noFunction) }
+  }
+
+  func read(
     _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool,
-    reply: consuming Reply<ReplyKind.Bytes>
+    _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
     do throws(Errno) {
-      if ResourceFolderNodes.contain(node) {
-        let page = try listResources(
-          node, after: cookie, size: size, withEntries: withEntries, for: reply.caller)
-        _ = reply.send(page)
+      if ResourceDirectoryNodes.contain(node) {
+        _ = reply.send(
+          try resources.list(node, after: cookie, size: size, withEntries: withEntries, for: reply.caller))
         return
       }
       let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)
       guard reply.send(page.buffer) else {
-        for node in page.lookedUp { forget(node, lookups: 1) }
+        for node in page.lookedUp { store.forget(node, lookups: 1) }
         return
       }
-      if withEntries { noteListed(page.directories, in: node, isBegin: cookie == 0) }
+      if withEntries { prefetcher.recordListing(page.directories, in: node, isFirst: cookie == 0) }
     } catch {
       reply.fail(error)
     }
@@ -36,7 +54,7 @@ extension Volume {
 
 /// One reply to READDIR or READDIRPLUS, being filled.
 private struct DirectoryPage: ~Copyable {
-  private let volume: Volume
+  private let operations: DirectoryOperations
   private let node: NodeID
   private let directory: ListedDirectory
   private let withEntries: Bool
@@ -45,37 +63,41 @@ private struct DirectoryPage: ~Copyable {
   private(set) var lookedUp: [NodeID] = []
   /// The directories among them.
   private(set) var directories: [NodeID] = []
-  /// How many names it has taken, and of as many the prepared answers, to deliver or to forget them.
-  private(set) var taken = 0
-  /// Whether the snapshot still tells which layer has each name. A change that was not told so far is taken
-  /// back after this reply, since that waits for requests in flight in the directory.
-  private var isCertain = false
+  /// How many names it has taken, and as many of the prefetched entries.
+  private var taken = 0
+  /// Whether the snapshot's layer for each name is still right. A change that is not reported yet is invalidated
+  /// after this reply, since that waits for requests in flight in the directory.
+  private var isCurrent = false
+
+  private var store: NodeStore { operations.store }
 
   static func filled(
-    _ volume: Volume, _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool
+    _ operations: DirectoryOperations, _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool
   ) throws(Errno) -> DirectoryPage {
-    let directory = try ListedDirectory(volume, node)
-    let prepared = cookie == 0 ? volume.preparedListing(of: node) : nil
-    let snapshot = try directory.snapshot(refreshed: cookie == 0, prepared?.snapshot)
+    let (store, prefetcher) = (operations.store, operations.prefetcher)
+    let directory = try ListedDirectory(operations, node)
+    let prepared = cookie == 0 ? prefetcher.takeListing(of: node) : nil
+    let snapshot = try directory.snapshot(isFirst: cookie == 0, prepared?.snapshot)
     let positions = snapshot.positions(after: cookie)
     // The kernel asks until nothing is left.
-    if positions.isEmpty, cookie > 0 { volume.listings.drop(node) }
+    if positions.isEmpty, cookie > 0 { operations.listings.drop(node) }
     let merged: MergedDirectory?
-    do throws(Errno) { merged = withEntries ? try volume.merged(of: node) : nil } catch {
-      volume.forget(prepared?.answers ?? [])
+    do throws(Errno) { merged = withEntries ? try store.merged(of: node) : nil } catch {
+      store.forget(prepared?.entries ?? [])
       throw error
     }
-    var page = DirectoryPage(volume, node, directory, size: size, withEntries: withEntries)
-    page.isCertain = volume.isUnchanged(node, since: snapshot.version)
-    page.fill(snapshot, positions, prepared?.answers ?? [], merged, after: cookie)
-    if let prepared { volume.forget(prepared.answers.dropFirst(page.taken)) }
+    var page = DirectoryPage(operations, node, directory, size: size, withEntries: withEntries)
+    page.isCurrent = store.isUnchanged(node, since: snapshot.version)
+    page.fill(snapshot, positions, prepared?.entries ?? [], merged, after: cookie)
+    if let prepared { store.forget(prepared.entries.dropFirst(page.taken)) }
     return page
   }
 
   private init(
-    _ volume: Volume, _ node: NodeID, _ directory: ListedDirectory, size: Int, withEntries: Bool
+    _ operations: DirectoryOperations, _ node: NodeID, _ directory: ListedDirectory, size: Int,
+    withEntries: Bool
   ) {
-    self.volume = volume
+    self.operations = operations
     self.node = node
     self.directory = directory
     self.withEntries = withEntries
@@ -84,45 +106,50 @@ private struct DirectoryPage: ~Copyable {
 
   private mutating func fill(
     _ snapshot: ListingSnapshot, _ positions: ArraySlice<ListingSnapshot.Position>,
-    _ prepared: [EntryReply?],
-    _ merged: MergedDirectory?, after cookie: UInt64
+    _ prepared: [EntryReply?], _ merged: MergedDirectory?, after cookie: UInt64
   ) {
     let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
     if cookie < dot, !addNameOnly(".", directory.number, cookie: dot) { return }
     if cookie < dotDot, !addNameOnly("..", directory.parentNumber, cookie: dotDot) { return }
     for position in positions {
       let item = snapshot.item(at: position)
-      // The root, of which some names are left out, is never prepared.
+      // The root, some of whose names are left out, is never prefetched.
       let known = taken < prepared.count ? prepared[taken] : nil
-      let next = position.cookie
       let fits = snapshot.listing.withName(of: item) { name in
-        if node == .root, volume.control.isNamed(name) { return addControlFile(name, cookie: next) }
-        // What is looked up by this name is not what a layer has.
-        if node == .root, volume.resources.isFolder(name) { return true }
-        if let merged { return addEntry(name, item, known, merged, cookie: next) }
-        return buffer.add(
-          name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: next)
+        add(name, item, known, merged, cookie: position.cookie)
       }
       if !fits { return }
     }
+  }
+
+  /// - Parameter known: the prefetched entry; it is taken unless the page is full.
+  /// - Returns: false when the page is full.
+  private mutating func add(
+    _ name: CName, _ item: Listing.Item, _ known: EntryReply?, _ merged: MergedDirectory?, cookie: UInt64
+  ) -> Bool {
+    if node == .root {
+      if operations.reserved.isControl(name) { return addControlFile(name, cookie: cookie) }
+      if operations.reserved.isResources(name) { return true }
+    }
+    if let merged { return addEntry(name, item, known, merged, cookie: cookie) }
+    return buffer.add(
+      name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: cookie)
   }
 
   private mutating func addNameOnly(_ name: CName, _ number: UInt64, cookie: UInt64) -> Bool {
     buffer.addNameOnly(name, inodeNumber: number, kind: .directory, cookie: cookie, withEntries: withEntries)
   }
 
-  /// Adds the control file, whatever the bundle has of its name. Never with its attributes: a write to it that
-  /// waits for a barrier keeps its page locked, and a listing that brought a new size or mtime would wait for
-  /// that page with the directory locked, for which in turn the barrier waits.
+  /// Adds the control file, never with its attributes. While a write to it waits for a barrier, its page is locked;
+  /// with a new size or mtime in a listing the kernel would wait for that page with the directory locked, for which
+  /// the barrier waits in turn.
   /// - Returns: false when the page is full.
   private mutating func addControlFile(_ name: CName, cookie: UInt64) -> Bool {
-    if volume.control.isHidden { return true }
+    if operations.control.isHidden { return true }
     return buffer.addNameOnly(
       name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie, withEntries: withEntries)
   }
 
-  /// - Parameter known: the answer, if it is prepared; it is taken unless the page is full.
-  /// - Returns: false when the page is full.
   private mutating func addEntry(
     _ name: CName, _ item: Listing.Item, _ known: EntryReply?, _ merged: MergedDirectory, cookie: UInt64
   ) -> Bool {
@@ -130,51 +157,49 @@ private struct DirectoryPage: ~Copyable {
     taken += 1
     do throws(Errno) {
       // A name that vanished since the layers were read is left out.
-      guard let answer = try answer(name, item, known, merged) else { return true }
-      lookedUp.append(answer.node)
-      if item.kind == .directory { directories.append(answer.node) }
-      buffer.add(name, entry: answer, cookie: cookie)
+      guard let entry = try entry(name, item, known, merged) else { return true }
+      lookedUp.append(entry.node)
+      if item.kind == .directory { directories.append(entry.node) }
+      buffer.add(name, entry: entry, cookie: cookie)
       return true
     } catch {
-      // The name is there all the same; who looks it up will be told the error.
+      // The name is there all the same; a LOOKUP will return the error.
       return buffer.addNameOnly(
         name, inodeNumber: directory.inodeNumber(of: item, name), kind: item.kind, cookie: cookie)
     }
   }
-}
 
-extension DirectoryPage {
-  /// The answer for a name, prepared or not; nil where it vanished.
-  private func answer(
+  /// The entry for a name, prefetched or looked up; nil where it vanished.
+  private func entry(
     _ name: CName, _ item: Listing.Item, _ known: EntryReply?, _ merged: MergedDirectory
   ) throws(Errno) -> EntryReply? {
     if let known {
-      if isCertain, volume.isTrue(known, item) { return known }
-      volume.forget(known.node, lookups: 1)
+      if isCurrent, operations.prefetcher.isValid(known, item) { return known }
+      store.forget(known.node, lookups: 1)
     }
     guard let found = try lookUp(name, item, merged) else { return nil }
-    return try volume.answer(found, name, in: node, merged)
+    return try store.entry(found, name, in: node, merged)
   }
 
-  /// What a name stands for; where the snapshot still tells its layer, without a look at the others.
+  /// What a name stands for; where the snapshot's layer is still right, without a look at the others.
   private func lookUp(_ name: CName, _ item: Listing.Item, _ merged: MergedDirectory) throws(Errno) -> Entry?
   {
-    if isCertain { return try merged.entry(item, named: name) }
+    if isCurrent { return try merged.entry(item, named: name) }
     return try merged.lookup(name, isLikelyDirectory: item.kind == .directory)
   }
 }
 
 /// What the pages of a directory's listing have in common.
 private struct ListedDirectory {
-  private let volume: Volume
+  private let operations: DirectoryOperations
   private let node: NodeID
   let number: UInt64
   let parentNumber: UInt64
 
-  init(_ volume: Volume, _ node: NodeID) throws(Errno) {
-    self.volume = volume
+  init(_ operations: DirectoryOperations, _ node: NodeID) throws(Errno) {
+    self.operations = operations
     self.node = node
-    (number, parentNumber) = try volume.table.withLock { table throws(Errno) in
+    (number, parentNumber) = try operations.store.table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       guard let state = table[slot].directory else { throw .notDirectory }
       state.wasListed = true
@@ -183,27 +208,27 @@ private struct ListedDirectory {
     }
   }
 
-  /// A listing that begins reads the layers; one that goes on follows the latest that began, as long as that
-  /// is kept.
-  /// - Parameter prepared: one that is still true.
-  func snapshot(refreshed: Bool, _ prepared: ListingSnapshot?) throws(Errno) -> ListingSnapshot {
+  /// The first page reads the layers; further pages follow the latest snapshot, while it is kept.
+  /// - Parameter prepared: a prefetched snapshot that is still valid.
+  func snapshot(isFirst: Bool, _ prepared: ListingSnapshot?) throws(Errno) -> ListingSnapshot {
+    let (store, listings) = (operations.store, operations.listings)
     if let prepared {
-      volume.listings.keep(prepared, of: node)
+      listings.keep(prepared, of: node)
       return prepared
     }
-    if !refreshed, let snapshot = volume.listings.snapshot(of: node) { return snapshot }
-    let merged = try volume.merged(of: node)
-    let version = volume.version(of: node)
+    if !isFirst, let snapshot = listings.snapshot(of: node) { return snapshot }
+    let merged = try store.merged(of: node)
+    let version = store.version(of: node)
     var listing = try merged.list()
-    if node == .root { listing.add(volume.control.name, kind: .regular) }
+    if node == .root { listing.add(operations.reserved.control, kind: .regular) }
     let snapshot = ListingSnapshot(listing, version: version)
-    volume.listings.keep(snapshot, of: node)
+    listings.keep(snapshot, of: node)
     return snapshot
   }
 
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
-    return item.kind == .directory
+    item.kind == .directory
       ? InodeNumbers.directory(parent: number, name: name)
-      : volume.numbers.file(device: item.device, inode: item.inode)
+      : operations.store.numbers.file(device: item.device, inode: item.inode)
   }
 }

@@ -1,160 +1,115 @@
 import Fuse
+import Layers
 import Posix
 
-/// A directory's listing, and the answers for its first names, found before anybody asked.
-///
-/// It is true as long as no change to the directory was told since the version of the snapshot: just as what the
-/// kernel would keep, had it asked then. Of a directory in it, no change may have been told at all.
-///
-/// Each answer holds a lookup of its node: it is delivered, or forgotten.
-struct PreparedListing: Sendable {
-  let snapshot: ListingSnapshot
-  /// In the order of the names' cookies: so many as were looked at. nil for one that is to be looked up when it
-  /// is asked for.
-  var answers: [EntryReply?] = []
-}
-
-/// The directories that are likely to be listed next, and their listings as far as they are prepared: who lists a
-/// directory often goes on to those in it.
-///
-/// Invariant: no directory is prepared twice at a time.
+/// Lists directories before they are asked for, while no request is there. Reading a directory takes as long as a
+/// program takes to go through its entries, so a program that walks a tree finds the next listing ready.
 final class ListingPrefetcher: Sendable {
-  /// A directory, and what is prepared of it; nothing at the beginning.
-  struct Job: Sendable {
-    let directory: NodeID
-    fileprivate let generation: UInt64
-    var prepared: PreparedListing?
-  }
+  /// Directories with more names are not prefetched: reading one would take too long.
+  private static let maxNames = 256
+  /// Names looked up between two polls for requests, and at most for a directory.
+  private static let namesPerStep = 8
+  private static let maxEntries = 64
 
-  /// The directories in one that was listed, in the order in which they were.
-  private struct Group {
-    let parent: NodeID
-    var directories: [NodeID]
-    /// How many of them have been begun.
-    var begun = 0
-  }
+  private let store: NodeStore
+  private let queue = ListingPrefetchQueue()
+  private let hits = Counter()
 
-  private struct State {
-    /// What is to be prepared: the first of the last group is next. No group is used up.
-    var groups: [Group] = []
-    /// The one that is being prepared, unless somebody works at it.
-    var begun: Job?
-    /// The least recent one first, each with how many listings there had been.
-    var done: [(job: Job, time: UInt64)] = []
-    var listings: UInt64 = 0
-    /// How often all was cleared.
-    var generation: UInt64 = 0
-    /// How many more are to be prepared before there is another listing.
-    var credit = 0
-  }
+  init(_ store: NodeStore) { self.store = store }
 
-  /// The most groups: as deep as trees are, mostly; and the most directories of one.
-  static let mostGroups = 64
-  static let mostOfGroup = 1024
-  /// How many are prepared after a listing, before there is another one.
-  static let mostAtOnce = 4
-  /// The most that are prepared and not yet asked for.
-  static let mostPrepared = 48
-  /// After how many listings one that nobody asked for makes room.
-  static let patience: UInt64 = 500
+  /// How many prefetched listings were used.
+  var count: UInt64 { hits.count }
 
-  private let state = Locked(State())
-
-  /// Notes that a directory was listed, or some more of it.
-  /// - Parameters:
-  ///   - directories: those in it, in the order in which they were listed.
-  ///   - isBegin: whether it is the listing's beginning.
-  /// - Returns: what nobody asked for in all that time, to be let go.
-  func add(_ directories: [NodeID], in parent: NodeID, isBegin: Bool) -> Job? {
-    state.withLock { state in
-      if isBegin { state.listings += 1 }
-      let isFull = state.done.count >= Self.mostPrepared
-      let former =
-        isFull && state.listings - state.done[0].time > Self.patience ? state.done.removeFirst() : nil
-      if isBegin { state.credit = Self.mostAtOnce }
-      if state.done.count >= Self.mostPrepared { state.credit = 0 }
-      if directories.isEmpty { return former?.job }
-      if let place = state.groups.lastIndex(where: { $0.parent == parent }) {
-        let room = max(0, Self.mostOfGroup - state.groups[place].directories.count)
-        state.groups[place].directories += directories.prefix(room)
-      } else {
-        state.groups.append(Group(parent: parent, directories: Array(directories.prefix(Self.mostOfGroup))))
-        if state.groups.count > Self.mostGroups { state.groups.removeFirst() }
-      }
-      return former?.job
+  /// Does a step of the work.
+  /// - Parameter begin: called before, if there is work; false means that a request is there.
+  /// - Returns: whether a step was done.
+  func runStep(_ begin: () -> Bool) -> Bool {
+    guard queue.hasJob, begin() else { return false }
+    // Another worker may have taken it.
+    guard let job = queue.take() else { return true }
+    guard let (merged, version) = prefetchable(job) else {
+      if job.prepared == nil { queue.passOver() }
+      discard(job)
+      return true
     }
+    if job.prepared == nil { read(job, merged, version) } else { lookUpNames(job, merged) }
+    return true
   }
 
-  /// Whether there is something to be gone on with, or begun.
-  var hasJob: Bool { state.withLock { $0.begun != nil || ($0.credit > 0 && !$0.groups.isEmpty) } }
-
-  /// What is to be gone on with, or begun; nil when there is nothing. It is the caller's alone then.
-  func take() -> Job? {
-    state.withLock { state in
-      if let begun = state.begun {
-        state.begun = nil
-        return begun
-      }
-      guard state.credit > 0, let next = Self.next(&state) else { return nil }
-      state.credit -= 1
-      return Job(directory: next, generation: state.generation)
-    }
+  /// Discards everything that is queued or prefetched.
+  func clear() {
+    for job in queue.clear() { discard(job) }
   }
 
-  /// Notes that what was taken is not worth beginning: another one may be taken in its stead.
-  func passOver() { state.withLock { $0.credit += 1 } }
-
-  private static func next(_ state: inout State) -> NodeID? {
-    guard let last = state.groups.indices.last else { return nil }
-    let next = state.groups[last].directories[state.groups[last].begun]
-    state.groups[last].begun += 1
-    if state.groups[last].begun == state.groups[last].directories.count { state.groups.removeLast() }
-    return next
+  /// Records that a page of a directory was listed; `directories` are those that the page had.
+  func recordListing(_ directories: [NodeID], in parent: NodeID, isFirst: Bool) {
+    guard store.watcher != nil, isFirst || !directories.isEmpty else { return }
+    if let former = queue.add(directories, in: parent, isBegin: isFirst) { discard(former) }
   }
 
-  /// Gives back what is to be gone on with.
-  /// - Returns: what took its place meanwhile, or itself if all was cleared, to be let go.
-  func goOn(_ job: Job) -> Job? {
-    state.withLock { state in
-      if job.generation != state.generation { return job }
-      defer { state.begun = job }
-      return state.begun
-    }
-  }
-
-  /// Gives back what is whole.
-  /// - Returns: itself if all was cleared, to be let go.
-  func finish(_ job: Job) -> Job? {
-    state.withLock { state in
-      if job.generation != state.generation { return job }
-      state.done.append((job, state.listings))
-      // Those that were prepared first are asked for first.
-      if state.done.count >= Self.mostPrepared { state.credit = 0 }
+  /// A directory's listing, if it is prefetched and still valid. Its entries each hold a lookup, which the caller
+  /// has to deliver or to forget.
+  func takeListing(of directory: NodeID) -> PreparedListing? {
+    guard let job = queue.job(of: directory) else { return nil }
+    guard let prepared = job.prepared, store.isUnchanged(directory, since: prepared.snapshot.version) else {
+      discard(job)
       return nil
     }
+    hits.add(1)
+    return prepared
   }
 
-  /// What is prepared of a directory, for its only user.
-  func job(of directory: NodeID) -> Job? {
-    state.withLock { state in
-      if state.begun?.directory == directory {
-        defer { state.begun = nil }
-        return state.begun
-      }
-      guard let place = state.done.firstIndex(where: { $0.job.directory == directory }) else { return nil }
-      return state.done.remove(at: place).job
+  /// Whether a prefetched entry is still valid, as far as its directory's version does not say.
+  func isValid(_ entry: EntryReply, _ item: Listing.Item) -> Bool {
+    item.kind != .directory || store.isUnchanged(entry.node, since: 0)
+  }
+
+  // MARK: - Steps
+
+  /// The merged directory of a job, with its version, if it is covered, open, and the kernel knows nothing in it.
+  private func prefetchable(_ job: ListingPrefetchQueue.Job) -> (MergedDirectory, version: Int)? {
+    store.table.withLock { table in
+      guard let state = try? NodeStore.state(of: job.directory, table), state.isCovered, !state.wasListed,
+        job.prepared != nil || state.children == 0
+      else { return nil }
+      return state.merged.map { ($0, state.version) }
     }
   }
 
-  /// Takes everything out, to be let go.
-  func clear() -> [Job] {
-    state.withLock { state in
-      let next = state.generation + 1
-      defer {
-        state = State()
-        state.generation = next
-      }
-      return state.done.map(\.job) + (state.begun.map { [$0] } ?? [])
-    }
+  private func read(_ job: ListingPrefetchQueue.Job, _ merged: MergedDirectory, _ version: Int) {
+    guard let listing = try? merged.list(atMost: Self.maxNames) else { return }
+    var job = job
+    job.prepared = PreparedListing(snapshot: ListingSnapshot(listing, version: version))
+    if let former = queue.goOn(job) { discard(former) }
   }
+
+  private func lookUpNames(_ job: ListingPrefetchQueue.Job, _ merged: MergedDirectory) {
+    guard var prepared = job.prepared else { return }
+    let positions = prepared.snapshot.positions(after: 0).prefix(Self.maxEntries)
+      .dropFirst(prepared.entries.count)
+    for position in positions.prefix(Self.namesPerStep) {
+      let item = prepared.snapshot.item(at: position)
+      prepared.entries.append(
+        prepared.snapshot.listing.withName(of: item) { entry(item, named: $0, in: job.directory, merged) })
+    }
+    var job = job
+    job.prepared = prepared
+    let isComplete = positions.count <= Self.namesPerStep
+    if let former = isComplete ? queue.finish(job) : queue.goOn(job) { discard(former) }
+  }
+
+  /// - Returns: nil where the entry is better looked up when it is asked for: an error may have passed by then, and
+  ///   what happens to a file by another hard link does not increment the directory's version.
+  private func entry(
+    _ item: Listing.Item, named name: CName, in directory: NodeID, _ merged: MergedDirectory
+  ) -> EntryReply? {
+    guard let found = try? merged.entry(item, named: name) else { return nil }
+    if case .file(_, let attributes) = found, attributes.links > 1 { return nil }
+    let entry = try? store.entry(found, name, in: directory, merged)
+    // The last watches are left to directories that programs ask for.
+    if let entry, item.kind == .directory, !store.isCovered(entry.node) { clear() }
+    return entry
+  }
+
+  private func discard(_ job: ListingPrefetchQueue.Job) { store.forget(job.prepared?.entries ?? []) }
 }

@@ -5,144 +5,231 @@ import Layers
 import Posix
 import Routing
 
-/// The folder `rsrc:` in the mount's root: there a resource's URL is a path, so that every program that opens
-/// files opens it. Nothing in it is kept by the kernel; what is found is the node of the file itself.
-extension Volume {
-  /// LOOKUP in one of its folders, or of itself in the root.
-  func lookUpResource(_ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
+/// The directory `rsrc:` in the mount's root, in which a resource's URL is a path, so that any program that opens
+/// files opens it. The kernel caches nothing in it; a file in it is the node of the file itself.
+final class ResourceDirectory: Sendable {
+  private let resolver: ResourceResolver
+  private let store: NodeStore
+  private let listings: ListingCache
+  private let nodes: Locked<ResourceDirectoryNodes>
+  private let name: [UInt8]
+  private let startTime = TimeSpec.now
+
+  init(
+    _ resolver: ResourceResolver, _ store: NodeStore, _ listings: ListingCache, _ reserved: ReservedNames
+  ) {
+    self.resolver = resolver
+    self.store = store
+    self.listings = listings
+    name = reserved.resources
+    nodes = Locked(
+      ResourceDirectoryNodes(root: InodeNumbers.directory(parent: InodeNumbers.root, name: name)))
+  }
+
+  /// Takes lookups of a directory's node back.
+  func forget(_ node: NodeID, lookups: UInt64) { nodes.withLock { $0.forget(node, lookups: lookups) } }
+
+  // MARK: - Lookup
+
+  /// Replies to a LOOKUP of the directory itself in the root, or in one of its directories.
+  func lookUp(_ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
     let entry: EntryReply
     do throws(Errno) {
-      entry = parent == .root ? topEntry : try resourceEntry(name, in: parent, reply.caller)
+      entry = parent == .root ? directoryEntry([], at: []) : try self.entry(name, in: parent, reply.caller)
     } catch {
       reply.fail(error)
       return
     }
-    if !reply.send(entry) { forget(entry.node, lookups: 1) }
+    if reply.send(entry) { return }
+    if ResourceDirectoryNodes.contain(entry.node) {
+      forget(entry.node, lookups: 1)
+    } else {
+      store.forget(entry.node, lookups: 1)
+    }
   }
 
-  private func resourceEntry(
-    _ name: CName, in parent: NodeID, _ caller: Caller
-  ) throws(Errno) -> EntryReply {
-    let folder = try resources.folders.withLock { folders throws(Errno) in try folders.path(of: parent) }
+  private func entry(_ name: CName, in parent: NodeID, _ caller: Caller) throws(Errno) -> EntryReply {
+    let directory = try nodes.withLock { nodes throws(Errno) in try nodes.path(of: parent) }
     let name = [UInt8](bytesOf: name)
-    // The bound is only against someone who replaces it for ever.
+    // Bounded in case a program replaces the file in a loop.
     for _ in 0..<16 {
-      switch try found(name, in: folder, for: access(for: caller)) {
+      switch try find(name, in: directory, for: resolver.access(for: caller)) {
       case nil: throw .noSuchFileOrDirectory
-      case .folder(let path, let place): return folderEntry(path, place)
+      case .directory(let path, let location): return directoryEntry(path, at: location)
       case .file(let resource): if let entry = try fileEntry(at: resource.path) { return entry }
       }
     }
     throw .staleFileHandle
   }
 
-  /// What a name of a folder stands for.
-  enum FoundName {
-    /// By its path below the resource folder; with the path of the directory that stands for it.
-    case folder([[UInt8]], place: [[UInt8]])
+  /// What a name in a resource directory stands for.
+  private enum FoundName {
+    /// A directory, by its path below the resource directory, and the path of the directory that it stands for.
+    case directory([[UInt8]], at: [[UInt8]])
     case file(FoundResource)
   }
 
-  /// A name is taken as it is, and if nothing is called so, as the end of a URL: percent-decoded, with a query.
-  /// - Throws: EINVAL for what no resource is called.
-  private func found(
-    _ name: [UInt8], in folder: [[UInt8]], for access: ResourceAccess
+  /// Finds a name as it is, or else as the end of a URL: percent-encoded, with a query.
+  /// - Throws: EINVAL for a name that no resource can have.
+  private func find(
+    _ name: [UInt8], in directory: [[UInt8]], for access: ResourceAccess
   ) throws(Errno) -> FoundName? {
-    var search = try resources.lookup.search(in: folder, for: access)
-    if let found = try found(name, in: folder, &search, for: access) { return found }
+    var search = try resolver.lookup.search(in: directory, for: access)
+    if let found = try find(name, in: directory, &search, for: access) { return found }
     guard name.contains(UInt8(ascii: "%")) || name.contains(UInt8(ascii: "?")),
-      let url = try? RouteURL(Array("\(resources.scheme):///".utf8) + name), url.segments.count == 1
+      let url = try? RouteURL(Array("\(resolver.scheme):///".utf8) + name), url.segments.count == 1
     else { return nil }
     let wanted: ResourceURL
     do throws(ResourceURLError) {
       wanted = try ResourceURL(
-        host: nil, segments: folder + url.segments, localization: url.parameter("localization"))
+        host: nil, segments: directory + url.segments, localization: url.parameter("localization"))
     } catch {
       throw error.errno
     }
     guard let name = wanted.path.last else { return nil }
-    search = try resources.lookup.search(
+    search = try resolver.lookup.search(
       in: wanted.path.dropLast(), localization: wanted.localization, for: access)
-    let found = try found(name, in: wanted.path.dropLast(), &search, for: access)
-    // A folder has no language that its files would inherit.
-    if case .folder = found, wanted.localization != nil { return nil }
+    let found = try find(name, in: wanted.path.dropLast(), &search, for: access)
+    // A directory has no localization that its files would inherit.
+    if case .directory = found, wanted.localization != nil { return nil }
     return found
   }
 
-  /// - Parameter search: that of the folder.
-  func found(
-    _ name: [UInt8], in folder: [[UInt8]], _ search: inout ResourceSearch?, for access: ResourceAccess
+  /// - Parameter search: the search of the directory.
+  private func find(
+    _ name: [UInt8], in directory: [[UInt8]], _ search: inout ResourceSearch?, for access: ResourceAccess
   ) throws(Errno) -> FoundName? {
-    guard let found = try search?.find(name), isShown(found) else { return nil }
-    // A name of a path is one thing: where one layer or language has a file and another a folder, it is what
-    // the lookup finds first, and what only the other one holds is not reached this way.
-    if found.attributes.isDirectory { return .folder(folder + [name], place: found.path) }
-    // An image is found without its extension, which must not stand in the way of a folder of that name.
-    if found.name != name, try resources.lookup.hasFolder(folder + [name], for: access) {
-      return .folder(folder + [name], place: try resources.lookup.layout().resourceFolder + folder + [name])
+    guard let found = try search?.find(name), resolver.isVisible(found) else { return nil }
+    // A path component is one thing: where one layer or localization has a file and another a directory of that
+    // name, the lookup's first find is shown and the other is not reached this way.
+    if found.attributes.isDirectory { return .directory(directory + [name], at: found.path) }
+    // An image is found without its extension, which must not shadow a directory of that name.
+    if found.name != name, try resolver.lookup.hasFolder(directory + [name], for: access) {
+      let location = try resolver.lookup.layout().resourceFolder + directory + [name]
+      return .directory(directory + [name], at: location)
     }
     return .file(found)
   }
 
-  private var topEntry: EntryReply { folderEntry([], []) }
+  // MARK: - Entries
 
-  /// The answer for a folder; its node has one lookup more.
-  private func folderEntry(_ path: [[UInt8]], _ place: [[UInt8]]) -> EntryReply {
-    let number = folderNumber(of: place)
-    let node = resources.folders.withLock { $0.lookUp(path, inodeNumber: number) }
-    return EntryReply(node: node, attributes: folderAttributes(number), timeout: 0)
+  /// The entry for a directory; its node has one lookup more.
+  private func directoryEntry(_ path: [[UInt8]], at location: [[UInt8]]) -> EntryReply {
+    let number = inodeNumber(at: location)
+    let node = nodes.withLock { $0.lookUp(path, inodeNumber: number) }
+    return EntryReply(node: node, attributes: attributes(number), timeout: 0)
   }
 
-  /// The attributes of a folder. Their mtime moves, so that no listing is kept.
-  private func folderAttributes(_ number: UInt64) -> NodeAttributes {
+  /// GETATTR of a directory.
+  /// - Throws: ESTALE.
+  func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
+    attributes(try nodes.withLock { nodes throws(Errno) in try nodes.inodeNumber(of: node) })
+  }
+
+  /// The mtime is always new, so that the kernel keeps no listing.
+  private func attributes(_ number: UInt64) -> NodeAttributes {
     NodeAttributes(
-      FileStatus(
-        directory: 0o555, owner: getuid(), group: getgid(), modified: .now, changed: resources.beginning),
+      FileStatus(directory: 0o555, owner: getuid(), group: getgid(), modified: .now, changed: startTime),
       inodeNumber: number, timeout: 0)
   }
 
-  /// The inode number of a folder, from the path of the directory that stands for it: so programs notice when
-  /// links lead them in a circle.
-  func folderNumber(of place: [[UInt8]]) -> UInt64 {
-    ([resources.folderName] + place).reduce(InodeNumbers.root) {
-      InodeNumbers.directory(parent: $0, name: $1)
-    }
+  /// The inode number follows from the path of the directory that it stands for, so that programs notice loops of
+  /// symbolic links.
+  private func inodeNumber(at location: [[UInt8]]) -> UInt64 {
+    ([name] + location).reduce(InodeNumbers.root) { InodeNumbers.directory(parent: $0, name: $1) }
   }
 
-  /// GETATTR of a folder.
-  func attributes(ofResourceFolder node: NodeID) throws(Errno) -> NodeAttributes {
-    folderAttributes(
-      try resources.folders.withLock { folders throws(Errno) in try folders.inodeNumber(of: node) })
-  }
-
-  /// The answer for a file of the merged view, as one that is looked up name by name gets; its node has one
-  /// lookup more.
-  /// - Returns: nil if the path is none of a file any more.
+  /// The entry for a file of the merged view, as a lookup name by name returns it; its node has one lookup more.
+  /// - Returns: nil if the path is no file's any more.
   private func fileEntry(at path: [[UInt8]]) throws(Errno) -> EntryReply? {
     var parent = NodeID.root
-    // The directories' nodes are wanted only until the file's is there, which then keeps them.
-    var passed: [NodeID] = []
-    defer { for node in passed.reversed() { forget(node, lookups: 1) } }
-    for (place, name) in path.enumerated() {
-      let isLast = place == path.count - 1
+    // The directories' nodes are needed only until there is the file's, which keeps them.
+    var ancestors: [NodeID] = []
+    defer { for node in ancestors.reversed() { store.forget(node, lookups: 1) } }
+    for (index, name) in path.enumerated() {
+      let isLast = index == path.count - 1
       let directory: MergedDirectory
-      do throws(Errno) { directory = try merged(of: parent) } catch {
+      do throws(Errno) { directory = try store.merged(of: parent) } catch {
         if error == .noSuchFileOrDirectory { return nil }
         throw error
       }
       let entry = try withCName(name) { name throws(Errno) -> EntryReply? in
         guard let found = try directory.lookup(name), found.isDirectory != isLast else { return nil }
-        return try answer(found, name, in: parent, directory)
+        return try store.entry(found, name, in: parent, directory)
       }
       guard var entry else { return nil }
       if isLast {
         entry.timeout = 0
         return entry
       }
-      passed.append(entry.node)
+      ancestors.append(entry.node)
       parent = entry.node
     }
     return nil
+  }
+
+  // MARK: - Listings
+
+  /// READDIR and READDIRPLUS: the names that a lookup finds, as they are spelled.
+  func list(
+    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool, for caller: Caller
+  ) throws(Errno) -> DirectoryBuffer {
+    let (path, number, above) = try nodes.withLock { nodes throws(Errno) in
+      let path = try nodes.path(of: node)
+      let above = path.isEmpty ? nil : nodes.inodeNumber(above: path)
+      return (path, try nodes.inodeNumber(of: node), above ?? InodeNumbers.root)
+    }
+    let snapshot = try snapshot(node, path, for: resolver.access(for: caller), isFirst: cookie == 0)
+    var buffer = DirectoryBuffer(size: size)
+    for (name, number, next) in [(".", number, ListingSnapshot.dot), ("..", above, ListingSnapshot.dotDot)]
+    where cookie < next {
+      let fits = buffer.addNameOnly(
+        name, inodeNumber: number, kind: .directory, cookie: next, withEntries: withEntries)
+      if !fits { return buffer }
+    }
+    for position in snapshot.positions(after: cookie) {
+      let item = snapshot.item(at: position)
+      let fits = snapshot.listing.withName(of: item) { name in
+        let number =
+          item.kind == .directory ? item.inode : store.numbers.file(device: item.device, inode: item.inode)
+        return buffer.addNameOnly(
+          name, inodeNumber: number, kind: item.kind, cookie: position.cookie, withEntries: withEntries)
+      }
+      if !fits { break }
+    }
+    return buffer
+  }
+
+  /// The names as the latest listing from the beginning found them. The snapshot is kept after its last page, since
+  /// other readers may still be reading it.
+  private func snapshot(
+    _ node: NodeID, _ path: [[UInt8]], for access: ResourceAccess, isFirst: Bool
+  ) throws(Errno) -> ListingSnapshot {
+    // Callers with other rights get a snapshot of their own, under a number that no node has.
+    var key = node
+    if case .everyone = access { key = NodeID(rawValue: node.rawValue | 1 << 61) }
+    if !isFirst, let snapshot = listings.snapshot(of: key) { return snapshot }
+    let snapshot = ListingSnapshot(try listing(of: path, for: access))
+    listings.keep(snapshot, of: key)
+    return snapshot
+  }
+
+  private func listing(of path: [[UInt8]], for access: ResourceAccess) throws(Errno) -> Listing {
+    var listing = Listing()
+    var search = try resolver.lookup.search(in: path, for: access)
+    for resource in try resolver.lookup.list(in: path, for: access) {
+      guard let name = resource.path.last else { continue }
+      switch try find(name, in: path, &search, for: access) {
+      case nil: break
+      case .directory(_, let location):
+        listing.add(name, kind: .directory, inode: inodeNumber(at: location))
+      case .file(let file):
+        let identity = file.attributes.identity
+        guard let kind = file.attributes.kind else { break }
+        listing.add(name, kind: kind, device: identity.device, inode: identity.inode)
+      }
+    }
+    return listing
   }
 }
 

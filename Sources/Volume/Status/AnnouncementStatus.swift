@@ -20,7 +20,7 @@ struct AnnouncementStatus {
       return "announced to watchers: nothing" + (reason.map { " (\($0))" } ?? "")
     }
     let drop = figures.lastDrop.map { " (the last: \($0))" } ?? ""
-    return "announced to watchers: events \(figures.told), coalesced \(figures.coalesced), "
+    return "announced to watchers: events \(figures.announced), coalesced \(figures.coalesced), "
       + "dropped \(figures.dropped)\(drop)"
   }
 
@@ -29,7 +29,7 @@ struct AnnouncementStatus {
     json.object { json in
       json.member("on", figures != nil)
       json.member("reason", reason)
-      json.member("events", figures?.told ?? 0)
+      json.member("events", figures?.announced ?? 0)
       json.member("coalesced", figures?.coalesced ?? 0)
       json.member("dropped", figures?.dropped ?? 0)
       json.member("lastDrop", figures?.lastDrop)

@@ -53,32 +53,19 @@ struct BundleStatus {
   }
 }
 
-extension Volume {
-  /// The current status of the bundle.
-  var bundleStatus: BundleStatus {
-    var status = BundleStatus(scheme: resources.scheme)
+extension BundleStatus {
+  /// The bundle as it is now.
+  init(_ resolver: ResourceResolver) {
+    scheme = resolver.scheme
     do throws(Errno) {
-      let infoPlist = try resources.lookup.infoPlist()
-      status.identifier = infoPlist.identifier
-      status.developmentRegion = infoPlist.developmentRegion
-      status.localizations = try resources.lookup.localizations().map(\.text)
-      status.searched = try resources.lookup.searchedLocalizations().map(\.text)
-      status.folder = try resources.lookup.layout().resourceFolder.map(\.text).joined(separator: "/")
+      let infoPlist = try resolver.lookup.infoPlist()
+      identifier = infoPlist.identifier
+      developmentRegion = infoPlist.developmentRegion
+      localizations = try resolver.lookup.localizations().map(\.text)
+      searched = try resolver.lookup.searchedLocalizations().map(\.text)
+      folder = try resolver.lookup.layout().resourceFolder.map(\.text).joined(separator: "/")
     } catch {
-      status.reason = "\(error)"
-    }
-    return status
-  }
-
-  /// The resource folder and the localizations to search, in the format of `StatusProtocol.Form.resources`; empty
-  /// if the bundle cannot be read.
-  var resourceSearchPath: [UInt8] {
-    do throws(Errno) {
-      let folder = try resources.lookup.layout().resourceFolder
-      let path = folder.joinedPath
-      return try ([path] + resources.lookup.searchedLocalizations()).flatMap { $0 + [0] }
-    } catch {
-      return []
+      reason = "\(error)"
     }
   }
 }

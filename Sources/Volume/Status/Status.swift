@@ -3,50 +3,6 @@ import Layers
 import Posix
 import Routing
 
-extension Volume {
-  var status: Status {
-    let requests = requests.withLock { $0 }
-    let (routes, results) = control.counts
-    // Only this needs the table's lock; the watch table's lock may be held for long.
-    let (nodes, descriptors, uncached) = table.withLock { table in
-      (table.count, table.descriptors.count, uncachedDirectories(table))
-    }
-    return Status(
-      cache: options.cache.description, control: control.name.text, routes: routes, results: results,
-      layers: stack.layers.indices.map(layerStatus), bundle: bundleStatus,
-      watches: coherence?.watches.count ?? 0, nodes: nodes, descriptors: descriptors,
-      requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
-      invalidations: [
-        ("entries", counters.entries.count), ("attributes", counters.attributes.count),
-        ("contents", counters.contents.count),
-      ],
-      readAhead: counters.readAhead.count, listedAhead: counters.listedAhead.count,
-      announcements: AnnouncementStatus(options.announce, announcer?.figures),
-      overflows: coherence?.overflows ?? 0, uncached: uncached,
-      contents: options.contents?.figures, passthrough: passthrough.withLock { $0 }.status)
-  }
-
-  private func layerStatus(_ layer: Int) -> Status.Layer {
-    Status.Layer(
-      path: stack.layers[layer].path.text, isWatched: coherence != nil,
-      reason: silence[layer] ?? coherence?.fault(of: layer),
-      archive: stack.layers[layer].archive.map { ArchiveStatus($0) })
-  }
-
-  /// The first hundred directories that cause short timeouts.
-  private func uncachedDirectories(_ table: NodeTable) -> [Status.UncachedDirectory] {
-    var found: [Status.UncachedDirectory] = []
-    for slot in 1..<UInt32(table.nodes.count) where found.count < 100 {
-      guard let uncached = table[slot].directory?.uncachedReason else { continue }
-      found.append(
-        Status.UncachedDirectory(
-          layer: stack.layers[uncached.layer].path.text,
-          path: table.path(of: slot).map(\.text).joined(separator: "/"), reason: uncached.reason))
-    }
-    return found
-  }
-}
-
 /// What `bundlefs status` prints.
 struct Status {
   struct Layer {

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Volume
 
-@Suite struct ResourceFolderNodesTests {
+@Suite struct ResourceDirectoryNodesTests {
   private let a = [Array("a".utf8)]
   private let b = [Array("a".utf8), Array("b".utf8)]
 
   @Test("a path keeps its node until the kernel forgets it")
   func lookupCount() throws {
-    var nodes = ResourceFolderNodes(top: 1)
+    var nodes = ResourceDirectoryNodes(root: 1)
     let first = nodes.lookUp(a, inodeNumber: 5)
     #expect(nodes.lookUp(a, inodeNumber: 6) == first && nodes.lookUp(b, inodeNumber: 7) != first)
     #expect(
@@ -27,28 +27,28 @@ import Testing
 
   @Test("the topmost node is never forgotten")
   func top() throws {
-    var nodes = ResourceFolderNodes(top: 1)
-    #expect(nodes.lookUp([], inodeNumber: 2) == ResourceFolderNodes.top)
-    nodes.forget(ResourceFolderNodes.top, lookups: 7)
-    #expect(try nodes.path(of: ResourceFolderNodes.top) == [])
+    var nodes = ResourceDirectoryNodes(root: 1)
+    #expect(nodes.lookUp([], inodeNumber: 2) == ResourceDirectoryNodes.root)
+    nodes.forget(ResourceDirectoryNodes.root, lookups: 7)
+    #expect(try nodes.path(of: ResourceDirectoryNodes.root) == [])
     nodes.forget(NodeID(rawValue: 99), lookups: 1)
     #expect(nodes.count == 1)
   }
 
   @Test("its numbers differ from those of all other nodes")
   func numbers() {
-    var nodes = ResourceFolderNodes(top: 1)
-    #expect(ResourceFolderNodes.contain(ResourceFolderNodes.top))
-    #expect(ResourceFolderNodes.contain(nodes.lookUp(b, inodeNumber: 2)))
+    var nodes = ResourceDirectoryNodes(root: 1)
+    #expect(ResourceDirectoryNodes.contain(ResourceDirectoryNodes.root))
+    #expect(ResourceDirectoryNodes.contain(nodes.lookUp(b, inodeNumber: 2)))
     for other in [NodeID.root, ControlFile.node, NodeID(rawValue: 5 << 32 | 7)] {
-      #expect(!ResourceFolderNodes.contain(other))
+      #expect(!ResourceDirectoryNodes.contain(other))
     }
   }
 
   @Test("exactly the nodes with lookups are kept", arguments: [UInt64](1...8))
   func random(seed: UInt64) {
     var random = SplitMix64(seed: seed)
-    var nodes = ResourceFolderNodes(top: 1)
+    var nodes = ResourceDirectoryNodes(root: 1)
     var lookups: [NodeID: UInt64] = [:]
     for _ in 0..<2000 {
       if Bool.random(using: &random) {

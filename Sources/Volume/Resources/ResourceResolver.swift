@@ -5,7 +5,7 @@ import Layers
 import Posix
 import Routing
 
-/// What the user chose for resources (design, section 6).
+/// The user's choices for resources (design, section 6).
 public struct ResourceSettings: Sendable {
   /// The scheme of their URLs, in lower case.
   public var scheme = "rsrc"
@@ -18,41 +18,28 @@ public struct ResourceSettings: Sendable {
   public init() {}
 }
 
-/// The resources of the bundle that the layers make up.
-final class Resources: Sendable {
+/// Resolves the URLs of resources of the bundle that the layers make up.
+final class ResourceResolver: Sendable {
   let scheme: String
-  /// The name in the mount's root under which URLs are paths: the scheme and its colon.
-  let folderName: [UInt8]
-  let mountPoint: [UInt8]
   let lookup: ResourceLookup
   let types = MIMETypes()
-  let folders: Locked<ResourceFolderNodes>
-  /// When the mount began.
-  let beginning = TimeSpec.now
+  private let stack: LayerStack
+  private let mountPoint: [UInt8]
+  private let reserved: ReservedNames
 
-  init(_ stack: LayerStack, _ settings: ResourceSettings) {
+  init(_ stack: LayerStack, _ settings: ResourceSettings, _ reserved: ReservedNames) {
+    self.stack = stack
+    self.reserved = reserved
     scheme = settings.scheme
-    folderName = Array("\(settings.scheme):".utf8)
     mountPoint = settings.mountPoint
-    folders = Locked(
-      ResourceFolderNodes(top: InodeNumbers.directory(parent: InodeNumbers.root, name: folderName)))
     lookup = ResourceLookup(stack: stack, options: settings.lookup)
   }
 
-  /// Whether a name of the root is the resources' folder.
-  func isFolder(_ name: CName) -> Bool {
-    folderName.withUnsafeBytes {
-      strlen(name) == $0.count && memcmp(name, $0.baseAddress.unsafelyUnwrapped, $0.count) == 0
-    }
-  }
-}
-
-extension Volume {
   /// What the URL of a resource resolves to.
-  /// - Parameter requester: who asks; what he could not open by its own path is not told.
-  /// - Throws: EINVAL for what no resource is called; ENOENT without such a resource; EACCES and EIO as its
+  /// - Parameter caller: who wants to know; a file that the caller could not open by its own path is not described.
+  /// - Throws: EINVAL for a name that no resource can have; ENOENT without such a resource; EACCES and EIO as its
   ///   layer answers.
-  func resolved(_ url: RouteURL, for caller: Caller) throws(RoutingError) -> ResolvedResource {
+  func resolve(_ url: RouteURL, for caller: Caller) throws(RoutingError) -> ResolvedResource {
     let wanted: ResourceURL
     do throws(ResourceURLError) {
       wanted = try ResourceURL(
@@ -75,16 +62,16 @@ extension Volume {
     _ wanted: ResourceURL, for caller: Caller
   ) throws(Errno) -> (resource: FoundResource, description: ResourceDescription)? {
     let access = access(for: caller)
-    // The bound is only against someone who replaces it for ever.
+    // Bounded in case a program replaces the file in a loop.
     for _ in 0..<16 {
       guard
-        let found = try resources.lookup.find(wanted.path, localization: wanted.localization, for: access),
-        isShown(found)
+        let found = try lookup.find(wanted.path, localization: wanted.localization, for: access),
+        isVisible(found)
       else { return nil }
       do throws(Errno) {
-        // What it is is told by its content.
+        // The description reveals something about the content.
         if case .everyone = access, try !found.isReadableByEveryone() { throw .permissionDenied }
-        return (found, try found.description(by: resources.types))
+        return (found, try found.description(by: types))
       } catch {
         if error != .staleFileHandle && error != .noSuchFileOrDirectory { throw error }
       }
@@ -92,26 +79,25 @@ extension Volume {
     throw .staleFileHandle
   }
 
-  /// For whom resources are looked up: the folder of resources is a way past the directories' permissions, and
-  /// the groups of others are not known here.
+  /// Which resources a caller may find. The resource directory bypasses directories' permissions, and the daemon
+  /// does not know the caller's groups.
   func access(for caller: Caller) -> ResourceAccess {
     caller.user == 0 || caller.user == getuid() ? .unrestricted : .everyone
   }
 
-  /// Whether a program finds at the resource's path what the lookup found: not a link that leads nowhere inside
-  /// the mount, and nothing that the mount's own files hide.
-  func isShown(_ found: FoundResource) -> Bool {
-    found.attributes.kind != .symbolicLink && found.path.first != control.name
-      && found.path.first != resources.folderName
+  /// Whether a program finds the same at the resource's path: no link that leads nowhere inside the mount, and
+  /// nothing that a reserved name hides.
+  func isVisible(_ found: FoundResource) -> Bool {
+    found.attributes.kind != .symbolicLink && found.path.first != reserved.control
+      && found.path.first != reserved.resources
   }
 
   private func resolved(_ found: FoundResource, _ description: ResourceDescription) -> ResolvedResource {
     let path = found.path.joinedPath
-    let slash = resources.mountPoint.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]
+    let slash = mountPoint.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]
     return ResolvedResource(
       path: path,
-      file: FileURL.text(
-        of: resources.mountPoint + slash + path, isDirectory: found.attributes.isDirectory),
+      file: FileURL.text(of: mountPoint + slash + path, isDirectory: found.attributes.isDirectory),
       layer: stack.layers[found.layer].path, mimeType: description.mimeType,
       expectedContentLength: description.length, textEncodingName: description.textEncodingName)
   }

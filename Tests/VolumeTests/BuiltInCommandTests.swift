@@ -4,8 +4,8 @@ import Testing
 @testable import Volume
 
 /// The URLs of the scheme `bundlefs:`.
-@Suite struct BuiltInTests {
-  private func read(_ url: String) throws -> BuiltIn { try BuiltIn(RouteURL(Array(url.utf8))) }
+@Suite struct BuiltInCommandTests {
+  private func read(_ url: String) throws -> BuiltInCommand { try BuiltInCommand(RouteURL(Array(url.utf8))) }
 
   @Test("sync, and invalidate with a path or without")
   func valid() throws {

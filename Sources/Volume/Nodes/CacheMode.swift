@@ -1,13 +1,13 @@
-/// For how long the kernel may keep what it is told.
+/// How long the kernel may cache answers.
 public enum CacheMode: Sendable, Equatable, CustomStringConvertible {
-  /// For ever: what becomes untrue is taken back.
+  /// Without limit: what changes is invalidated.
   case coherent
-  /// Not at all: each access asks.
+  /// Not at all.
   case none
-  /// For so many seconds, whatever happens.
+  /// For a number of seconds, whatever changes.
   case seconds(Double)
 
-  /// As the option `cache=` has it.
+  /// The value of the option `cache=`.
   public var description: String {
     switch self {
     case .coherent: "coherent"
@@ -16,13 +16,13 @@ public enum CacheMode: Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// In seconds; some 68 years, which the kernel takes for ever.
+  /// In seconds; some 68 years.
   static let forever = 2_147_483_647.0
   /// In seconds, for what cannot be watched.
   static let short = 1.0
 
-  /// The seconds for which an answer may be kept.
-  /// - Parameter isCovered: whether every change to it is told by a watch.
+  /// Seconds for which an answer may be cached.
+  /// - Parameter isCovered: whether watches report every change to it.
   func timeout(isCovered: Bool) -> Double {
     switch self {
     case .coherent: isCovered ? Self.forever : Self.short

@@ -1,11 +1,5 @@
 import Fuse
 
-/// A name in a directory. Node numbers are not reused, so a key of a forgotten directory matches nothing.
-struct EntryKey: Hashable {
-  let parent: NodeID
-  let name: [UInt8]
-}
-
 /// The further names of files with several hard links. They are rare, so they are stored apart from the nodes.
 struct HardLinkNames {
   private var byKey: [EntryKey: Set<UInt32>] = [:]

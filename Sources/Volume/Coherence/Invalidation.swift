@@ -1,0 +1,59 @@
+import Fuse
+import Posix
+
+/// What has to be invalidated in the kernel's caches, and resolved again by the node store.
+struct Invalidation: Hashable {
+  /// What changed about a name.
+  struct Aspects: OptionSet, Hashable {
+    let rawValue: UInt16
+    /// The entry that the name stands for.
+    static let entry = Aspects(rawValue: 1)
+    /// The attributes of that entry.
+    static let attributes = Aspects(rawValue: 2)
+    /// The content of that entry, and with it its attributes.
+    static let content = Aspects(rawValue: 4)
+    /// The name may be another hard link to a file that is known by a name already.
+    static let link = Aspects(rawValue: 8)
+
+    // For watchers of the mount only.
+
+    /// The name was added to the layer: created there, or renamed into it.
+    static let came = Aspects(rawValue: 16)
+    /// The name was removed from the layer.
+    static let went = Aspects(rawValue: 32)
+    /// What was removed is a directory.
+    static let wentDirectory = Aspects(rawValue: 64)
+    /// A whiteout that hid the name was removed.
+    static let uncovered = Aspects(rawValue: 128)
+    /// The kernel may have known it as a directory.
+    static let knownDirectory = Aspects(rawValue: 256)
+    /// The kernel may have known it as something else than a directory.
+    static let knownFile = Aspects(rawValue: 512)
+    /// The file was created and may still be open for writing.
+    static let begun = Aspects(rawValue: 1024)
+    /// The file was written to.
+    static let modified = Aspects(rawValue: 2048)
+    /// A descriptor that was open for writing was closed.
+    static let closed = Aspects(rawValue: 4096)
+    /// The aspects that are announced to watchers of the mount.
+    static let announced: Aspects = [.attributes, .modified, .closed, .came, .went, .uncovered]
+  }
+
+  enum Subject: Hashable {
+    /// A name of a directory. A file's attributes and content are invalidated only where it is this layer's.
+    case name(NodeID, [UInt8], layer: Int)
+    /// A directory's listing and attributes.
+    case listing(NodeID)
+    /// A file itself, whatever its name.
+    case file(NodeID)
+    /// The parts that a directory consists of.
+    case parts(NodeID)
+    /// A directory and everything below it.
+    case subtree(NodeID)
+    /// Nothing beyond the invalidations of both names: a file was renamed.
+    case renamed(EntryKey, to: EntryKey)
+  }
+
+  let subject: Subject
+  var aspects: Aspects = []
+}

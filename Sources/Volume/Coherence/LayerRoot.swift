@@ -1,0 +1,52 @@
+import Layers
+import Posix
+
+/// Where a layer's root lies.
+struct LayerRoot: Sendable {
+  let path: [UInt8]
+  /// The components of the path, from `/` down.
+  let components: [[UInt8]]
+  /// The mount that held the path when the layer was opened; nil if the mount table did not say.
+  let mount: MountTableEntry?
+  /// Whether the layer is a private clone of its mount, in which other mounts are not visible.
+  let isPrivateClone: Bool
+
+  init(_ layer: Layer) {
+    path = layer.place
+    components = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
+    mount = MountTableEntry.containing(path)
+    isPrivateClone = layer.isPrivateClone
+  }
+
+  /// The path of the directory that holds a component.
+  func parent(ofComponent index: Int) -> [UInt8] {
+    [UInt8(ascii: "/")] + components[..<index].joinedPath
+  }
+
+  /// Whether a mount has the mount point of the one that held the path at first.
+  func isHeld(by entry: MountTableEntry) -> Bool { entry.mountPoint == mount?.mountPoint }
+
+  /// What an event of a layer's root itself means for the layer; nil if nothing.
+  static func fault(_ mask: InotifyEvent.Mask) -> String? {
+    if mask.contains(.deletedSelf) { return deleted }
+    if mask.contains(.movedSelf) { return movedAway }
+    if mask.contains(.unmounted) { return unmounted }
+    return nil
+  }
+
+  static let deleted = "its directory was deleted"
+  static let movedAway = "its directory was moved away"
+  static let unmounted = "its file system was unmounted"
+}
+
+/// What is wrong with layers as a whole, by index.
+final class LayerFaults: Sendable {
+  private let faults = Locked<[Int: String]>([:])
+
+  subscript(layer: Int) -> String? {
+    get { faults.withLock { $0[layer] } }
+    set { faults.withLock { $0[layer] = newValue } }
+  }
+
+  var isEmpty: Bool { faults.withLock { $0.isEmpty } }
+}

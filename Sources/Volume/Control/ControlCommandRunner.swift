@@ -1,0 +1,197 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+import Routing
+
+/// What became of a line of the control file.
+enum CommandOutcome {
+  case done
+  case failed(RoutingError)
+  /// It is done once a barrier is reached.
+  case needsBarrier
+}
+
+/// Runs the lines that programs write to the control file.
+final class ControlCommandRunner: Sendable {
+  let control: ControlFile
+  /// Continues writes that take long.
+  let worker = SerialWorker(name: "control-write")
+  private let resolver: ResourceResolver
+  private let store: NodeStore
+  private let queue: InvalidationQueue
+  private let watcher: LayerWatcher?
+  /// nil where no layer is an archive.
+  private let contents: ContentCache?
+
+  init(
+    _ control: ControlFile, _ resolver: ResourceResolver, _ store: NodeStore, _ queue: InvalidationQueue,
+    _ watcher: LayerWatcher?, _ contents: ContentCache?
+  ) {
+    self.control = control
+    self.resolver = resolver
+    self.store = store
+    self.queue = queue
+    self.watcher = watcher
+    self.contents = contents
+  }
+
+  // MARK: - Writes
+
+  /// Replies to a WRITE to the control file.
+  func write(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ reply: consuming Reply<ReplyKind.Write>
+  ) {
+    let (piece, before) = control.take(bytes, at: offset, reply.caller)
+    if let before { finish(before) }
+    switch piece {
+    case .retries(let error): reply.fail(error.code.errno)
+    case .continues(let line): ControlFileWrite(self, bytes, at: offset, after: line, reply).run()
+    }
+  }
+
+  /// Runs the last line of a write(2) that turned out to be complete.
+  func finish(_ write: WriteReassembler.PartialLine) {
+    guard case .needsBarrier = run(write.line[...], write.writer) else { return control.didReply() }
+    let apply: @Sendable () -> Void = {
+      self.appendApplied(write.line[...])
+      self.control.didReply()
+    }
+    if !barrier(apply) { apply() }
+  }
+
+  /// Calls a function when every change finished by now is visible through the mount.
+  /// - Returns: false when it will not be called, since the mount ends.
+  func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
+    if let watcher { watcher.barrier(reached) } else { queue.addBarrier(reached) }
+  }
+
+  // MARK: - Lines
+
+  /// Runs one line.
+  func run(_ line: ArraySlice<UInt8>, _ writer: Caller) -> CommandOutcome {
+    let command: ControlCommand
+    do throws(RoutingError) { command = try ControlCommand(line) } catch { return fail(line, error) }
+    switch command {
+    case .ignored: return .done
+    case .post(let url) where url.scheme == BuiltInCommand.scheme: return runBuiltIn(url, line, writer)
+    case .match(let url) where url.scheme == BuiltInCommand.scheme: return fail(line, .noRoute(for: url))
+    case .post(let url) where url.scheme == resolver.scheme,
+      .match(let url) where url.scheme == resolver.scheme:
+      return resolve(url, for: writer)
+    case .post(let url):
+      return outcome(
+        control.appendResult(of: url.text) { routes throws(RoutingError) in .posted(try routes.found(url)) })
+    case .match(let url):
+      return outcome(
+        control.appendResult(of: url.text) { routes throws(RoutingError) in .matched(try routes.found(url)) })
+    case .route, .unroute, .reset:
+      guard control.isOwner(writer) else { return fail(line, .notOwner) }
+      return outcome(
+        control.appendResult(of: Self.trimmed(line)) { routes throws(RoutingError) in
+          .applied(overlaps: try routes.change(command))
+        })
+    }
+  }
+
+  private func resolve(_ url: RouteURL, for writer: Caller) -> CommandOutcome {
+    // This reads the layers, so it comes before the control file's lock is taken.
+    let result: Result<ResolvedResource, RoutingError>
+    do throws(RoutingError) { result = .success(try resolver.resolve(url, for: writer)) } catch {
+      result = .failure(error)
+    }
+    return outcome(
+      control.appendResult(of: url.text) { _ throws(RoutingError) in .resolved(try result.get()) })
+  }
+
+  private func runBuiltIn(_ url: RouteURL, _ line: ArraySlice<UInt8>, _ writer: Caller) -> CommandOutcome {
+    guard control.isOwner(writer) else { return fail(line, .notOwner) }
+    do throws(RoutingError) {
+      if case .invalidate(let path) = try BuiltInCommand(url) { queue.add(invalidations(of: path)) }
+    } catch {
+      return fail(line, error)
+    }
+    return .needsBarrier
+  }
+
+  /// Appends the result of a line whose barrier was reached.
+  func appendApplied(_ line: ArraySlice<UInt8>) {
+    _ = control.appendResult(of: Self.trimmed(line)) { _ in .applied(overlaps: []) }
+  }
+
+  private func fail(_ line: ArraySlice<UInt8>, _ error: RoutingError) -> CommandOutcome {
+    outcome(control.appendResult(of: Self.trimmed(line)) { _ throws(RoutingError) in throw error })
+  }
+
+  private func outcome(_ error: RoutingError?) -> CommandOutcome { error.map { .failed($0) } ?? .done }
+
+  /// The line as a result shows it: without trailing white space, cut to the longest URL.
+  private static func trimmed(_ line: ArraySlice<UInt8>) -> [UInt8] {
+    var line = line.prefix(RouteURL.maxLength)
+    while let last = line.last, [0x0A, 0x0D, 0x20, 0x09].contains(last) { line.removeLast() }
+    return Array(line)
+  }
+
+  /// The invalidations for everything that is cached at a path and below it.
+  private func invalidations(of path: [[UInt8]]) -> [Invalidation] {
+    // All of it, since entries are decompressed again quickly.
+    contents?.dropAll()
+    return store.table.withLock { table in
+      var slot = NodeTable.root
+      for (depth, name) in path.enumerated() {
+        let child = table.directory(name, in: slot)
+        if child == 0 {
+          guard depth == path.count - 1 else { return [] }
+          let directory = table.number(of: slot)
+          return [Invalidation(subject: .name(directory, name, layer: 0), aspects: .entry)]
+            + table.nodes(named: name, in: slot)
+            .map { Invalidation(subject: .file(table.number(of: $0)), aspects: .content) }
+        }
+        slot = child
+      }
+      return [Invalidation(subject: .subtree(table.number(of: slot)))]
+    }
+  }
+}
+
+extension RouteTable {
+  /// The match of a URL.
+  /// - Throws: ENOENT if no route takes it; EINVAL.
+  fileprivate func found(_ url: RouteURL) throws(RoutingError) -> RouteMatch {
+    guard let match = try match(url) else { throw .noRoute(for: url) }
+    return match
+  }
+
+  /// Applies a command that changes the table.
+  /// - Returns: the names of the routes that a new one overlaps.
+  fileprivate mutating func change(_ command: ControlCommand) throws(RoutingError) -> [String] {
+    switch command {
+    case .route(let route): return try append(route)
+    case .unroute(let name):
+      if remove(name: name) == 0 { throw RoutingError(.noRoute, "no route is named \(name)") }
+    case .reset: removeAll()
+    case .ignored, .post, .match: break
+    }
+    return []
+  }
+}
+
+extension RoutingError {
+  fileprivate static let notOwner = RoutingError(
+    .notPermitted, "only the mount's owner and root may do that")
+}
+
+extension RoutingErrorCode {
+  /// The errno that write(2) returns.
+  var errno: Errno {
+    switch self {
+    case .malformed: .invalidArgument
+    case .noRoute: .noSuchFileOrDirectory
+    case .shadowed: .fileExists
+    case .tooLong: Errno(rawValue: E2BIG)
+    case .notPermitted: .notPermitted
+    case .forbidden: .permissionDenied
+    case .unreadable: .ioError
+    }
+  }
+}

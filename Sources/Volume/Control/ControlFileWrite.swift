@@ -1,0 +1,95 @@
+import Fuse
+import Glibc
+import Posix
+import Routing
+
+/// A WRITE to the control file. Its lines are run one after the other. The reply is the number of bytes of the lines
+/// that succeeded before the first that failed or, if that is the first line, its errno.
+struct ControlFileWrite: Sendable {
+  private let runner: ControlCommandRunner
+  private let writer: Caller
+  /// The offset in the file at which it ends.
+  private let end: Int64
+  private let bytes: [UInt8]
+  /// How many of the bytes came with the WRITE before.
+  private let carried: Int
+  private let deferred: DeferredReply<ReplyKind.Write>
+  private var done = 0
+
+  /// - Parameter line: the line that it continues; empty for a new write(2).
+  init(
+    _ runner: ControlCommandRunner, _ bytes: UnsafeRawBufferPointer, at offset: Int64, after line: [UInt8],
+    _ reply: consuming Reply<ReplyKind.Write>
+  ) {
+    self.runner = runner
+    writer = reply.caller
+    end = offset + Int64(bytes.count)
+    self.bytes = line + bytes
+    carried = line.count
+    deferred = DeferredReply(reply)
+  }
+
+  /// Milliseconds for which it may keep a worker that others wait for.
+  private static let timeSlice: CInt = 2
+
+  /// Runs the lines that are left. After a barrier it goes on on the thread that reached it, since a request's
+  /// worker must not wait for other requests. A long write goes on on a serial worker.
+  func run() { run(until: TimeSpec.monotonic.advanced(byMilliseconds: Self.timeSlice)) }
+
+  /// - Parameter deadline: nil on the serial worker.
+  private func run(until deadline: TimeSpec?) {
+    var rest = self
+    while let line = rest.next {
+      if let deadline, deadline < TimeSpec.monotonic {
+        let after = rest
+        if runner.worker.add({ after.run(until: nil) }) { return }
+      }
+      if line.endIndex == bytes.count, runner.control.keepLine(line, until: end, writer) {
+        rest.skip(line)
+        break
+      }
+      if WriteReassembler.wasZeroed(line, endingAt: end - Int64(bytes.count - line.endIndex)) {
+        return rest.replyLost()
+      }
+      switch runner.run(line, writer) {
+      case .done: rest.skip(line)
+      case .failed(let error): return rest.reply(error)
+      case .needsBarrier:
+        rest.skip(line)
+        let after = rest
+        let isQueued = runner.barrier {
+          after.runner.appendApplied(line)
+          after.run()
+        }
+        if isQueued { return }
+        // The mount ends: there is nothing left to wait for.
+        runner.appendApplied(line)
+      }
+    }
+    rest.reply(nil)
+  }
+
+  /// The next line, with its newline if it has one.
+  private var next: ArraySlice<UInt8>? {
+    if done == bytes.count { return nil }
+    let end = bytes[done...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+    return bytes[done..<end]
+  }
+
+  private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
+
+  /// Replies that the line has to be written again.
+  private func replyLost() {
+    guard let reply = deferred.take() else { return }
+    defer { runner.control.didReply() }
+    if done > carried { reply.send(count: done - carried) } else { reply.fail(Errno(rawValue: EAGAIN)) }
+  }
+
+  private func reply(_ error: RoutingError?) {
+    guard let reply = deferred.take() else { return }
+    defer { runner.control.didReply() }
+    guard let error, done == 0 else { return reply.send(count: done - carried) }
+    if carried > 0, let line = next { runner.control.recordFailure(line.dropFirst(carried), writer, error) }
+    reply.fail(error.code.errno)
+  }
+}

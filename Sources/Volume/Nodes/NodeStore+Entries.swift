@@ -1,0 +1,188 @@
+import Fuse
+import Layers
+import Posix
+
+/// Entries and attributes, as replies to the kernel carry them.
+extension NodeStore {
+  /// The reply for an entry that was found in a directory; its node has one lookup more.
+  /// - Throws: EIO for a file type that Linux does not know; what resolving a directory answers.
+  func entry(
+    _ found: Entry, _ name: CName, in parent: NodeID, _ merged: MergedDirectory
+  ) throws(Errno) -> EntryReply {
+    let entryTimeout = timeout(in: parent)
+    switch found {
+    case .directory(let child, let attributes):
+      return try directoryEntry(child, attributes, name, in: parent, entryTimeout)
+    case .file(let layer, let attributes):
+      guard let kind = attributes.kind else { throw .ioError }
+      let node = try lookUpFile(name, in: parent, attributes, kind, layer: layer)
+      var (attributes, timeout) = (attributes, entryTimeout)
+      if attributes.links > 1, let part = merged.part(of: layer) {
+        (attributes, timeout) = linkedAttributes(of: node.number, part, name, attributes, timeout)
+      }
+      try recordReportedSize(attributes.size, of: node.number)
+      return EntryReply(
+        node: node.number,
+        attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
+        timeout: entryTimeout)
+    }
+  }
+
+  private func directoryEntry(
+    _ child: MergedDirectory, _ attributes: FileStatus, _ name: CName, in parent: NodeID,
+    _ entryTimeout: Double
+  ) throws(Errno) -> EntryReply {
+    let node = try lookUpDirectory(name, in: parent)
+    do throws(Errno) {
+      // Read again once the parts are watched.
+      let attributes = watcher == nil ? attributes : try merged(of: node.number, hint: child).attributes()
+      return EntryReply(
+        node: node.number,
+        attributes: NodeAttributes(
+          attributes, inodeNumber: node.inodeNumber, timeout: timeout(in: node.number)),
+        timeout: entryTimeout)
+    } catch {
+      forget(node.number, lookups: 1)
+      throw error
+    }
+  }
+
+  private func lookUpDirectory(
+    _ name: CName, in parent: NodeID
+  ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
+    let bytes = [UInt8](bytesOf: name)
+    return try table.withLock { table throws(Errno) in
+      let parent = try table.slot(of: parent)
+      let number = InodeNumbers.directory(parent: table[parent].inodeNumber, name: name)
+      let slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
+      return (table.number(of: slot), number)
+    }
+  }
+
+  private func lookUpFile(
+    _ name: CName, in parent: NodeID, _ attributes: FileStatus, _ kind: FileKind, layer: Int
+  ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
+    let bytes = [UInt8](bytesOf: name)
+    let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
+    return try table.withLock { table throws(Errno) in
+      let slot = table.lookUpFile(
+        attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),
+        inodeNumber: number)
+      return (table.number(of: slot), number)
+    }
+  }
+
+  /// Records the size of a file that a reply is about to report to the kernel.
+  private func recordReportedSize(_ size: UInt64, of node: NodeID) throws(Errno) {
+    try table.withLock { table throws(Errno) in table.recordReportedSize(size, of: try table.slot(of: node)) }
+  }
+
+  // MARK: - Attributes
+
+  /// A node's attributes.
+  /// - Throws: ESTALE; ENOENT for a directory that no layer has any more.
+  func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
+    let (isDirectory, parent) = try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      return (table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)))
+    }
+    let attributes: FileStatus
+    var timeout: Double
+    if isDirectory {
+      attributes = try merged(of: node).attributes()
+      timeout = self.timeout(in: node)
+    } else {
+      (attributes, timeout) = try fileAttributes(of: node, self.timeout(in: parent))
+    }
+    let number = try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      if !isDirectory { table.recordReportedSize(attributes.size, of: slot) }
+      return table[slot].inodeNumber
+    }
+    return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)
+  }
+
+  private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (FileStatus, Double) {
+    let isDetached = try table.withLock { table throws(Errno) in table[try table.slot(of: node)].isDetached }
+    if let file = try presentFile(of: node) {
+      let attributes = try file.attributes()
+      if (attributes.links == 1 && !isDetached) || watcher == nil { return (attributes, timeout) }
+      return watchFile(node, file)
+        ? (try file.attributes(), timeout) : (attributes, min(timeout, CacheMode.short))
+    }
+    // Only a watch on the file itself reports changes to a file that has lost its name.
+    let isReported = !isDetached || watcher?.watchesFile(node) ?? true
+    let timeout = isReported ? timeout : min(timeout, CacheMode.short)
+    return try withLocation(of: node) { directory, name, identity throws(Errno) in
+      let attributes = try directory.attributes(of: name, identity: identity)
+      if attributes.links == 1 { return (attributes, timeout) }
+      return linkedAttributes(of: node, directory, name, attributes, timeout)
+    }
+  }
+
+  /// The attributes of a file with several hard links. Only a watch on the file itself reports what happens to it
+  /// by a name elsewhere.
+  /// - Returns: the attributes, and the seconds for which they may be kept.
+  private func linkedAttributes(
+    of node: NodeID, _ part: LayerDirectory, _ name: CName, _ attributes: FileStatus, _ timeout: Double
+  ) -> (FileStatus, Double) {
+    if watcher == nil { return (attributes, timeout) }
+    do throws(Errno) {
+      try watchFile(node, name, in: part)
+      return (try part.attributes(of: name, identity: attributes.identity), timeout)
+    } catch {
+      // No watches are left, or the file was replaced just now.
+      return (attributes, min(timeout, CacheMode.short))
+    }
+  }
+
+  // MARK: - Watches on files themselves
+
+  /// Watches the file of a name in a part itself.
+  /// - Throws: as `NodeWatcher.watchFile`.
+  func watchFile(_ node: NodeID, _ name: CName, in part: LayerDirectory) throws(Errno) {
+    guard let watcher else { return }
+    _ = try part.withWatchPath(of: name) { path throws(Errno) in
+      try watcher.watchFile(node, at: path, follows: false)
+    }
+    unwatchIfForgotten(node)
+  }
+
+  /// Watches an open file itself; an entry of an archive needs no watch, since it never changes.
+  /// - Returns: whether every change to it is reported from now on.
+  func watchFile(_ node: NodeID, _ file: OpenFile) -> Bool {
+    guard let watcher else { return false }
+    do throws(Errno) {
+      let isWatched: Void? = try file.withWatchPath { path throws(Errno) in
+        try watcher.watchFile(node, at: path, follows: true)
+      }
+      if isWatched != nil { unwatchIfForgotten(node) }
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Removes the watches of a node that was forgotten while they were being set.
+  func unwatchIfForgotten(_ node: NodeID) {
+    guard let watcher else { return }
+    let isKnown = table.withLock { (try? $0.slot(of: node)) != nil }
+    if isKnown { return }
+    watcher.unwatch(node, except: [])
+    watcher.unwatchFile(node)
+  }
+}
+
+extension MergedDirectory {
+  /// What a listed name stands for, while the listing's layer for it is still right.
+  /// - Returns: nil where it has vanished.
+  func entry(_ item: Listing.Item, named name: CName) throws(Errno) -> Entry? {
+    // A character device can have become a whiteout.
+    if item.kind != .directory, item.kind != .characterDevice,
+      let attributes = try? part(of: Int(item.layer))?.attributes(of: name), attributes.kind == item.kind
+    {
+      return .file(layer: Int(item.layer), attributes)
+    }
+    return try lookup(name, from: Int(item.layer), isLikelyDirectory: item.kind == .directory)
+  }
+}

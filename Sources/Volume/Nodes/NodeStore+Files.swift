@@ -1,0 +1,181 @@
+import Fuse
+import Layers
+import Posix
+
+/// Files: their descriptors, and the way to them by name.
+extension NodeStore {
+  /// A file that was opened for a node.
+  enum OpenedFile {
+    /// The node has it open already.
+    case present(OpenFile)
+    /// It was opened now.
+    case new(OpenFile)
+
+    var file: OpenFile {
+      switch self {
+      case .present(let file), .new(let file): file
+      }
+    }
+  }
+
+  /// The file that a node has open already.
+  func presentFile(of node: NodeID) throws(Errno) -> OpenFile? {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: node)].file }
+  }
+
+  /// The node's open file; opened now if it is not.
+  ///
+  /// From here on the node is pinned to this file: what replaces the file is another node. After the descriptor
+  /// was evicted, the file is opened again by name, and only if its identity is the same.
+  /// - Returns: nil while the kernel may keep another size of it (`Node.isSizeDoubtful`).
+  /// - Throws: ESTALE when the file is lost; what openat(2) answers.
+  func openFile(of node: NodeID) throws(Errno) -> OpenedFile? {
+    while true {
+      let present = try table.withLock { table throws(Errno) in table.useFile(of: try table.slot(of: node)) }
+      if let present { return .present(present) }
+      let (opened, identity) = try openByName(node)
+      let isDoubtful = try table.withLock { table throws(Errno) in
+        table[try table.slot(of: node)].isSizeDoubtful
+      }
+      if isDoubtful { return nil }
+      if let file = try keep(opened, of: identity, for: node) { return .new(file) }
+    }
+  }
+
+  /// Pins a node to an open file and keeps the descriptor within the budget.
+  /// - Returns: the file to use, which may be one that another request has kept; nil if the node stands for
+  ///   another file by now.
+  func keep(
+    _ opened: OpenFile, of identity: FileIdentity, for node: NodeID
+  ) throws(Errno) -> OpenFile? {
+    let (file, evicted) = try table.withLock { table throws(Errno) in
+      table.keep(opened, of: identity, for: try table.slot(of: node))
+    }
+    withExtendedLifetime(evicted) {}
+    return file
+  }
+
+  /// Opens the file that a node stands for; on EMFILE it evicts descriptors and tries again.
+  func openByName(_ node: NodeID) throws(Errno) -> (OpenFile, FileIdentity) {
+    var count = 1
+    while true {
+      do throws(Errno) {
+        return try withLocation(of: node) { directory, name, identity throws(Errno) in
+          (try directory.openFile(name, identity: identity), identity)
+        }
+      } catch {
+        guard error == .tooManyOpenFiles else { throw error }
+        // Layers and concurrent requests use more descriptors than the budget leaves them.
+        let evicted = table.withLock { $0.evict(count) }
+        if evicted.isEmpty { throw error }
+        count *= 2
+      }
+    }
+  }
+
+  /// Runs the body with the place of a file's node by name: its directory in its layer, the name there, and the
+  /// identity that the file must have.
+  ///
+  /// A node that is not pinned is only a name: if the name belongs to another file by now, the node is bound to
+  /// that one and the body runs again. The body reports this by ENOENT or ESTALE.
+  /// - Throws: ESTALE when the file is lost; what the body throws.
+  func withLocation<Result: ~Copyable>(
+    of node: NodeID, _ body: (LayerDirectory, CName, FileIdentity) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    // Bounded in case a program replaces the file in a loop.
+    for _ in 0..<16 {
+      let location = try location(of: node)
+      do throws(Errno) {
+        let directory = try layerDirectory(of: location)
+        return try withCName(location.name) { name throws(Errno) in
+          try body(directory, name, location.identity)
+        }
+      } catch {
+        guard error == .noSuchFileOrDirectory || error == .notDirectory || error == .staleFileHandle
+        else { throw error }
+      }
+      if try moveToHardLink(node, from: location) { continue }
+      try rebind(node, location)
+    }
+    throw .staleFileHandle
+  }
+
+  private func location(of node: NodeID) throws(Errno) -> FileLocation {
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      guard let kind = table[slot].kind, kind != .directory else { throw .isDirectory }
+      return FileLocation(
+        kind: kind, layer: Int(table[slot].layer), identity: table[slot].identity,
+        isPinned: table[slot].isPinned, parent: table.number(of: table[slot].parent),
+        name: table.name(of: slot))
+    }
+  }
+
+  /// The file's directory in its layer: by the merged directory where the layer takes part in it, else by its
+  /// path in the layer alone, since hiding a file does not take it away from its readers.
+  private func layerDirectory(of location: FileLocation) throws(Errno) -> LayerDirectory {
+    if watcher != nil, let part = try? merged(of: location.parent).part(of: location.layer) { return part }
+    return try stack.layers[location.layer].directory(at: path(of: location.parent))
+  }
+
+  /// Moves a node to another name of its file, if there is one. Names that the file has lost meanwhile are
+  /// removed, so that an unpinned node keeps the name by which it was found last.
+  private func moveToHardLink(_ node: NodeID, from location: FileLocation) throws(Errno) -> Bool {
+    while true {
+      let (hasMoved, link) = try table.withLock { table throws(Errno) -> (Bool, EntryKey?) in
+        let slot = try table.slot(of: node)
+        // Another request may have moved it meanwhile.
+        if table.name(of: slot) != location.name || table.number(of: table[slot].parent) != location.parent {
+          return (true, nil)
+        }
+        return (false, table.hardLinkName(of: slot))
+      }
+      if hasMoved { return true }
+      guard let link else { return false }
+      let isThere = isThere(location, at: link)
+      let isMoved = try table.withLock { table throws(Errno) in
+        let slot = try table.slot(of: node)
+        if isThere { return table.moveToHardLinkName(slot) }
+        table.removeHardLinkName(link, of: slot)
+        return false
+      }
+      if isMoved { return true }
+    }
+  }
+
+  /// Whether a file is found by another name in its layer.
+  private func isThere(_ location: FileLocation, at link: EntryKey) -> Bool {
+    guard let path = try? path(of: link.parent),
+      let directory = try? stack.layers[location.layer].directory(at: path)
+    else { return false }
+    let found = try? withCName(link.name) { name throws(Errno) in
+      try directory.attributes(of: name, identity: location.identity)
+    }
+    return found != nil
+  }
+
+  /// Binds a node to the file that has its name now.
+  /// - Throws: ESTALE if the node is pinned, or if no file of its kind has the name.
+  private func rebind(_ node: NodeID, _ location: FileLocation) throws(Errno) {
+    if location.isPinned { throw .staleFileHandle }
+    let found: Entry?
+    do throws(Errno) {
+      let directory = try merged(of: location.parent)
+      found = try withCName(location.name) { name throws(Errno) in try directory.lookup(name) }
+    } catch {
+      throw error == .noSuchFileOrDirectory || error == .notDirectory ? .staleFileHandle : error
+    }
+    guard case .file(let layer, let attributes) = found, attributes.kind == location.kind
+    else { throw .staleFileHandle }
+    let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      // Another request may have pinned or rebound it meanwhile.
+      if table[slot].isPinned || table[slot].identity != location.identity { return }
+      table.recordReportedSize(attributes.size, of: slot)
+      table.rebind(slot, to: attributes.identity, layer: layer, inodeNumber: number)
+    }
+    // The watch on the file itself, if any, is one on the former file.
+    watcher?.unwatchFile(node)
+  }
+}

@@ -1,0 +1,80 @@
+import Fuse
+import Layers
+import Posix
+
+/// The nodes that the kernel knows and what they stand for: a directory's parts in the layers, a file's descriptor
+/// or its name in a layer.
+///
+/// The store knows no FUSE request; the types in `Operations` answer those. The table's lock is never held during
+/// a call on a layer, nor while anything that the table released is closed.
+final class NodeStore: Sendable {
+  let stack: LayerStack
+  let numbers = InodeNumbers()
+  let table: Locked<NodeTable>
+  /// nil with `cache=none` and `cache=SECONDS`: then nothing is watched and only the kernel caches.
+  let watcher: (any NodeWatcher)?
+  private let cache: CacheMode
+  /// Layers on file systems whose changes inotify does not report, by index, with the reason.
+  let unwatchableLayers: [Int: String]
+
+  /// - Parameter budget: how many descriptors of files and directories may stay open.
+  /// - Throws: what fstatfs(2) of a layer's root answers.
+  init(
+    _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int
+  ) throws(Errno) {
+    self.stack = stack
+    self.watcher = watcher
+    self.cache = cache
+    table = Locked(NodeTable(budget: budget))
+    var unwatchable: [Int: String] = [:]
+    for (index, layer) in stack.layers.enumerated() {
+      guard let type = try layer.root.unwatchableFileSystem() else { continue }
+      unwatchable[index] = Self.unwatchableReason(type)
+    }
+    unwatchableLayers = unwatchable
+  }
+
+  /// Seconds for which the kernel may keep an answer.
+  /// - Parameter isCovered: whether a watch reports every change to it.
+  func timeout(isCovered: Bool) -> Double { cache.timeout(isCovered: isCovered) }
+
+  /// Seconds for which the kernel may keep the entries of a directory, present or absent.
+  func timeout(in directory: NodeID) -> Double { timeout(isCovered: isCovered(directory)) }
+
+  /// The names from the root to a directory.
+  /// - Throws: ENOTDIR for another kind of node; ESTALE.
+  func path(of directory: NodeID) throws(Errno) -> [[UInt8]] {
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: directory)
+      guard table[slot].kind == .directory else { throw .notDirectory }
+      return table.path(of: slot)
+    }
+  }
+
+  /// A node's kind.
+  /// - Throws: ESTALE.
+  func kind(of node: NodeID) throws(Errno) -> FileKind? {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: node)].kind }
+  }
+
+  /// Whether a node is a directory.
+  /// - Throws: ESTALE.
+  func isDirectory(_ node: NodeID) throws(Errno) -> Bool { try kind(of: node) == .directory }
+
+  /// Takes lookups back, and frees the nodes that nothing needs any more.
+  func forget(_ node: NodeID, lookups: UInt64) {
+    // What the table releases is closed here, outside its lock.
+    let released = table.withLock { table in
+      guard let slot = try? table.slot(of: node) else { return NodeTable.ReleasedResources() }
+      return table.forget(slot, lookups: lookups)
+    }
+    guard let watcher else { return }
+    for node in released.directories { watcher.unwatch(node, except: []) }
+    for file in released.linkedFiles { watcher.unwatchFile(file) }
+  }
+
+  /// Takes one lookup of each entry back.
+  func forget(_ entries: some Sequence<EntryReply?>) {
+    for case let entry? in entries { forget(entry.node, lookups: 1) }
+  }
+}

@@ -1,0 +1,25 @@
+import Glibc
+import Posix
+
+/// The names in the mount's root that are bundlefs's own. What the layers have under them is hidden.
+struct ReservedNames: Sendable {
+  /// The control file, `.routes` unless `control=` says otherwise.
+  let control: [UInt8]
+  /// The resource directory: the resource scheme and a colon, `rsrc:` by default.
+  let resources: [UInt8]
+
+  /// Whether a name of the root is the control file's.
+  func isControl(_ name: CName) -> Bool { Self.equal(control, name) }
+
+  /// Whether a name of the root is the resource directory's.
+  func isResources(_ name: CName) -> Bool { Self.equal(resources, name) }
+
+  /// Whether a name of the root is one of these.
+  func contains(_ name: CName) -> Bool { isControl(name) || isResources(name) }
+
+  private static func equal(_ bytes: [UInt8], _ name: CName) -> Bool {
+    bytes.withUnsafeBytes {
+      strlen(name) == $0.count && memcmp(name, $0.baseAddress.unsafelyUnwrapped, $0.count) == 0
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+
+/// GETATTR and STATFS.
+final class AttributeOperations: Sendable {
+  private let store: NodeStore
+  private let control: ControlFile
+  private let commands: ControlCommandRunner
+  private let resources: ResourceDirectory
+
+  init(
+    _ store: NodeStore, _ control: ControlFile, _ commands: ControlCommandRunner,
+    _ resources: ResourceDirectory
+  ) {
+    self.store = store
+    self.control = control
+    self.commands = commands
+    self.resources = resources
+  }
+
+  func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
+    if node == ControlFile.node {
+      // Now it may be certain that no WRITE continues the last line.
+      if let write = control.takeComplete(reply.caller) { commands.finish(write) }
+      reply.send(control.attributes(for: reply.caller))
+      return
+    }
+    let attributes: NodeAttributes
+    do throws(Errno) {
+      attributes =
+        ResourceDirectoryNodes.contain(node)
+        ? try resources.attributes(of: node) : try store.attributes(of: node)
+    } catch {
+      reply.fail(error == .noSuchFileOrDirectory ? .staleFileHandle : error)
+      return
+    }
+    reply.send(attributes)
+  }
+
+  /// The figures are MAIN's.
+  func statfs(_ reply: consuming Reply<ReplyKind.Statfs>) {
+    let figures: statvfs
+    do throws(Errno) { figures = try store.stack.layers[store.stack.layers.count - 1].statvfs() } catch {
+      reply.fail(error)
+      return
+    }
+    reply.send(figures)
+  }
+}

@@ -1,0 +1,151 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+
+/// Requests that would change something. Only the announcer's are granted, since its changes have been made in a
+/// layer already; all others get EROFS.
+final class ChangeOperations: Sendable {
+  private let store: NodeStore
+  private let control: ControlFile
+  /// nil with `announce=off`.
+  private let expected: ExpectedRequest?
+  /// How many tombstone nodes there were.
+  private let tombstones = Locked<UInt64>(0)
+
+  init(_ store: NodeStore, _ control: ControlFile, _ expected: ExpectedRequest?) {
+    self.store = store
+    self.control = control
+    self.expected = expected
+  }
+
+  /// The request that is expected of a caller; nil unless it is the announcer.
+  private func expected(of caller: Caller) -> ExpectedRequest? {
+    guard let expected, expected.isOwn(caller) else { return nil }
+    return expected
+  }
+
+  // MARK: - LOOKUP
+
+  /// How a LOOKUP by the announcer is answered; nil: like any other.
+  func answer(toLookup name: CName, in parent: NodeID, by caller: Caller) -> ExpectedRequest.LookupReply? {
+    expected(of: caller)?.reply(toLookup: EntryKey(parent: parent, name))
+  }
+
+  func send(_ answer: ExpectedRequest.LookupReply, _ reply: consuming Reply<ReplyKind.Entry>) {
+    switch answer {
+    case .absent: reply.fail(.noSuchFileOrDirectory)
+    case .tombstone(let isDirectory): _ = reply.send(tombstone(isDirectory: isDirectory))
+    case .node(let key): send(entryAt: key, nil, reply)
+    }
+  }
+
+  /// Set in the numbers of tombstone nodes and in no other's.
+  private static let tombstoneMark: UInt64 = 3 << 62
+
+  /// An entry that the kernel may remove. It is valid for no time, so that no other program sees it, and has a new
+  /// number, since the kernel may still have the one before.
+  private func tombstone(isDirectory: Bool) -> EntryReply {
+    let number =
+      Self.tombstoneMark
+      | tombstones.withLock { count in
+        count = (count + 1) & (1 << 62 - 1)
+        return count
+      }
+    let now = TimeSpec.now
+    let attributes =
+      isDirectory
+      ? FileStatus(directory: 0o700, owner: geteuid(), group: getegid(), modified: now, changed: now)
+      : FileStatus(regularFile: 0o600, owner: geteuid(), group: getegid(), size: 0, modified: now)
+    return EntryReply(
+      node: NodeID(rawValue: number), attributes: NodeAttributes(attributes, inodeNumber: number, timeout: 0),
+      timeout: 0)
+  }
+
+  /// Replies with what has a name now.
+  /// - Parameter kind: what it must be; nil for a file that is about to be renamed to this name, whose entry the
+  ///   kernel must not cache under the old one.
+  private func send(entryAt key: EntryKey, _ kind: FileKind?, _ reply: consuming Reply<ReplyKind.Entry>) {
+    var entry: EntryReply
+    do throws(Errno) {
+      let merged = try store.merged(of: key.parent)
+      entry = try withCName(key.name) { name throws(Errno) in
+        guard let found = try merged.lookup(name), kind == nil || found.kind == kind else {
+          throw .noSuchFileOrDirectory
+        }
+        return try store.entry(found, name, in: key.parent, merged)
+      }
+    } catch {
+      expected?.revoke()
+      reply.fail(error)
+      return
+    }
+    // The kernel takes the attributes of a new entry even if they were invalidated meanwhile.
+    entry.attributes.timeout = 0
+    if kind == nil { entry.timeout = 0 }
+    if !reply.send(entry) {
+      expected?.revoke()
+      store.forget(entry.node, lookups: 1)
+    }
+  }
+
+  // MARK: - Changes
+
+  func make(
+    _ entry: NewEntryKind, _ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>
+  ) {
+    let key = EntryKey(parent: parent, name)
+    guard let kind = expected(of: reply.caller)?.consume(entry, at: key) else {
+      return reply.fail(.readOnlyFileSystem)
+    }
+    send(entryAt: key, kind, reply)
+  }
+
+  func remove(
+    _ name: CName, isDirectory: Bool, from parent: NodeID, _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    grant(.disappearance(EntryKey(parent: parent, name), isDirectory: isDirectory), reply)
+  }
+
+  func rename(
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    grant(.renaming(EntryKey(parent: parent, name), to: EntryKey(parent: newParent, newName)), reply)
+  }
+
+  private func grant(_ change: SyntheticChange, _ reply: consuming Reply<ReplyKind.Status>) {
+    guard expected(of: reply.caller)?.consume(change) == true else { return reply.fail(.readOnlyFileSystem) }
+    reply.send()
+  }
+
+  func setAttributes(
+    of node: NodeID, changesPermissions: Bool, _ reply: consuming Reply<ReplyKind.Attributes>
+  ) {
+    // A shell truncates the file that it redirects to; for the control file that has no effect.
+    if node == ControlFile.node, !changesPermissions { return reply.send(control.attributes) }
+    guard !changesPermissions, let expected = expected(of: reply.caller),
+      let number = store.table.withLock({ table in
+        (try? table.slot(of: node)).map { table[$0].inodeNumber }
+      }),
+      expected.consume(.touch(number))
+    else { return reply.fail(.readOnlyFileSystem) }
+    guard var attributes = try? store.attributes(of: node) else {
+      // The file was replaced just now, which is announced by itself.
+      expected.revoke()
+      return reply.fail(.noSuchFileOrDirectory)
+    }
+    // As those of a new entry.
+    attributes.timeout = 0
+    reply.send(attributes)
+  }
+}
+
+extension Entry {
+  fileprivate var kind: FileKind? {
+    switch self {
+    case .directory: .directory
+    case .file(_, let attributes): attributes.kind
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+import Routing
+
+/// The files that are open, and which of them the kernel reads directly from the layer's file (FUSE passthrough,
+/// `-o passthrough`): at native speed, through the page cache of the layer's file system alone.
+///
+/// The kernel requires all open files of a node to use the same backing file, or none. So the first open(2)
+/// decides, until the last close.
+final class Passthrough: Sendable {
+  /// How a node is open.
+  private struct Opening {
+    /// nil: it is read through the mount's page cache, by READ.
+    let file: BackingFile?
+    var count = 1
+  }
+
+  private struct State {
+    /// The nodes that are open.
+    var openings: [NodeID: Opening] = [:]
+    var opened: UInt64 = 0
+    var refused: UInt64 = 0
+    var lastRefusal: Errno?
+  }
+
+  /// Bytes; smaller files are read by READ, which takes one or two requests once.
+  let smallest: UInt64
+  private let kernel: any BackingFiles
+  private let state = Locked(State())
+
+  init(_ kernel: any BackingFiles, smallest: UInt64) {
+    self.kernel = kernel
+    self.smallest = smallest
+  }
+
+  /// Opens a node that is open already.
+  /// - Returns: its backing file, nil inside for the page cache; nil if it is not open.
+  func join(_ node: NodeID) -> BackingFile?? {
+    state.withLock { Self.join(node, &$0) }
+  }
+
+  /// Opens a node.
+  /// - Parameter file: the layer's file; nil for the page cache.
+  /// - Returns: the backing file to use, which another open(2) may have decided; nil for the page cache.
+  func open(_ node: NodeID, _ file: LayerFile?) -> BackingFile? {
+    let backing = file.flatMap(register)
+    let (decided, isFirst) = state.withLock { state in
+      if let present = Self.join(node, &state) { return (present, false) }
+      state.openings[node] = Opening(file: backing)
+      if backing != nil { state.opened += 1 }
+      return (backing, true)
+    }
+    if !isFirst, let backing { kernel.unregister(backing) }
+    return decided
+  }
+
+  private static func join(_ node: NodeID, _ state: inout State) -> BackingFile?? {
+    guard let opening = state.openings[node] else { return nil }
+    state.openings[node]?.count += 1
+    if opening.file != nil { state.opened += 1 }
+    return .some(opening.file)
+  }
+
+  private func register(_ file: LayerFile) -> BackingFile? {
+    do throws(Errno) {
+      return try file.withDescriptor { descriptor throws(Errno) in try kernel.register(descriptor) }
+    } catch {
+      // The file is read by READ.
+      state.withLock { state in
+        state.refused += 1
+        state.lastRefusal = error
+      }
+      return nil
+    }
+  }
+
+  /// Closes a node once.
+  func close(_ node: NodeID) {
+    let ended = state.withLock { state -> BackingFile? in
+      guard let opening = state.openings[node] else { return nil }
+      if opening.count > 1 {
+        state.openings[node]?.count -= 1
+        return nil
+      }
+      state.openings[node] = nil
+      return opening.file
+    }
+    if let ended { kernel.unregister(ended) }
+  }
+
+  /// For `bundlefs status`.
+  var figures: PassthroughStatus {
+    state.withLock { state in
+      PassthroughStatus(
+        smallest: smallest, open: state.openings.count { $0.value.file != nil }, opened: state.opened,
+        refused: state.refused, reason: state.lastRefusal?.description)
+    }
+  }
+}
+
+/// Whether files are passed through.
+enum PassthroughMode: Sendable {
+  /// Without `-o passthrough`.
+  case off
+  /// The kernel or the layers do not allow it, for this reason.
+  case impossible(String)
+  case possible(Passthrough)
+
+  /// For `bundlefs status`; nil without `-o passthrough`.
+  var status: PassthroughStatus? {
+    switch self {
+    case .off: nil
+    case .impossible(let reason): PassthroughStatus(reason: reason)
+    case .possible(let passthrough): passthrough.figures
+    }
+  }
+}
+
+/// What `bundlefs status` shows about passthrough.
+struct PassthroughStatus {
+  /// Bytes from which on files are passed through; nil if none can be.
+  var smallest: UInt64?
+  /// Nodes that are open with a backing file now.
+  var open = 0
+  /// How often a node was opened with a backing file.
+  var opened: UInt64 = 0
+  /// How often the kernel refused a backing file.
+  var refused: UInt64 = 0
+  /// Why no file can be passed through, or why the last one was refused.
+  var reason: String?
+
+  /// Writes the JSON object.
+  func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("smallest", smallest)
+      json.member("open", open)
+      json.member("opened", opened)
+      json.member("refused", refused)
+      json.member("reason", reason)
+    }
+  }
+
+  /// A line for a person.
+  var line: String {
+    guard let smallest else { return "passthrough: none: \(reason ?? "")" }
+    let refusals = refused == 0 ? "" : "; refused: \(refused), the last one: \(reason ?? "")"
+    return "passthrough, from \(smallest) bytes on: \(open) files now, opened \(opened) times\(refusals)"
+  }
+}

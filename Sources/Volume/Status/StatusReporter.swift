@@ -1,0 +1,77 @@
+import Bundles
+import Fuse
+import Layers
+import Posix
+import Routing
+
+/// Collects what `bundlefs status` shows.
+struct StatusReporter: Sendable {
+  let options: VolumeOptions
+  let store: NodeStore
+  let control: ControlFile
+  let resolver: ResourceResolver
+  /// nil with `cache=none` and `cache=SECONDS`.
+  let watcher: LayerWatcher?
+  let announcer: Announcer?
+  let filePrefetcher: FilePrefetcher
+  let listingPrefetcher: ListingPrefetcher
+  let counters: InvalidationCounters
+  /// nil before the start.
+  let requests: Locked<RequestCounters?>
+  let passthrough: @Sendable () -> PassthroughStatus?
+
+  /// The mount's status now.
+  var status: Status {
+    let requests = requests.withLock { $0 }
+    let (routes, results) = control.counts
+    // Nothing else is asked for with the table locked: setting a watch may take long.
+    let (nodes, descriptors, uncached) = store.table.withLock { table in
+      (table.count, table.descriptors.count, uncachedDirectories(table))
+    }
+    return Status(
+      cache: options.cache.description, control: control.name.text, routes: routes, results: results,
+      layers: store.stack.layers.indices.map(layerStatus), bundle: BundleStatus(resolver),
+      watches: watcher?.watches.count ?? 0, nodes: nodes, descriptors: descriptors,
+      requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
+      invalidations: [
+        ("entries", counters.entries.count), ("attributes", counters.attributes.count),
+        ("contents", counters.contents.count),
+      ],
+      readAhead: filePrefetcher.count, listedAhead: listingPrefetcher.count,
+      announcements: AnnouncementStatus(options.announce, announcer?.figures),
+      overflows: watcher?.overflows ?? 0, uncached: uncached,
+      contents: options.contents?.figures, passthrough: passthrough())
+  }
+
+  private func layerStatus(_ index: Int) -> Status.Layer {
+    let layer = store.stack.layers[index]
+    return Status.Layer(
+      path: layer.path.text, isWatched: watcher != nil,
+      reason: store.unwatchableLayers[index] ?? watcher?.fault(of: index),
+      archive: layer.archive.map { ArchiveStatus($0) })
+  }
+
+  /// The directories that cause short timeouts; the first hundred.
+  private func uncachedDirectories(_ table: NodeTable) -> [Status.UncachedDirectory] {
+    var found: [Status.UncachedDirectory] = []
+    for slot in 1..<UInt32(table.nodes.count) where found.count < 100 {
+      guard let uncached = table[slot].directory?.uncachedReason else { continue }
+      found.append(
+        Status.UncachedDirectory(
+          layer: store.stack.layers[uncached.layer].path.text,
+          path: table.path(of: slot).map(\.text).joined(separator: "/"), reason: uncached.reason))
+    }
+    return found
+  }
+
+  /// The resource folder and the localizations that are searched, each followed by NUL, for
+  /// `StatusProtocol.Form.resources`; empty if the bundle cannot be read.
+  var resourceSearchPath: [UInt8] {
+    do throws(Errno) {
+      let path = try resolver.lookup.layout().resourceFolder.joinedPath
+      return try ([path] + resolver.lookup.searchedLocalizations()).flatMap { $0 + [0] }
+    } catch {
+      return []
+    }
+  }
+}

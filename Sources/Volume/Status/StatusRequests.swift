@@ -1,0 +1,98 @@
+import Fuse
+import Layers
+import Posix
+import Routing
+
+/// IOCTL: what the mount reports about itself, page by page, in the forms of `StatusProtocol`.
+final class StatusRequests: Sendable {
+  private let reporter: StatusReporter
+  private let control: ControlFile
+  private let store: NodeStore
+  /// Texts of several pages that are being read.
+  private let pages = Locked(PagedReplies())
+  /// Compares the layers of directories, which takes long in a large one.
+  private let worker = SerialWorker(name: "diff")
+
+  init(_ reporter: StatusReporter, _ control: ControlFile, _ store: NodeStore) {
+    self.reporter = reporter
+    self.control = control
+    self.store = store
+  }
+
+  func start() throws(Errno) { try worker.start() }
+
+  func stop() { worker.stop() }
+
+  /// Replies to an IOCTL.
+  func run(_ command: UInt32, of node: NodeID, size: Int, _ reply: consuming Reply<ReplyKind.Ioctl>) {
+    let page = UInt8(truncatingIfNeeded: command)
+    guard let form = StatusProtocol.Form(rawValue: UInt8(truncatingIfNeeded: command >> 8)),
+      command == StatusProtocol.command(form, page: page), node == .root || form.isOfDirectory
+    else {
+      reply.fail(.inappropriateIOCTLForDevice)
+      return
+    }
+    let isOwner = control.isOwner(reply.caller)
+    if form == .disconnect, isOwner { control.disconnectSubscribers() }
+    guard form.isOfDirectory else { return send(form, of: node, page, reply) }
+    // The layers may have names that other users must not see.
+    if !isOwner { return reply.fail(.permissionDenied) }
+    if page > 0 { return send(form, of: node, page, reply) }
+    let deferred = DeferredReply(reply)
+    let isQueued = worker.add { [self] in
+      if let reply = deferred.take() { send(form, of: node, page, reply) }
+    }
+    if !isQueued, let reply = deferred.take() { reply.fail(.ioError) }
+  }
+
+  /// Replies with the text's length (four bytes, little-endian) and a page of it.
+  private func send(
+    _ form: StatusProtocol.Form, of node: NodeID, _ page: UInt8, _ reply: consuming Reply<ReplyKind.Ioctl>
+  ) {
+    do throws(Errno) {
+      let key = PagedReplies.Key(form: form, node: node, caller: reply.caller)
+      let text = try text(key, page: page)
+      let length = UInt32(text.count)
+      let start = min(Int(page) * StatusProtocol.pageSize, text.count)
+      let part = text[start..<min(start + StatusProtocol.pageSize, text.count)]
+      reply.send(withUnsafeBytes(of: length.littleEndian) { Array($0) } + part)
+    } catch { reply.fail(error) }
+  }
+
+  private func text(_ key: PagedReplies.Key, page: UInt8) throws(Errno) -> [UInt8] {
+    if page > 0 {
+      guard let text = pages.withLock({ $0.text(key, page: page) }) else { throw .staleFileHandle }
+      return text
+    }
+    let text = try text(key.form, of: key.node)
+    if text.count > StatusProtocol.maxTextSize { throw .fileTooLarge }
+    // A text that fits one page is not asked for again.
+    if text.count > StatusProtocol.pageSize { pages.withLock { $0.keep(text, key) } }
+    return text
+  }
+
+  private func text(_ form: StatusProtocol.Form, of node: NodeID) throws(Errno) -> [UInt8] {
+    switch form {
+    case .json: Array(reporter.status.json.utf8)
+    case .text: Array(reporter.status.text.utf8)
+    case .controlName: control.name
+    case .resources: reporter.resourceSearchPath
+    case .differences: ComparisonText.encoded(try comparison(of: node), isWhole: false)
+    case .entries: ComparisonText.encoded(try comparison(of: node), isWhole: true)
+    case .disconnect: []
+    }
+  }
+
+  /// What the layers have in a directory, except what the control file hides.
+  private func comparison(of node: NodeID) throws(Errno) -> [ComparedName] {
+    if node == ControlFile.node || ResourceDirectoryNodes.contain(node) { throw .inappropriateIOCTLForDevice }
+    let path = try store.path(of: node)
+    let compared = try store.stack.comparison(of: try store.merged(of: node), at: path)
+    return path.isEmpty ? compared.filter { $0.name != control.name } : compared
+  }
+}
+
+extension StatusProtocol.Form {
+  /// Whether it concerns the directory that the IOCTL is sent to, rather than the mount.
+  fileprivate var isOfDirectory: Bool { self == .differences || self == .entries }
+}

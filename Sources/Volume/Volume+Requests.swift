@@ -1,0 +1,130 @@
+import Fuse
+import Glibc
+import Posix
+
+/// Each FUSE request, and the part that replies to it.
+extension Volume: FileSystem {
+  public func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {
+    entries.lookUp(name, in: parent, reply)
+  }
+
+  public func forget(_ node: NodeID, lookups: UInt64) { entries.forget(node, lookups: lookups) }
+
+  public func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {
+    attributes.read(of: node, reply)
+  }
+
+  public func statfs(reply: consuming Reply<ReplyKind.Statfs>) { attributes.statfs(reply) }
+
+  // MARK: - Files
+
+  public func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<ReplyKind.Bytes>) {
+    files.read(node, at: offset, size: size, reply)
+  }
+
+  public func seek(
+    _ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<ReplyKind.Offset>
+  ) {
+    files.seek(node, to: offset, whence: whence, reply)
+  }
+
+  public func readLink(_ node: NodeID, reply: consuming Reply<ReplyKind.Bytes>) {
+    files.readLink(node, reply)
+  }
+
+  public func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.OpenFile>) {
+    files.open(node, flags: flags, reply)
+  }
+
+  public func release(_ node: NodeID) { files.release(node) }
+
+  public func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>) {
+    if node == ControlFile.node {
+      reply.send(events: control.events(handle, reply.caller))
+    } else {
+      // Always ready, like a regular file.
+      reply.send(events: POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM)
+    }
+  }
+
+  public func ioctl(
+    _ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>
+  ) {
+    statusRequests.run(command, of: node, size: size, reply)
+  }
+
+  // MARK: - Directories
+
+  public func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>) {
+    directories.open(node, reply)
+  }
+
+  public func readDirectory(
+    _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool,
+    reply: consuming Reply<ReplyKind.Bytes>
+  ) {
+    directories.read(node, after: cookie, size: size, withEntries: withEntries, reply)
+  }
+
+  // MARK: - Extended attributes
+
+  public func getExtendedAttribute(
+    _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>
+  ) {
+    extendedAttributes.read(name, of: node, size: size, reply)
+  }
+
+  public func listExtendedAttributes(
+    of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>
+  ) {
+    extendedAttributes.list(of: node, size: size, reply)
+  }
+
+  // MARK: - Changes
+
+  public func write(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    reply: consuming Reply<ReplyKind.Write>
+  ) {
+    if node == ControlFile.node {
+      commands.write(bytes, at: offset, reply)
+    } else {
+      reply.fail(.readOnlyFileSystem)
+    }
+  }
+
+  public func setAttributes(
+    of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
+  ) {
+    changes.setAttributes(of: node, changesPermissions: changesPermissions, reply)
+  }
+
+  public func make(
+    _ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
+  ) {
+    changes.make(entry, name, in: parent, reply)
+  }
+
+  public func remove(
+    _ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>
+  ) {
+    changes.remove(name, isDirectory: isDirectory, from: parent, reply)
+  }
+
+  public func rename(
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    reply: consuming Reply<ReplyKind.Status>
+  ) {
+    changes.rename(name, in: parent, to: newName, in: newParent, reply)
+  }
+
+  public func modify(_ kind: ModificationKind, reply: consuming Reply<ReplyKind.Status>) {
+    reply.fail(.readOnlyFileSystem)
+  }
+
+  // MARK: - Idle work
+
+  public func runIdleWork(_ begin: () -> Bool) -> Bool { listingPrefetcher.runStep(begin) }
+
+  public func didBecomeIdle() { listingPrefetcher.clear() }
+}
