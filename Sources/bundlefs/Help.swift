@@ -90,6 +90,8 @@ enum Help {
         auto_unmount unmount even if the daemon is killed
         fsname=NAME  the source shown in the mount table (default: MAIN)
         max_read=N   the maximum size of a read request, in bytes
+        low_latency  keep idle processors awake during bursts of requests; root only,
+                     affects the whole machine
         ro, rw, suid, nosuid, dev, nodev, exec, noexec, atime, noatime,
         sync, async, dirsync
                      standard mount options, see mount(8)

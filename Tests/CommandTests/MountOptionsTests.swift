@@ -92,6 +92,13 @@ import Volume
     #expect(try read("ro").routes.isEmpty)
   }
 
+  @Test("low_latency is off unless given, and takes no value")
+  func lowLatency() throws {
+    #expect(try !read("ro").lowLatency)
+    #expect(try read("low_latency").lowLatency)
+    #expect(throws: Failure.self) { try read("low_latency=on") }
+  }
+
   @Test("changes are announced unless the mount is read-only or not coherent")
   func announcing() throws {
     #expect(try read("").announceMode == .on)

@@ -157,7 +157,8 @@ public final class Session: @unchecked Sendable {
   ///   - onHangup: what SIGHUP does, run on the calling thread.
   ///   - beforeShutdown: called while requests are still answered; what it waits for may need that.
   public func serve(
-    workers count: Int, onStart: () throws(Errno) -> Void, onHangup: () -> Void, beforeShutdown: () -> Void
+    workers count: Int, lowLatency: Bool, onStart: () throws(Errno) -> Void, onHangup: () -> Void,
+    beforeShutdown: () -> Void
   ) throws(MountError) {
     Self.signals.block()
     signal(SIGPIPE, SIG_IGN)
@@ -165,11 +166,13 @@ public final class Session: @unchecked Sendable {
     do throws(Errno) {
       try Interrupt.installHandler()
       try onStart()
-      let pool = try WorkerPool(session: self, count: count) { SignalSet.send(Self.finished) }
+      let pool = try WorkerPool(session: self, count: count, lowLatency: lowLatency) {
+        SignalSet.send(Self.finished)
+      }
       while Self.signals.wait() == SIGHUP { onHangup() }
       beforeShutdown()
       fuse_session_exit(pointer)
-      pool.end()
+      pool.join()
     } catch {
       throw MountError(message: "cannot start a thread: \(error)")
     }

@@ -1,55 +1,53 @@
 import Posix
 
-/// Looking out for the next request for a moment before falling asleep. To be woken takes a good part of the time
-/// that a program takes from one answer to its next request; and who is asleep is often woken on the processor
-/// of the one who asks, so that both take turns where they could work at the same time.
+/// Polls for the next request for a short time before the worker blocks in read(2). A wake-up takes a large part of
+/// the time between a program's requests, and the scheduler often places the woken worker on the processor of the
+/// program, where the two cannot run in parallel.
 ///
-/// It is done only as long as it pays: once a request did not come in time, the next ones are waited for asleep,
-/// until some in a row have come so soon that it would have paid. Each failure doubles how many that takes, so
-/// that little time is lost where it rarely pays, as on a busy machine.
+/// It backs off: after a spin without a request, it stops until some requests in a row have arrived within the
+/// limit. Each such failure doubles that number, up to `maxBackoff`, so that a busy machine loses little time.
 struct AdaptiveSpin {
-  /// For how long it is looked out, in nanoseconds: a program that walks a tree handles the entries of a folder
-  /// meanwhile.
+  /// The longest spin, in nanoseconds: long enough for a program to process the entries of a directory.
   static let limit: UInt64 = 100_000
-  /// The most short waits in a row that it takes to try again.
-  static let dearest = 8
+  /// The largest number of short waits in a row that ends a back-off.
+  static let maxBackoff = 8
 
-  private let isPossible: Bool
+  private let isEnabled: Bool
   private let now: () -> UInt64
-  private var began: UInt64 = 0
-  /// How many short waits it takes still, and how many it takes after the next failure but for its doubling.
-  private var missing = 1
-  private var price = 1
-  /// How many requests in a row have come so soon that it paid, or would have.
+  private var waitStart: UInt64 = 0
+  /// Short waits in a row that are still missing to spin again.
+  private var remaining = 1
+  private var backoff = 1
+  /// The number of requests in a row that arrived within the limit.
   var streak = 0
 
   /// - Parameters:
-  ///   - processors: with a single one no program could run meanwhile.
-  ///   - now: nanoseconds of a clock.
+  ///   - processors: the number of processors; with one, spinning would only delay the program.
+  ///   - now: a clock, in nanoseconds.
   init(processors: Int, now: @escaping () -> UInt64 = { TimeSpec.monotonicNanoseconds }) {
-    isPossible = processors > 1
+    isEnabled = processors > 1
     self.now = now
   }
 
-  /// Waits until there is a request, or until it is better to sleep.
+  /// Spins until there is a request or the limit is reached; returns at once during a back-off.
   mutating func wait(_ hasRequest: () -> Bool) {
-    guard isPossible else { return }
-    began = now()
-    if missing > 0 { return }
+    guard isEnabled else { return }
+    waitStart = now()
+    if remaining > 0 { return }
     while !hasRequest() {
-      if now() - began < Self.limit { continue }
-      price = min(price * 2, Self.dearest)
-      missing = price
+      if now() - waitStart < Self.limit { continue }
+      backoff = min(backoff * 2, Self.maxBackoff)
+      remaining = backoff
       return
     }
-    price = max(price - 1, 1)
+    backoff = max(backoff - 1, 1)
   }
 
-  /// A request has been received after `wait`.
+  /// Records the request that was read after `wait`.
   mutating func received() {
-    guard isPossible else { return }
-    let isShort = now() - began < Self.limit
+    guard isEnabled else { return }
+    let isShort = now() - waitStart < Self.limit
     streak = isShort ? streak + 1 : 0
-    if missing > 0 { missing = isShort ? missing - 1 : price }
+    if remaining > 0 { remaining = isShort ? remaining - 1 : backoff }
   }
 }

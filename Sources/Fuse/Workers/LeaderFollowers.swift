@@ -1,128 +1,131 @@
-/// Which of the threads that answer requests wait for the next one.
+/// The leader/followers pattern: decides which worker reads the next request.
 ///
-/// The kernel wakes the thread that has waited longest. If all of them waited, they would take turns, and each
-/// request would find a thread that has slept, on another processor. So one waits; the others are parked until
-/// there is more than one request, or until the one that took the last is held up, by a disk for example.
+/// The kernel wakes the reader of `/dev/fuse` that has waited longest. If all workers read, they would take turns,
+/// and each request would be processed by a thread that has slept, often on another processor. So one worker, the
+/// leader, reads. The followers sleep until two requests are pending, or until the worker that processes the last
+/// request blocks, for example on a disk.
 ///
-/// The last is noticed by one of those that are parked, the lookout, which looks every millisecond while
-/// requests come, and sleeps while none do.
+/// One follower is the watchdog, which detects the latter: it polls every millisecond while requests arrive, and
+/// takes over if none was read since its last poll. After `watchdogPatience` quiet polls it sleeps.
 ///
-/// Invariants: every thread is waiting, busy or parked; if one is parked, one of the parked is the lookout.
+/// Invariants: every worker is a leader, processing, or a follower; one of the followers, if any, is the watchdog.
 struct LeaderFollowers {
-  /// How often in a row the lookout finds nothing new before it sleeps.
-  static let patience = 20
+  /// Quiet polls in a row after which the watchdog sleeps.
+  static let watchdogPatience = 20
 
-  /// Threads that wait for a request, or are about to.
-  private(set) var waiting = 0
-  /// Threads that answer one.
-  private(set) var busy = 0
-  /// Threads that are off duty; the last is called first.
-  private(set) var parked: [Int] = []
-  /// The one of them that looks whether somebody is held up.
-  private(set) var lookout: Int?
-  /// Whether it sleeps until there is a request.
-  private(set) var lookoutSleeps = false
-  /// Whether a busy one answers no request, but does something else.
-  private var isInMoment = false
+  /// The number of workers that read a request or are about to.
+  private(set) var leaders = 0
+  /// The number of workers that process a request or run idle work.
+  private(set) var processing = 0
+  /// The sleeping workers; the last one is promoted first.
+  private(set) var followers: [Int] = []
+  /// The follower that polls for a blocked worker.
+  private(set) var watchdog: Int?
+  /// Whether the watchdog sleeps until the next request.
+  private(set) var isWatchdogAsleep = false
+  private var isIdleWorkRunning = false
   private var received: UInt64 = 0
-  private var seen: UInt64 = 0
-  private var quiet = 0
+  private var receivedAtLastPoll: UInt64 = 0
+  private var quietPolls = 0
 
-  /// A thread comes on duty for the first time: one of them begins to wait.
-  /// - Returns: whether it is this one; if not, it is parked.
-  mutating func join(_ thread: Int) -> Bool {
-    if waiting + busy == 0 {
-      waiting = 1
+  /// Adds a worker. The first one becomes the leader.
+  /// - Returns: whether the worker is a leader; otherwise it is a follower.
+  mutating func join(_ worker: Int) -> Bool {
+    if leaders + processing == 0 {
+      leaders = 1
       return true
     }
-    park(thread)
+    addFollower(worker)
     return false
   }
 
-  /// A waiting thread got a request.
-  /// - Parameter hasMore: whether another one is there already.
-  /// - Returns: the parked threads to be woken: one that now waits in its place (`called`), and the lookout, if
-  ///   it slept.
-  mutating func receive(hasMore: Bool) -> (called: Int?, lookout: Int?) {
-    waiting -= 1
-    busy += 1
+  /// Records that a leader has read a request.
+  /// - Parameter hasMore: whether another request is pending.
+  /// - Returns: the followers to wake: the next leader, and the watchdog if it was asleep.
+  mutating func receive(hasMore: Bool) -> (promoted: Int?, watchdog: Int?) {
+    leaders -= 1
+    processing += 1
     received &+= 1
-    let called = hasMore && waiting == 0 ? call() : nil
-    guard lookoutSleeps, let lookout else { return (called, nil) }
-    lookoutSleeps = false
-    quiet = 0
-    return (called, lookout)
+    let promoted = hasMore && leaders == 0 ? promote() : nil
+    guard isWatchdogAsleep, let watchdog else { return (promoted, nil) }
+    isWatchdogAsleep = false
+    quietPolls = 0
+    return (promoted, watchdog)
   }
 
-  /// A waiting thread wants to do something else for a moment, as no request is there. Should it be held up by
-  /// that, the lookout takes over.
-  /// - Returns: whether it may: one at a time, and only if there is somebody to take over.
+  /// Lets a leader run idle work, unless another worker does or no other worker would read a request meanwhile.
+  /// - Returns: whether it may.
   mutating func beginIdleWork() -> Bool {
-    guard !isInMoment, waiting > 1 || (lookout != nil && !lookoutSleeps) else { return false }
-    isInMoment = true
-    waiting -= 1
-    busy += 1
+    guard !isIdleWorkRunning, leaders > 1 || (watchdog != nil && !isWatchdogAsleep) else { return false }
+    isIdleWorkRunning = true
+    leaders -= 1
+    processing += 1
     return true
   }
 
-  /// It waits again, maybe beside the one that took over, until one of them has answered a request.
+  /// Makes the worker a leader again, possibly beside the watchdog that took over, until one of them has processed
+  /// a request.
   mutating func endIdleWork() {
-    isInMoment = false
-    busy -= 1
-    waiting += 1
+    isIdleWorkRunning = false
+    processing -= 1
+    leaders += 1
   }
 
-  /// A thread has answered its request.
-  /// - Parameter hasMore: whether another one is there; asked for only if somebody else waits.
-  /// - Returns: whether it is to wait for the next one; if not, it is parked.
-  mutating func finish(_ thread: Int, hasMore: () -> Bool) -> Bool {
-    busy -= 1
-    if waiting == 0 || hasMore() {
-      waiting += 1
+  /// Records that a worker has processed its request.
+  /// - Parameter hasMore: whether another request is pending; called only if there is a leader.
+  /// - Returns: whether the worker is a leader; otherwise it is a follower.
+  mutating func finish(_ worker: Int, hasMore: () -> Bool) -> Bool {
+    processing -= 1
+    if leaders == 0 || hasMore() {
+      leaders += 1
       return true
     }
-    park(thread)
+    addFollower(worker)
     return false
   }
 
-  /// A parked thread was woken, or its time was over.
-  /// - Returns: whether it is on duty, and waits for requests.
-  mutating func wake(_ thread: Int) -> Bool {
-    // Whoever called it has taken it off the list.
-    guard parked.contains(thread) else { return true }
-    guard lookout == thread, !lookoutSleeps else { return false }
-    if received == seen {
-      if waiting == 0 {
-        parked.removeAll { $0 == thread }
-        waiting += 1
-        lookout = parked.last
-        return true
-      }
-      quiet += 1
-      lookoutSleeps = quiet >= Self.patience
-    } else {
-      quiet = 0
+  /// Records that a follower was woken, or that its timeout has passed.
+  /// - Returns: whether it is a leader.
+  mutating func wake(_ worker: Int) -> Bool {
+    // A promoted worker is no longer in the list.
+    guard followers.contains(worker) else { return true }
+    guard watchdog == worker, !isWatchdogAsleep else { return false }
+    return poll(worker)
+  }
+
+  /// Milliseconds that a follower may sleep; -1 for no limit.
+  func timeout(of worker: Int) -> CInt { watchdog == worker && !isWatchdogAsleep ? 1 : -1 }
+
+  private mutating func poll(_ watchdog: Int) -> Bool {
+    defer { receivedAtLastPoll = received }
+    if received != receivedAtLastPoll {
+      quietPolls = 0
+      return false
     }
-    seen = received
+    if leaders == 0 {
+      followers.removeAll { $0 == watchdog }
+      leaders += 1
+      self.watchdog = followers.last
+      return true
+    }
+    quietPolls += 1
+    isWatchdogAsleep = quietPolls >= Self.watchdogPatience
     return false
   }
 
-  /// How long a parked thread may sleep, in milliseconds; -1 for ever.
-  func sleep(of thread: Int) -> CInt { lookout == thread && !lookoutSleeps ? 1 : -1 }
-
-  private mutating func call() -> Int? {
-    guard let thread = parked.popLast() else { return nil }
-    waiting += 1
-    if lookout == thread { lookout = parked.last }
-    return thread
+  private mutating func promote() -> Int? {
+    guard let worker = followers.popLast() else { return nil }
+    leaders += 1
+    if watchdog == worker { watchdog = followers.last }
+    return worker
   }
 
-  private mutating func park(_ thread: Int) {
-    parked.append(thread)
-    if lookout == nil {
-      lookout = thread
-      lookoutSleeps = false
-      quiet = 0
+  private mutating func addFollower(_ worker: Int) {
+    followers.append(worker)
+    if watchdog == nil {
+      watchdog = worker
+      isWatchdogAsleep = false
+      quietPolls = 0
     }
   }
 }

@@ -2,117 +2,120 @@ import CFuse
 import Glibc
 import Posix
 
-/// The threads that answer requests; `LeaderFollowers` tells which of them wait for the next one.
+/// The threads that read and process requests; `LeaderFollowers` decides which of them reads the next one.
 final class WorkerPool: Sendable {
-  /// What a parked one waits for.
-  private final class Call: Sendable {
+  /// Wakes one follower.
+  private final class WakeUp: Sendable {
     let eventFD: EventFD
     init() throws(Errno) { eventFD = try EventFD() }
   }
 
   private let session: Session
-  private let calls: [Call]
-  private let members = Locked<[ThreadHandle]>([])
-  private let roster = Locked(LeaderFollowers())
+  private let wakeUps: [WakeUp]
+  private let threads = Locked<[ThreadHandle]>([])
+  private let roles = Locked(LeaderFollowers())
   private let running = Locked(0)
-  private let rush: Rush?
+  private let lowLatency: LowLatencyMode?
 
-  /// Starts them.
-  /// - Parameter onEnd: called by each thread when it has ended by itself.
-  /// - Throws: EAGAIN, EMFILE when the system has no room for them.
-  init(session: Session, count: Int, onEnd: @escaping @Sendable () -> Void) throws(Errno) {
+  /// Starts the threads.
+  /// - Parameters:
+  ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
+  ///   - onExit: called by each thread at its end.
+  /// - Throws: EAGAIN, EMFILE.
+  init(
+    session: Session, count: Int, lowLatency: Bool, onExit: @escaping @Sendable () -> Void
+  ) throws(Errno) {
     self.session = session
-    rush = processorCount > 1 ? try Rush(CPULatencyRequest()) : nil
-    var calls: [Call] = []
-    for _ in 0..<max(count, 1) { calls.append(try Call()) }
-    self.calls = calls
-    for number in calls.indices {
+    self.lowLatency = lowLatency && processorCount > 1 ? try LowLatencyMode(CPULatencyRequest()) : nil
+    var wakeUps: [WakeUp] = []
+    for _ in 0..<max(count, 1) { wakeUps.append(try WakeUp()) }
+    self.wakeUps = wakeUps
+    for worker in wakeUps.indices {
       running.withLock { $0 += 1 }
-      let thread = try Posix.Thread(name: "request \(number + 1)") { [self] in
-        work(number)
+      let thread = try Posix.Thread(name: "request \(worker + 1)") { [self] in
+        run(worker)
         running.withLock { $0 -= 1 }
-        onEnd()
+        onExit()
       }
-      let member = ThreadHandle(thread)
-      members.withLock { $0.append(member) }
+      let handle = ThreadHandle(thread)
+      threads.withLock { $0.append(handle) }
     }
   }
 
-  /// Waits for all threads; those that wait are woken. A wake-up can come just before a thread begins to wait,
-  /// so it is repeated.
-  func end() {
-    let members = members.withLock { $0 }
+  /// Waits until all threads have ended. Interrupts blocked ones repeatedly, since a signal may arrive just before
+  /// a thread blocks.
+  func join() {
+    let threads = threads.withLock { $0 }
     while running.withLock({ $0 }) > 0 {
-      for member in members { member.interrupt() }
+      for thread in threads { thread.interrupt() }
       usleep(1000)
     }
-    for member in members { member.join() }
-    rush?.end()
+    for thread in threads { thread.join() }
+    lowLatency?.stop()
   }
 
-  /// One thread's work, to the session's end.
-  private func work(_ number: Int) {
+  private func run(_ worker: Int) {
     var buffer = fuse_buf()
     defer { free(buffer.mem) }
-    var isOnDuty = roster.withLock { $0.join(number) }
+    var isLeader = roles.withLock { $0.join(worker) }
     var spin = AdaptiveSpin(processors: processorCount)
-    while isOnDuty || waitForCall(number) {
-      runIdleWorkWhileQuiet()
-      // Whoever sleeps is woken as quickly then.
-      let isRushing = rush?.isOn ?? false
-      if !isRushing { spin.wait { session.hasRequest } }
+    while isLeader || waitForPromotion(worker) {
+      runIdleWork()
+      // While processors are awake, a wake-up is as fast as a spin.
+      let isLowLatency = lowLatency?.isActive ?? false
+      if !isLowLatency { spin.wait { session.hasRequest } }
       guard let isRequest = session.receive(into: &buffer) else { break }
-      isOnDuty = true
-      if !isRushing { received(&spin) }
-      rush?.noteRequest()
-      if isRequest { isOnDuty = answer(&buffer, number) }
+      isLeader = true
+      if !isLowLatency { received(&spin) }
+      lowLatency?.countRequest()
+      if isRequest { isLeader = process(&buffer, worker) }
     }
   }
 
   private func received(_ spin: inout AdaptiveSpin) {
     spin.received()
-    if let rush, spin.streak >= Rush.worth {
+    if let lowLatency, spin.streak >= LowLatencyMode.burstLength {
       spin.streak = 0
-      rush.begin()
+      lowLatency.activate()
     }
   }
 
-  /// Has the file system do what is likely to be asked for next, as long as there is no request.
-  private func runIdleWorkWhileQuiet() {
+  /// Runs the file system's idle work while no request is pending.
+  private func runIdleWork() {
     while session.dispatcher.fileSystem.runIdleWork(beginIdleWork) {
-      roster.withLock { $0.endIdleWork() }
+      roles.withLock { $0.endIdleWork() }
     }
   }
 
   private func beginIdleWork() -> Bool {
-    !session.hasRequest && roster.withLock { $0.beginIdleWork() }
+    !session.hasRequest && roles.withLock { $0.beginIdleWork() }
   }
 
-  /// Answers a request.
-  /// - Returns: whether the thread is to wait for the next one.
-  private func answer(_ buffer: inout fuse_buf, _ number: Int) -> Bool {
+  /// Processes a request.
+  /// - Returns: whether the worker is a leader afterwards.
+  private func process(_ buffer: inout fuse_buf, _ worker: Int) -> Bool {
     let hasMore = session.hasRequest
-    let woken = roster.withLock { $0.receive(hasMore: hasMore) }
-    if let called = woken.called { calls[called].eventFD.signal() }
-    if let lookout = woken.lookout, lookout != woken.called { calls[lookout].eventFD.signal() }
+    let woken = roles.withLock { $0.receive(hasMore: hasMore) }
+    if let promoted = woken.promoted { wakeUps[promoted].eventFD.signal() }
+    if let watchdog = woken.watchdog, watchdog != woken.promoted { wakeUps[watchdog].eventFD.signal() }
     fuse_session_process_buf(session.pointer, &buffer)
-    return roster.withLock { $0.finish(number) { session.hasRequest } }
+    return roles.withLock { $0.finish(worker) { session.hasRequest } }
   }
 
-  /// Waits until there is something to do.
+  /// Sleeps until the worker is a leader.
   /// - Returns: false when the session has ended.
-  private func waitForCall(_ number: Int) -> Bool {
+  private func waitForPromotion(_ worker: Int) -> Bool {
     while fuse_session_exited(session.pointer) == 0 {
-      let time = roster.withLock { $0.sleep(of: number) }
-      calls[number].eventFD.wait(or: -1, milliseconds: time)
-      let (isOnDuty, lookout, isQuiet) = roster.withLock { roster in
-        let slept = roster.lookoutSleeps
-        return (roster.wake(number), roster.lookout, roster.lookoutSleeps && !slept)
+      let timeout = roles.withLock { $0.timeout(of: worker) }
+      wakeUps[worker].eventFD.wait(or: -1, milliseconds: timeout)
+      let (isLeader, watchdog, isIdle) = roles.withLock { roles in
+        let wasAsleep = roles.isWatchdogAsleep
+        return (roles.wake(worker), roles.watchdog, roles.isWatchdogAsleep && !wasAsleep)
       }
-      if isQuiet { session.dispatcher.fileSystem.didBecomeIdle() }
-      if isOnDuty {
-        // Whoever looks out in its place may sleep too long.
-        if let lookout { calls[lookout].eventFD.signal() }
+      if isIdle { session.dispatcher.fileSystem.didBecomeIdle() }
+      if isLeader {
+        // The new watchdog may be in a wait without timeout.
+        if let watchdog { wakeUps[watchdog].eventFD.signal() }
         return true
       }
     }

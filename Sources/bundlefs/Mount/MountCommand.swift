@@ -117,7 +117,7 @@ struct MountCommand {
       }
       if !arguments.isForeground, !isDebug { try session.daemonize() }
       try session.serve(
-        workers: max(2, processorCount),
+        workers: max(2, processorCount), lowLatency: arguments.options.lowLatency,
         onStart: { () throws(Errno) in try volume.start(session, requests: session.requests) },
         onHangup: volume.invalidateAll, beforeShutdown: volume.stop)
     } catch {

@@ -24,6 +24,8 @@ struct MountOptions {
   var maxRead: UInt32?
   /// The minimum size in bytes of files that the kernel reads without the daemon (FUSE passthrough); nil for none.
   var passthrough: UInt64?
+  /// Whether to keep idle processors awake during bursts of requests (`/dev/cpu_dma_latency`).
+  var lowLatency = false
   /// Options that are passed to libfuse unchanged.
   var passed: [[UInt8]] = []
 
@@ -70,6 +72,7 @@ struct MountOptions {
     case "resource_scheme": resources.scheme = try option.scheme()
     case "fsname" where hasValue: fsname = option.value.map(MountOption.unescape)
     case "max_read" where hasValue: maxRead = try option.readSize()
+    case "low_latency" where !hasValue: lowLatency = true
     case "debug" where !hasValue: isDebug = true
     case "remount" where !hasValue: isRemount = true
     default: try pass(option.text)
