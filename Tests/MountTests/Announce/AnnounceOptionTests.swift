@@ -60,7 +60,7 @@ extension MountTests {
         let isDropped = try eventually(within: 5) { try mount.report().announce.dropped > 0 }
         #expect(isDropped)
         #expect(try mount.report().announce.lastDrop == "Read-only file system")
-        #expect(try mount.command("status").outputText.contains("(the last one: Read-only file system)"))
+        #expect(try mount.command("status").outputText.contains("(the last: Read-only file system)"))
         #expect(try (mount.point / "plain.txt").readText() == "other")
       }
     }
@@ -94,7 +94,7 @@ extension MountTests {
       // Of what is another user's only the owner could set the times.
       try (fixture.main / "foreign").write("changed")
       let status = Command([program, "status", mount.point]).asUser(UserTests.nobody)
-      let reason = "(the last one: Operation not permitted)"
+      let reason = "(the last: Operation not permitted)"
       let isDropped = try eventually(within: 5) { try status.check().outputText.contains(reason) }
       #expect(isDropped)
     }
