@@ -46,17 +46,17 @@ public enum ControlCommand: Hashable, Sendable {
       return .route(try route(words.next(), at: nameStart, words.rest))
     case "unroute":
       let name = try Self.name(words.next())
-      try nothing(follows: words)
+      try requireEnd(of: words)
       return .unroute(name)
     case "reset":
-      try nothing(follows: words)
+      try requireEnd(of: words)
       return .reset
     default: throw .malformed("a URL, match, route, unroute or reset is expected", at: start)
     }
   }
 
   private static func url(_ text: ArraySlice<UInt8>) throws(RoutingError) -> RouteURL {
-    do { return try RouteURL(Array(text)) } catch { throw error.moved(by: text.startIndex) }
+    do { return try RouteURL(Array(text)) } catch { throw error.shifted(by: text.startIndex) }
   }
 
   private static func route(
@@ -64,9 +64,9 @@ public enum ControlCommand: Hashable, Sendable {
   ) throws(RoutingError) -> Route {
     let name = try Self.name(name)
     if pattern.isEmpty { throw .malformed("a pattern is missing", at: pattern.startIndex) }
-    let read: RoutePattern
-    do { read = try RoutePattern(Array(pattern)) } catch { throw error.moved(by: pattern.startIndex) }
-    do { return try Route(name: name, pattern: read) } catch { throw error.moved(by: start) }
+    let parsed: RoutePattern
+    do { parsed = try RoutePattern(Array(pattern)) } catch { throw error.shifted(by: pattern.startIndex) }
+    do { return try Route(name: name, pattern: parsed) } catch { throw error.shifted(by: start) }
   }
 
   private static func name(_ bytes: ArraySlice<UInt8>) throws(RoutingError) -> String {
@@ -74,11 +74,11 @@ public enum ControlCommand: Hashable, Sendable {
       throw .malformed("this is not UTF-8", at: bytes.startIndex + bad.lowerBound)
     }
     let name = String(decoding: bytes, as: UTF8.self)
-    do { try Route.validate(name: name) } catch { throw error.moved(by: bytes.startIndex) }
+    do { try Route.validate(name: name) } catch { throw error.shifted(by: bytes.startIndex) }
     return name
   }
 
-  private static func nothing(follows words: Words) throws(RoutingError) {
+  private static func requireEnd(of words: Words) throws(RoutingError) {
     if !words.rest.isEmpty { throw .malformed("nothing may follow here", at: words.rest.startIndex) }
   }
 }

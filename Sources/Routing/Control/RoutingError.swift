@@ -48,7 +48,7 @@ public struct RoutingError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The error with its offset increased by a distance.
-  func moved(by distance: Int) -> RoutingError {
+  func shifted(by distance: Int) -> RoutingError {
     RoutingError(code, message, at: offset.map { $0 + distance })
   }
 }

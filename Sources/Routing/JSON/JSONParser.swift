@@ -103,7 +103,7 @@ struct JSONParser {
     guard offset + 4 <= text.count else { return nil }
     var unit: UInt32 = 0
     for byte in text[offset..<offset + 4] {
-      guard let digit = PercentCoding.digit(byte) else { return nil }
+      guard let digit = PercentCoding.hexDigit(byte) else { return nil }
       unit = unit << 4 | UInt32(digit)
     }
     offset += 4

@@ -35,7 +35,7 @@ struct RouteSearch {
       // A better match may have been found since.
       guard step.least < best else { continue }
       if step.depth == url.componentRanges.count {
-        end(at: step.node, url, table)
+        finish(at: step.node, url, table)
       } else {
         descend(from: step, url, table)
       }
@@ -63,7 +63,7 @@ struct RouteSearch {
   private mutating func descend(from step: Step, _ url: RouteURL, _ table: RouteTable) {
     let index = Int(step.node)
     let tail = table.trie.nodes[index].tail
-    if tail != 0, table.trie.nodes[Int(tail)].least < best { end(at: tail, url, table) }
+    if tail != 0, table.trie.nodes[Int(tail)].least < best { finish(at: tail, url, table) }
     let component = url.decoded.span.extracting(url.componentRanges[step.depth].offsets)
     enqueue(table.trie.literalChild(of: step.node, component), step.depth + 1, table.trie)
     let integer = table.trie.nodes[index].integer
@@ -74,21 +74,21 @@ struct RouteSearch {
   }
 
   /// Tests the routes that end at a node after the last component.
-  private mutating func end(at node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
-    take(from: node, url, table)
+  private mutating func finish(at node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
+    testRoutes(at: node, url, table)
     if table.trie.nodes[Int(node)].parameters.isEmpty { return }
     for parameter in url.parameters {
       let name = url.decoded.span.extracting(parameter.name.offsets)
       let named = table.trie.parameterEdges.find(name, from: node, in: table.trie.nodes)
       if named == 0 { continue }
-      take(from: named, url, table)
+      testRoutes(at: named, url, table)
       let value = url.decoded.span.extracting(parameter.value.offsets)
       let literal = table.trie.literalChild(of: named, value)
-      if literal != 0 { take(from: literal, url, table) }
+      if literal != 0 { testRoutes(at: literal, url, table) }
     }
   }
 
-  private mutating func take(from node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
+  private mutating func testRoutes(at node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
     for position in table.trie.nodes[Int(node)].ends.indices {
       let index = table.trie.nodes[Int(node)].ends[position]
       if index >= best { return }

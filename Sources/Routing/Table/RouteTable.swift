@@ -45,7 +45,7 @@ public struct RouteTable: Sendable {
       entries[Int(index)] = nil
     }
     count -= removed.count
-    // Amortized: tombstones never outnumber routes for long.
+    // Rebuilding only when tombstones outnumber routes keeps removal amortized.
     if entries.count > 2 * count { rebuild() }
     return removed.count
   }

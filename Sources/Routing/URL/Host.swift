@@ -51,7 +51,7 @@ enum Host {
   private static func isIPvFuture(_ address: Span<UInt8>) -> Bool {
     guard !address.isEmpty, address[0] | 0x20 == UInt8(ascii: "v") else { return false }
     var offset = 1
-    while offset < address.count, PercentCoding.digit(address[offset]) != nil { offset += 1 }
+    while offset < address.count, PercentCoding.hexDigit(address[offset]) != nil { offset += 1 }
     return offset > 1 && offset + 1 < address.count && address[offset] == UInt8(ascii: ".")
   }
 }

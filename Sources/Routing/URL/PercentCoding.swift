@@ -1,7 +1,7 @@
 /// Percent-encoding (RFC 3986, section 2.1).
 public enum PercentCoding {
   /// The value of a hexadecimal digit.
-  static func digit(_ byte: UInt8) -> UInt8? {
+  static func hexDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
     case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
@@ -12,7 +12,7 @@ public enum PercentCoding {
 
   /// The byte that the sequence at an offset encodes; nil if there is no valid sequence.
   static func byte(at offset: Int, in text: Span<UInt8>) -> UInt8? {
-    guard offset + 2 < text.count, let high = digit(text[offset + 1]), let low = digit(text[offset + 2])
+    guard offset + 2 < text.count, let high = hexDigit(text[offset + 1]), let low = hexDigit(text[offset + 2])
     else {
       return nil
     }
