@@ -45,7 +45,7 @@ import Testing
     try (layer / "new").write("content")
 
     let announcer = try Announcer(volume.store, reserved)
-    try announcer.start(volume, UnmountedKernel(pathExists ? victim : nil))
+    try announcer.start(UnmountedKernel(pathExists ? victim : nil))
     let changes: [(String, Invalidation.Aspects)] = [
       ("changed", [.modified, .closed]), ("gone", .went), ("new", .came),
     ]
@@ -96,7 +96,7 @@ import Testing
     announcer.flush()
     // It is stopped before its thread starts.
     announcer.stop()
-    try announcer.start(volume, UnmountedKernel(nil))
+    try announcer.start(UnmountedKernel(nil))
     #expect(eventually(within: 5) { announcer.figures.dropped == 1000 }, "\(announcer.figures)")
     #expect(announcer.figures.announced == 0)
     announcer.stop()

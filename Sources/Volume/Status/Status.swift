@@ -1,6 +1,4 @@
-import Fuse
 import Layers
-import Posix
 import Routing
 
 /// What `bundlefs status` prints.
