@@ -49,7 +49,7 @@ import Testing
     Case(["1 a.b", "1 a.b@2x.png"], "a.b", "1 a.b", scale: 2),
     Case(["1 .i", "1 .i@2x.png"], ".i", "1 .i@2x.png", scale: 2),
     Case(["1 i.", "1 i.@2x.png"], "i.", "1 i.@2x.png", scale: 2),
-    // What is asked for by its whole name is found, too.
+    // The exact name is found, too.
     Case(["1 i@2x.png", "1 i.png"], "i@2x.png", "1 i@2x.png", scale: 2),
     Case(["1 i@2x.png", "1 i.png"], "i@2x.png", "1 i@2x.png"),
     // Hidden variants.

@@ -68,7 +68,7 @@ import Testing
     Case(["1 en.lproj/a", "1 fr.lproj/a"], "a", "1 fr.lproj/a fr", languages: "fr:en"),
     Case(["1 en.lproj/a", "1 fr.lproj/a"], "a", "1 en.lproj/a en", languages: "en:fr"),
     Case(["1 Base.lproj/a"], "a", "1 Base.lproj/a Base"),
-    // Regions and scripts fall to what is less specific.
+    // Regions and scripts fall back to less specific languages.
     Case(["1 pt.lproj/a"], "a", "1 pt.lproj/a pt", languages: "pt-BR"),
     Case(["1 pt.lproj/a", "1 pt-BR.lproj/a"], "a", "1 pt-BR.lproj/a pt-BR", languages: "pt-BR"),
     Case(["1 pt_BR.lproj/a"], "a", "1 pt_BR.lproj/a pt_BR", languages: "pt-BR"),
@@ -88,7 +88,7 @@ import Testing
     Case(["1 English.lproj/a"], "a", "1 English.lproj/a English", languages: "English"),
     Case(["1 es.lproj/a"], "a", "1 es.lproj/a es", languages: "es-419"),
     Case(["0 pt.lproj/a", "1 pt-BR.lproj/a"], "a", "0 pt.lproj/a pt", languages: "pt-BR"),
-    // `localization=` limits the search to it and to what is not localized.
+    // `localization=` limits the search to that localization and the unlocalized folder.
     Case(["1 fr.lproj/a", "1 en.lproj/a"], "a", "1 en.lproj/a en", languages: "fr", only: "en"),
     Case(["1 a", "1 en.lproj/a"], "a", "1 a", languages: "fr", only: "en"),
     Case(["1 fr.lproj/a", "1 Base.lproj/a"], "a", nil, languages: "fr", only: "en"),

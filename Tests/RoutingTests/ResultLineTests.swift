@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("a posted result has its whole name only")
+  @Test("isPosted compares whole names")
   func names() {
     let names = { (names: String...) in names.map { Array($0.utf8) } }
     #expect(posted("Name")?.isPosted(as: names("Other", "Name")) == true)

@@ -1,6 +1,6 @@
 /// Writes JSON (RFC 8259), member by member.
 public struct JSONWriter: Sendable {
-  /// What has been written, in UTF-8.
+  /// The text so far, in UTF-8.
   public private(set) var bytes: [UInt8] = []
   /// Whether no member or element precedes the next one.
   private var isFirst = true
@@ -22,7 +22,7 @@ public struct JSONWriter: Sendable {
     return json.text
   }
 
-  /// What has been written.
+  /// The text so far.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
   // MARK: Objects and arrays
