@@ -16,7 +16,7 @@ public enum Layer: Sendable {
   }
 
   /// The path of the directory or the archive in the file system.
-  public var place: [UInt8] {
+  public var backingPath: [UInt8] {
     switch self {
     case .directory(let layer): layer.path
     case .archive(let layer): layer.archivePath

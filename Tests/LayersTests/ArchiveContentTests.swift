@@ -42,8 +42,8 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
       #expect(Array(buffer[..<count]) == Array(content[offset..<offset + count]))
     }
     #expect(try file.readAll() == content)
-    let figures = fixture.cache.figures
-    #expect((figures.bytes > 0) == (method == .deflated), "what is stored is not kept twice")
+    let statistics = fixture.cache.statistics
+    #expect((statistics.bytes > 0) == (method == .deflated), "what is stored is not kept twice")
   }
 
   @Test("damage reads as EIO, a password as EACCES, an unknown method as not supported; the rest is well")
@@ -88,7 +88,7 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     #expect(try fixture.text("last") == "fine")
     #expect(try fixture.text("empty").isEmpty)
     #expect(try fixture.text("empty2").isEmpty)
-    #expect(fixture.cache.figures.bytes < 10_000, "what is damaged is not kept")
+    #expect(fixture.cache.statistics.bytes < 10_000, "what is damaged is not kept")
   }
 
   @Test("entries that share bytes are damaged")
@@ -111,13 +111,13 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     for round in 0..<2 {
       for (index, file) in files.enumerated() {
         #expect(try file.readAll() == bytes(100_000, seed: UInt64(index)), "round \(round)")
-        #expect(fixture.cache.figures.bytes <= 1 << 20)
+        #expect(fixture.cache.statistics.bytes <= 1 << 20)
       }
     }
-    let misses = fixture.cache.figures.misses
+    let misses = fixture.cache.statistics.misses
     #expect(misses == 80)
     _ = try files[39].readAll()
-    #expect(fixture.cache.figures.misses == misses, "the last one is still there")
+    #expect(fixture.cache.statistics.misses == misses, "the last one is still there")
   }
 
   @Test("an entry larger than the whole budget can be read anywhere", arguments: [0, 2])
@@ -136,7 +136,7 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
       let count = try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: Int64(index << 20)) }
       #expect(count == 1 && byte == UInt8(index))
     }
-    #expect(fixture.cache.figures.bytes <= 40 << 20)
+    #expect(fixture.cache.statistics.bytes <= 40 << 20)
   }
 
   @Test("many readers of one entry have it unpacked once")
@@ -154,8 +154,8 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     }
     for thread in threads { thread.join() }
     #expect(outcomes.withLock { $0 } == Array(repeating: true, count: 8))
-    #expect(fixture.cache.figures.bytes < 2_500_000)
-    #expect(fixture.cache.figures.contents == 1)
+    #expect(fixture.cache.statistics.bytes < 2_500_000)
+    #expect(fixture.cache.statistics.contents == 1)
   }
 
   @Test("the first bytes of a large entry do not wait for all of it")
@@ -166,6 +166,6 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     _ = try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: 0) }
     // It goes a little further by itself, but not to the end.
     usleep(200_000)
-    #expect(fixture.cache.figures.bytes < 10_000_000)
+    #expect(fixture.cache.statistics.bytes < 10_000_000)
   }
 }

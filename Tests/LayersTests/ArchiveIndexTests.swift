@@ -113,7 +113,7 @@ import Testing
         .absolute: 1, .parent: 2, .null: 1, .empty: 2, .tooLong: 2, .repeated: 2, .collision: 2,
       ])
     #expect(
-      fixture.layer.figures.skipped.first { $0.reason == .absolute }?.names == [Array("/absolute".utf8)])
+      fixture.layer.statistics.skipped.first { $0.reason == .absolute }?.names == [Array("/absolute".utf8)])
   }
 
   @Test("a folder inside is a layer; a file or nothing there is not")
@@ -138,9 +138,9 @@ import Testing
     let entries: [ZipBuilder.Entry] = [.init("a", "first"), .init("b", "second", .deflated)]
     let changes: [(inout ZipBuilder) -> Void] = [
       { $0.prefix = Array("#!/bin/sh\nexec unzip\n".utf8) }, { $0.comment = ZipBuilder([]).bytes + [1] },
-      { $0.isWide = true },
+      { $0.sentinel = true },
       {
-        $0.isWide = true
+        $0.sentinel = true
         $0.prefix = [UInt8](repeating: 7, count: 1000)
         $0.comment = [UInt8](repeating: 0x50, count: 65535)
       },
@@ -255,7 +255,7 @@ import Testing
       ZipBuilder.Entry(ByteString(Array(repeatElement([letter, 0x2F], count: 2000).joined()) + [0x66]), "x")
     }
     let fixture = try ArchiveFixture(entries)
-    let skipped = fixture.layer.figures.skipped.first { $0.reason == .tooDeep }
+    let skipped = fixture.layer.statistics.skipped.first { $0.reason == .tooDeep }
     #expect((skipped?.count ?? 0) > 15 && (skipped?.count ?? 0) < 40)
     #expect(try fixture.text(String(repeating: "A/", count: 2000) + "f") == "x")
   }

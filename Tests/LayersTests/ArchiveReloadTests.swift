@@ -93,15 +93,15 @@ import Testing
     let whole = try fixture.path.read()
     try fixture.path.write(Array(whole[..<40]))
     #expect(fixture.layer.reload() == nil)
-    #expect(fixture.layer.fault == .noArchive)
+    #expect(fixture.layer.reloadError == .noArchive)
     #expect(try fixture.paths() == ["a", "b"])
     try fixture.path.remove()
     #expect(fixture.layer.reload() == nil)
-    #expect(fixture.layer.fault == .unreadable(.noSuchFileOrDirectory))
+    #expect(fixture.layer.reloadError == .unreadable(.noSuchFileOrDirectory))
     #expect(try fixture.paths() == ["a", "b"])
     try fixture.path.write(ZipBuilder([.init("a", "three")]).bytes)
     #expect(fixture.layer.reload() != nil)
-    #expect(fixture.layer.fault == nil)
+    #expect(fixture.layer.reloadError == nil)
     #expect(try fixture.text("a") == "three")
     #expect(try fixture.paths() == ["a"])
   }
@@ -123,7 +123,7 @@ import Testing
   }
 
   @Test("what waits for an archive that was cut holds up nobody else, and ends", arguments: [0, 1])
-  func parked(threads: Int) throws {
+  func reloadWaiters(threads: Int) throws {
     let content = [UInt8]((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
     let names = (0..<8).map { "big\($0)" }
     let fixture = try ArchiveFixture(

@@ -81,6 +81,6 @@ final class ArchiveFixture {
 
   /// How many names were skipped, by reason.
   var skipped: [SkipReason: Int] {
-    Dictionary(uniqueKeysWithValues: layer.figures.skipped.map { ($0.reason, $0.count) })
+    Dictionary(uniqueKeysWithValues: layer.statistics.skipped.map { ($0.reason, $0.count) })
   }
 }

@@ -21,7 +21,7 @@ public final class ArchiveLayer: Sendable {
   private let name: [UInt8]
   /// Who opens and unpacks what, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
-  private let doubts = UnverifiedEntries()
+  private let unverified = UnverifiedEntries()
   /// Whose the entries are: who mounts, as if he had unpacked them.
   private let owner = geteuid()
   private let group = getegid()
@@ -30,7 +30,7 @@ public final class ArchiveLayer: Sendable {
     var index: ArchiveIndex
     /// As the file was when it was read, or could not be read, last.
     var seen: FileStatus?
-    var fault: ArchiveError?
+    var reloadError: ArchiveError?
     /// Whether nobody watches the archive.
     var isUnwatched = true
   }
@@ -78,7 +78,7 @@ public final class ArchiveLayer: Sendable {
     return directory(ArchiveIndex.firstInode)
   }
 
-  /// Figures of the file system that holds the archive.
+  /// Statistics of the file system that holds the archive.
   public func statvfs() throws(Errno) -> statvfs {
     try current.source.descriptor.statvfs()
   }
@@ -87,10 +87,10 @@ public final class ArchiveLayer: Sendable {
   var current: ArchiveIndex { state.withLock { $0.index } }
 
   /// Why what the layer shows is not what the archive has now; nil if it is.
-  public var fault: ArchiveError? { state.withLock { $0.fault } }
+  public var reloadError: ArchiveError? { state.withLock { $0.reloadError } }
 
   /// What there is to tell of the archive.
-  public struct Figures: Sendable {
+  public struct Statistics: Sendable {
     /// Entries in the table of contents.
     public let entries: Int
     /// Of the layer.
@@ -101,10 +101,10 @@ public final class ArchiveLayer: Sendable {
   }
 
   /// What there is to tell of the archive.
-  public var figures: Figures {
+  public var statistics: Statistics {
     let index = current
     let (files, folders) = index.counts
-    return Figures(entries: index.entries, files: files, folders: folders, skipped: index.skipped)
+    return Statistics(entries: index.entries, files: files, folders: folders, skipped: index.skipped)
   }
 
   // MARK: - Files
@@ -119,7 +119,7 @@ public final class ArchiveLayer: Sendable {
   func attributes(of node: ArchiveNode) -> FileStatus {
     var attributes = FileStatus(
       identity: identity(node.inode), mode: UInt32(node.mode), owner: owner, group: group,
-      size: node.isFolder ? 0 : node.size, modified: node.moment)
+      size: node.isFolder ? 0 : node.size, modified: node.modificationTime)
     if node.isFolder { attributes.links = 1 }
     return attributes
   }
@@ -136,7 +136,7 @@ public final class ArchiveLayer: Sendable {
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
       let content = ArchiveContent(
-        node, at: place(of: node, in: index), attributes(of: node), cache.pool, doubts)
+        node, at: header(of: node, in: index), attributes(of: node), cache.pool, unverified)
       // Those that are gone are looked for when there may be many.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -146,16 +146,16 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  private func place(of node: ArchiveNode, in index: ArchiveIndex) -> EntryLocation {
-    EntryLocation(
-      source: index.source, header: node.offset.addingReportingOverflow(index.shift).partialValue,
-      end: index.contentEnd)
+  private func header(of node: ArchiveNode, in index: ArchiveIndex) -> LocalHeader {
+    LocalHeader(
+      source: index.source, header: node.offset.addingReportingOverflow(index.prefixLength).partialValue,
+      end: index.dataEnd)
   }
 
   // MARK: - Changes
 
   /// Notes whether somebody watches the archive, and will call `reload` when it changes.
-  public func note(isWatched: Bool) { state.withLock { $0.isUnwatched = !isWatched } }
+  public func setWatched(_ isWatched: Bool) { state.withLock { $0.isUnwatched = !isWatched } }
 
   /// Whether the file is another one than was read last, or was written to since.
   public var isOutdated: Bool {
@@ -212,16 +212,16 @@ public final class ArchiveLayer: Sendable {
         seen = source.attributes
         let index = try ArchiveIndex.read(source, folder: folder, former: former)
         state.withLock { state in
-          (state.index, state.seen, state.fault) = (index, seen, nil)
+          (state.index, state.seen, state.reloadError) = (index, seen, nil)
         }
-        let doubtful = moveContents(to: index)
-        let difference = ArchiveDifference(from: former, to: index, doubtful: doubtful)
+        let unverified = moveContents(to: index)
+        let difference = ArchiveDifference(from: former, to: index, unverified: unverified)
         return difference.isEmpty ? nil : difference
       } catch {
         // A file that is being written to will have changed again.
         let isAgain = error == .changing
-        state.withLock { ($0.seen, $0.fault) = (isAgain ? nil : seen, error) }
-        if !isAgain { giveUp(former) }
+        state.withLock { ($0.seen, $0.reloadError) = (isAgain ? nil : seen, error) }
+        if !isAgain { failWaiters(of: former) }
         return nil
       }
     }
@@ -242,27 +242,27 @@ public final class ArchiveLayer: Sendable {
   /// What is open goes on with the new archive where that has the same content.
   /// - Returns: the inode numbers of those of which something was handed out that nobody found right.
   private func moveContents(to index: ArchiveIndex) -> Set<UInt64> {
-    var doubtful = Set<UInt64>()
-    var left = openContents { open in doubtful = doubts.take { open[$0] != nil } }
-    if left.isEmpty { return doubtful }
+    var lost = Set<UInt64>()
+    var left = openContents { open in lost = unverified.take { open[$0] != nil } }
+    if left.isEmpty { return lost }
     for node in index.tree.nodes where !node.isFolder {
       guard let content = left.removeValue(forKey: node.inode) else { continue }
-      if content.move(to: place(of: node, in: index), node, attributes(of: node)) {
-        doubtful.insert(node.inode)
+      if content.move(to: header(of: node, in: index), node, attributes(of: node)) {
+        lost.insert(node.inode)
       }
       if left.isEmpty { break }
     }
-    abandon(&left)
-    return doubtful
+    detach(&left)
+    return lost
   }
 
   /// Lets go of contents that the archive has no more, but for those that somebody reads: they hold the former
   /// archive's file open.
-  private func abandon(_ contents: inout [UInt64: ArchiveContent]) {
-    for content in contents.values { content.abandon() }
-    let abandoned = contents.values.map { WeakContent(content: $0) }
+  private func detach(_ contents: inout [UInt64: ArchiveContent]) {
+    for content in contents.values { content.detach() }
+    let detached = contents.values.map { WeakContent(content: $0) }
     contents = [:]
-    for entry in abandoned { entry.content?.keep() }
+    for entry in detached { entry.content?.keep() }
   }
 
   /// - Parameter body: called while none can be added.
@@ -278,8 +278,8 @@ public final class ArchiveLayer: Sendable {
   }
 
   /// Whoever waits for a new archive hears that what came is none.
-  private func giveUp(_ index: ArchiveIndex) {
-    index.source.giveUp()
-    for content in openContents().values { content.endParking() }
+  private func failWaiters(of index: ArchiveIndex) {
+    index.source.expireDeadline()
+    for content in openContents().values { content.endReloadWait() }
   }
 }

@@ -24,7 +24,7 @@ public final class DirectoryLayer: Sendable {
   /// mount is kept out, by `covered`.
   /// - Parameters:
   ///   - path: an absolute path; symbolic links in it are followed, here and never again.
-  ///   - index: the layer's place in the stack, 0 on top.
+  ///   - index: the layer's backing in the stack, 0 on top.
   ///   - covered: the mount point that must not be entered.
   ///   - clonesMount: false does without the clone, as if privileges were missing.
   /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path.
@@ -44,31 +44,31 @@ public final class DirectoryLayer: Sendable {
   }
 
   /// Where a layer's path leads to, later.
-  public enum RootCheck: Sendable {
+  public enum ReopenResult: Sendable {
     /// To the directory that the layer is.
-    case same
+    case unchanged
     /// To another one, which the layer is from now on.
-    case another
+    case replaced
     /// To another mount: something was mounted there, or what was there is gone.
-    case elsewhere
+    case onOtherMount
   }
 
   /// Looks where the layer's path leads to now.
   /// - Parameter mount: the number of the mount that held it at the beginning.
   /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path; ELOOP where a symbolic link lies on it
   ///   by now: the layer may not be led out of where it was.
-  public func reopen(mount: Int) throws(Errno) -> RootCheck {
+  public func reopen(mount: Int) throws(Errno) -> ReopenResult {
     var holder = 0
     let plain = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.openNoSymlinks(name, mount: &holder))
     }
-    if holder != mount { return .elsewhere }
-    if try plain.descriptor.attributes().identity == root.identity { return .same }
+    if holder != mount { return .onOtherMount }
+    if try plain.descriptor.attributes().identity == root.identity { return .unchanged }
     let (fresh, isClone) = try Self.root(plain, index, covered, clonesMount: isPrivateClone)
     // Without the clone our own mount could be met.
     if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
-    return .another
+    return .replaced
   }
 
   private static func root(
@@ -90,8 +90,8 @@ public final class DirectoryLayer: Sendable {
 extension LayerDirectory {
   /// Figures of the file system that holds it, or its archive.
   func statvfs() throws(Errno) -> statvfs {
-    switch place {
-    case .real(let handle): try handle.descriptor.statvfs()
+    switch backing {
+    case .descriptor(let handle): try handle.descriptor.statvfs()
     case .archive(let layer): try layer.statvfs()
     }
   }
@@ -99,23 +99,23 @@ extension LayerDirectory {
   /// The kind of file system, if changes on it can be made by another machine or process without this
   /// machine's inotify(7) telling; nil where it tells.
   public func unwatchableFileSystem() throws(Errno) -> String? {
-    switch place {
-    case .real(let handle): Self.silentTypes[try handle.descriptor.fileSystemType()]
-    case .archive(let layer): Self.silentTypes[try layer.current.source.descriptor.fileSystemType()]
+    switch backing {
+    case .descriptor(let handle): Self.unwatchableTypes[try handle.descriptor.fileSystemType()]
+    case .archive(let layer): Self.unwatchableTypes[try layer.current.source.descriptor.fileSystemType()]
     }
   }
 
   /// Whether it is on a file system that lies over another one (overlayfs or eCryptfs, by their magic numbers
   /// of statfs(2)).
   public var isStacked: Bool {
-    guard case .real(let handle) = place, let type = try? handle.descriptor.fileSystemType() else {
+    guard case .descriptor(let handle) = backing, let type = try? handle.descriptor.fileSystemType() else {
       return false
     }
     return type == 0x794C_7630 || type == 0xF15F
   }
 
   /// By the magic numbers of statfs(2).
-  private static let silentTypes: [Int: String] = [
+  private static let unwatchableTypes: [Int: String] = [
     0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x0102_1997: "9p",
     0x00C3_6400: "Ceph", 0x6573_5546: "FUSE", 0x5346_414F: "AFS", 0x7375_7245: "Coda", 0x564C: "NCP",
     0x0BD0_0BD0: "Lustre", 0x7461_636F: "OCFS2", 0x0116_1970: "GFS2", 0x6A65_6A62: "virtiofs",
@@ -123,7 +123,7 @@ extension LayerDirectory {
   ]
 }
 
-/// The place of our own mount, known before it is mounted.
+/// The backing of our own mount, known before it is mounted.
 ///
 /// A request thread that walked into its own mount would wait for itself; so the plain directory beneath
 /// stands in wherever a layer without a private clone contains the mount point.
@@ -152,7 +152,7 @@ public final class CoveredMountPoint: Sendable {
 
   func matches(_ identity: FileIdentity, _ name: CName) -> Bool {
     guard identity.inode == parentInode, identity.device == device else { return false }
-    for (place, byte) in self.name.enumerated() where UInt8(bitPattern: name[place]) != byte { return false }
+    for (index, byte) in self.name.enumerated() where UInt8(bitPattern: name[index]) != byte { return false }
     return name[self.name.count] == 0
   }
 }

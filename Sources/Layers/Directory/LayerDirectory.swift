@@ -11,17 +11,17 @@ public final class LayerDirectory: Sendable {
     case directory(LayerDirectory, FileStatus)
   }
 
-  /// The layer's place in the stack, 0 on top.
+  /// The layer's backing in the stack, 0 on top.
   public let layer: Int
   /// Which directory it is.
   public let identity: FileIdentity
   /// Where its entries are.
-  enum Backend: Sendable {
-    case real(SharedDescriptor)
+  enum Backing: Sendable {
+    case descriptor(SharedDescriptor)
     /// The folder is known by its inode number, whatever the archive contains by now.
     case archive(ArchiveLayer)
   }
-  let place: Backend
+  let backing: Backing
   /// Whether the file system's directories record the inode numbers that stat(2) tells. Overlay, network and
   /// FUSE file systems need not.
   let recordsInodes: Bool
@@ -39,26 +39,26 @@ public final class LayerDirectory: Sendable {
       recordsInodes = Self.recordsInodes(handle)
     }
     self.identity = attributes.identity
-    self.place = .real(handle)
+    self.backing = .descriptor(handle)
     self.covered = covered
   }
 
   init(layer: Int, identity: FileIdentity, archive: ArchiveLayer) {
     self.layer = layer
     self.identity = identity
-    self.place = .archive(archive)
+    self.backing = .archive(archive)
     recordsInodes = true
     covered = nil
   }
 
   /// Whether it is a folder of an archive.
-  public var isInArchive: Bool { if case .archive = place { true } else { false } }
+  public var isInArchive: Bool { if case .archive = backing { true } else { false } }
 
   /// The attributes of the directory itself, as they are now.
   /// - Throws: ENOENT where the archive has no such folder any more.
   public func attributes() throws(Errno) -> FileStatus {
-    switch place {
-    case .real(let handle): return try handle.descriptor.attributes()
+    switch backing {
+    case .descriptor(let handle): return try handle.descriptor.attributes()
     case .archive(let archive): return try archive.folderAttributes(identity.inode)
     }
   }
@@ -66,8 +66,8 @@ public final class LayerDirectory: Sendable {
   /// Looks a name up in this directory alone.
   /// - Parameter isLikelyDirectory: saves a look where it is one.
   func find(_ name: CName, isLikelyDirectory: Bool = false) throws(Errno) -> Found {
-    switch place {
-    case .real(let handle):
+    switch backing {
+    case .descriptor(let handle):
       if isLikelyDirectory, let found = try findDirectory(name, in: handle) { return found }
       return try find(name, in: handle)
     case .archive(let archive): return archive.find(name, in: identity.inode)
@@ -76,8 +76,8 @@ public final class LayerDirectory: Sendable {
 
   /// Whether it has an entry of a name, of any kind.
   func contains(_ name: CName) throws(Errno) -> Bool {
-    switch place {
-    case .real(let handle): return try handle.descriptor.contains(name)
+    switch backing {
+    case .descriptor(let handle): return try handle.descriptor.contains(name)
     case .archive(let archive): return archive.node(name, in: identity.inode) != nil
     }
   }
@@ -86,7 +86,7 @@ public final class LayerDirectory: Sendable {
   private func findDirectory(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found? {
     if let covered, covered.matches(identity, name) { return nil }
     do throws(Errno) {
-      return try enter(SharedDescriptor(handle.descriptor.open(name, Self.asPlace)))
+      return try opened(SharedDescriptor(handle.descriptor.open(name, Self.directoryPathFlags)))
     } catch {
       if error == .noSuchFileOrDirectory { return .nothing }
       if error == .notDirectory || error == .tooManySymbolicLinkLevels || error == .fileNameTooLong {
@@ -96,20 +96,20 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  /// A directory as a place, and no link to one.
-  private static let asPlace: OpenFlags = [.pathOnly, .directory, .noFollow]
+  /// A directory as a backing, and no link to one.
+  private static let directoryPathFlags: OpenFlags = [.pathOnly, .directory, .noFollow]
 
   private func find(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found {
-    if let covered, covered.matches(identity, name) { return try enter(covered.beneath) }
+    if let covered, covered.matches(identity, name) { return try opened(covered.beneath) }
     // The bound is only against someone who replaces it for ever.
     for _ in 0..<64 {
       guard
-        let attributes = try Self.present({ () throws(Errno) in try handle.descriptor.attributes(of: name) })
+        let attributes = try Self.ifExists({ () throws(Errno) in try handle.descriptor.attributes(of: name) })
       else { return .nothing }
       if attributes.isOverlayWhiteout { return .whiteout }
       if !attributes.isDirectory { return .file(attributes) }
       do throws(Errno) {
-        return try enter(SharedDescriptor(handle.descriptor.open(name, Self.asPlace)))
+        return try opened(SharedDescriptor(handle.descriptor.open(name, Self.directoryPathFlags)))
       } catch {
         // It was replaced between the two calls: look again at what is there now.
         if error != .notDirectory && error != .noSuchFileOrDirectory && error != .tooManySymbolicLinkLevels {
@@ -136,8 +136,8 @@ public final class LayerDirectory: Sendable {
   /// - Throws: ENOENT without it.
   public func attributes(of name: CName) throws(Errno) -> FileStatus {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
-    switch place {
-    case .real(let handle): return try handle.descriptor.attributes(of: name)
+    switch backing {
+    case .descriptor(let handle): return try handle.descriptor.attributes(of: name)
     case .archive(let archive):
       guard let (node, _) = archive.node(name, in: identity.inode) else { throw .noSuchFileOrDirectory }
       return archive.attributes(of: node)
@@ -156,7 +156,7 @@ public final class LayerDirectory: Sendable {
   /// Runs the body with a path by which inotify(7) finds this directory; nil for a folder of an archive, which
   /// changes with the archive's file.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
-    guard case .real(let handle) = place else { return nil }
+    guard case .descriptor(let handle) = backing else { return nil }
     return try handle.descriptor.withWatchPath(body)
   }
 
@@ -164,34 +164,36 @@ public final class LayerDirectory: Sendable {
   public func withWatchPath<Result>(
     of name: CName, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
-    guard case .real(let handle) = place else { return nil }
+    guard case .descriptor(let handle) = backing else { return nil }
     return try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name), body)
   }
 
   /// The names on which this directory has a say: those of its entries, and those that its marks hide.
-  public func concernedNames() throws(Errno) -> [[UInt8]] {
+  public func affectedNames() throws(Errno) -> [[UInt8]] {
     var names: [[UInt8]] = []
     try forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      names.append(WhiteoutMarkers.isMark(entry.name) ? Array(name.dropFirst(4)) : name)
+      names.append(WhiteoutMarkers.isMarker(entry.name) ? Array(name.dropFirst(4)) : name)
     }
     return names
   }
 
   /// The names that this directory's marks hide in the layers below.
-  public func hiddenNames() throws(Errno) -> Set<[UInt8]> { try SingleLayerDirectory(self, cutBy: nil).marks }
+  public func whiteoutNames() throws(Errno) -> Set<[UInt8]> {
+    try SingleLayerDirectory(self, cutoff: nil).whiteouts
+  }
 
   /// The value of one of the directory's own xattrs: as `Descriptor.extendedAttribute`.
   public func extendedAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
-    guard case .real(let handle) = place else { throw .noData }
+    guard case .descriptor(let handle) = backing else { throw .noData }
     return try handle.descriptor.extendedAttribute(name, into: buffer)
   }
 
   /// The names of the directory's own xattrs, each followed by NUL.
   public func extendedAttributeNames() throws(Errno) -> [UInt8] {
-    guard case .real(let handle) = place else { return [] }
+    guard case .descriptor(let handle) = backing else { return [] }
     return try handle.descriptor.extendedAttributeNames()
   }
 
@@ -199,8 +201,8 @@ public final class LayerDirectory: Sendable {
     _ name: CName, identity: FileIdentity, _ flags: OpenFlags
   ) throws(Errno) -> LayerFile {
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
-    switch place {
-    case .real(let handle): return try Self.open(name, in: handle, identity, flags)
+    switch backing {
+    case .descriptor(let handle): return try Self.open(name, in: handle, identity, flags)
     case .archive(let archive):
       while true {
         guard let (node, index) = archive.node(name, in: self.identity.inode) else {
@@ -227,7 +229,7 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  private func enter(_ handle: SharedDescriptor) throws(Errno) -> Found {
+  private func opened(_ handle: SharedDescriptor) throws(Errno) -> Found {
     let attributes = try handle.descriptor.attributes()
     return .directory(
       LayerDirectory(layer: layer, handle: handle, attributes: attributes, covered: covered, in: self),
@@ -236,7 +238,7 @@ public final class LayerDirectory: Sendable {
 
   /// The attributes, or nil where the layer has no such entry: also where its file system takes no name so
   /// long, or where this directory was removed meanwhile.
-  private static func present(
+  private static func ifExists(
     _ read: () throws(Errno) -> FileStatus
   ) throws(Errno) -> FileStatus? {
     do throws(Errno) {

@@ -11,20 +11,20 @@ public final class LayerFile: Sendable {
   /// Bytes that it had when it was opened: a read that ends there was complete.
   private let openedSize: UInt64?
   /// Whether it was a regular file with a single name then.
-  public let wasSingle: Bool
+  public let hadSingleLink: Bool
 
   /// A file of a directory.
   /// - Parameter attributes: as they were just seen.
   public init(_ descriptor: consuming Descriptor, _ attributes: FileStatus? = nil) {
     kind = .descriptor(descriptor)
     openedSize = attributes?.size
-    wasSingle = attributes.map { $0.isRegular && $0.links == 1 } ?? false
+    hadSingleLink = attributes.map { $0.isRegular && $0.links == 1 } ?? false
   }
 
   init(_ content: ArchiveContent) {
     kind = .entry(content)
     openedSize = nil
-    wasSingle = content.attributes.isRegular
+    hadSingleLink = content.attributes.isRegular
   }
 
   /// Bytes that it had when it was opened, or has now.
@@ -56,20 +56,21 @@ public final class LayerFile: Sendable {
   /// - Parameter isCounted: whether it counts in the cache's hit rate.
   /// - Returns: nil where that would be: `whenReadable` tells when to ask again.
   @inline(__always)
-  public func readNow(
+  public func readNonBlocking(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
     switch kind {
     case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset, end: openedSize)
-    case .entry(let content): return try content.readNow(into: buffer, at: offset, isCounted: isCounted)
+    case .entry(let content):
+      return try content.readNonBlocking(into: buffer, at: offset, isCounted: isCounted)
     }
   }
 
   /// Has a function called, by some thread, once a part can be read, or with the reason why not.
-  public func whenReadable(at offset: Int64, count: Int, _ arrived: @escaping @Sendable (Errno?) -> Void) {
+  public func whenReadable(at offset: Int64, count: Int, _ completion: @escaping @Sendable (Errno?) -> Void) {
     switch kind {
-    case .descriptor: arrived(nil)
-    case .entry(let content): content.whenReadable(at: offset, count: count, arrived)
+    case .descriptor: completion(nil)
+    case .entry(let content): content.whenReadable(at: offset, count: count, completion)
     }
   }
 
@@ -119,7 +120,7 @@ public final class LayerFile: Sendable {
   }
 
   /// Whether it is a file of a directory, and no archive's.
-  public var isDescriptor: Bool {
+  public var hasDescriptor: Bool {
     switch kind {
     case .descriptor: true
     case .entry: false

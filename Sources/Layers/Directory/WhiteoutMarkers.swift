@@ -2,23 +2,23 @@ import Posix
 
 /// The marks by which a layer hides what lies below it, in the two formats in use.
 ///
-/// Overlayfs: a character device 0:0 in place of the entry; the xattr `trusted.overlay.opaque` or
+/// Overlayfs: a character device 0:0 in backing of the entry; the xattr `trusted.overlay.opaque` or
 /// `user.overlay.opaque` = `y` on a directory. Container layers (OCI image specification, fuse-overlayfs): a
-/// file `.wh.NAME` beside the place of the entry; a file `.wh..wh..opq` in a directory.
+/// file `.wh.NAME` beside the backing of the entry; a file `.wh..wh..opq` in a directory.
 enum WhiteoutMarkers {
   private static let prefix: [UInt8] = [0x2E, 0x77, 0x68, 0x2E]  // ".wh."
   /// The longest name for which `.wh.NAME` fits into a name's 255 bytes.
   private static let longestMarked = 255 - 4
 
   /// Whether the name is a mark of the container format, and so names no entry.
-  static func isMark(_ name: CName) -> Bool {
-    for (place, byte) in prefix.enumerated() where UInt8(bitPattern: name[place]) != byte { return false }
+  static func isMarker(_ name: CName) -> Bool {
+    for (index, byte) in prefix.enumerated() where UInt8(bitPattern: name[index]) != byte { return false }
     return true
   }
 
   /// Runs the body with the mark that hides a name; nil where there can be none.
   @inline(__always)
-  static func withMark<Result>(
+  static func withMarker<Result>(
     of name: CName, length: Int, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
     guard length <= longestMarked else { return nil }
@@ -35,15 +35,15 @@ enum WhiteoutMarkers {
 
 extension LayerDirectory {
   /// Whether the directory holds the mark `.wh.NAME`.
-  func hidesBelow(_ name: CName, length: Int) throws(Errno) -> Bool {
-    try WhiteoutMarkers.withMark(of: name, length: length) { mark throws(Errno) in try contains(mark) }
+  func hasWhiteoutMarker(_ name: CName, length: Int) throws(Errno) -> Bool {
+    try WhiteoutMarkers.withMarker(of: name, length: length) { mark throws(Errno) in try contains(mark) }
       ?? false
   }
 
   /// Whether the directory hides the same directory of the layers below.
   func isOpaque() throws(Errno) -> Bool {
     if try contains(".wh..wh..opq") { return true }
-    guard case .real(let handle) = place else { return false }
+    guard case .descriptor(let handle) = backing else { return false }
     let yes = UInt8(ascii: "y")
     if try handle.descriptor.directoryAttribute("trusted.overlay.opaque", is: yes) { return true }
     return try handle.descriptor.directoryAttribute("user.overlay.opaque", is: yes)

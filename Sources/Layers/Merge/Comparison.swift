@@ -17,7 +17,7 @@ public struct ComparedName: Sendable, Equatable {
   public let name: [UInt8]
   /// What is shown under the name, or what would be first if it were not hidden.
   public let kind: FileKind
-  public let verdict: Status
+  public let status: Status
   /// The layer whose entry is shown, or which hides the name; then, from the top down, those that have the name
   /// below.
   public let layers: [Int]
@@ -48,25 +48,25 @@ extension LayerStack {
       if let kind = directory.entries[name] {
         if having.isEmpty {
           // A mark above counts; otherwise what keeps the whole directory from being seen.
-          marker = marker ?? directory.cutter
+          marker = marker ?? directory.cutoff
           shown = marker == nil ? directory.layer : nil
         }
         having.append((directory.layer, kind))
       }
-      if having.isEmpty, marker == nil, directory.cutter == nil, directory.marks.contains(name) {
+      if having.isEmpty, marker == nil, directory.cutoff == nil, directory.whiteouts.contains(name) {
         marker = directory.layer
       }
     }
     let kind = having.first?.kind ?? .regular
     guard let shown else {
       return ComparedName(
-        name: name, kind: kind, verdict: .hidden, layers: (marker.map { [$0] } ?? []) + having.map(\.layer))
+        name: name, kind: kind, status: .hidden, layers: (marker.map { [$0] } ?? []) + having.map(\.layer))
     }
     return ComparedName(
-      name: name, kind: kind, verdict: verdict(of: kind, from: shown, having), layers: having.map(\.layer))
+      name: name, kind: kind, status: status(of: kind, from: shown, having), layers: having.map(\.layer))
   }
 
-  private func verdict(
+  private func status(
     of kind: FileKind, from layer: Int, _ having: [(layer: Int, kind: FileKind)]
   ) -> ComparedName.Status {
     let main = layers.count - 1

@@ -2,7 +2,7 @@ import Posix
 
 /// A directory's comparison as it goes from a mount to who asks: the count of files that are MAIN's as they are,
 /// then a record for each name. Each ends with NUL, which no name contains; a record is the kind's letter as
-/// `ls -l` has it, the verdict's, the layers' places divided by `,`, a blank, and the name.
+/// `ls -l` has it, the verdict's, the layers' indexes divided by `,`, a blank, and the name.
 public struct ComparisonText: Sendable {
   /// Unchanged entries that are no directories.
   public let unchanged: Int
@@ -34,7 +34,7 @@ public struct ComparisonText: Sendable {
 
 extension ComparedName {
   /// Whether it is MAIN's, and no directory, in which others may have something.
-  public var isUnchangedFile: Bool { verdict == .unchanged && kind != .directory }
+  public var isUnchangedFile: Bool { status == .unchanged && kind != .directory }
 
   private static let letters: [(kind: FileKind, letter: UInt8)] = [
     (.regular, 0x2D), (.directory, 0x64), (.symbolicLink, 0x6C), (.fifo, 0x70), (.socket, 0x73),
@@ -43,19 +43,19 @@ extension ComparedName {
 
   fileprivate func append(to text: inout [UInt8]) {
     text.append(Self.letters.first { $0.kind == kind }?.letter ?? 0x2D)
-    text.append(verdict.rawValue)
+    text.append(status.rawValue)
     text += Array(layers.map(String.init).joined(separator: ",").utf8) + [UInt8(ascii: " ")] + name + [0]
   }
 
   fileprivate init?(record: ArraySlice<UInt8>) {
     guard let blank = record.firstIndex(of: UInt8(ascii: " ")), blank > record.startIndex + 2,
       let kind = Self.letters.first(where: { $0.letter == record[record.startIndex] })?.kind,
-      let verdict = Status(rawValue: record[record.startIndex + 1])
+      let status = Status(rawValue: record[record.startIndex + 1])
     else { return nil }
-    let places = record[(record.startIndex + 2)..<blank].split(separator: UInt8(ascii: ","))
-    let layers = places.compactMap { Int(String(decoding: $0, as: UTF8.self)) }
+    let indexes = record[(record.startIndex + 2)..<blank].split(separator: UInt8(ascii: ","))
+    let layers = indexes.compactMap { Int(String(decoding: $0, as: UTF8.self)) }
     let name = Array(record[(blank + 1)...])
-    guard layers.count == places.count, !name.isEmpty, !name.contains(UInt8(ascii: "/")) else { return nil }
-    self.init(name: name, kind: kind, verdict: verdict, layers: layers)
+    guard layers.count == indexes.count, !name.isEmpty, !name.contains(UInt8(ascii: "/")) else { return nil }
+    self.init(name: name, kind: kind, status: status, layers: layers)
   }
 }

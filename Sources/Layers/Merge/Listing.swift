@@ -25,7 +25,7 @@ public struct Listing: Sendable {
   /// The names' hashes, by item; the index has them truncated.
   private var hashes: [UInt64] = []
   /// Of item `i`, the slot is `i + 1`.
-  private var index = HashIndex()
+  private var slots = HashIndex()
 
   /// A listing without names.
   public init() {}
@@ -45,16 +45,16 @@ public struct Listing: Sendable {
   }
 
   /// A hash of an item's name: the same for a name in all listings of this process.
-  public func hash(at place: Int) -> UInt64 { hashes[place] }
+  public func hash(at index: Int) -> UInt64 { hashes[index] }
 
   /// The place among the items of a name; nil if it is not listed.
-  public func place(of name: CName, length: Int) -> Int? {
+  public func index(of name: CName, length: Int) -> Int? {
     find(name, length, Self.hash(UnsafeRawBufferPointer(start: name, count: length)))
   }
 
   /// The place among the items of another listing's item's name.
-  public func place(of item: Item, in other: Listing) -> Int? {
-    other.withName(of: item) { place(of: $0, length: Int(item.length)) }
+  public func index(of item: Item, in other: Listing) -> Int? {
+    other.withName(of: item) { index(of: $0, length: Int(item.length)) }
   }
 
   /// Adds another listing's item unless its name is there already; answers whether it was added.
@@ -91,12 +91,12 @@ public struct Listing: Sendable {
     bytes.append(0)
     items.append(item)
     hashes.append(hash)
-    index.insert(UInt32(items.count), UInt32(truncatingIfNeeded: hash))
+    slots.insert(UInt32(items.count), UInt32(truncatingIfNeeded: hash))
     return true
   }
 
   private func find(_ name: CName, _ length: Int, _ hash: UInt64) -> Int? {
-    let slot = index.first(UInt32(truncatingIfNeeded: hash)) { matches(Int($0) - 1, name, length) }
+    let slot = slots.first(UInt32(truncatingIfNeeded: hash)) { matches(Int($0) - 1, name, length) }
     return slot == 0 ? nil : Int(slot) - 1
   }
 
@@ -106,8 +106,8 @@ public struct Listing: Sendable {
     return UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
-  private func matches(_ place: Int, _ name: CName, _ length: Int) -> Bool {
-    let item = items[place]
+  private func matches(_ index: Int, _ name: CName, _ length: Int) -> Bool {
+    let item = items[index]
     guard Int(item.length) == length else { return false }
     return bytes.withUnsafeBytes {
       memcmp($0.baseAddress.unsafelyUnwrapped + Int(item.start), name, length) == 0

@@ -14,7 +14,7 @@ extension MergedDirectory {
   public func hides(_ name: CName, ofLayer layer: Int) throws(Errno) -> Bool {
     for part in parts where part.layer < layer {
       if case .whiteout = try part.find(name) { return true }
-      if try part.hidesBelow(name, length: strlen(name)) { return true }
+      if try part.hasWhiteoutMarker(name, length: strlen(name)) { return true }
     }
     return false
   }

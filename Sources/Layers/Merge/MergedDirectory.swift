@@ -32,12 +32,12 @@ public final class MergedDirectory: Sendable {
   public func lookup(
     _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false
   ) throws(Errno) -> Entry? {
-    guard Self.isEntryName(name), !WhiteoutMarkers.isMark(name) else { return nil }
+    guard Self.isEntryName(name), !WhiteoutMarkers.isMarker(name) else { return nil }
     let length = strlen(name)
     var collected: [LayerDirectory] = []
     var merged: FileStatus?
-    search: for (place, part) in parts.enumerated() where part.layer >= layer {
-      let isLast = place == parts.count - 1
+    search: for (index, part) in parts.enumerated() where part.layer >= layer {
+      let isLast = index == parts.count - 1
       switch try part.find(name, isLikelyDirectory: isLikelyDirectory) {
       case .nothing: break
       case .whiteout: break search
@@ -49,7 +49,7 @@ public final class MergedDirectory: Sendable {
         merged = Self.merge(merged, below: attributes)
         if !isLast, try directory.isOpaque() { break search }
       }
-      if !isLast, try part.hidesBelow(name, length: length) { break search }
+      if !isLast, try part.hasWhiteoutMarker(name, length: length) { break search }
     }
     guard let merged else { return nil }
     return .directory(MergedDirectory(parts: collected), merged)

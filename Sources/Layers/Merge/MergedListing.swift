@@ -16,15 +16,15 @@ extension MergedDirectory {
       try part.forEachEntry { entry throws(Errno) in
         records += 1
         if records > limit { throw .fileTooLarge }
-        if WhiteoutMarkers.isMark(entry.name) {
+        if WhiteoutMarkers.isMarker(entry.name) {
           // The mark hides its name in the layers below, not in its own. No mark hides a mark.
           let name = entry.name + 4
           hiddenBelow.add(
             name, length: entry.nameLength - 4, kind: .regular, layer: part.layer, device: 0, inode: 0)
           return
         }
-        if hidden.place(of: entry.name, length: entry.nameLength) != nil { return }
-        if shown.place(of: entry.name, length: entry.nameLength) != nil { return }
+        if hidden.index(of: entry.name, length: entry.nameLength) != nil { return }
+        if shown.index(of: entry.name, length: entry.nameLength) != nil { return }
         guard let found = try part.listed(entry, recordsInodes: recordsInodes) else { return }
         if found.isWhiteout {
           hiddenBelow.add(
@@ -54,8 +54,8 @@ extension LayerDirectory {
   /// Reads the directory; nothing where it was removed.
   func forEachEntry(_ body: (DirectoryEntry) throws(Errno) -> Void) throws(Errno) {
     let handle: SharedDescriptor
-    switch place {
-    case .real(let real): handle = real
+    switch backing {
+    case .descriptor(let real): handle = real
     case .archive(let archive): return try archive.forEachEntry(in: identity.inode, body)
     }
     do throws(Errno) {

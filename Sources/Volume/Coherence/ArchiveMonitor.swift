@@ -50,7 +50,7 @@ final class ArchiveMonitor: Sendable {
       // A missing file is not written to; the watch on its directory reports its coming.
       if error != .noSuchFileOrDirectory { faults[layer] = Self.noWatches }
     }
-    archive.note(isWatched: true)
+    archive.setWatched(true)
   }
 
   /// Checks whether an archive is another file by now, or was written to.

@@ -3,13 +3,13 @@ import Routing
 
 /// The part of `bundlefs status` about a layer that is an archive.
 struct ArchiveStatus {
-  private let figures: ArchiveLayer.Figures
+  private let figures: ArchiveLayer.Statistics
   /// Why the last readable content is shown instead of the current one.
   private let note: String?
 
   init(_ layer: ArchiveLayer) {
-    figures = layer.figures
-    note = layer.fault?.message
+    figures = layer.statistics
+    note = layer.reloadError?.message
   }
 
   /// Writes the JSON object.
@@ -51,7 +51,7 @@ struct ArchiveStatus {
   }
 }
 
-extension ContentFigures {
+extension ContentCacheStatistics {
   /// Writes the JSON object.
   func write(to json: inout JSONWriter) {
     json.object { json in

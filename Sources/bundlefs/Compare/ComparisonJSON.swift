@@ -51,7 +51,7 @@ enum ComparisonJSON {
         json.member("encodedPath", PercentCoding.encoded(path: entry.path.joinedPath[...]))
       }
       json.member("kind", word(for: entry.name.kind))
-      json.member("verdict", word(for: entry.name.verdict))
+      json.member("verdict", word(for: entry.name.status))
       json.member("layer", entry.name.layers.first.map { layers[$0] })
       json.name("below")
       json.strings(entry.name.layers.dropFirst().map { layers[$0] })

@@ -7,7 +7,7 @@ enum DifferenceOutput {
     var lines = [[String]](repeating: [], count: walker.layers.count)
     try walker.walk { entry in
       guard entry.name.isCounted, let layer = entry.name.layers.first else { return }
-      let status = entry.name.verdict
+      let status = entry.name.status
       lines[layer].append("  " + colours.text(verb(for: status), status) + entry.shownPath)
     }
     for (layer, lines) in zip(walker.layers, lines) where !lines.isEmpty {
@@ -35,14 +35,14 @@ enum TreeOutput {
       let branches = entry.isLast.dropLast().map { $0 ? "    " : "│   " }.joined()
       Terminal.print(
         branches + (entry.isLast.last == true ? "└── " : "├── ")
-          + colours.text(entry.shownName, entry.name.verdict) + annotation(of: entry.name, layers))
+          + colours.text(entry.shownName, entry.name.status) + annotation(of: entry.name, layers))
     }
     Terminal.print(walker.tally.summary)
   }
 
   private static func annotation(of name: ComparedName, _ layers: [String]) -> String {
     guard let layer = name.layers.first.map({ layers[$0] }) else { return "" }
-    switch name.verdict {
+    switch name.status {
     case .unchanged: return ""
     case .overridden: return "  (\(layer), overrides)"
     case .added: return "  (\(layer), adds)"

@@ -17,7 +17,7 @@ struct ComparisonTally {
 
   mutating func add(_ name: ComparedName) {
     guard let layer = name.layers.first, name.isCounted else { return }
-    switch name.verdict {
+    switch name.status {
     case .overridden: layers[layer].overrides += 1
     case .added: layers[layer].adds += 1
     case .hidden: layers[layer].hides += 1
@@ -43,7 +43,7 @@ struct ComparisonTally {
 extension ComparedName {
   /// Whether the entry counts as a difference.
   var isCounted: Bool {
-    switch verdict {
+    switch status {
     case .unchanged: false
     case .added: kind != .directory
     case .overridden, .hidden: true

@@ -2,27 +2,27 @@ import Posix
 
 /// The room that an unpacked entry takes.
 extension ArchiveContent {
-  static func weight(of state: State, written: UInt64) -> Int {
-    Int(clamping: written - state.present.lowerBound) + overhead
-      + (state.inflater == nil ? 0 : EntryDecoder.weight)
+  static func cost(of state: State, written: UInt64) -> Int {
+    Int(clamping: written - state.available.lowerBound) + overhead
+      + (state.decoder == nil ? 0 : EntryDecoder.cost)
   }
 
   /// Bytes of one entry that are kept at a time.
-  var mostAtOnce: UInt64 { UInt64(max(cache.budget, 16 << 20)) }
+  var residentLimit: UInt64 { UInt64(max(cache.budget, 16 << 20)) }
 
   /// An entry that is larger than the whole budget is kept in part, where somebody reads.
-  func narrow(_ state: inout State, _ storage: ContentStorage) -> Range<UInt64> {
-    let limit = mostAtOnce
-    guard storage.isFile, state.present.count > limit else { return 0..<0 }
-    var lower = state.present.upperBound - limit / 2
-    for waiter in state.waiters where waiter.range.lowerBound >= state.present.lowerBound {
+  func trim(_ state: inout State, _ storage: ContentStorage) -> Range<UInt64> {
+    let limit = residentLimit
+    guard storage.isFile, state.available.count > limit else { return 0..<0 }
+    var lower = state.available.upperBound - limit / 2
+    for waiter in state.waiters where waiter.range.lowerBound >= state.available.lowerBound {
       lower = min(lower, waiter.range.lowerBound)
     }
     // By whole pages, since only those can be given back.
     lower &= ~0xFFFF
-    guard lower > state.present.lowerBound else { return 0..<0 }
-    defer { state.present = lower..<state.present.upperBound }
-    return state.present.lowerBound..<lower
+    guard lower > state.available.lowerBound else { return 0..<0 }
+    defer { state.available = lower..<state.available.upperBound }
+    return state.available.lowerBound..<lower
   }
 
   /// Gives the room back.
@@ -30,9 +30,9 @@ extension ArchiveContent {
   func drop() -> (bytes: Int, isFile: Bool)? {
     let (former, taken) = state.withLock { state -> (AnyObject?, (bytes: Int, isFile: Bool)?) in
       guard let storage = state.storage else { return (nil, nil) }
-      if state.isRunning {
-        let written = max(state.inflater?.position ?? 0, state.present.upperBound)
-        return (nil, (Self.weight(of: state, written: written), storage.isFile))
+      if state.isDecoding {
+        let written = max(state.decoder?.position ?? 0, state.available.upperBound)
+        return (nil, (Self.cost(of: state, written: written), storage.isFile))
       }
       Self.reset(&state)
       return (storage, nil)

@@ -4,7 +4,7 @@ import Posix
 extension ArchiveContent {
   /// - Returns: false where it is to wait for the archive to be read anew.
   func step(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
-    let source = state.withLock { ($0.unpacked ?? $0.place).source }
+    let source = state.withLock { ($0.decodedHeader ?? $0.header).source }
     do throws(Errno) { try unpack(buffer, from: source) } catch { return fail(error, source) }
     return true
   }
@@ -12,27 +12,27 @@ extension ArchiveContent {
   func unpack(
     _ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource
   ) throws(Errno) {
-    guard let (inflater, storage) = try prepare(source) else { return }
+    guard let (decoder, storage) = try prepare(source) else { return }
     // Who wants the first bytes gets them soon.
-    let most = max(Self.firstStep, Int(clamping: inflater.position))
-    let wanted = min(buffer.count, most, Int(clamping: size - inflater.position) + 1)
-    let count = try inflater.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
-    let end = inflater.position
+    let most = max(Self.firstStep, Int(clamping: decoder.position))
+    let wanted = min(buffer.count, most, Int(clamping: size - decoder.position) + 1)
+    let count = try decoder.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
+    let end = decoder.position
     if count > 0 {
       try storage.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: end - UInt64(count))
     }
     let isUnchanged = source.isUnchanged
     let (bytes, dropped) = state.withLock { state -> (Int, Range<UInt64>) in
       // Another archive has come.
-      guard state.inflater === inflater, state.storage === storage else { return (0, 0..<0) }
-      if !isUnchanged { state.isUncertain = true }
+      guard state.decoder === decoder, state.storage === storage else { return (0, 0..<0) }
+      if !isUnchanged { state.wasOverwritten = true }
       if count == 0 {
         complete(&state)
-      } else if !state.isUncertain, end < size {
-        state.present = state.present.lowerBound..<end
+      } else if !state.wasOverwritten, end < size {
+        state.available = state.available.lowerBound..<end
       }
-      let dropped = narrow(&state, storage)
-      return (Self.weight(of: state, written: end), dropped)
+      let dropped = trim(&state, storage)
+      return (Self.cost(of: state, written: end), dropped)
     }
     if !dropped.isEmpty { storage.drop(dropped) }
     cache.account(self, bytes: bytes, isFile: storage.isFile)
@@ -40,30 +40,30 @@ extension ArchiveContent {
 
   func complete(_ state: inout State) {
     state.isComplete = true
-    state.inflater = nil
-    state.unpacked = nil
-    state.present = state.present.lowerBound..<size
+    state.decoder = nil
+    state.decodedHeader = nil
+    state.available = state.available.lowerBound..<size
     // What was handed out before the file was written over was not compared.
-    if !state.isUncertain { trust(&state) }
+    if !state.wasOverwritten { markVerified(&state) }
   }
 
   /// - Returns: nil where another archive has come.
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
-    let (inflater, storage) = state.withLock { ($0.inflater, $0.storage) }
-    if let inflater, let storage { return (inflater, storage) }
-    let begun = try state.withLock { state throws(Errno) -> (EntryLocation, UInt64, ArchiveNode)? in
-      guard state.place.source === source else { return nil }
-      let wanted = state.wanted
+    let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
+    if let decoder, let storage { return (decoder, storage) }
+    let begun = try state.withLock { state throws(Errno) -> (LocalHeader, UInt64, ArchiveNode)? in
+      guard state.header.source === source else { return nil }
+      let wanted = state.target
       Self.reset(&state)
-      state.wanted = max(state.wanted, wanted)
-      return (state.place, try Self.start(&state), state.node)
+      state.target = max(state.target, wanted)
+      return (state.header, try Self.start(&state), state.node)
     }
     guard let (place, start, node) = begun else { return nil }
     let fresh = try EntryDecoder(PackedEntry(node, in: source, at: start))
-    let room = try ContentStorage(size: size, mostAtOnce: mostAtOnce, mayUseFile: cache.mayUseFile)
+    let room = try ContentStorage(size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile)
     return state.withLock { state in
-      guard state.place.source === source else { return nil }
-      (state.inflater, state.storage, state.unpacked) = (fresh, room, place)
+      guard state.header.source === source else { return nil }
+      (state.decoder, state.storage, state.decodedHeader) = (fresh, room, place)
       return (fresh, room)
     }
   }

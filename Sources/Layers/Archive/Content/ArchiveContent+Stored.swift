@@ -3,10 +3,10 @@ import Posix
 /// Stored entries, which are read where the archive has them.
 extension ArchiveContent {
   /// - Returns: false where the file was written over, so that its bytes have to be checked as a whole first.
-  func readInPlace(
+  func readStored(
     _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Bool {
-    let place = state.withLock { $0.place }
+    let place = state.withLock { $0.header }
     do throws(Errno) {
       let (start, isCopied) = try state.withLock { state throws(Errno) in
         if let failure = state.failure { throw failure }
@@ -16,10 +16,10 @@ extension ArchiveContent {
       try place.source.read(into: buffer, at: start + range.lowerBound)
       guard place.source.isUnchanged else { return false }
       return try state.withLock { state throws(Errno) in
-        if state.place.source !== place.source { return false }
+        if state.header.source !== place.source { return false }
         try check(&state, start, upTo: range, UnsafeRawBufferPointer(buffer))
         if let failure = state.failure { throw failure }
-        if state.checked < size { doubt(&state) }
+        if state.verifiedEnd < size { markUnverified(&state) }
         return true
       }
     } catch {
@@ -32,46 +32,46 @@ extension ArchiveContent {
   func check(
     _ state: inout State, _ start: UInt64, upTo range: Range<UInt64>, _ bytes: UnsafeRawBufferPointer
   ) throws(Errno) {
-    if state.checked == size || range.lowerBound > state.checked + Self.checkedAtOnce { return }
-    let goal = size <= Self.checkedAtOnce ? size : range.upperBound
-    while state.checked < goal {
-      if range.contains(state.checked) {
-        let rest = UnsafeRawBufferPointer(rebasing: bytes[Int(state.checked - range.lowerBound)...])
+    if state.verifiedEnd == size || range.lowerBound > state.verifiedEnd + Self.verifiedAtOnce { return }
+    let goal = size <= Self.verifiedAtOnce ? size : range.upperBound
+    while state.verifiedEnd < goal {
+      if range.contains(state.verifiedEnd) {
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[Int(state.verifiedEnd - range.lowerBound)...])
         state.checksum = rest.crc32(after: state.checksum)
-        state.checked = range.upperBound
+        state.verifiedEnd = range.upperBound
         continue
       }
-      let end = state.checked < range.lowerBound ? min(goal, range.lowerBound) : goal
-      let count = Int(min(UInt64(128 << 10), end - state.checked))
+      let end = state.verifiedEnd < range.lowerBound ? min(goal, range.lowerBound) : goal
+      let count = Int(min(UInt64(128 << 10), end - state.verifiedEnd))
       try withUnsafeTemporaryBytes(count) { buffer throws(Errno) in
-        try state.place.source.read(into: buffer, at: start + state.checked)
+        try state.header.source.read(into: buffer, at: start + state.verifiedEnd)
         state.checksum = UnsafeRawBufferPointer(buffer).crc32(after: state.checksum)
       }
-      state.checked += UInt64(count)
+      state.verifiedEnd += UInt64(count)
     }
-    guard state.checked == size, state.place.source.isUnchanged else { return }
-    if state.checksum == state.node.crc { trust(&state) } else { state.failure = .ioError }
+    guard state.verifiedEnd == size, state.header.source.isUnchanged else { return }
+    if state.checksum == state.node.crc { markVerified(&state) } else { state.failure = .ioError }
   }
 
   /// Notes that something is handed out that may be wrong: the kernel keeps it.
-  func doubt(_ state: inout State) {
-    if state.isDoubtful { return }
-    state.isDoubtful = true
-    doubts.insert(inode)
+  func markUnverified(_ state: inout State) {
+    if state.isUnverified { return }
+    state.isUnverified = true
+    unverified.insert(inode)
   }
 
   /// Notes that what was handed out is right.
-  func trust(_ state: inout State) {
-    if !state.isDoubtful { return }
-    state.isDoubtful = false
-    _ = doubts.remove(inode)
+  func markVerified(_ state: inout State) {
+    if !state.isUnverified { return }
+    state.isUnverified = false
+    _ = unverified.remove(inode)
   }
 
   /// The offset of the first packed byte: the entry's own header tells.
   /// - Throws: EIO where there is no header, or the bytes would not all be there; EACCES for an encrypted one.
   static func start(_ state: inout State) throws(Errno) -> UInt64 {
     if let start = state.start { return start }
-    let place = state.place
+    let place = state.header
     guard place.header < place.end, place.end - place.header >= 30 else { throw .ioError }
     let (length, flags) = try withUnsafeTemporaryBytes(30) { header throws(Errno) -> (UInt64, UInt16) in
       try place.source.read(into: header, at: place.header)

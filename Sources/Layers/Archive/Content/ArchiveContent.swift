@@ -2,7 +2,7 @@ import Glibc
 import Posix
 
 /// Where an archive has an entry.
-struct EntryLocation: Sendable {
+struct LocalHeader: Sendable {
   let source: ArchiveSource
   /// Offset of the entry's own header in the file.
   let header: UInt64
@@ -24,9 +24,9 @@ final class ArchiveContent: @unchecked Sendable {
   /// Bytes.
   let size: UInt64
   let cache: ContentPool
-  let doubts: UnverifiedEntries
+  let unverified: UnverifiedEntries
   let state: Locked<State>
-  /// Its slot in `RecentContents`, which the pool's lock guards; 0 for none.
+  /// Its slot in `ContentLRU`, which the pool's lock guards; 0 for none.
   var slot: UInt32 = 0
 
   /// Bytes that are unpacked at a time: few at first, then as many as there are, up to a chunk.
@@ -36,62 +36,62 @@ final class ArchiveContent: @unchecked Sendable {
   /// takes about a millisecond.
   static let smallSize: UInt64 = 256 << 10
   /// How far is unpacked beyond what was asked for.
-  static let ahead: UInt64 = 4 << 20
+  static let readAhead: UInt64 = 4 << 20
   /// Stored entries up to this size are compared with their checksum before the first byte is handed out;
   /// larger ones as they are read from the beginning, a little out of order at most.
-  static let checkedAtOnce: UInt64 = 1 << 20
+  static let verifiedAtOnce: UInt64 = 1 << 20
   /// Bytes that a content takes beside itself.
   static let overhead = 512
 
   struct State {
     /// As the archive of now has it.
     var node: ArchiveNode
-    var place: EntryLocation
+    var header: LocalHeader
     /// Offset of the first packed byte, once the entry's header was read.
     var start: UInt64?
     var attributes: FileStatus
     /// Whether the archive that the layer is by now has not got it.
-    var isAbandoned = false
+    var isDetached = false
     /// Whether something was handed out that was not compared with the checksum since.
-    var isDoubtful = false
+    var isUnverified = false
     /// Read in place: how far it is known to be right.
-    var checked: UInt64 = 0
+    var verifiedEnd: UInt64 = 0
     var checksum: UInt32 = 0
     var failure: Errno?
     /// Unpacked: where, and which part of it can be read.
     var storage: ContentStorage?
-    var present: Range<UInt64> = 0..<0
-    var inflater: EntryDecoder?
-    /// What the inflater reads.
-    var unpacked: EntryLocation?
+    var available: Range<UInt64> = 0..<0
+    var decoder: EntryDecoder?
+    /// What the decoder reads.
+    var decodedHeader: LocalHeader?
     var isComplete = false
     /// Whether a thread is about to unpack it.
-    var isRunning = false
-    /// Whether the file was written over since the inflater began.
-    var isUncertain = false
+    var isDecoding = false
+    /// Whether the file was written over since the decoder began.
+    var wasOverwritten = false
     /// How far it is to be unpacked, whether or not somebody waits.
-    var wanted: UInt64 = 0
+    var target: UInt64 = 0
     var waiters: [Waiter] = []
     /// Until when it waits for the archive to be read anew, by `TimeSpec.monotonic`; nil if it does not.
-    var parkedUntil: TimeSpec?
+    var reloadDeadline: TimeSpec?
   }
 
   /// Called once a range can be read, or with the reason why it never can.
-  typealias Arrival = @Sendable (Errno?) -> Void
+  typealias Completion = @Sendable (Errno?) -> Void
   struct Waiter {
     let range: Range<UInt64>
-    let arrived: Arrival
+    let completion: Completion
   }
 
   init(
-    _ node: ArchiveNode, at place: EntryLocation, _ attributes: FileStatus, _ cache: ContentPool,
-    _ doubts: UnverifiedEntries
+    _ node: ArchiveNode, at header: LocalHeader, _ attributes: FileStatus, _ cache: ContentPool,
+    _ unverified: UnverifiedEntries
   ) {
     inode = node.inode
     size = node.size
     self.cache = cache
-    self.doubts = doubts
-    state = Locked(State(node: node, place: place, attributes: attributes))
+    self.unverified = unverified
+    state = Locked(State(node: node, header: header, attributes: attributes))
   }
 
   /// The file's attributes, as the archive has them now.
@@ -99,39 +99,39 @@ final class ArchiveContent: @unchecked Sendable {
 
   /// Goes on with a new archive, which has the same content.
   /// - Returns: whether something was handed out that nobody found right: it may be another archive's.
-  func move(to place: EntryLocation, _ node: ArchiveNode, _ attributes: FileStatus) -> Bool {
-    let (wasDoubtful, wasParked, former) = state.withLock { state -> (Bool, Bool, AnyObject?) in
+  func move(to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus) -> Bool {
+    let (wasUnverified, wasWaiting, former) = state.withLock { state -> (Bool, Bool, AnyObject?) in
       let former = state.isComplete ? nil : state.storage
       state.node = node
-      state.place = place
+      state.header = header
       state.start = nil
       state.attributes = attributes
-      state.isAbandoned = false
-      state.checked = 0
+      state.isDetached = false
+      state.verifiedEnd = 0
       state.checksum = 0
       state.failure = nil
       // What was found right is the same as the new archive has.
       if !state.isComplete { Self.reset(&state) }
-      state.isDoubtful = false
-      defer { state.parkedUntil = nil }
-      return (doubts.remove(inode), state.parkedUntil != nil, former)
+      state.isUnverified = false
+      defer { state.reloadDeadline = nil }
+      return (unverified.remove(inode), state.reloadDeadline != nil, former)
     }
     if former != nil { cache.account(self, bytes: 0, isFile: false) }
-    if wasParked { unpackElsewhere() }
-    return wasDoubtful
+    if wasWaiting { decodeAsynchronously() }
+    return wasUnverified
   }
 
   /// Notes that the archive of now has not got it: what is left is the former archive's file.
-  func abandon() {
-    state.withLock { $0.isAbandoned = true }
-    endParking()
+  func detach() {
+    state.withLock { $0.isDetached = true }
+    endReloadWait()
     cache.release(self)
   }
 
-  /// Notes that somebody reads it still, though it was abandoned.
+  /// Notes that somebody reads it still, though it was detached.
   func keep() {
     let taken = state.withLock { state in
-      state.storage.map { (Self.weight(of: state, written: state.present.upperBound), $0.isFile) }
+      state.storage.map { (Self.cost(of: state, written: state.available.upperBound), $0.isFile) }
     }
     if let (bytes, isFile) = taken { cache.account(self, bytes: bytes, isFile: isFile) }
   }
@@ -143,7 +143,7 @@ final class ArchiveContent: @unchecked Sendable {
   ///   first: see `whenReadable`.
   /// - Throws: EACCES for an encrypted entry; EIO for a damaged one; EOPNOTSUPP for an unknown method; ESTALE
   ///   where the content is lost.
-  func readNow(
+  func readNonBlocking(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
     let node = state.withLock { $0.node }
@@ -152,23 +152,23 @@ final class ArchiveContent: @unchecked Sendable {
     guard let range = range(at: offset, count: buffer.count) else { return 0 }
     try Self.checkSizes(of: node)
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
-    if node.method == 0, try readInPlace(range, into: part) { return range.count }
-    if try readUnpacked(range, into: part) {
+    if node.method == 0, try readStored(range, into: part) { return range.count }
+    if try readDecoded(range, into: part) {
       if isCounted { cache.count(isHit: true) }
       return range.count
     }
     if isCounted { cache.count(isHit: false) }
     if range.upperBound <= Self.smallSize, begin() {
-      unpackHere(to: isSmall ? size : range.upperBound)
-      if try readUnpacked(range, into: part) { return range.count }
+      decodeSynchronously(to: isSmall ? size : range.upperBound)
+      if try readDecoded(range, into: part) { return range.count }
     }
     return nil
   }
 
   /// Reads, and waits if need be.
-  /// - Throws: as `readNow`.
+  /// - Throws: as `readNonBlocking`.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
-    if let count = try readNow(into: buffer, at: offset) { return count }
+    if let count = try readNonBlocking(into: buffer, at: offset) { return count }
     let wanted = WantedBytes(buffer: buffer)
     while true {
       let arrival = BlockingQueue<Result<Int?, Errno>>()
@@ -176,7 +176,7 @@ final class ArchiveContent: @unchecked Sendable {
         // Here and now: what is there may have to make room again.
         if let failure { return _ = arrival.enqueue(.failure(failure)) }
         do throws(Errno) {
-          arrival.enqueue(.success(try readNow(into: wanted.buffer, at: offset, isCounted: false)))
+          arrival.enqueue(.success(try readNonBlocking(into: wanted.buffer, at: offset, isCounted: false)))
         } catch { arrival.enqueue(.failure(error)) }
       }
       if let count = try arrival.dequeue()?.get() { return count }
@@ -189,17 +189,17 @@ final class ArchiveContent: @unchecked Sendable {
   }
 
   /// Has a function called once a part can be read: soon, by another thread, or at once.
-  func whenReadable(at offset: Int64, count: Int, _ arrived: @escaping Arrival) {
-    guard let range = range(at: offset, count: count) else { return arrived(nil) }
+  func whenReadable(at offset: Int64, count: Int, _ completion: @escaping Completion) {
+    guard let range = range(at: offset, count: count) else { return completion(nil) }
     let (isThere, failure) = state.withLock { state -> (Bool, Errno?) in
       if let failure = state.failure { return (true, failure) }
-      if state.present.contains(range) { return (true, nil) }
-      state.waiters.append(Waiter(range: range, arrived: arrived))
-      state.wanted = max(state.wanted, range.upperBound + Self.ahead)
+      if state.available.contains(range) { return (true, nil) }
+      state.waiters.append(Waiter(range: range, completion: completion))
+      state.target = max(state.target, range.upperBound + Self.readAhead)
       return (false, nil)
     }
-    if isThere { return arrived(failure) }
-    if begin() { unpackElsewhere() }
+    if isThere { return completion(failure) }
+    if begin() { decodeAsynchronously() }
   }
 
   func range(at offset: Int64, count: Int) -> Range<UInt64>? {
@@ -226,10 +226,10 @@ final class ArchiveContent: @unchecked Sendable {
     // The usual way to pack nothing.
     if node.method == 0 || (node.method == 8 && node.compressedSize == 2) { return }
     let (source, start) = try state.withLock { state throws(Errno) in
-      (state.place.source, try Self.start(&state))
+      (state.header.source, try Self.start(&state))
     }
-    let inflater = try EntryDecoder(PackedEntry(node, in: source, at: start))
-    _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try inflater.read(into: byte) }
+    let decoder = try EntryDecoder(PackedEntry(node, in: source, at: start))
+    _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try decoder.read(into: byte) }
   }
 
   var isSmall: Bool { size <= Self.smallSize }

@@ -3,7 +3,7 @@ import Glibc
 import Posix
 
 /// What the unpacked contents take, and how often they served.
-public struct ContentFigures: Sendable, Hashable {
+public struct ContentCacheStatistics: Sendable, Hashable {
   /// Bytes that they may take.
   public var budget = 0
   /// Bytes that they take.
@@ -39,19 +39,19 @@ public final class ContentCache: Sendable {
   public func stop() { pool.stop() }
 
   /// Lets all contents go but those that are just being unpacked.
-  public func dropAll() { pool.dropAll() }
+  public func evictAll() { pool.evictAll() }
 
   /// What it holds now.
-  public var figures: ContentFigures { pool.figures }
+  public var statistics: ContentCacheStatistics { pool.statistics }
 }
 
 /// What a cache consists of, for the contents.
 final class ContentPool: Sendable {
   /// Bytes that may be taken.
   let budget: Int
-  private let recent = Locked(RecentContents())
-  private let line = BlockingQueue<ArchiveContent>()
-  private let parked = ReloadWaiters()
+  private let lru = Locked(ContentLRU())
+  private let queue = BlockingQueue<ArchiveContent>()
+  private let reloadWaiters = ReloadWaiters()
   private let threads = Locked<[ThreadHandle]>([])
   private let hits = Counter()
   private let misses = Counter()
@@ -67,22 +67,22 @@ final class ContentPool: Sendable {
 
   /// Keeps nothing from now on.
   func close() {
-    recent.withLock { recent in
-      recent.isClosed = true
-      _ = recent.removeAll()
+    lru.withLock { lru in
+      lru.isClosed = true
+      _ = lru.removeAll()
     }
   }
 
   func start(threads count: Int) throws(Errno) {
     for _ in 0..<max(1, count) {
-      let thread = ThreadHandle(try Thread(name: "unpacker") { [line] in Self.work(line) })
+      let thread = ThreadHandle(try Thread(name: "unpacker") { [queue] in Self.work(queue) })
       threads.withLock { $0.append(thread) }
     }
   }
 
   func stop() {
-    parked.end()
-    line.close()
+    reloadWaiters.end()
+    queue.close()
     let ending = threads.withLock { threads in
       defer { threads = [] }
       return threads
@@ -90,52 +90,51 @@ final class ContentPool: Sendable {
     for thread in ending { thread.join() }
   }
 
-  var figures: ContentFigures {
-    let (bytes, contents) = recent.withLock { ($0.bytes, $0.count) }
-    return ContentFigures(
+  var statistics: ContentCacheStatistics {
+    let (bytes, contents) = lru.withLock { ($0.bytes, $0.count) }
+    return ContentCacheStatistics(
       budget: budget, bytes: bytes, contents: contents, hits: hits.count, misses: misses.count)
   }
 
-  private static func work(_ line: BlockingQueue<ArchiveContent>) {
+  private static func work(_ queue: BlockingQueue<ArchiveContent>) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: ArchiveContent.chunkSize, alignment: 4096)
     defer { buffer.deallocate() }
-    while let content = line.dequeue() {
+    while let content = queue.dequeue() {
       // A part of it, then the others have their turn.
-      while content.proceed(buffer, steps: 16), !line.enqueue(content) {}
+      while content.decode(buffer, steps: 16), !queue.enqueue(content) {}
     }
   }
 
   // MARK: - For the contents
 
   /// Holds a content no more; its room is not counted until it is accounted for again.
-  func release(_ content: ArchiveContent) { recent.withLock { $0.remove(content) } }
+  func release(_ content: ArchiveContent) { lru.withLock { $0.remove(content) } }
 
   /// Has a content wait for its archive to be read anew.
-  func park(_ content: ArchiveContent) { parked.add(content) }
+  func awaitReload(_ content: ArchiveContent) { reloadWaiters.add(content) }
 
   /// Has a content unpacked by one of the threads.
   /// - Returns: false if there are none.
   func enqueue(_ content: ArchiveContent) -> Bool {
-    threads.withLock { !$0.isEmpty } && line.enqueue(content)
+    threads.withLock { !$0.isEmpty } && queue.enqueue(content)
   }
 
   func count(isHit: Bool) { (isHit ? hits : misses).add(1) }
 
   /// Whether one more content may be in a file.
-  var mayUseFile: Bool { recent.withLock { $0.files < mostFiles } }
+  var mayUseFile: Bool { lru.withLock { $0.files < mostFiles } }
 
   /// Notes that a content was used.
-  func touch(_ content: ArchiveContent) { recent.withLock { $0.touch(content) } }
+  func touch(_ content: ArchiveContent) { lru.withLock { $0.touch(content) } }
 
   /// Notes what a content takes now, and lets others go to make room for it.
   func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
-    let dropped = recent.withLock { recent in
-      recent.set(content, bytes: bytes, isFile: isFile)
+    let dropped = lru.withLock { lru in
+      lru.set(content, bytes: bytes, isFile: isFile)
       var dropped: [ArchiveContent] = []
-      while recent.bytes > budget || recent.files > mostFiles, let oldest = recent.oldest, oldest !== content
-      {
-        recent.remove(oldest)
+      while lru.bytes > budget || lru.files > mostFiles, let oldest = lru.oldest, oldest !== content {
+        lru.remove(oldest)
         dropped.append(oldest)
       }
       return dropped
@@ -144,22 +143,22 @@ final class ContentPool: Sendable {
   }
 
   /// Lets all contents go but those that are just being unpacked.
-  func dropAll() {
-    drop(recent.withLock { $0.removeAll() })
+  func evictAll() {
+    drop(lru.withLock { $0.removeAll() })
   }
 
   private func drop(_ dropped: [ArchiveContent]) {
     for content in dropped {
       // One that is just being unpacked stays.
       guard let (bytes, isFile) = content.drop() else { continue }
-      recent.withLock { $0.set(content, bytes: bytes, isFile: isFile) }
+      lru.withLock { $0.set(content, bytes: bytes, isFile: isFile) }
     }
   }
 }
 
 /// The contents that take room, in the order of their last use. The pool's lock guards it, and `slot` in each
 /// content.
-private struct RecentContents {
+private struct ContentLRU {
   private struct Entry {
     let content: ArchiveContent
     let bytes: Int

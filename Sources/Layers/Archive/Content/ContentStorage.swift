@@ -17,18 +17,18 @@ final class ContentStorage: @unchecked Sendable {
   /// Makes room.
   /// - Parameters:
   ///   - size: bytes, of which those that are never written take no room.
-  ///   - mostAtOnce: bytes that are kept at a time, of however many.
+  ///   - residentLimit: bytes that are kept at a time, of however many.
   ///   - mayUseFile: false where there are too many files already.
   /// - Throws: ENOMEM, ENOSPC.
-  init(size: UInt64, mostAtOnce: UInt64, mayUseFile: Bool) throws(Errno) {
-    if size > Self.largestInMemory, mayUseFile || size > mostAtOnce,
-      let file = Self.temporaryFile(for: min(size, mostAtOnce))
+  init(size: UInt64, residentLimit: UInt64, mayUseFile: Bool) throws(Errno) {
+    if size > Self.largestInMemory, mayUseFile || size > residentLimit,
+      let file = Self.temporaryFile(for: min(size, residentLimit))
     {
       kind = .file(file)
       return
     }
     // Memory must not take more than the cache may.
-    if size > max(mostAtOnce, Self.largestInMemory) { throw .noSpace }
+    if size > max(residentLimit, Self.largestInMemory) { throw .noSpace }
     guard size <= UInt64(Int.max), let start = calloc(max(1, Int(size)), 1) else { throw .noMemory }
     kind = .memory(UnsafeMutableRawBufferPointer(start: start, count: Int(size)))
   }

@@ -16,7 +16,7 @@ struct PackedEntry: Sendable {
   init(_ node: ArchiveNode, in source: ArchiveSource, at start: UInt64) {
     (self.source, self.start) = (source, start)
     (compressedSize, size, crc, method) = (node.compressedSize, node.size, node.crc, node.method)
-    flags = node.flags.contains(.hasEndMark) ? 2 : 0
+    flags = node.flags.contains(.hasEndMarker) ? 2 : 0
   }
 }
 
@@ -27,33 +27,35 @@ struct PackedEntry: Sendable {
 /// and entries are unpacked side by side, since nothing is shared but the file.
 final class EntryDecoder: @unchecked Sendable {
   private let entry: PackedEntry
-  private let stage: Stage
+  private let shim: SingleEntryArchive
   private let archive: OpaquePointer
   private let file: OpaquePointer
   /// Bytes handed out.
   private(set) var position: UInt64 = 0
 
   /// Bytes that one takes, about.
-  static let weight = 192 << 10
+  static let cost = 192 << 10
 
   /// Begins.
   /// - Throws: EOPNOTSUPP for a method that libzip does not know; ENOMEM; EIO.
   init(_ entry: PackedEntry) throws(Errno) {
     self.entry = entry
-    stage = Stage(entry)
+    shim = SingleEntryArchive(entry)
     var error = zip_error_t()
     zip_error_init(&error)
     defer { zip_error_fini(&error) }
-    let context = Unmanaged.passUnretained(stage).toOpaque()
-    guard let source = zip_source_function_create(Stage.answer, context, &error) else { throw .noMemory }
+    let context = Unmanaged.passUnretained(shim).toOpaque()
+    guard let source = zip_source_function_create(SingleEntryArchive.answer, context, &error) else {
+      throw .noMemory
+    }
     guard let archive = zip_open_from_source(source, ZIP_RDONLY, &error) else {
       zip_source_free(source)
-      throw stage.failure ?? .ioError
+      throw shim.failure ?? .ioError
     }
     guard let file = zip_fopen_index(archive, 0, 0) else {
       let code = zip_error_code_zip(zip_get_error(archive))
       zip_discard(archive)
-      throw stage.failure ?? Self.error(code)
+      throw shim.failure ?? Self.error(code)
     }
     self.archive = archive
     self.file = file
@@ -70,7 +72,7 @@ final class EntryDecoder: @unchecked Sendable {
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     guard let start = buffer.baseAddress else { return 0 }
     let count = zip_fread(file, start, zip_uint64_t(buffer.count))
-    if count < 0 { throw stage.failure ?? Self.error(zip_error_code_zip(zip_file_get_error(file))) }
+    if count < 0 { throw shim.failure ?? Self.error(zip_error_code_zip(zip_file_get_error(file))) }
     position += UInt64(count)
     if position > entry.size || (count == 0 && position < entry.size) { throw .ioError }
     return Int(count)
@@ -90,7 +92,7 @@ final class EntryDecoder: @unchecked Sendable {
 /// The table of contents stands in front, so that no offset needs more than 32 bits. A gap keeps libzip, which
 /// searches the end of a file for the end record, from finding one in the packed bytes: archives contain
 /// archives.
-private final class Stage {
+private final class SingleEntryArchive {
   private let entry: PackedEntry
   private let head: [UInt8]
   private let tail: [UInt8]
@@ -138,9 +140,9 @@ private final class Stage {
 
   /// What record and header have in common, up to the sizes.
   private static func fields(_ entry: PackedEntry, signature: UInt32, madeBy: [UInt8]) -> [UInt8] {
-    let isWide = UInt32.max
+    let sentinel = UInt32.max
     return bytes(signature) + madeBy + [45, 0] + bytes(entry.flags) + bytes(entry.method) + [0, 0, 0x21, 0]
-      + bytes(entry.crc) + bytes(isWide) + bytes(isWide)
+      + bytes(entry.crc) + bytes(sentinel) + bytes(sentinel)
   }
 
   /// libzip's way to its file.
@@ -148,7 +150,7 @@ private final class Stage {
     @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, zip_uint64_t, zip_source_cmd_t) ->
       zip_int64_t = { context, data, length, command in
         guard let context else { return -1 }
-        return Unmanaged<Stage>.fromOpaque(context)._withUnsafeGuaranteedRef {
+        return Unmanaged<SingleEntryArchive>.fromOpaque(context)._withUnsafeGuaranteedRef {
           $0.answer(command, data, length)
         }
       }

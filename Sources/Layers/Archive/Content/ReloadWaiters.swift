@@ -21,9 +21,11 @@ final class ReloadWaiters: Sendable {
       defer { state.hasThread = true }
       return (false, !state.hasThread)
     }
-    if isOver { content.endParking() }
+    if isOver { content.endReloadWait() }
     if !needsThread { return }
-    do throws(Errno) { try Thread.startDetached(name: "parked") { [self] in work() } } catch { endAll() }
+    do throws(Errno) { try Thread.startDetached(name: "reloadWaiters") { [self] in work() } } catch {
+      endAll()
+    }
   }
 
   /// Ends all waits; from now on nobody waits.
@@ -40,7 +42,7 @@ final class ReloadWaiters: Sendable {
       }
       return state.contents
     }
-    for content in contents { content.endParking() }
+    for content in contents { content.endReloadWait() }
   }
 
   private func work() {
@@ -53,12 +55,12 @@ final class ReloadWaiters: Sendable {
       }
       if contents.isEmpty { return }
       let now = TimeSpec.monotonic
-      let left = contents.filter { !$0.endParking(by: now) }
+      let left = contents.filter { !$0.endReloadWait(by: now) }
       let isOver = state.withLock { state in
         if !state.isOver { state.contents += left }
         return state.isOver
       }
-      if isOver { for content in left { content.endParking() } }
+      if isOver { for content in left { content.endReloadWait() } }
     }
   }
 }

@@ -31,38 +31,38 @@ public struct ArchiveDifference: Sendable {
   /// Whether there is none.
   public var isEmpty: Bool { items.isEmpty && !isRootChanged }
 
-  /// - Parameter doubtful: the inode numbers of files of which something wrong may have been handed out.
-  init(from former: ArchiveIndex, to present: ArchiveIndex, doubtful: Set<UInt64> = []) {
+  /// - Parameter unverified: the inode numbers of files of which something wrong may have been handed out.
+  init(from former: ArchiveIndex, to present: ArchiveIndex, unverified: Set<UInt64> = []) {
     self.former = former
     self.present = present
     let root = ArchiveTree.root
     isRootChanged = !former.tree[root].hasSameAttributes(as: present.tree[root])
     addDeleted()
-    addOthers(doubtful)
+    addOthers(unverified)
   }
 
   private mutating func addDeleted() {
-    let partners = ArchivePartners(of: former.tree, in: present.tree)
+    let matches = NodeMatches(of: former.tree, in: present.tree)
     for node in 1..<UInt32(max(1, former.tree.count)) {
       let entry = former.tree[node]
       // Only the topmost of what went.
-      guard let folder = partners[entry.parent], present.tree[folder].isFolder else { continue }
-      if let partner = partners[node], present.tree[partner].isFolder == entry.isFolder { continue }
+      guard let folder = matches[entry.parent], present.tree[folder].isFolder else { continue }
+      if let match = matches[node], present.tree[match].isFolder == entry.isFolder { continue }
       items.append(Item(node: node, kind: .deleted, isFolder: entry.isFolder))
     }
   }
 
-  private mutating func addOthers(_ doubtful: Set<UInt64>) {
-    let partners = ArchivePartners(of: present.tree, in: former.tree)
+  private mutating func addOthers(_ unverified: Set<UInt64>) {
+    let matches = NodeMatches(of: present.tree, in: former.tree)
     for node in 1..<UInt32(max(1, present.tree.count)) {
       let entry = present.tree[node]
-      guard let folder = partners[entry.parent], former.tree[folder].isFolder else { continue }
-      if let partner = partners[node], former.tree[partner].isFolder == entry.isFolder {
-        if entry.inode != former.tree[partner].inode {
+      guard let folder = matches[entry.parent], former.tree[folder].isFolder else { continue }
+      if let match = matches[node], former.tree[match].isFolder == entry.isFolder {
+        if entry.inode != former.tree[match].inode {
           items.append(Item(node: node, kind: .replaced, isFolder: entry.isFolder))
-        } else if doubtful.contains(entry.inode) {
+        } else if unverified.contains(entry.inode) {
           items.append(Item(node: node, kind: .content, isFolder: false))
-        } else if !entry.hasSameAttributes(as: former.tree[partner]) {
+        } else if !entry.hasSameAttributes(as: former.tree[match]) {
           items.append(Item(node: node, kind: .attributes, isFolder: entry.isFolder))
         }
       } else {

@@ -9,8 +9,8 @@ final class ArchiveIndex: Sendable {
   /// Entries in the table of contents.
   let entries: Int
   /// What was put before the archive's beginning, and where its table of contents begins: bytes.
-  let shift: UInt64
-  let contentEnd: UInt64
+  let prefixLength: UInt64
+  let dataEnd: UInt64
   /// Folders by their inode numbers.
   private let folders: [UInt64: UInt32]
   /// The first inode number that no node of this layer ever had.
@@ -19,13 +19,13 @@ final class ArchiveIndex: Sendable {
   /// Below this, inode numbers have other meanings in a mount.
   static let firstInode: UInt64 = 16
 
-  fileprivate init(_ builder: consuming ArchiveIndexBuilder, numbers: consuming ArchiveNumbers) {
+  fileprivate init(_ builder: consuming ArchiveIndexBuilder, numbers: consuming InodeAssignment) {
     source = builder.source
     tree = numbers.tree
     skipped = builder.skipped.filter { $0.count > 0 }
     entries = builder.entries
-    shift = builder.directory.shift
-    contentEnd = builder.directory.start
+    prefixLength = builder.directory.prefixLength
+    dataEnd = builder.directory.start
     folders = numbers.folders
     nextInode = numbers.nextInode
   }
@@ -44,7 +44,7 @@ final class ArchiveIndex: Sendable {
     try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
     guard source.isUnchanged else { throw .changing }
     try builder.finish()
-    let numbers = ArchiveNumbers(builder.takeTree(), after: former)
+    let numbers = InodeAssignment(builder.takeTree(), after: former)
     return ArchiveIndex(builder, numbers: numbers)
   }
 
@@ -61,7 +61,7 @@ final class ArchiveIndex: Sendable {
 }
 
 /// The inode numbers of a tree: those of a former one where a path has the same content still.
-private struct ArchiveNumbers: ~Copyable {
+private struct InodeAssignment: ~Copyable {
   var tree: ArchiveTree
   var folders: [UInt64: UInt32] = [:]
   var nextInode: UInt64
@@ -69,13 +69,13 @@ private struct ArchiveNumbers: ~Copyable {
   init(_ tree: consuming ArchiveTree, after former: ArchiveIndex?) {
     nextInode = former?.nextInode ?? ArchiveIndex.firstInode + 1
     self.tree = tree
-    var partners: ArchivePartners?
-    if let former { partners = ArchivePartners(of: self.tree, in: former.tree) }
+    var matches: NodeMatches?
+    if let former { matches = NodeMatches(of: self.tree, in: former.tree) }
     for node in 0..<UInt32(self.tree.count) {
       if node == ArchiveTree.root {
         self.tree[node].inode = ArchiveIndex.firstInode
-      } else if let former, let partner = partners?[node], isSame(node, former.tree[partner]) {
-        self.tree[node].inode = former.tree[partner].inode
+      } else if let former, let match = matches?[node], isSame(node, former.tree[match]) {
+        self.tree[node].inode = former.tree[match].inode
       } else {
         self.tree[node].inode = nextInode
         nextInode += 1
@@ -90,24 +90,24 @@ private struct ArchiveNumbers: ~Copyable {
 }
 
 /// Which nodes of another tree have the paths of a tree's nodes.
-struct ArchivePartners {
-  private var partners: [UInt32]
+struct NodeMatches {
+  private var matches: [UInt32]
   private static let none = UInt32.max
 
   init(of tree: ArchiveTree, in other: ArchiveTree) {
-    partners = Array(repeating: Self.none, count: tree.count)
-    partners[Int(ArchiveTree.root)] = ArchiveTree.root
+    matches = Array(repeating: Self.none, count: tree.count)
+    matches[Int(ArchiveTree.root)] = ArchiveTree.root
     // Folders come before what is in them.
     for node in 1..<UInt32(max(tree.count, 1)) {
-      let parent = partners[Int(tree[node].parent)]
+      let parent = matches[Int(tree[node].parent)]
       guard parent != Self.none, other[parent].isFolder else { continue }
-      partners[Int(node)] = other.find(node, of: tree, in: parent) ?? Self.none
+      matches[Int(node)] = other.find(node, of: tree, in: parent) ?? Self.none
     }
   }
 
   subscript(node: UInt32) -> UInt32? {
-    let partner = partners[Int(node)]
-    return partner == Self.none ? nil : partner
+    let match = matches[Int(node)]
+    return match == Self.none ? nil : match
   }
 }
 
@@ -121,8 +121,8 @@ struct ArchiveIndexBuilder: ~Copyable {
   fileprivate var entries = 0
   /// Folders that were made because a path leads through them. A path of 64 KiB can have 32,000; more than
   /// these have only archives that are to fill the memory.
-  private var madeFolders = 0
-  private static let mostMadeFolders = 1 << 16
+  private var impliedFolders = 0
+  private static let mostImpliedFolders = 1 << 16
   private var clock = DOSTime()
   private var foundFolder: Bool
   private var foundFile = false
@@ -152,7 +152,7 @@ struct ArchiveIndexBuilder: ~Copyable {
   }
 
   private mutating func skip(_ name: UnsafeRawBufferPointer, _ reason: SkipReason) {
-    if let place = skipped.firstIndex(where: { $0.reason == reason }) { skipped[place].add(name) }
+    if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(name) }
   }
 
   private mutating func add(_ record: ZipRecord, _ path: UnsafeRawBufferPointer) -> SkipReason? {
@@ -162,7 +162,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     while start > 0, path[start - 1] != EntryName.slash { start -= 1 }
     let prefix = UnsafeRawBufferPointer(rebasing: path[..<start])
     if !lastPrefix.elementsEqual(prefix) {
-      switch reach(prefix) {
+      switch resolve(prefix) {
       case .collision: return .collision
       case .tooDeep: return .tooDeep
       case .outside(let depth): return addAbove(record, path, start, end, depth)
@@ -174,11 +174,11 @@ struct ArchiveIndexBuilder: ~Copyable {
     // Only before the layer's folder is met for the first time, at the archive's root.
     guard let folder = lastFolder else { return addAbove(record, path, start, end, 0) }
     // `a/.` is `a`.
-    if EntryName.isNothing(path, start, end) { return addFolder(record, at: folder) }
+    if EntryName.isEmptyOrDot(path, start, end) { return addFolder(record, at: folder) }
     return add(record, UnsafeRawBufferPointer(rebasing: path[start..<end]), in: folder)
   }
 
-  private enum Reached {
+  private enum Resolution {
     case folder(UInt32)
     case collision
     case tooDeep
@@ -187,14 +187,14 @@ struct ArchiveIndexBuilder: ~Copyable {
   }
 
   /// Goes down a path of folders, and makes those that are missing.
-  private mutating func reach(_ path: UnsafeRawBufferPointer) -> Reached {
+  private mutating func resolve(_ path: UnsafeRawBufferPointer) -> Resolution {
     var (depth, node, start) = (0, ArchiveTree.root, 0)
     while start < path.count {
       let end = EntryName.end(of: path, from: start)
       let name = UnsafeRawBufferPointer(rebasing: path[start..<end])
-      let isNothing = EntryName.isNothing(path, start, end)
+      let isEmptyOrDot = EntryName.isEmptyOrDot(path, start, end)
       start = end + 1
-      if isNothing { continue }
+      if isEmptyOrDot { continue }
       if depth < folder.count {
         guard folder[depth].elementsEqual(name) else { return .outside(nil) }
         depth += 1
@@ -204,8 +204,8 @@ struct ArchiveIndexBuilder: ~Copyable {
         guard tree[found].isFolder else { return .collision }
         node = found
       } else {
-        guard madeFolders < Self.mostMadeFolders + 4 * entries else { return .tooDeep }
-        madeFolders += 1
+        guard impliedFolders < Self.mostImpliedFolders + 4 * entries else { return .tooDeep }
+        impliedFolders += 1
         var made = ArchiveNode()
         made.mode = UInt16(FileKind.directory.rawValue | 0o755)
         guard let number = tree.add(name, in: node, made) else { return .collision }
@@ -271,7 +271,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     node.mode = UInt16(record.mode)
     node.method = record.method
     if record.isEncrypted { node.flags.insert(.isEncrypted) }
-    if record.flags & 2 != 0 { node.flags.insert(.hasEndMark) }
+    if record.flags & 2 != 0 { node.flags.insert(.hasEndMarker) }
     return node
   }
 
@@ -288,27 +288,27 @@ struct ArchiveIndexBuilder: ~Copyable {
       let path = Array(folder.joined(separator: [EntryName.slash]))
       throw foundFile ? .fileForFolder(path) : .noFolder(path)
     }
-    markOverlaps()
+    flagOverlaps()
     setFolderTimes()
   }
 
   /// Entries do not share bytes, unless somebody wants to make much out of little.
-  private mutating func markOverlaps() {
+  private mutating func flagOverlaps() {
     // A record's header has 30 bytes and the name, which is not known here for names that were converted.
     var files: [(offset: UInt64, node: UInt32)] = []
     files.reserveCapacity(tree.count)
     for node in 0..<UInt32(tree.count) where !tree[node].isFolder { files.append((tree[node].offset, node)) }
     var isInOrder = true
-    for place in files.indices.dropFirst() where files[place - 1].offset >= files[place].offset {
+    for index in files.indices.dropFirst() where files[index - 1].offset >= files[index].offset {
       isInOrder = false
       break
     }
     if !isInOrder { files.sort { $0 < $1 } }
-    for place in files.indices.dropLast() {
-      let (offset, node) = files[place]
-      let (end, isTooMuch) = (offset &+ 30).addingReportingOverflow(tree[node].compressedSize)
-      let following = files[place + 1]
-      if isTooMuch || end > following.offset {
+    for index in files.indices.dropLast() {
+      let (offset, node) = files[index]
+      let (end, overflows) = (offset &+ 30).addingReportingOverflow(tree[node].compressedSize)
+      let following = files[index + 1]
+      if overflows || end > following.offset {
         tree[node].flags.insert(.isOverlapping)
         if offset == following.offset { tree[following.node].flags.insert(.isOverlapping) }
       }
@@ -317,8 +317,8 @@ struct ArchiveIndexBuilder: ~Copyable {
 
   /// Folders without an entry of their own are as new as the newest thing in them.
   private mutating func setFolderTimes() {
-    for place in stride(from: tree.count - 1, to: 0, by: -1) {
-      let node = tree[UInt32(place)]
+    for index in stride(from: tree.count - 1, to: 0, by: -1) {
+      let node = tree[UInt32(index)]
       if tree[node.parent].flags.contains(.isExplicit) { continue }
       tree[node.parent].modified = max(tree[node.parent].modified, node.modified)
     }

@@ -32,7 +32,7 @@ struct ArchiveNode {
     /// Whether another entry begins before its end.
     static let isOverlapping = Flags(rawValue: 4)
     /// The bit of the record that a method may look at: bit 1.
-    static let hasEndMark = Flags(rawValue: 8)
+    static let hasEndMarker = Flags(rawValue: 8)
   }
 
   var isFolder: Bool { UInt32(mode) & 0o170000 == FileKind.directory.rawValue }
@@ -51,7 +51,7 @@ struct ArchiveNode {
   }
 
   /// The time of the last change.
-  var moment: TimeSpec {
+  var modificationTime: TimeSpec {
     let (seconds, rest) = modified.quotientAndRemainder(dividingBy: 1_000_000_000)
     return rest < 0
       ? TimeSpec(seconds: seconds - 1, nanoseconds: UInt32(rest + 1_000_000_000))

@@ -7,12 +7,12 @@ final class ArchiveSource: Sendable {
   /// As the file was when it was opened.
   let attributes: FileStatus
 
-  private let patience = Locked<TimeSpec?>(nil)
+  private let reloadDeadline = Locked<TimeSpec?>(nil)
 
   /// Until when those who find the file written over wait for it to be read anew: a second from the first who
   /// asks, by `TimeSpec.monotonic`.
   var deadline: TimeSpec {
-    patience.withLock { deadline in
+    reloadDeadline.withLock { deadline in
       let answer = deadline ?? .monotonic.advanced(byMilliseconds: 1000)
       deadline = answer
       return answer
@@ -20,7 +20,7 @@ final class ArchiveSource: Sendable {
   }
 
   /// Notes that there is nothing to wait for: what the file has become cannot be read.
-  func giveUp() { patience.withLock { $0 = TimeSpec(seconds: 0, nanoseconds: 0) } }
+  func expireDeadline() { reloadDeadline.withLock { $0 = TimeSpec(seconds: 0, nanoseconds: 0) } }
 
   /// Bytes in the file.
   var size: UInt64 { attributes.size }

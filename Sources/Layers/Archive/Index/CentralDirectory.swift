@@ -7,7 +7,7 @@ struct CentralDirectory {
   /// Bytes.
   let size: UInt64
   /// What has to be added to the offsets in it: the length of what was put before the archive.
-  let shift: UInt64
+  let prefixLength: UInt64
   /// How many entries it says it has, which counts for no more than an estimate.
   let declaredCount: UInt64
 
@@ -16,10 +16,10 @@ struct CentralDirectory {
 
   private static let endSignature: UInt32 = 0x0605_4B50
   private static let locatorSignature: UInt32 = 0x0706_4B50
-  private static let wideEndSignature: UInt32 = 0x0606_4B50
+  private static let zip64EndSignature: UInt32 = 0x0606_4B50
   private static let endSize = 22
   private static let locatorSize = 20
-  private static let wideEndSize = 56
+  private static let zip64EndSize = 56
 
   /// Finds it from the file's end.
   static func find(in source: ArchiveSource) throws(ArchiveError) -> CentralDirectory {
@@ -51,16 +51,16 @@ struct CentralDirectory {
     in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource, isExact: Bool
   ) throws(ArchiveError) -> CentralDirectory {
     var fault = ArchiveError.noArchive
-    var place = tail.count - endSize
-    while place >= 0 {
-      defer { place -= 1 }
-      guard tail[place] == 0x50, tail.number(at: place, as: UInt32.self) == endSignature else { continue }
-      let comment = Int(tail.number(at: place + 20, as: UInt16.self))
-      let end = place + endSize + comment
+    var offset = tail.count - endSize
+    while offset >= 0 {
+      defer { offset -= 1 }
+      guard tail[offset] == 0x50, tail.number(at: offset, as: UInt32.self) == endSignature else { continue }
+      let comment = Int(tail.number(at: offset + 20, as: UInt16.self))
+      let end = offset + endSize + comment
       guard isExact ? end == tail.count : end < tail.count else { continue }
       do throws(ArchiveError) {
-        let found = try read(tail, place, start + UInt64(place), source)
-        if isExact || found.shift == 0 { return found }
+        let found = try read(tail, offset, start + UInt64(offset), source)
+        if isExact || found.prefixLength == 0 { return found }
       } catch {
         if fault == .noArchive { fault = error }
       }
@@ -69,19 +69,19 @@ struct CentralDirectory {
   }
 
   private static func read(
-    _ tail: UnsafeRawBufferPointer, _ place: Int, _ end: UInt64, _ source: ArchiveSource
+    _ tail: UnsafeRawBufferPointer, _ record: Int, _ end: UInt64, _ source: ArchiveSource
   ) throws(ArchiveError) -> CentralDirectory {
-    var count = UInt64(tail.number(at: place + 10, as: UInt16.self))
-    var size = UInt64(tail.number(at: place + 12, as: UInt32.self))
-    var offset = UInt64(tail.number(at: place + 16, as: UInt32.self))
+    var count = UInt64(tail.number(at: record + 10, as: UInt16.self))
+    var size = UInt64(tail.number(at: record + 12, as: UInt32.self))
+    var offset = UInt64(tail.number(at: record + 16, as: UInt32.self))
     var end = end
-    if place >= locatorSize, tail.number(at: place - locatorSize, as: UInt32.self) == locatorSignature {
-      let told = tail.number(at: place - locatorSize + 8, as: UInt64.self)
-      if let wide = try wideEnd(told, before: end - UInt64(locatorSize), source) {
+    if record >= locatorSize, tail.number(at: record - locatorSize, as: UInt32.self) == locatorSignature {
+      let declared = tail.number(at: record - locatorSize + 8, as: UInt64.self)
+      if let wide = try zip64End(declared, before: end - UInt64(locatorSize), source) {
         (count, size, offset, end) = wide
       }
     }
-    if tail.number(at: place + 4, as: UInt16.self) != 0, count != 0xFFFF {
+    if tail.number(at: record + 4, as: UInt16.self) != 0, count != 0xFFFF {
       throw .damaged("it is one of several parts")
     }
     // Where something was put before the archive, the table ends at the end record all the same.
@@ -95,7 +95,7 @@ struct CentralDirectory {
       start = offset
     }
     guard size <= largest else { throw .damaged("its table of contents is absurdly large") }
-    return CentralDirectory(start: start, size: size, shift: start - offset, declaredCount: count)
+    return CentralDirectory(start: start, size: size, prefixLength: start - offset, declaredCount: count)
   }
 
   /// Whether a table could begin at an offset.
@@ -108,19 +108,19 @@ struct CentralDirectory {
     } ?? false
   }
 
-  private typealias Wide = (count: UInt64, size: UInt64, offset: UInt64, end: UInt64)
+  private typealias Zip64End = (count: UInt64, size: UInt64, offset: UInt64, end: UInt64)
 
   /// The zip64 end record, where it was said to be or right before its locator; nil if neither has it.
-  private static func wideEnd(
-    _ told: UInt64, before locator: UInt64, _ source: ArchiveSource
-  ) throws(ArchiveError) -> Wide? {
-    let right = locator >= UInt64(wideEndSize) ? locator - UInt64(wideEndSize) : told
-    for place in [right, told] {
-      let found = try withBytes(wideEndSize, at: place, source) { bytes -> Wide? in
-        guard bytes.number(at: 0, as: UInt32.self) == wideEndSignature else { return nil }
+  private static func zip64End(
+    _ declared: UInt64, before locator: UInt64, _ source: ArchiveSource
+  ) throws(ArchiveError) -> Zip64End? {
+    let right = locator >= UInt64(zip64EndSize) ? locator - UInt64(zip64EndSize) : declared
+    for offset in [right, declared] {
+      let found = try withBytes(zip64EndSize, at: offset, source) { bytes -> Zip64End? in
+        guard bytes.number(at: 0, as: UInt32.self) == zip64EndSignature else { return nil }
         return (
           bytes.number(at: 32, as: UInt64.self), bytes.number(at: 40, as: UInt64.self),
-          bytes.number(at: 48, as: UInt64.self), place
+          bytes.number(at: 48, as: UInt64.self), offset
         )
       }
       if let found, let wide = found { return wide }
@@ -151,12 +151,12 @@ extension CentralDirectory {
     // The longest record has 46 bytes and three fields of 65,535.
     let window = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
     defer { window.deallocate() }
-    var (done, filled, place) = (UInt64(0), 0, 0)
+    var (done, filled, offset) = (UInt64(0), 0, 0)
     while true {
-      let rest = UnsafeRawBufferPointer(rebasing: window[place..<filled])
+      let rest = UnsafeRawBufferPointer(rebasing: window[offset..<filled])
       if let record = try ZipRecord(rest, isLast: done == size) {
         body(record)
-        place += record.length
+        offset += record.length
         continue
       }
       if done == size { return }
@@ -167,7 +167,7 @@ extension CentralDirectory {
       do throws(Errno) { try source.read(into: free, at: start + done) } catch {
         throw error == .ioError ? .changing : .unreadable(error)
       }
-      (done, filled, place) = (done + UInt64(count), rest.count + count, 0)
+      (done, filled, offset) = (done + UInt64(count), rest.count + count, 0)
       progress(done, size)
     }
   }

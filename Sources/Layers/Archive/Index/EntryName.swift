@@ -33,7 +33,7 @@ enum EntryName {
       let end = self.end(of: path, from: start)
       if isParent(path, start, end) { return .parent }
       if end - start > longestName { return .tooLong }
-      if !isNothing(path, start, end) { names += 1 }
+      if !isEmptyOrDot(path, start, end) { names += 1 }
       start = end + 1
     }
     // `./` is the archive's root.
@@ -54,7 +54,7 @@ enum EntryName {
 
   /// Whether the part of a path says nothing: two slashes in a row, or a dot.
   @inline(__always)
-  static func isNothing(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
+  static func isEmptyOrDot(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
     end == start || (end - start == 1 && path[start] == dot)
   }
 

@@ -65,15 +65,14 @@ struct ZipRecord {
 
   /// Takes the numbers that need more than 32 bits from the zip64 field.
   private mutating func widen() {
-    let isWide: UInt64 = 0xFFFF_FFFF
-    guard size == isWide || compressedSize == isWide || offset == isWide, let field = field(0x0001) else {
-      return
-    }
-    var place = 0
+    let sentinel: UInt64 = 0xFFFF_FFFF
+    guard size == sentinel || compressedSize == sentinel || offset == sentinel, let field = field(0x0001)
+    else { return }
+    var position = 0
     func next(_ present: UInt64) -> UInt64 {
-      guard present == isWide, place + 8 <= field.count else { return present }
-      defer { place += 8 }
-      return field.number(at: place, as: UInt64.self)
+      guard present == sentinel, position + 8 <= field.count else { return present }
+      defer { position += 8 }
+      return field.number(at: position, as: UInt64.self)
     }
     size = next(size)
     compressedSize = next(compressedSize)
@@ -82,14 +81,14 @@ struct ZipRecord {
 
   /// The content of the first extra field with this number.
   private func field(_ number: UInt16) -> UnsafeRawBufferPointer? {
-    var place = 0
-    while place + 4 <= extra.count {
-      let count = Int(extra.number(at: place + 2, as: UInt16.self))
-      guard place + 4 + count <= extra.count else { return nil }
-      if extra.number(at: place, as: UInt16.self) == number {
-        return UnsafeRawBufferPointer(rebasing: extra[place + 4..<place + 4 + count])
+    var position = 0
+    while position + 4 <= extra.count {
+      let count = Int(extra.number(at: position + 2, as: UInt16.self))
+      guard position + 4 + count <= extra.count else { return nil }
+      if extra.number(at: position, as: UInt16.self) == number {
+        return UnsafeRawBufferPointer(rebasing: extra[position + 4..<position + 4 + count])
       }
-      place += 4 + count
+      position += 4 + count
     }
     return nil
   }
@@ -134,8 +133,8 @@ struct ZipRecord {
     if let field = field(0x000A), field.count >= 16, field.number(at: 4, as: UInt16.self) == 1 {
       // Units of 100 ns since 1601.
       let ticks = Int64(clamping: field.number(at: 8, as: UInt64.self))
-      let (nanoseconds, isTooMuch) = (ticks - 116_444_736_000_000_000).multipliedReportingOverflow(by: 100)
-      if !isTooMuch { return nanoseconds }
+      let (nanoseconds, overflows) = (ticks - 116_444_736_000_000_000).multipliedReportingOverflow(by: 100)
+      if !overflows { return nanoseconds }
     }
     return clock.nanoseconds(date: dosDate, time: dosTime)
   }
