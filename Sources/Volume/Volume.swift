@@ -114,7 +114,7 @@ public final class Volume: Sendable {
   /// Drops everything that the kernel and the daemon have cached.
   public func invalidateAll() {
     // The daemon's caches first, since the kernel's are filled from them.
-    options.contents?.dropAll()
+    options.contents?.evictAll()
     queue.add([Invalidation(subject: .subtree(.root))])
   }
 

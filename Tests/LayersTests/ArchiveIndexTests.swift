@@ -138,9 +138,9 @@ import Testing
     let entries: [ZipBuilder.Entry] = [.init("a", "first"), .init("b", "second", .deflated)]
     let changes: [(inout ZipBuilder) -> Void] = [
       { $0.prefix = Array("#!/bin/sh\nexec unzip\n".utf8) }, { $0.comment = ZipBuilder([]).bytes + [1] },
-      { $0.sentinel = true },
+      { $0.isWide = true },
       {
-        $0.sentinel = true
+        $0.isWide = true
         $0.prefix = [UInt8](repeating: 7, count: 1000)
         $0.comment = [UInt8](repeating: 0x50, count: 65535)
       },

@@ -103,7 +103,7 @@ struct Invalidator {
   private typealias PartNames = (layer: Int, names: [[UInt8]])
 
   /// A part that cannot be read shows no names either.
-  private static func names(of part: LayerDirectory) -> [[UInt8]] { (try? part.concernedNames()) ?? [] }
+  private static func names(of part: LayerDirectory) -> [[UInt8]] { (try? part.affectedNames()) ?? [] }
 
   private func invalidate(_ change: NodeStore.PartsChange, of directory: NodeID) {
     // Requests in flight were still answered from the former parts.

@@ -12,7 +12,7 @@ struct LayerRoot: Sendable {
   let isPrivateClone: Bool
 
   init(_ layer: Layer) {
-    path = layer.place
+    path = layer.backingPath
     components = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
     mount = MountTableEntry.containing(path)
     isPrivateClone = layer.isPrivateClone

@@ -84,10 +84,10 @@ final class LayerRootMonitor: Sendable {
     var wasReopened = false
     do throws(Errno) {
       switch try directory.reopen(mount: mount.id) {
-      case .same: break
-      case .another: wasReopened = true
+      case .unchanged: break
+      case .replaced: wasReopened = true
       // Possibly our own mount. The mount table says whether the layer's is gone.
-      case .elsewhere: return false
+      case .onOtherMount: return false
       }
     } catch {
       // Linux before 5.8 does not report mount ids.
@@ -132,7 +132,7 @@ final class LayerRootMonitor: Sendable {
       entry.mountPoint != mountPoint
     else { return false }
     if case .directory(let directory) = layers[layer] {
-      guard let check = try? directory.reopen(mount: entry.id), check != .elsewhere else { return false }
+      guard let check = try? directory.reopen(mount: entry.id), check != .onOtherMount else { return false }
     }
     state.withLock { $0.mounts[layer] = entry }
     faults[layer] = nil

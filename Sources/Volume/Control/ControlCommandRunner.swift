@@ -135,7 +135,7 @@ final class ControlCommandRunner: Sendable {
   /// The invalidations for everything that is cached at a path and below it.
   private func invalidations(of path: [[UInt8]]) -> [Invalidation] {
     // All of it, since entries are decompressed again quickly.
-    contents?.dropAll()
+    contents?.evictAll()
     return store.table.withLock { table in
       var slot = NodeTable.root
       for (depth, name) in path.enumerated() {

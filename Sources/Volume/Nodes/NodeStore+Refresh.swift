@@ -78,7 +78,7 @@ extension NodeStore {
       return (PartsChange(from: parts, to: resolved, isForced: isForced), former)
     }
     if readsWhiteouts {
-      for part in removed { change?.uncovered.formUnion((try? part.hiddenNames()) ?? []) }
+      for part in removed { change?.uncovered.formUnion((try? part.whiteoutNames()) ?? []) }
     }
     // Before the former descriptors are closed, so that their last events are not taken for the new parts'.
     watcher.unwatch(node, except: isForgotten ? [] : resolved.watches)

@@ -76,11 +76,11 @@ final class FileOperations: Sendable {
   private static func send(
     _ file: OpenFile, at offset: Int64, size: Int, isFirst: Bool, _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
-    if size >= spliceThreshold, file.isDescriptor { return sendSpliced(file, at: offset, size: size, reply) }
+    if size >= spliceThreshold, file.hasDescriptor { return sendSpliced(file, at: offset, size: size, reply) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
     defer { buffer.deallocate() }
     let count: Int?
-    do throws(Errno) { count = try file.readNow(into: buffer, at: offset, isCounted: isFirst) } catch {
+    do throws(Errno) { count = try file.readNonBlocking(into: buffer, at: offset, isCounted: isFirst) } catch {
       reply.fail(error)
       return
     }

@@ -102,7 +102,7 @@ final class FilePrefetcher: Sendable {
     let (opened, identity) = try store.openByName(node)
     let size = try opened.lastSeenSize()
     // The directory's watch does not report what happens to a file by another hard link.
-    guard opened.wasSingle, size <= buffer.count else { return nil }
+    guard opened.hadSingleLink, size <= buffer.count else { return nil }
     let isWanted = try store.table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return table[slot].reportedSize == size && table[slot].isUnread && !table[slot].isSizeDoubtful

@@ -37,7 +37,7 @@ struct Status {
   /// Directories that cause short timeouts.
   let uncached: [UncachedDirectory]
   /// The cache of decoded archive entries; nil without archives.
-  let contents: ContentFigures?
+  let contents: ContentCacheStatistics?
   /// nil if the option is off.
   let passthrough: PassthroughStatus?
 

@@ -40,7 +40,7 @@ struct StatusReporter: Sendable {
       readAhead: filePrefetcher.count, listedAhead: listingPrefetcher.count,
       announcements: AnnouncementStatus(options.announce, announcer?.figures),
       overflows: watcher?.overflows ?? 0, uncached: uncached,
-      contents: options.contents?.figures, passthrough: passthrough())
+      contents: options.contents?.statistics, passthrough: passthrough())
   }
 
   private func layerStatus(_ index: Int) -> Status.Layer {

@@ -124,7 +124,7 @@ struct ComparisonWalker: ~Copyable {
     while let name = position.next() {
       tally.add(name)
       visit(Entry(path: position.path, name: name, isLast: position.isLast))
-      guard name.kind == .directory, name.verdict != .hidden,
+      guard name.kind == .directory, name.status != .hidden,
         let child = frame(at: position.path, in: position.directory)
       else {
         position.leave()
