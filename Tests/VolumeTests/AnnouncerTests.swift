@@ -47,7 +47,7 @@ import Testing
     let announcer = try Announcer(volume.store, reserved)
     try announcer.start(UnmountedKernel(pathExists ? victim : nil))
     let changes: [(String, Invalidation.Aspects)] = [
-      ("changed", [.modified, .closed]), ("gone", .went), ("new", .came),
+      ("changed", [.modified, .closed]), ("gone", .removed), ("new", .added),
     ]
     for (name, aspects) in changes {
       let key = EntryKey(parent: .root, name: Array(name.utf8))
@@ -75,7 +75,7 @@ import Testing
     let node = try volume.store.entry(try #require(try merged.lookup("d")), "d", in: .root, merged).node
     #expect(mapper.events(for: .directory(node)) == [.directory(node)])
     let key = EntryKey(parent: node, name: [65])
-    let change = NameChange(aspects: .went, layers: [0])
+    let change = NameChange(aspects: .removed, layers: [0])
     #expect(mapper.events(for: .name(key, change)) == [.name(key, .disappeared(isDirectory: false))])
     volume.store.forget(node, lookups: 1)
     #expect(mapper.events(for: .directory(node)) == [] && mapper.events(for: .name(key, change)) == [])
@@ -91,7 +91,7 @@ import Testing
     let announcer = try Announcer(volume.store, reserved)
     for number in 0..<1000 {
       let key = EntryKey(parent: .root, name: Array("\(number)".utf8))
-      announcer.record(.name(key, NameChange(aspects: .went, layers: [0])))
+      announcer.record(.name(key, NameChange(aspects: .removed, layers: [0])))
     }
     announcer.flush()
     // It is stopped before its thread starts.

@@ -16,25 +16,25 @@ import Testing
   @Test("changes of one name are merged into its first item")
   func coalescing() {
     var queue = CoalescingEventQueue()
-    queue.add(change(.came), at: key("a"), now: start)
+    queue.add(change(.added), at: key("a"), now: start)
     queue.add(change(.modified), at: key("b"), now: start)
     queue.add(change(.closed, 1), at: key("a"), now: start)
     #expect(queue.count == 2 && queue.coalesced == 1)
     #expect(
       queue.take(10, now: start) == [
-        .name(key("a"), NameChange(aspects: [.came, .closed], layers: [0, 1])),
+        .name(key("a"), NameChange(aspects: [.added, .closed], layers: [0, 1])),
         .name(key("b"), change(.modified)),
       ])
     #expect(queue.take(10, now: start) == [] && queue.count == 0)
     // A change after the item was taken makes a new item.
-    queue.add(change(.went), at: key("a"), now: start)
-    #expect(queue.take(1, now: start) == [.name(key("a"), change(.went))])
+    queue.add(change(.removed), at: key("a"), now: start)
+    #expect(queue.take(1, now: start) == [.name(key("a"), change(.removed))])
   }
 
   @Test("no more items are taken than the limit; the rest stays")
   func limit() {
     var queue = CoalescingEventQueue()
-    for number in 0..<5 { queue.add(change(.came), at: key("\(number)"), now: start) }
+    for number in 0..<5 { queue.add(change(.added), at: key("\(number)"), now: start) }
     #expect(queue.take(2, now: start).count == 2 && queue.count == 3)
     #expect(queue.take(9, now: start).count == 3)
   }
@@ -51,7 +51,7 @@ import Testing
   func rate() {
     var queue = CoalescingEventQueue()
     let limit = CoalescingEventQueue.namesPerWindow
-    for number in 0..<(limit + 50) { queue.add(change(.came), at: key("\(number)"), now: start) }
+    for number in 0..<(limit + 50) { queue.add(change(.added), at: key("\(number)"), now: start) }
     #expect(queue.coalesced == 50)
     #expect(queue.take(limit + 100, now: start).count == limit)
     #expect(queue.take(10, now: start) == [])
@@ -61,8 +61,8 @@ import Testing
     #expect(queue.take(10, now: start.advanced(byMilliseconds: 1000)) == [.directory(folder)])
     #expect(queue.timeout(now: start.advanced(byMilliseconds: 1000)) == -1)
     // The next window admits names again.
-    queue.add(change(.went), at: key("0"), now: start.advanced(byMilliseconds: 1001))
-    #expect(queue.take(10, now: start.advanced(byMilliseconds: 1001)) == [.name(key("0"), change(.went))])
+    queue.add(change(.removed), at: key("0"), now: start.advanced(byMilliseconds: 1001))
+    #expect(queue.take(10, now: start.advanced(byMilliseconds: 1001)) == [.name(key("0"), change(.removed))])
   }
 
   @Test("without a consumer the queue stays within its capacity")
@@ -71,7 +71,7 @@ import Testing
     let limit = CoalescingEventQueue.capacity
     for number in 0..<UInt64(limit + 500) {
       let parent = NodeID(rawValue: 2 << 32 | number)
-      queue.add(change(.came), at: EntryKey(parent: parent, name: [65]), now: start)
+      queue.add(change(.added), at: EntryKey(parent: parent, name: [65]), now: start)
     }
     #expect(queue.count == limit && queue.coalesced == 500)
     let later = queue.take(2 * limit, now: start.advanced(byMilliseconds: 1000))
@@ -83,36 +83,36 @@ import Testing
   func otherDirectories() {
     var queue = CoalescingEventQueue()
     let limit = CoalescingEventQueue.namesPerWindow
-    for number in 0..<(limit + 1) { queue.add(change(.came), at: key("\(number)"), now: start) }
+    for number in 0..<(limit + 1) { queue.add(change(.added), at: key("\(number)"), now: start) }
     let other = EntryKey(parent: .root, name: [65])
-    queue.add(change(.came), at: other, now: start)
-    #expect(queue.take(limit + 9, now: start).last == .name(other, change(.came)))
+    queue.add(change(.added), at: other, now: start)
+    #expect(queue.take(limit + 9, now: start).last == .name(other, change(.added)))
   }
 
   @Test("a renaming replaces the items of both names, whichever comes first", arguments: [true, false])
   func renaming(isSourceFirst: Bool) {
     var queue = CoalescingEventQueue()
     for name in isSourceFirst ? ["a", "b"] : ["b", "a"] {
-      queue.add(change(name == "a" ? .went : .came), at: key(name), now: start)
+      queue.add(change(name == "a" ? .removed : .added), at: key(name), now: start)
     }
     queue.addRenaming(from: key("a"), to: key("b"))
     #expect(
-      queue.take(10, now: start) == [.renaming(key("a"), change(.went), to: key("b"), change(.came))])
+      queue.take(10, now: start) == [.renaming(key("a"), change(.removed), to: key("b"), change(.added))])
     #expect(queue.count == 0)
     // It is ignored unless both names are in the queue.
     queue.addRenaming(from: key("a"), to: key("b"))
-    queue.add(change(.went), at: key("a"), now: start)
-    #expect(queue.take(10, now: start) == [.name(key("a"), change(.went))])
+    queue.add(change(.removed), at: key("a"), now: start)
+    #expect(queue.take(10, now: start) == [.name(key("a"), change(.removed))])
   }
 
   @Test("each name is in at most one renaming")
   func chains() {
     var queue = CoalescingEventQueue()
-    for name in ["a", "b", "c"] { queue.add(change([.came, .went]), at: key(name), now: start) }
+    for name in ["a", "b", "c"] { queue.add(change([.added, .removed]), at: key(name), now: start) }
     queue.addRenaming(from: key("a"), to: key("b"))
     queue.addRenaming(from: key("c"), to: key("b"))
     let taken = queue.take(10, now: start)
-    #expect(taken.count == 2 && taken.first == .name(key("a"), change([.came, .went])))
+    #expect(taken.count == 2 && taken.first == .name(key("a"), change([.added, .removed])))
     guard case .renaming(key("c"), _, to: key("b"), _) = taken.last else {
       Issue.record("\(taken)")
       return
@@ -122,8 +122,8 @@ import Testing
   @Test("removeAll counts the items and leaves none")
   func removeAll() {
     var queue = CoalescingEventQueue()
-    queue.add(change(.came), at: key("a"), now: start)
-    queue.add(change(.came), at: key("a"), now: start)
+    queue.add(change(.added), at: key("a"), now: start)
+    queue.add(change(.added), at: key("a"), now: start)
     queue.add(directory: folder, now: start)
     #expect(queue.removeAll() == 2 && queue.coalesced == 1)
     #expect(queue.take(10, now: start.advanced(byMilliseconds: 5000)) == [])

@@ -24,22 +24,22 @@ import Testing
   @Test("appearing files")
   func appearing() {
     expect([
-      ([.came, .begun], upper, .nothing, [.appeared(.regular)]),
-      ([.came, .begun, .closed], upper, .nothing, [.appeared(.regular), .written]),
-      (.came, upper, .nothing, [.appeared(.regular), .written]),
+      ([.added, .incomplete], upper, .nothing, [.appeared(.regular)]),
+      ([.added, .incomplete, .closed], upper, .nothing, [.appeared(.regular), .written]),
+      (.added, upper, .nothing, [.appeared(.regular), .written]),
       // An override, while it is being written and after.
-      ([.came, .begun], upper, lower, [.modified]),
-      ([.came, .begun, .closed], upper, lower, [.written]),
-      (.came, upper, lower, [.written]),
+      ([.added, .incomplete], upper, lower, [.modified]),
+      ([.added, .incomplete, .closed], upper, lower, [.written]),
+      (.added, upper, lower, [.written]),
       // Renamed over an existing entry.
-      ([.came, .knownFile], upper, .nothing, [.written]),
-      (.came, .file(layer: 0, .symbolicLink), .nothing, [.appeared(.symbolicLink)]),
+      ([.added, .knownFile], upper, .nothing, [.written]),
+      (.added, .file(layer: 0, .symbolicLink), .nothing, [.appeared(.symbolicLink)]),
       (
-        [.came, .knownFile], .file(layer: 0, .symbolicLink), .nothing,
+        [.added, .knownFile], .file(layer: 0, .symbolicLink), .nothing,
         [.disappeared(isDirectory: false), .appeared(.symbolicLink)]
       ),
       (
-        [.came, .knownDirectory], upper, .nothing,
+        [.added, .knownDirectory], upper, .nothing,
         [.disappeared(isDirectory: true), .appeared(.regular), .written]
       ),
       (.uncovered, lower, lower, [.appeared(.regular), .written]),
@@ -49,15 +49,15 @@ import Testing
   @Test("disappearing files")
   func disappearing() {
     expect([
-      (.went, .nothing, .nothing, [.disappeared(isDirectory: false)]),
-      ([.went, .wentDirectory], .nothing, .nothing, [.disappeared(isDirectory: true)]),
-      ([.came, .went], .nothing, .nothing, [.disappeared(isDirectory: false)]),
+      (.removed, .nothing, .nothing, [.disappeared(isDirectory: false)]),
+      ([.removed, .removedDirectory], .nothing, .nothing, [.disappeared(isDirectory: true)]),
+      ([.added, .removed], .nothing, .nothing, [.disappeared(isDirectory: false)]),
       // A removed override.
-      (.went, lower, lower, [.written]),
+      (.removed, lower, lower, [.written]),
       // A new whiteout, with and without an entry to hide.
-      (.came, .nothing, lower, [.disappeared(isDirectory: false)]),
-      (.came, .nothing, .directory, [.disappeared(isDirectory: true)]),
-      (.came, .nothing, .nothing, []),
+      (.added, .nothing, lower, [.disappeared(isDirectory: false)]),
+      (.added, .nothing, .directory, [.disappeared(isDirectory: true)]),
+      (.added, .nothing, .nothing, []),
     ])
   }
 
@@ -76,13 +76,13 @@ import Testing
   @Test("directories")
   func directories() {
     expect([
-      (.came, .directory, .nothing, [.appeared(.directory)]),
-      (.came, .directory, .directory, [.attributes]),
-      ([.went, .wentDirectory], .directory, .directory, [.attributes]),
-      (.came, .directory, lower, [.disappeared(isDirectory: false), .appeared(.directory)]),
-      (.went, .directory, .directory, [.disappeared(isDirectory: false), .appeared(.directory)]),
+      (.added, .directory, .nothing, [.appeared(.directory)]),
+      (.added, .directory, .directory, [.attributes]),
+      ([.removed, .removedDirectory], .directory, .directory, [.attributes]),
+      (.added, .directory, lower, [.disappeared(isDirectory: false), .appeared(.directory)]),
+      (.removed, .directory, .directory, [.disappeared(isDirectory: false), .appeared(.directory)]),
       // The kernel may be using the directory, so it stays.
-      ([.went, .knownDirectory], .directory, .directory, [.attributes]),
+      ([.removed, .knownDirectory], .directory, .directory, [.attributes]),
     ])
   }
 
@@ -90,7 +90,7 @@ import Testing
   func hidden() {
     let written = NameChange(aspects: [.content, .modified, .closed], layers: [1])
     #expect(EventClassifier.events(for: written, after: upper, others: upper, isHidden: false) == [])
-    let removed = NameChange(aspects: .went, layers: [1])
+    let removed = NameChange(aspects: .removed, layers: [1])
     #expect(EventClassifier.events(for: removed, after: .nothing, others: .nothing, isHidden: true) == [])
     #expect(EventClassifier.events(for: removed, after: upper, others: upper, isHidden: false) == [])
   }

@@ -42,11 +42,11 @@ struct DueEventMapper: Sendable {
   private func isVisibleRename(
     _ source: EntryKey, _ from: NameChange, _ target: EntryKey, _ to: NameChange
   ) -> Bool {
-    guard isKnown(source.parent), isKnown(target.parent), from.aspects.contains(.went),
+    guard isKnown(source.parent), isKnown(target.parent), from.aspects.contains(.removed),
       let old = try? view(of: source, from), old.after == .nothing, !old.isHidden,
       let new = try? view(of: target, to), case .file(let layer, _) = new.after
     else { return false }
-    return to.aspects.contains(.came) && to.layers.contains(layer) && from.layers.contains(layer)
+    return to.aspects.contains(.added) && to.layers.contains(layer) && from.layers.contains(layer)
   }
 
   /// What a name stands for now, what it would stand for without the layers in which it changed, and whether a

@@ -46,11 +46,11 @@ enum EventClassifier {
   }
 
   private static func removalEvents(_ aspects: Invalidation.Aspects, _ others: Presence) -> [Event] {
-    if aspects.contains(.went) {
-      return [.disappeared(isDirectory: !aspects.isDisjoint(with: [.wentDirectory, .knownDirectory]))]
+    if aspects.contains(.removed) {
+      return [.disappeared(isDirectory: !aspects.isDisjoint(with: [.removedDirectory, .knownDirectory]))]
     }
     // A new whiteout hides the entry of the other layers.
-    guard aspects.contains(.came), others.isPresent else { return [] }
+    guard aspects.contains(.added), others.isPresent else { return [] }
     return [.disappeared(isDirectory: others == .directory)]
   }
 
@@ -59,9 +59,9 @@ enum EventClassifier {
   /// What the name referred to before the change, as far as the aspects and the other layers show.
   private static func former(_ aspects: Invalidation.Aspects, _ others: Presence) -> Former {
     if aspects.contains(.knownFile) { return .file }
-    if !aspects.isDisjoint(with: [.knownDirectory, .wentDirectory]) { return .directory }
+    if !aspects.isDisjoint(with: [.knownDirectory, .removedDirectory]) { return .directory }
     if aspects.contains(.uncovered) { return .nothing }
-    if aspects.contains(.went) || !aspects.contains(.came) { return .file }
+    if aspects.contains(.removed) || !aspects.contains(.added) { return .file }
     switch others {
     case .nothing: return .nothing
     case .file: return .file
@@ -72,12 +72,12 @@ enum EventClassifier {
   private static func fileEvents(
     _ aspects: Invalidation.Aspects, _ kind: FileKind, _ former: Former
   ) -> [Event] {
-    if aspects.isDisjoint(with: [.came, .went, .uncovered]) {
+    if aspects.isDisjoint(with: [.added, .removed, .uncovered]) {
       let events = kind == .regular ? contentEvents(aspects) : []
       return events.isEmpty ? [.attributes] : events
     }
     // A file that is still being written gets its final event with `IN_CLOSE_WRITE`.
-    let isComplete = aspects.isDisjoint(with: .begun) || aspects.contains(.closed)
+    let isComplete = aspects.isDisjoint(with: .incomplete) || aspects.contains(.closed)
     let content: Event = isComplete ? .written : .modified
     switch former {
     case .nothing where kind == .regular: return isComplete ? [.appeared(kind), content] : [.appeared(kind)]
@@ -100,7 +100,7 @@ enum EventClassifier {
   }
 
   private static func directoryEvents(_ aspects: Invalidation.Aspects, _ former: Former) -> [Event] {
-    if aspects.isDisjoint(with: [.came, .went, .uncovered]) { return [.attributes] }
+    if aspects.isDisjoint(with: [.added, .removed, .uncovered]) { return [.attributes] }
     switch former {
     case .nothing: return [.appeared(.directory)]
     case .file: return [.disappeared(isDirectory: false), .appeared(.directory)]

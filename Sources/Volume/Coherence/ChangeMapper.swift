@@ -32,7 +32,7 @@ enum ChangeMapper {
     if change.name == opaqueMarker { return [Invalidation(subject: .parts(change.directory)), listing] }
     let hidden = Array(change.name.dropFirst(whiteoutPrefix.count))
     let isRemoved = change.mask.isDisjoint(with: [.created, .movedTo])
-    return ofName(hidden, change, slot, table, isRemoved ? .uncovered : .came)
+    return ofName(hidden, change, slot, table, isRemoved ? .uncovered : .added)
       + [named(change.name, change, .link), listing]
   }
 
@@ -95,9 +95,9 @@ enum ChangeMapper {
 
   private static func presence(_ mask: InotifyEvent.Mask) -> Invalidation.Aspects {
     if !mask.isDisjoint(with: [.deleted, .movedFrom]) {
-      return mask.contains(.isDirectory) ? [.went, .wentDirectory] : .went
+      return mask.contains(.isDirectory) ? [.removed, .removedDirectory] : .removed
     }
-    return mask.contains(.created) ? [.came, .begun] : .came
+    return mask.contains(.created) ? [.added, .incomplete] : .added
   }
 
   private static func named(

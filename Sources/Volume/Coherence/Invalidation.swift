@@ -18,11 +18,11 @@ struct Invalidation: Hashable {
     // For watchers of the mount only.
 
     /// The name was added to the layer: created there, or renamed into it.
-    static let came = Aspects(rawValue: 16)
+    static let added = Aspects(rawValue: 16)
     /// The name was removed from the layer.
-    static let went = Aspects(rawValue: 32)
+    static let removed = Aspects(rawValue: 32)
     /// What was removed is a directory.
-    static let wentDirectory = Aspects(rawValue: 64)
+    static let removedDirectory = Aspects(rawValue: 64)
     /// A whiteout that hid the name was removed.
     static let uncovered = Aspects(rawValue: 128)
     /// The kernel may have known it as a directory.
@@ -30,13 +30,13 @@ struct Invalidation: Hashable {
     /// The kernel may have known it as something else than a directory.
     static let knownFile = Aspects(rawValue: 512)
     /// The file was created and may still be open for writing.
-    static let begun = Aspects(rawValue: 1024)
+    static let incomplete = Aspects(rawValue: 1024)
     /// The file was written to.
     static let modified = Aspects(rawValue: 2048)
     /// A descriptor that was open for writing was closed.
     static let closed = Aspects(rawValue: 4096)
     /// The aspects that are announced to watchers of the mount.
-    static let announced: Aspects = [.attributes, .modified, .closed, .came, .went, .uncovered]
+    static let announced: Aspects = [.attributes, .modified, .closed, .added, .removed, .uncovered]
   }
 
   enum Subject: Hashable {

@@ -129,7 +129,7 @@ struct Invalidator {
   private func observe(_ change: NodeStore.PartsChange, _ arrived: [PartNames], in directory: NodeID) {
     if observer == nil { return }
     for (layer, names) in arrived {
-      for name in names { observe(name, in: directory, [layer], .came) }
+      for name in names { observe(name, in: directory, [layer], .added) }
     }
     for name in change.uncovered { observe(name, in: directory, change.departed, .uncovered) }
     for (name, aspects) in departedNames(from: directory, of: change.departed) {
@@ -151,10 +151,10 @@ struct Invalidator {
   ) -> [([UInt8], Invalidation.Aspects)] {
     guard !layers.isEmpty, let merged = try? store.merged(of: directory) else { return [] }
     return store.knownEntries(in: directory, of: layers).compactMap { name, isDirectory in
-      if !isDirectory { return (name, [.went, .knownFile]) }
+      if !isDirectory { return (name, [.removed, .knownFile]) }
       // A directory that other layers still have has other parts now.
       let exists = (try? withCName(name) { name throws(Errno) in try merged.lookup(name) != nil }) ?? true
-      return exists ? nil : (name, [.went, .wentDirectory, .knownDirectory])
+      return exists ? nil : (name, [.removed, .removedDirectory, .knownDirectory])
     }
   }
 }

@@ -80,7 +80,8 @@ final class FileOperations: Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
     defer { buffer.deallocate() }
     let count: Int?
-    do throws(Errno) { count = try file.readNonBlocking(into: buffer, at: offset, isCounted: isFirst) } catch {
+    do throws(Errno) { count = try file.readNonBlocking(into: buffer, at: offset, isCounted: isFirst) } catch
+    {
       reply.fail(error)
       return
     }
