@@ -54,23 +54,29 @@ public final class Volume: Sendable {
     let listings = ListingCache()
     let resources = ResourceDirectory(resolver, store, listings, reserved)
     control = try ControlFile(options.control)
-    commands = ControlCommandRunner(control, resolver, store, queue, watcher, options.contents)
-    listingPrefetcher = ListingPrefetcher(store)
-    filePrefetcher = FilePrefetcher(store, kernel)
+    commands = ControlCommandRunner(
+      control: control, resolver: resolver, store: store, queue: queue, watcher: watcher,
+      contents: options.contents)
+    listingPrefetcher = ListingPrefetcher(store: store)
+    filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
-    changes = ChangeOperations(store, control, announcer?.expected)
-    entries = EntryOperations(store, control, resources, changes, reserved)
-    attributes = AttributeOperations(store, control, commands, resources)
-    directories = DirectoryOperations(store, control, reserved, listings, listingPrefetcher, resources)
-    let files = FileOperations(store, control, filePrefetcher, kernel)
+    changes = ChangeOperations(store: store, control: control, expected: announcer?.expected)
+    entries = EntryOperations(
+      store: store, control: control, resources: resources, changes: changes, reserved: reserved)
+    attributes = AttributeOperations(
+      store: store, control: control, commands: commands, resources: resources)
+    directories = DirectoryOperations(
+      store: store, control: control, reserved: reserved, listings: listings,
+      prefetcher: listingPrefetcher, resources: resources)
+    let files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
     self.files = files
     extendedAttributes = ExtendedAttributeOperations(
-      store, resolver.types, isEnabled: options.servesExtendedAttributes)
+      store: store, types: resolver.types, isEnabled: options.servesExtendedAttributes)
     let reporter = StatusReporter(
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
       announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,
       counters: counters, requests: requests, passthrough: { files.passthroughStatus })
-    statusRequests = StatusRequests(reporter, control, store)
+    statusRequests = StatusRequests(reporter: reporter, control: control, store: store)
   }
 
   // MARK: - Start and stop

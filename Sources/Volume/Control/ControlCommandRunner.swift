@@ -13,28 +13,16 @@ enum CommandOutcome {
 }
 
 /// Runs the lines that programs write to the control file.
-final class ControlCommandRunner: Sendable {
+struct ControlCommandRunner: Sendable {
   let control: ControlFile
   /// Continues writes that take long.
   let worker = SerialWorker(name: "control-write")
-  private let resolver: ResourceResolver
-  private let store: NodeStore
-  private let queue: InvalidationQueue
-  private let watcher: LayerWatcher?
+  let resolver: ResourceResolver
+  let store: NodeStore
+  let queue: InvalidationQueue
+  let watcher: LayerWatcher?
   /// nil where no layer is an archive.
-  private let contents: ContentCache?
-
-  init(
-    _ control: ControlFile, _ resolver: ResourceResolver, _ store: NodeStore, _ queue: InvalidationQueue,
-    _ watcher: LayerWatcher?, _ contents: ContentCache?
-  ) {
-    self.control = control
-    self.resolver = resolver
-    self.store = store
-    self.queue = queue
-    self.watcher = watcher
-    self.contents = contents
-  }
+  let contents: ContentCache?
 
   // MARK: - Writes
 

@@ -4,21 +4,11 @@ import Layers
 import Posix
 
 /// GETATTR and STATFS.
-final class AttributeOperations: Sendable {
-  private let store: NodeStore
-  private let control: ControlFile
-  private let commands: ControlCommandRunner
-  private let resources: ResourceDirectory
-
-  init(
-    _ store: NodeStore, _ control: ControlFile, _ commands: ControlCommandRunner,
-    _ resources: ResourceDirectory
-  ) {
-    self.store = store
-    self.control = control
-    self.commands = commands
-    self.resources = resources
-  }
+struct AttributeOperations: Sendable {
+  let store: NodeStore
+  let control: ControlFile
+  let commands: ControlCommandRunner
+  let resources: ResourceDirectory
 
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {

@@ -5,19 +5,13 @@ import Posix
 
 /// Requests that would change something. Only the announcer's are granted, since its changes have been made in a
 /// layer already; all others get EROFS.
-final class ChangeOperations: Sendable {
-  private let store: NodeStore
-  private let control: ControlFile
+struct ChangeOperations: Sendable {
+  let store: NodeStore
+  let control: ControlFile
   /// nil with `announce=off`.
-  private let expected: ExpectedRequest?
+  let expected: ExpectedRequest?
   /// How many tombstone nodes there were.
   private let tombstones = Locked<UInt64>(0)
-
-  init(_ store: NodeStore, _ control: ControlFile, _ expected: ExpectedRequest?) {
-    self.store = store
-    self.control = control
-    self.expected = expected
-  }
 
   /// The request that is expected of a caller; nil unless it is the announcer.
   private func expected(of caller: Caller) -> ExpectedRequest? {

@@ -4,25 +4,13 @@ import Layers
 import Posix
 
 /// OPENDIR, READDIR and READDIRPLUS.
-final class DirectoryOperations: Sendable {
-  fileprivate let store: NodeStore
-  fileprivate let control: ControlFile
-  fileprivate let reserved: ReservedNames
-  fileprivate let listings: ListingCache
-  fileprivate let prefetcher: ListingPrefetcher
-  private let resources: ResourceDirectory
-
-  init(
-    _ store: NodeStore, _ control: ControlFile, _ reserved: ReservedNames, _ listings: ListingCache,
-    _ prefetcher: ListingPrefetcher, _ resources: ResourceDirectory
-  ) {
-    self.store = store
-    self.control = control
-    self.reserved = reserved
-    self.listings = listings
-    self.prefetcher = prefetcher
-    self.resources = resources
-  }
+struct DirectoryOperations: Sendable {
+  let store: NodeStore
+  let control: ControlFile
+  let reserved: ReservedNames
+  let listings: ListingCache
+  let prefetcher: ListingPrefetcher
+  let resources: ResourceDirectory
 
   func open(_ node: NodeID, _ reply: consuming Reply<ReplyKind.OpenDirectory>) {
     // ENOSYS makes the kernel keep listings until they are invalidated or the mtime changes. A merged directory can

@@ -3,23 +3,12 @@ import Layers
 import Posix
 
 /// LOOKUP and FORGET.
-final class EntryOperations: Sendable {
-  private let store: NodeStore
-  private let control: ControlFile
-  private let resources: ResourceDirectory
-  private let changes: ChangeOperations
-  private let reserved: ReservedNames
-
-  init(
-    _ store: NodeStore, _ control: ControlFile, _ resources: ResourceDirectory, _ changes: ChangeOperations,
-    _ reserved: ReservedNames
-  ) {
-    self.store = store
-    self.control = control
-    self.resources = resources
-    self.changes = changes
-    self.reserved = reserved
-  }
+struct EntryOperations: Sendable {
+  let store: NodeStore
+  let control: ControlFile
+  let resources: ResourceDirectory
+  let changes: ChangeOperations
+  let reserved: ReservedNames
 
   func lookUp(_ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
     if let answer = changes.answer(toLookup: name, in: parent, by: reply.caller) {

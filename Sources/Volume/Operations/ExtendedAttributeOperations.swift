@@ -5,17 +5,11 @@ import Layers
 import Posix
 
 /// GETXATTR and LISTXATTR: the backing files' attributes, and those that say where an entry comes from.
-final class ExtendedAttributeOperations: Sendable {
-  private let store: NodeStore
-  private let types: MIMETypes
-  private let isEnabled: Bool
-
-  /// - Parameter isEnabled: false with `xattr=off`: ENOSYS makes the kernel stop asking.
-  init(_ store: NodeStore, _ types: MIMETypes, isEnabled: Bool) {
-    self.store = store
-    self.types = types
-    self.isEnabled = isEnabled
-  }
+struct ExtendedAttributeOperations: Sendable {
+  let store: NodeStore
+  let types: MIMETypes
+  /// With `xattr=off`, ENOSYS makes the kernel stop asking.
+  let isEnabled: Bool
 
   /// bundlefs's own attributes. A backing file's attribute of such a name is hidden.
   private enum Provenance: String, CaseIterable {

@@ -4,26 +4,16 @@ import Layers
 import Posix
 
 /// READ, LSEEK, READLINK, and, with `-o passthrough`, OPEN and RELEASE.
-final class FileOperations: Sendable {
-  private let store: NodeStore
-  private let control: ControlFile
-  private let prefetcher: FilePrefetcher
-  private let kernel: Locked<(any KernelNotifier)?>
+struct FileOperations: Sendable {
+  let store: NodeStore
+  let control: ControlFile
+  let prefetcher: FilePrefetcher
+  let kernel: Locked<(any KernelNotifier)?>
   /// Opens files whose size the kernel may have wrong: asking the kernel issues a request to our own mount.
   private let sizeChecker = SerialWorker(name: "size-check")
   /// Makes the kernel refresh attributes, which may wait for READs that `sizeChecker` has yet to reply to.
   private let attributeRefresher = SerialWorker(name: "attr-refresh")
   private let passthrough = Locked(PassthroughMode.off)
-
-  init(
-    _ store: NodeStore, _ control: ControlFile, _ prefetcher: FilePrefetcher,
-    _ kernel: Locked<(any KernelNotifier)?>
-  ) {
-    self.store = store
-    self.control = control
-    self.prefetcher = prefetcher
-    self.kernel = kernel
-  }
 
   func start() throws(Errno) {
     try sizeChecker.start()

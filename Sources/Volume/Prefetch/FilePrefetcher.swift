@@ -11,7 +11,7 @@ import Posix
 ///
 /// Coherence: a change that is reported while a file is read increments its directory's version, and is invalidated
 /// here; a later one is invalidated as always.
-final class FilePrefetcher: Sendable {
+struct FilePrefetcher: Sendable {
   /// Bytes; larger files are not prefetched.
   static let largestFile: UInt64 = 64 << 10
   /// The window's exponent at the first file where a sequential reader is expected.
@@ -19,18 +19,13 @@ final class FilePrefetcher: Sendable {
   /// The largest window.
   private static let maxFiles = 64
 
-  private let store: NodeStore
-  private let kernel: Locked<(any KernelNotifier)?>
+  let store: NodeStore
+  let kernel: Locked<(any KernelNotifier)?>
   /// Storing pages may wait for READs that request workers are replying to.
   private let worker = SerialWorker(name: "file-prefetch")
   private let stored = Counter()
   /// Locked inside the node table's lock.
   private let detector = Locked(SequentialDetector())
-
-  init(_ store: NodeStore, _ kernel: Locked<(any KernelNotifier)?>) {
-    self.store = store
-    self.kernel = kernel
-  }
 
   func start() throws(Errno) { try worker.start() }
 

@@ -4,18 +4,16 @@ import Posix
 
 /// Lists directories before they are asked for, while no request is there. Reading a directory takes as long as a
 /// program takes to go through its entries, so a program that walks a tree finds the next listing ready.
-final class ListingPrefetcher: Sendable {
+struct ListingPrefetcher: Sendable {
   /// Directories with more names are not prefetched: reading one would take too long.
   private static let maxNames = 256
   /// Names looked up between two polls for requests, and at most for a directory.
   private static let namesPerStep = 8
   private static let maxEntries = 64
 
-  private let store: NodeStore
+  let store: NodeStore
   private let queue = ListingPrefetchQueue()
   private let hits = Counter()
-
-  init(_ store: NodeStore) { self.store = store }
 
   /// How many prefetched listings were used.
   var count: UInt64 { hits.count }

@@ -4,20 +4,14 @@ import Posix
 import Routing
 
 /// IOCTL: what the mount reports about itself, page by page, in the forms of `StatusProtocol`.
-final class StatusRequests: Sendable {
-  private let reporter: StatusReporter
-  private let control: ControlFile
-  private let store: NodeStore
+struct StatusRequests: Sendable {
+  let reporter: StatusReporter
+  let control: ControlFile
+  let store: NodeStore
   /// Texts of several pages that are being read.
   private let pages = Locked(PagedReplies())
   /// Compares the layers of directories, which takes long in a large one.
   private let worker = SerialWorker(name: "diff")
-
-  init(_ reporter: StatusReporter, _ control: ControlFile, _ store: NodeStore) {
-    self.reporter = reporter
-    self.control = control
-    self.store = store
-  }
 
   func start() throws(Errno) { try worker.start() }
 
