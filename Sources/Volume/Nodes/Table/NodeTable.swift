@@ -19,7 +19,6 @@ struct NodeTable {
   private var firstFree: UInt32 = 0
   /// What lookups released; the next `forget` returns it.
   var deferredRelease = ReleasedResources()
-  var sequentialDetector = SequentialDetector()
   /// The slot at which the next retry of uncached directories begins.
   var nextRetry: UInt32 = 0
   /// The number of used slots.
