@@ -6,8 +6,7 @@ public enum Layer: Sendable {
   case directory(DirectoryLayer)
   case archive(ArchiveLayer)
 
-  /// The name of the layer for users: an absolute path; for a folder of an archive the archive's, `!/`, and
-  /// the folder's.
+  /// The name shown to users: an absolute path; for a folder in an archive, `ARCHIVE!/FOLDER`.
   public var path: [UInt8] {
     switch self {
     case .directory(let layer): layer.path
@@ -15,7 +14,7 @@ public enum Layer: Sendable {
     }
   }
 
-  /// The path of the directory or the archive in the file system.
+  /// The absolute path of the directory or of the archive file.
   public var backingPath: [UInt8] {
     switch self {
     case .directory(let layer): layer.path
@@ -23,7 +22,7 @@ public enum Layer: Sendable {
     }
   }
 
-  /// The name for users of what has these names in the layer.
+  /// The name shown to users for an entry of the layer.
   public func path(of names: [[UInt8]]) -> [UInt8] {
     var path = self.path
     if case .archive(let layer) = self, layer.folder.isEmpty, !names.isEmpty {
@@ -36,10 +35,10 @@ public enum Layer: Sendable {
     return path
   }
 
-  /// The archive, if it is one.
+  /// The archive, if the layer is one.
   public var archive: ArchiveLayer? { if case .archive(let layer) = self { layer } else { nil } }
 
-  /// Whether mounts inside the layer are out of sight; there are none in an archive.
+  /// Whether mounts inside the layer are invisible; an archive contains none.
   public var isPrivateClone: Bool {
     switch self {
     case .directory(let layer): layer.isPrivateClone
@@ -47,7 +46,7 @@ public enum Layer: Sendable {
     }
   }
 
-  /// The directory that the layer is.
+  /// The root directory.
   public var root: LayerDirectory {
     switch self {
     case .directory(let layer): layer.root
@@ -55,7 +54,7 @@ public enum Layer: Sendable {
     }
   }
 
-  /// Figures of the file system that holds the layer.
+  /// Calls `statvfs(3)` for the file system that holds the layer.
   public func statvfs() throws(Errno) -> statvfs {
     switch self {
     case .directory(let layer): try layer.statvfs()
@@ -63,7 +62,7 @@ public enum Layer: Sendable {
     }
   }
 
-  /// The directory at a path inside this layer alone, by its own entries, whatever other layers say.
+  /// The directory at a path inside this layer alone, without merging.
   /// - Throws: ENOENT or ENOTDIR where the layer has no such directory.
   public func directory(at path: [[UInt8]]) throws(Errno) -> LayerDirectory {
     var directory = root

@@ -3,31 +3,31 @@ import Posix
 
 /// A layer that is a directory of this machine.
 ///
-/// Everything goes through the descriptor of its root: one component at a time, no symbolic link followed,
-/// so that nothing outside is ever reached, whatever is swapped underneath meanwhile.
+/// All access is relative to the descriptor of its root, one component at a time and without following
+/// symbolic links, so that concurrent renames cannot lead outside the layer.
 public final class DirectoryLayer: Sendable {
-  /// The absolute path by which the layer is named to users.
+  /// The absolute path shown to users.
   public let path: [UInt8]
-  /// Whether mounts inside the layer are out of sight (needs CAP_SYS_ADMIN; see `open`).
+  /// Whether mounts inside the layer are invisible, which needs `CAP_SYS_ADMIN`.
   public let isPrivateClone: Bool
   private let index: Int
   private let covered: CoveredMountPoint?
   private let opened: Locked<LayerDirectory>
 
-  /// The directory that the layer is.
+  /// The root directory.
   public var root: LayerDirectory { opened.withLock { $0 } }
 
   /// Opens a layer.
   ///
-  /// Where privileges allow, the layer's mount is cloned, private and read-only: what is mounted inside the
-  /// layer, our own mount first of all, then shows as the plain directory beneath it. Elsewhere only our own
-  /// mount is kept out, by `covered`.
+  /// Where privileges allow, the layer's mount is cloned, private and read-only. Mounts inside the layer,
+  /// first of all our own, then appear as the directories that they cover. Otherwise only our own mount is
+  /// excluded, by `covered`.
   /// - Parameters:
-  ///   - path: an absolute path; symbolic links in it are followed, here and never again.
-  ///   - index: the layer's backing in the stack, 0 on top.
+  ///   - path: an absolute path; symbolic links in it are followed once, here.
+  ///   - index: the layer's index in the stack, 0 on top.
   ///   - covered: the mount point that must not be entered.
-  ///   - clonesMount: false does without the clone, as if privileges were missing.
-  /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path.
+  ///   - clonesMount: false opens the layer without the clone.
+  /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true
   ) throws(Errno) {
@@ -38,25 +38,24 @@ public final class DirectoryLayer: Sendable {
     }
     let (root, isClone) = try Self.root(plain, index, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
-    // Not kept in vain: it holds the directory, and an automount that it is would never be found idle.
+    // A needless reference would keep the directory busy, so that an automount there would never expire.
     self.covered = isClone ? nil : covered
     opened = Locked(root)
   }
 
-  /// Where a layer's path leads to, later.
+  /// The result of `reopen`.
   public enum ReopenResult: Sendable {
-    /// To the directory that the layer is.
+    /// The path leads to the present root.
     case unchanged
-    /// To another one, which the layer is from now on.
+    /// The path leads to another directory, which is the root from now on.
     case replaced
-    /// To another mount: something was mounted there, or what was there is gone.
+    /// The path leads to another mount: one was mounted over it, or its own was unmounted.
     case onOtherMount
   }
 
-  /// Looks where the layer's path leads to now.
-  /// - Parameter mount: the number of the mount that held it at the beginning.
-  /// - Throws: ENOENT, ENOTDIR, EACCES: as open(2) answers for the path; ELOOP where a symbolic link lies on it
-  ///   by now: the layer may not be led out of where it was.
+  /// Resolves the layer's path again.
+  /// - Parameter mount: the id of the mount that contains the layer.
+  /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`; ELOOP for a symbolic link on the path.
   public func reopen(mount: Int) throws(Errno) -> ReopenResult {
     var holder = 0
     let plain = try withCName(path) { name throws(Errno) in
@@ -65,7 +64,7 @@ public final class DirectoryLayer: Sendable {
     if holder != mount { return .onOtherMount }
     if try plain.descriptor.attributes().identity == root.identity { return .unchanged }
     let (fresh, isClone) = try Self.root(plain, index, covered, clonesMount: isPrivateClone)
-    // Without the clone our own mount could be met.
+    // Without the clone the layer could lead into our own mount.
     if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
     return .replaced
@@ -83,12 +82,12 @@ public final class DirectoryLayer: Sendable {
     return (root, clone != nil)
   }
 
-  /// Figures of the file system that holds the layer.
+  /// Calls `statvfs(3)` for the file system that holds the layer.
   public func statvfs() throws(Errno) -> statvfs { try root.statvfs() }
 }
 
 extension LayerDirectory {
-  /// Figures of the file system that holds it, or its archive.
+  /// Calls `statvfs(3)` for the file system that holds the directory or its archive.
   func statvfs() throws(Errno) -> statvfs {
     switch backing {
     case .descriptor(let handle): try handle.descriptor.statvfs()
@@ -96,8 +95,7 @@ extension LayerDirectory {
     }
   }
 
-  /// The kind of file system, if changes on it can be made by another machine or process without this
-  /// machine's inotify(7) telling; nil where it tells.
+  /// The name of the file system if it can change without inotify(7) events on this machine; nil otherwise.
   public func unwatchableFileSystem() throws(Errno) -> String? {
     switch backing {
     case .descriptor(let handle): Self.unwatchableTypes[try handle.descriptor.fileSystemType()]
@@ -105,8 +103,7 @@ extension LayerDirectory {
     }
   }
 
-  /// Whether it is on a file system that lies over another one (overlayfs or eCryptfs, by their magic numbers
-  /// of statfs(2)).
+  /// Whether the file system is stacked on another one: overlayfs or eCryptfs.
   public var isStacked: Bool {
     guard case .descriptor(let handle) = backing, let type = try? handle.descriptor.fileSystemType() else {
       return false
@@ -114,7 +111,7 @@ extension LayerDirectory {
     return type == 0x794C_7630 || type == 0xF15F
   }
 
-  /// By the magic numbers of statfs(2).
+  /// By `f_type` of `statfs(2)`.
   private static let unwatchableTypes: [Int: String] = [
     0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x0102_1997: "9p",
     0x00C3_6400: "Ceph", 0x6573_5546: "FUSE", 0x5346_414F: "AFS", 0x7375_7245: "Coda", 0x564C: "NCP",
@@ -123,17 +120,17 @@ extension LayerDirectory {
   ]
 }
 
-/// The backing of our own mount, known before it is mounted.
+/// Our own mount point, recorded before it is mounted over.
 ///
-/// A request thread that walked into its own mount would wait for itself; so the plain directory beneath
-/// stands in wherever a layer without a private clone contains the mount point.
+/// A worker thread that entered our own mount would wait for itself. So wherever a layer without a private
+/// clone contains the mount point, the directory beneath replaces it.
 public final class CoveredMountPoint: Sendable {
   let device: UInt64
   let parentInode: UInt64
   let name: [UInt8]
   let beneath: SharedDescriptor
 
-  /// Remembers a directory that is about to be mounted over.
+  /// Records a directory that is about to be mounted over.
   /// - Parameter path: its absolute path without symbolic links.
   /// - Returns: nil for `/`, which no layer can contain as an entry.
   public init?(path: [UInt8]) throws(Errno) {

@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// A directory of one layer: held open, or a folder of an archive.
+/// A directory of one layer: an open descriptor, or a folder of an archive.
 public final class LayerDirectory: Sendable {
   /// What one layer has under a name.
   enum Found {
@@ -11,23 +11,23 @@ public final class LayerDirectory: Sendable {
     case directory(LayerDirectory, FileStatus)
   }
 
-  /// The layer's backing in the stack, 0 on top.
+  /// The layer's index in the stack, 0 on top.
   public let layer: Int
-  /// Which directory it is.
+  /// Its device and inode number.
   public let identity: FileIdentity
-  /// Where its entries are.
+  /// Where the entries come from.
   enum Backing: Sendable {
     case descriptor(SharedDescriptor)
-    /// The folder is known by its inode number, whatever the archive contains by now.
+    /// The folder is found by its inode number in the archive's present index.
     case archive(ArchiveLayer)
   }
   let backing: Backing
-  /// Whether the file system's directories record the inode numbers that stat(2) tells. Overlay, network and
-  /// FUSE file systems need not.
+  /// Whether `d_ino` of its entries is `st_ino` of `stat(2)`. It need not be on overlay, network and FUSE
+  /// file systems.
   let recordsInodes: Bool
   private let covered: CoveredMountPoint?
 
-  /// - Parameter parent: the directory that has it, if that is known.
+  /// - Parameter parent: the parent directory, if known.
   init(
     layer: Int, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
     in parent: LayerDirectory? = nil
@@ -51,11 +51,11 @@ public final class LayerDirectory: Sendable {
     covered = nil
   }
 
-  /// Whether it is a folder of an archive.
+  /// Whether the directory is a folder of an archive.
   public var isInArchive: Bool { if case .archive = backing { true } else { false } }
 
-  /// The attributes of the directory itself, as they are now.
-  /// - Throws: ENOENT where the archive has no such folder any more.
+  /// The present attributes of the directory.
+  /// - Throws: ENOENT if the archive no longer has the folder.
   public func attributes() throws(Errno) -> FileStatus {
     switch backing {
     case .descriptor(let handle): return try handle.descriptor.attributes()
@@ -64,7 +64,7 @@ public final class LayerDirectory: Sendable {
   }
 
   /// Looks a name up in this directory alone.
-  /// - Parameter isLikelyDirectory: saves a look where it is one.
+  /// - Parameter isLikelyDirectory: saves a system call if the entry is a directory.
   func find(_ name: CName, isLikelyDirectory: Bool = false) throws(Errno) -> Found {
     switch backing {
     case .descriptor(let handle):
@@ -74,7 +74,7 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  /// Whether it has an entry of a name, of any kind.
+  /// Whether there is an entry of any kind, whiteouts included.
   func contains(_ name: CName) throws(Errno) -> Bool {
     switch backing {
     case .descriptor(let handle): return try handle.descriptor.contains(name)
@@ -82,7 +82,7 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  /// - Returns: nil where it is no directory.
+  /// - Returns: nil if the entry is not a directory.
   private func findDirectory(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found? {
     if let covered, covered.matches(identity, name) { return nil }
     do throws(Errno) {
@@ -96,12 +96,11 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  /// A directory as a backing, and no link to one.
   private static let directoryPathFlags: OpenFlags = [.pathOnly, .directory, .noFollow]
 
   private func find(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found {
     if let covered, covered.matches(identity, name) { return try opened(covered.beneath) }
-    // The bound is only against someone who replaces it for ever.
+    // The bound guards against a name that is replaced endlessly.
     for _ in 0..<64 {
       guard
         let attributes = try Self.ifExists({ () throws(Errno) in try handle.descriptor.attributes(of: name) })
@@ -111,7 +110,7 @@ public final class LayerDirectory: Sendable {
       do throws(Errno) {
         return try opened(SharedDescriptor(handle.descriptor.open(name, Self.directoryPathFlags)))
       } catch {
-        // It was replaced between the two calls: look again at what is there now.
+        // It was replaced between the two calls.
         if error != .notDirectory && error != .noSuchFileOrDirectory && error != .tooManySymbolicLinkLevels {
           throw error
         }
@@ -120,20 +119,20 @@ public final class LayerDirectory: Sendable {
     throw .ioError
   }
 
-  /// Opens an entry for reading its content, if it still is that file.
-  /// - Throws: ENOENT when the name is gone; ESTALE when it is another file's by now.
+  /// Opens a file for reading, if the name still has the given identity.
+  /// - Throws: ENOENT if the name does not exist; ESTALE if it has another identity.
   public func openFile(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
     try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal])
   }
 
-  /// Opens an entry of any kind for its attributes, link target and xattrs, if it still is that file.
+  /// Opens an entry of any kind with `O_PATH`, if the name still has the given identity.
   /// - Throws: as `openFile`.
   public func openPath(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
     try open(name, identity: identity, [.pathOnly, .noFollow])
   }
 
-  /// The attributes of an entry of any kind, by this directory alone.
-  /// - Throws: ENOENT without it.
+  /// The attributes of an entry of any kind.
+  /// - Throws: ENOENT if it does not exist.
   public func attributes(of name: CName) throws(Errno) -> FileStatus {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
     switch backing {
@@ -144,7 +143,7 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  /// The attributes of an entry, if it still is that file.
+  /// The attributes of an entry, if the name still has the given identity.
   /// - Throws: as `openFile`.
   public func attributes(of name: CName, identity: FileIdentity) throws(Errno) -> FileStatus {
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
@@ -153,14 +152,14 @@ public final class LayerDirectory: Sendable {
     return attributes
   }
 
-  /// Runs the body with a path by which inotify(7) finds this directory; nil for a folder of an archive, which
-  /// changes with the archive's file.
+  /// Calls the body with a path to watch this directory by inotify(7); returns nil for a folder of an
+  /// archive.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     guard case .descriptor(let handle) = backing else { return nil }
     return try handle.descriptor.withWatchPath(body)
   }
 
-  /// Runs the body with a path by which inotify(7) finds an entry; nil in an archive.
+  /// Calls the body with a path to watch an entry by inotify(7); returns nil in an archive.
   public func withWatchPath<Result>(
     of name: CName, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
@@ -168,7 +167,7 @@ public final class LayerDirectory: Sendable {
     return try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name), body)
   }
 
-  /// The names on which this directory has a say: those of its entries, and those that its marks hide.
+  /// The names that this directory affects: those of its entries and of its whiteouts.
   public func affectedNames() throws(Errno) -> [[UInt8]] {
     var names: [[UInt8]] = []
     try forEachEntry { entry throws(Errno) in
@@ -178,12 +177,12 @@ public final class LayerDirectory: Sendable {
     return names
   }
 
-  /// The names that this directory's marks hide in the layers below.
+  /// The names of the whiteouts.
   public func whiteoutNames() throws(Errno) -> Set<[UInt8]> {
     try SingleLayerDirectory(self, cutoff: nil).whiteouts
   }
 
-  /// The value of one of the directory's own xattrs: as `Descriptor.extendedAttribute`.
+  /// Calls `getxattr(2)` on the directory.
   public func extendedAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
@@ -191,7 +190,7 @@ public final class LayerDirectory: Sendable {
     return try handle.descriptor.extendedAttribute(name, into: buffer)
   }
 
-  /// The names of the directory's own xattrs, each followed by NUL.
+  /// The names of the directory's extended attributes, each followed by NUL.
   public func extendedAttributeNames() throws(Errno) -> [UInt8] {
     guard case .descriptor(let handle) = backing else { return [] }
     return try handle.descriptor.extendedAttributeNames()
@@ -223,7 +222,7 @@ public final class LayerDirectory: Sendable {
       if attributes.identity != identity { throw .staleFileHandle }
       return LayerFile(descriptor, attributes)
     } catch {
-      // A symbolic link or a socket took the name.
+      // The name became a symbolic link or a socket.
       if error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice { throw .staleFileHandle }
       throw error
     }
@@ -236,8 +235,7 @@ public final class LayerDirectory: Sendable {
       attributes)
   }
 
-  /// The attributes, or nil where the layer has no such entry: also where its file system takes no name so
-  /// long, or where this directory was removed meanwhile.
+  /// Maps ENOENT, ENOTDIR (the directory was removed) and ENAMETOOLONG to nil.
   private static func ifExists(
     _ read: () throws(Errno) -> FileStatus
   ) throws(Errno) -> FileStatus? {

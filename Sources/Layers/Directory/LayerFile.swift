@@ -1,20 +1,21 @@
 import Glibc
 import Posix
 
-/// A file of a layer, open: a descriptor, or an entry of an archive. Those who read it hold it meanwhile.
+/// An open file of a layer: a descriptor, or an entry of an archive. Readers keep a reference while they
+/// read.
 public final class LayerFile: Sendable {
   private enum Kind: ~Copyable {
     case descriptor(Descriptor)
     case entry(ArchiveContent)
   }
   private let kind: Kind
-  /// Bytes that it had when it was opened: a read that ends there was complete.
+  /// The size at open time; a read that ends there needs no further `pread(2)`.
   private let openedSize: UInt64?
-  /// Whether it was a regular file with a single name then.
+  /// Whether it was a regular file with a link count of 1 at open time.
   public let hadSingleLink: Bool
 
   /// A file of a directory.
-  /// - Parameter attributes: as they were just seen.
+  /// - Parameter attributes: as of the open.
   public init(_ descriptor: consuming Descriptor, _ attributes: FileStatus? = nil) {
     kind = .descriptor(descriptor)
     openedSize = attributes?.size
@@ -27,13 +28,13 @@ public final class LayerFile: Sendable {
     hadSingleLink = content.attributes.isRegular
   }
 
-  /// Bytes that it had when it was opened, or has now.
+  /// The size at open time, or else the present one.
   public func lastSeenSize() throws(Errno) -> UInt64 {
     if let openedSize { return openedSize }
     return try attributes().size
   }
 
-  /// The attributes as they are now.
+  /// The present attributes.
   public func attributes() throws(Errno) -> FileStatus {
     switch kind {
     case .descriptor(let descriptor): return try descriptor.attributes()
@@ -41,10 +42,10 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// Reads at an offset until the buffer is full or the file ends; the count of bytes. Waits while an entry is
-  /// unpacked.
-  /// - Throws: EACCES for an encrypted entry; EIO for a damaged one; EOPNOTSUPP for one that is packed in a
-  ///   way that libzip does not know; ESTALE where the archive was written over.
+  /// Reads until the buffer is full or the file ends; returns the byte count. Blocks while an entry is
+  /// decoded.
+  /// - Throws: EACCES for an encrypted entry; EIO for a damaged one; EOPNOTSUPP for a compression method
+  ///   that libzip lacks; ESTALE if the archive was overwritten.
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
     switch kind {
     case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset, end: openedSize)
@@ -52,9 +53,9 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// As `read`, but never waits for more than a moment.
-  /// - Parameter isCounted: whether it counts in the cache's hit rate.
-  /// - Returns: nil where that would be: `whenReadable` tells when to ask again.
+  /// Reads like `read`, but without waiting for a decoder.
+  /// - Parameter isCounted: whether the read counts as a hit or miss of the cache.
+  /// - Returns: nil if it would block: see `whenReadable`.
   @inline(__always)
   public func readNonBlocking(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
@@ -66,7 +67,7 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// Has a function called, by some thread, once a part can be read, or with the reason why not.
+  /// Calls the function on any thread once the range is readable, or with the error.
   public func whenReadable(at offset: Int64, count: Int, _ completion: @escaping @Sendable (Errno?) -> Void) {
     switch kind {
     case .descriptor: completion(nil)
@@ -74,13 +75,13 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// Reads everything from the beginning.
-  /// - Parameter limit: when more bytes than these were read, that is enough.
+  /// Reads the content from the beginning.
+  /// - Parameter limit: reading stops after more than this many bytes.
   public func readAll(limit: Int = .max) throws(Errno) -> [UInt8] {
     try readContent(limit: limit) { chunk, offset throws(Errno) in try read(into: chunk, at: offset) }
   }
 
-  /// Where a symbolic link points; its bytes, without NUL.
+  /// The target of a symbolic link, without NUL.
   public func linkTarget() throws(Errno) -> [UInt8] {
     switch kind {
     case .descriptor(let descriptor): return try descriptor.linkTarget()
@@ -88,7 +89,7 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// The next data (or hole) at or after an offset, as lseek(2) finds it.
+  /// The next data or hole at or after an offset, as `lseek(2)`.
   /// - Throws: ENXIO beyond the end; EINVAL for another `whence`.
   public func seek(_ offset: Int64, whence: CInt) throws(Errno) -> Int64 {
     switch kind {
@@ -96,12 +97,12 @@ public final class LayerFile: Sendable {
     case .entry(let content):
       let size = Int64(content.size)
       guard offset >= 0, offset < size else { throw .noSuchAddressOrDevice }
-      // No holes but the one at the end of every file.
+      // The only hole is the one at the end of the file.
       return whence == Descriptor.seekHole ? size : offset
     }
   }
 
-  /// The value of an extended attribute; an archive has none.
+  /// The value of an extended attribute. An archive has none.
   public func extendedAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
@@ -119,7 +120,7 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// Whether it is a file of a directory, and no archive's.
+  /// Whether the file has a descriptor, unlike an entry of an archive.
   public var hasDescriptor: Bool {
     switch kind {
     case .descriptor: true
@@ -127,8 +128,8 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// Runs the body with the file's descriptor.
-  /// - Throws: EOPNOTSUPP for an entry of an archive, which has none; what the body throws.
+  /// Calls the body with the file's descriptor.
+  /// - Throws: EOPNOTSUPP for an entry of an archive; what the body throws.
   public func withDescriptor<Result>(
     _ body: (borrowing Descriptor) throws(Errno) -> Result
   ) throws(Errno) -> Result {
@@ -138,8 +139,8 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// Runs the body with a path by which inotify(7) finds the file itself; nil for an entry of an archive,
-  /// which never changes: another version is another file.
+  /// Calls the body with a path to watch the file by inotify(7); returns nil for an entry of an archive,
+  /// which is immutable.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     switch kind {
     case .descriptor(let descriptor):

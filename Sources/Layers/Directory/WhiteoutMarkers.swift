@@ -1,22 +1,22 @@
 import Posix
 
-/// The marks by which a layer hides what lies below it, in the two formats in use.
+/// The markers by which a layer hides entries of the layers below.
 ///
-/// Overlayfs: a character device 0:0 in backing of the entry; the xattr `trusted.overlay.opaque` or
-/// `user.overlay.opaque` = `y` on a directory. Container layers (OCI image specification, fuse-overlayfs): a
-/// file `.wh.NAME` beside the backing of the entry; a file `.wh..wh..opq` in a directory.
+/// Overlayfs: a whiteout is a character device 0:0; a directory is opaque if its xattr
+/// `trusted.overlay.opaque` or `user.overlay.opaque` is `y`. OCI image layers, fuse-overlayfs: a whiteout
+/// is a file `.wh.NAME`; a directory is opaque if it contains `.wh..wh..opq`.
 enum WhiteoutMarkers {
   private static let prefix: [UInt8] = [0x2E, 0x77, 0x68, 0x2E]  // ".wh."
-  /// The longest name for which `.wh.NAME` fits into a name's 255 bytes.
+  /// The longest name whose marker `.wh.NAME` fits `NAME_MAX`.
   private static let longestMarked = 255 - 4
 
-  /// Whether the name is a mark of the container format, and so names no entry.
+  /// Whether a name is an OCI marker, which is never an entry.
   static func isMarker(_ name: CName) -> Bool {
     for (index, byte) in prefix.enumerated() where UInt8(bitPattern: name[index]) != byte { return false }
     return true
   }
 
-  /// Runs the body with the mark that hides a name; nil where there can be none.
+  /// Calls the body with the marker for a name; returns nil if the marker would be too long.
   @inline(__always)
   static func withMarker<Result>(
     of name: CName, length: Int, _ body: (CName) throws(Errno) -> Result
@@ -34,13 +34,13 @@ enum WhiteoutMarkers {
 }
 
 extension LayerDirectory {
-  /// Whether the directory holds the mark `.wh.NAME`.
+  /// Whether the directory contains the marker `.wh.NAME`.
   func hasWhiteoutMarker(_ name: CName, length: Int) throws(Errno) -> Bool {
     try WhiteoutMarkers.withMarker(of: name, length: length) { mark throws(Errno) in try contains(mark) }
       ?? false
   }
 
-  /// Whether the directory hides the same directory of the layers below.
+  /// Whether the directory hides the directories of the same path in the layers below.
   func isOpaque() throws(Errno) -> Bool {
     if try contains(".wh..wh..opq") { return true }
     guard case .descriptor(let handle) = backing else { return false }

@@ -1,35 +1,35 @@
 import Posix
 
-/// A name of a directory, by all that the layers have under it.
+/// A name and what each layer has under it.
 public struct ComparedName: Sendable, Equatable {
-  /// What has become of it, seen from the layer at the bottom, MAIN.
+  /// The state of the name compared with MAIN, the bottom layer.
   public enum Status: UInt8, Sendable, CaseIterable {
-    /// MAIN's entry is shown, or a directory that MAIN has, too.
+    /// MAIN's entry is visible, or a directory that MAIN has too.
     case unchanged = 0x3D  // =
-    /// Another layer's entry is shown in the place of MAIN's.
+    /// Another layer's entry is visible and hides MAIN's.
     case overridden = 0x3E  // >
-    /// Another layer's entry is shown, and MAIN has none.
+    /// Another layer's entry is visible; MAIN has none.
     case added = 0x2B  // +
-    /// A mark keeps it from being shown.
+    /// A whiteout or an opaque directory hides the name.
     case hidden = 0x2D  // -
   }
 
   public let name: [UInt8]
-  /// What is shown under the name, or what would be first if it were not hidden.
+  /// The kind of the visible entry, or of the topmost hidden one.
   public let kind: FileKind
   public let status: Status
-  /// The layer whose entry is shown, or which hides the name; then, from the top down, those that have the name
-  /// below.
+  /// The layer of the visible entry, or the one that hides the name; then, top down, the other layers that
+  /// have the name.
   public let layers: [Int]
 }
 
 extension LayerStack {
-  /// Compares what a merged directory shows with what the layers have in it, marks or no marks.
+  /// Compares a merged directory with what each layer contains.
   /// - Parameters:
   ///   - merged: the directory.
-  ///   - path: its names from the root.
-  /// - Returns: by name, sorted; what exists as a mark only is left out.
-  /// - Throws: what a part of the directory answers that cannot be read.
+  ///   - path: its path from the root.
+  /// - Returns: all names but those with whiteouts only, sorted.
+  /// - Throws: what reading a part of the merged directory throws.
   public func comparison(
     of merged: MergedDirectory, at path: [[UInt8]]
   ) throws(Errno) -> [ComparedName] {
@@ -39,7 +39,7 @@ extension LayerStack {
     return names.map { compared($0, own) }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
-  /// - Parameter own: the directories of all layers that have one; one of them has the name.
+  /// - Parameter own: the directories of all layers that have one; at least one has the name.
   private func compared(_ name: [UInt8], _ own: [SingleLayerDirectory]) -> ComparedName {
     var marker: Int?
     var having: [(layer: Int, kind: FileKind)] = []
@@ -47,7 +47,7 @@ extension LayerStack {
     for directory in own {
       if let kind = directory.entries[name] {
         if having.isEmpty {
-          // A mark above counts; otherwise what keeps the whole directory from being seen.
+          // A whiteout above wins; otherwise the cutoff hides the whole directory.
           marker = marker ?? directory.cutoff
           shown = marker == nil ? directory.layer : nil
         }

@@ -1,14 +1,14 @@
 import Posix
 
-/// A directory's comparison as it goes from a mount to who asks: the count of files that are MAIN's as they are,
-/// then a record for each name. Each ends with NUL, which no name contains; a record is the kind's letter as
-/// `ls -l` has it, the verdict's, the layers' indexes divided by `,`, a blank, and the name.
+/// The encoding of a comparison for the ioctl: the count of unchanged files, then a record for each name,
+/// each followed by NUL. A record is the kind's letter as in `ls -l`, the status character, the layers'
+/// indexes separated by `,`, a space and the name.
 public struct ComparisonText: Sendable {
-  /// Unchanged entries that are no directories.
+  /// The count of unchanged entries that are not directories.
   public let unchanged: Int
   public let names: [ComparedName]
 
-  /// - Parameter isWhole: whether unchanged files are recorded, too.
+  /// - Parameter isWhole: whether unchanged files are included.
   public static func encoded(_ names: [ComparedName], isWhole: Bool) -> [UInt8] {
     let unchanged = names.filter(\.isUnchangedFile).count
     var text = Array(String(unchanged).utf8) + [0]
@@ -16,8 +16,7 @@ public struct ComparisonText: Sendable {
     return text
   }
 
-  /// Reads such a text.
-  /// - Returns: nil if it is something else.
+  /// Decodes the text; nil if it is malformed.
   public init?(_ text: [UInt8]) {
     var fields = text.split(separator: 0, omittingEmptySubsequences: false)[...]
     guard fields.popLast()?.isEmpty == true, let count = fields.popFirst(),
@@ -33,7 +32,7 @@ public struct ComparisonText: Sendable {
 }
 
 extension ComparedName {
-  /// Whether it is MAIN's, and no directory, in which others may have something.
+  /// Whether the entry is MAIN's and not a directory.
   public var isUnchangedFile: Bool { status == .unchanged && kind != .directory }
 
   private static let letters: [(kind: FileKind, letter: UInt8)] = [

@@ -2,20 +2,20 @@ import Posix
 
 /// The layers of a mount, top first: the substitution directories in order, then MAIN.
 public struct LayerStack: Sendable {
-  /// The layers, top first; never empty.
+  /// Top first; never empty.
   public let layers: [Layer]
 
-  /// Stacks layers.
-  /// - Parameter layers: top first, at least one, each with its place as its index.
+  /// Creates a stack.
+  /// - Parameter layers: top first, at least one; the index of each is its position.
   public init(layers: [Layer]) {
     precondition(!layers.isEmpty, "a stack has at least its main layer")
     self.layers = layers
   }
 
-  /// Stacks layers that are all directories.
+  /// Creates a stack of directories.
   public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }
 
-  /// The merged directory of the layers' roots, as their marks are now.
+  /// The merged root directory, with the present opaque markers.
   public func root() throws(Errno) -> MergedDirectory {
     var parts: [LayerDirectory] = []
     for layer in layers {
@@ -26,8 +26,8 @@ public struct LayerStack: Sendable {
     return MergedDirectory(parts: parts)
   }
 
-  /// The merged directory at a path of entry names from the root, as it is now.
-  /// - Throws: ENOENT where there is none; ENOTDIR where another kind of file has the path.
+  /// The merged directory at a path from the root.
+  /// - Throws: ENOENT if it does not exist; ENOTDIR if it is not a directory.
   public func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
     var directory = try root()
     for name in path {

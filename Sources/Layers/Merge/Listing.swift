@@ -2,35 +2,35 @@ import Containers
 import Glibc
 import Posix
 
-/// The names of a directory, each once, in the order in which they were found; kept compactly, since a
-/// directory can have a hundred thousand of them.
+/// The names of a directory, each once, in the order of insertion. They are in one block of bytes, since a
+/// directory can have a hundred thousand.
 public struct Listing: Sendable {
-  /// One name.
+  /// A name.
   public struct Item: Sendable {
     fileprivate let start: UInt32
     fileprivate let length: UInt8
-    /// The kind of the topmost entry of the name.
+    /// The kind of the topmost entry.
     public let kind: FileKind
-    /// The layer that the entry comes from, 0 on top.
+    /// The layer of the entry, 0 on top.
     public let layer: UInt16
-    /// Where the entry is, except for directories: the inode number there.
+    /// The entry's inode number in its layer; undefined for directories.
     public let inode: UInt64
-    /// Where the entry is: the device number of its file system.
+    /// The entry's device number.
     public let device: UInt64
   }
 
-  /// The names' items.
+  /// In the order of insertion.
   public private(set) var items: [Item] = []
   private var bytes: [UInt8] = []
-  /// The names' hashes, by item; the index has them truncated.
+  /// The full hashes by item index; `slots` has them truncated.
   private var hashes: [UInt64] = []
-  /// Of item `i`, the slot is `i + 1`.
+  /// The slot of item `i` is `i + 1`.
   private var slots = HashIndex()
 
-  /// A listing without names.
+  /// An empty listing.
   public init() {}
 
-  /// Runs the body with an item's name, which ends with NUL.
+  /// Calls the body with an item's name as a C string.
   @inline(__always)
   public func withName<Result>(of item: Item, _ body: (CName) -> Result) -> Result {
     bytes.withUnsafeBytes { all in
@@ -44,20 +44,20 @@ public struct Listing: Sendable {
     Array(bytes[Int(item.start)..<Int(item.start) + Int(item.length)])
   }
 
-  /// A hash of an item's name: the same for a name in all listings of this process.
+  /// The hash of an item's name, which is the same in all listings of this process.
   public func hash(at index: Int) -> UInt64 { hashes[index] }
 
-  /// The place among the items of a name; nil if it is not listed.
+  /// The index of the item with a name; nil if there is none.
   public func index(of name: CName, length: Int) -> Int? {
     find(name, length, Self.hash(UnsafeRawBufferPointer(start: name, count: length)))
   }
 
-  /// The place among the items of another listing's item's name.
+  /// The index of the item with the name of another listing's item; nil if there is none.
   public func index(of item: Item, in other: Listing) -> Int? {
     other.withName(of: item) { index(of: $0, length: Int(item.length)) }
   }
 
-  /// Adds another listing's item unless its name is there already; answers whether it was added.
+  /// Adds another listing's item; returns false if the name is present.
   public mutating func add(_ item: Item, of other: Listing) -> Bool {
     other.withName(of: item) {
       add(
@@ -66,7 +66,7 @@ public struct Listing: Sendable {
     }
   }
 
-  /// Adds a name that the layers themselves do not list, unless it is there already.
+  /// Adds a name that is in no layer, unless it is present.
   public mutating func add(_ name: [UInt8], kind: FileKind, device: UInt64 = 0, inode: UInt64 = 0) {
     name.withUnsafeBytes { bytes in
       guard let start = bytes.baseAddress else { return }
@@ -76,7 +76,7 @@ public struct Listing: Sendable {
     }
   }
 
-  /// Adds a name unless it is there already; answers whether it was added.
+  /// Adds a name; returns false if it is present.
   @discardableResult
   mutating func add(
     _ name: CName, length: Int, kind: FileKind, layer: Int, device: UInt64, inode: UInt64

@@ -1,34 +1,33 @@
 import Glibc
 import Posix
 
-/// What the merged view has under a name.
+/// A visible entry.
 public enum Entry: Sendable {
-  /// A non-directory: it comes from one layer as it is.
+  /// A non-directory, from one layer.
   case file(layer: Int, FileStatus)
-  /// A directory, with its merged attributes.
+  /// A directory and its merged attributes.
   case directory(MergedDirectory, FileStatus)
 }
 
-/// A directory of the merged view: the directories of the layers that take part in it.
+/// A directory of the merged view: the directories of the layers that are merged in it.
 ///
-/// The rules are those of the design's section 3. Names reach no file system unless they are entry names:
-/// `.`, `..` and names with a slash are never found.
+/// `.`, `..` and names with a slash are never found and reach no file system.
 public final class MergedDirectory: Sendable {
-  /// The directories that take part, top layer first; never empty.
+  /// The merged directories, top layer first; never empty.
   public let parts: [LayerDirectory]
 
   init(parts: [LayerDirectory]) { self.parts = parts }
 
-  /// The directory on top, where owner, mode and xattrs come from.
+  /// The topmost directory, which supplies owner, mode and extended attributes.
   public var top: LayerDirectory { parts[0] }
 
-  /// The part of a layer, if the layer takes part.
+  /// The directory of a layer, if it is merged.
   public func part(of layer: Int) -> LayerDirectory? { parts.first { $0.layer == layer } }
 
-  /// Looks a name up; nil where the merged view has no such entry.
+  /// Looks a name up; nil if it is not visible.
   /// - Parameters:
-  ///   - layer: those above it are known not to concern the name.
-  ///   - isLikelyDirectory: saves a look where it is one.
+  ///   - layer: the first layer to search; those above do not affect the name.
+  ///   - isLikelyDirectory: saves a system call if the entry is a directory.
   public func lookup(
     _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false
   ) throws(Errno) -> Entry? {
@@ -55,13 +54,13 @@ public final class MergedDirectory: Sendable {
     return .directory(MergedDirectory(parts: collected), merged)
   }
 
-  /// Whether a part hides those below it by now.
+  /// Whether a directory has become opaque and now hides those below it.
   public func hasOpaqueParts() throws(Errno) -> Bool {
     for part in parts.dropLast() where try part.isOpaque() { return true }
     return false
   }
 
-  /// The merged attributes as they are now.
+  /// The present merged attributes.
   public func attributes() throws(Errno) -> FileStatus {
     var merged = try top.attributes()
     merged.links = 1
@@ -69,7 +68,7 @@ public final class MergedDirectory: Sendable {
     return merged
   }
 
-  /// Attributes are the topmost part's, mtime and ctime the newest of all, the link count 1.
+  /// Attributes are the topmost directory's, mtime and ctime the latest of all, the link count 1.
   private static func merge(_ upper: FileStatus?, below: FileStatus) -> FileStatus {
     var merged = upper ?? below
     merged.links = 1

@@ -2,10 +2,9 @@ import Glibc
 import Posix
 
 extension MergedDirectory {
-  /// The union of the names that the parts hold, as the merge rules show them.
-  /// - Parameter limit: the most records that are read of all parts.
-  /// - Throws: EFBIG where there are more; what reading a part answers; a part that was removed meanwhile is
-  ///   empty.
+  /// Lists the union of the layers' names, by the merge rules. A part that was removed is empty.
+  /// - Parameter limit: the most directory entries to read in all parts.
+  /// - Throws: EFBIG if there are more; what reading a part throws.
   public func list(atMost limit: Int = .max) throws(Errno) -> Listing {
     var records = 0
     var shown = Listing()
@@ -17,7 +16,7 @@ extension MergedDirectory {
         records += 1
         if records > limit { throw .fileTooLarge }
         if WhiteoutMarkers.isMarker(entry.name) {
-          // The mark hides its name in the layers below, not in its own. No mark hides a mark.
+          // A marker hides its name in the layers below only. Markers do not hide markers.
           let name = entry.name + 4
           hiddenBelow.add(
             name, length: entry.nameLength - 4, kind: .regular, layer: part.layer, device: 0, inode: 0)
@@ -43,7 +42,7 @@ extension MergedDirectory {
 }
 
 extension LayerDirectory {
-  /// What a listing needs to know of an entry.
+  /// What a listing needs of an entry.
   struct Listed {
     let kind: FileKind
     let device: UInt64
@@ -51,7 +50,7 @@ extension LayerDirectory {
     let isWhiteout: Bool
   }
 
-  /// Reads the directory; nothing where it was removed.
+  /// Reads the directory; a removed one is empty.
   func forEachEntry(_ body: (DirectoryEntry) throws(Errno) -> Void) throws(Errno) {
     let handle: SharedDescriptor
     switch backing {
@@ -60,7 +59,7 @@ extension LayerDirectory {
     }
     do throws(Errno) {
       try handle.descriptor.open(".", [.read, .directory]).forEachEntry { entry throws(Errno) in
-        // Some file systems count a name's characters rather than its bytes; nobody could look such a name up.
+        // Some file systems count characters instead of bytes; such a name cannot be looked up.
         if entry.nameLength <= 255 { try body(entry) }
       }
     } catch {
@@ -68,8 +67,8 @@ extension LayerDirectory {
     }
   }
 
-  /// The entry's kind and inode number: from the record itself where that can be trusted, else from the
-  /// entry; nil where it has vanished.
+  /// The entry's kind and inode number, from the directory entry if it is reliable and otherwise by
+  /// `stat(2)`; nil if the entry no longer exists.
   func listed(
     _ entry: DirectoryEntry, recordsInodes: Bool
   ) throws(Errno) -> Listed? {
@@ -87,13 +86,13 @@ extension LayerDirectory {
     }
   }
 
-  /// Whether the file system of a directory is known to record inode numbers.
+  /// Whether `d_ino` equals `st_ino` on the file system of a directory.
   static func recordsInodes(_ handle: SharedDescriptor) -> Bool {
     guard let type = try? handle.descriptor.fileSystemType() else { return false }
     return Self.recording.contains(type)
   }
 
-  /// ext2/3/4, XFS, Btrfs, tmpfs, F2FS, SquashFS, EROFS: their magic numbers as statfs(2) gives them.
+  /// ext2/3/4, XFS, Btrfs, tmpfs, F2FS, SquashFS, EROFS: `f_type` of `statfs(2)`.
   private static let recording: Set<Int> = [
     0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010, 0x7371_7368, 0xE0F5_E1E2,
   ]

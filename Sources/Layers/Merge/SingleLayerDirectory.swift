@@ -1,13 +1,13 @@
 import Glibc
 import Posix
 
-/// What one layer has in a directory, read at one time: entries and marks.
+/// A snapshot of one layer's entries and whiteouts in a directory.
 struct SingleLayerDirectory {
   let layer: Int
-  /// The layer that keeps the directory from taking part in the merged one; nil if it does.
+  /// The layer above that keeps the directory out of the merge; nil if the directory is merged.
   let cutoff: Int?
   private(set) var entries: [[UInt8]: FileKind] = [:]
-  /// Names that are hidden in the layers below.
+  /// The names of the whiteouts.
   private(set) var whiteouts: Set<[UInt8]> = []
 
   init(_ directory: LayerDirectory, cutoff: Int?) throws(Errno) {
@@ -25,8 +25,8 @@ struct SingleLayerDirectory {
 }
 
 extension LayerStack {
-  /// What the layers have at a path: those that take part in its merged directory, and those that are kept from
-  /// it, with the layer by whose doing. Of these, what cannot be looked at is left out.
+  /// The directories of all layers at a path: those that are merged, and those that a cutoff hides.
+  /// Unreadable ones of the latter are omitted.
   func singleLayerDirectories(at path: [[UInt8]], of merged: MergedDirectory) throws(Errno)
     -> [SingleLayerDirectory]
   {
@@ -44,8 +44,8 @@ extension LayerStack {
     return found
   }
 
-  /// The layer that keeps another one's directory from taking part: by being opaque, by a mark, or by something
-  /// that is no directory, at the path or above it. nil where the layer has no such directory.
+  /// The layer whose opaque directory, whiteout or non-directory, at the path or above it, keeps another
+  /// layer's directory out of the merge; nil if the layer has no such directory.
   private func cutoff(of layer: Int, at path: [[UInt8]]) throws(Errno) -> Int? {
     var own = layers[layer].root
     var merged = try root()
@@ -72,7 +72,7 @@ extension LayerStack {
 }
 
 extension LayerDirectory {
-  /// Whether what it has under a name keeps directories of that name further down from taking part.
+  /// Whether its entry, whiteout or opaque directory ends the merge of directories of this name.
   fileprivate func stopsMerge(at name: CName) throws(Errno) -> Bool {
     switch try find(name) {
     case .whiteout, .file: return true
