@@ -3,35 +3,35 @@ import Posix
 
 /// A layer that is a zip archive, or a folder inside one.
 ///
-/// Its table of contents is read once, and again when the file is another one or was written to; lookups and
-/// listings need the archive no more. As long as a new one cannot be read, the last that could is in force.
+/// The central directory is read once, and again after the file was replaced or modified; lookups and
+/// listings use the index in memory. If the new file cannot be read, the former index stays in use.
 public final class ArchiveLayer: Sendable {
   /// The absolute path of the archive.
   public let archivePath: [UInt8]
-  /// The names from the archive's root to the folder that is the layer.
+  /// The path from the archive's root to the folder that is the layer.
   public let folder: [[UInt8]]
-  /// The layer's place in the stack, 0 on top.
+  /// The layer's index in the stack, 0 on top.
   let index: Int
   let cache: ContentCache
   private let state: Locked<State>
-  /// Held while the archive is read anew.
+  /// Held during a reload.
   private let reading = Locked(())
-  /// The directory that holds the archive, and the archive's name there.
+  /// The directory that holds the archive, and the archive's name in it.
   private let parent: Locked<SharedDescriptor>
   private let name: [UInt8]
-  /// Who opens and unpacks what, by inode number.
+  /// The contents in use, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
   private let unverified = UnverifiedEntries()
-  /// Whose the entries are: who mounts, as if he had unpacked them.
+  /// Entries belong to the user who mounts, as if extracted by that user.
   private let owner = geteuid()
   private let group = getegid()
 
   private struct State {
     var index: ArchiveIndex
-    /// As the file was when it was read, or could not be read, last.
+    /// The file's status when it was last loaded, or when loading failed.
     var seen: FileStatus?
     var reloadError: ArchiveError?
-    /// Whether nobody watches the archive.
+    /// Whether no watch reports changes of the file.
     var isUnwatched = true
   }
 
@@ -42,9 +42,9 @@ public final class ArchiveLayer: Sendable {
   /// Opens an archive.
   /// - Parameters:
   ///   - archivePath: its absolute path, without symbolic links.
-  ///   - folder: the names from its root to the folder that the layer is.
-  ///   - index: the layer's place in the stack, 0 on top.
-  ///   - progress: called now and then while the table of contents is read, with the bytes read and all.
+  ///   - folder: the path from its root to the folder that is the layer.
+  ///   - index: the layer's index in the stack, 0 on top.
+  ///   - progress: called with the bytes read and the total while the central directory is read.
   public init(
     archivePath: [UInt8], folder: [[UInt8]] = [], index: Int, cache: ContentCache,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
@@ -66,41 +66,41 @@ public final class ArchiveLayer: Sendable {
     state = Locked(State(index: first, seen: source.attributes))
   }
 
-  /// The name of the layer for users.
+  /// The name shown to users.
   public var path: [UInt8] {
     folder.isEmpty
       ? archivePath : archivePath + Array("!/".utf8) + Array(folder.joined(separator: [EntryName.slash]))
   }
 
-  /// The folder that the layer is.
+  /// The root directory.
   public var root: LayerDirectory {
     if state.withLock({ $0.isUnwatched }) { refresh() }
     return directory(ArchiveIndex.firstInode)
   }
 
-  /// Statistics of the file system that holds the archive.
+  /// Calls `statvfs(3)` for the file system that holds the archive.
   public func statvfs() throws(Errno) -> statvfs {
     try current.source.descriptor.statvfs()
   }
 
-  /// What the archive contains.
+  /// The present index.
   var current: ArchiveIndex { state.withLock { $0.index } }
 
-  /// Why what the layer shows is not what the archive has now; nil if it is.
+  /// Why the archive's present content is not in use; nil if it is.
   public var reloadError: ArchiveError? { state.withLock { $0.reloadError } }
 
-  /// What there is to tell of the archive.
+  /// The statistics of an archive.
   public struct Statistics: Sendable {
-    /// Entries in the table of contents.
+    /// Entries in the central directory.
     public let entries: Int
-    /// Of the layer.
+    /// Of the layer's folder.
     public let files: Int
     public let folders: Int
-    /// Names that are not shown.
+    /// Names that are not visible.
     public let skipped: [SkippedNames]
   }
 
-  /// What there is to tell of the archive.
+  /// The present statistics.
   public var statistics: Statistics {
     let index = current
     let (files, folders) = index.counts
@@ -109,7 +109,7 @@ public final class ArchiveLayer: Sendable {
 
   // MARK: - Files
 
-  /// All entries of a layer are on one device, which no disk has: 4095 is the last major number.
+  /// The entries of a layer share a device number that no disk has: 4095 is the largest major number.
   private var device: UInt64 { deviceNumber(major: 4095, minor: UInt32(index)) }
 
   func identity(_ inode: UInt64) -> FileIdentity {
@@ -128,16 +128,16 @@ public final class ArchiveLayer: Sendable {
     LayerDirectory(layer: index, identity: identity(inode), archive: self)
   }
 
-  /// The content of a file, the same for all who want it.
-  /// - Returns: nil if the index is not the present one any more.
+  /// The content of a file, shared by all readers.
+  /// - Returns: nil if the index is no longer the present one.
   func content(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent? {
     contents.withLock { contents in
-      // A new one is in force before what is open is moved to it.
+      // `reload` publishes the new index before it moves the open contents to it.
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
       let content = ArchiveContent(
         node, at: header(of: node, in: index), attributes(of: node), cache.pool, unverified)
-      // Those that are gone are looked for when there may be many.
+      // Purges dead references before the dictionary grows.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
       }
@@ -154,10 +154,10 @@ public final class ArchiveLayer: Sendable {
 
   // MARK: - Changes
 
-  /// Notes whether somebody watches the archive, and will call `reload` when it changes.
+  /// Records whether a watch reports changes of the file and leads to `reload`.
   public func setWatched(_ isWatched: Bool) { state.withLock { $0.isUnwatched = !isWatched } }
 
-  /// Whether the file is another one than was read last, or was written to since.
+  /// Whether the file was replaced or modified since it was last loaded.
   public var isOutdated: Bool {
     let seen = state.withLock { $0.seen }
     let now = try? attributesNow()
@@ -169,10 +169,9 @@ public final class ArchiveLayer: Sendable {
     return try withCName(name) { name throws(Errno) in try folder.descriptor.attributes(of: name) }
   }
 
-  /// Takes the directory that holds the archive from its path again: builds remove their folders and make them
-  /// anew.
-  /// - Parameter mount: the number of the mount that held it at the beginning.
-  /// - Returns: whether it is another one by now.
+  /// Opens the directory that holds the archive again by its path, since builds may recreate it.
+  /// - Parameter mount: the id of the mount that contained it initially.
+  /// - Returns: whether it is another directory now.
   public func reopenParent(mount: Int) -> Bool {
     let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
     var holder = 0
@@ -188,7 +187,7 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  /// Runs the body with a path by which inotify(7) finds the file that the archive's path leads to now.
+  /// Calls the body with a path to watch the archive's file by inotify(7).
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
     let folder = parent.withLock { $0 }
     return try folder.descriptor.withWatchPath(of: name, body)
@@ -198,13 +197,13 @@ public final class ArchiveLayer: Sendable {
     if isOutdated { _ = reload() }
   }
 
-  /// Reads the archive anew if it is another one, or was written to.
-  /// - Returns: what is different from before; nil where nothing is, or where it cannot be read: `fault` then
-  ///   tells why.
+  /// Reloads the archive if it was replaced or modified.
+  /// - Returns: the differences; nil if there are none or the file cannot be read, which sets
+  ///   `reloadError`.
   public func reload() -> ArchiveDifference? {
     reading.withLock { _ in
       let former = current
-      // Somebody else may have done it.
+      // Another thread may have reloaded it.
       if !isOutdated { return nil }
       var seen = try? attributesNow()
       do throws(ArchiveError) {
@@ -218,7 +217,7 @@ public final class ArchiveLayer: Sendable {
         let difference = ArchiveDifference(from: former, to: index, unverified: unverified)
         return difference.isEmpty ? nil : difference
       } catch {
-        // A file that is being written to will have changed again.
+        // A file that is being written will change again.
         let isAgain = error == .changing
         state.withLock { ($0.seen, $0.reloadError) = (isAgain ? nil : seen, error) }
         if !isAgain { failWaiters(of: former) }
@@ -239,8 +238,8 @@ public final class ArchiveLayer: Sendable {
     return try ArchiveSource(copy: handle)
   }
 
-  /// What is open goes on with the new archive where that has the same content.
-  /// - Returns: the inode numbers of those of which something was handed out that nobody found right.
+  /// Moves open contents to the new index where it has the same content.
+  /// - Returns: the inode numbers of contents of which unverified bytes were returned to readers.
   private func moveContents(to index: ArchiveIndex) -> Set<UInt64> {
     var lost = Set<UInt64>()
     var left = openContents { open in lost = unverified.take { open[$0] != nil } }
@@ -256,8 +255,8 @@ public final class ArchiveLayer: Sendable {
     return lost
   }
 
-  /// Lets go of contents that the archive has no more, but for those that somebody reads: they hold the former
-  /// archive's file open.
+  /// Removes contents that the new archive lacks from the cache, except those in use, which keep the former
+  /// file open.
   private func detach(_ contents: inout [UInt64: ArchiveContent]) {
     for content in contents.values { content.detach() }
     let detached = contents.values.map { WeakContent(content: $0) }
@@ -265,7 +264,7 @@ public final class ArchiveLayer: Sendable {
     for entry in detached { entry.content?.keep() }
   }
 
-  /// - Parameter body: called while none can be added.
+  /// - Parameter body: runs while no content can be added.
   private func openContents(
     _ body: ([UInt64: ArchiveContent]) -> Void = { _ in }
   ) -> [UInt64: ArchiveContent] {
@@ -277,7 +276,7 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  /// Whoever waits for a new archive hears that what came is none.
+  /// Fails the reads that wait for a reload.
   private func failWaiters(of index: ArchiveIndex) {
     index.source.expireDeadline()
     for content in openContents().values { content.endReloadWait() }

@@ -1,16 +1,16 @@
 import Posix
 
-/// The room that an unpacked entry takes.
+/// The memory that a decoded entry takes.
 extension ArchiveContent {
   static func cost(of state: State, written: UInt64) -> Int {
     Int(clamping: written - state.available.lowerBound) + overhead
       + (state.decoder == nil ? 0 : EntryDecoder.cost)
   }
 
-  /// Bytes of one entry that are kept at a time.
+  /// The most bytes of one entry that are kept.
   var residentLimit: UInt64 { UInt64(max(cache.budget, 16 << 20)) }
 
-  /// An entry that is larger than the whole budget is kept in part, where somebody reads.
+  /// Discards the beginning of an entry that exceeds the limit, up to the ranges that readers wait for.
   func trim(_ state: inout State, _ storage: ContentStorage) -> Range<UInt64> {
     let limit = residentLimit
     guard storage.isFile, state.available.count > limit else { return 0..<0 }
@@ -18,15 +18,15 @@ extension ArchiveContent {
     for waiter in state.waiters where waiter.range.lowerBound >= state.available.lowerBound {
       lower = min(lower, waiter.range.lowerBound)
     }
-    // By whole pages, since only those can be given back.
+    // Only whole pages can be returned to the file system.
     lower &= ~0xFFFF
     guard lower > state.available.lowerBound else { return 0..<0 }
     defer { state.available = lower..<state.available.upperBound }
     return state.available.lowerBound..<lower
   }
 
-  /// Gives the room back.
-  /// - Returns: nil if it did; else what is still taken, since it is being unpacked.
+  /// Frees the decoded content.
+  /// - Returns: nil on success; otherwise the memory in use, since a thread is decoding the entry.
   func drop() -> (bytes: Int, isFile: Bool)? {
     let (former, taken) = state.withLock { state -> (AnyObject?, (bytes: Int, isFile: Bool)?) in
       guard let storage = state.storage else { return (nil, nil) }

@@ -1,8 +1,8 @@
 import Posix
 
-/// Unpacking, a piece at a time.
+/// Decoding, one chunk at a time.
 extension ArchiveContent {
-  /// - Returns: false where it is to wait for the archive to be read anew.
+  /// - Returns: false if it waits for a reload of the archive.
   func step(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
     let source = state.withLock { ($0.decodedHeader ?? $0.header).source }
     do throws(Errno) { try unpack(buffer, from: source) } catch { return fail(error, source) }
@@ -13,7 +13,7 @@ extension ArchiveContent {
     _ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource
   ) throws(Errno) {
     guard let (decoder, storage) = try prepare(source) else { return }
-    // Who wants the first bytes gets them soon.
+    // A small first chunk, so that the first bytes are available soon.
     let most = max(Self.firstStep, Int(clamping: decoder.position))
     let wanted = min(buffer.count, most, Int(clamping: size - decoder.position) + 1)
     let count = try decoder.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
@@ -23,7 +23,7 @@ extension ArchiveContent {
     }
     let isUnchanged = source.isUnchanged
     let (bytes, dropped) = state.withLock { state -> (Int, Range<UInt64>) in
-      // Another archive has come.
+      // The content was moved to another archive.
       guard state.decoder === decoder, state.storage === storage else { return (0, 0..<0) }
       if !isUnchanged { state.wasOverwritten = true }
       if count == 0 {
@@ -43,11 +43,11 @@ extension ArchiveContent {
     state.decoder = nil
     state.decodedHeader = nil
     state.available = state.available.lowerBound..<size
-    // What was handed out before the file was written over was not compared.
+    // What was returned before the file was overwritten remains unverified.
     if !state.wasOverwritten { markVerified(&state) }
   }
 
-  /// - Returns: nil where another archive has come.
+  /// - Returns: nil if the content was moved to another archive.
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
     let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
     if let decoder, let storage { return (decoder, storage) }

@@ -1,6 +1,6 @@
 import Posix
 
-/// Entries that are unpacked: who reads them, and who has the right to unpack.
+/// Which thread decodes: at most one at a time, the one that set `isDecoding`.
 extension ArchiveContent {
   func readDecoded(
     _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
@@ -21,15 +21,15 @@ extension ArchiveContent {
     try storage.read(into: buffer, at: range.lowerBound)
     cache.touch(self)
     return state.withLock { state in
-      // What was being read may have been let go meanwhile, or be a former archive's.
+      // The storage may have been evicted or replaced during the read.
       guard state.storage === storage, state.available.contains(range) else { return false }
       if !state.isComplete { markUnverified(&state) }
       return true
     }
   }
 
-  /// Takes the right to unpack.
-  /// - Returns: false if another has it.
+  /// Claims decoding for the calling thread.
+  /// - Returns: false if another thread decodes.
   func begin() -> Bool {
     state.withLock { state in
       defer { state.isDecoding = true }
@@ -41,21 +41,22 @@ extension ArchiveContent {
     if !cache.enqueue(self) { decodeSynchronously(to: 0) }
   }
 
-  /// Unpacks for who holds the right to; the rest, if others want it, is left to those whose work it is.
-  /// - Parameter end: how far at least.
+  /// Decodes on the calling thread, which must have claimed it, and leaves the rest to the pool's threads.
+  /// - Parameter end: the offset up to which the caller decodes.
   func decodeSynchronously(to end: UInt64) {
     state.withLock { $0.target = max($0.target, end) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: min(Self.chunkSize, Int(clamping: size) + 1), alignment: 16)
     defer { buffer.deallocate() }
     while decode(buffer, steps: 1) {
-      // What others want further on is not for this thread to wait for.
+      // Other readers' ranges must not delay this thread.
       if state.withLock({ $0.available.upperBound >= end }), cache.enqueue(self) { return }
     }
   }
 
-  /// Unpacks on, for the thread that has the right to.
-  /// - Returns: false when there is nothing more to do for now: then the right is given back, or it is reloadWaiters.
+  /// Decodes further chunks; the calling thread must have claimed decoding.
+  /// - Returns: false if there is nothing to do for now; then the claim is released, or the content waits
+  ///   for a reload.
   func decode(_ buffer: UnsafeMutableRawBufferPointer, steps: Int) -> Bool {
     for _ in 0..<steps {
       let (goesOn, completion, failure) = state.withLock { next(&$0) }
@@ -66,8 +67,8 @@ extension ArchiveContent {
     return true
   }
 
-  /// Looks what is to be done next.
-  /// - Returns: whether something is; and who has waited for long enough.
+  /// Determines the next step.
+  /// - Returns: whether to continue; the waiters to complete, and their error.
   func next(_ state: inout State) -> (Bool, [Waiter], Errno?) {
     let failure = state.failure
     let (present, hasFailed) = (state.available, failure != nil)
@@ -83,7 +84,7 @@ extension ArchiveContent {
       state.isDecoding = !state.waiters.isEmpty
       return (state.isDecoding, completion, failure)
     }
-    // All who wait want something that was let go.
+    // All waiters need a range that was discarded.
     if !state.waiters.isEmpty, state.waiters.allSatisfy({ $0.range.lowerBound < present.lowerBound }) {
       Self.reset(&state)
     }
@@ -101,13 +102,13 @@ extension ArchiveContent {
   }
 }
 
-/// What happens when an entry cannot be unpacked on.
+/// Errors of decoding.
 extension ArchiveContent {
-  /// Begins anew if the archive was replaced meanwhile; waits for that if its file was written over; and else
-  /// notes the failure.
-  /// - Returns: whether to go on.
+  /// Restarts if the content was moved to another archive, waits for a reload if the file was overwritten,
+  /// and otherwise records the error.
+  /// - Returns: whether to continue.
   func fail(_ error: Errno, _ source: ArchiveSource) -> Bool {
-    // Before anybody else may go on with it.
+    // Before another thread may claim decoding.
     cache.account(self, bytes: 0, isFile: false)
     let isWaiting = state.withLock { state -> Bool in
       if source !== (state.decodedHeader ?? state.header).source { return false }
@@ -129,9 +130,9 @@ extension ArchiveContent {
     return !isWaiting
   }
 
-  /// Tells those who wait for an archive to be read anew that it is lost.
-  /// - Parameter now: leaves it if its time has not come by then; nil: whatever the time.
-  /// - Returns: whether it does not wait any more.
+  /// Fails the reads that wait for a reload.
+  /// - Parameter now: only if the deadline has passed by then; nil: in any case.
+  /// - Returns: whether the content no longer waits.
   @discardableResult
   func endReloadWait(by now: TimeSpec? = nil) -> Bool {
     let outcome = state.withLock { state -> (Bool, [Waiter], Errno?)? in
@@ -148,7 +149,7 @@ extension ArchiveContent {
 }
 
 extension Errno {
-  /// Whether it says nothing of the content itself.
+  /// Whether the error says nothing about the content.
   var isTransient: Bool {
     self == .noMemory || self == .noSpace || self == .tooManyOpenFiles || self == .staleFileHandle
   }

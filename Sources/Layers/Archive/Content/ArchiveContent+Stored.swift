@@ -1,8 +1,8 @@
 import Posix
 
-/// Stored entries, which are read where the archive has them.
+/// Stored entries, which are read directly from the archive's file.
 extension ArchiveContent {
-  /// - Returns: false where the file was written over, so that its bytes have to be checked as a whole first.
+  /// - Returns: false if the file was overwritten, so that the whole entry must be verified first.
   func readStored(
     _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Bool {
@@ -28,7 +28,7 @@ extension ArchiveContent {
     }
   }
 
-  /// Takes what was read into the checksum, with what lies between.
+  /// Adds the bytes read to the checksum, and those between the former end and the range.
   func check(
     _ state: inout State, _ start: UInt64, upTo range: Range<UInt64>, _ bytes: UnsafeRawBufferPointer
   ) throws(Errno) {
@@ -53,22 +53,22 @@ extension ArchiveContent {
     if state.checksum == state.node.crc { markVerified(&state) } else { state.failure = .ioError }
   }
 
-  /// Notes that something is handed out that may be wrong: the kernel keeps it.
+  /// Records that unverified bytes are returned, which the kernel then caches.
   func markUnverified(_ state: inout State) {
     if state.isUnverified { return }
     state.isUnverified = true
     unverified.insert(inode)
   }
 
-  /// Notes that what was handed out is right.
+  /// Records that all bytes returned were verified.
   func markVerified(_ state: inout State) {
     if !state.isUnverified { return }
     state.isUnverified = false
     _ = unverified.remove(inode)
   }
 
-  /// The offset of the first packed byte: the entry's own header tells.
-  /// - Throws: EIO where there is no header, or the bytes would not all be there; EACCES for an encrypted one.
+  /// The offset of the first compressed byte, from the local file header.
+  /// - Throws: EIO for a wrong header or a truncated entry; EACCES for an encrypted entry.
   static func start(_ state: inout State) throws(Errno) -> UInt64 {
     if let start = state.start { return start }
     let place = state.header

@@ -1,82 +1,81 @@
 import Glibc
 import Posix
 
-/// Where an archive has an entry.
+/// The location of an entry's local file header.
 struct LocalHeader: Sendable {
   let source: ArchiveSource
-  /// Offset of the entry's own header in the file.
+  /// Offset in the file.
   let header: UInt64
-  /// Offset at which the entries end.
+  /// The offset of the central directory, where entries end.
   let end: UInt64
 }
 
-/// The content of an entry, for all who read it.
+/// The content of an entry, shared by all its readers.
 ///
-/// A stored entry is read where it is. Any other is unpacked from its beginning, as far as somebody reads and a
-/// little further, into storage that the cache may take away again. What was not compared with the checksum yet
-/// is handed out but for its last piece: who reads to the end of a damaged entry is told.
+/// A stored entry is read directly from the file. Any other is decoded from its beginning, a little further
+/// than readers have asked for, into storage that the cache may evict. All but the last chunk is returned
+/// before the checksum is verified, so that a read up to the end of a damaged entry fails.
 ///
-/// If the archive's file is written over, what it has is handed out only after all of it was unpacked and found
-/// right.
+/// If the archive's file is overwritten, its bytes are returned only after the whole entry was decoded and
+/// verified.
 final class ArchiveContent: @unchecked Sendable {
-  /// Which file of the layer it is.
+  /// Its inode number in the layer.
   let inode: UInt64
   /// Bytes.
   let size: UInt64
   let cache: ContentPool
   let unverified: UnverifiedEntries
   let state: Locked<State>
-  /// Its slot in `ContentLRU`, which the pool's lock guards; 0 for none.
+  /// Its slot in `ContentLRU`, guarded by the pool's lock; 0 for none.
   var slot: UInt32 = 0
 
-  /// Bytes that are unpacked at a time: few at first, then as many as there are, up to a chunk.
+  /// The chunk size: small at first, then doubling up to the limit.
   static let firstStep = 16 << 10
   static let chunkSize = 256 << 10
-  /// Entries up to this size are unpacked at once, by who reads them, and the beginning of larger ones: that
-  /// takes about a millisecond.
+  /// Up to this offset the reading thread decodes synchronously, in about a millisecond.
   static let smallSize: UInt64 = 256 << 10
-  /// How far is unpacked beyond what was asked for.
+  /// How far beyond a read the entry is decoded.
   static let readAhead: UInt64 = 4 << 20
-  /// Stored entries up to this size are compared with their checksum before the first byte is handed out;
-  /// larger ones as they are read from the beginning, a little out of order at most.
+  /// Stored entries up to this size are verified before the first byte is returned; larger ones while they
+  /// are read, if that is nearly in order.
   static let verifiedAtOnce: UInt64 = 1 << 20
-  /// Bytes that a content takes beside itself.
+  /// The memory of a content beside its bytes.
   static let overhead = 512
 
   struct State {
-    /// As the archive of now has it.
+    /// From the present index.
     var node: ArchiveNode
     var header: LocalHeader
-    /// Offset of the first packed byte, once the entry's header was read.
+    /// Offset of the first compressed byte, once the local file header was read.
     var start: UInt64?
     var attributes: FileStatus
-    /// Whether the archive that the layer is by now has not got it.
+    /// Whether the present archive lacks the entry.
     var isDetached = false
-    /// Whether something was handed out that was not compared with the checksum since.
+    /// Whether unverified bytes were returned.
     var isUnverified = false
-    /// Read in place: how far it is known to be right.
+    /// Stored entries: up to where they are in `checksum`.
     var verifiedEnd: UInt64 = 0
     var checksum: UInt32 = 0
     var failure: Errno?
-    /// Unpacked: where, and which part of it can be read.
+    /// Other entries: the decoded bytes, and which of them can be read.
     var storage: ContentStorage?
     var available: Range<UInt64> = 0..<0
     var decoder: EntryDecoder?
-    /// What the decoder reads.
+    /// The header from which `decoder` reads.
     var decodedHeader: LocalHeader?
     var isComplete = false
-    /// Whether a thread is about to unpack it.
+    /// Whether a thread has claimed decoding.
     var isDecoding = false
-    /// Whether the file was written over since the decoder began.
+    /// Whether the file was overwritten since `decoder` was created.
     var wasOverwritten = false
-    /// How far it is to be unpacked, whether or not somebody waits.
+    /// Up to where to decode, even without waiters.
     var target: UInt64 = 0
     var waiters: [Waiter] = []
-    /// Until when it waits for the archive to be read anew, by `TimeSpec.monotonic`; nil if it does not.
+    /// The deadline of the wait for a reload, by `TimeSpec.monotonic`; nil if there is no wait.
     var reloadDeadline: TimeSpec?
   }
 
-  /// Called once a range can be read, or with the reason why it never can.
+  /// Called once a range can be read, or with the error.
   typealias Completion = @Sendable (Errno?) -> Void
   struct Waiter {
     let range: Range<UInt64>
@@ -94,11 +93,11 @@ final class ArchiveContent: @unchecked Sendable {
     state = Locked(State(node: node, header: header, attributes: attributes))
   }
 
-  /// The file's attributes, as the archive has them now.
+  /// The file's present attributes.
   var attributes: FileStatus { state.withLock { $0.attributes } }
 
-  /// Goes on with a new archive, which has the same content.
-  /// - Returns: whether something was handed out that nobody found right: it may be another archive's.
+  /// Continues with a new archive that has the same content.
+  /// - Returns: whether unverified bytes were returned, which may be wrong.
   func move(to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus) -> Bool {
     let (wasUnverified, wasWaiting, former) = state.withLock { state -> (Bool, Bool, AnyObject?) in
       let former = state.isComplete ? nil : state.storage
@@ -110,7 +109,7 @@ final class ArchiveContent: @unchecked Sendable {
       state.verifiedEnd = 0
       state.checksum = 0
       state.failure = nil
-      // What was found right is the same as the new archive has.
+      // Verified content is the same in the new archive.
       if !state.isComplete { Self.reset(&state) }
       state.isUnverified = false
       defer { state.reloadDeadline = nil }
@@ -121,14 +120,14 @@ final class ArchiveContent: @unchecked Sendable {
     return wasUnverified
   }
 
-  /// Notes that the archive of now has not got it: what is left is the former archive's file.
+  /// Records that the present archive lacks the entry; readers continue with the former file.
   func detach() {
     state.withLock { $0.isDetached = true }
     endReloadWait()
     cache.release(self)
   }
 
-  /// Notes that somebody reads it still, though it was detached.
+  /// Accounts for a detached content that is still in use.
   func keep() {
     let taken = state.withLock { state in
       state.storage.map { (Self.cost(of: state, written: state.available.upperBound), $0.isFile) }
@@ -138,11 +137,11 @@ final class ArchiveContent: @unchecked Sendable {
 
   // MARK: - Reading
 
-  /// Reads if that needs no waiting.
-  /// - Returns: the count of bytes, fewer than asked for at the end only; nil where something is to be unpacked
-  ///   first: see `whenReadable`.
-  /// - Throws: EACCES for an encrypted entry; EIO for a damaged one; EOPNOTSUPP for an unknown method; ESTALE
-  ///   where the content is lost.
+  /// Reads without waiting for a decoder.
+  /// - Returns: the byte count, less than requested at the end only; nil if it would block: see
+  ///   `whenReadable`.
+  /// - Throws: EACCES for an encrypted entry; EIO for a damaged one; EOPNOTSUPP for an unknown method;
+  ///   ESTALE if the content is lost.
   func readNonBlocking(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
@@ -165,7 +164,7 @@ final class ArchiveContent: @unchecked Sendable {
     return nil
   }
 
-  /// Reads, and waits if need be.
+  /// Reads, and blocks while the range is decoded.
   /// - Throws: as `readNonBlocking`.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
     if let count = try readNonBlocking(into: buffer, at: offset) { return count }
@@ -173,7 +172,7 @@ final class ArchiveContent: @unchecked Sendable {
     while true {
       let arrival = BlockingQueue<Result<Int?, Errno>>()
       whenReadable(at: offset, count: buffer.count) { [self] failure in
-        // Here and now: what is there may have to make room again.
+        // At once, since the range may be evicted soon.
         if let failure { return _ = arrival.enqueue(.failure(failure)) }
         do throws(Errno) {
           arrival.enqueue(.success(try readNonBlocking(into: wanted.buffer, at: offset, isCounted: false)))
@@ -183,12 +182,12 @@ final class ArchiveContent: @unchecked Sendable {
     }
   }
 
-  /// A reader's buffer, which stays while he waits.
+  /// The reader's buffer, valid while the reader blocks.
   struct WantedBytes: @unchecked Sendable {
     let buffer: UnsafeMutableRawBufferPointer
   }
 
-  /// Has a function called once a part can be read: soon, by another thread, or at once.
+  /// Calls the function once the range is readable or failed: from another thread, or at once.
   func whenReadable(at offset: Int64, count: Int, _ completion: @escaping Completion) {
     guard let range = range(at: offset, count: count) else { return completion(nil) }
     let (isThere, failure) = state.withLock { state -> (Bool, Errno?) in
@@ -207,23 +206,23 @@ final class ArchiveContent: @unchecked Sendable {
     return UInt64(offset)..<min(size, UInt64(offset) + UInt64(count))
   }
 
-  /// What no honest archive says.
+  /// Rejects sizes that no valid archive has.
   static func checkSizes(of node: ArchiveNode) throws(Errno) {
     let size = node.size
     if node.flags.contains(.isOverlapping) { throw .ioError }
     let isPossible =
       node.method == 0
       ? node.compressedSize == size
-        // The worst case of every method is a little more than the content itself.
+        // The worst case of all methods is slightly more than the content.
       : node.compressedSize / 2 <= size.addingReportingOverflow(64 << 10).partialValue
     if !isPossible || size >= UInt64(Int64.max) { throw .ioError }
   }
 
-  /// An entry of no bytes may have some nevertheless.
+  /// Verifies an entry of size 0, which may have compressed bytes nevertheless.
   func checkEmpty(_ node: ArchiveNode) throws(Errno) {
     if node.crc != 0 { throw .ioError }
     try Self.checkSizes(of: node)
-    // The usual way to pack nothing.
+    // The usual encodings of no bytes.
     if node.method == 0 || (node.method == 8 && node.compressedSize == 2) { return }
     let (source, start) = try state.withLock { state throws(Errno) in
       (state.header.source, try Self.start(&state))

@@ -2,52 +2,51 @@ import Containers
 import Glibc
 import Posix
 
-/// What the unpacked contents take, and how often they served.
+/// The state of the cache.
 public struct ContentCacheStatistics: Sendable, Hashable {
-  /// Bytes that they may take.
+  /// The most bytes that it may use.
   public var budget = 0
-  /// Bytes that they take.
+  /// The bytes in use.
   public var bytes = 0
-  /// How many there are.
+  /// The number of contents.
   public var contents = 0
-  /// Reads that were served at once.
+  /// Reads without a wait.
   public var hits: UInt64 = 0
-  /// Reads that had to wait for something to be unpacked.
+  /// Reads that waited for a decoder.
   public var misses: UInt64 = 0
 }
 
-/// The unpacked contents of the archives' entries, within a budget, the least recently used let go first; and
-/// the threads that unpack.
+/// The decoded contents of archives' entries, an LRU cache within a budget, and the threads that decode.
 public final class ContentCache: Sendable {
-  /// The budget where the user does not choose one, in bytes.
+  /// The default budget in bytes.
   public static let defaultBudget = 256 << 20
 
   let pool: ContentPool
 
-  /// A cache.
-  /// - Parameter budget: bytes that it may take.
+  /// Creates a cache.
+  /// - Parameter budget: the most bytes that it may use.
   public init(budget: Int = ContentCache.defaultBudget) { pool = ContentPool(budget: budget) }
 
-  // The contents hold the pool, and the pool holds them.
+  // Breaks the cycle between the contents and the pool.
   deinit { pool.close() }
 
-  /// Starts the threads. Before, and after the end, who reads unpacks for himself.
-  /// - Throws: EAGAIN when the system has no room for them.
+  /// Starts the decoding threads. Without them readers decode on their own threads.
+  /// - Throws: EAGAIN if no thread can be created.
   public func start(threads count: Int) throws(Errno) { try pool.start(threads: count) }
 
-  /// Ends the threads, after what waits is done.
+  /// Stops the threads after they have emptied the queue.
   public func stop() { pool.stop() }
 
-  /// Lets all contents go but those that are just being unpacked.
+  /// Evicts all contents except those that are being decoded.
   public func evictAll() { pool.evictAll() }
 
-  /// What it holds now.
+  /// The present state.
   public var statistics: ContentCacheStatistics { pool.statistics }
 }
 
-/// What a cache consists of, for the contents.
+/// The cache's shared state, to which the contents refer.
 final class ContentPool: Sendable {
-  /// Bytes that may be taken.
+  /// The most bytes that may be used.
   let budget: Int
   private let lru = Locked(ContentLRU())
   private let queue = BlockingQueue<ArchiveContent>()
@@ -55,7 +54,7 @@ final class ContentPool: Sendable {
   private let threads = Locked<[ThreadHandle]>([])
   private let hits = Counter()
   private let misses = Counter()
-  /// How many contents may be in files.
+  /// The most contents in files.
   private let mostFiles: Int
 
   init(budget: Int) {
@@ -65,7 +64,7 @@ final class ContentPool: Sendable {
     mostFiles = min(1024, max(16, Int(clamping: limit.rlim_max) / 32))
   }
 
-  /// Keeps nothing from now on.
+  /// Evicts everything and refuses new contents.
   func close() {
     lru.withLock { lru in
       lru.isClosed = true
@@ -101,20 +100,20 @@ final class ContentPool: Sendable {
       byteCount: ArchiveContent.chunkSize, alignment: 4096)
     defer { buffer.deallocate() }
     while let content = queue.dequeue() {
-      // A part of it, then the others have their turn.
+      // A few chunks, then the next content in the queue.
       while content.decode(buffer, steps: 16), !queue.enqueue(content) {}
     }
   }
 
-  // MARK: - For the contents
+  // MARK: - Calls of the contents
 
-  /// Holds a content no more; its room is not counted until it is accounted for again.
+  /// Removes a content from the LRU; the next `account` adds it again.
   func release(_ content: ArchiveContent) { lru.withLock { $0.remove(content) } }
 
-  /// Has a content wait for its archive to be read anew.
+  /// Starts the wait of a content for a reload.
   func awaitReload(_ content: ArchiveContent) { reloadWaiters.add(content) }
 
-  /// Has a content unpacked by one of the threads.
+  /// Has one of the threads decode a content.
   /// - Returns: false if there are none.
   func enqueue(_ content: ArchiveContent) -> Bool {
     threads.withLock { !$0.isEmpty } && queue.enqueue(content)
@@ -122,13 +121,13 @@ final class ContentPool: Sendable {
 
   func count(isHit: Bool) { (isHit ? hits : misses).add(1) }
 
-  /// Whether one more content may be in a file.
+  /// Whether a further content may use a file.
   var mayUseFile: Bool { lru.withLock { $0.files < mostFiles } }
 
-  /// Notes that a content was used.
+  /// Marks a content as most recently used.
   func touch(_ content: ArchiveContent) { lru.withLock { $0.touch(content) } }
 
-  /// Notes what a content takes now, and lets others go to make room for it.
+  /// Sets the memory of a content, and evicts others to make room.
   func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
     let dropped = lru.withLock { lru in
       lru.set(content, bytes: bytes, isFile: isFile)
@@ -142,22 +141,22 @@ final class ContentPool: Sendable {
     drop(dropped)
   }
 
-  /// Lets all contents go but those that are just being unpacked.
+  /// Evicts all contents except those that are being decoded.
   func evictAll() {
     drop(lru.withLock { $0.removeAll() })
   }
 
   private func drop(_ dropped: [ArchiveContent]) {
     for content in dropped {
-      // One that is just being unpacked stays.
+      // It is being decoded and stays.
       guard let (bytes, isFile) = content.drop() else { continue }
       lru.withLock { $0.set(content, bytes: bytes, isFile: isFile) }
     }
   }
 }
 
-/// The contents that take room, in the order of their last use. The pool's lock guards it, and `slot` in each
-/// content.
+/// The contents that use memory, in the order of their last use. It and `slot` in each content are guarded
+/// by the pool's lock.
 private struct ContentLRU {
   private struct Entry {
     let content: ArchiveContent
@@ -179,7 +178,7 @@ private struct ContentLRU {
     if content.slot != 0 { order.touch(content.slot) }
   }
 
-  /// Records what a content takes, and makes it the most recently used one.
+  /// Sets the memory of a content and makes it the most recently used one.
   mutating func set(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
     remove(content)
     if bytes == 0 || isClosed { return }

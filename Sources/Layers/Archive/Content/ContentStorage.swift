@@ -1,9 +1,9 @@
 import Glibc
 import Posix
 
-/// Room for an entry's unpacked content.
+/// The decoded bytes of an entry, in memory or in an unlinked file.
 ///
-/// Who reads and who writes never touch the same bytes at a time: `ArchiveContent` tells how far it is filled.
+/// `ArchiveContent` ensures that readers and the decoding thread never access the same bytes.
 final class ContentStorage: @unchecked Sendable {
   private enum Kind {
     case memory(UnsafeMutableRawBufferPointer)
@@ -11,14 +11,14 @@ final class ContentStorage: @unchecked Sendable {
   }
   private let kind: Kind
 
-  /// Up to this size, content is kept in memory.
+  /// The largest size in memory.
   static let largestInMemory: UInt64 = 1 << 20
 
-  /// Makes room.
+  /// Allocates storage.
   /// - Parameters:
-  ///   - size: bytes, of which those that are never written take no room.
-  ///   - residentLimit: bytes that are kept at a time, of however many.
-  ///   - mayUseFile: false where there are too many files already.
+  ///   - size: bytes; those that are never written take no space.
+  ///   - residentLimit: the most bytes that are kept at a time.
+  ///   - mayUseFile: false if too many files are open.
   /// - Throws: ENOMEM, ENOSPC.
   init(size: UInt64, residentLimit: UInt64, mayUseFile: Bool) throws(Errno) {
     if size > Self.largestInMemory, mayUseFile || size > residentLimit,
@@ -27,7 +27,7 @@ final class ContentStorage: @unchecked Sendable {
       kind = .file(file)
       return
     }
-    // Memory must not take more than the cache may.
+    // In memory, discarded ranges are not returned to the system.
     if size > max(residentLimit, Self.largestInMemory) { throw .noSpace }
     guard size <= UInt64(Int.max), let start = calloc(max(1, Int(size)), 1) else { throw .noMemory }
     kind = .memory(UnsafeMutableRawBufferPointer(start: start, count: Int(size)))
@@ -39,13 +39,13 @@ final class ContentStorage: @unchecked Sendable {
 
   var isFile: Bool { if case .file = kind { true } else { false } }
 
-  /// Where temporary files may be.
+  /// The directories for temporary files.
   private static var folders: [[UInt8]] {
     let chosen = getenv("TMPDIR").map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
     return [chosen, Array("/var/tmp".utf8), Array("/tmp".utf8)].compactMap { $0 }.filter { !$0.isEmpty }
   }
 
-  /// A file in the first folder that has room, else in the one that has most.
+  /// A file in the first directory with enough space, or else in the one with the most.
   private static func temporaryFile(for size: UInt64) -> SharedDescriptor? {
     var best: (file: SharedDescriptor, room: UInt64)?
     for folder in folders {
@@ -79,10 +79,10 @@ final class ContentStorage: @unchecked Sendable {
     }
   }
 
-  /// Lets go of a part that is not read any more.
+  /// Discards a range that is no longer read.
   func drop(_ range: Range<UInt64>) {
     guard case .file(let file) = kind else { return }
-    // Where the file system cannot, it stays a while longer.
+    // On file systems without hole punching the space is freed at the end.
     try? file.descriptor.punchHole(at: Int64(range.lowerBound), count: Int64(range.count))
   }
 }

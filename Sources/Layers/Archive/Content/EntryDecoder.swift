@@ -2,10 +2,10 @@ import CZip
 import Glibc
 import Posix
 
-/// Where an entry's packed bytes are, and what must come of them.
+/// The compressed bytes of an entry, and what they must decode to.
 struct PackedEntry: Sendable {
   let source: ArchiveSource
-  /// Offset of the first packed byte.
+  /// Offset of the first compressed byte.
   let start: UInt64
   let compressedSize: UInt64
   let size: UInt64
@@ -20,24 +20,24 @@ struct PackedEntry: Sendable {
   }
 }
 
-/// Unpacks one entry by libzip, from its beginning to its end; for one thread at a time.
+/// Decodes one entry from its beginning to its end by libzip. Not thread-safe.
 ///
-/// libzip is shown an archive that has this entry only: a made-up table of contents and header, then the bytes
-/// as they are in the real archive. So it never reads the real table again, however many entries that has;
-/// and entries are unpacked side by side, since nothing is shared but the file.
+/// libzip reads a synthetic archive with this entry only: a central directory and a local header, then the
+/// bytes of the real file. So it never parses the real central directory again, and decoders share nothing
+/// but the file.
 final class EntryDecoder: @unchecked Sendable {
   private let entry: PackedEntry
   private let shim: SingleEntryArchive
   private let archive: OpaquePointer
   private let file: OpaquePointer
-  /// Bytes handed out.
+  /// Bytes decoded.
   private(set) var position: UInt64 = 0
 
-  /// Bytes that one takes, about.
+  /// The approximate memory of a decoder.
   static let cost = 192 << 10
 
-  /// Begins.
-  /// - Throws: EOPNOTSUPP for a method that libzip does not know; ENOMEM; EIO.
+  /// Creates a decoder.
+  /// - Throws: EOPNOTSUPP for a method that libzip lacks; ENOMEM; EIO.
   init(_ entry: PackedEntry) throws(Errno) {
     self.entry = entry
     shim = SingleEntryArchive(entry)
@@ -66,9 +66,9 @@ final class EntryDecoder: @unchecked Sendable {
     zip_discard(archive)
   }
 
-  /// Unpacks further bytes.
-  /// - Returns: how many; 0 at the end, where the checksum was found right.
-  /// - Throws: EIO for damage, and for more or less than was announced.
+  /// Decodes further bytes.
+  /// - Returns: the byte count; 0 at the end, once the checksum was verified.
+  /// - Throws: EIO for damage and for a wrong size.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     guard let start = buffer.baseAddress else { return 0 }
     let count = zip_fread(file, start, zip_uint64_t(buffer.count))
@@ -87,11 +87,11 @@ final class EntryDecoder: @unchecked Sendable {
   }
 }
 
-/// The archive that libzip is shown.
+/// The synthetic archive that libzip reads.
 ///
-/// The table of contents stands in front, so that no offset needs more than 32 bits. A gap keeps libzip, which
-/// searches the end of a file for the end record, from finding one in the packed bytes: archives contain
-/// archives.
+/// The central directory comes first, so that all offsets fit 32 bits. A gap before the end record exceeds
+/// the range that libzip searches for it, so that it finds none in the compressed bytes of a nested
+/// archive.
 private final class SingleEntryArchive {
   private let entry: PackedEntry
   private let head: [UInt8]
@@ -100,9 +100,9 @@ private final class SingleEntryArchive {
   private let size: UInt64
   private var position: UInt64 = 0
   private var error = zip_error_t()
-  /// What went wrong with the file itself.
+  /// The error of reading the real file.
   private(set) var failure: Errno?
-  /// What was read ahead: libzip asks for little at a time.
+  /// A read buffer: libzip reads in small steps.
   private let ahead = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
   private var aheadStart: UInt64 = 0
   private var aheadCount = 0
@@ -116,7 +116,7 @@ private final class SingleEntryArchive {
       + Self.bytes(entry.compressedSize)
     record += Self.bytes(UInt16(1)) + Self.bytes(UInt16(wide.count))
     record += [UInt8](repeating: 0, count: 10)
-    // The header follows the record: 46 bytes, the name and the wide sizes.
+    // The local header follows the central directory: 46 bytes, the name and the zip64 field.
     let tableSize = UInt32(46 + 1 + wide.count)
     record += Self.bytes(tableSize) + [UInt8(ascii: "x")] + wide
     let header =
@@ -138,14 +138,14 @@ private final class SingleEntryArchive {
     withUnsafeBytes(of: number.littleEndian) { Array($0) }
   }
 
-  /// What record and header have in common, up to the sizes.
+  /// The fields that the central record and the local header share.
   private static func fields(_ entry: PackedEntry, signature: UInt32, madeBy: [UInt8]) -> [UInt8] {
     let sentinel = UInt32.max
     return bytes(signature) + madeBy + [45, 0] + bytes(entry.flags) + bytes(entry.method) + [0, 0, 0x21, 0]
       + bytes(entry.crc) + bytes(sentinel) + bytes(sentinel)
   }
 
-  /// libzip's way to its file.
+  /// The callback of `zip_source_function_create`.
   static let answer:
     @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, zip_uint64_t, zip_source_cmd_t) ->
       zip_int64_t = { context, data, length, command in

@@ -1,8 +1,8 @@
 import Glibc
 import Posix
 
-/// Contents whose archive was written over while they were unpacked, and that wait for it to be read anew. No
-/// unpacker waits with them: a thread that lives as long as there are any tells them when their time is over.
+/// Contents whose archive was overwritten while they were decoded, and which wait for its reload. A thread,
+/// which exists while there are any, fails them at their deadlines, so that no decoding thread is blocked.
 final class ReloadWaiters: Sendable {
   private struct State {
     var contents: [ArchiveContent] = []
@@ -10,10 +10,10 @@ final class ReloadWaiters: Sendable {
     var isOver = false
   }
   private let state = Locked(State())
-  /// Microseconds between two looks.
+  /// The polling interval in microseconds.
   private static let pause: UInt32 = 50_000
 
-  /// Has a content's wait ended at its time.
+  /// Fails the content's waiters at its deadline.
   func add(_ content: ArchiveContent) {
     let (isOver, needsThread) = state.withLock { state in
       if state.isOver { return (true, false) }
@@ -28,7 +28,7 @@ final class ReloadWaiters: Sendable {
     }
   }
 
-  /// Ends all waits; from now on nobody waits.
+  /// Fails all waiters, and from now on each new one at once.
   func end() {
     state.withLock { $0.isOver = true }
     endAll(keepsThread: true)

@@ -1,37 +1,37 @@
 import Posix
 
-/// What is different between what a layer's archive contained and what it contains.
+/// The differences between two versions of a layer's archive.
 public struct ArchiveDifference: Sendable {
-  /// What happened to an entry.
+  /// The kind of a difference.
   public enum Kind: UInt8, Sendable {
     case created, deleted
-    /// Another file has its name.
+    /// Another file has the name.
     case replaced
-    /// Mode or time.
+    /// Mode or mtime.
     case attributes
-    /// The same content, but what was handed out of it may have been another.
+    /// The content is the same, but unverified bytes were returned before.
     case content
   }
-  /// A difference; what is below a folder that came or went is not told.
+  /// A difference. Below a folder that was created or deleted none are listed.
   public struct Item: Sendable {
     fileprivate let node: UInt32
-    /// What happened.
+    /// Its kind.
     public let kind: Kind
     /// Whether it is, or was, a folder.
     public let isFolder: Bool
   }
 
-  /// The differences. Where a folder takes a file's place, or the other way round, the deletion comes first.
+  /// If a folder replaces a file or a file a folder, the deletion comes first.
   public private(set) var items: [Item] = []
-  /// Whether the layer's own folder looks different.
+  /// Whether the root's attributes differ.
   public private(set) var isRootChanged = false
   private let former: ArchiveIndex
   private let present: ArchiveIndex
 
-  /// Whether there is none.
+  /// Whether there are no differences.
   public var isEmpty: Bool { items.isEmpty && !isRootChanged }
 
-  /// - Parameter unverified: the inode numbers of files of which something wrong may have been handed out.
+  /// - Parameter unverified: the inode numbers of files of which unverified bytes were returned.
   init(from former: ArchiveIndex, to present: ArchiveIndex, unverified: Set<UInt64> = []) {
     self.former = former
     self.present = present
@@ -45,7 +45,7 @@ public struct ArchiveDifference: Sendable {
     let matches = NodeMatches(of: former.tree, in: present.tree)
     for node in 1..<UInt32(max(1, former.tree.count)) {
       let entry = former.tree[node]
-      // Only the topmost of what went.
+      // Only the topmost deleted entry.
       guard let folder = matches[entry.parent], present.tree[folder].isFolder else { continue }
       if let match = matches[node], present.tree[match].isFolder == entry.isFolder { continue }
       items.append(Item(node: node, kind: .deleted, isFolder: entry.isFolder))
@@ -73,16 +73,16 @@ public struct ArchiveDifference: Sendable {
 
   private func tree(of item: Item) -> ArchiveTree { item.kind == .deleted ? former.tree : present.tree }
 
-  /// The name of what is different, in its folder.
+  /// The entry's name.
   public func name(of item: Item) -> [UInt8] { tree(of: item).name(of: item.node) }
 
-  /// The names from the layer's root to its folder.
+  /// The path of the entry's folder from the layer's root.
   public func folder(of item: Item) -> [[UInt8]] {
     let tree = tree(of: item)
     return tree.path(of: tree[item.node].parent)
   }
 
-  /// A number that items of one folder have in common.
+  /// An identifier of the entry's folder.
   public func folderNumber(of item: Item) -> UInt64 {
     let tree = tree(of: item)
     return tree[tree[item.node].parent].inode

@@ -1,23 +1,23 @@
 import Posix
 
-/// Why a file cannot be a layer.
+/// Why an archive cannot be a layer.
 public enum ArchiveError: Error, Hashable, Sendable {
   /// It cannot be opened or read.
   case unreadable(Errno)
-  /// It is no regular file.
+  /// It is not a regular file.
   case noFile
-  /// It does not end as a zip archive does.
+  /// It has no end record.
   case noArchive
-  /// It ends like one, but its table of contents is damaged, as it says.
+  /// Its central directory is damaged.
   case damaged(String)
-  /// It has no such folder.
+  /// The folder does not exist.
   case noFolder([UInt8])
-  /// It has a file in place of the folder.
+  /// The folder's path is a file.
   case fileForFolder([UInt8])
-  /// It is being written to.
+  /// It is being written.
   case changing
 
-  /// The reason in words, for users.
+  /// The message for users.
   public var message: String {
     switch self {
     case .unreadable(let error): "\(error)"
@@ -32,7 +32,7 @@ public enum ArchiveError: Error, Hashable, Sendable {
   }
 }
 
-/// Why a name of an archive is not shown.
+/// Why a name in an archive is not visible.
 public enum SkipReason: String, CaseIterable, Sendable {
   case empty = "no name"
   case absolute = "an absolute path"
@@ -44,15 +44,15 @@ public enum SkipReason: String, CaseIterable, Sendable {
   case collision = "both a file and a folder"
 }
 
-/// The names of an archive that are not shown, for one reason.
+/// The invisible names of an archive, for one reason.
 public struct SkippedNames: Sendable {
-  /// Why.
+  /// The reason.
   public let reason: SkipReason
-  /// How many.
+  /// The number of names.
   public internal(set) var count = 0
-  /// The first of them, as they stand in the archive.
+  /// The first of them, as in the archive.
   public internal(set) var names: [[UInt8]] = []
-  /// How many of the names are kept.
+  /// The most names that are kept.
   static let mostNames = 20
 
   mutating func add(_ name: UnsafeRawBufferPointer) {

@@ -1,9 +1,9 @@
 import Posix
 
-/// The folders of an archive, for the merge. A folder is known by its inode number, which it keeps as long as
-/// every archive that comes has a folder of its path.
+/// The folders of an archive for the merge. A folder keeps its inode number as long as each new version has
+/// a folder of its path.
 extension ArchiveLayer {
-  /// What a folder has under a name, with the index that says so.
+  /// The node of a name in a folder, and its index.
   func node(_ name: CName, in folder: UInt64) -> (ArchiveNode, ArchiveIndex)? {
     let index = current
     guard let folder = index.folder(folder), let node = index.find(name, in: folder) else { return nil }
@@ -16,14 +16,14 @@ extension ArchiveLayer {
     return .file(attributes(of: node))
   }
 
-  /// - Throws: ENOENT where there is no such folder any more.
+  /// - Throws: ENOENT if the folder no longer exists.
   func folderAttributes(_ folder: UInt64) throws(Errno) -> FileStatus {
     let index = current
     guard let node = index.folder(folder) else { throw .noSuchFileOrDirectory }
     return attributes(of: index.tree[node])
   }
 
-  /// Lists a folder; nothing where there is none any more.
+  /// Lists a folder; one that no longer exists is empty.
   func forEachEntry(
     in folder: UInt64, _ body: (DirectoryEntry) throws(Errno) -> Void
   ) throws(Errno) {

@@ -1,16 +1,16 @@
 import Glibc
 import Posix
 
-/// An archive's file, held open: it can be read on when another one has taken its name.
+/// An archive's open file, which stays readable after its name was replaced.
 final class ArchiveSource: Sendable {
   let descriptor: Descriptor
-  /// As the file was when it was opened.
+  /// The file's status when it was opened.
   let attributes: FileStatus
 
   private let reloadDeadline = Locked<TimeSpec?>(nil)
 
-  /// Until when those who find the file written over wait for it to be read anew: a second from the first who
-  /// asks, by `TimeSpec.monotonic`.
+  /// The deadline by `TimeSpec.monotonic` for reads that find the file overwritten and wait for a reload:
+  /// one second after the first of them.
   var deadline: TimeSpec {
     reloadDeadline.withLock { deadline in
       let answer = deadline ?? .monotonic.advanced(byMilliseconds: 1000)
@@ -19,10 +19,10 @@ final class ArchiveSource: Sendable {
     }
   }
 
-  /// Notes that there is nothing to wait for: what the file has become cannot be read.
+  /// Ends the wait: the overwritten file cannot be loaded.
   func expireDeadline() { reloadDeadline.withLock { $0 = TimeSpec(seconds: 0, nanoseconds: 0) } }
 
-  /// Bytes in the file.
+  /// The file's size in bytes.
   var size: UInt64 { attributes.size }
 
   init(_ descriptor: consuming Descriptor) throws(ArchiveError) {
@@ -31,7 +31,7 @@ final class ArchiveSource: Sendable {
     self.descriptor = descriptor
   }
 
-  /// Opens an archive.
+  /// Opens an archive by its path.
   convenience init(path: [UInt8]) throws(ArchiveError) {
     let opened: SharedDescriptor
     do throws(Errno) {
@@ -42,28 +42,27 @@ final class ArchiveSource: Sendable {
     try self.init(copy: opened)
   }
 
-  /// Opens an archive once more.
+  /// Duplicates the descriptor.
   convenience init(copy handle: SharedDescriptor) throws(ArchiveError) {
     let number = fcntl(handle.descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
     if number < 0 { throw .unreadable(.current) }
     try self.init(Descriptor(owning: number))
   }
 
-  /// Whether the file's content is what it was when it was opened. A new name, or the loss of one, does not
-  /// count.
+  /// Whether the file was not modified since it was opened. Added and removed names do not count.
   var isUnchanged: Bool {
     guard let now = try? descriptor.attributes() else { return false }
     return isSame(as: now)
   }
 
-  /// Whether attributes are those of the same file with the same content.
+  /// Whether the attributes are of the same file with the same content.
   func isSame(as other: FileStatus) -> Bool {
     other.identity == attributes.identity && other.size == attributes.size
       && other.modified == attributes.modified
   }
 
-  /// Reads exactly as many bytes as the buffer has.
-  /// - Throws: EIO where the file ends before.
+  /// Fills the buffer.
+  /// - Throws: EIO if the file ends before.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) {
     guard offset <= UInt64(Int64.max), try descriptor.read(into: buffer, at: Int64(offset)) == buffer.count
     else { throw .ioError }

@@ -2,11 +2,10 @@ import Containers
 import Glibc
 import Posix
 
-/// The files and folders of an archive, found by name: nodes in an array, names in one block of bytes, and a
-/// hash index of nodes by their folder and name.
+/// The files and folders of an archive: nodes in an array, names in one block of bytes, and a hash index of
+/// the nodes by folder and name.
 ///
-/// Invariants: node 0 is the root, which the index does not have; a folder's number is lower than those of its
-/// nodes.
+/// Invariants: node 0 is the root, which the index lacks; a folder precedes its children.
 struct ArchiveTree: Sendable {
   private(set) var nodes: [ArchiveNode]
   private var names: [UInt8] = [0]
@@ -15,7 +14,7 @@ struct ArchiveTree: Sendable {
   static let root: UInt32 = 0
   private static let seed = UInt64.random(in: .min ... .max)
 
-  /// - Parameter capacity: how many nodes are expected.
+  /// - Parameter capacity: the expected number of nodes.
   init(capacity: Int) {
     var root = ArchiveNode()
     root.mode = UInt16(FileKind.directory.rawValue | 0o755)
@@ -31,14 +30,14 @@ struct ArchiveTree: Sendable {
 
   var count: Int { nodes.count }
 
-  /// The node of a name in a folder.
+  /// The child of a folder with a name.
   func find(_ name: UnsafeRawBufferPointer, in folder: UInt32) -> UInt32? {
     let node = index.first(Self.hash(name, folder)) { nodes[Int($0)].parent == folder && has($0, name) }
     return node == 0 ? nil : node
   }
 
-  /// Adds a node that is not there yet.
-  /// - Returns: its number; nil when there is no room for more.
+  /// Adds a node that does not exist.
+  /// - Returns: its number; nil if the tree is full.
   mutating func add(_ name: UnsafeRawBufferPointer, in folder: UInt32, _ node: ArchiveNode) -> UInt32? {
     guard nodes.count < Int(UInt32.max) / 2, names.count + name.count < Int(UInt32.max) else { return nil }
     var node = node
@@ -55,11 +54,11 @@ struct ArchiveTree: Sendable {
     return number
   }
 
-  /// Runs the body with a node's name, which ends with NUL.
+  /// Calls the body with a node's name as a C string.
   @inline(__always)
   func withName<Result>(of node: UInt32, _ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
     let start = Int(nodes[Int(node)].name)
-    // The closure's error would be erased.
+    // `withUnsafeBytes` does not preserve the error's type.
     return try names.withUnsafeBytes { all -> Swift.Result<Result, Errno> in
       do throws(Errno) {
         let name = all.baseAddress.unsafelyUnwrapped + start
@@ -74,7 +73,7 @@ struct ArchiveTree: Sendable {
     return Array(names[start..<start + Int(nodes[Int(node)].nameLength)])
   }
 
-  /// The names from the root to a node.
+  /// The path from the root.
   func path(of node: UInt32) -> [[UInt8]] {
     var path: [[UInt8]] = []
     var node = node
@@ -85,7 +84,7 @@ struct ArchiveTree: Sendable {
     return path.reversed()
   }
 
-  /// The node in a folder that has the name of another tree's node.
+  /// The child of a folder with the name of another tree's node.
   func find(_ node: UInt32, of other: ArchiveTree, in folder: UInt32) -> UInt32? {
     let start = Int(other.nodes[Int(node)].name)
     let count = Int(other.nodes[Int(node)].nameLength)
@@ -103,8 +102,7 @@ struct ArchiveTree: Sendable {
     }
   }
 
-  /// Multiplies eight bytes at a time into the hash, by a seed of this process, so that nobody can make an
-  /// archive of names that collide.
+  /// A multiplicative hash, seeded anew in each process, so that an archive cannot contain colliding names.
   private static func hash(_ name: UnsafeRawBufferPointer, _ folder: UInt32) -> UInt32 {
     func mix(_ left: UInt64, _ right: UInt64) -> UInt64 {
       let product = left.multipliedFullWidth(by: right)

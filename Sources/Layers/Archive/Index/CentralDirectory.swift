@@ -1,17 +1,17 @@
 import Posix
 
-/// Where an archive has its table of contents, the central directory (APPNOTE.TXT, section 4.3).
+/// The central directory of an archive (APPNOTE.TXT, section 4.3).
 struct CentralDirectory {
   /// Offset in the file.
   let start: UInt64
   /// Bytes.
   let size: UInt64
-  /// What has to be added to the offsets in it: the length of what was put before the archive.
+  /// The bytes before the archive, to be added to its offsets.
   let prefixLength: UInt64
-  /// How many entries it says it has, which counts for no more than an estimate.
+  /// The declared number of entries, a mere estimate.
   let declaredCount: UInt64
 
-  /// Larger tables are not read.
+  /// The largest size that is read.
   static let largest: UInt64 = 4 << 30
 
   private static let endSignature: UInt32 = 0x0605_4B50
@@ -21,7 +21,7 @@ struct CentralDirectory {
   private static let locatorSize = 20
   private static let zip64EndSize = 56
 
-  /// Finds it from the file's end.
+  /// Finds the central directory from the file's end.
   static func find(in source: ArchiveSource) throws(ArchiveError) -> CentralDirectory {
     let count = Int(min(source.size, UInt64(endSize + 0xFFFF + locatorSize)))
     guard count >= endSize else { throw .noArchive }
@@ -34,8 +34,9 @@ struct CentralDirectory {
     return try find(in: UnsafeRawBufferPointer(tail), at: start, source)
   }
 
-  /// The last end record whose comment ends with the file, or else the last one, which something follows, of an
-  /// archive that begins with the file: one that begins later is an entry of another, whose end is missing.
+  /// Prefers the last end record whose comment ends with the file; otherwise takes the last one of an
+  /// archive that begins with the file. One that begins later belongs to a nested archive of a truncated
+  /// one.
   private static func find(
     in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource
   ) throws(ArchiveError) -> CentralDirectory {
@@ -84,11 +85,11 @@ struct CentralDirectory {
     if tail.number(at: record + 4, as: UInt16.self) != 0, count != 0xFFFF {
       throw .damaged("it is one of several parts")
     }
-    // Where something was put before the archive, the table ends at the end record all the same.
+    // Even with bytes before the archive, the central directory ends at the end record.
     guard size <= end else { throw .damaged("its table of contents is larger than the file") }
     var start = end - size
     if start != offset, try !isRecord(at: start, size, source) || offset > start {
-      // Something stands between the two.
+      // There is a gap between the two.
       guard offset <= end, size <= end - offset, try isRecord(at: offset, size, source) else {
         throw .damaged("its table of contents is not where it should be")
       }
@@ -98,7 +99,7 @@ struct CentralDirectory {
     return CentralDirectory(start: start, size: size, prefixLength: start - offset, declaredCount: count)
   }
 
-  /// Whether a table could begin at an offset.
+  /// Whether a central directory can begin at an offset.
   private static func isRecord(
     at offset: UInt64, _ size: UInt64, _ source: ArchiveSource
   ) throws(ArchiveError) -> Bool {
@@ -110,7 +111,7 @@ struct CentralDirectory {
 
   private typealias Zip64End = (count: UInt64, size: UInt64, offset: UInt64, end: UInt64)
 
-  /// The zip64 end record, where it was said to be or right before its locator; nil if neither has it.
+  /// The zip64 end record, right before its locator or at the declared offset; nil if neither has it.
   private static func zip64End(
     _ declared: UInt64, before locator: UInt64, _ source: ArchiveSource
   ) throws(ArchiveError) -> Zip64End? {
@@ -128,7 +129,7 @@ struct CentralDirectory {
     return nil
   }
 
-  /// - Returns: nil where the file has no such bytes.
+  /// - Returns: nil if the range exceeds the file.
   private static func withBytes<Result>(
     _ count: Int, at offset: UInt64, _ source: ArchiveSource, _ body: (UnsafeRawBufferPointer) -> Result
   ) throws(ArchiveError) -> Result? {
@@ -143,8 +144,8 @@ struct CentralDirectory {
 }
 
 extension CentralDirectory {
-  /// Runs the body for each record, in the order in which they stand.
-  /// - Parameter progress: called now and then with the bytes read and all of them.
+  /// Calls the body for each record in order.
+  /// - Parameter progress: called with the bytes read and the total.
   func forEachRecord(
     in source: ArchiveSource, progress: (UInt64, UInt64) -> Void, _ body: (ZipRecord) -> Void
   ) throws(ArchiveError) {

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Times as DOS keeps them: local ones, to two seconds.
+/// Decodes DOS times, which are local and count two-second steps.
 struct DOSTime {
   private var minute: UInt32?
   private var start: Int64 = 0
 
-  /// Nanoseconds since the epoch. What no calendar has (month 0, 31 April) counts on from what it has.
+  /// Nanoseconds since the epoch. Out-of-range fields (month 0, 31 April) carry over.
   mutating func nanoseconds(date: UInt16, time: UInt16) -> Int64 {
-    // Entries of one minute often follow each other, and the calendar takes its time.
+    // Adjacent entries often share the minute, and `mktime(3)` is slow.
     let key = UInt32(date) << 16 | UInt32(time & ~0x1F)
     if key != minute {
       var parts = tm()

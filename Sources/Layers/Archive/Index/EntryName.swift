@@ -1,13 +1,13 @@
 import Glibc
 
-/// From the bytes of a name in an archive to a path.
+/// Decodes and checks the names of an archive's entries.
 enum EntryName {
-  /// The longest path, as in PATH_MAX, and the longest name of a directory entry.
+  /// `PATH_MAX` without NUL, and `NAME_MAX`.
   static let longestPath = 4095
   static let longestName = 255
 
-  /// Runs the body with a record's name in UTF-8, or as it is where it says that it is that: otherwise UTF-8
-  /// if it could be that, else the DOS code page 437, as libzip guesses.
+  /// Calls the body with the name: as it is if flagged as UTF-8 or valid as such, otherwise converted from
+  /// code page 437, as libzip guesses.
   static func withBytes<Result>(of record: ZipRecord, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     let name = record.name
     if record.flags & 1 << 11 != 0 || name.allSatisfy({ $0 < 0x80 }) { return body(name) }
@@ -21,7 +21,7 @@ enum EntryName {
     return converted.withUnsafeBytes(body)
   }
 
-  /// Why a path may not be shown; nil if it may.
+  /// Why a path is rejected; nil if it is valid.
   static func fault(of path: UnsafeRawBufferPointer) -> SkipReason? {
     if path.isEmpty { return .empty }
     if path[0] == slash { return .absolute }
@@ -43,7 +43,7 @@ enum EntryName {
   static let slash = UInt8(ascii: "/")
   private static let dot = UInt8(ascii: ".")
 
-  /// Where the name that begins at a place ends.
+  /// The end of the component that begins at an offset.
   @inline(__always)
   static func end(of path: UnsafeRawBufferPointer, from start: Int) -> Int {
     guard let base = path.baseAddress, start < path.count,
@@ -52,7 +52,7 @@ enum EntryName {
     return UnsafeRawPointer(found) - base
   }
 
-  /// Whether the part of a path says nothing: two slashes in a row, or a dot.
+  /// Whether a component is empty or a dot.
   @inline(__always)
   static func isEmptyOrDot(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
     end == start || (end - start == 1 && path[start] == dot)
