@@ -1,6 +1,6 @@
 import Posix
 
-/// One record of the central directory; what it points to is valid while it is being looked at.
+/// A record of the central directory. It refers to the bytes from which it was created.
 struct ZipRecord {
   static let signature: UInt32 = 0x0201_4B50
   private static let fixedSize = 46
@@ -11,10 +11,10 @@ struct ZipRecord {
   let flags: UInt16
   let method: UInt16
   let crc: UInt32
-  /// Bytes in the archive, and unpacked.
+  /// Compressed and decoded bytes.
   private(set) var compressedSize: UInt64
   private(set) var size: UInt64
-  /// Where the entry's own header is, by the archive's reckoning.
+  /// The offset of the local file header, without the prefix before the archive.
   private(set) var offset: UInt64
   private let madeBy: UInt8
   private let externalAttributes: UInt32
@@ -22,20 +22,20 @@ struct ZipRecord {
   private let dosTime: UInt16
   private let dosDate: UInt16
 
-  /// Reads the record at the beginning of the bytes.
+  /// Parses the record at the beginning of the bytes.
   /// - Parameter isLast: whether no more bytes follow.
-  /// - Returns: nil where it is not there as a whole, and more is to come, or where nothing is left.
+  /// - Returns: nil if the record is incomplete and more bytes follow, or at the end.
   init?(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(ArchiveError) {
     if bytes.isEmpty { return nil }
     if bytes.count < Self.fixedSize {
-      // What is left may be a signature of the table.
+      // The rest may be a digital signature.
       if isLast, bytes.count < 4 || bytes.number(at: 0, as: UInt32.self) == Self.signature {
         throw .damaged("its table of contents ends in the middle")
       }
       return nil
     }
     guard bytes.number(at: 0, as: UInt32.self) == Self.signature else {
-      // The table's signature ends it.
+      // The digital signature ends the central directory.
       if bytes.number(at: 0, as: UInt32.self) == 0x0505_4B50 { return nil }
       throw .damaged("its table of contents has no entry where one should be")
     }
@@ -63,7 +63,7 @@ struct ZipRecord {
     widen()
   }
 
-  /// Takes the numbers that need more than 32 bits from the zip64 field.
+  /// Replaces sentinels by the 64-bit numbers of the zip64 field.
   private mutating func widen() {
     let sentinel: UInt64 = 0xFFFF_FFFF
     guard size == sentinel || compressedSize == sentinel || offset == sentinel, let field = field(0x0001)
@@ -79,7 +79,7 @@ struct ZipRecord {
     offset = next(offset)
   }
 
-  /// The content of the first extra field with this number.
+  /// The content of the first extra field with this id.
   private func field(_ number: UInt16) -> UnsafeRawBufferPointer? {
     var position = 0
     while position + 4 <= extra.count {
@@ -95,22 +95,22 @@ struct ZipRecord {
 
   // MARK: - What it means
 
-  /// Whether the content can be read with a password only.
+  /// Whether the content needs a password.
   var isEncrypted: Bool { flags & (1 << 0 | 1 << 6 | 1 << 13) != 0 }
 
-  /// Whether the name says that it is a folder.
+  /// Whether the name ends with a slash.
   var hasFolderName: Bool { name.last == UInt8(ascii: "/") }
 
-  /// Type and permissions as in st_mode. Set-user-ID bits and devices are not taken over, as by unzip(1).
+  /// `st_mode`, without set-user-ID bits and devices, as by `unzip(1)`.
   var mode: UInt32 {
-    // Made on Unix, or macOS.
+    // Unix and macOS.
     let isUnix = madeBy == 3 || madeBy == 19
     let unix = isUnix ? externalAttributes >> 16 : 0
     let isFolder = hasFolderName || (unix & 0o170000 == FileKind.directory.rawValue && size == 0)
     if isFolder {
       return FileKind.directory.rawValue | (unix & 0o777 != 0 ? unix & 0o777 : 0o755)
     }
-    // PATH_MAX bounds what a link can point to.
+    // `PATH_MAX` bounds the target of a link.
     if unix & 0o170000 == FileKind.symbolicLink.rawValue, size > 0, size < 4096 {
       return FileKind.symbolicLink.rawValue | 0o777
     }
@@ -119,8 +119,8 @@ struct ZipRecord {
     return FileKind.regular.rawValue | permissions
   }
 
-  /// The time of the last change in nanoseconds since the epoch: from the fields of Info-ZIP, of older Unix
-  /// programs, of NTFS, and else the local time in the record itself.
+  /// The mtime in nanoseconds since the epoch: from the extra fields of Info-ZIP, of older Unix programs or
+  /// of NTFS, and otherwise the local DOS time.
   func modified(_ clock: inout DOSTime) -> Int64 {
     if let field = field(0x5455), field.count >= 5, field[0] & 1 != 0 {
       return Int64(field.number(at: 1, as: Int32.self)) * 1_000_000_000
@@ -131,7 +131,7 @@ struct ZipRecord {
       }
     }
     if let field = field(0x000A), field.count >= 16, field.number(at: 4, as: UInt16.self) == 1 {
-      // Units of 100 ns since 1601.
+      // In 100 ns since 1601.
       let ticks = Int64(clamping: field.number(at: 8, as: UInt64.self))
       let (nanoseconds, overflows) = (ticks - 116_444_736_000_000_000).multipliedReportingOverflow(by: 100)
       if !overflows { return nanoseconds }
@@ -139,7 +139,7 @@ struct ZipRecord {
     return clock.nanoseconds(date: dosDate, time: dosTime)
   }
 
-  /// The name in UTF-8 that Info-ZIP puts beside one in another encoding.
+  /// The UTF-8 name in Info-ZIP's extra field.
   var unicodeName: UnsafeRawBufferPointer? {
     guard let field = field(0x7075), field.count > 5, field[0] == 1 else { return nil }
     guard field.number(at: 1, as: UInt32.self) == name.crc32() else { return nil }

@@ -1,0 +1,50 @@
+/// Assigns inode numbers: a path with the same content as before keeps its number.
+struct InodeAssignment: ~Copyable {
+  var tree: ArchiveTree
+  var folders: [UInt64: UInt32] = [:]
+  var nextInode: UInt64
+
+  init(_ tree: consuming ArchiveTree, after former: ArchiveIndex?) {
+    nextInode = former?.nextInode ?? ArchiveIndex.firstInode + 1
+    self.tree = tree
+    var matches: NodeMatches?
+    if let former { matches = NodeMatches(of: self.tree, in: former.tree) }
+    for node in 0..<UInt32(self.tree.count) {
+      if node == ArchiveTree.root {
+        self.tree[node].inode = ArchiveIndex.firstInode
+      } else if let former, let match = matches?[node], isSame(node, former.tree[match]) {
+        self.tree[node].inode = former.tree[match].inode
+      } else {
+        self.tree[node].inode = nextInode
+        nextInode += 1
+      }
+      if self.tree[node].isFolder { folders[self.tree[node].inode] = node }
+    }
+  }
+
+  private func isSame(_ node: UInt32, _ former: ArchiveNode) -> Bool {
+    tree[node].isFolder ? former.isFolder : former.hasSameContent(as: tree[node])
+  }
+}
+
+/// Matches the nodes of a tree to those of another by path.
+struct NodeMatches {
+  private var matches: [UInt32]
+  private static let none = UInt32.max
+
+  init(of tree: ArchiveTree, in other: ArchiveTree) {
+    matches = Array(repeating: Self.none, count: tree.count)
+    matches[Int(ArchiveTree.root)] = ArchiveTree.root
+    // Folders precede their children.
+    for node in 1..<UInt32(max(tree.count, 1)) {
+      let parent = matches[Int(tree[node].parent)]
+      guard parent != Self.none, other[parent].isFolder else { continue }
+      matches[Int(node)] = other.find(node, of: tree, in: parent) ?? Self.none
+    }
+  }
+
+  subscript(node: UInt32) -> UInt32? {
+    let match = matches[Int(node)]
+    return match == Self.none ? nil : match
+  }
+}
