@@ -5,7 +5,8 @@
 peer_packages=(archivemount bindfs fuse-overlayfs fuse-zip git mergerfs unionfs-fuse zip)
 # Union file systems, and bindfs, which has a single layer.
 all_peers=(
-  native overlayfs bundlefs bundlefs-xattr-off fuse-overlayfs mergerfs mergerfs-tuned unionfs-fuse bindfs
+  native overlayfs bundlefs ${BUNDLEFS_BASELINE:+bundlefs-baseline} bundlefs-xattr-off fuse-overlayfs mergerfs
+  mergerfs-tuned unionfs-fuse bindfs
 )
 
 # Whether the peer has a daemon.
@@ -46,6 +47,7 @@ build_command() {
   ((EUID == 0)) || superuser=(sudo -n)
   case $peer in
     bundlefs) command=("$bundlefs" "$main" "$mountpoint" -o "substitution=$substitution") ;;
+    bundlefs-baseline) command=("$BUNDLEFS_BASELINE" "$main" "$mountpoint" -o "substitution=$substitution") ;;
     bundlefs-xattr-off) command=("$bundlefs" "$main" "$mountpoint" -o "substitution=$substitution,xattr=off") ;;
     bundlefs-passthrough) command=("$bundlefs" "$main" "$mountpoint" -o "substitution=$substitution,passthrough") ;;
     overlayfs)
