@@ -148,7 +148,7 @@ public final class ArchiveLayer: Sendable {
 
   private func header(of node: ArchiveNode, in index: ArchiveIndex) -> LocalHeader {
     LocalHeader(
-      source: index.source, header: node.offset.addingReportingOverflow(index.prefixLength).partialValue,
+      source: index.source, offset: node.offset.addingReportingOverflow(index.prefixLength).partialValue,
       end: index.dataEnd)
   }
 
@@ -261,7 +261,7 @@ public final class ArchiveLayer: Sendable {
     for content in contents.values { content.detach() }
     let detached = contents.values.map { WeakContent(content: $0) }
     contents = [:]
-    for entry in detached { entry.content?.keep() }
+    for entry in detached { entry.content?.accountDetached() }
   }
 
   /// - Parameter body: runs while no content can be added.

@@ -27,8 +27,8 @@ enum WhiteoutMarkers {
       buffer.baseAddress.unsafelyUnwrapped.advanced(by: prefix.count).copyMemory(
         from: name, byteCount: length)
       buffer[prefix.count + length] = 0
-      let mark = UnsafeRawPointer(buffer.baseAddress.unsafelyUnwrapped)
-      return try body(mark.assumingMemoryBound(to: CChar.self))
+      let marker = UnsafeRawPointer(buffer.baseAddress.unsafelyUnwrapped)
+      return try body(marker.assumingMemoryBound(to: CChar.self))
     }
   }
 }
@@ -36,7 +36,7 @@ enum WhiteoutMarkers {
 extension LayerDirectory {
   /// Whether the directory contains the marker `.wh.NAME`.
   func hasWhiteoutMarker(_ name: CName, length: Int) throws(Errno) -> Bool {
-    try WhiteoutMarkers.withMarker(of: name, length: length) { mark throws(Errno) in try contains(mark) }
+    try WhiteoutMarkers.withMarker(of: name, length: length) { marker throws(Errno) in try contains(marker) }
       ?? false
   }
 

@@ -27,7 +27,7 @@ extension ArchiveContent {
 
   /// Frees the decoded content.
   /// - Returns: nil on success; otherwise the memory in use, since a thread is decoding the entry.
-  func drop() -> (bytes: Int, isFile: Bool)? {
+  func evict() -> (bytes: Int, isFile: Bool)? {
     let (former, taken) = state.withLock { state -> (AnyObject?, (bytes: Int, isFile: Bool)?) in
       guard let storage = state.storage else { return (nil, nil) }
       if state.isDecoding {

@@ -5,24 +5,24 @@ extension ArchiveContent {
   /// - Returns: false if it waits for a reload of the archive.
   func step(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
     let source = state.withLock { ($0.decodedHeader ?? $0.header).source }
-    do throws(Errno) { try unpack(buffer, from: source) } catch { return fail(error, source) }
+    do throws(Errno) { try decodeChunk(buffer, from: source) } catch { return fail(error, source) }
     return true
   }
 
-  func unpack(
+  func decodeChunk(
     _ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource
   ) throws(Errno) {
     guard let (decoder, storage) = try prepare(source) else { return }
     // A small first chunk, so that the first bytes are available soon.
     let most = max(Self.firstStep, Int(clamping: decoder.position))
-    let wanted = min(buffer.count, most, Int(clamping: size - decoder.position) + 1)
-    let count = try decoder.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
+    let chunk = min(buffer.count, most, Int(clamping: size - decoder.position) + 1)
+    let count = try decoder.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<chunk]))
     let end = decoder.position
     if count > 0 {
       try storage.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: end - UInt64(count))
     }
     let isUnchanged = source.isUnchanged
-    let (bytes, dropped) = state.withLock { state -> (Int, Range<UInt64>) in
+    let (bytes, discarded) = state.withLock { state -> (Int, Range<UInt64>) in
       // The content was moved to another archive.
       guard state.decoder === decoder, state.storage === storage else { return (0, 0..<0) }
       if !isUnchanged { state.wasOverwritten = true }
@@ -31,10 +31,10 @@ extension ArchiveContent {
       } else if !state.wasOverwritten, end < size {
         state.available = state.available.lowerBound..<end
       }
-      let dropped = trim(&state, storage)
-      return (Self.cost(of: state, written: end), dropped)
+      let discarded = trim(&state, storage)
+      return (Self.cost(of: state, written: end), discarded)
     }
-    if !dropped.isEmpty { storage.drop(dropped) }
+    if !discarded.isEmpty { storage.discard(discarded) }
     cache.account(self, bytes: bytes, isFile: storage.isFile)
   }
 
@@ -51,20 +51,21 @@ extension ArchiveContent {
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
     let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
     if let decoder, let storage { return (decoder, storage) }
-    let begun = try state.withLock { state throws(Errno) -> (LocalHeader, UInt64, ArchiveNode)? in
+    let started = try state.withLock { state throws(Errno) -> (LocalHeader, UInt64, ArchiveNode)? in
       guard state.header.source === source else { return nil }
-      let wanted = state.target
+      let target = state.target
       Self.reset(&state)
-      state.target = max(state.target, wanted)
+      state.target = max(state.target, target)
       return (state.header, try Self.start(&state), state.node)
     }
-    guard let (place, start, node) = begun else { return nil }
-    let fresh = try EntryDecoder(PackedEntry(node, in: source, at: start))
-    let room = try ContentStorage(size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile)
+    guard let (header, start, node) = started else { return nil }
+    let newDecoder = try EntryDecoder(CompressedEntry(node, in: source, at: start))
+    let newStorage = try ContentStorage(
+      size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile)
     return state.withLock { state in
       guard state.header.source === source else { return nil }
-      (state.decoder, state.storage, state.decodedHeader) = (fresh, room, place)
-      return (fresh, room)
+      (state.decoder, state.storage, state.decodedHeader) = (newDecoder, newStorage, header)
+      return (newDecoder, newStorage)
     }
   }
 }

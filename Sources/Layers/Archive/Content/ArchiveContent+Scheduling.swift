@@ -30,7 +30,7 @@ extension ArchiveContent {
 
   /// Claims decoding for the calling thread.
   /// - Returns: false if another thread decodes.
-  func begin() -> Bool {
+  func claimDecoding() -> Bool {
     state.withLock { state in
       defer { state.isDecoding = true }
       return !state.isDecoding
@@ -59,9 +59,9 @@ extension ArchiveContent {
   ///   for a reload.
   func decode(_ buffer: UnsafeMutableRawBufferPointer, steps: Int) -> Bool {
     for _ in 0..<steps {
-      let (goesOn, completion, failure) = state.withLock { next(&$0) }
+      let (continues, completion, failure) = state.withLock { nextStep(&$0) }
       for waiter in completion { waiter.completion(failure) }
-      guard goesOn else { return false }
+      guard continues else { return false }
       if !step(buffer) { return false }
     }
     return true
@@ -69,7 +69,7 @@ extension ArchiveContent {
 
   /// Determines the next step.
   /// - Returns: whether to continue; the waiters to complete, and their error.
-  func next(_ state: inout State) -> (Bool, [Waiter], Errno?) {
+  func nextStep(_ state: inout State) -> (Bool, [Waiter], Errno?) {
     let failure = state.failure
     let (present, hasFailed) = (state.available, failure != nil)
     let completion = state.waiters.filter { hasFailed || present.contains($0.range) }
@@ -140,7 +140,7 @@ extension ArchiveContent {
       if let now, deadline > now { return nil }
       state.reloadDeadline = nil
       state.failure = .staleFileHandle
-      return next(&state)
+      return nextStep(&state)
     }
     guard let (_, completion, failure) = outcome else { return false }
     for waiter in completion { waiter.completion(failure) }

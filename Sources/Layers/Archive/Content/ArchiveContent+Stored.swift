@@ -6,24 +6,24 @@ extension ArchiveContent {
   func readStored(
     _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Bool {
-    let place = state.withLock { $0.header }
+    let header = state.withLock { $0.header }
     do throws(Errno) {
       let (start, isCopied) = try state.withLock { state throws(Errno) in
         if let failure = state.failure { throw failure }
         return (try Self.start(&state), state.storage != nil)
       }
       if isCopied { return false }
-      try place.source.read(into: buffer, at: start + range.lowerBound)
-      guard place.source.isUnchanged else { return false }
+      try header.source.read(into: buffer, at: start + range.lowerBound)
+      guard header.source.isUnchanged else { return false }
       return try state.withLock { state throws(Errno) in
-        if state.header.source !== place.source { return false }
+        if state.header.source !== header.source { return false }
         try check(&state, start, upTo: range, UnsafeRawBufferPointer(buffer))
         if let failure = state.failure { throw failure }
         if state.verifiedEnd < size { markUnverified(&state) }
         return true
       }
     } catch {
-      if !place.source.isUnchanged { return false }
+      if !header.source.isUnchanged { return false }
       throw error
     }
   }
@@ -71,21 +71,21 @@ extension ArchiveContent {
   /// - Throws: EIO for a wrong header or a truncated entry; EACCES for an encrypted entry.
   static func start(_ state: inout State) throws(Errno) -> UInt64 {
     if let start = state.start { return start }
-    let place = state.header
-    guard place.header < place.end, place.end - place.header >= 30 else { throw .ioError }
-    let (length, flags) = try withUnsafeTemporaryBytes(30) { header throws(Errno) -> (UInt64, UInt16) in
-      try place.source.read(into: header, at: place.header)
-      let header = UnsafeRawBufferPointer(header)
-      guard header.number(at: 0, as: UInt32.self) == 0x0403_4B50 else { throw .ioError }
-      let name = header.number(at: 26, as: UInt16.self)
+    let header = state.header
+    guard header.offset < header.end, header.end - header.offset >= 30 else { throw .ioError }
+    let (length, flags) = try withUnsafeTemporaryBytes(30) { bytes throws(Errno) -> (UInt64, UInt16) in
+      try header.source.read(into: bytes, at: header.offset)
+      let bytes = UnsafeRawBufferPointer(bytes)
+      guard bytes.number(at: 0, as: UInt32.self) == 0x0403_4B50 else { throw .ioError }
+      let name = bytes.number(at: 26, as: UInt16.self)
       return (
-        30 + UInt64(name) + UInt64(header.number(at: 28, as: UInt16.self)),
-        header.number(at: 6, as: UInt16.self)
+        30 + UInt64(name) + UInt64(bytes.number(at: 28, as: UInt16.self)),
+        bytes.number(at: 6, as: UInt16.self)
       )
     }
     if flags & 1 != 0 { throw .permissionDenied }
-    let start = place.header + length
-    guard start <= place.end, place.end - start >= state.node.compressedSize else { throw .ioError }
+    let start = header.offset + length
+    guard start <= header.end, header.end - start >= state.node.compressedSize else { throw .ioError }
     state.start = start
     return start
   }

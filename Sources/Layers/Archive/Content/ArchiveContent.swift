@@ -5,7 +5,7 @@ import Posix
 struct LocalHeader: Sendable {
   let source: ArchiveSource
   /// Offset in the file.
-  let header: UInt64
+  let offset: UInt64
   /// The offset of the central directory, where entries end.
   let end: UInt64
 }
@@ -124,11 +124,11 @@ final class ArchiveContent: @unchecked Sendable {
   func detach() {
     state.withLock { $0.isDetached = true }
     endReloadWait()
-    cache.release(self)
+    cache.remove(self)
   }
 
   /// Accounts for a detached content that is still in use.
-  func keep() {
+  func accountDetached() {
     let taken = state.withLock { state in
       state.storage.map { (Self.cost(of: state, written: state.available.upperBound), $0.isFile) }
     }
@@ -157,7 +157,7 @@ final class ArchiveContent: @unchecked Sendable {
       return range.count
     }
     if isCounted { cache.count(isHit: false) }
-    if range.upperBound <= Self.smallSize, begin() {
+    if range.upperBound <= Self.smallSize, claimDecoding() {
       decodeSynchronously(to: isSmall ? size : range.upperBound)
       if try readDecoded(range, into: part) { return range.count }
     }
@@ -168,37 +168,37 @@ final class ArchiveContent: @unchecked Sendable {
   /// - Throws: as `readNonBlocking`.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
     if let count = try readNonBlocking(into: buffer, at: offset) { return count }
-    let wanted = WantedBytes(buffer: buffer)
+    let reader = ReaderBuffer(buffer: buffer)
     while true {
-      let arrival = BlockingQueue<Result<Int?, Errno>>()
+      let result = BlockingQueue<Result<Int?, Errno>>()
       whenReadable(at: offset, count: buffer.count) { [self] failure in
         // At once, since the range may be evicted soon.
-        if let failure { return _ = arrival.enqueue(.failure(failure)) }
+        if let failure { return _ = result.enqueue(.failure(failure)) }
         do throws(Errno) {
-          arrival.enqueue(.success(try readNonBlocking(into: wanted.buffer, at: offset, isCounted: false)))
-        } catch { arrival.enqueue(.failure(error)) }
+          result.enqueue(.success(try readNonBlocking(into: reader.buffer, at: offset, isCounted: false)))
+        } catch { result.enqueue(.failure(error)) }
       }
-      if let count = try arrival.dequeue()?.get() { return count }
+      if let count = try result.dequeue()?.get() { return count }
     }
   }
 
   /// The reader's buffer, valid while the reader blocks.
-  struct WantedBytes: @unchecked Sendable {
+  struct ReaderBuffer: @unchecked Sendable {
     let buffer: UnsafeMutableRawBufferPointer
   }
 
   /// Calls the function once the range is readable or failed: from another thread, or at once.
   func whenReadable(at offset: Int64, count: Int, _ completion: @escaping Completion) {
     guard let range = range(at: offset, count: count) else { return completion(nil) }
-    let (isThere, failure) = state.withLock { state -> (Bool, Errno?) in
+    let (isReady, failure) = state.withLock { state -> (Bool, Errno?) in
       if let failure = state.failure { return (true, failure) }
       if state.available.contains(range) { return (true, nil) }
       state.waiters.append(Waiter(range: range, completion: completion))
       state.target = max(state.target, range.upperBound + Self.readAhead)
       return (false, nil)
     }
-    if isThere { return completion(failure) }
-    if begin() { decodeAsynchronously() }
+    if isReady { return completion(failure) }
+    if claimDecoding() { decodeAsynchronously() }
   }
 
   func range(at offset: Int64, count: Int) -> Range<UInt64>? {
@@ -227,7 +227,7 @@ final class ArchiveContent: @unchecked Sendable {
     let (source, start) = try state.withLock { state throws(Errno) in
       (state.header.source, try Self.start(&state))
     }
-    let decoder = try EntryDecoder(PackedEntry(node, in: source, at: start))
+    let decoder = try EntryDecoder(CompressedEntry(node, in: source, at: start))
     _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try decoder.read(into: byte) }
   }
 

@@ -74,7 +74,7 @@ final class ContentPool: Sendable {
 
   func start(threads count: Int) throws(Errno) {
     for _ in 0..<max(1, count) {
-      let thread = ThreadHandle(try Thread(name: "unpacker") { [queue] in Self.work(queue) })
+      let thread = ThreadHandle(try Thread(name: "decompression") { [queue] in Self.work(queue) })
       threads.withLock { $0.append(thread) }
     }
   }
@@ -82,11 +82,11 @@ final class ContentPool: Sendable {
   func stop() {
     reloadWaiters.end()
     queue.close()
-    let ending = threads.withLock { threads in
+    let stopping = threads.withLock { threads in
       defer { threads = [] }
       return threads
     }
-    for thread in ending { thread.join() }
+    for thread in stopping { thread.join() }
   }
 
   var statistics: ContentCacheStatistics {
@@ -108,7 +108,7 @@ final class ContentPool: Sendable {
   // MARK: - Calls of the contents
 
   /// Removes a content from the LRU; the next `account` adds it again.
-  func release(_ content: ArchiveContent) { lru.withLock { $0.remove(content) } }
+  func remove(_ content: ArchiveContent) { lru.withLock { $0.remove(content) } }
 
   /// Starts the wait of a content for a reload.
   func awaitReload(_ content: ArchiveContent) { reloadWaiters.add(content) }
@@ -129,27 +129,27 @@ final class ContentPool: Sendable {
 
   /// Sets the memory of a content, and evicts others to make room.
   func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
-    let dropped = lru.withLock { lru in
+    let evicted = lru.withLock { lru in
       lru.set(content, bytes: bytes, isFile: isFile)
-      var dropped: [ArchiveContent] = []
+      var evicted: [ArchiveContent] = []
       while lru.bytes > budget || lru.files > mostFiles, let oldest = lru.oldest, oldest !== content {
         lru.remove(oldest)
-        dropped.append(oldest)
+        evicted.append(oldest)
       }
-      return dropped
+      return evicted
     }
-    drop(dropped)
+    evict(evicted)
   }
 
   /// Evicts all contents except those that are being decoded.
   func evictAll() {
-    drop(lru.withLock { $0.removeAll() })
+    evict(lru.withLock { $0.removeAll() })
   }
 
-  private func drop(_ dropped: [ArchiveContent]) {
-    for content in dropped {
+  private func evict(_ evicted: [ArchiveContent]) {
+    for content in evicted {
       // It is being decoded and stays.
-      guard let (bytes, isFile) = content.drop() else { continue }
+      guard let (bytes, isFile) = content.evict() else { continue }
       lru.withLock { $0.set(content, bytes: bytes, isFile: isFile) }
     }
   }

@@ -40,22 +40,22 @@ final class ContentStorage: @unchecked Sendable {
   var isFile: Bool { if case .file = kind { true } else { false } }
 
   /// The directories for temporary files.
-  private static var folders: [[UInt8]] {
+  private static var directories: [[UInt8]] {
     let chosen = getenv("TMPDIR").map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
     return [chosen, Array("/var/tmp".utf8), Array("/tmp".utf8)].compactMap { $0 }.filter { !$0.isEmpty }
   }
 
   /// A file in the first directory with enough space, or else in the one with the most.
   private static func temporaryFile(for size: UInt64) -> SharedDescriptor? {
-    var best: (file: SharedDescriptor, room: UInt64)?
-    for folder in folders {
-      let made = try? withCName(folder) { name throws(Errno) in
+    var best: (file: SharedDescriptor, space: UInt64)?
+    for directory in directories {
+      let file = try? withCName(directory) { name throws(Errno) in
         SharedDescriptor(try Descriptor.temporary(in: name))
       }
-      guard let made else { continue }
-      let bytes = (try? made.descriptor.freeBytes()) ?? 0
-      if bytes >= size { return made }
-      if best.map({ $0.room < bytes }) ?? true { best = (made, bytes) }
+      guard let file else { continue }
+      let bytes = (try? file.descriptor.freeBytes()) ?? 0
+      if bytes >= size { return file }
+      if best.map({ $0.space < bytes }) ?? true { best = (file, bytes) }
     }
     return best?.file
   }
@@ -80,7 +80,7 @@ final class ContentStorage: @unchecked Sendable {
   }
 
   /// Discards a range that is no longer read.
-  func drop(_ range: Range<UInt64>) {
+  func discard(_ range: Range<UInt64>) {
     guard case .file(let file) = kind else { return }
     // On file systems without hole punching the space is freed at the end.
     try? file.descriptor.punchHole(at: Int64(range.lowerBound), count: Int64(range.count))

@@ -3,7 +3,7 @@ import Glibc
 import Posix
 
 /// The compressed bytes of an entry, and what they must decode to.
-struct PackedEntry: Sendable {
+struct CompressedEntry: Sendable {
   let source: ArchiveSource
   /// Offset of the first compressed byte.
   let start: UInt64
@@ -26,8 +26,8 @@ struct PackedEntry: Sendable {
 /// bytes of the real file. So it never parses the real central directory again, and decoders share nothing
 /// but the file.
 final class EntryDecoder: @unchecked Sendable {
-  private let entry: PackedEntry
-  private let shim: SingleEntryArchive
+  private let entry: CompressedEntry
+  private let input: SingleEntryArchive
   private let archive: OpaquePointer
   private let file: OpaquePointer
   /// Bytes decoded.
@@ -38,24 +38,24 @@ final class EntryDecoder: @unchecked Sendable {
 
   /// Creates a decoder.
   /// - Throws: EOPNOTSUPP for a method that libzip lacks; ENOMEM; EIO.
-  init(_ entry: PackedEntry) throws(Errno) {
+  init(_ entry: CompressedEntry) throws(Errno) {
     self.entry = entry
-    shim = SingleEntryArchive(entry)
+    input = SingleEntryArchive(entry)
     var error = zip_error_t()
     zip_error_init(&error)
     defer { zip_error_fini(&error) }
-    let context = Unmanaged.passUnretained(shim).toOpaque()
-    guard let source = zip_source_function_create(SingleEntryArchive.answer, context, &error) else {
+    let context = Unmanaged.passUnretained(input).toOpaque()
+    guard let source = zip_source_function_create(SingleEntryArchive.callback, context, &error) else {
       throw .noMemory
     }
     guard let archive = zip_open_from_source(source, ZIP_RDONLY, &error) else {
       zip_source_free(source)
-      throw shim.failure ?? .ioError
+      throw input.failure ?? .ioError
     }
     guard let file = zip_fopen_index(archive, 0, 0) else {
       let code = zip_error_code_zip(zip_get_error(archive))
       zip_discard(archive)
-      throw shim.failure ?? Self.error(code)
+      throw input.failure ?? Self.error(code)
     }
     self.archive = archive
     self.file = file
@@ -72,7 +72,7 @@ final class EntryDecoder: @unchecked Sendable {
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     guard let start = buffer.baseAddress else { return 0 }
     let count = zip_fread(file, start, zip_uint64_t(buffer.count))
-    if count < 0 { throw shim.failure ?? Self.error(zip_error_code_zip(zip_file_get_error(file))) }
+    if count < 0 { throw input.failure ?? Self.error(zip_error_code_zip(zip_file_get_error(file))) }
     position += UInt64(count)
     if position > entry.size || (count == 0 && position < entry.size) { throw .ioError }
     return Int(count)
@@ -93,7 +93,7 @@ final class EntryDecoder: @unchecked Sendable {
 /// the range that libzip searches for it, so that it finds none in the compressed bytes of a nested
 /// archive.
 private final class SingleEntryArchive {
-  private let entry: PackedEntry
+  private let entry: CompressedEntry
   private let head: [UInt8]
   private let tail: [UInt8]
   private let gap: UInt64 = 66 << 10
@@ -103,22 +103,22 @@ private final class SingleEntryArchive {
   /// The error of reading the real file.
   private(set) var failure: Errno?
   /// A read buffer: libzip reads in small steps.
-  private let ahead = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-  private var aheadStart: UInt64 = 0
-  private var aheadCount = 0
+  private let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+  private var bufferedStart: UInt64 = 0
+  private var bufferedCount = 0
 
-  init(_ entry: PackedEntry) {
+  init(_ entry: CompressedEntry) {
     self.entry = entry
     zip_error_init(&error)
     var record = Self.fields(entry, signature: ZipRecord.signature, madeBy: [45, 3])
-    let wide =
+    let zip64 =
       Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(entry.size)
       + Self.bytes(entry.compressedSize)
-    record += Self.bytes(UInt16(1)) + Self.bytes(UInt16(wide.count))
+    record += Self.bytes(UInt16(1)) + Self.bytes(UInt16(zip64.count))
     record += [UInt8](repeating: 0, count: 10)
     // The local header follows the central directory: 46 bytes, the name and the zip64 field.
-    let tableSize = UInt32(46 + 1 + wide.count)
-    record += Self.bytes(tableSize) + [UInt8(ascii: "x")] + wide
+    let tableSize = UInt32(46 + 1 + zip64.count)
+    record += Self.bytes(tableSize) + [UInt8(ascii: "x")] + zip64
     let header =
       Self.fields(entry, signature: 0x0403_4B50, madeBy: []) + Self.bytes(UInt16(1))
       + Self.bytes(UInt16(0)) + [UInt8(ascii: "x")]
@@ -131,7 +131,7 @@ private final class SingleEntryArchive {
 
   deinit {
     zip_error_fini(&error)
-    ahead.deallocate()
+    readBuffer.deallocate()
   }
 
   private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
@@ -139,23 +139,23 @@ private final class SingleEntryArchive {
   }
 
   /// The fields that the central record and the local header share.
-  private static func fields(_ entry: PackedEntry, signature: UInt32, madeBy: [UInt8]) -> [UInt8] {
+  private static func fields(_ entry: CompressedEntry, signature: UInt32, madeBy: [UInt8]) -> [UInt8] {
     let sentinel = UInt32.max
     return bytes(signature) + madeBy + [45, 0] + bytes(entry.flags) + bytes(entry.method) + [0, 0, 0x21, 0]
       + bytes(entry.crc) + bytes(sentinel) + bytes(sentinel)
   }
 
   /// The callback of `zip_source_function_create`.
-  static let answer:
+  static let callback:
     @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, zip_uint64_t, zip_source_cmd_t) ->
       zip_int64_t = { context, data, length, command in
         guard let context else { return -1 }
         return Unmanaged<SingleEntryArchive>.fromOpaque(context)._withUnsafeGuaranteedRef {
-          $0.answer(command, data, length)
+          $0.handle(command, data, length)
         }
       }
 
-  private func answer(
+  private func handle(
     _ command: zip_source_cmd_t, _ data: UnsafeMutableRawPointer?, _ length: UInt64
   ) -> Int64 {
     switch command {
@@ -213,11 +213,12 @@ private final class SingleEntryArchive {
   }
 
   private func readPart(_ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
-    let (packed, gapStart) = (UInt64(head.count), UInt64(head.count) + entry.compressedSize)
-    if position < packed { return Self.copy(head[Int(position)...], buffer) }
+    let (dataStart, gapStart) = (UInt64(head.count), UInt64(head.count) + entry.compressedSize)
+    if position < dataStart { return Self.copy(head[Int(position)...], buffer) }
     if position < gapStart {
       let count = Int(min(UInt64(buffer.count), gapStart - position))
-      return try readPacked(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: position - packed)
+      return try readCompressed(
+        UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: position - dataStart)
     }
     if position < gapStart + gap {
       let count = Int(min(UInt64(buffer.count), gapStart + gap - position))
@@ -233,17 +234,18 @@ private final class SingleEntryArchive {
     return count
   }
 
-  private func readPacked(_ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) -> Int {
-    if offset < aheadStart || offset >= aheadStart + UInt64(aheadCount) {
-      aheadCount = 0
-      let count = Int(min(UInt64(ahead.count), entry.compressedSize - offset))
+  private func readCompressed(_ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) -> Int
+  {
+    if offset < bufferedStart || offset >= bufferedStart + UInt64(bufferedCount) {
+      bufferedCount = 0
+      let count = Int(min(UInt64(readBuffer.count), entry.compressedSize - offset))
       try entry.source.read(
-        into: UnsafeMutableRawBufferPointer(rebasing: ahead[..<count]), at: entry.start + offset)
-      (aheadStart, aheadCount) = (offset, count)
+        into: UnsafeMutableRawBufferPointer(rebasing: readBuffer[..<count]), at: entry.start + offset)
+      (bufferedStart, bufferedCount) = (offset, count)
     }
-    let place = Int(offset - aheadStart)
-    let count = min(buffer.count, aheadCount - place)
-    buffer.copyBytes(from: UnsafeRawBufferPointer(rebasing: ahead[place..<place + count]))
+    let start = Int(offset - bufferedStart)
+    let count = min(buffer.count, bufferedCount - start)
+    buffer.copyBytes(from: UnsafeRawBufferPointer(rebasing: readBuffer[start..<start + count]))
     return count
   }
 }

@@ -13,9 +13,9 @@ final class ArchiveSource: Sendable {
   /// one second after the first of them.
   var deadline: TimeSpec {
     reloadDeadline.withLock { deadline in
-      let answer = deadline ?? .monotonic.advanced(byMilliseconds: 1000)
-      deadline = answer
-      return answer
+      let present = deadline ?? .monotonic.advanced(byMilliseconds: 1000)
+      deadline = present
+      return present
     }
   }
 

@@ -78,8 +78,8 @@ struct CentralDirectory {
     var end = end
     if record >= locatorSize, tail.number(at: record - locatorSize, as: UInt32.self) == locatorSignature {
       let declared = tail.number(at: record - locatorSize + 8, as: UInt64.self)
-      if let wide = try zip64End(declared, before: end - UInt64(locatorSize), source) {
-        (count, size, offset, end) = wide
+      if let zip64 = try zip64End(declared, before: end - UInt64(locatorSize), source) {
+        (count, size, offset, end) = zip64
       }
     }
     if tail.number(at: record + 4, as: UInt16.self) != 0, count != 0xFFFF {
@@ -124,7 +124,7 @@ struct CentralDirectory {
           bytes.number(at: 48, as: UInt64.self), offset
         )
       }
-      if let found, let wide = found { return wide }
+      if let found, let zip64 = found { return zip64 }
     }
     return nil
   }
