@@ -7,13 +7,13 @@ import Testing
 
 private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
   var random = SplitMix64(seed: seed)
-  // Eight at a time: tests are not optimised.
+  // Eight at a time, since tests are not optimised.
   let words = (0..<(count / 8 + 1)).map { _ in random.next() }
   return words.withUnsafeBytes { [UInt8]($0.prefix(count)) }
 }
 
 @Suite struct ArchiveContentTests {
-  @Test("the checksum is that of the standard", arguments: [0, 1, 7, 8, 9, 1000])
+  @Test("CRC-32 can be computed in parts", arguments: [0, 1, 7, 8, 9, 1000])
   func checksum(count: Int) {
     let content = bytes(count)
     let checksum = content.withUnsafeBytes { all in
@@ -24,9 +24,9 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
   }
 
   @Test(
-    "parts of a content, in any order, with and without threads", arguments: [0, 2],
+    "random reads return the content, with and without decoding threads", arguments: [0, 2],
     [ZipBuilder.Method.stored, .deflated])
-  func parts(threads: Int, method: ZipBuilder.Method) throws {
+  func randomReads(threads: Int, method: ZipBuilder.Method) throws {
     let content = bytes(1_500_000)
     let fixture = try ArchiveFixture([.init("big", content, method)], threads: threads)
     let file = try fixture.open("big")
@@ -34,20 +34,20 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var buffer = [UInt8](repeating: 0, count: 200_000)
     for _ in 0..<30 {
       let offset = Int.random(in: 0..<content.count, using: &random)
-      let wanted = Int.random(in: 1...buffer.count, using: &random)
+      let length = Int.random(in: 1...buffer.count, using: &random)
       let count = try buffer.withUnsafeMutableBytes { all in
-        try file.read(into: UnsafeMutableRawBufferPointer(rebasing: all[..<wanted]), at: Int64(offset))
+        try file.read(into: UnsafeMutableRawBufferPointer(rebasing: all[..<length]), at: Int64(offset))
       }
-      #expect(count == min(wanted, content.count - offset))
+      #expect(count == min(length, content.count - offset))
       #expect(Array(buffer[..<count]) == Array(content[offset..<offset + count]))
     }
     #expect(try file.readAll() == content)
     let statistics = fixture.cache.statistics
-    #expect((statistics.bytes > 0) == (method == .deflated), "what is stored is not kept twice")
+    #expect((statistics.bytes > 0) == (method == .deflated), "stored entries are not cached")
   }
 
-  @Test("damage reads as EIO, a password as EACCES, an unknown method as not supported; the rest is well")
-  func trouble() throws {
+  @Test("damaged entries fail with EIO, encrypted ones with EACCES, unknown methods with EOPNOTSUPP")
+  func errors() throws {
     func entry(_ name: ByteString, _ method: ZipBuilder.Method, _ change: (inout ZipBuilder.Entry) -> Void)
       -> ZipBuilder.Entry
     {
@@ -88,10 +88,10 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     #expect(try fixture.text("last") == "fine")
     #expect(try fixture.text("empty").isEmpty)
     #expect(try fixture.text("empty2").isEmpty)
-    #expect(fixture.cache.statistics.bytes < 10_000, "what is damaged is not kept")
+    #expect(fixture.cache.statistics.bytes < 10_000, "damaged entries are not cached")
   }
 
-  @Test("entries that share bytes are damaged")
+  @Test("entries that share bytes fail with EIO")
   func overlapping() throws {
     var inner = ZipBuilder.Entry("inner", "x")
     inner.offsetError = -1000
@@ -103,7 +103,7 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     #expect(try fixture.text("after") == "fine")
   }
 
-  @Test("contents give way to others, and the budget is kept")
+  @Test("the cache evicts contents to keep its budget")
   func budget() throws {
     let entries = (0..<40).map { ZipBuilder.Entry(ByteString("\($0)"), bytes(100_000, seed: $0), .deflated) }
     let fixture = try ArchiveFixture(entries, budget: 1 << 20)
@@ -117,16 +117,16 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     let misses = fixture.cache.statistics.misses
     #expect(misses == 80)
     _ = try files[39].readAll()
-    #expect(fixture.cache.statistics.misses == misses, "the last one is still there")
+    #expect(fixture.cache.statistics.misses == misses, "the last one is still cached")
   }
 
-  @Test("an entry larger than the whole budget can be read anywhere", arguments: [0, 2])
+  @Test("an entry larger than the budget is readable at any offset", arguments: [0, 2])
   func largerThanBudget(threads: Int) throws {
-    let piece = bytes(1 << 20)
+    let chunk = bytes(1 << 20)
     var content: [UInt8] = []
     for index in 0..<40 {
       content.append(UInt8(index))
-      content += piece[1...]
+      content += chunk[1...]
     }
     let fixture = try ArchiveFixture([.init("big", content, .deflated)], budget: 1 << 20, threads: threads)
     let file = try fixture.open("big")
@@ -139,7 +139,7 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     #expect(fixture.cache.statistics.bytes <= 40 << 20)
   }
 
-  @Test("many readers of one entry have it unpacked once")
+  @Test("concurrent readers of an entry share one decoding")
   func once() throws {
     let content = bytes(2_000_000)
     let fixture = try ArchiveFixture([.init("big", content, .deflated)], threads: 2)
@@ -158,13 +158,13 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     #expect(fixture.cache.statistics.contents == 1)
   }
 
-  @Test("the first bytes of a large entry do not wait for all of it")
+  @Test("the first bytes of a large entry are returned before it is decoded entirely")
   func firstBytes() throws {
     let fixture = try ArchiveFixture([.init("big", bytes(30_000_000), .deflated)], threads: 1)
     let file = try fixture.open("big")
     var byte: UInt8 = 0
     _ = try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: 0) }
-    // It goes a little further by itself, but not to the end.
+    // Decoding continues by the read-ahead, but not to the end.
     usleep(200_000)
     #expect(fixture.cache.statistics.bytes < 10_000_000)
   }

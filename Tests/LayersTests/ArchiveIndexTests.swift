@@ -6,7 +6,7 @@ import Testing
 @testable import Layers
 
 @Suite struct ArchiveIndexTests {
-  @Test("files, folders with and without entries of their own, and the empty archive")
+  @Test("files, explicit and implied folders, and the empty archive")
   func tree() throws {
     var folder = ZipBuilder.Entry("explicit/")
     folder.mode = 0o040700
@@ -24,7 +24,7 @@ import Testing
     #expect(try ArchiveFixture([]).paths() == [])
   }
 
-  @Test("modes of Unix without its dangerous bits, and what DOS knows")
+  @Test("Unix modes without set-user-ID bits and devices, and DOS attributes")
   func modes() throws {
     func entry(_ name: ByteString, _ mode: UInt32, _ content: String = "target") -> ZipBuilder.Entry {
       var entry = ZipBuilder.Entry(name, content)
@@ -44,7 +44,7 @@ import Testing
     #expect(try fixture.attributes("dos").mode == 0o100644)
   }
 
-  @Test("times: Info-ZIP's, NTFS's and the local ones of DOS, in this order")
+  @Test("mtime from Info-ZIP's field, NTFS's or the local DOS time, in this order")
   func times() throws {
     let number = ZipBuilder.number
     let unix = number(0x5455, 2) + number(5, 2) + [1] + number(1_234_567_891, 4)
@@ -73,10 +73,10 @@ import Testing
     let local = TimeSpec(seconds: Int64(mktime(&parts)), nanoseconds: 0)
     #expect(try fixture.attributes("dos").modified == local)
     #expect(try fixture.attributes("broken").modified == local)
-    #expect(try fixture.attributes("folder").modified.seconds == 1_234_567_891, "as its newest entry")
+    #expect(try fixture.attributes("folder").modified.seconds == 1_234_567_891, "as its latest entry")
   }
 
-  @Test("names in UTF-8, flagged or not, in code page 437, and with Info-ZIP's field")
+  @Test("names in UTF-8, flagged or not, in code page 437, and in Info-ZIP's field")
   func encodings() throws {
     let utf8 = ByteString("né")
     var flagged = ZipBuilder.Entry(utf8 + "1", "")
@@ -96,7 +96,7 @@ import Testing
       Set(try fixture.paths()) == ["né1", "né2", "é¢\u{A0}", "日本", "üé", "back\\slash"])
   }
 
-  @Test("names that are not safe are skipped and counted, the others shown")
+  @Test("unsafe names are skipped and counted")
   func skipped() throws {
     let fixture = try ArchiveFixture([
       .init("good", "1"), .init("/absolute", ""), .init("../up", ""), .init("a/../b", ""),
@@ -116,7 +116,7 @@ import Testing
       fixture.layer.statistics.skipped.first { $0.reason == .absolute }?.names == [Array("/absolute".utf8)])
   }
 
-  @Test("a folder inside is a layer; a file or nothing there is not")
+  @Test("a folder in an archive can be a layer; a file or a missing path cannot")
   func inside() throws {
     let entries: [ZipBuilder.Entry] = [
       .init("Payload/", ""), .init("Payload/App.app/", ""), .init("Payload/App.app/a", "1"),
@@ -133,8 +133,8 @@ import Testing
     }
   }
 
-  @Test("something before the archive, a comment with an end record in it, zip64")
-  func frames() throws {
+  @Test("bytes before the archive, a comment that contains an end record, zip64")
+  func framing() throws {
     let entries: [ZipBuilder.Entry] = [.init("a", "first"), .init("b", "second", .deflated)]
     let changes: [(inout ZipBuilder) -> Void] = [
       { $0.prefix = Array("#!/bin/sh\nexec unzip\n".utf8) }, { $0.comment = ZipBuilder([]).bytes + [1] },
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  @Test("what is no archive, or a damaged one, is told apart")
+  @Test("other files and damaged archives have different errors")
   func faults() throws {
     let folder = try TemporaryFolder()
     let path = folder / "file"
@@ -173,12 +173,12 @@ import Testing
     let table = try #require(damaged.indices.first { Array(damaged[$0...].prefix(4)) == [0x50, 0x4B, 1, 2] })
     damaged[table] = 0
     guard case .damaged = try fault(damaged) else {
-      Issue.record("a damaged table is not told")
+      Issue.record("a damaged central directory is not reported")
       return
     }
   }
 
-  @Test("a signed table of contents, also where the signature crosses the end of what is read at once")
+  @Test("a signed central directory, even if the signature crosses the read buffer's end")
   func signed() throws {
     func count(entries: Int, signature count: Int) throws -> Int {
       // 100 bytes a record.
@@ -196,7 +196,7 @@ import Testing
     #expect(throws: ArchiveError.self) { try count(entries: 3, signature: 3 << 20) }
   }
 
-  @Test("the archive's root may have an entry, too")
+  @Test("the archive's root can have an entry")
   func root() throws {
     var root = ZipBuilder.Entry("./")
     root.mode = 0o040710
@@ -206,7 +206,7 @@ import Testing
     #expect(fixture.skipped == [:])
   }
 
-  @Test("an archive whose end is missing is not taken for one that is an entry of it")
+  @Test("a truncated archive is not mistaken for one that it contains")
   func nested() throws {
     let inner = ZipBuilder([.init("inner", "1")]).bytes
     let outer = ZipBuilder([
@@ -218,18 +218,18 @@ import Testing
     #expect(throws: ArchiveError.noArchive) {
       try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
     }
-    // With something behind it an archive is taken, if it begins with the file.
+    // Bytes after an archive are accepted if it begins with the file.
     try path.write(inner + [UInt8](repeating: 7, count: 1000))
     _ = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
   }
 
-  @Test("a number of entries that nothing is behind costs nothing")
+  @Test("a false number of entries allocates no memory")
   func declaredCount() throws {
     let folder = try TemporaryFolder()
     let path = folder / "huge.zip"
     var end: [UInt8] =
       [0x50, 0x4B, 6, 6] + ZipBuilder.number(44, 8) + [45, 0, 45, 0] + ZipBuilder.number(0, 8)
-    // 90 million entries in nearly 4 GiB, all of it a hole.
+    // It declares 90 million entries in nearly 4 GiB, all of them a hole.
     let size = 4_200_000_000
     end += ZipBuilder.number(90_000_000, 8) + ZipBuilder.number(90_000_000, 8) + ZipBuilder.number(size, 8)
     end += ZipBuilder.number(0, 8)
@@ -241,16 +241,16 @@ import Testing
     try path.overwrite(end, at: size)
     do throws(ArchiveError) {
       _ = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
-      Issue.record("it is taken for an archive")
+      Issue.record("it was accepted as an archive")
     } catch {
       if case .damaged = error { return }
       Issue.record("\(error)")
     }
   }
 
-  @Test("paths of thousands of folders are taken up to a bound, and the rest told")
+  @Test("paths that imply too many folders are skipped and counted")
   func deepPaths() throws {
-    // As deep as a path of 4,095 bytes can be, each beginning with another letter.
+    // Paths of nearly 4,095 bytes, as deep as possible, each of another letter.
     let entries = (UInt8(ascii: "A")...UInt8(ascii: "z")).map { letter in
       ZipBuilder.Entry(ByteString(Array(repeatElement([letter, 0x2F], count: 2000).joined()) + [0x66]), "x")
     }

@@ -16,7 +16,7 @@ import Testing
       })
   }
 
-  @Test("what is the same keeps its identity, what is not gets another, and all differences are told")
+  @Test("unchanged entries keep their identity, changed ones get another, and all differences are reported")
   func difference() throws {
     let fixture = try ArchiveFixture([
       .init("same", "1"), .init("changed", "2"), .init("d/gone", "3"), .init("d/kept", "4", .deflated),
@@ -47,7 +47,7 @@ import Testing
     #expect(try fixture.text("changed") == "20")
   }
 
-  @Test("who reads goes on with the old content after a rename, also where it was not unpacked yet")
+  @Test("open files keep the old content after a rename, even if it was not decoded before")
   func readers() throws {
     let fixture = try ArchiveFixture([
       .init("stored", "old stored"), .init("packed", "old packed", .deflated),
@@ -66,7 +66,7 @@ import Testing
     #expect(try fixture.open("same") !== files[2])
   }
 
-  @Test("an archive that is written over: what is lost is stale, what is the same goes on")
+  @Test("after an overwrite lost entries are stale and unchanged ones stay readable")
   func overwritten() throws {
     let long = [UInt8](repeating: 9, count: 5000)
     let fixture = try ArchiveFixture([
@@ -82,12 +82,12 @@ import Testing
       .bytes)
     _ = fixture.layer.reload()
     #expect(throws: Errno.staleFileHandle) { try files[0].readAll() }
-    #expect(try files[1].readAll() == Array("old packed".utf8), "it was unpacked before")
+    #expect(try files[1].readAll() == Array("old packed".utf8), "it was decoded before")
     #expect(try files[2].readAll() == long)
     #expect(try files[3].readAll() == long)
   }
 
-  @Test("while the archive cannot be read, what it was is in force, and why is told")
+  @Test("while the archive cannot be read, the former index is used and the error reported")
   func halfWritten() throws {
     let fixture = try ArchiveFixture([.init("a", "one"), .init("b", "two", .deflated)])
     let whole = try fixture.path.read()
@@ -106,7 +106,7 @@ import Testing
     #expect(try fixture.paths() == ["a"])
   }
 
-  @Test("a stored entry that stays where it is can be read while the archive's end is being written")
+  @Test("a stored entry at an unchanged offset is readable while the archive's end is written")
   func appended() throws {
     let fixture = try ArchiveFixture([.init("a", [UInt8](repeating: 3, count: 100_000))])
     let file = try fixture.open("a")
@@ -115,15 +115,15 @@ import Testing
     #expect(try file.readAll() == [UInt8](repeating: 3, count: 100_000))
   }
 
-  @Test("nobody watches: the next look at the root finds the new archive")
+  @Test("without a watch, the next access to the root reloads the archive")
   func unwatched() throws {
     let fixture = try ArchiveFixture([.init("a", "one")])
     try fixture.path.replace(ZipBuilder([.init("b", "two")]).bytes)
     #expect(try fixture.paths() == ["b"])
   }
 
-  @Test("what waits for an archive that was cut holds up nobody else, and ends", arguments: [0, 1])
-  func reloadWaiters(threads: Int) throws {
+  @Test("reads that wait for a truncated archive block no other and end", arguments: [0, 1])
+  func truncated(threads: Int) throws {
     let content = [UInt8]((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
     let names = (0..<8).map { "big\($0)" }
     let fixture = try ArchiveFixture(
@@ -137,18 +137,19 @@ import Testing
         if let failure { failures.withLock { $0.append(failure) } }
       }
     }
-    // A single unpacker has met them all long before the first one's time is over.
+    // A single decoding thread reaches all of them long before the first deadline.
     usleep(100_000)
     #expect(failures.withLock { $0 }.isEmpty)
     _ = fixture.layer.reload()
     #expect(
-      failures.withLock { $0 } == Array(repeating: .staleFileHandle, count: 8), "it is known to be lost")
+      failures.withLock { $0 } == Array(repeating: .staleFileHandle, count: 8),
+      "a failed reload fails them at once")
     #expect(throws: Errno.staleFileHandle) { try files[0].readAll() }
     #expect(TimeSpec.monotonic.seconds - begin.seconds <= 1)
   }
 
-  @Test("what waits goes on with the new archive, or ends after a second", arguments: [0, 1])
-  func parkedEnds(threads: Int) throws {
+  @Test("waiting reads continue with the new archive or fail after a second", arguments: [0, 1])
+  func waiting(threads: Int) throws {
     let content = [UInt8]((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
     for isRepaired in [true, false] {
       let fixture = try ArchiveFixture([.init("big", content, .deflated)], threads: threads)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Layers
 
-/// An archive in a folder of its own, as a layer.
+/// A layer of an archive in a temporary directory.
 final class ArchiveFixture {
   let folder: TemporaryFolder
   let path: ByteString
@@ -31,7 +31,7 @@ final class ArchiveFixture {
 
   var stack: LayerStack { LayerStack(layers: [.archive(layer)]) }
 
-  /// What the layer has at a path.
+  /// The entry at a path.
   func entry(_ path: String) throws -> Entry? {
     var names = path.split(separator: "/").map { Array($0.utf8) }
     guard let last = names.popLast() else { return nil }
@@ -58,7 +58,7 @@ final class ArchiveFixture {
 
   func text(_ path: String) throws -> String { String(decoding: try content(path), as: UTF8.self) }
 
-  /// Every path, folders with a slash at the end.
+  /// All paths; those of folders end with a slash.
   func paths() throws -> [String] {
     var found: [String] = []
     func walk(_ directory: MergedDirectory, _ prefix: String) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Layers
 
-/// Folders `0` (top) to `n-1` as layers.
+/// A stack of the directories `0` (top) to `count - 1`.
 private func stack(_ folder: TemporaryFolder, _ count: Int) throws -> LayerStack {
   LayerStack(
     layers: try (0..<count).map { index in
@@ -18,7 +18,8 @@ extension ByteString {
 }
 
 @Suite struct LayerStackTests {
-  @Test("names that are no entry names are never found", arguments: [".", "..", "a/b", "/", ""])
+  @Test(
+    "`.`, `..`, empty names and names with a slash are never found", arguments: [".", "..", "a/b", "/", ""])
   func refused(name: String) throws {
     let folder = try TemporaryFolder()
     try (folder.folder("0/a") / "b").write("x")
@@ -26,7 +27,7 @@ extension ByteString {
     #expect(try withCName(Array(name.utf8)) { name throws(Errno) in try root.lookup(name) } == nil)
   }
 
-  @Test("the top layer's entry wins, and tells its layer")
+  @Test("the top layer's entry is visible and has that layer's index")
   func order() throws {
     let folder = try TemporaryFolder()
     for (layer, content) in ["top", "middle!", "bottom!!"].enumerated() {
@@ -46,8 +47,8 @@ extension ByteString {
       ])
   }
 
-  @Test("a layer's own entry beside its mark is shown, and what is below is not")
-  func markBesideEntry() throws {
+  @Test("a layer's whiteout hides the entries below, but not its own")
+  func whiteoutBesideEntry() throws {
     let folder = try TemporaryFolder()
     try (folder.folder("0/d") / "new").write("")
     try (folder / "0/.wh.d").write("")
@@ -61,8 +62,8 @@ extension ByteString {
     #expect(try merged.lookup("new") != nil)
   }
 
-  @Test("what hides the name of a mark does not take the mark away, neither in a lookup nor in a listing")
-  func markOfMark() throws {
+  @Test("a whiteout of a marker does not disable the marker, in lookups and listings")
+  func whiteoutOfMarker() throws {
     let folder = try TemporaryFolder()
     try (folder.folder("0") / ".wh..wh.d").write("")
     try (folder.folder("1/.wh.d") / "inside").write("")
@@ -74,7 +75,7 @@ extension ByteString {
     #expect(names.items.map { String(decoding: names.name(of: $0), as: UTF8.self) } == ["shown"])
   }
 
-  @Test("the mount point inside a layer is the directory beneath", arguments: [true, false])
+  @Test("the mount point inside a layer is the covered directory", arguments: [true, false])
   func covered(isPrivate: Bool) throws {
     let folder = try TemporaryFolder()
     let point = try folder.folder("0/deep/point")
@@ -96,7 +97,7 @@ extension ByteString {
     #expect(names.items.map { names.name(of: $0) } == [Array("beneath".utf8)])
   }
 
-  @Test("a directory that is swapped for a link leads nowhere else")
+  @Test("a directory that is swapped for a symbolic link does not lead outside")
   func swapping() throws {
     let folder = try TemporaryFolder()
     try (folder.folder("outside") / "secret").write("")
@@ -107,7 +108,7 @@ extension ByteString {
     try link.makeLink(to: folder / "outside")
     let swapper = try Posix.Thread(name: "swapper") {
       while !isOver.withLock({ $0 }) {
-        // Names change places at once, so that `d` is always one or the other.
+        // The exchange is atomic: `d` is always one or the other.
         try? directory.exchange(with: link)
         try? directory.exchange(with: link)
       }
@@ -123,7 +124,7 @@ extension ByteString {
     #expect(found > 0)
   }
 
-  @Test("a file that took another's name is not opened in its stead")
+  @Test("a file that replaced another is not opened by the former identity")
   func identity() throws {
     let folder = try TemporaryFolder()
     let file = try folder.folder("0") / "file"
