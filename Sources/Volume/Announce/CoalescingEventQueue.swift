@@ -11,7 +11,6 @@ import Posix
 struct CoalescingEventQueue {
   enum Item: Equatable {
     case name(EntryKey, NameChange)
-    /// A file was renamed.
     case renaming(EntryKey, NameChange, to: EntryKey, NameChange)
     /// Something in a directory changed.
     case directory(NodeID)

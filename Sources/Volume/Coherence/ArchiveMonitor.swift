@@ -36,7 +36,6 @@ final class ArchiveMonitor: Sendable {
 
   func contains(_ layer: Int) -> Bool { archives[layer] != nil }
 
-  /// Watches all archives.
   func watchAll() {
     for (layer, archive) in archives { watch(archive, layer) }
   }

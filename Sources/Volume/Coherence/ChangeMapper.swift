@@ -3,7 +3,6 @@ import Posix
 
 /// A change in a layer's directory, as an inotify event reported it.
 struct LayerChange {
-  /// The node of the directory.
   let directory: NodeID
   /// The index of the layer in whose part it happened.
   let layer: Int

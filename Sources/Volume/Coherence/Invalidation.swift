@@ -21,7 +21,6 @@ struct Invalidation: Hashable {
     static let added = Aspects(rawValue: 16)
     /// The name was removed from the layer.
     static let removed = Aspects(rawValue: 32)
-    /// What was removed is a directory.
     static let removedDirectory = Aspects(rawValue: 64)
     /// A whiteout that hid the name was removed.
     static let uncovered = Aspects(rawValue: 128)

@@ -76,7 +76,6 @@ struct ResultRing {
   /// The total length of all lines in bytes.
   private(set) var size = 0
 
-  /// The lines, oldest first.
   var lines: [[UInt8]] { Array((ring[oldest...] + ring[..<oldest]).dropFirst(dropped)) }
 
   mutating func append(_ line: [UInt8]) {

@@ -9,7 +9,6 @@ final class ResultNotifier: Sendable {
     var replied: UInt64 = 0
     /// The last result that subscribers were notified of.
     var notified: UInt64 = 0
-    /// Whether a notification is scheduled.
     var isScheduled = false
   }
 

@@ -2,7 +2,6 @@
 public enum CacheMode: Sendable, Equatable, CustomStringConvertible {
   /// Without limit: what changes is invalidated.
   case coherent
-  /// Not at all.
   case none
   /// For a number of seconds, whatever changes.
   case seconds(Double)

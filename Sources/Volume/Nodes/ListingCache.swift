@@ -24,7 +24,6 @@ final class ListingCache: Sendable {
     snapshots.withLock { $0.insert(snapshot, for: directory, cost: snapshot.listing.items.count) }
   }
 
-  /// Removes the snapshot of a directory.
   func drop(_ directory: NodeID) { snapshots.withLock { _ = $0.remove(directory) } }
 
   /// How many snapshots there are, and how many names they have, for tests.

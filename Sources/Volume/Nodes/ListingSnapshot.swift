@@ -50,6 +50,5 @@ struct ListingSnapshot: Sendable {
     return order[low...]
   }
 
-  /// The item at a position.
   func item(at position: Position) -> Listing.Item { listing.items[Int(position.index)] }
 }

@@ -4,11 +4,9 @@ import Posix
 
 /// Files: their descriptors, and the way to them by name.
 extension NodeStore {
-  /// A file that was opened for a node.
   enum OpenedFile {
     /// The node has it open already.
     case present(OpenFile)
-    /// It was opened now.
     case new(OpenFile)
 
     var file: OpenFile {

@@ -210,7 +210,6 @@ extension NodeStore {
     var retried: [NodeID] = []
     /// Those whose cached listing has to be dropped.
     var listed: [NodeID] = []
-    /// Whether there are any at all.
     var exist = false
   }
 

@@ -24,8 +24,9 @@ struct DirectoryOperations: Sendable {
   ) {
     do throws(Errno) {
       if ResourceDirectoryNodes.contain(node) {
-        _ = reply.send(
-          try resources.list(node, after: cookie, size: size, withEntries: withEntries, for: reply.caller))
+        let page = try resources.list(
+          node, after: cookie, size: size, withEntries: withEntries, for: reply.caller)
+        _ = reply.send(page)
         return
       }
       let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)

@@ -18,7 +18,6 @@ final class Passthrough: Sendable {
   }
 
   private struct State {
-    /// The nodes that are open.
     var openings: [NodeID: Opening] = [:]
     var opened: UInt64 = 0
     var refused: UInt64 = 0

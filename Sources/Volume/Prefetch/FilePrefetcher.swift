@@ -12,7 +12,6 @@ import Posix
 /// Coherence: a change that is reported while a file is read increments its directory's version, and is invalidated
 /// here; a later one is invalidated as always.
 struct FilePrefetcher: Sendable {
-  /// Bytes; larger files are not prefetched.
   static let largestFile: UInt64 = 64 << 10
   /// The window's exponent at the first file where a sequential reader is expected.
   private static let sequentialStart = 5
@@ -31,7 +30,6 @@ struct FilePrefetcher: Sendable {
 
   func stop() { worker.stop() }
 
-  /// How many files were stored.
   var count: UInt64 { stored.count }
 
   /// Records that a program read a file that had not been open.

@@ -29,7 +29,6 @@ final class ListingPrefetchQueue: Sendable {
   private struct Group {
     let parent: NodeID
     var directories: [NodeID]
-    /// How many of them have been begun.
     var begun = 0
   }
 

@@ -15,7 +15,6 @@ struct ListingPrefetcher: Sendable {
   private let queue = ListingPrefetchQueue()
   private let hits = Counter()
 
-  /// How many prefetched listings were used.
   var count: UInt64 { hits.count }
 
   /// Does a step of the work.

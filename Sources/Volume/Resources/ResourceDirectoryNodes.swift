@@ -28,10 +28,8 @@ struct ResourceDirectoryNodes {
   /// - Parameter root: the inode number of `rsrc:`.
   init(root: UInt64) { directories = [Self.root: Directory(path: [], inodeNumber: root, lookups: 0)] }
 
-  /// Whether a node is one of these.
   static func contain(_ node: NodeID) -> Bool { node.rawValue & (mark | 1 << 63) == mark }
 
-  /// How many there are.
   var count: Int { directories.count }
 
   /// The path of a directory.

@@ -14,7 +14,6 @@ struct AnnouncementStatus {
     if case .unavailable(let reason) = mode { reason } else { nil }
   }
 
-  /// One line of text.
   var line: String {
     guard let figures else {
       return "announced to watchers: nothing" + (reason.map { " (\($0))" } ?? "")

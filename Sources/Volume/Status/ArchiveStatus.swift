@@ -31,7 +31,6 @@ struct ArchiveStatus {
     }
   }
 
-  /// Lines of text.
   var lines: [String] {
     var lines = [
       "zip archive: entries \(figures.entries); files \(figures.files), folders \(figures.folders)"
@@ -63,7 +62,6 @@ extension ContentCacheStatistics {
     }
   }
 
-  /// One line of text.
   var line: String {
     let reads = hits + misses
     let rate = reads == 0 ? "none" : "\(hits * 100 / reads) % of \(reads) cached"

@@ -34,7 +34,6 @@ struct BundleStatus {
     }
   }
 
-  /// Lines of text.
   var lines: [String] {
     if let reason { return ["bundle: unreadable: \(reason)"] }
     let languages = localizations.isEmpty ? "none" : localizations.joined(separator: ", ")
@@ -54,7 +53,6 @@ struct BundleStatus {
 }
 
 extension BundleStatus {
-  /// The bundle as it is now.
   init(_ resolver: ResourceResolver) {
     scheme = resolver.scheme
     do throws(Errno) {

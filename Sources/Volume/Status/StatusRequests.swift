@@ -17,7 +17,6 @@ struct StatusRequests: Sendable {
 
   func stop() { worker.stop() }
 
-  /// Replies to an IOCTL.
   func run(_ command: UInt32, of node: NodeID, size: Int, _ reply: consuming Reply<ReplyKind.Ioctl>) {
     let page = UInt8(truncatingIfNeeded: command)
     guard let form = StatusProtocol.Form(rawValue: UInt8(truncatingIfNeeded: command >> 8)),

@@ -55,7 +55,6 @@ struct NameArena {
 
   func name(at index: UInt32) -> [UInt8] { withName(at: index) { Array($0) } }
 
-  /// Whether this is the name at an index.
   func has(_ name: [UInt8], at index: UInt32) -> Bool {
     withName(at: index) { present in
       name.withUnsafeBytes { name in

@@ -25,7 +25,6 @@ struct Node {
     case directory(DirectoryState)
   }
 
-  /// Files only.
   var identity = FileIdentity(device: 0, inode: 0, born: TimeSpec(seconds: 0, nanoseconds: 0))
   var parent: UInt32 = 0
   /// The inode number that programs see.

@@ -2,7 +2,6 @@ import Posix
 
 /// The hashes of the node table's indexes.
 enum NodeHash {
-  /// The hash of a file.
   static func of(_ identity: FileIdentity, layer: UInt16) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(identity)
