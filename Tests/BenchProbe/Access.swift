@@ -1,53 +1,54 @@
 import Glibc
 import Posix
 
-/// What a program does with one path.
+/// An access to one path.
 enum Access: String {
   case stat
   case open
   case read
   case list
-  /// The stat of a name that is not there.
+  /// stat(2) of a missing name.
   case missing
 
-  /// What is timed lasts at least so long, in nanoseconds.
-  private static let leastTime = 100_000_000
-  /// Of whoever needs longer than this for all the paths, fewer are asked.
-  private static let mostTime = 2_000_000_000
+  /// The minimum duration of a measurement, in nanoseconds.
+  private static let minimumTime = 100_000_000
+  /// If one pass takes longer, in nanoseconds, fewer paths are measured.
+  private static let maximumTime = 2_000_000_000
 
-  /// The cost of an access once all is warm: whole passes, after one that does not count, unless that alone
-  /// took many times as long as is needed.
+  /// The cost of an access with warm caches: whole passes after a first one, which counts only if it alone takes
+  /// far longer than the minimum.
   func cost(over list: PathList) throws(Failure) -> Cost {
     let buffer = FileBuffer()
     var paths = list.paths[...]
     let first = try Cost { () throws(Failure) in
-      paths = list.paths.prefix(try affordable(list.paths, buffer))
+      paths = list.paths.prefix(try warm(list.paths, buffer))
       return paths.count
     }
-    if first.elapsed * Double(paths.count) > Double(5 * Self.leastTime) { return first }
+    if first.elapsed * Double(paths.count) > Double(5 * Self.minimumTime) { return first }
     return try Cost { () throws(Failure) in
       var passes = 0
       let start = now()
       repeat {
         try pass(over: paths, buffer)
         passes += 1
-      } while now() - start < Self.leastTime
+      } while now() - start < Self.minimumTime
       return passes * paths.count
     }
   }
 
-  /// Does it with every path, once.
+  /// Accesses every path once.
   func pass(over paths: some Sequence<CName>, _ buffer: FileBuffer) throws(Failure) {
     for path in paths where !run(path, buffer) {
       throw Failure(refused: "\(self) of \(String(cString: path))")
     }
   }
 
-  /// Does it with one path after the other; how many there was time for.
-  private func affordable(_ paths: [CName], _ buffer: FileBuffer) throws(Failure) -> Int {
+  /// Accesses paths until `maximumTime` is over.
+  /// - Returns: the number of accessed paths.
+  private func warm(_ paths: [CName], _ buffer: FileBuffer) throws(Failure) -> Int {
     let start = now()
     var done = 0
-    while done < paths.count && now() - start < Self.mostTime {
+    while done < paths.count && now() - start < Self.maximumTime {
       let next = min(done + 100, paths.count)
       try pass(over: paths[done..<next], buffer)
       done = next
@@ -55,7 +56,8 @@ enum Access: String {
     return done
   }
 
-  /// Whether it went as it should.
+  /// Makes the access.
+  /// - Returns: whether it had the expected result.
   @inline(__always)
   private func run(_ path: CName, _ buffer: FileBuffer) -> Bool {
     switch self {
@@ -78,18 +80,19 @@ enum Access: String {
   }
 }
 
-/// Room for a whole file of the corpus, so that one read(2) fetches it.
+/// A buffer larger than any file of the corpus, so that one read(2) reads it whole.
 final class FileBuffer {
   private let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 * 1024, alignment: 4096)
 
   deinit { bytes.deallocate() }
 
-  /// Opens a file, reads it to its end and closes it; whether that went well.
+  /// Opens a file, reads it to its end and closes it.
+  /// - Returns: whether all calls succeeded.
   @inline(__always)
   func read(_ path: CName, in folder: CInt = AT_FDCWD) -> Bool {
     let file = openat(folder, path, O_RDONLY)
     guard file >= 0 else { return false }
-    // A program learns of the end by a read that returns nothing.
+    // As programs do, read until read(2) returns 0.
     var count = 0
     repeat { count = Glibc.read(file, bytes.baseAddress, bytes.count) } while count > 0
     return close(file) == 0 && count == 0

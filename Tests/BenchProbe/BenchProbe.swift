@@ -1,31 +1,31 @@
 import Glibc
 import Posix
 
-/// The measuring half of scripts/bench, which says what to measure, and where. What it prints is, if nothing else
-/// is said, a line of two figures: nanoseconds that pass, and those that the processor works for the asking process.
+/// Makes the measurements of scripts/bench. Unless noted otherwise it prints a line of two numbers: elapsed
+/// nanoseconds and CPU nanoseconds of the process.
 ///
-///     benchprobe pass ROOT ACCESS LIST [ACCESS LIST…]     does it with every path of the list, once; prints nothing
-///     benchprobe warm ROOT ACCESS LIST                    an access, once all is warm
-///     benchprobe once ROOT ACCESS LIST                    an access, each path being asked once
-///     benchprobe walk ROOT | grep ROOT                    an entry of a walk; of one that reads the files
-///     benchprobe parallel ROOT LIST THREADS               reading a file, threads sharing the work
+///     benchprobe pass ROOT ACCESS LIST [ACCESS LIST…]     accesses every path of the list once; prints nothing
+///     benchprobe warm ROOT ACCESS LIST                    an access with warm caches
+///     benchprobe once ROOT ACCESS LIST                    an access, each path accessed once
+///     benchprobe walk ROOT | grep ROOT                    an entry of a walk, or of one that reads files
+///     benchprobe parallel ROOT LIST THREADS               reading a file, in concurrent threads
 ///     benchprobe large FILE ACCESS                        a MiB, or a random read
 ///     benchprobe run ROOT PROGRAM [ARGUMENT…]             the program, in ROOT
-///     benchprobe start FILE PROGRAM [ARGUMENT…]           the program, until FILE is there
+///     benchprobe start FILE PROGRAM [ARGUMENT…]           the program, until FILE exists
 ///     benchprobe files ROOT FOLDERS FILES                 makes empty files; prints nothing
 ///     benchprobe largefile FILE MEGABYTES                 makes a large file; prints nothing
 ///     benchprobe prepare MAIN SUBSTITUTION CHANGES        makes the layers for the delays
 ///     benchprobe delay MAIN SUBSTITUTION MOUNT KIND CHANGES
-///                                                         microseconds from each change to its being seen
-///     benchprobe routes CONTROLFILE ROUNDS                nanoseconds, a line each round: of a comment, of a
-///                                                         URL, of a URL whose result is read
+///                                                         microseconds from each change to its visibility
+///     benchprobe routes CONTROLFILE ROUNDS                per round, nanoseconds of a comment, of a URL, and
+///                                                         of a URL whose result is read
 ///
-/// A list is a file of paths below ROOT, each followed by NUL.
+/// A list is a file of paths below ROOT, each terminated by NUL.
 @main enum BenchProbe {
   static func main() {
     do {
       let arguments = Array(CommandLine.arguments.dropFirst())
-      guard let kind = arguments.first else { throw Failure("nothing to do") }
+      guard let kind = arguments.first else { throw Failure("missing command") }
       try run(kind, Array(arguments.dropFirst()))
     } catch {
       report("benchprobe: \(error)")
@@ -58,7 +58,7 @@ import Posix
       try enter(arguments[0])
       print(try Program(Array(arguments.dropFirst())).cost())
     case ("start", 2...):
-      print(try Program(Array(arguments.dropFirst())).cost(untilThereIs: arguments[0]))
+      print(try Program(Array(arguments.dropFirst())).cost(untilExists: arguments[0]))
     case ("files", 3):
       try Trees.makeFiles(arguments[0], folders: try number(arguments[1]), files: try number(arguments[2]))
     case ("largefile", 2): try Trees.makeLarge(arguments[0], megabytes: try number(arguments[1]))
@@ -76,8 +76,8 @@ import Posix
   private static func pass(_ root: String, _ pairs: ArraySlice<String>) throws(Failure) {
     guard pairs.count.isMultiple(of: 2) else { throw Failure("an access without a list") }
     var passes: [(access: Access, list: PathList)] = []
-    for place in stride(from: pairs.startIndex, to: pairs.endIndex, by: 2) {
-      passes.append((try access(pairs[place]), try PathList(file: pairs[place + 1])))
+    for index in stride(from: pairs.startIndex, to: pairs.endIndex, by: 2) {
+      passes.append((try access(pairs[index]), try PathList(file: pairs[index + 1])))
     }
     try enter(root)
     let buffer = FileBuffer()
@@ -94,7 +94,7 @@ import Posix
 
   private static func routes(_ file: String, rounds: Int) throws(Failure) {
     var trips = try RouteTrips(file)
-    // What is made at first use is not what is measured.
+    // The first round is a warm-up.
     _ = try trips.round()
     for _ in 0..<rounds {
       let time = try trips.round()
@@ -103,7 +103,7 @@ import Posix
   }
 
   private static func number(_ text: String) throws(Failure) -> Int {
-    guard let number = Int(text), number > 0 else { throw Failure("no number: \(text)") }
+    guard let number = Int(text), number > 0 else { throw Failure("not a positive number: \(text)") }
     return number
   }
 
@@ -112,7 +112,7 @@ import Posix
     return access
   }
 
-  /// Paths are taken from here on: what lies above a mount costs the same for all, and is not measured.
+  /// Changes to the directory that paths are relative to, so that lookups above the mount are not measured.
   private static func enter(_ root: String) throws(Failure) {
     guard chdir(root) == 0 else { throw Failure(refused: root) }
   }
@@ -122,12 +122,12 @@ import Posix
   }
 }
 
-/// Why nothing could be measured.
+/// The reason why a measurement failed.
 struct Failure: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
 
-  /// What the system refused just now; errno says why.
-  init(refused what: String) { description = "\(what): \(Errno.current)" }
+  /// A system call failed with the current errno.
+  init(refused subject: String) { description = "\(subject): \(Errno.current)" }
 }

@@ -1,68 +1,68 @@
 import Glibc
 import Posix
 
-/// What is done to a layer.
+/// A kind of change to a layer.
 enum ChangeKind: String, CaseIterable {
-  /// A file is written over in place, its size kept.
+  /// A file is overwritten in place with the same size.
   case modify
-  /// A new file is renamed over the old.
+  /// A new file is renamed over the old one.
   case replace
-  /// A file appears in the substitution that the main layer has, too; its folder as well, at times.
+  /// A file that MAIN has appears in the substitution, sometimes with its folder.
   case appear = "override"
-  /// It goes away again.
+  /// A file that MAIN has vanishes from the substitution.
   case fallBack = "fallback"
   case create
   case delete
-  /// An entry comes, or goes; what counts is the listing of its folder.
+  /// An entry appears or vanishes in the listing of its folder.
   case list
 }
 
-/// The delays from a finished change in a layer to its being seen through the mount.
+/// Measures the delay from a completed change in a layer to its visibility in the mount.
 struct Delays {
   let main: String
   let substitution: String
   let mount: String
 
-  /// After so long, in nanoseconds, a change is given up.
-  private static let patience = 1_500_000_000
-  /// Before each change the machine is left alone for so long, in microseconds.
-  private static let rest: UInt32 = 2_000
+  /// Nanoseconds after which a change counts as never visible.
+  private static let timeout = 1_500_000_000
+  /// The pause before each change, in microseconds.
+  private static let pause: UInt32 = 2_000
   private static let filesInFolder = 20
 
-  /// Makes the layers as they are before the changes.
+  /// Makes the layers before the changes.
   func prepare(_ changes: Int) throws(Failure) {
     for kind in ChangeKind.allCases {
-      for index in 0..<changes { try subject(kind, index).prepare() }
+      for index in 0..<changes { try file(kind, index).prepare() }
     }
   }
 
-  /// Makes the changes one by one, and prints for each the microseconds until it was seen, or `never`.
+  /// Makes the changes and prints for each the microseconds until it is visible, or `never`.
   func measure(_ kind: ChangeKind, _ changes: Int) throws(Failure) {
     for index in 0..<changes {
-      let time = try delay(of: subject(kind, index))
+      let time = try delay(of: file(kind, index))
       print(time.map { "\(Double($0) / 1000)" } ?? "never")
     }
   }
 
-  private func subject(_ kind: ChangeKind, _ index: Int) -> Subject {
+  private func file(_ kind: ChangeKind, _ index: Int) -> ChangedFile {
     let folder = "/\(kind.rawValue)/\(index / Self.filesInFolder)"
-    return Subject(
+    return ChangedFile(
       kind: kind, index: index,
-      main: Place(main + folder, "\(index)"), substitution: Place(substitution + folder, "\(index)"),
-      mount: Place(mount + folder, "\(index)"))
+      main: FilePaths(main + folder, "\(index)"), substitution: FilePaths(substitution + folder, "\(index)"),
+      mount: FilePaths(mount + folder, "\(index)"))
   }
 
-  /// The nanoseconds until the change was seen; nil: given up, or what was before never showed.
-  private func delay(of subject: Subject) throws(Failure) -> Int? {
-    let view = View(subject.mount)
-    let before = try subject.before()
+  /// The nanoseconds until the change is visible; nil after a timeout, also if the initial state never appears.
+  private func delay(of file: ChangedFile) throws(Failure) -> Int? {
+    let view = MountView(file.mount)
+    let before = try file.before()
     guard Self.time(until: { view.shows(before) }) != nil else { return nil }
-    // The cache has all of it now: the file's attributes and content, the folder's and the listing.
+    // Caches the attributes and content of the file, and the attributes and listing of the folder.
     view.warm()
-    usleep(Self.rest)
-    try subject.change()
+    usleep(Self.pause)
+    try file.change()
     let start = now()
-    let after = try subject.after()
+    let after = try file.after()
     return Self.time(since: start, until: { view.shows(after) })
   }
 
@@ -71,28 +71,28 @@ struct Delays {
       let isTrue = condition()
       let time = now() - start
       if isTrue { return time }
-      if time > patience { return nil }
+      if time > timeout { return nil }
     }
   }
 }
 
-/// One file in one tree, its paths ready for the system calls; they live as long as the process.
-struct Place {
+/// The C paths of one file in one tree. They are never freed.
+struct FilePaths {
   let folder: CName
   let name: CName
   let file: CName
-  /// Beside the file: where an editor writes what it then renames.
+  /// The temporary file beside it that an editor would rename.
   let draft: CName
 
   init(_ folder: String, _ name: String) {
-    self.folder = Self.lasting(folder)
-    self.name = Self.lasting(name)
-    file = Self.lasting("\(folder)/\(name)")
-    draft = Self.lasting("\(folder)/.\(name).new")
+    self.folder = Self.copy(folder)
+    self.name = Self.copy(name)
+    file = Self.copy("\(folder)/\(name)")
+    draft = Self.copy("\(folder)/.\(name).new")
   }
 
-  private static func lasting(_ text: String) -> CName {
-    guard let copy = strdup(text) else { fatalError("no memory") }
+  private static func copy(_ text: String) -> CName {
+    guard let copy = strdup(text) else { fatalError("out of memory") }
     return UnsafePointer(copy)
   }
 }

@@ -1,13 +1,13 @@
 import Glibc
 import Posix
 
-/// How a program reads a large file.
+/// A way to read a large file.
 enum LargeAccess: String {
-  /// From the start to the end, a MiB at a time; the cost is that of a MiB.
+  /// Sequential reads of 1 MiB; the cost is per MiB.
   case sequential
-  /// The same through a mapping, of which a byte of each page is touched.
+  /// Loads of one byte per page through a mapping; the cost is per MiB.
   case mapped
-  /// 4 KiB here and there; the cost is that of one such read.
+  /// Random reads of 4 KiB; the cost is per read.
   case random
 
   private static let megabyte = 1 << 20
@@ -19,12 +19,14 @@ enum LargeAccess: String {
     guard file >= 0 else { throw Failure(refused: path) }
     defer { close(file) }
     let size = Int(lseek(file, 0, SEEK_END))
-    guard size >= Self.megabyte, lseek(file, 0, SEEK_SET) == 0 else { throw Failure("\(path): not large") }
+    guard size >= Self.megabyte, lseek(file, 0, SEEK_SET) == 0 else {
+      throw Failure("\(path): smaller than 1 MiB")
+    }
     return try Cost { () throws(Failure) in
       switch self {
       case .sequential: try Self.readThrough(file, size)
       case .mapped: try Self.touchPages(file, size)
-      case .random: try Self.readHereAndThere(file, size)
+      case .random: try Self.readRandomly(file, size)
       }
     }
   }
@@ -49,24 +51,26 @@ enum LargeAccess: String {
     }
     defer { munmap(base, size) }
     var sum = 0
-    for place in stride(from: 0, to: size, by: page) {
-      sum += Int(base.load(fromByteOffset: place, as: UInt8.self))
+    for offset in stride(from: 0, to: size, by: page) {
+      sum += Int(base.load(fromByteOffset: offset, as: UInt8.self))
     }
-    // Every page of the corpus begins with the same byte that is not 0: one that was not read would show.
-    guard sum == size / page * Int(Trees.firstByte) else { throw Failure("the mapping has other content") }
+    // Every page begins with the same non-zero byte, so that a missing page changes the sum.
+    guard sum == size / page * Int(Trees.firstByte) else {
+      throw Failure("the mapping has unexpected content")
+    }
     return size / megabyte
   }
 
-  private static func readHereAndThere(_ file: CInt, _ size: Int) throws(Failure) -> Int {
+  private static func readRandomly(_ file: CInt, _ size: Int) throws(Failure) -> Int {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: page, alignment: page)
     defer { buffer.deallocate() }
-    // A fixed sequence (Lehmer's): everyone reads the same places.
+    // A fixed Lehmer sequence, so that all runs read the same offsets.
     var state: UInt64 = 20_260_101
     for _ in 0..<randomReads {
       state = state * 48_271 % 2_147_483_647
-      let place = Int(state) % (size / page) * page
-      guard pread(file, buffer.baseAddress, page, off_t(place)) == page, buffer[0] == Trees.firstByte else {
-        throw Failure(refused: "pread at \(place)")
+      let offset = Int(state) % (size / page) * page
+      guard pread(file, buffer.baseAddress, page, off_t(offset)) == page, buffer[0] == Trees.firstByte else {
+        throw Failure(refused: "pread at \(offset)")
       }
     }
     return randomReads

@@ -1,12 +1,12 @@
 import Glibc
 import Posix
 
-/// Paths as the system calls take them, made before any clock runs.
+/// C paths, prepared before the measurement.
 final class PathList {
   private let bytes: UnsafeMutableRawBufferPointer
   let paths: [CName]
 
-  /// The paths in a file, each followed by NUL.
+  /// Reads a file of paths, each terminated by NUL.
   init(file: String) throws(Failure) {
     let descriptor = open(file, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Failure(refused: file) }
@@ -16,7 +16,7 @@ final class PathList {
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
     self.bytes = bytes
     guard pread(descriptor, bytes.baseAddress, size, 0) == size, bytes[size - 1] == 0 else {
-      throw Failure("\(file): cut short")
+      throw Failure("\(file): incomplete")
     }
     var paths: [CName] = []
     var start = 0

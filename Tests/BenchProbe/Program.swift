@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// A program of PATH with its arguments, run to its end; what it prints on standard output is dropped.
+/// A program on PATH with its arguments, run to completion with its standard output discarded.
 struct Program {
   private let arguments: [String]
 
@@ -9,7 +9,7 @@ struct Program {
     self.arguments = arguments
   }
 
-  /// The time that it takes, and the processor's time that it takes of that with those it runs itself.
+  /// The elapsed time, and the CPU time of the program and its children.
   func cost() throws(Failure) -> Cost {
     let processorStart = Self.processorTime()
     let start = now()
@@ -18,15 +18,15 @@ struct Program {
     return Cost(elapsed: Double(elapsed), processor: Double(Self.processorTime() - processorStart))
   }
 
-  /// The time from the start of this program, which mounts, to the first answer about a file of the mount.
-  func cost(untilThereIs path: String) throws(Failure) -> Cost {
-    let patience = 10_000_000_000
+  /// The time from the start of this program, which mounts, until a path in the mount exists.
+  func cost(untilExists path: String) throws(Failure) -> Cost {
+    let timeout = 10_000_000_000
     let start = now()
     try run()
     var attributes = stat()
-    // Some go into the background before they are mounted.
+    // Some programs fork into the background before they have mounted.
     while stat(path, &attributes) != 0 {
-      if now() - start > patience { throw Failure(refused: path) }
+      if now() - start > timeout { throw Failure(refused: path) }
       usleep(100)
     }
     return Cost(elapsed: Double(now() - start), processor: 0)
@@ -47,7 +47,7 @@ struct Program {
     guard status == 0 else { throw Failure("failed: \(arguments.joined(separator: " "))") }
   }
 
-  /// Nanoseconds of the processor that ended programs took.
+  /// The CPU nanoseconds of terminated children.
   private static func processorTime() -> Int {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage)

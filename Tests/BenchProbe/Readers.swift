@@ -1,12 +1,12 @@
 import Glibc
 import Posix
 
-/// Several threads that read files at the same time, each its share of them.
+/// Several threads that concurrently read their slices of the files.
 struct Readers {
   let count: Int
   let list: PathList
 
-  /// The cost of opening, reading and closing one file, once all is warm.
+  /// The cost of opening, reading and closing one file with warm caches.
   func cost() throws(Failure) -> Cost {
     try Cost { () throws(Failure) in
       var threads: [pthread_t] = []
@@ -22,8 +22,8 @@ struct Readers {
     }
   }
 
-  /// What one thread does.
-  private final class Share {
+  /// The files of one thread.
+  private final class Slice {
     let paths: [CName]
     init(_ paths: [CName]) { self.paths = paths }
 
@@ -33,20 +33,20 @@ struct Readers {
     }
   }
 
-  /// Starts a thread whose result is nil if all was well.
+  /// Starts a thread whose result is nil on success.
   private func start(_ number: Int) throws(Failure) -> pthread_t {
-    let places = stride(from: number, to: list.paths.count, by: count)
-    let share = Unmanaged.passRetained(Share(places.map { list.paths[$0] }))
+    let indices = stride(from: number, to: list.paths.count, by: count)
+    let slice = Unmanaged.passRetained(Slice(indices.map { list.paths[$0] }))
     var thread = pthread_t()
     let result = pthread_create(
       &thread, nil,
       { context in
-        guard let context, Unmanaged<Share>.fromOpaque(context).takeRetainedValue().read() else {
+        guard let context, Unmanaged<Slice>.fromOpaque(context).takeRetainedValue().read() else {
           return UnsafeMutableRawPointer(bitPattern: 1)
         }
         return nil
-      }, share.toOpaque())
-    guard result == 0 else { throw Failure("no thread: \(Errno(rawValue: result))") }
+      }, slice.toOpaque())
+    guard result == 0 else { throw Failure("pthread_create: \(Errno(rawValue: result))") }
     return thread
   }
 }

@@ -1,11 +1,11 @@
 import Glibc
 import Posix
 
-/// URLs written to a control file, and their results read: one open file, one URL after the other.
+/// Writes URLs to a control file and reads their results, sequentially through one descriptor.
 struct RouteTrips {
   private let file: CInt
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
-  /// The text's length when it was last read.
+  /// The file's size at the last read.
   private var end = 0
   private var number = 0
 
@@ -17,15 +17,14 @@ struct RouteTrips {
     try write("route Bench bench://i:Number\n")
   }
 
-  /// Nanoseconds of a write that does nothing, of a write that posts a URL, and of one whose result is then
-  /// read.
+  /// Nanoseconds of a write of a comment, of a URL, and of a URL with a read of its result.
   mutating func round() throws(Failure) -> (comment: Int, post: Int, trip: Int) {
     let start = now()
     for number in 0..<Self.tripsInRound { try write("# bench://\(number)\n") }
     let comments = now()
     for number in 0..<Self.tripsInRound { try write("bench://\(number)\n") }
     let posts = now()
-    // Where the file ends now is not what is timed.
+    // Finding the end of the file is not measured.
     end = Int(lseek(file, 0, SEEK_END))
     let read = now()
     for _ in 0..<Self.tripsInRound { try trip() }
@@ -39,10 +38,10 @@ struct RouteTrips {
   private mutating func trip() throws(Failure) {
     number += 1
     try write("bench://\(number)\n")
-    let place = max(0, end - 1000)
-    let count = pread(file, buffer.baseAddress, buffer.count, off_t(place))
+    let offset = max(0, end - 1000)
+    let count = pread(file, buffer.baseAddress, buffer.count, off_t(offset))
     guard count > 0 else { throw Failure(refused: "pread") }
-    end = place + count
+    end = offset + count
     let text = String(decoding: buffer[..<count], as: UTF8.self)
     guard text.hasSuffix("\"userInfo\":{\"Number\":\(number)}}\n") else {
       throw Failure("after URL \(number) the file ends with \(text.suffix(200))")

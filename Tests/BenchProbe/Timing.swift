@@ -1,23 +1,23 @@
 import Glibc
 
-/// What something cost, in nanoseconds an operation.
+/// The cost of an operation in nanoseconds.
 struct Cost: CustomStringConvertible {
-  /// The time that passed.
+  /// The elapsed time.
   let elapsed: Double
-  /// The processor's time that this process took of it, or, if it only waited for a program, that program.
+  /// The CPU time of this process or of the measured program.
   let processor: Double
 
-  /// As scripts/bench reads it.
+  /// The format that scripts/bench reads.
   var description: String { "\(elapsed) \(processor)" }
 
-  /// Does something that returns how many operations it was.
+  /// Measures the body, which returns the number of operations.
   init(of body: () throws(Failure) -> Int) throws(Failure) {
     let start = now()
     let processorStart = now(CLOCK_PROCESS_CPUTIME_ID)
     let operations = Double(try body())
     let processorTime = now(CLOCK_PROCESS_CPUTIME_ID) - processorStart
     let time = now() - start
-    guard operations > 0 else { throw Failure("there is nothing to do") }
+    guard operations > 0 else { throw Failure("no operations") }
     self.init(elapsed: Double(time) / operations, processor: Double(processorTime) / operations)
   }
 
@@ -27,7 +27,7 @@ struct Cost: CustomStringConvertible {
   }
 }
 
-/// Time that only goes forward, in nanoseconds.
+/// Calls `clock_gettime(2)`; nanoseconds.
 func now(_ clock: clockid_t = CLOCK_MONOTONIC) -> Int {
   var time = timespec()
   clock_gettime(clock, &time)

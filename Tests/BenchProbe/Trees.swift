@@ -1,12 +1,12 @@
 import Glibc
 import Posix
 
-/// Makes what is measured where copying something real would not do.
+/// Makes synthetic files for measurements.
 enum Trees {
-  /// What each 4 KiB of a large file begin with.
+  /// The first byte of each 4 KiB block of a large file.
   static let firstByte: UInt8 = 0x62
 
-  /// Makes empty files 000000, 000001, … below a folder, spread evenly over folders of its own, d00000 and so on.
+  /// Makes empty files 000000, 000001, …, evenly distributed over new folders d00000, d00001, ….
   static func makeFiles(_ root: String, folders: Int, files: Int) throws(Failure) {
     var number = 0
     for folder in 0..<folders {
@@ -23,7 +23,7 @@ enum Trees {
     }
   }
 
-  /// Makes a file that no file system and no disk can shorten: each of its bytes is a different one's successor.
+  /// Makes a file of incompressible pseudo-random bytes (xorshift64).
   static func makeLarge(_ path: String, megabytes: Int) throws(Failure) {
     let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
     guard file >= 0 else { throw Failure(refused: path) }
@@ -31,13 +31,13 @@ enum Trees {
     var bytes = [UInt8](repeating: 0, count: 1 << 20)
     var state: UInt64 = 88_172_645_463_325_252
     for _ in 0..<megabytes {
-      for place in bytes.indices {
+      for index in bytes.indices {
         state ^= state << 13
         state ^= state >> 7
         state ^= state << 17
-        bytes[place] = UInt8(truncatingIfNeeded: state)
+        bytes[index] = UInt8(truncatingIfNeeded: state)
       }
-      for place in stride(from: 0, to: bytes.count, by: 4096) { bytes[place] = firstByte }
+      for offset in stride(from: 0, to: bytes.count, by: 4096) { bytes[offset] = firstByte }
       guard write(file, bytes, bytes.count) == bytes.count else { throw Failure(refused: path) }
     }
   }

@@ -1,10 +1,9 @@
 import Glibc
 import Posix
 
-/// A walk as `find` makes it: each folder is listed, each of its entries asked for its attributes, then the
-/// folders among them are walked.
+/// A walk like that of find(1): lists each folder, stats its entries, then walks its subfolders.
 struct Walk {
-  /// Whether each file is read where it is met, as `grep -r` does it.
+  /// Whether to read each file, like `grep -r`.
   let reads: Bool
   private let buffer = FileBuffer()
   private var entries = 0
@@ -15,8 +14,8 @@ struct Walk {
     self.reads = reads
   }
 
-  /// Walks over everything below a folder.
-  /// - Returns: how many entries there were.
+  /// Walks everything below a folder.
+  /// - Returns: the number of entries.
   mutating func run(_ root: CName) throws(Failure) -> Int {
     entries = 0
     try walk(AT_FDCWD, root)
@@ -30,7 +29,7 @@ struct Walk {
     var folders: [UnsafeMutablePointer<CChar>] = []
     defer { for folder in folders { free(folder) } }
     while let entry = readdir(folder) {
-      // A record can be shorter than its type: its name is taken where it stands, not from a copy.
+      // A record may be shorter than `dirent`, so its name must not be accessed through a copy.
       let name = (UnsafeRawPointer(entry) + Self.nameOffset).assumingMemoryBound(to: CChar.self)
       if strcmp(name, ".") == 0 || strcmp(name, "..") == 0 { continue }
       if try visit(name, descriptor), let copy = strdup(name) { folders.append(copy) }
@@ -38,7 +37,8 @@ struct Walk {
     for folder in folders { try walk(descriptor, folder) }
   }
 
-  /// Whether the entry is a folder.
+  /// Stats the entry and reads it if requested.
+  /// - Returns: whether it is a folder.
   private mutating func visit(_ name: CName, _ folder: CInt) throws(Failure) -> Bool {
     var attributes = stat()
     guard fstatat(folder, name, &attributes, AT_SYMLINK_NOFOLLOW) == 0 else { throw Self.refused(name) }

@@ -1,9 +1,9 @@
-/// How the files of the stress tests check themselves: one byte over and over, which the length tells.
+/// The self-checking content of the stress tests' files: a single repeated byte, determined by the length.
 enum StressPattern {
-  /// What no layer ever holds: the byte of all files outside.
+  /// The byte of all files outside the layers, which no layer contains.
   static let outside = UInt8(ascii: "Z")
 
-  /// What is wrong with a content; nil: nothing.
+  /// The flaw in a content; nil if it is valid.
   static func flaw(in content: [UInt8], isReplacedOnly: Bool) -> String? {
     if content.contains(outside) { return "read from outside the layers" }
     guard isReplacedOnly, let first = content.first else { return nil }

@@ -2,8 +2,8 @@ import Glibc
 import Posix
 import TestSupport
 
-/// Reads at random in a mount whose layers change meanwhile: `stressreader MOUNTPOINT SECONDS SEED`.
-/// Prints how many reads were done; ends with 1 and a line for each thing that must not be.
+/// Reads at random in a mount whose layers change: `stressreader MOUNTPOINT SECONDS SEED`.
+/// Prints the number of reads. Exits with status 1 and a message for each violation.
 @main struct StressReader {
   private let root: ByteString
   private var random: SplitMix64
@@ -36,16 +36,16 @@ import TestSupport
       if choice < 6 { try read(path) } else if choice < 8 { try stat(path) } else { try list(path) }
       done += 1
     } catch let error as DiskError {
-      if !Self.explained.contains(error.errno) { problems.append("\(error)") }
+      if !Self.expectedErrors.contains(error.errno) { problems.append("\(error)") }
     } catch let error as Errno {
-      if !Self.explained.contains(error) { problems.append("\(path): \(error)") }
+      if !Self.expectedErrors.contains(error) { problems.append("\(path): \(error)") }
     } catch {
       problems.append("\(path): \(error)")
     }
   }
 
-  /// What entries that vanish, move and change their type meanwhile explain.
-  private static let explained: Set<Errno> = [
+  /// Errors caused by entries that vanish, move or change their type.
+  private static let expectedErrors: Set<Errno> = [
     .noSuchFileOrDirectory, .notDirectory, .isDirectory, .tooManySymbolicLinkLevels, .staleFileHandle,
   ]
 
@@ -75,10 +75,12 @@ import TestSupport
       names.append(ByteString(cString: entry.name, count: entry.nameLength))
     }
     if Set(names).count != names.count { problems.append("\(path): listed twice: \(names.sorted())") }
-    if let odd = names.first(where: { $0.hasPrefix(".wh.") }) { problems.append("\(path): lists \(odd)") }
+    if let whiteout = names.first(where: { $0.hasPrefix(".wh.") }) {
+      problems.append("\(path): lists \(whiteout)")
+    }
   }
 
-  /// Opens a directory one component at a time and never by a link: the links of this test lead outside.
+  /// Opens a directory component by component with O_NOFOLLOW: the links of this test lead outside.
   private func open(_ path: [ByteString]) throws -> Descriptor {
     var directory = try withCName(root.bytes) { path throws(Errno) in
       try Descriptor.open(path, [.read, .directory]).release()

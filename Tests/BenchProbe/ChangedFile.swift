@@ -1,38 +1,38 @@
 import Glibc
 import Posix
 
-/// What a mount is to show of a file.
-enum Sight {
-  /// Attributes and content are those of a layer's file.
+/// The state of a file that a mount should show.
+enum ExpectedState {
+  /// The attributes and content of a layer's file.
   case file(size: Int, modified: timespec, content: Content)
-  /// There is none.
+  /// The file does not exist.
   case nothing
-  /// Whether the folder's listing has it.
+  /// Whether the folder's listing contains it.
   case listed(Bool)
 }
 
-/// The file that one change is about, in the layers and the mount.
-struct Subject {
+/// The file of one change, in the layers and the mount.
+struct ChangedFile {
   let kind: ChangeKind
   let index: Int
-  let main: Place
-  let substitution: Place
-  let mount: Place
+  let main: FilePaths
+  let substitution: FilePaths
+  let mount: FilePaths
 
-  /// The changes take turns between the layers.
+  /// Changes alternate between the layers.
   private var isInSubstitution: Bool { (kind == .list ? index / 2 : index) % 2 == 1 }
-  private var layer: Place { isInSubstitution ? substitution : main }
-  /// Entries come and go in turn.
+  private var layer: FilePaths { isInSubstitution ? substitution : main }
+  /// Entries alternately appear and vanish.
   private var isToBeListed: Bool { index % 2 == 0 }
 
-  /// Files made at one tick of the clock may share their time; the sizes tell the versions apart.
+  /// Files made in the same clock tick may have the same mtime; the sizes distinguish the versions.
   private func content(_ version: Int) -> Content {
     Content(
       stamp: "\(kind.rawValue) \(index) \(version) ",
       size: Content.largest - (kind == .modify ? 0 : version))
   }
 
-  /// Makes what is there before the change.
+  /// Makes the files before the change.
   func prepare() throws(Failure) {
     try makeFolders(main.folder)
     if kind != .appear { try makeFolders(substitution.folder) }
@@ -53,19 +53,19 @@ struct Subject {
     }
   }
 
-  /// What the mount shows before the change.
-  func before() throws(Failure) -> Sight {
+  /// The expected state before the change.
+  func before() throws(Failure) -> ExpectedState {
     switch kind {
-    case .modify, .replace: try sight(of: layer, isInSubstitution ? 1 : 0)
-    case .appear: try sight(of: main, 0)
-    case .fallBack: try sight(of: substitution, 1)
+    case .modify, .replace: try state(of: layer, isInSubstitution ? 1 : 0)
+    case .appear: try state(of: main, 0)
+    case .fallBack: try state(of: substitution, 1)
     case .create: .nothing
-    case .delete: try sight(of: layer, 0)
+    case .delete: try state(of: layer, 0)
     case .list: .listed(!isToBeListed)
     }
   }
 
-  /// Makes the change; when this returns, it is finished.
+  /// Makes the change, completely before this returns.
   func change() throws(Failure) {
     switch kind {
     case .modify:
@@ -87,20 +87,20 @@ struct Subject {
     }
   }
 
-  /// What the mount shows once the change is seen.
-  func after() throws(Failure) -> Sight {
+  /// The expected state after the change.
+  func after() throws(Failure) -> ExpectedState {
     switch kind {
-    case .modify, .replace, .create: try sight(of: layer, 2)
-    case .appear: try sight(of: substitution, 2)
-    case .fallBack: try sight(of: main, 0)
+    case .modify, .replace, .create: try state(of: layer, 2)
+    case .appear: try state(of: substitution, 2)
+    case .fallBack: try state(of: main, 0)
     case .delete: .nothing
     case .list: .listed(isToBeListed)
     }
   }
 
-  private func sight(of place: Place, _ version: Int) throws(Failure) -> Sight {
+  private func state(of paths: FilePaths, _ version: Int) throws(Failure) -> ExpectedState {
     var attributes = stat()
-    guard stat(place.file, &attributes) == 0 else { throw Failure(refused: String(cString: place.file)) }
+    guard stat(paths.file, &attributes) == 0 else { throw Failure(refused: String(cString: paths.file)) }
     return .file(size: attributes.st_size, modified: attributes.st_mtim, content: content(version))
   }
 
@@ -117,7 +117,7 @@ struct Subject {
   }
 }
 
-/// What a file holds: a stamp over and over.
+/// The content of a file: a repeated stamp.
 final class Content {
   static let largest = 4096
   private let bytes: UnsafeMutableRawBufferPointer
@@ -125,7 +125,7 @@ final class Content {
   init(stamp: String, size: Int) {
     bytes = .allocate(byteCount: size, alignment: 16)
     let stamp = Array(stamp.utf8)
-    for place in bytes.indices { bytes[place] = stamp[place % stamp.count] }
+    for index in bytes.indices { bytes[index] = stamp[index % stamp.count] }
   }
 
   deinit { bytes.deallocate() }
@@ -145,54 +145,54 @@ final class Content {
   }
 }
 
-/// A file seen through the mount.
-struct View {
+/// A file in the mount.
+struct MountView {
   nonisolated(unsafe) private static let buffer = UnsafeMutableRawBufferPointer.allocate(
     byteCount: Content.largest + 1, alignment: 16)
-  private let place: Place
+  private let paths: FilePaths
 
-  init(_ place: Place) { self.place = place }
+  init(_ paths: FilePaths) { self.paths = paths }
 
-  /// Brings into the caches whatever they would keep. The attributes come last, since the kernel asks for
-  /// them anew after a read: the time of access may have changed.
+  /// Fills the kernel's caches. The attributes come last because a READ invalidates the cached atime.
   func warm() {
     _ = isListed
     _ = read()
     var attributes = stat()
-    _ = stat(place.folder, &attributes)
-    _ = stat(place.file, &attributes)
+    _ = stat(paths.folder, &attributes)
+    _ = stat(paths.file, &attributes)
   }
 
-  /// Whether the mount shows this, in every way.
-  func shows(_ sight: Sight) -> Bool {
+  /// Whether the mount shows this state in its attributes, content and listing.
+  func shows(_ state: ExpectedState) -> Bool {
     var attributes = stat()
-    switch sight {
+    switch state {
     case .file(let size, let modified, let content):
-      return stat(place.file, &attributes) == 0 && attributes.st_size == size
+      return stat(paths.file, &attributes) == 0 && attributes.st_size == size
         && attributes.st_mtim.tv_nsec == modified.tv_nsec
         && attributes.st_mtim.tv_sec == modified.tv_sec && content.equals(Self.buffer, read())
     case .nothing:
-      return stat(place.file, &attributes) != 0 && errno == ENOENT && read() < 0 && errno == ENOENT
+      return stat(paths.file, &attributes) != 0 && errno == ENOENT && read() < 0 && errno == ENOENT
     case .listed(let isListed):
       return self.isListed == isListed
     }
   }
 
-  /// Reads the file into the buffer; the count of bytes, -1 and errno for a failure.
+  /// Reads the file into the buffer.
+  /// - Returns: the number of bytes; -1 with errno on failure.
   private func read() -> Int {
-    let file = open(place.file, O_RDONLY)
+    let file = open(paths.file, O_RDONLY)
     guard file >= 0 else { return -1 }
     defer { close(file) }
     return Glibc.read(file, Self.buffer.baseAddress, Self.buffer.count)
   }
 
-  /// Whether the folder's listing has the name; nil: there is no listing.
+  /// Whether the folder's listing contains the name; nil if it cannot be listed.
   private var isListed: Bool? {
-    guard let folder = opendir(place.folder) else { return nil }
+    guard let folder = opendir(paths.folder) else { return nil }
     defer { closedir(folder) }
     while let entry = readdir(folder) {
       let name = UnsafeRawPointer(entry) + 19  // d_ino, d_off, d_reclen and d_type come before
-      if strcmp(name.assumingMemoryBound(to: CChar.self), place.name) == 0 { return true }
+      if strcmp(name.assumingMemoryBound(to: CChar.self), paths.name) == 0 { return true }
     }
     return false
   }
