@@ -12,11 +12,11 @@ import Testing
     try fixture.override("greeting.txt", "good day")
     let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [fixture.substitution])
     try withMount(setup) { mount in
-      try mount.say("route Animal s:Name/f:Weight/i:Life\n")
+      try mount.writeControl("route Animal s:Name/f:Weight/i:Life\n")
       let program = try Binary.besideTheTests("resourceexample")
       let example = try Child(Command([program, mount.point, "rsrc:///greeting.txt", "Animal"]))
       #expect(eventually(within: 30) { example.outputText.hasSuffix("listening\n") }, "\(example.errorText)")
-      try mount.say("x:platypus/8/4\n")
+      try mount.writeControl("x:platypus/8/4\n")
       let outcome = try example.wait(timeout: 20)
       #expect(outcome.status == 0 && outcome.errorText == "", "\(outcome.errorText)")
       let lines = outcome.outputText.split(separator: "\n")

@@ -12,7 +12,7 @@ import Testing
     try fixture.make("a.txt", "main")
     let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [fixture.substitution])
     try withMount(setup) { mount in
-      try mount.say("route Animal l:(animal)Domain/s:Name/f:Weight/i:Life\nroute Any *:Rest\n")
+      try mount.writeControl("route Animal l:(animal)Domain/s:Name/f:Weight/i:Life\nroute Any *:Rest\n")
       try body(mount)
     }
   }
@@ -27,10 +27,10 @@ import Testing
       let center = NotificationCenter()
       let observer = Observer(center)
       let listener = listener(mount, center)
-      try mount.say("x://animal/early/1/2\n")
+      try mount.writeControl("x://animal/early/1/2\n")
       try listener.start()
-      try mount.say("x://animal/platypus/3.1/4\nx://animal/spiny%20anteater/8/-9223372036854775808?q=1#top\n")
-      try mount.say(
+      try mount.writeControl("x://animal/platypus/3.1/4\nx://animal/spiny%20anteater/8/-9223372036854775808?q=1#top\n")
+      try mount.writeControl(
         "match x://animal/none/1/1\nx://animal/%22%5C%F0%9F%A6%86%0A/0.1/9223372036854775807\nx:a/b\n")
       #expect(eventually(within: 20) { observer.all.count >= 4 })
       let seen = observer.all
@@ -62,7 +62,7 @@ import Testing
       try listener.start()
       #expect(listener.isListening)
       for number in 0..<500 {
-        try mount.say(number % 3 == 0 ? "match x:\(number)\n" : "x:\(number)\n")
+        try mount.writeControl(number % 3 == 0 ? "match x:\(number)\n" : "x:\(number)\n")
         if number % 50 == 0 { #expect(eventually(within: 10) { observer.all.count >= number * 2 / 3 }) }
       }
       let expected = (0..<500).filter { $0 % 3 > 0 }.map { "x:\($0)" }
@@ -85,12 +85,12 @@ import Testing
       for round in 0..<10 {
         try first.start()
         try first.start()
-        try mount.say("x:a\(round)\n")
+        try mount.writeControl("x:a\(round)\n")
         expected.append("x:a\(round)")
         #expect(eventually(within: 10) { observer.all.count == expected.count })
         first.stop()
         first.stop()
-        try mount.say("x:b\(round)\n")
+        try mount.writeControl("x:b\(round)\n")
         expected.append("x:b\(round)")
         usleep(20_000)
         #expect(observer.all.count == expected.count - 1)
@@ -109,7 +109,7 @@ import Testing
     try withRoutes { mount in
       let center = NotificationCenter()
       let listener = listener(mount, center, since: 0)
-      try mount.say((0..<50).map { "x:\($0)\n" }.joined())
+      try mount.writeControl((0..<50).map { "x:\($0)\n" }.joined())
       let count = Locked(0)
       let token = center.addObserver(forName: Notification.Name("Any"), object: nil, queue: nil) { _ in
         count.withLock { $0 += 1 }
@@ -126,7 +126,7 @@ import Testing
   @Test("reports the results that the mount has dropped", .timeLimit(.minutes(1)))
   func missed() throws {
     try withRoutes { mount in
-      try mount.say((3...2000).map { "x:\($0)\n" }.joined())
+      try mount.writeControl((3...2000).map { "x:\($0)\n" }.joined())
       let center = NotificationCenter()
       let observer = Observer(center)
       let listener = listener(mount, center, since: 10)
@@ -184,7 +184,7 @@ import Testing
       let observer = Observer(center)
       for _ in 0..<20 { try listener(mount, center).start() }
       #expect(eventually(within: 10) { Self.threads() == 0 })
-      try mount.say("x:1\n")
+      try mount.writeControl("x:1\n")
       usleep(50_000)
       #expect(observer.all.isEmpty && observer.ends == 0)
     }

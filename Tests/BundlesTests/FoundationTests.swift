@@ -35,20 +35,20 @@ import Testing
         stack: LayerStack(layers: [layer]), options: ResourceOptions(languages: names("en", ":")))
     }
 
-    func theirs(_ questions: BundleQuestions) throws -> BundleAnswers {
+    func theirs(_ questions: BundleQueries) throws -> BundleReplies {
       let folder = try TemporaryFolder()
       try (folder / "questions").write([UInt8](try JSONEncoder().encode(questions)))
       let probe = try Binary.besideTheTests("foundationprobe")
       let output = try Command([probe, path, folder / "questions"]).check(timeout: 120).output
-      return try JSONDecoder().decode(BundleAnswers.self, from: Data(output))
+      return try JSONDecoder().decode(BundleReplies.self, from: Data(output))
     }
 
-    func ours(_ question: BundleQuestions.Lookup) throws -> String? {
+    func ours(_ question: BundleQueries.Lookup) throws -> String? {
       try lookup.find(names(question.path, "/"), localization: question.localization.map { Array($0.utf8) })
         .map { text($0.path) }
     }
 
-    func ours(_ question: BundleQuestions.List) throws -> [String] {
+    func ours(_ question: BundleQueries.List) throws -> [String] {
       try lookup.list(
         type: Array(question.type.utf8), in: names(question.folder, "/"),
         localization: Array(question.localization.utf8)
@@ -56,11 +56,11 @@ import Testing
     }
 
     /// Expects equal results for all queries.
-    func expectAgreement(_ questions: BundleQuestions) throws {
+    func expectAgreement(_ questions: BundleQueries) throws {
       let theirs = try theirs(questions)
       let information = try lookup.infoPlist()
       #expect(information.identifier == theirs.identifier, "\(path)")
-      if questions.asksRegion { #expect(information.developmentRegion == theirs.region, "\(path)") }
+      if questions.includesRegion { #expect(information.developmentRegion == theirs.region, "\(path)") }
       let localizations = try lookup.localizations().map { text([$0]) }
       // Foundation includes the development region even if it has no folder.
       let region = Set([information.developmentRegion].compactMap { $0 })
@@ -85,10 +85,10 @@ import Testing
     let plist = "{ CFBundleDevelopmentRegion = en; CFBundleIdentifier = \"org.example.compared\"; }"
     let folder = ["": "", "Resources/": "Resources/", "Contents/Resources/": "Contents/"][resources] ?? ""
     try (fixture.path(0) / ByteString(folder + "Info.plist")).write(plist)
-    var questions = BundleQuestions()
-    questions.asksRegion = true
+    var questions = BundleQueries()
+    questions.includesRegion = true
     questions.lookups = Self.questions.flatMap { path in
-      [nil, "en", "fr", "Base", "de"].map { BundleQuestions.Lookup(path: path, localization: $0) }
+      [nil, "en", "fr", "Base", "de"].map { BundleQueries.Lookup(path: path, localization: $0) }
     }
     let comparison = try Comparison(try fixture.path(0))
     try comparison.expectAgreement(questions)
@@ -98,7 +98,7 @@ import Testing
   @Test("lists by type and localization", arguments: ["", "Resources/", "Contents/Resources/"])
   func lists(resources: String) throws {
     let fixture = try Fixture(Self.files.map { "0 \(resources)\($0)" }, layers: 1)
-    var questions = BundleQuestions()
+    var questions = BundleQueries()
     for folder in ["", "D", "D/E", "nothing"] {
       for (type, localization) in [
         ("txt", "fr"), ("txt", "en"), ("gz", "en"), ("nib", "en"), ("lproj", "fr"),

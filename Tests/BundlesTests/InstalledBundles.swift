@@ -44,9 +44,9 @@ enum InstalledBundles {
   }
 
   /// Lookups of every file and folder of a bundle, with and without its localization, and listings of all types.
-  static func questions(about bundle: ByteString, _ lookup: ResourceLookup) throws -> BundleQuestions {
-    var questions = BundleQuestions()
-    var lists: Set<BundleQuestions.List> = []
+  static func questions(about bundle: ByteString, _ lookup: ResourceLookup) throws -> BundleQueries {
+    var questions = BundleQueries()
+    var lists: Set<BundleQueries.List> = []
     let localizations = try lookup.localizations().map { text([$0]) }
     let root = bundle.text + "/" + text(try lookup.layout().resourceFolder)
     for path in try FileManager.default.subpathsOfDirectory(atPath: root).sorted() {

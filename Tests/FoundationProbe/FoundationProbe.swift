@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 
-/// `foundationprobe BUNDLE QUESTIONS`: answers a file of ``BundleQuestions`` with Foundation's Bundle and prints
-/// ``BundleAnswers``, both in JSON.
+/// `foundationprobe BUNDLE QUESTIONS`: answers a file of ``BundleQueries`` with Foundation's Bundle and prints
+/// ``BundleReplies``, both in JSON.
 @main struct FoundationProbe {
   static func main() throws {
     let arguments = CommandLine.arguments
@@ -11,20 +11,20 @@ import TestSupport
       exit(2)
     }
     let text = try Data(contentsOf: URL(fileURLWithPath: arguments[2]))
-    let answers = answer(try JSONDecoder().decode(BundleQuestions.self, from: text), of: bundle)
+    let answers = answer(try JSONDecoder().decode(BundleQueries.self, from: text), of: bundle)
     FileHandle.standardOutput.write(try JSONEncoder().encode(answers))
   }
 
-  private static func answer(_ questions: BundleQuestions, of bundle: Bundle) -> BundleAnswers {
-    BundleAnswers(
+  private static func answer(_ questions: BundleQueries, of bundle: Bundle) -> BundleReplies {
+    BundleReplies(
       identifier: bundle.bundleIdentifier,
-      region: questions.asksRegion ? bundle.developmentLocalization : nil,
+      region: questions.includesRegion ? bundle.developmentLocalization : nil,
       localizations: bundle.localizations,
       lookups: questions.lookups.map { path(of: $0, in: bundle) },
       lists: questions.lists.map { paths(of: $0, in: bundle) })
   }
 
-  private static func path(of question: BundleQuestions.Lookup, in bundle: Bundle) -> String? {
+  private static func path(of question: BundleQueries.Lookup, in bundle: Bundle) -> String? {
     let names = question.path.split(separator: "/").map(String.init)
     let folder = names.count > 1 ? names.dropLast().joined(separator: "/") : nil
     let found =
@@ -34,7 +34,7 @@ import TestSupport
     return found.map { relative($0, bundle) }
   }
 
-  private static func paths(of question: BundleQuestions.List, in bundle: Bundle) -> [String] {
+  private static func paths(of question: BundleQueries.List, in bundle: Bundle) -> [String] {
     bundle.paths(
       forResourcesOfType: question.type, inDirectory: question.folder.isEmpty ? nil : question.folder,
       forLocalization: question.localization

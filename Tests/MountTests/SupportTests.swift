@@ -3,22 +3,22 @@ import Posix
 import TestSupport
 import Testing
 
-/// The tests' own promises: whatever goes wrong, each test ends and leaves nothing behind.
+/// The test support itself: every test ends and leaves nothing behind, whatever fails.
 extension MountTests {
   @Suite struct SupportTests {
-    private struct Wrong: Error {}
+    private struct BodyError: Error {}
 
-    @Test("a test that fails leaves neither mount nor process nor folder", .timeLimit(.minutes(1)))
+    @Test("a failing test leaves no mount, process or folder", .timeLimit(.minutes(1)))
     func failingTest() throws {
       var path: ByteString = ""
       var process: pid_t = 0
       do {
         let fixture = try Fixture()
         path = fixture.folder.path
-        #expect(throws: Wrong.self) {
+        #expect(throws: BodyError.self) {
           try withMount(fixture.setup) { mount in
             process = mount.process.pid
-            throw Wrong()
+            throw BodyError()
           }
         }
       }
@@ -27,7 +27,7 @@ extension MountTests {
       #expect(try !MountTable.entries().contains { $0.point.hasPrefix(path) })
     }
 
-    @Test("a mount that hangs is ended by the watchdog", .timeLimit(.minutes(1)))
+    @Test("the watchdog ends a hung mount", .timeLimit(.minutes(1)))
     func hangingMount() throws {
       let fixture = try Fixture()
       var setup = fixture.setup
@@ -35,7 +35,7 @@ extension MountTests {
       let mount = try Mount(setup)
       mount.process.signal(SIGSTOP)
       let start = Clock.now
-      // Never answered by the daemon, but failed by the kernel when the daemon is killed.
+      // The stopped daemon never replies; the kernel fails the request when the daemon is killed.
       let error = try errorNumber { _ = try (mount.point / "plain.txt").status() }
       #expect(
         error == .socketNotConnected || error == Errno(rawValue: ECONNABORTED), "\(String(describing: error))"
@@ -45,7 +45,7 @@ extension MountTests {
       #expect(try MountTable.entry(at: fixture.point) == nil)
     }
 
-    @Test("a child that does not end is killed", .timeLimit(.minutes(1)))
+    @Test("a child process is killed after its timeout", .timeLimit(.minutes(1)))
     func endlessChild() throws {
       #expect(throws: TestFailure.self) { try Command("sleep", "1000").run(timeout: 0.3) }
     }

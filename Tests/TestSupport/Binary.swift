@@ -3,22 +3,22 @@ import Posix
 
 /// The program under test.
 public enum Binary {
-  /// The build that `BUNDLEFS_BINARY` names; else the one beside the running tests.
+  /// The build that `BUNDLEFS_BINARY` names, or else the one beside the running tests.
   public static func underTest(file: String = #filePath) throws -> ByteString {
     if let named = variable("BUNDLEFS_BINARY") {
       guard isProgram(ByteString(named)) else {
-        throw TestFailure("BUNDLEFS_BINARY=\(named) is no program")
+        throw TestFailure("BUNDLEFS_BINARY=\(named) is not an executable file")
       }
       return ByteString(named)
     }
     return try besideTheTests("bundlefs", file: file)
   }
 
-  /// A program of the package, from the build to which the running tests belong.
+  /// A program of the package, from the same build as the running tests.
   public static func besideTheTests(_ name: ByteString, file: String = #filePath) throws -> ByteString {
     let candidates = try besideTests(name) + inPackage(name, file)
     guard let found = candidates.first(where: isProgram) else {
-      throw TestFailure("no program at any of \(candidates); build the package first")
+      throw TestFailure("no executable at any of \(candidates); build the package first")
     }
     return found
   }
@@ -30,7 +30,7 @@ public enum Binary {
   }
 
   private static func besideTests(_ name: ByteString) throws -> [ByteString] {
-    // The bundle's program lies beside the product; a helper program that loads the bundle does not.
+    // The test bundle's executable lies beside the products; a helper that loads the bundle does not.
     [try ByteString("/proc/self/exe").linkTarget().parent / name]
   }
 

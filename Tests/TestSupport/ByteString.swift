@@ -1,42 +1,42 @@
-/// A file name, path or link target: bytes of which nothing is assumed but that they hold no NUL.
+/// A file name, path or link target: any bytes but NUL.
 public struct ByteString: Hashable, Comparable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible
 {
   /// The bytes.
   public var bytes: [UInt8]
 
-  /// These bytes.
+  /// Creates a string of these bytes.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The text's UTF-8.
+  /// Creates a string of the text's UTF-8 bytes.
   public init(_ text: String) { bytes = [UInt8](text.utf8) }
 
-  /// The literal's UTF-8.
+  /// Creates a string of the literal's UTF-8 bytes.
   public init(stringLiteral text: String) { bytes = [UInt8](text.utf8) }
 
-  /// The bytes up to the NUL that ends them.
+  /// Copies `count` bytes of a C string.
   public init(cString: UnsafePointer<CChar>, count: Int) {
     bytes = [UInt8](UnsafeRawBufferPointer(start: cString, count: count))
   }
 
-  /// The count of bytes.
+  /// The number of bytes.
   public var count: Int { bytes.count }
 
-  /// As text, for command lines; what is not UTF-8 is replaced.
+  /// The bytes as text, with invalid UTF-8 replaced.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// Byte by byte, shorter first.
+  /// Compares byte by byte; a prefix comes first.
   public static func < (left: ByteString, right: ByteString) -> Bool {
     left.bytes.lexicographicallyPrecedes(right.bytes)
   }
 
-  /// The name below the path.
+  /// Appends a path component.
   public static func / (path: ByteString, name: ByteString) -> ByteString {
     if path.bytes.isEmpty { return name }
     return ByteString(
       path.bytes + (path.bytes.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]) + name.bytes)
   }
 
-  /// One after the other, nothing between.
+  /// Concatenates the bytes.
   public static func + (left: ByteString, right: ByteString) -> ByteString {
     ByteString(left.bytes + right.bytes)
   }
@@ -56,18 +56,18 @@ public struct ByteString: Hashable, Comparable, Sendable, ExpressibleByStringLit
     return ByteString([UInt8](bytes[(slash + 1)...]))
   }
 
-  /// Printable: what is not plain ASCII as `\xNN`, long runs of one byte shortened.
+  /// Printable: bytes other than plain ASCII as `\xNN`, long runs of one byte shortened.
   public var description: String {
     var text = ""
-    var place = 0
-    while place < bytes.count {
-      let run = bytes[place...].prefix { $0 == bytes[place] }.count
-      text += Self.printable(bytes[place])
+    var index = 0
+    while index < bytes.count {
+      let run = bytes[index...].prefix { $0 == bytes[index] }.count
+      text += Self.printable(bytes[index])
       if run > 8 {
         text += "{\(run)}"
-        place += run
+        index += run
       } else {
-        place += 1
+        index += 1
       }
     }
     return text

@@ -1,61 +1,61 @@
 import Glibc
 import Posix
 
-/// A child process. Its output goes to unlinked files rather than to pipes: no reader is needed, and a
-/// daemon that it leaves behind holds nobody up.
+/// A child process. Its output goes to unlinked files rather than pipes, so that nothing has to drain them and
+/// a daemon that it leaves behind does not block the test.
 public final class Child: Sendable {
-  /// The process's id, which is its process group's too.
+  /// The process ID, which is also its process group ID.
   public let pid: pid_t
   private let command: String
   private let outputFile: CInt
   private let errorFile: CInt
-  private let ended = Locked<Int?>(nil)
+  private let exitStatus = Locked<Int?>(nil)
 
-  /// Starts the command.
+  /// Spawns the command.
   public init(_ command: Command) throws {
     self.command = command.words
     outputFile = try Self.captureFile()
     errorFile = try Self.captureFile()
     pid = try Self.spawn(command, output: outputFile, errors: errorFile)
-    LeakReaper.shared.remember(process: pid)
+    LeakReaper.shared.register(process: pid)
   }
 
   deinit {
     if status() == nil { try? kill() }
-    LeakReaper.shared.forget(process: pid)
+    LeakReaper.shared.unregister(process: pid)
     close(outputFile)
     close(errorFile)
   }
 
-  /// The exit status (128 and the signal, for one that a signal ended); nil while it runs.
+  /// The exit status, or 128 plus the signal that killed the process; nil while it runs.
   public func status() -> Int? {
-    ended.withLock { ended in
-      if let ended { return ended }
+    exitStatus.withLock { exitStatus in
+      if let exitStatus { return exitStatus }
       var raw: CInt = 0
       guard waitpid(pid, &raw, WNOHANG) == pid else { return nil }
-      ended = raw & 0x7f == 0 ? Int(raw >> 8) & 0xff : 128 + Int(raw & 0x7f)
-      LeakReaper.shared.forget(process: pid)
-      return ended
+      exitStatus = raw & 0x7f == 0 ? Int(raw >> 8) & 0xff : 128 + Int(raw & 0x7f)
+      LeakReaper.shared.unregister(process: pid)
+      return exitStatus
     }
   }
 
-  /// Waits for the end.
-  /// - Throws: if it does not come in time; the process is killed then.
+  /// Waits for the process to exit.
+  /// - Throws: `TestFailure` after the timeout, having killed the process.
   public func wait(timeout: Double) throws -> Outcome {
     guard eventually(within: timeout, { status() != nil }), let status = status() else {
       try kill()
-      throw TestFailure("\(command): not done after \(timeout) s, killed; stderr: \(errorText)")
+      throw TestFailure("\(command): still running after \(timeout) s, killed; stderr: \(errorText)")
     }
     return Outcome(status: status, output: Self.content(outputFile), errors: Self.content(errorFile))
   }
 
-  /// Sends a signal to the process alone, if it still runs.
+  /// Sends a signal to the process, not to its group, if it still runs.
   public func signal(_ number: CInt) {
     if status() == nil { Glibc.kill(pid, number) }
   }
 
-  /// Kills the process and those it started in its group.
-  /// - Throws: if it does not end even so.
+  /// Kills the process group.
+  /// - Throws: `TestFailure` if the process survives for 10 seconds.
   public func kill() throws {
     if status() != nil { return }
     Glibc.kill(-pid, SIGKILL)
@@ -65,9 +65,9 @@ public final class Child: Sendable {
     }
   }
 
-  /// What it has written to its standard error so far.
+  /// Its standard error output so far.
   public var errorText: String { String(decoding: Self.content(errorFile), as: UTF8.self) }
-  /// What it has written to its standard output so far.
+  /// Its standard output so far.
   public var outputText: String { String(decoding: Self.content(outputFile), as: UTF8.self) }
 
   private static func captureFile() throws -> CInt {
@@ -79,7 +79,7 @@ public final class Child: Sendable {
     return file
   }
 
-  /// Reads by offset: the offset of the file itself is the child's place of writing.
+  /// Reads with `pread(2)`: the child writes at the file offset that both share.
   private static func content(_ file: CInt) -> [UInt8] {
     guard let size = try? ByteString.status(of: file).size else { return [] }
     var content = [UInt8](repeating: 0, count: Int(size))
@@ -98,7 +98,7 @@ public final class Child: Sendable {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // A group of its own, so that a kill reaches what a shell has started; no signal blocked or ignored.
+    // A process group of its own, so that a kill reaches a shell's children; no signal blocked or ignored.
     posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
     posix_spawnattr_setpgroup(&attributes, 0)
@@ -125,12 +125,12 @@ public final class Child: Sendable {
 
   private static func environment(_ command: Command) -> [String] {
     var lines: [String] = []
-    var place = environ
-    while let line = place.pointee {
+    var entry = environ
+    while let line = entry.pointee {
       let text = String(cString: line)
       let name = text.prefix { $0 != "=" }
       if command.environment[String(name)] == nil { lines.append(text) }
-      place += 1
+      entry += 1
     }
     return lines + command.environment.map { "\($0.key)=\($0.value)" }
   }

@@ -1,49 +1,49 @@
 import Glibc
 import Posix
 
-/// What a finished child left.
+/// The exit status and output of a finished child process.
 public struct Outcome: Sendable {
-  /// The exit status, or 128 and the signal that ended it.
+  /// The exit status, or 128 plus the signal that killed the process.
   public let status: Int
-  /// All that it wrote to its standard output.
+  /// Its standard output.
   public let output: [UInt8]
-  /// All that it wrote to its standard error.
+  /// Its standard error output.
   public let errors: [UInt8]
 
-  /// The output as text.
+  /// The standard output as text.
   public var outputText: String { String(decoding: output, as: UTF8.self) }
-  /// The error output as text.
+  /// The standard error output as text.
   public var errorText: String { String(decoding: errors, as: UTF8.self) }
 }
 
-/// A program with its arguments, to be run as a child.
+/// A program with its arguments, to be run as a child process.
 public struct Command: Sendable {
-  /// The program, found on PATH unless it has a slash, and its arguments.
+  /// The program, found on PATH unless it contains a slash, and its arguments.
   public var arguments: [ByteString]
-  /// Variables beside those of this process.
+  /// Variables added to this process's environment.
   public var environment: [String: String] = [:]
-  /// Where it runs; nil: where this process does.
+  /// The working directory; nil for this process's own.
   public var directory: ByteString?
 
-  /// The command of these words.
+  /// Creates a command.
   public init(_ arguments: [ByteString], environment: [String: String] = [:], directory: ByteString? = nil) {
     self.arguments = arguments
     self.environment = environment
     self.directory = directory
   }
 
-  /// The command of these words.
+  /// Creates a command.
   public init(_ words: String..., in directory: ByteString? = nil) {
     arguments = words.map { ByteString($0) }
     self.directory = directory
   }
 
-  /// A shell script with positional parameters (`$1`, `$2`, …).
+  /// A bash script with positional parameters (`$1`, `$2`, …).
   public static func shell(_ script: String, _ parameters: ByteString...) -> Command {
     Command(["/bin/bash", "-c", ByteString(script), "bash"] + parameters)
   }
 
-  /// The same, run by another user, without privileges.
+  /// The same command run by another, unprivileged user.
   public func asUser(_ id: UInt32) -> Command {
     var command = self
     command.arguments =
@@ -52,16 +52,16 @@ public struct Command: Sendable {
     return command
   }
 
-  /// Runs it to its end.
-  /// - Throws: when it cannot be started, or has not ended in time: then it is killed.
+  /// Runs the command to completion.
+  /// - Throws: if it cannot be started, or after the timeout, having killed it.
   @discardableResult
   public func run(timeout: Double = 60) throws -> Outcome {
     let child = try Child(self)
     return try child.wait(timeout: timeout)
   }
 
-  /// Runs it to its end and wants status 0.
-  /// - Returns: what it wrote to its standard output.
+  /// Runs the command to completion.
+  /// - Throws: `TestFailure` if the exit status is not 0.
   @discardableResult
   public func check(timeout: Double = 60) throws -> Outcome {
     let outcome = try run(timeout: timeout)
@@ -71,10 +71,10 @@ public struct Command: Sendable {
     return outcome
   }
 
-  /// The words, for messages.
+  /// The command line, for messages.
   public var words: String { arguments.map(\.description).joined(separator: " ") }
 
-  /// The argument list as it is spawned: env(1) sets the folder, which posix_spawn cannot portably.
+  /// The argument list to spawn: env(1) sets the working directory, which `posix_spawn` cannot do portably.
   var spawned: [ByteString] {
     guard let directory else { return arguments }
     return ["/usr/bin/env", "-C", directory] + arguments

@@ -1,19 +1,19 @@
 import Glibc
 import Posix
 
-/// A mount as users make it: the command returns, and a daemon serves.
+/// A mount served by a background daemon: the mounting command returns.
 public final class DaemonMount {
-  /// Where it is mounted.
+  /// The mount point.
   public let point: ByteString
-  /// How the mounting command ended.
+  /// The result of the mounting command.
   public let outcome: Outcome
   private let watch: Int
 
-  /// Runs the command.
-  /// - Throws: unless it ends in time; how it ends is the caller's to judge.
+  /// Runs the command; the caller checks its exit status.
+  /// - Throws: if the command does not exit in time.
   public init(_ command: Command, point: ByteString, lifetime: Double = 90, timeout: Double = 30) throws {
     self.point = point
-    watch = Watchdog.shared.guardMount(point, process: nil, seconds: lifetime)
+    watch = Watchdog.shared.add(point, process: nil, seconds: lifetime)
     outcome = try command.run(timeout: timeout)
   }
 
@@ -23,12 +23,12 @@ public final class DaemonMount {
   }
 
   deinit {
-    Watchdog.shared.release(watch)
+    Watchdog.shared.remove(watch)
     if (try? MountTable.bundlefs(at: point)) != nil { MountTable.abandon(point) }
     for process in Self.processes(serving: point) { kill(process, SIGKILL) }
   }
 
-  /// The processes whose command line has the mount point among its words.
+  /// The processes whose command line includes the mount point.
   public static func processes(serving point: ByteString) -> [pid_t] {
     guard let names = try? ByteString("/proc").names() else { return [] }
     return names.compactMap { name in
@@ -40,8 +40,8 @@ public final class DaemonMount {
     }
   }
 
-  /// The daemon.
-  /// - Throws: unless there is exactly one.
+  /// The daemon's process ID.
+  /// - Throws: `TestFailure` unless there is exactly one.
   public func process() throws -> pid_t {
     let processes = Self.processes(serving: point)
     guard let process = processes.first, processes.count == 1 else {
@@ -50,7 +50,7 @@ public final class DaemonMount {
     return process
   }
 
-  /// Waits until the mount and its daemon are gone.
+  /// Waits up to 20 seconds until the mount and its daemon are gone.
   public func isGone() throws -> Bool {
     let point = self.point
     return try eventually(within: 20) {

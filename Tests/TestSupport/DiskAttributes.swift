@@ -3,7 +3,7 @@ import Posix
 
 /// Extended attributes by path; symbolic links are not followed.
 extension ByteString {
-  /// The value of an attribute.
+  /// Calls `lgetxattr(2)`.
   public func attribute(_ name: ByteString) throws -> [UInt8] {
     var buffer = [UInt8](repeating: 0, count: 65536)
     let count = try call("getxattr \(name)") { path in
@@ -12,19 +12,19 @@ extension ByteString {
     return [UInt8](buffer[..<count])
   }
 
-  /// Sets an attribute.
+  /// Calls `lsetxattr(2)`.
   public func setAttribute(_ name: ByteString, _ value: [UInt8]) throws {
     try call("setxattr \(name)") { path in
       name.withPointer { GnuCalls.lsetxattr(path, $0, value, value.count, 0) }
     }
   }
 
-  /// Removes an attribute.
+  /// Calls `lremovexattr(2)`.
   public func removeAttribute(_ name: ByteString) throws {
     try call("removexattr \(name)") { path in name.withPointer { GnuCalls.lremovexattr(path, $0) } }
   }
 
-  /// The names of the attributes.
+  /// Calls `llistxattr(2)`.
   public func attributeNames() throws -> [ByteString] {
     var buffer = [CChar](repeating: 0, count: 65536)
     let count = try call("listxattr") { GnuCalls.llistxattr($0, &buffer, buffer.count) }

@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// What lstat(2) tells.
+/// The result of `lstat(2)`.
 public struct StatResult: Equatable, Sendable {
   /// The type; nil if unknown.
   public var kind: FileKind?
@@ -11,9 +11,9 @@ public struct StatResult: Equatable, Sendable {
   public var owner: UInt32
   /// Group id.
   public var group: UInt32
-  /// Bytes.
+  /// Size in bytes.
   public var size: Int64
-  /// Hard links.
+  /// st_nlink.
   public var links: UInt64
   /// st_ino.
   public var inode: UInt64
@@ -23,9 +23,9 @@ public struct StatResult: Equatable, Sendable {
   public var rdev: UInt64
   /// 512-byte blocks.
   public var blocks: Int64
-  /// Last change of content.
+  /// st_mtim.
   public var modified: TimeSpec
-  /// Last change of attributes.
+  /// st_ctim.
   public var changed: TimeSpec
 
   init(_ raw: stat) {
@@ -55,39 +55,39 @@ public struct ListedEntry: Sendable, Hashable {
 }
 
 extension ByteString {
-  /// lstat(2).
+  /// Calls `lstat(2)`.
   public func status() throws -> StatResult {
     var raw = stat()
     try call("lstat") { lstat($0, &raw) }
     return StatResult(raw)
   }
 
-  /// stat(2): symbolic links are followed.
+  /// Calls `stat(2)`.
   public func followedStatus() throws -> StatResult {
     var raw = stat()
     try call("stat") { stat($0, &raw) }
     return StatResult(raw)
   }
 
-  /// The status of an open file.
+  /// Calls `fstat(2)`.
   public static func status(of file: CInt) throws -> StatResult {
     var raw = stat()
     if fstat(file, &raw) < 0 { throw DiskError("fstat", "", .current) }
     return StatResult(raw)
   }
 
-  /// Whether there is an entry, of any type.
+  /// Whether an entry of any type exists.
   public var exists: Bool { (try? status()) != nil }
 
-  /// The whole content.
+  /// Reads the whole file.
   public func read() throws -> [UInt8] {
     try withOpen(O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) { try Self.readAll($0, path: self) }
   }
 
-  /// The whole content, as text.
+  /// Reads the whole file as text.
   public func readText() throws -> String { String(decoding: try read(), as: UTF8.self) }
 
-  /// The rest of an open file.
+  /// Reads an open file from its offset to the end.
   public static func readAll(_ file: CInt, path: ByteString = "") throws -> [UInt8] {
     var content: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 128 * 1024)
@@ -99,7 +99,7 @@ extension ByteString {
     }
   }
 
-  /// readlink(2).
+  /// Calls `readlink(2)`.
   public func linkTarget() throws -> ByteString {
     var buffer = [CChar](repeating: 0, count: 4097)
     let count = try call("readlink") { path in
@@ -108,7 +108,7 @@ extension ByteString {
     return ByteString(buffer[..<count].map { UInt8(bitPattern: $0) })
   }
 
-  /// The entries as getdents64(2) lists them, in its order, `.` and `..` left out.
+  /// The entries in the order of `getdents64(2)`, without `.` and `..`.
   public func list() throws -> [ListedEntry] {
     var entries: [ListedEntry] = []
     do {
@@ -127,13 +127,13 @@ extension ByteString {
     return entries
   }
 
-  /// The names of the listing, sorted.
+  /// The sorted names of the entries.
   public func names() throws -> [ByteString] { try list().map(\.name).sorted() }
 }
 
 extension ByteString {
-  /// pread(2): a part of an open file.
-  /// - Returns: how many bytes there were.
+  /// Calls `pread(2)`.
+  /// - Returns: the number of bytes read.
   public static func readPart(_ buffer: inout [UInt8], of file: CInt, at offset: Int64) throws -> Int {
     let count = buffer.withUnsafeMutableBytes { pread(file, $0.baseAddress, $0.count, off_t(offset)) }
     if count < 0 { throw DiskError("pread", "", .current) }

@@ -1,35 +1,35 @@
 import Posix
 
-/// Why a test cannot go on, in words.
+/// A failure that ends the test.
 public struct TestFailure: Error, CustomStringConvertible, Sendable {
-  /// The words.
+  /// The message.
   public let description: String
 
-  /// Fails with these words.
+  /// Creates a failure with this message.
   public init(_ description: String) { self.description = description }
 }
 
-/// A system call that failed, and on what.
+/// A failed system call and the path it was applied to.
 public struct DiskError: Error, CustomStringConvertible, Sendable {
   /// The call's name.
   public let call: String
-  /// What it was applied to.
+  /// The path.
   public let path: ByteString
   /// The error.
   public let errno: Errno
 
-  /// The failure of that call.
+  /// Creates the error.
   public init(_ call: String, _ path: ByteString, _ errno: Errno) {
     self.call = call
     self.path = path
     self.errno = errno
   }
 
-  /// As `call(path): words`.
+  /// `call(path): message`.
   public var description: String { "\(call)(\(path)): \(errno.description)" }
 }
 
-/// The error number with which the body fails; nil if it succeeds.
+/// The `errno` value that the body throws; nil if it succeeds. Other errors are rethrown.
 public func errorNumber(of body: () throws -> Void) throws -> Errno? {
   do {
     try body()
@@ -41,8 +41,8 @@ public func errorNumber(of body: () throws -> Void) throws -> Errno? {
   }
 }
 
-/// Asks until it is so, at most that long.
-/// - Returns: whether it became so.
+/// Polls the condition until it holds or the time is over.
+/// - Returns: whether it held.
 public func eventually(within seconds: Double, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = Clock.now + seconds
   var pause = 0.001

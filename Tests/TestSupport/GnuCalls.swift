@@ -1,7 +1,7 @@
 import Glibc
 
-/// Calls that glibc declares for GNU sources only, so that Swift's Glibc module does not show them; they are
-/// found by name in the running process.
+/// Functions that glibc declares only with `_GNU_SOURCE`, so that Swift's Glibc module lacks them; found with
+/// `dlsym(3)`.
 enum GnuCalls {
   typealias SetAttribute =
     @convention(c) (
@@ -14,11 +14,14 @@ enum GnuCalls {
   typealias ListAttributes =
     @convention(c) (UnsafePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int) -> Int
   typealias RemoveAttribute = @convention(c) (UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> CInt
+  typealias Rename =
+    @convention(c) (CInt, UnsafePointer<CChar>?, CInt, UnsafePointer<CChar>?, UInt32) -> CInt
 
   static let lsetxattr = find("lsetxattr", as: SetAttribute.self)
   static let lgetxattr = find("lgetxattr", as: GetAttribute.self)
   static let llistxattr = find("llistxattr", as: ListAttributes.self)
   static let lremovexattr = find("lremovexattr", as: RemoveAttribute.self)
+  static let renameat2 = find("renameat2", as: Rename.self)
 
   private static func find<Function>(_ name: String, as type: Function.Type) -> Function {
     guard let address = dlsym(nil, name) else { fatalError("the C library has no \(name)") }

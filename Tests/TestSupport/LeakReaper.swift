@@ -1,18 +1,17 @@
 import Glibc
 import Posix
 
-/// What must not outlive the tests: processes, mounts and folders. Whatever is still known here when the
-/// test process exits is taken away; what an earlier test process that crashed has left is found by the
-/// names of its folders, which hold its process id.
+/// Removes processes, mounts and folders that tests leave behind: those still registered when the test process
+/// exits, and those of a crashed earlier process, whose folder names contain its ID.
 public final class LeakReaper: Sendable {
   private struct State {
     var processes: Set<pid_t> = []
     var folders: Set<ByteString> = []
   }
 
-  /// The one of this process.
+  /// This process's reaper.
   public static let shared = LeakReaper()
-  /// How the names of all folders for tests begin.
+  /// The prefix of all test folders' names.
   static let prefix: ByteString = "bundlefs-tests."
   private let state = Locked(State())
 
@@ -21,10 +20,10 @@ public final class LeakReaper: Sendable {
     atexit { LeakReaper.shared.clear() }
   }
 
-  func remember(process: pid_t) { state.withLock { _ = $0.processes.insert(process) } }
-  func forget(process: pid_t) { state.withLock { _ = $0.processes.remove(process) } }
-  func remember(folder: ByteString) { state.withLock { _ = $0.folders.insert(folder) } }
-  func forget(folder: ByteString) { state.withLock { _ = $0.folders.remove(folder) } }
+  func register(process: pid_t) { state.withLock { _ = $0.processes.insert(process) } }
+  func unregister(process: pid_t) { state.withLock { _ = $0.processes.remove(process) } }
+  func register(folder: ByteString) { state.withLock { _ = $0.folders.insert(folder) } }
+  func unregister(folder: ByteString) { state.withLock { _ = $0.folders.remove(folder) } }
 
   private func clear() {
     let left = state.withLock { state in
@@ -37,10 +36,10 @@ public final class LeakReaper: Sendable {
       kill(-process, SIGKILL)
       kill(process, SIGKILL)
     }
-    for folder in left.folders { RemovedTree.remove(folder) }
+    for folder in left.folders { folder.removeTree() }
   }
 
-  /// Removes what test processes that are gone have left under /tmp.
+  /// Removes the folders under /tmp of test processes that no longer exist.
   private static func sweep() {
     guard let names = try? ByteString("/tmp").names() else { return }
     for name in names where name.hasPrefix(prefix) {
@@ -48,7 +47,7 @@ public final class LeakReaper: Sendable {
       guard let owner = pid_t(String(decoding: digits, as: UTF8.self)), kill(owner, 0) != 0, errno == ESRCH
       else { continue }
       MountTable.clear(below: "/tmp" / name)
-      RemovedTree.remove("/tmp" / name)
+      ("/tmp" / name).removeTree()
     }
   }
 }

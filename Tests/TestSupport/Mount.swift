@@ -1,39 +1,39 @@
 import Glibc
 import Posix
 
-/// What is to be mounted where.
+/// The parameters of a mount.
 public struct MountSetup: Sendable {
   /// MAIN.
   public var main: ByteString
   /// MOUNTPOINT.
   public var point: ByteString
-  /// The substitution folders, the strongest first.
+  /// The substitution folders, topmost first.
   public var substitutions: [ByteString]
-  /// Further options, as they stand after -o.
+  /// Further options, as passed with `-o`.
   public var options: [ByteString] = []
-  /// The user who mounts; nil: the one who runs the tests.
+  /// The ID of the mounting user; nil for the current one.
   public var user: UInt32?
-  /// The program; nil: the one under test.
+  /// The program; nil for the one under test.
   public var binary: ByteString?
-  /// Variables for the daemon.
+  /// Environment variables for the daemon.
   public var environment: [String: String] = [:]
-  /// How many descriptors the daemon may have; nil: as many as this process.
+  /// The daemon's `RLIMIT_NOFILE`; nil for this process's own.
   public var descriptorLimit: Int?
-  /// The control group in which the daemon runs, a folder; nil: that of this process.
+  /// The folder of the daemon's control group; nil for this process's own.
   public var controlGroup: ByteString?
-  /// How long the mount may live before the watchdog ends it, in seconds.
+  /// Seconds after which the watchdog ends the mount.
   public var lifetime: Double = 120
 
-  /// A mount of these folders.
+  /// Creates the parameters for these folders.
   public init(main: ByteString, point: ByteString, substitutions: [ByteString] = []) {
     self.main = main
     self.point = point
     self.substitutions = substitutions
   }
 
-  /// The command line; with the options in `BUNDLEFS_OPTIONS`, too, if there are some: so all tests can be tried with
-  /// an option that is to make no difference.
-  /// - Parameter foreground: with -f.
+  /// The command line. It includes the options in `BUNDLEFS_OPTIONS`, so that all tests can run with an option
+  /// that must make no difference.
+  /// - Parameter foreground: whether to pass `-f`.
   public func command(foreground: Bool) throws -> Command {
     var words: [ByteString] = [try binary ?? Binary.underTest(), main, point]
     var list = options
@@ -55,35 +55,35 @@ public struct MountSetup: Sendable {
     return user.map { command.asUser($0) } ?? command
   }
 
-  /// A folder's name inside an option's value: what separates options and folders is escaped.
+  /// Escapes the separators of options and folders in a path.
   public static func escaped(_ path: ByteString) -> ByteString {
     ByteString(
       path.bytes.flatMap { byte in ",:\\".utf8.contains(byte) ? [UInt8(ascii: "\\"), byte] : [byte] })
   }
 }
 
-/// A mount of bundlefs whose daemon runs in the foreground, as this process's child.
+/// A mount whose daemon runs in the foreground as this process's child.
 public final class Mount: Sendable {
-  /// Where it is mounted.
+  /// The mount point.
   public let point: ByteString
-  /// The daemon.
+  /// The daemon's process.
   public let process: Child
   private let binary: ByteString
   private let user: UInt32?
   private let watch: Int
-  private let over = Locked(false)
+  private let isAbandoned = Locked(false)
 
-  /// Mounts, and waits until the mount is there.
+  /// Mounts and waits up to 20 seconds for the mount to appear.
   public init(_ setup: MountSetup) throws {
     guard ByteString("/dev/fuse").exists else {
-      throw TestFailure("this machine has no /dev/fuse: these tests mount; load the fuse module")
+      throw TestFailure("/dev/fuse is missing; load the fuse module")
     }
     point = setup.point
     binary = try setup.binary ?? Binary.underTest()
     user = setup.user
     let child = try Child(setup.command(foreground: true))
     process = child
-    watch = Watchdog.shared.guardMount(setup.point, process: child.pid, seconds: setup.lifetime)
+    watch = Watchdog.shared.add(setup.point, process: child.pid, seconds: setup.lifetime)
     let point = setup.point
     let isMounted = try eventually(within: 20) {
       try MountTable.bundlefs(at: point) != nil || child.status() != nil
@@ -96,12 +96,12 @@ public final class Mount: Sendable {
 
   deinit { abandon() }
 
-  /// Unmounts by `bundlefs unmount` and waits for the daemon.
-  /// - Throws: unless the command succeeds, the mount is gone and the daemon ends in time with status 0.
+  /// Unmounts with `bundlefs unmount` and waits for the daemon.
+  /// - Throws: `TestFailure` unless the command succeeds and the daemon exits in time with status 0.
   public func unmount() throws {
     defer { abandon() }
     if let status = process.status() {
-      throw TestFailure("the daemon ended by itself: exit \(status): \(process.errorText)")
+      throw TestFailure("the daemon exited early: exit \(status): \(process.errorText)")
     }
     let command = Command([binary, "unmount", point])
     let outcome = try (user.map { command.asUser($0) } ?? command).run(timeout: 20)
@@ -111,8 +111,8 @@ public final class Mount: Sendable {
     try waitForEnd()
   }
 
-  /// Waits for the daemon to end by itself.
-  /// - Throws: unless it does in time, with status 0.
+  /// Waits for the daemon to exit.
+  /// - Throws: `TestFailure` unless it does so in time with status 0.
   public func waitForEnd() throws {
     let outcome = try process.wait(timeout: 30)
     if outcome.status != 0 {
@@ -120,14 +120,14 @@ public final class Mount: Sendable {
     }
   }
 
-  /// Ends the mount and the daemon by force, if they are still there.
+  /// Forcibly ends the mount and the daemon if they still exist.
   public func abandon() {
-    let isLate = over.withLock { over in
-      defer { over = true }
-      return over
+    let wasAbandoned = isAbandoned.withLock { isAbandoned in
+      defer { isAbandoned = true }
+      return isAbandoned
     }
-    if isLate { return }
-    Watchdog.shared.release(watch)
+    if wasAbandoned { return }
+    Watchdog.shared.remove(watch)
     if process.status() == nil {
       MountTable.abandon(point)
       if !eventually(within: 5, { process.status() != nil }) { try? process.kill() }
@@ -137,7 +137,7 @@ public final class Mount: Sendable {
   }
 }
 
-/// Mounts, runs the body and unmounts, also when the body throws.
+/// Mounts, runs the body and unmounts, even if the body throws.
 @discardableResult
 public func withMount<Result>(_ setup: MountSetup, _ body: (Mount) throws -> Result) throws -> Result {
   let mount = try Mount(setup)

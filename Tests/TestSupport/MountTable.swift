@@ -1,41 +1,40 @@
 import Glibc
 import Posix
 
-/// What is mounted where, from /proc/self/mountinfo.
+/// The mount table, read from /proc/self/mountinfo.
 public enum MountTable {
   /// One line of the table.
   public struct Entry: Sendable, Equatable {
     /// The mount point.
     public let point: ByteString
-    /// The options of the mount itself.
+    /// The per-mount options.
     public let options: String
-    /// The type, as `fuse.bundlefs`.
+    /// The file system type, such as `fuse.bundlefs`.
     public let type: String
-    /// What is mounted.
+    /// The mount source.
     public let source: ByteString
-    /// The device's numbers, as `0:45`.
+    /// The device number, such as `0:45`.
     public let device: String
   }
 
-  /// All mounts, in the order in which they were made.
+  /// All mounts, oldest first.
   public static func entries() throws -> [Entry] {
     let table = try ByteString("/proc/self/mountinfo").read()
     return table.split(separator: UInt8(ascii: "\n")).compactMap { entry(ArraySlice($0)) }
   }
 
-  /// The uppermost mount at exactly that path.
+  /// The topmost mount at a path.
   public static func entry(at point: ByteString) throws -> Entry? {
     try entries().last { $0.point == point }
   }
 
-  /// The uppermost mount at that path, if it is one of bundlefs's.
+  /// The topmost mount at a path, if it is a bundlefs mount.
   public static func bundlefs(at point: ByteString) throws -> Entry? {
     guard let entry = try entry(at: point), entry.type == "fuse.bundlefs" else { return nil }
     return entry
   }
 
-  /// Takes away, lazily, all that is mounted at the path or below it, the newest first. Requests that hang
-  /// in a FUSE mount are ended.
+  /// Lazily unmounts everything at the path or below it, newest first, and aborts FUSE connections.
   public static func clear(below path: ByteString) {
     guard let entries = try? entries() else { return }
     for entry in entries.reversed() where entry.point == path || entry.point.hasPrefix(path + "/") {
@@ -43,14 +42,14 @@ public enum MountTable {
     }
   }
 
-  /// Takes away the uppermost mount at a path, whatever still uses it.
+  /// Lazily unmounts the topmost mount at a path.
   public static func abandon(_ point: ByteString, isFuse: Bool = true) {
-    // The forced unmount aborts the connection even where the mount stays because it is busy.
+    // MNT_FORCE aborts the FUSE connection even if the mount is busy and stays.
     if isFuse { point.withPointer { _ = umount2($0, CInt(MNT_FORCE)) } }
     point.withPointer { _ = umount2($0, CInt(MNT_DETACH)) }
   }
 
-  /// `36 35 0:45 / /point rw,… shared:1 - type source options`, with octal escapes.
+  /// Parses `36 35 0:45 / /point rw,… shared:1 - type source options`, with octal escapes.
   private static func entry(_ line: ArraySlice<UInt8>) -> Entry? {
     let fields = line.split(separator: UInt8(ascii: " ")).map { [UInt8]($0) }
     guard let dash = fields.firstIndex(of: [UInt8(ascii: "-")]), dash >= 6, fields.count > dash + 2 else {
@@ -64,16 +63,16 @@ public enum MountTable {
 
   private static func unescaped(_ field: [UInt8]) -> ByteString {
     var bytes: [UInt8] = []
-    var place = 0
-    while place < field.count {
-      if field[place] == UInt8(ascii: "\\"), place + 3 < field.count,
-        let value = UInt8(String(decoding: field[place + 1...place + 3], as: UTF8.self), radix: 8)
+    var index = 0
+    while index < field.count {
+      if field[index] == UInt8(ascii: "\\"), index + 3 < field.count,
+        let value = UInt8(String(decoding: field[index + 1...index + 3], as: UTF8.self), radix: 8)
       {
         bytes.append(value)
-        place += 4
+        index += 4
       } else {
-        bytes.append(field[place])
-        place += 1
+        bytes.append(field[index])
+        index += 1
       }
     }
     return ByteString(bytes)

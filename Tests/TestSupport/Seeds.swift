@@ -1,13 +1,13 @@
-/// The seeds of tests that make things up at random.
+/// The seeds of randomized tests.
 public enum Seeds {
-  /// So many seeds from 0 on; or from the number on that `BUNDLEFS_FIRST_SEED` has, for other things than last time;
-  /// or the one that `BUNDLEFS_SEED` has, to see one thing again.
+  /// `count` consecutive seeds beginning with `BUNDLEFS_FIRST_SEED` or 0; only `BUNDLEFS_SEED` if that is set, to
+  /// reproduce a failure.
   public static func chosen(_ count: Int) -> [UInt64] {
     if let seed = number("BUNDLEFS_SEED") { return [seed] }
     return Array(0..<UInt64(count)).map { first &+ $0 }
   }
 
-  /// What is added to the seed of a test that has one of its own.
+  /// `BUNDLEFS_FIRST_SEED` or 0, added to the seed of a test that has a fixed one.
   public static var first: UInt64 { number("BUNDLEFS_FIRST_SEED") ?? 0 }
 
   private static func number(_ name: String) -> UInt64? { Binary.variable(name).flatMap { UInt64($0) } }

@@ -1,8 +1,8 @@
-/// A small generator of pseudo-random numbers: the same seed gives the same sequence everywhere.
+/// The SplitMix64 pseudo-random number generator: deterministic for a seed.
 public struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// Begins the sequence of this seed.
+  /// Seeds the generator.
   public init(seed: UInt64) { state = seed }
 
   /// The next number.
@@ -14,10 +14,10 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// True in that many of a hundred cases.
+  /// True with this probability in percent.
   public mutating func percent(_ chance: Int) -> Bool { Int.random(in: 0..<100, using: &self) < chance }
 
-  /// A number of the range.
+  /// A uniformly distributed number of the range.
   public mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 
   /// One of the elements, which must not be empty.

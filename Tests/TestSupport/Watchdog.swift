@@ -1,54 +1,54 @@
 import Glibc
 import Posix
 
-/// Ends mounts that hang: a thread of its own, since the test itself may be what hangs, in a call into the
-/// mount that is never answered.
+/// Ends mounts that outlive their deadline. It has its own thread because a test may itself block in a request to
+/// a hung mount.
 final class Watchdog: Sendable {
-  private struct Guarded {
+  private struct Entry {
     var point: ByteString
     var process: pid_t?
     var deadline: Double
   }
 
   static let shared = Watchdog()
-  private let guarded = Locked<[Int: Guarded]>([:])
+  private let entries = Locked<[Int: Entry]>([:])
   private let counter = Locked(0)
 
   private init() {
     _ = try? Thread(name: "test watchdog") {
       while true {
         Clock.sleep(0.25)
-        Watchdog.shared.bite()
+        Watchdog.shared.endExpiredMounts()
       }
     }
   }
 
-  /// From now on and for that long the mount may live.
-  func guardMount(_ point: ByteString, process: pid_t?, seconds: Double) -> Int {
+  /// Guards a mount until `remove(_:)` is called with the returned number.
+  func add(_ point: ByteString, process: pid_t?, seconds: Double) -> Int {
     let number = counter.withLock { counter in
       counter += 1
       return counter
     }
-    let entry = Guarded(point: point, process: process, deadline: Clock.now + seconds)
-    guarded.withLock { $0[number] = entry }
+    let entry = Entry(point: point, process: process, deadline: Clock.now + seconds)
+    entries.withLock { $0[number] = entry }
     return number
   }
 
-  /// The mount has ended by itself.
-  func release(_ number: Int) { guarded.withLock { _ = $0.removeValue(forKey: number) } }
+  /// Ends the guard.
+  func remove(_ number: Int) { entries.withLock { _ = $0.removeValue(forKey: number) } }
 
-  private func bite() {
+  private func endExpiredMounts() {
     let now = Clock.now
-    let late = guarded.withLock { guarded in
-      let late = guarded.filter { $0.value.deadline < now }
-      for number in late.keys { guarded.removeValue(forKey: number) }
+    let late = entries.withLock { entries in
+      let late = entries.filter { $0.value.deadline < now }
+      for number in late.keys { entries.removeValue(forKey: number) }
       return late.values
     }
     for entry in late {
       let line =
-        "watchdog: the mount at \(entry.point) has had its time and is ended\n"
+        "watchdog: the mount at \(entry.point) has exceeded its lifetime and is ended\n"
       _ = line.utf8CString.withUnsafeBytes { write(2, $0.baseAddress, $0.count - 1) }
-      // Its descriptor of /dev/fuse closes with it, and the kernel fails every waiting request.
+      // Closing its /dev/fuse descriptor makes the kernel fail every pending request.
       if let process = entry.process { kill(process, SIGKILL) }
       MountTable.abandon(entry.point)
     }

@@ -1,70 +1,70 @@
-/// A zip archive being written byte by byte, so that it can also be wrong.
+/// Writes a zip archive byte by byte, optionally with errors.
 public struct ZipBuilder {
-  /// How an entry is packed.
+  /// The compression method of an entry.
   public enum Method: UInt16, Sendable {
     case stored = 0
-    /// Deflated, but into blocks that are not compressed.
+    /// A deflate stream of stored blocks.
     case deflated = 8
   }
 
-  /// An entry, and what is to be wrong with it.
+  /// An entry and the errors to introduce.
   public struct Entry: Sendable {
-    /// Its name, as bytes.
+    /// The name.
     public var name: ByteString
-    /// Its content.
+    /// The content.
     public var content: [UInt8]
     /// How it is packed.
     public var method: Method
-    /// As in st_mode; 0 for an archive made on DOS.
+    /// st_mode; 0 for an archive made on DOS.
     public var mode: UInt32 = 0o100644
-    /// The general purpose bits.
+    /// The general purpose bit flags.
     public var flags: UInt16 = 0
-    /// The table's date and time: 2020-02-03 04:05:06.
+    /// Modification date and time; the default is 2020-02-03 04:05:06.
     public var dosTime: UInt32 = 0x5043_20A3
-    /// The table's extra fields.
+    /// The extra field of the central directory.
     public var extra: [UInt8] = []
-    /// What is added to the content's size in table and header.
+    /// Added to the uncompressed size in the central directory and local header.
     public var sizeError = 0
-    /// What is added to the packed size in table and header.
+    /// Added to the compressed size in the central directory and local header.
     public var compressedSizeError = 0
-    /// Whether the checksum is wrong.
+    /// Whether the CRC-32 is wrong.
     public var hasWrongChecksum = false
-    /// What is added to where the table says the entry is.
+    /// Added to the local header offset in the central directory.
     public var offsetError = 0
-    /// The number of the packing method, if it is to be another than the true one.
+    /// The recorded compression method, if it differs from the real one.
     public var claimedMethod: UInt16?
 
-    /// An entry with which nothing is wrong.
+    /// Creates a valid entry.
     public init(_ name: ByteString, _ content: [UInt8] = [], _ method: Method = .stored) {
       (self.name, self.content, self.method) = (name, content, method)
     }
 
-    /// An entry with which nothing is wrong.
+    /// Creates a valid entry.
     public init(_ name: ByteString, _ text: String, _ method: Method = .stored) {
       self.init(name, [UInt8](text.utf8), method)
     }
   }
 
-  /// What follows the table's end.
+  /// The archive comment.
   public var comment: [UInt8] = []
-  /// What stands before the archive.
+  /// Bytes before the archive.
   public var prefix: [UInt8] = []
-  /// What ends the table of contents, as its digital signature does.
+  /// Bytes at the end of the central directory, such as a digital signature.
   public var signature: [UInt8] = []
-  /// Whether the zip64 records are written.
+  /// Whether to write the zip64 records.
   public var isWide = false
   private var entries: [Entry] = []
 
-  /// An empty archive.
+  /// Creates an empty archive.
   public init() {}
 
-  /// An archive of entries.
+  /// Creates an archive of entries.
   public init(_ entries: [Entry]) { self.entries = entries }
 
-  /// Adds an entry.
+  /// Appends an entry.
   public mutating func add(_ entry: Entry) { entries.append(entry) }
 
-  /// The archive.
+  /// The archive's bytes.
   public var bytes: [UInt8] {
     var body: [UInt8] = []
     var table: [UInt8] = []
@@ -93,7 +93,7 @@ public struct ZipBuilder {
       + Self.number(prefix.count + offset + size, 8) + Self.number(1, 4)
   }
 
-  /// From the version needed to the name's length.
+  /// The fields from "version needed" to "file name length", common to both headers.
   private static func common(_ entry: Entry, _ packed: Int) -> [UInt8] {
     let checksum = Int(Self.checksum(entry.content)) ^ (entry.hasWrongChecksum ? 1 : 0)
     return number(20, 2) + number(Int(entry.flags), 2)
@@ -103,12 +103,12 @@ public struct ZipBuilder {
       + number(entry.name.count, 2)
   }
 
-  /// A number, little-endian.
+  /// A little-endian number of `count` bytes.
   public static func number(_ value: Int, _ count: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
   }
 
-  /// RFC 1951, blocks of the first type.
+  /// RFC 1951, stored blocks.
   private static func deflated(_ content: [UInt8]) -> [UInt8] {
     var packed: [UInt8] = []
     var start = 0
@@ -121,15 +121,15 @@ public struct ZipBuilder {
     return packed
   }
 
-  /// The checksum of ISO 3309, a byte at a time.
+  /// CRC-32 (ISO 3309).
   public static func checksum(_ content: [UInt8]) -> UInt32 {
     content.withUnsafeBufferPointer { bytes in
       table.withUnsafeBufferPointer { table in
         var crc: UInt32 = 0xFFFF_FFFF
-        var place = 0
-        while place < bytes.count {
-          crc = table[Int((crc ^ UInt32(bytes[place])) & 0xFF)] ^ crc >> 8
-          place += 1
+        var index = 0
+        while index < bytes.count {
+          crc = table[Int((crc ^ UInt32(bytes[index])) & 0xFF)] ^ crc >> 8
+          index += 1
         }
         return ~crc
       }

@@ -3,23 +3,21 @@ import Posix
 import TestSupport
 import Testing
 
-/// The option, what `status` tells of it, and what happens when a change cannot be announced.
+/// The `announce` option, its part of `status`, and changes that cannot be announced.
 extension MountTests {
   @Suite(.enabled(if: Mount.hasControl)) struct AnnounceOptionTests {
-    @Test("switched off, nothing is announced", .timeLimit(.minutes(1)))
+    @Test("announce=off announces nothing", .timeLimit(.minutes(1)))
     func off() throws {
       let fixture = try Fixture()
-      var setup = fixture.setup
-      setup.options = ["announce=off"]
-      try withMount(setup) { mount in
+      try withMount(fixture.setup("announce=off")) { mount in
         let watcher = try MountWatcher(mount.point)
         try (fixture.main / "plain.txt").write("other")
         try (fixture.main / "new").write("new")
         try (fixture.main / "link").remove()
         try mount.barrier()
         Clock.sleep(0.3)
-        try watcher.hear()
-        // The barrier is written through the mount itself.
+        try watcher.readEvents()
+        // The barrier writes to the control file, in the mount itself.
         #expect(watcher.events.filter { $0.name != ".routes" } == [])
         let announce = try mount.report().announce
         #expect(!announce.on && announce.reason == nil && announce.events == 0)
@@ -28,13 +26,11 @@ extension MountTests {
     }
 
     @Test(
-      "where it cannot be, the status says why", .timeLimit(.minutes(1)),
+      "where announcing is impossible, the status gives the reason", .timeLimit(.minutes(1)),
       arguments: [("ro", "read-only"), ("cache=1", "cache=1"), ("cache=none", "cache=none")])
-    func impossible(option: String, reason: String) throws {
+    func unavailable(option: String, reason: String) throws {
       let fixture = try Fixture()
-      var setup = fixture.setup
-      setup.options = ["announce=on", ByteString(option)]
-      try withMount(setup) { mount in
+      try withMount(fixture.setup("announce=on", ByteString(option))) { mount in
         try (fixture.main / "plain.txt").write("other")
         let announce = try mount.report().announce
         #expect(!announce.on && announce.reason?.contains(reason) == true, "\(announce)")
@@ -43,18 +39,16 @@ extension MountTests {
       }
     }
 
-    @Test("what it counts", .timeLimit(.minutes(1)))
+    @Test("the status counts announced and dropped events", .timeLimit(.minutes(1)))
     func counts() throws {
       let fixture = try Fixture()
-      var setup = fixture.setup
-      setup.options = ["announce=on"]
-      try withMount(setup) { mount in
+      try withMount(fixture.setup("announce=on")) { mount in
         let watcher = try MountWatcher(mount.point)
         try (fixture.main / "link").remove()
-        #expect(try watcher.hears(.deleted, "link"))
+        #expect(try watcher.receives(.deleted, "link"))
         let isCounted = try eventually(within: 5) { try mount.report().announce.events == 1 }
         #expect(isCounted)
-        // Remounted for reading only, it cannot be changed for show either.
+        // A read-only remount refuses the synthetic changes too.
         try Command("mount", "-i", "-o", "remount,ro", mount.point.text).check()
         try (fixture.main / "plain.txt").write("other")
         let isDropped = try eventually(within: 5) { try mount.report().announce.dropped > 0 }
@@ -65,11 +59,11 @@ extension MountTests {
       }
     }
 
-    @Test("a daemon without privileges announces what its user may change", .timeLimit(.minutes(1)))
+    @Test("an unprivileged daemon announces changes to files of its user", .timeLimit(.minutes(1)))
     func user() throws {
       let fixture = try Fixture()
       try (fixture.main / "foreign").write("root's")
-      var setup = try UserTests().userSetup(fixture)
+      var setup = try UnprivilegedTests().userSetup(fixture)
       try (fixture.main / "foreign").setOwner(0, group: 0)
       setup.options = ["announce=on"]
       let program = try #require(setup.binary)
@@ -79,27 +73,27 @@ extension MountTests {
     }
 
     private func expectOwnChanges(_ mount: Mount, _ fixture: Fixture, _ program: ByteString) throws {
-      // Only who mounted may look.
+      // Without allow_other only the mounting user has access.
       let listener = try Child(
-        Command(["/usr/bin/python3", "-c", Self.listener, mount.point]).asUser(UserTests.nobody))
+        Command(["/usr/bin/python3", "-c", Self.listener, mount.point]).asUser(UnprivilegedTests.nobody))
       defer { try? listener.kill() }
-      let listens = eventually(within: 10) { listener.outputText.contains("listening") }
-      #expect(listens, "\(listener.errorText)")
+      let isListening = eventually(within: 10) { listener.outputText.contains("listening") }
+      #expect(isListening, "\(listener.errorText)")
       try (fixture.main / "plain.txt").write("other")
       try (fixture.main / "new").write("new")
       try (fixture.main / "link").remove()
       for line in ["plain.txt 8", "new 100", "link 200"] {
         #expect(eventually(within: 5) { listener.outputText.contains("\(line)\n") }, "\(line)")
       }
-      // Of what is another user's only the owner could set the times.
+      // Only the owner may set the times of another user's file.
       try (fixture.main / "foreign").write("changed")
-      let status = Command([program, "status", mount.point]).asUser(UserTests.nobody)
+      let status = Command([program, "status", mount.point]).asUser(UnprivilegedTests.nobody)
       let reason = "(the last: Operation not permitted)"
       let isDropped = try eventually(within: 5) { try status.check().outputText.contains(reason) }
       #expect(isDropped)
     }
 
-    /// Prints names and masks of a directory's events.
+    /// Prints the names and masks of a directory's events.
     private static let listener: ByteString = """
       import ctypes, os, struct, sys
       libc = ctypes.CDLL(None)
@@ -115,52 +109,51 @@ extension MountTests {
               events = events[16 + length:]
       """
 
-    @Test("the mount can be unmounted between any two changes", .timeLimit(.minutes(2)))
-    func busy() throws {
+    @Test("the mount can be unmounted between announcements", .timeLimit(.minutes(2)))
+    func unmountBetweenAnnouncements() throws {
       let fixture = try Fixture()
-      var setup = fixture.setup
-      setup.options = ["announce=on"]
+      let setup = fixture.setup("announce=on")
       for round in 0..<20 {
         let mount = try Mount(setup)
         defer { mount.abandon() }
         let watcher = try MountWatcher(mount.point)
         try (fixture.main / "plain.txt").write("\(round)")
-        if round % 2 == 0 { #expect(try watcher.hears(.closeWrite, "plain.txt")) }
-        // Nothing of the watcher's keeps it: a watch is no use of a mount.
+        if round % 2 == 0 { #expect(try watcher.receives(.closeWrite, "plain.txt")) }
+        // An inotify watch does not keep a mount busy.
         try mount.unmount()
       }
     }
 
-    @Test("while an announcement stands still, everything else goes on", .timeLimit(.minutes(2)))
-    func standstill() throws {
-      // The way to the mount leads through another one, whose daemon is stopped.
+    @Test("a blocked announcement blocks nothing else", .timeLimit(.minutes(2)))
+    func blockedAnnouncement() throws {
+      // The path to the mount leads through another mount, whose daemon is stopped.
       let (outer, inner) = (try Fixture(), try Fixture())
       var outerSetup = outer.setup
       outerSetup.options = ["cache=none"]
       try (outer.main / "point").makeDirectory()
-      try withMount(outerSetup) { way in
+      try withMount(outerSetup) { outerMount in
         var setup = inner.setup
-        setup.point = way.point / "point"
+        setup.point = outerMount.point / "point"
         setup.options = ["announce=on"]
         let mount = try Mount(setup)
         defer { mount.abandon() }
         try mount.point.withOpen(O_RDONLY | O_DIRECTORY) { root in
-          // What is opened goes on from here, without the way.
+          // Paths below /proc/self/fd avoid the outer mount.
           let seen = ByteString("/proc/self/fd/\(root)/plain.txt")
           let control = ByteString("/proc/self/fd/\(root)/.routes")
           _ = try seen.read()
           let watcher = try MountWatcher(mount.point)
-          way.process.signal(SIGSTOP)
-          defer { way.process.signal(SIGCONT) }
+          outerMount.process.signal(SIGSTOP)
+          defer { outerMount.process.signal(SIGCONT) }
           for round in 0..<50 {
             try (inner.main / "plain.txt").write("round \(round)\n")
             try control.overwrite(Array("bundlefs:///sync\n".utf8), at: 0)
             #expect(try seen.readText() == "round \(round)\n")
           }
-          try watcher.hear()
-          #expect(watcher.masks("plain.txt") == [], "it did not stand still")
-          way.process.signal(SIGCONT)
-          #expect(try watcher.hears(.closeWrite, "plain.txt"))
+          try watcher.readEvents()
+          #expect(watcher.masks("plain.txt") == [], "the announcement was not blocked")
+          outerMount.process.signal(SIGCONT)
+          #expect(try watcher.receives(.closeWrite, "plain.txt"))
         }
         try mount.unmount()
       }

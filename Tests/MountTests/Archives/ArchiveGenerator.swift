@@ -1,9 +1,9 @@
 import TestSupport
 
-/// Archives made up at random by Python's zipfile, each with a folder that has what the archive must show.
+/// Random archives made by Python's zipfile, each with a folder of its expected content.
 enum ArchiveGenerator {
-  /// Makes, for a seed, two versions `1` and `2` of two archives: `a1.zip` with `a1/`, and so on, all with a
-  /// folder `in`; and a plain folder `dir/`.
+  /// Makes two versions, `1` and `2`, of two archives, `a` and `b`: `a1.zip` with the folder `a1/`, and so on. All
+  /// contain a folder `in`. Also makes a plain folder `dir/`.
   static func make(seed: UInt64, in folder: ByteString) throws {
     try Command(["python3", "-c", ByteString(script), folder, ByteString("\(seed)")]).check()
   }
@@ -15,7 +15,7 @@ enum ArchiveGenerator {
     METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2]
 
     class Info(zipfile.ZipInfo):
-      """An entry whose name is written as it is: flagged UTF-8, UTF-8 without the flag, or code page 437."""
+      """An entry whose name is flagged UTF-8, UTF-8 without the flag, or code page 437."""
       coding = "utf-8"
       isFlagged = True
       def _encodeFilenameFlags(self):
@@ -24,7 +24,7 @@ enum ArchiveGenerator {
         return name, self.flag_bits | (0x800 if isFlagged else 0)
 
     class Pipe(io.RawIOBase):
-      """Cannot seek, so that data descriptors are written."""
+      """Not seekable, so that zipfile writes data descriptors."""
       def __init__(self, file): self.file = file
       def writable(self): return True
       def write(self, data): return self.file.write(data)
@@ -120,7 +120,7 @@ enum ArchiveGenerator {
       return newest
 
     def is_empty(value):
-      """Whether an archive has nothing of a folder."""
+      """Whether the archive has no entry for a folder."""
       return not value[2] and all(inner[0] == "dir" and is_empty(inner) for inner in value[1].values())
 
     unpack(tree(0), root + b"/dir")

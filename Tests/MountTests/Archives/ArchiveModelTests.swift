@@ -3,23 +3,23 @@ import Posix
 import TestSupport
 import Testing
 
-/// Archives made up at random, alone and in stacks, compared with folders that have the same.
+/// Random archives, alone and in stacks, are compared with folders of the same content.
 extension MountTests {
   @Suite struct ArchiveModelTests {
     static let seeds = Seeds.chosen(200)
 
     @Test(
-      "an archive shows what a folder with the same would, also after it was replaced",
+      "an archive looks like a folder with the same content, also after a replacement",
       .timeLimit(.minutes(2)),
       arguments: seeds)
-    func agrees(seed: UInt64) throws {
+    func matchesFolder(seed: UInt64) throws {
       let folder = try TemporaryFolder()
       try ArchiveGenerator.make(seed: seed, in: folder.path)
       let (live, point, twin) = (folder / "live.zip", try folder.folder("mount"), try folder.folder("twin"))
       try Command("cp", (folder / "a1.zip").text, live.text).check()
       let inside: ByteString = seed % 5 == 0 ? "/in" : ""
-      let mark: ByteString = seed % 5 == 0 ? "!/in" : ""
-      // The live archive alone, or with others above or below it.
+      let suffix: ByteString = seed % 5 == 0 ? "!/in" : ""
+      // The live archive alone, or with other layers above or below it.
       func stack(_ first: ByteString, _ other: ByteString) -> [ByteString] {
         switch seed % 4 {
         case 0: [first]
@@ -36,7 +36,7 @@ extension MountTests {
         return try withMount(setup(layers, at: twin)) { _ in try TreeDigest.of(twin) }
       }
       let (before, after) = (try expected("1"), try expected("2"))
-      try withMount(setup(stack(live + mark, folder / "b1.zip"), at: point)) { mount in
+      try withMount(setup(stack(live + suffix, folder / "b1.zip"), at: point)) { mount in
         let seen = try TreeDigest.of(point)
         #expect(seen == before, "\(TreeDigest.difference(seen, before))")
         let reader = try OpenReaders(point, seed: seed)
@@ -54,7 +54,7 @@ extension MountTests {
   }
 }
 
-/// Files that are open, and have been read from, when the archive is replaced.
+/// Files that are open and partly read when the archive is replaced.
 private final class OpenReaders {
   private var files: [(descriptor: CInt, content: [UInt8], path: ByteString)] = []
 
@@ -62,7 +62,7 @@ private final class OpenReaders {
     var random = SplitMix64(seed: seed)
     for path in try TreeDigest.files(in: root).filter({ _ in Bool.random(using: &random) }).prefix(20) {
       let content = try path.read()
-      // What has no content is not read from.
+      // An empty file cannot be partly read.
       if content.isEmpty { continue }
       let file = try path.call("open") { open($0, O_RDONLY | O_CLOEXEC) }
       var byte: UInt8 = 0
@@ -81,7 +81,7 @@ private final class OpenReaders {
   }
 }
 
-/// A tree as a text for each path.
+/// A summary of each entry of a tree.
 enum TreeDigest {
   static func of(_ root: ByteString) throws -> [ByteString: String] {
     var found: [ByteString: String] = [:]

@@ -18,7 +18,7 @@ extension MountTests {
       .init("Payload/App.app/fr.lproj/Main.strings", "Bonjour", .deflated), .init("iTunesMetadata", "x"),
     ]
 
-    @Test("a folder of an archive under a folder of substitutions, which appear and go")
+    @Test("a folder in an archive below a substitution folder whose entries appear and vanish")
     func substituted() throws {
       var (folder, setup) = try Self.folder(Self.bundle)
       let over = try folder.folder("over")
@@ -40,8 +40,8 @@ extension MountTests {
       }
     }
 
-    @Test("an archive over a folder: marks in it hide, and its files win")
-    func overFolder() throws {
+    @Test("an archive above a folder overrides files and hides entries")
+    func aboveFolder() throws {
       let (folder, _) = try Self.folder([
         .init("a", "archive's", .deflated), .init(".wh.b", ""), .init("d/.wh..wh..opq", ""),
         .init("d/x", "1"),
@@ -59,8 +59,8 @@ extension MountTests {
       }
     }
 
-    @Test("where an entry comes from, and figures of the file system")
-    func provenance() throws {
+    @Test("the origin of an entry, and statfs")
+    func origin() throws {
       let (folder, setup) = try Self.folder(Self.bundle)
       try withMount(setup) { mount in
         let logo = mount.point / "Payload/App.app/logo"
@@ -73,7 +73,7 @@ extension MountTests {
       }
     }
 
-    @Test("a new archive in the old one's place: what is the same keeps its inode, who reads reads on")
+    @Test("after a replacement, unchanged entries keep their inode and open readers their content")
     func replaced() throws {
       let old: [ZipBuilder.Entry] = [
         .init("same", "same", .deflated), .init("changed", "old content", .deflated), .init("gone/x", ""),
@@ -101,8 +101,8 @@ extension MountTests {
       }
     }
 
-    @Test("a change shows without a barrier, by rename and in place", arguments: [false, true])
-    func unasked(inPlace: Bool) throws {
+    @Test("a replacement appears without a barrier, by rename and in place", arguments: [false, true])
+    func withoutBarrier(inPlace: Bool) throws {
       let (folder, setup) = try Self.folder([.init("a", "one")])
       try withMount(setup) { mount in
         #expect(try (mount.point / "a").readText() == "one")
@@ -112,17 +112,18 @@ extension MountTests {
       }
     }
 
-    @Test("a half-written, removed or wrong archive leaves the last good one in force, and status says so")
+    @Test(
+      "a truncated, removed or invalid archive leaves the last good one in use, and the status reports it")
     func lastGood() throws {
       let (folder, setup) = try Self.folder(Self.bundle)
       let archive = folder / "app.ipa"
       try withMount(setup) { mount in
-        func expectOld(_ note: String) throws {
+        func expectOld(_ message: String) throws {
           try mount.barrier()
           #expect(try (mount.point / "Payload/App.app/fr.lproj/Main.strings").readText() == "Bonjour")
           #expect(try (mount.point / "Payload/App.app").names() == ["Info.plist", "fr.lproj", "logo"])
-          let told = try mount.command("status").outputText
-          #expect(told.contains(note), "\(told)")
+          let status = try mount.command("status").outputText
+          #expect(status.contains(message), "\(status)")
         }
         _ = try (mount.point / "Payload/App.app/fr.lproj/Main.strings").readText()
         let whole = try archive.read()
@@ -135,13 +136,13 @@ extension MountTests {
         try archive.replace(ZipBuilder([.init("only", "")]).bytes)
         try mount.barrier()
         #expect(try mount.names() == ["only"])
-        let told = try mount.command("status").outputText
-        #expect(!told.contains("last readable content shown"), "\(told)")
+        let status = try mount.command("status").outputText
+        #expect(!status.contains("last readable content shown"), "\(status)")
       }
     }
 
-    @Test("damaged, encrypted and skipped entries are told, and harm no other")
-    func trouble() throws {
+    @Test("damaged, encrypted and skipped entries are reported and do not affect others")
+    func unreadableEntries() throws {
       var damaged = ZipBuilder.Entry("damaged", "content", .deflated)
       damaged.hasWrongChecksum = true
       var secret = ZipBuilder.Entry("secret", "content", .deflated)
@@ -164,7 +165,7 @@ extension MountTests {
       #expect((folder / "app.ipa").exists)
     }
 
-    @Test("what cannot be a layer is refused in clear words, and nothing is mounted")
+    @Test("invalid layers are refused with a clear message, and nothing is mounted")
     func refused() throws {
       let (folder, setup) = try Self.folder(Self.bundle)
       try (folder / "text").write("no archive")
@@ -183,28 +184,28 @@ extension MountTests {
       }
     }
 
-    @Test("an archive under cache=none is read anew at the next look", arguments: ["none", "0.1"])
+    @Test("with cache=none or a timeout a replaced archive is reread", arguments: ["none", "0.1"])
     func uncached(mode: String) throws {
       var (folder, setup) = try Self.folder([.init("a", "one")])
       setup.options = [ByteString("cache=\(mode)")]
       try withMount(setup) { mount in
         #expect(try (mount.point / "a").readText() == "one")
         try (folder / "app.ipa").replace(ZipBuilder([.init("a", "two!"), .init("b", "")]).bytes)
-        let isThere = try eventually(within: 5) { try mount.names() == ["a", "b"] }
-        #expect(isThere)
+        let isReread = try eventually(within: 5) { try mount.names() == ["a", "b"] }
+        #expect(isReread)
         #expect(try eventually(within: 5) { try (mount.point / "a").readText() == "two!" })
       }
     }
 
     @Test(
-      "an entry that is damaged far from its beginning reads right once the archive is repaired",
+      "an entry damaged far from its start is readable once the archive is repaired",
       arguments: [ZipBuilder.Method.stored, .deflated])
     func repaired(method: ZipBuilder.Method) throws {
       let content = [UInt8]((0..<6 << 20).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
       let good = ZipBuilder([.init("big", content, method), .init("small", "1")]).bytes
       var damaged = good
-      let place = method == .stored ? 1 << 20 : good.count * 3 / 4
-      for index in place..<place + 64 { damaged[index] ^= 0xFF }
+      let offset = method == .stored ? 1 << 20 : good.count * 3 / 4
+      for index in offset..<offset + 64 { damaged[index] ^= 0xFF }
       let (folder, setup) = try Self.folder([])
       try (folder / "app.ipa").write(damaged)
       try withMount(setup) { mount in
@@ -218,14 +219,14 @@ extension MountTests {
       }
     }
 
-    /// How many files that nobody has a name for a process holds of the archive.
+    /// The number of deleted archive files that a process has open.
     private static func deletedFiles(of process: pid_t) throws -> Int {
       let script = "ls -l /proc/$1/fd | grep -c 'app.ipa.*(deleted)' || :"
       let text = try Command.shell(script, ByteString("\(process)")).check().outputText
       return try #require(Int(text.split(separator: "\n").last ?? ""))
     }
 
-    @Test("archives that were replaced do not stay open")
+    @Test("replaced archives do not stay open")
     func replacedOften() throws {
       func archive(_ round: Int) -> [UInt8] {
         let content = [UInt8](repeating: UInt8(round), count: 2_000_000)
@@ -247,12 +248,12 @@ extension MountTests {
         }
         #expect(try (mount.point / "small").readText() == "20")
         _ = try (mount.point / "big").read()
-        let held = try eventually(within: 2) { try Self.deletedFiles(of: daemon) <= 2 }
-        #expect(held)
+        let isClosed = try eventually(within: 2) { try Self.deletedFiles(of: daemon) <= 2 }
+        #expect(isClosed)
       }
     }
 
-    @Test("what was unpacked is dropped on demand", arguments: [false, true])
+    @Test("unpacked content is dropped by invalidate and SIGHUP", arguments: [false, true])
     func dropped(bySignal: Bool) throws {
       let (folder, setup) = try Self.folder([
         .init("a", [UInt8](repeating: 1, count: 100_000), .deflated)
@@ -274,7 +275,7 @@ extension MountTests {
       withExtendedLifetime(folder) {}
     }
 
-    @Test("many readers of large entries at once, within a small cache")
+    @Test("concurrent readers of large entries with a small cache")
     func manyReaders() throws {
       let contents: [[UInt8]] = (0..<6).map { [UInt8](repeating: UInt8($0), count: 2_000_000) }
       var (folder, setup) = try Self.folder(
@@ -289,8 +290,8 @@ extension MountTests {
           #expect(try (folder / ByteString("sum.\(index)")).readText() == expected)
           #expect(try (folder / ByteString("sum.\(index).b")).readText() == expected)
         }
-        let figures = try mount.command("status", "--json").outputText
-        #expect(figures.contains(#""contents":{"budget":4194304,"#), "\(figures)")
+        let status = try mount.command("status", "--json").outputText
+        #expect(status.contains(#""contents":{"budget":4194304,"#), "\(status)")
       }
     }
   }

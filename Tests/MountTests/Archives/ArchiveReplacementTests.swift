@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// An archive that is replaced again and again, in every way, under those who read it.
+/// An archive is replaced repeatedly, in every way, while others read it.
 extension MountTests {
   @Suite struct ArchiveReplacementTests {
     static let seeds: [UInt64] =
@@ -11,7 +11,7 @@ extension MountTests {
     static let replacements = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 25
 
     @Test(
-      "under readers each state of an archive shows after the other, and no content is of two",
+      "concurrent readers never see a mixture of an archive's versions",
       .timeLimit(.minutes(10)), arguments: seeds)
     func replaced(seed: UInt64) throws {
       let fixture = try ReplacedArchive(seed: seed)
@@ -22,29 +22,29 @@ extension MountTests {
         }
         defer {
           isStopping.withLock { $0 = true }
-          _ = eventually(within: 60) { readers.allSatisfy(\.isOver) }
+          _ = eventually(within: 60) { readers.allSatisfy(\.isFinished) }
         }
         var random = SplitMix64(seed: seed)
         for step in 0..<Self.replacements {
           let version = fixture.versions.randomElement(using: &random) ?? fixture.versions[0]
-          let way = try fixture.replace(by: version, using: &random)
+          let method = try fixture.replace(by: version, using: &random)
           try mount.barrier()
           let seen = try TreeDigest.of(fixture.point)
           #expect(
             seen == version.digest,
-            "step \(step), \(version.name) \(way): \(TreeDigest.difference(seen, version.digest))")
+            "step \(step), \(version.name) \(method): \(TreeDigest.difference(seen, version.digest))")
           for reader in readers {
-            if let problem = reader.problem { Issue.record("step \(step): \(problem)") }
+            if let failure = reader.failure { Issue.record("step \(step): \(failure)") }
           }
-          if readers.contains(where: { $0.problem != nil }) { return }
+          if readers.contains(where: { $0.failure != nil }) { return }
         }
-        #expect(readers.allSatisfy { $0.beats > 0 }, "nobody read")
+        #expect(readers.allSatisfy { $0.iterations > 0 }, "a reader made no progress")
       }
     }
   }
 }
 
-/// The archive, in the states that it may have, and what the mount must show of each.
+/// The versions of an archive, with the tree that the mount must show for each.
 private struct ReplacedArchive: Sendable {
   struct Version: Sendable {
     let name: ByteString
@@ -56,9 +56,9 @@ private struct ReplacedArchive: Sendable {
   let live: ByteString
   let point: ByteString
   var versions: [Version] = []
-  /// What a file of a path may have, by path.
+  /// The possible contents of a file, by path.
   private var contents: [ByteString: Set<[UInt8]>] = [:]
-  /// Whether a folder lies above the archive, below it, or not at all.
+  /// Whether a folder lies above the archive, below it, or neither.
   private let arrangement: UInt64
 
   init(seed: UInt64) throws {
@@ -88,16 +88,16 @@ private struct ReplacedArchive: Sendable {
     }
   }
 
-  /// Puts a version in the archive's place: in one step, written over it, or written over it in two halves.
-  /// - Returns: how, for the report.
+  /// Replaces the archive by a version: by a rename, in place, or in place in two halves.
+  /// - Returns: the method, for messages.
   func replace(by version: Version, using random: inout SplitMix64) throws -> String {
     switch Int.random(in: 0..<4, using: &random) {
     case 0, 1:
       try live.replace(version.archive)
-      return "renamed over it"
+      return "renamed"
     case 2:
       try live.write(version.archive)
-      return "written over it"
+      return "written in place"
     default:
       let half = version.archive.count / 2
       try live.write(Array(version.archive[..<half]))
@@ -105,14 +105,14 @@ private struct ReplacedArchive: Sendable {
       try live.withOpen(O_WRONLY | O_APPEND) { file in
         _ = version.archive[half...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
       }
-      return "written over it by halves"
+      return "written in place by halves"
     }
   }
 
-  /// One that reads whatever the mount shows, in pieces.
-  func reader(seed: UInt64, until isStopping: Locked<Bool>) throws -> Worker {
+  /// Starts a thread that reads all files of the mount in pieces.
+  func reader(seed: UInt64, until isStopping: Locked<Bool>) throws -> LoopThread {
     let random = Locked(SplitMix64(seed: seed))
-    return try Worker("archive reader", until: isStopping) { _ in
+    return try LoopThread("archive reader", until: isStopping) { _ in
       guard let files = try? TreeDigest.files(in: point), !files.isEmpty else { return }
       for path in files {
         let piece = random.withLock { [100, 5000, 70000, 1 << 20].randomElement(using: &$0) ?? 100 }
@@ -127,7 +127,7 @@ private struct ReplacedArchive: Sendable {
       error
       as DiskError
     {
-      // Gone, or something else by now; or the old bytes are lost, where the archive was written over.
+      // The file vanished or changed its type, or its old content was lost because the archive was overwritten.
       if [.noSuchFileOrDirectory, .notDirectory, .isDirectory, .tooManySymbolicLinkLevels, .staleFileHandle]
         .contains(error.errno)
       {
@@ -137,7 +137,7 @@ private struct ReplacedArchive: Sendable {
     }
     let name = ByteString(Array(path.bytes.dropFirst(point.count + 1)))
     guard contents[name]?.contains(content) ?? false else {
-      throw StrangeContent(path: name, size: content.count)
+      throw UnexpectedContent(path: name, size: content.count)
     }
   }
 
@@ -151,8 +151,8 @@ private struct ReplacedArchive: Sendable {
   }
 }
 
-/// What no version of a file has.
-private struct StrangeContent: Error, CustomStringConvertible {
+/// A content that no version of a file has.
+private struct UnexpectedContent: Error, CustomStringConvertible {
   let path: ByteString
   let size: Int
   var description: String { "\(path): \(size) bytes that no version has" }

@@ -3,10 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// Archives that others made: every entry is what Python's zipfile reads.
+/// Archives made by other programs: every entry matches what Python's zipfile reads.
 extension MountTests {
   @Suite struct RealArchiveTests {
-    /// Wheels, jars and a document of Debian's packages.
+    /// Wheels, jars and a document from Debian packages.
     private static func installed() throws -> [ByteString] {
       let folders: [(ByteString, String)] = [
         ("/usr/share/python-wheels", ".whl"), ("/usr/share/java", ".jar"),
@@ -14,31 +14,31 @@ extension MountTests {
       ]
       return folders.flatMap { folder, end in
         let names = ((try? folder.names()) ?? []).filter { $0.text.hasSuffix(end) }
-        // A few of each; the others of a jar's names are links.
+        // A few of each kind; most names of a jar are links.
         return names.map { folder / $0 }.filter { (try? $0.status().kind) == .regular }.prefix(4)
       }
     }
 
-    private func compare(_ archive: ByteString, entries least: Int) throws {
+    private func compare(_ archive: ByteString, entries minimum: Int) throws {
       let fixture = try Fixture(isFilled: false)
       try withMount(MountSetup(main: archive, point: fixture.point)) { mount in
         let script = ByteString(#filePath).parent / "compare_archive.py"
         let outcome = try Command(["python3", script, archive, mount.point]).check(timeout: 100)
         let lines = outcome.outputText.split(separator: "\n")
         #expect(lines.count == 1, "\(archive): \(lines.prefix(5))")
-        #expect(lines.last.flatMap { Int($0) } ?? 0 >= least, "\(archive)")
+        #expect(lines.last.flatMap { Int($0) } ?? 0 >= minimum, "\(archive)")
       }
     }
 
-    @Test("wheels, jars and documents as Debian has them", .timeLimit(.minutes(3)))
+    @Test("wheels, jars and documents from Debian packages", .timeLimit(.minutes(3)))
     func packages() throws {
       let archives = try Self.installed()
-      #expect(archives.count >= 5, "only \(archives); scripts/test installs packages that have some")
+      #expect(archives.count >= 5, "only \(archives); scripts/test installs packages that contain archives")
       for archive in archives { try compare(archive, entries: 1) }
     }
 
     @Test(
-      "an archive of more than 100 MB, and one of more than 50,000 entries", .timeLimit(.minutes(4)),
+      "an archive of more than 100 MB, and one with more than 50,000 entries", .timeLimit(.minutes(4)),
       arguments: [(3, 40 << 20), (60_000, 10)])
     func large(count: Int, size: Int) throws {
       let folder = try TemporaryFolder()

@@ -1,6 +1,6 @@
-"""compare_archive.py ARCHIVE FOLDER: whether every entry of the archive is in the folder as Python reads it.
+"""compare_archive.py ARCHIVE FOLDER: compares every entry of the archive, as Python reads it, with the folder.
 
-Compares content, size, time and permissions; prints how many entries were compared, and each difference.
+Compares content, size, time and permissions. Prints each difference and the number of compared entries.
 """
 import os
 import stat
@@ -11,7 +11,7 @@ import zipfile
 
 
 def modified(info):
-    """Seconds since the epoch: Info-ZIP's field, else the local time of DOS."""
+    """Seconds since the epoch: from the Info-ZIP field, or else from the DOS local time."""
     extra = info.extra
     while len(extra) >= 4:
         kind, size = struct.unpack("<HH", extra[:4])
@@ -42,12 +42,12 @@ def compare(archive, folder):
         else:
             with open(path, "rb") as file:
                 content = file.read()
-            told = (seen.st_size, stat.S_IMODE(seen.st_mode), int(seen.st_mtime))
+            shown = (seen.st_size, stat.S_IMODE(seen.st_mode), int(seen.st_mtime))
             expected = (info.file_size, permissions(info), modified(info))
-            if told != expected:
-                print("%s: size, mode, time %s, not %s" % (info.filename, told, expected))
+            if shown != expected:
+                print("%s: size, mode, time %s, not %s" % (info.filename, shown, expected))
         if content != archive.read(info):
-            print("%s: another content" % info.filename)
+            print("%s: different content" % info.filename)
         count += 1
     print(count)
 

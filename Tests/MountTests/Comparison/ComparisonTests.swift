@@ -22,9 +22,9 @@ extension MountTests {
     }
 
     @Test(
-      "random stacks are told as the model has them", .timeLimit(.minutes(2)),
+      "diff and tree of random stacks match the model", .timeLimit(.minutes(2)),
       arguments: ModelTests.seeds.filter { $0 % 3 == 0 })
-    func agrees(seed: UInt64) throws {
+    func matchesModel(seed: UInt64) throws {
       let stack = GeneratedStack(seed: seed)
       let folder = try TemporaryFolder()
       let roots = try stack.make(in: folder, onOwnFileSystems: false)
@@ -54,7 +54,7 @@ extension MountTests {
         + (seen.count == expected.count ? [] : ["\(seen.count) instead of \(expected.count)"])
     }
 
-    @Test("what a person sees, also of names that a terminal would obey", .timeLimit(.minutes(1)))
+    @Test("the text output, with control characters escaped", .timeLimit(.minutes(1)))
     func text() throws {
       let folder = try TemporaryFolder()
       try (folder.folder("main/Resources") / "logo.svg").write("1")
@@ -92,11 +92,12 @@ extension MountTests {
       }
     }
 
-    @Test("a mount over MAIN, an archive, and a large directory", .timeLimit(.minutes(1)))
-    func places() throws {
+    @Test(
+      "diff and tree of a mount over MAIN, with an archive and a large directory", .timeLimit(.minutes(1)))
+    func largeArchiveOverMain() throws {
       let folder = try TemporaryFolder()
       let main = try folder.folder("main")
-      // More than a page, and more than one IOCTL's pages are asked for.
+      // The reply spans several pages and IOCTL requests.
       for number in 0..<3000 { try (main / ByteString("file \(number) with a long name")).write("") }
       let zip = folder / "layer.zip"
       try zip.write(
@@ -114,8 +115,8 @@ extension MountTests {
       }
     }
 
-    @Test("two who ask at once do not get in each other's way", .timeLimit(.minutes(1)))
-    func atOnce() throws {
+    @Test("concurrent tree commands do not interfere", .timeLimit(.minutes(1)))
+    func concurrentCommands() throws {
       let folder = try TemporaryFolder()
       for number in 0..<6000 {
         try (folder.folder(ByteString("main/\(number % 2)")) / ByteString("\(number) with a long name"))
@@ -136,7 +137,7 @@ extension MountTests {
       }
     }
 
-    @Test("wrong arguments name the fix; what cannot be looked at is told", .timeLimit(.minutes(1)))
+    @Test("errors name the wrong argument or path", .timeLimit(.minutes(1)))
     func errors() throws {
       let folder = try TemporaryFolder()
       try (folder.folder("main") / "file").write("")

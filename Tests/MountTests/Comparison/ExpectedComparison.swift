@@ -2,9 +2,9 @@ import Posix
 import Routing
 import TestSupport
 
-/// What `bundlefs tree --json` must tell of a stack, worked out from the plans of its layers alone.
+/// The expected output of `bundlefs tree --json` for a stack, computed from the plans of its layers.
 struct ExpectedComparison {
-  private typealias Own = (layer: Int, directory: PlannedDirectory)
+  private typealias LayerPart = (layer: Int, directory: PlannedDirectory)
 
   private(set) var entries: [ComparisonEntry] = []
   private let stack: [PlannedLayer]
@@ -13,46 +13,50 @@ struct ExpectedComparison {
   init(_ stack: [PlannedLayer], roots: [ByteString]) {
     (self.stack, self.roots) = (stack, roots)
     let root = MergedDirectory.root(of: stack)
-    var cutters: [Int: Int] = [:]
-    for layer in root.parts.count..<stack.count { cutters[layer] = root.parts.count - 1 }
-    add(root, stack.enumerated().map { ($0.offset, $0.element.root) }, cutters)
+    var hiders: [Int: Int] = [:]
+    for layer in root.parts.count..<stack.count { hiders[layer] = root.parts.count - 1 }
+    add(root, stack.enumerated().map { ($0.offset, $0.element.root) }, hiders)
   }
 
-  /// - Parameter cutters: for the layers that take no part, by whose doing.
-  private mutating func add(_ merged: MergedDirectory, _ own: [Own], _ cutters: [Int: Int]) {
-    let names = Set(own.flatMap { $0.directory.entries.keys }).filter { !$0.hasPrefix(".wh.") }
+  /// - Parameters:
+  ///   - layerParts: the directory in each layer that has it, merged or not.
+  ///   - hiders: for each layer that is not merged, the layer that hides it.
+  private mutating func add(_ merged: MergedDirectory, _ layerParts: [LayerPart], _ hiders: [Int: Int]) {
+    let names = Set(layerParts.flatMap { $0.directory.entries.keys }).filter { !$0.hasPrefix(".wh.") }
     for name in names.sorted() {
-      let having = own.compactMap { part in kind(of: name, in: part).map { (layer: part.layer, kind: $0) } }
+      let kinds = layerParts.compactMap { part in
+        kind(of: name, in: part).map { (layer: part.layer, kind: $0) }
+      }
       switch merged.lookup(name) {
       case .file(let layer, let index):
-        append(merged, name, stack[layer].files[index].form.kind, layer, having)
+        append(merged, name, stack[layer].files[index].form.kind, layer, kinds)
       case .directory(let directory):
-        append(merged, name, .directory, directory.parts[0].layer, having)
-        add(directory, self.own(name, in: own), self.cutters(name, from: merged, to: directory, cutters))
+        append(merged, name, .directory, directory.parts[0].layer, kinds)
+        add(directory, parts(name, in: layerParts), self.hiders(name, from: merged, to: directory, hiders))
       case nil:
-        guard let first = having.first else { continue }
-        let marker = merged.parts.first { part in
+        guard let first = kinds.first else { continue }
+        let whiteout = merged.parts.first { part in
           part.layer < first.layer && hides(name, (part.layer, part.directory))
         }
-        let hider = marker?.layer ?? cutters[first.layer] ?? -1
-        append(merged, name, first.kind, "hidden", [hider] + having.map(\.layer))
+        let hider = whiteout?.layer ?? hiders[first.layer] ?? -1
+        append(merged, name, first.kind, "hidden", [hider] + kinds.map(\.layer))
       }
     }
   }
 
-  private func own(_ name: ByteString, in own: [Own]) -> [Own] {
-    own.compactMap { part in
+  private func parts(_ name: ByteString, in layerParts: [LayerPart]) -> [LayerPart] {
+    layerParts.compactMap { part in
       guard case .directory(let inner) = part.directory.entries[name] else { return nil }
       return (part.layer, inner)
     }
   }
 
-  private func cutters(
-    _ name: ByteString, from merged: MergedDirectory, to directory: MergedDirectory, _ cutters: [Int: Int]
+  private func hiders(
+    _ name: ByteString, from merged: MergedDirectory, to directory: MergedDirectory, _ hiders: [Int: Int]
   ) -> [Int: Int] {
-    var cutters = cutters
+    var hiders = hiders
     for part in merged.parts where !directory.parts.contains(where: { $0.layer == part.layer }) {
-      cutters[part.layer] =
+      hiders[part.layer] =
         merged.parts.first { above in
           guard above.layer < part.layer else { return false }
           if above.directory.entries[".wh." + name] != nil { return true }
@@ -63,14 +67,14 @@ struct ExpectedComparison {
           }
         }?.layer
     }
-    return cutters
+    return hiders
   }
 
   private mutating func append(
     _ merged: MergedDirectory, _ name: ByteString, _ kind: FileKind, _ layer: Int,
-    _ having: [(layer: Int, kind: FileKind)]
+    _ kinds: [(layer: Int, kind: FileKind)]
   ) {
-    let below = having.filter { $0.layer > layer }
+    let below = kinds.filter { $0.layer > layer }
     let main = stack.count - 1
     let isMerged = kind == .directory && below.last?.kind == .directory
     let verdict =
@@ -99,7 +103,7 @@ struct ExpectedComparison {
     }
   }
 
-  private func kind(of name: ByteString, in part: Own) -> FileKind? {
+  private func kind(of name: ByteString, in part: LayerPart) -> FileKind? {
     switch part.directory.entries[name] {
     case .directory: return .directory
     case .file(let index):
@@ -109,14 +113,14 @@ struct ExpectedComparison {
     }
   }
 
-  private func hides(_ name: ByteString, _ part: Own) -> Bool {
+  private func hides(_ name: ByteString, _ part: LayerPart) -> Bool {
     if part.directory.entries[".wh." + name] != nil { return true }
     guard case .file(let index) = part.directory.entries[name] else { return false }
     return stack[part.layer].files[index].form.isOverlayWhiteout
   }
 }
 
-/// An entry as `bundlefs diff --json` and `tree --json` tell it.
+/// An entry in the output of `bundlefs diff --json` and `tree --json`.
 struct ComparisonEntry: Decodable, Equatable {
   var path: String
   var kind: String
@@ -124,7 +128,7 @@ struct ComparisonEntry: Decodable, Equatable {
   var layer: String
   var below: [String]
 
-  /// Whether `diff` lists it, too.
+  /// Whether `diff` lists it.
   var isDifference: Bool {
     switch verdict {
     case "unchanged": false
@@ -134,7 +138,7 @@ struct ComparisonEntry: Decodable, Equatable {
   }
 }
 
-/// What the commands tell.
+/// The output of `bundlefs diff --json` and `tree --json`.
 struct ComparisonReport: Decodable {
   struct Layer: Decodable {
     var path: String

@@ -3,10 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// What shells make of a TAB, in a terminal.
+/// Completion by TAB in shells that run in a terminal.
 extension MountTests {
   @Suite struct CompletionTests {
-    /// What is typed, what becomes of it, but for what may follow, and what is shown for choice.
+    /// The typed line, the completed line up to a trailing separator, and the listed candidates.
     struct Case {
       let typed: String
       var becomes: String?
@@ -35,14 +35,16 @@ extension MountTests {
       ]
     }
 
-    @Test("bash and zsh", .timeLimit(.minutes(3)), arguments: ["bash", "zsh"])
+    @Test(
+      "bash and zsh complete commands, options and paths", .timeLimit(.minutes(3)),
+      arguments: ["bash", "zsh"])
     func terminal(shell: String) throws {
-      try withCompletions { place, mount, setup in
+      try withCompletions { directory, mount, setup in
         let cases = Self.cases(mount.text)
         let driver = ByteString(#filePath).parent / "complete.py"
         let outcome = try Command(
           ["python3", "-B", driver, ByteString(shell), setup / ByteString("setup.\(shell)")]
-            + cases.map { ByteString($0.typed) }, directory: place
+            + cases.map { ByteString($0.typed) }, directory: directory
         ).check(timeout: 150)
         let results = try JSONDecoder().decode([[String]].self, from: Data(outcome.output))
         #expect(results.count == cases.count)
@@ -52,16 +54,16 @@ extension MountTests {
       }
     }
 
-    @Test("fish", .timeLimit(.minutes(3)))
+    @Test("fish completes commands, options and paths", .timeLimit(.minutes(3)))
     func fish() throws {
-      try withCompletions { place, mount, setup in
+      try withCompletions { directory, mount, setup in
         for expected in Self.cases(mount.text) {
-          // It prints the last word as it could be, a line each, and its meaning after a tabulator.
+          // fish prints a candidate for the last word and, after a tab, its description per line.
           let outcome = try Command(
             [
               "fish", "--no-config", "-c", #"source $argv[1]; complete -C "$argv[2]""#, setup / "setup.fish",
               ByteString(expected.typed),
-            ], directory: place
+            ], directory: directory
           ).check(timeout: 30)
           let words = outcome.outputText.split(separator: "\n").map { String($0.split(separator: "\t")[0]) }
           let start = expected.typed.lastIndex(of: " ").map { expected.typed[...$0] } ?? ""
@@ -77,7 +79,7 @@ extension MountTests {
       }
     }
 
-    /// Shells go on after a finished word, after a folder, or after one of several options.
+    /// Shells append a separator after a complete word, a folder, or an option in a list.
     private static func isEqual(_ line: String, _ expected: String) -> Bool {
       ["", " ", "/", ","].contains { line == expected + $0 }
     }
@@ -90,22 +92,22 @@ extension MountTests {
       }
     }
 
-    /// Installs, mounts a bundle that has routes, and calls the body with the folder that the layers are in, the
-    /// mount point, and the folder of files that make each shell know the completions.
+    /// Installs bundlefs and mounts a bundle with routes. The body gets the folder of the layers, the mount point, and
+    /// the folder of startup files that load the completions in each shell.
     private func withCompletions(_ body: (ByteString, ByteString, ByteString) throws -> Void) throws {
       let installation = try Installation()
-      let place = try installation.folder.folder("place")
-      for name in ["App.app", "Over rides", "mnt"] as [ByteString] { try (place / name).makeDirectory() }
+      let directory = try installation.folder.folder("place")
+      for name in ["App.app", "Over rides", "mnt"] as [ByteString] { try (directory / name).makeDirectory() }
       let setup = try installation.folder.folder("setup")
       try writeSetups(setup, installation.path(""))
       var mount = MountSetup(
-        main: place / "App.app", point: place / "mnt", substitutions: [place / "Over rides"])
+        main: directory / "App.app", point: directory / "mnt", substitutions: [directory / "Over rides"])
       mount.lifetime = 170
       mount.options = ["control=.ways"]
       try withMount(mount) { mount in
         try (mount.point / ".ways").overwrite(
           [UInt8]("route Animal l:(animal)A/s:B\nroute Color l:(color)A/s:B\n".utf8), at: 0)
-        try body(place, mount.point, setup)
+        try body(directory, mount.point, setup)
       }
     }
 

@@ -1,8 +1,8 @@
-/// The words that `bundlefs --help` explains.
+/// The commands, flags and options in the output of `bundlefs --help`.
 struct HelpWords {
   var commands: [String] = []
   var flags: [String] = []
-  /// Mount options; those with a value end with `=`.
+  /// Mount options; those that take a value end with `=`.
   var options: [String] = []
 
   init(_ text: String) {
@@ -23,7 +23,7 @@ struct HelpWords {
       && (word.hasPrefix("--") || word.count == 2)
   }
 
-  /// Of `usage: bundlefs NAME …` and the lines beneath it.
+  /// The command in `usage: bundlefs NAME …` and the lines below it.
   private static func command(in line: Substring) -> [String] {
     let words = line.split(separator: " ").drop { $0 == "usage:" }
     guard words.count > 1, words.first == "bundlefs", let name = words.dropFirst().first,
@@ -32,8 +32,8 @@ struct HelpWords {
     return [String(name)]
   }
 
-  /// Of a line that is indented a little: `name`, `name=VALUE`, several divided by commas; then what they mean,
-  /// which goes on in lines that are indented more.
+  /// The options in a slightly indented line: `name` or `name=VALUE`, separated by commas and followed by a description,
+  /// whose further lines are indented more.
   private static func options(in line: Substring) -> [String] {
     guard (1...8).contains(line.prefix { $0 == " " }.count) else { return [] }
     var words: [String] = []
@@ -48,31 +48,31 @@ struct HelpWords {
   }
 }
 
-/// What a manual page's source has.
+/// The words in a manual page's source.
 struct ManualWords {
   var words: Set<String>
-  /// The words of the lines that follow `.TP`.
+  /// The words in lines after `.TP`.
   var headings: Set<String>
 
   init(_ source: String) {
     let lines = source.split(separator: "\n")
     words = []
     headings = []
-    for (place, line) in lines.enumerated() {
+    for (index, line) in lines.enumerated() {
       let plain = line.replacing("\\-", with: "-")
       let found = plain.split { !($0.isLetter || "-_=".contains($0)) }.flatMap { word in
-        // `cache=coherent` is about `cache=`.
+        // `cache=coherent` documents `cache=`.
         [String(word), word.firstIndex(of: "=").map { String(word[...$0]) } ?? String(word)]
       }
       words.formUnion(found)
-      if place > 0, lines[place - 1] == ".TP" { headings.formUnion(found) }
+      if index > 0, lines[index - 1] == ".TP" { headings.formUnion(found) }
     }
-    // These are explained where their commands are.
+    // Long flags are documented with their commands.
     headings.formUnion(words.filter { $0.hasPrefix("--") })
   }
 }
 
-/// The table that an installed completion has.
+/// The word table in an installed completion script.
 struct CompletionWords {
   var commands: Set<String> = []
   var flags: Set<String> = []
@@ -80,7 +80,7 @@ struct CompletionWords {
 
   init(_ text: String) {
     for line in text.split(separator: "\n") {
-      // The first line follows a quotation mark.
+      // A quotation mark precedes the first line.
       let fields = line.split(separator: "|", omittingEmptySubsequences: false)
       guard fields.count == 4, let kind = fields[0].split(separator: "'").last else { continue }
       switch kind {

@@ -2,10 +2,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// What is installed, and that it goes away again.
+/// Installation and removal by `scripts/install`.
 extension MountTests {
   @Suite struct InstallTests {
-    @Test("installed is what is listed, and uninstalled is all of it", .timeLimit(.minutes(2)))
+    @Test("--list names the installed files, and --uninstall removes them all", .timeLimit(.minutes(2)))
     func roundTrip() throws {
       let installation = try Installation()
       let listed = try installation.command("--list").check().outputText.split(separator: "\n").map(
@@ -16,14 +16,14 @@ extension MountTests {
       #expect(version == (try Command([try Binary.underTest(), "-V"]).check().outputText))
       #expect(try installation.path("sbin/mount.bundlefs").linkTarget() == "../bin/bundlefs")
       #expect(try installation.path("bin/bundlefs").status().permissions == 0o755)
-      // Once more, over itself.
+      // A second installation over the first.
       try installation.command().check(timeout: 120)
       #expect(try installation.files() == listed)
       try installation.command("--uninstall").check()
       #expect(try installation.root.names() == [])
     }
 
-    @Test("what others have put there stays, and is not written over", .timeLimit(.minutes(2)))
+    @Test("foreign files are neither removed nor overwritten", .timeLimit(.minutes(2)))
     func foreignFiles() throws {
       let installation = try Installation()
       let other = installation.path("share/man/man8/other.8")
@@ -41,10 +41,10 @@ extension MountTests {
       #expect(nothing.status == 1 && nothing.errorText.contains("nothing is installed"))
     }
 
-    @Test("below a folder of one's own it says what mount(8) needs", .timeLimit(.minutes(2)))
-    func ownPrefix() throws {
+    @Test("with a private prefix the script prints how to enable mount(8)", .timeLimit(.minutes(2)))
+    func privatePrefix() throws {
       let installation = try Installation(prefix: "/home/me/.local")
-      #expect(installation.words.contains("ln -s /home/me/.local/bin/bundlefs /sbin/mount.bundlefs"))
+      #expect(installation.output.contains("ln -s /home/me/.local/bin/bundlefs /sbin/mount.bundlefs"))
       #expect(try installation.files().allSatisfy { $0.hasPrefix("/home/me/.local/") })
       let unit = try installation.path("share/systemd/user/bundlefs@.service").readText()
       #expect(unit.contains("ExecStart=/home/me/.local/bin/bundlefs "))
@@ -78,12 +78,12 @@ extension MountTests {
       }
     }
 
-    @Test("the units are what systemd takes", .timeLimit(.minutes(1)), .enabled(if: SystemdAnalyze.isThere))
+    @Test("systemd accepts the units", .timeLimit(.minutes(1)), .enabled(if: SystemdAnalyze.isInstalled))
     func units() throws {
       let installation = try Installation()
       let folder = try installation.folder.folder("units")
       let service = try installation.path("lib/systemd/system/bundlefs@.service").readText()
-      // The program need not be where it would be.
+      // systemd-analyze checks that the program exists.
       try (folder / "bundlefs@.service").write(service.replacing("/usr/bin/bundlefs", with: "/bin/true"))
       let examples = installation.path("share/doc/bundlefs/examples")
       for name in try examples.names() { try (folder / name).write(try (examples / name).readText()) }
@@ -95,15 +95,15 @@ extension MountTests {
       #expect(outcome.status == 0 && outcome.errorText == "", "\(outcome.errorText)")
     }
 
-    @Test("manual and completions know every word of the help", .timeLimit(.minutes(2)))
-    func words() throws {
+    @Test("the manual page and completions cover every word of the help", .timeLimit(.minutes(2)))
+    func documentedWords() throws {
       let help = HelpWords(try Command([try Binary.underTest(), "--help"]).check().outputText)
       #expect(help.commands.count >= 9 && help.flags.count >= 10 && help.options.count >= 25)
       let installation = try Installation()
       let page = ManualWords(try (Installation.scripts / "share/man/bundlefs.8").readText())
-      for word in help.commands { #expect(page.words.contains(word), "bundlefs(8) on '\(word)'") }
+      for word in help.commands { #expect(page.words.contains(word), "bundlefs(8) lacks '\(word)'") }
       for word in help.flags + help.options {
-        #expect(page.headings.contains(word), "a heading of bundlefs(8) on '\(word)'")
+        #expect(page.headings.contains(word), "bundlefs(8) has no heading for '\(word)'")
       }
       for file in [
         "share/bash-completion/completions/bundlefs", "share/zsh/vendor-completions/_bundlefs",
@@ -118,7 +118,7 @@ extension MountTests {
   }
 }
 
-/// Whether the program is there that checks units.
+/// systemd-analyze(1), which checks units.
 enum SystemdAnalyze {
-  static var isThere: Bool { (try? Command("systemd-analyze", "--version").check()) != nil }
+  static var isInstalled: Bool { (try? Command("systemd-analyze", "--version").check()) != nil }
 }

@@ -1,13 +1,13 @@
 import Posix
 import TestSupport
 
-/// What `scripts/install` puts into a folder that stands for the root of the system.
+/// An installation by `scripts/install` into a folder that serves as the system's root.
 final class Installation {
   let folder: TemporaryFolder
   let root: ByteString
   let prefix: ByteString
-  /// What it said.
-  private(set) var words = ""
+  /// The script's output.
+  private(set) var output = ""
 
   /// The project's scripts.
   static var scripts: ByteString { ByteString(#filePath).parent.parent.parent.parent / "scripts" }
@@ -16,7 +16,7 @@ final class Installation {
     folder = try TemporaryFolder()
     root = try folder.folder("root")
     self.prefix = prefix
-    words = try command().check(timeout: 120).outputText
+    output = try command().check(timeout: 120).outputText
   }
 
   /// `scripts/install --prefix …`.
@@ -28,12 +28,12 @@ final class Installation {
       ])
   }
 
-  /// All files and links below the root, as they are called in it, sorted.
+  /// The sorted paths, relative to the root, of all installed files and links.
   func files() throws -> [String] {
     try Command("find", root.text, "!", "-type", "d", "-printf", "/%P\\n").check().outputText
       .split(separator: "\n").map { String($0) }.sorted()
   }
 
-  /// The path of something that is installed.
+  /// The path of an installed file.
   func path(_ name: ByteString) -> ByteString { ByteString(root.bytes + prefix.bytes) / name }
 }

@@ -2,30 +2,32 @@ import Posix
 import TestSupport
 import Testing
 
-/// Mounting by mount(8), fstab and umount(8).
+/// Mounting by mount(8), fstab(5) and umount(8).
 extension MountTests {
   @Suite struct MountHelperTests {
-    @Test("both types, and silently", .timeLimit(.minutes(1)), arguments: ["bundlefs", "fuse.bundlefs"])
+    @Test(
+      "both file system types mount silently", .timeLimit(.minutes(1)),
+      arguments: ["bundlefs", "fuse.bundlefs"])
     func types(type: String) throws {
       let fixture = try Fixture()
-      let said = try PrivateSystem(fixture).run(
+      let output = try PrivateSystem(fixture).run(
         #"""
         mount -t "$1" "$main" "$point" -o "substitution=$other"
         shown; cat "$point/replaced.txt"; umount "$point"; ls "$point"
         """#, parameters: [ByteString(type)])
-      #expect(said == "fuse.bundlefs rw\nsubstitution's replaced, longer\n")
+      #expect(output == "fuse.bundlefs rw\nsubstitution's replaced, longer\n")
     }
 
     @Test(
-      "a line of fstab, by its mount point alone, with all that is others' business", .timeLimit(.minutes(1)))
-    func table() throws {
+      "an fstab line with foreign options mounts by its mount point alone", .timeLimit(.minutes(1)))
+    func fstabLine() throws {
       let fixture = try Fixture()
       let system = try PrivateSystem(fixture)
       try system.add(
         fixture.main, fixture.point, "bundlefs",
         "noauto,nofail,_netdev,x-systemd.automount,x-systemd.requires=network.target,x-systemd.idle-timeout=1min,"
           + "comment=mine,X-other,substitution=\(fixture.substitution.text)")
-      let said = try system.run(
+      let output = try system.run(
         #"""
         mount -a
         findmnt "$point" || echo 'noauto'
@@ -36,18 +38,18 @@ extension MountTests {
         shown
         umount "$main" || umount "$point"
         """#)
-      #expect(said.hasPrefix("noauto\nsubstitution's replaced, longer\nfuse.bundlefs rw\n"), "\(said)")
+      #expect(output.hasPrefix("noauto\nsubstitution's replaced, longer\nfuse.bundlefs rw\n"), "\(output)")
     }
 
-    @Test("mount -a mounts once, and not again", .timeLimit(.minutes(1)))
-    func all() throws {
+    @Test("mount -a mounts each line once", .timeLimit(.minutes(1)))
+    func mountAll() throws {
       let fixture = try Fixture()
       let system = try PrivateSystem(fixture)
       let second = try fixture.folder.folder("second")
       try system.add(
         fixture.main, fixture.point, "fuse.bundlefs", "substitution=\(fixture.substitution.text)")
       try system.add(fixture.substitution, second, "bundlefs", "ro,cache=5")
-      let said = try system.run(
+      let output = try system.run(
         #"""
         mount -a
         mount -a
@@ -56,11 +58,11 @@ extension MountTests {
         umount "$1" "$point"
         findmnt "$1" || findmnt "$point" || echo 'none'
         """#, parameters: [second])
-      #expect(said == "fuse.bundlefs rw\nfuse.bundlefs ro\n2\nnone\n")
+      #expect(output == "fuse.bundlefs rw\nfuse.bundlefs ro\n2\nnone\n")
     }
 
-    @Test("names with spaces, commas, colons and backslashes", .timeLimit(.minutes(1)))
-    func oddNames() throws {
+    @Test("paths may contain spaces, commas, colons and backslashes", .timeLimit(.minutes(1)))
+    func specialCharacters() throws {
       let fixture = try Fixture()
       let main = try fixture.folder.folder(#"my, main: a\b"#)
       let odd = try fixture.folder.folder(#"over, the: top \ of"#)
@@ -73,7 +75,7 @@ extension MountTests {
         main, point, "bundlefs",
         "substitution=\(fixture.substitution.text):\(escaped)".replacing(#"\"#, with: #"\134"#)
           .replacing(" ", with: #"\040"#))
-      let said = try system.run(
+      let output = try system.run(
         #"""
         mount "$1"
         cat "$1/file" "$1/other" "$1/replaced.txt"
@@ -82,25 +84,25 @@ extension MountTests {
         cat "$1/file" "$1/other"
         umount "$1"
         """#, parameters: [point, main, ByteString(escaped)])
-      #expect(said == "main's\nodd's\nsubstitution's replaced, longer\nmain's\nodd's\n")
+      #expect(output == "main's\nodd's\nsubstitution's replaced, longer\nmain's\nodd's\n")
     }
 
-    @Test("remount changes whether the control file takes lines, and other flags", .timeLimit(.minutes(1)))
+    @Test("remount changes the control file's writability and other flags", .timeLimit(.minutes(1)))
     func remount() throws {
       let fixture = try Fixture()
       let system = try PrivateSystem(fixture)
       try system.add(
         fixture.main, fixture.point, "bundlefs", "noexec,substitution=\(fixture.substitution.text)")
-      let said = try system.run(
+      let output = try system.run(
         #"""
-        tell() { { echo "$1" > "$point/.routes"; } 2>/dev/null && echo "$1" || echo "no $1"; }
+        post() { { echo "$1" > "$point/.routes"; } 2>/dev/null && echo "$1" || echo "no $1"; }
         mount "$point"
-        tell 'route A i:A'
+        post 'route A i:A'
         mount -o remount,ro "$point"
-        shown; tell 'route B i:B'
+        shown; post 'route B i:B'
         findmnt -n -o VFS-OPTIONS "$point" | grep -o 'nosuid,nodev,noexec'
         mount -o remount,rw "$point"
-        shown; tell 'route C s:C'
+        shown; post 'route C s:C'
         mount -o remount,exec "$point"
         findmnt -n -o VFS-OPTIONS "$point" | grep -o noexec || echo exec
         grep -c '^route' "$point/.routes"
@@ -109,17 +111,17 @@ extension MountTests {
         mount -o remount,ro "$point" &>/dev/null && echo 'wrong' || echo 'nothing there'
         """#)
       #expect(
-        said.split(separator: "\n").map(String.init) == [
+        output.split(separator: "\n").map(String.init) == [
           "route A i:A", "fuse.bundlefs ro", "no route B i:B", "nosuid,nodev,noexec", "fuse.bundlefs rw",
           "route C s:C", "exec", "2", "substitution's replaced, longer",
           "nothing there",
         ])
     }
 
-    @Test("mount's own flags: -f mounts nothing but checks, -s, -n, -v and -r", .timeLimit(.minutes(1)))
+    @Test("mount(8) flags: -f checks without mounting; -s, -n, -v and -r", .timeLimit(.minutes(1)))
     func flags() throws {
       let fixture = try Fixture()
-      let said = try PrivateSystem(fixture).run(
+      let output = try PrivateSystem(fixture).run(
         #"""
         mount -f -t bundlefs "$main" "$point"
         findmnt "$point" || echo 'not mounted'
@@ -129,13 +131,13 @@ extension MountTests {
         shown
         umount "$point"
         """#)
-      #expect(said == "not mounted\nstatus 1\nstatus 2\nfuse.bundlefs ro\n")
+      #expect(output == "not mounted\nstatus 1\nstatus 2\nfuse.bundlefs ro\n")
     }
 
-    @Test("into another mount namespace, by -N", .timeLimit(.minutes(1)))
+    @Test("mount -N mounts in another mount namespace", .timeLimit(.minutes(1)))
     func otherNamespace() throws {
       let fixture = try Fixture()
-      let said = try PrivateSystem(fixture).run(
+      let output = try PrivateSystem(fixture).run(
         #"""
         unshare --mount --propagation private sleep 40 &
         other=$!
@@ -146,13 +148,13 @@ extension MountTests {
         umount -N $other "$point"
         kill $other
         """#)
-      #expect(said == "not here\nmain's plain\n")
+      #expect(output == "not here\nmain's plain\n")
     }
 
-    @Test("umount -l leaves who reads in peace; then the daemon ends", .timeLimit(.minutes(1)))
-    func lazy() throws {
+    @Test("after umount -l an open reader continues, then the daemon exits", .timeLimit(.minutes(1)))
+    func lazyUnmount() throws {
       let fixture = try Fixture()
-      let said = try PrivateSystem(fixture).run(
+      let output = try PrivateSystem(fixture).run(
         #"""
         mount -t bundlefs "$main" "$point" -o "substitution=$other"
         exec 3< "$point/plain.txt"
@@ -162,15 +164,15 @@ extension MountTests {
         cat <&3
         exec 3<&-
         """#)
-      #expect(said == "busy\ngone\nmain's plain\n")
+      #expect(output == "busy\ngone\nmain's plain\n")
     }
 
-    @Test("the stale mount of a killed daemon is cleared by mount(8), too", .timeLimit(.minutes(1)))
-    func stale() throws {
+    @Test("mount(8) clears the stale mount of a killed daemon", .timeLimit(.minutes(1)))
+    func staleMount() throws {
       let fixture = try Fixture()
       let system = try PrivateSystem(fixture)
       try system.add(fixture.main, fixture.point, "bundlefs", "substitution=\(fixture.substitution.text)")
-      let said = try system.run(
+      let output = try system.run(
         #"""
         mount "$point"
         kill -KILL $(pgrep -f "^/sbin/mount.bundlefs $main $point")
@@ -180,13 +182,13 @@ extension MountTests {
         grep -cF " $point " /proc/self/mountinfo
         umount "$point"
         """#)
-      #expect(said.hasSuffix("main's plain\n1\n"), "\(said)")
+      #expect(output.hasSuffix("main's plain\n1\n"), "\(output)")
     }
 
     @Test(
-      "an ordinary user mounts a line with `user`, and no other; another user does not end it",
+      "an unprivileged user mounts only lines with `user`, and no other user unmounts them",
       .timeLimit(.minutes(1)))
-    func users() throws {
+    func unprivilegedUser() throws {
       let fixture = try Fixture()
       let system = try PrivateSystem(fixture)
       let roots = try fixture.folder.folder("roots")
@@ -197,7 +199,7 @@ extension MountTests {
       try system.add(
         fixture.main, fixture.point, "bundlefs", "noauto,user,substitution=\(fixture.substitution.text)")
       try withOpenDevice {
-        let said = try system.run(
+        let output = try system.run(
           #"""
           as() { setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"; }
           as 65534 mount "$1" &>/dev/null && echo 'wrong' || echo 'not that'
@@ -210,7 +212,7 @@ extension MountTests {
           as 65534 mount "$point"
           as 65534 fusermount3 -u "$point"
           """#, parameters: [roots])
-        #expect(said == "not that\nsubstitution's replaced, longer\nnosuid,nodev,noexec\nnot he\ngone\n")
+        #expect(output == "not that\nsubstitution's replaced, longer\nnosuid,nodev,noexec\nnot he\ngone\n")
       }
     }
   }

@@ -1,18 +1,17 @@
 import Posix
 import TestSupport
 
-/// A mount namespace in which mount(8) has our helpers and a table of its own: what the machine has installed and
-/// its /etc/fstab stay as they are.
+/// A mount namespace in which mount(8) has bundlefs's helpers and its own /etc/fstab, without changing the machine.
 struct PrivateSystem {
   private let folder: ByteString
   private let fixture: Fixture
 
-  /// - Parameter fixture: whose mount point the scripts mount at.
+  /// - Parameter fixture: provides the mount point for the scripts.
   init(_ fixture: Fixture) throws {
     self.fixture = fixture
     folder = try fixture.folder.folder("system")
     let programs = try fixture.folder.folder("system/sbin")
-    // A copy, which other users may run, too.
+    // A copy that other users may execute.
     try Command(["cp", try Binary.underTest(), programs / "bundlefs"]).check()
     try (programs / "bundlefs").setMode(0o755)
     for name in ["mount.bundlefs", "mount.fuse.bundlefs"] as [ByteString] {
@@ -21,7 +20,7 @@ struct PrivateSystem {
     try (folder / "fstab").write("")
   }
 
-  /// A line of the table: `MAIN POINT TYPE OPTIONS`. Names are written as fstab(5) wants them.
+  /// Adds a line to fstab; paths are escaped as fstab(5) requires.
   func add(_ main: ByteString, _ point: ByteString, _ type: String, _ options: String) throws {
     let written = [main, point].map { path in
       path.text.replacing(#"\"#, with: #"\134"#).replacing(" ", with: #"\040"#)
@@ -30,9 +29,9 @@ struct PrivateSystem {
     try (folder / "fstab").write(table + "\(written[0]) \(written[1]) \(type) \(options) 0 0\n")
   }
 
-  /// Runs a script of bash, which ends with its first command that fails: `$main`, `$point` and `$other`, the
-  /// substitution, are the fixture's.
-  /// - Returns: what it printed, errors included.
+  /// Runs a bash script with `set -e`. The variables `$main`, `$point` and `$other` are the fixture's MAIN, mount
+  /// point and substitution.
+  /// - Returns: its standard output and error output.
   @discardableResult
   func run(_ script: String, parameters: [ByteString] = []) throws -> String {
     let whole = #"""
@@ -42,7 +41,7 @@ struct PrivateSystem {
       mount --bind "$1/fstab" /etc/fstab
       main=$2 point=$3 other=$4
       shift 4
-      # As the kernel has it: the type, and whether it can be written to.
+      # The type and the ro or rw flag as in the kernel's mount table.
       shown() { findmnt -n -o FSTYPE,VFS-OPTIONS "${1-$point}" | sed 's/ *\(r[ow]\),.*/ \1/'; }
 
       """#
@@ -52,13 +51,13 @@ struct PrivateSystem {
         folder,
         fixture.main, fixture.point, fixture.substitution,
       ] + parameters)
-    // It has killed what is left there when it goes.
+    // Its deinit ends a mount that the script leaves behind.
     let mount = try DaemonMount(command, point: fixture.point)
-    let said = mount.outcome.outputText
+    let output = mount.outcome.outputText
     guard mount.outcome.status == 0 else {
-      throw TestFailure("exit \(mount.outcome.status): \(said)\(mount.outcome.errorText)")
+      throw TestFailure("exit \(mount.outcome.status): \(output)\(mount.outcome.errorText)")
     }
-    guard try mount.isGone() else { throw TestFailure("the script has left its mount: \(said)") }
-    return said
+    guard try mount.isGone() else { throw TestFailure("the script has left a mount: \(output)") }
+    return output
   }
 }

@@ -2,14 +2,14 @@ import Posix
 import TestSupport
 import Testing
 
-/// Installing into the system itself, mounting by its fstab, and taking all away again; the system's folders are
-/// covered meanwhile, so that the machine stays as it is.
+/// Installs into the system, mounts by its fstab and uninstalls. Overlays on the system's folders keep the machine
+/// unchanged.
 extension MountTests {
   @Suite struct SystemInstallTests {
-    @Test("scripts/install, a line of fstab, and --uninstall", .timeLimit(.minutes(2)))
+    @Test("scripts/install installs, an fstab line mounts, and --uninstall removes", .timeLimit(.minutes(2)))
     func install() throws {
       let fixture = try Fixture()
-      let said = try run(
+      let output = try run(
         fixture,
         #"""
         "$scripts/install" >/dev/null
@@ -19,7 +19,7 @@ extension MountTests {
         "$scripts/install" --uninstall >/dev/null
         """#)
       #expect(
-        said == """
+        output == """
           substitution's replaced, longer
           bundlefs
           bundlefs.8.gz
@@ -29,10 +29,10 @@ extension MountTests {
           """)
     }
 
-    @Test("scripts/package: the package installs, works, and purges cleanly", .timeLimit(.minutes(3)))
+    @Test("the package of scripts/package installs, works and purges cleanly", .timeLimit(.minutes(3)))
     func package() throws {
       let fixture = try Fixture()
-      let said = try run(
+      let output = try run(
         fixture,
         #"""
         package=$("$scripts/package" "$room/package" | tail -n 1)
@@ -54,7 +54,7 @@ extension MountTests {
         dpkg --status bundlefs &>/dev/null || echo 'purged'
         """#)
       #expect(
-        said == """
+        output == """
           fuse3
           libc6
           libfuse3-3
@@ -67,8 +67,8 @@ extension MountTests {
           """)
     }
 
-    /// Runs a script in a mount namespace of its own in which /usr, /etc and /var may be changed, and expects that
-    /// afterwards they are as before, but for dpkg's own records.
+    /// Runs a script in a mount namespace with writable overlays on /usr, /etc and /var. The output lists files that
+    /// remain, except dpkg's records.
     private func run(_ fixture: Fixture, _ script: String) throws -> String {
       let whole = #"""
         set -e
@@ -91,7 +91,7 @@ extension MountTests {
 
         """# + script + #"""
 
-          # What is left of files, and of folders that were not there before.
+          # Remaining files and new folders.
           for folder in usr etc var; do
             cd "$room/$folder/upper"
             find . ! -type d ! -path './lib/dpkg/*' ! -path './log/*' ! -path './cache/*' ! -path ./fstab

@@ -1,7 +1,7 @@
-"""complete.py SHELL SETUP LINE...: what the shell makes of each line when TAB is typed after it.
+"""complete.py SHELL SETUP LINE...: completes each line in the shell by typing TAB after it.
 
-The shell, bash or zsh, runs in a terminal of its own, in this folder, after the commands of the file SETUP. Printed is a
-JSON list of pairs: the line as it is then, and what was shown for choice.
+The shell, bash or zsh, sources the file SETUP and runs in a pseudoterminal in the working directory. Prints a JSON
+list of pairs: the completed line, and the displayed candidates.
 """
 import json, os, pty, re, select, sys, time
 
@@ -49,7 +49,7 @@ class Shell:
 
   def complete(self, line):
     self.text = ""
-    # Keys are taken one after the other: the last one prints the line as the others have left it.
+    # The key after TAB prints the completed line.
     self.send(line + "\t\x18l")
     self.wait("<<.*>>")
     shown, result = re.search("(.*?)<<(.*?)>>", self.text, re.S).groups()

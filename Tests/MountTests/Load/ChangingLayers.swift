@@ -1,7 +1,7 @@
 import Posix
 import TestSupport
 
-/// Two layers for `LayerChanger`s, and the outside that must never be read through a mount of them.
+/// Two layers for `LayerChanger`s, and a folder outside that must never be read through a mount of them.
 struct ChangingLayers {
   let fixture: Fixture
   private let outside: ByteString
@@ -9,7 +9,7 @@ struct ChangingLayers {
   /// The layers' roots, top to bottom.
   var roots: [ByteString] { [fixture.substitution, fixture.main] }
 
-  /// Makes the layers, and fills them by a first changer's many steps.
+  /// Makes the layers and fills them by 2,000 random changes.
   init(seed: UInt64) throws {
     fixture = try Fixture(isFilled: false)
     outside = try fixture.folder.folder("outside")
@@ -18,13 +18,13 @@ struct ChangingLayers {
     for _ in 0..<2000 { warmUp.step() }
   }
 
-  /// One that changes these layers.
+  /// A changer of these layers.
   func changer(seed: UInt64) -> LayerChanger {
     LayerChanger(layers: roots, outside: outside, seed: seed &+ Seeds.first)
   }
 
-  /// Fills the outside: every name that is read in the layers is there too. It is read-only, since the changes
-  /// go by path and meet the links that lead there.
+  /// Fills the outside folder with every name that is read in the layers. It is read-only because changes by path
+  /// follow the links that lead there.
   private static func fillOutside(_ outside: ByteString) throws {
     try Command("mount", "-t", "tmpfs", "tmpfs", outside.text).check()
     for index in 0...7 {

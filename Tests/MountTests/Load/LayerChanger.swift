@@ -1,10 +1,10 @@
 import Posix
 import TestSupport
 
-/// Changes layers at random, in all the ways that could confuse a mount.
+/// Makes random changes to layers that could confuse a mount.
 struct LayerChanger {
   private let layers: [ByteString]
-  /// Folders like those of the layers, whose files must never be read through the mount.
+  /// A folder with the names of the layers, whose files must never be read through the mount.
   private let outside: ByteString
   private var random: SplitMix64
 
@@ -14,7 +14,7 @@ struct LayerChanger {
     random = SplitMix64(seed: seed)
   }
 
-  /// One change. That it fails is in order: what it wants to change may be gone.
+  /// Makes one change, which may fail because its target has vanished.
   mutating func step() {
     let layer = random.pick(layers)
     var path = layer
@@ -26,7 +26,7 @@ struct LayerChanger {
     case 8: try? (path / file).remove()
     case 9: try? (path / fileName("w")).remove()
     case 10..<12: try? (path / directoryName()).makeDirectories()
-    case 12: RemovedTreeInLayer.remove(path / directoryName())
+    case 12: (path / directoryName()).removeTree()
     case 13: try? (path / directoryName()).rename(to: layer / directoryName())
     case 14: swapForLink(path / directoryName())
     case 15: try? (path / file).makeLink(to: outside / file)
@@ -37,14 +37,14 @@ struct LayerChanger {
     }
   }
 
-  /// A folder, for a moment, is a link to the outside.
+  /// Replaces a folder briefly by a link to the outside folder.
   private mutating func swapForLink(_ path: ByteString) {
     let aside = path.parent / "aside"
     guard (try? path.rename(to: aside)) != nil else { return }
     try? path.makeLink(to: outside)
     Clock.sleep(Double(random.number(0...300)) / 1e6)
     try? path.remove()
-    if (try? aside.rename(to: path)) == nil { RemovedTreeInLayer.remove(aside) }
+    if (try? aside.rename(to: path)) == nil { (aside).removeTree() }
   }
 
   private mutating func toggleOpaque(_ path: ByteString) {
@@ -61,19 +61,9 @@ struct LayerChanger {
     letter + ByteString("\(random.number(0...7))")
   }
 
-  /// One byte over and over, which the length tells, so that a mixture shows.
+  /// A single repeated byte, determined by the length, so that torn contents are recognizable.
   private mutating func content() -> [UInt8] {
     let size = random.pick([0, 1, 100, 4096, 10_000, 70_000, 300_000]) + random.number(0...25)
     return [UInt8](repeating: UInt8(ascii: "a") + UInt8(size % 26), count: size)
-  }
-}
-
-/// Removes a folder of a layer with what is in it.
-enum RemovedTreeInLayer {
-  static func remove(_ path: ByteString) {
-    for entry in (try? path.list()) ?? [] {
-      if entry.kind == .directory { remove(path / entry.name) } else { try? (path / entry.name).remove() }
-    }
-    try? path.removeDirectory()
   }
 }

@@ -3,34 +3,35 @@ import Posix
 import TestSupport
 import Testing
 
-/// What the kernel forgets, the daemon lets go.
+/// The daemon releases nodes that the kernel forgets.
 extension MountTests {
   @Suite struct MemoryTests {
-    @Test("nodes, descriptors and memory fall back when the caches are dropped", .timeLimit(.minutes(15)))
-    func fallingBack() throws {
+    @Test(
+      "nodes, descriptors and memory are released when the kernel drops its caches", .timeLimit(.minutes(15)))
+    func released() throws {
       let fixture = try Fixture(isFilled: false)
       // 20,000 files, half of them in each layer.
       try fixture.fill(folders: (0..<40).map { ByteString("folder-\($0)") }, files: 250)
       var setup = fixture.setup
       setup.lifetime = 900
       try withMount(setup) { mount in
-        let daemon = Daemon(mount)
+        let daemon = DaemonProcess(mount)
         let descriptors = try daemon.descriptors()
         for _ in 0..<3 { try walk(mount.point, count: 20_000) }
         #expect(try daemon.status().nodes > 0)
-        try expectFallenBack(daemon, descriptors: descriptors)
+        try expectReleased(daemon, descriptors: descriptors)
         let memory = try daemon.memory()
         for _ in 0..<10 {
           try walk(mount.point, count: 20_000)
-          try expectFallenBack(daemon, descriptors: descriptors)
+          try expectReleased(daemon, descriptors: descriptors)
         }
-        // The allocator may keep a little more; 200,000 leaks of even 16 bytes would be more.
+        // The allocator may keep some memory; 200,000 leaks of 16 bytes would exceed the limit.
         let growth = try daemon.memory() - memory
         #expect(growth < 3 << 20, "grown by \(growth) bytes")
       }
     }
 
-    /// Lists and reads everything.
+    /// Lists and reads all files.
     private func walk(_ point: ByteString, count: Int) throws {
       let walked = try Command.shell(
         #"set -o pipefail; cd "$1" && find . -type f ! -name .routes -print0 | xargs -0 -n 500 cat | wc -l"#,
@@ -39,23 +40,23 @@ extension MountTests {
       #expect(walked.outputText == "\(count)\n")
     }
 
-    private func expectFallenBack(_ daemon: Daemon, descriptors: Int) throws {
+    private func expectReleased(_ daemon: DaemonProcess, descriptors: Int) throws {
       var nodes = 0
       var open = 0
-      let isFallen = try eventually(within: 20) {
+      let isReleased = try eventually(within: 20) {
         try Command.shell("echo 2 > /proc/sys/vm/drop_caches").check()
         nodes = try daemon.status().nodes
         open = try daemon.descriptors()
         return nodes <= 16 && open <= descriptors + 8
       }
-      #expect(isFallen, "\(nodes) nodes, \(open) descriptors, \(descriptors) at the beginning")
+      #expect(isReleased, "\(nodes) nodes, \(open) descriptors, \(descriptors) initially")
     }
   }
 }
 
-/// What can be known of a mount's daemon.
-struct Daemon {
-  /// What the daemon tells of itself.
+/// The resource usage of a mount's daemon.
+struct DaemonProcess {
+  /// The daemon's own counters.
   struct Status: Decodable {
     var nodes: Int
     var descriptors: Int
@@ -75,10 +76,10 @@ struct Daemon {
     return try JSONDecoder().decode(Status.self, from: Data(text))
   }
 
-  /// Open descriptors, by the kernel's count.
+  /// The number of open descriptors, from /proc.
   func descriptors() throws -> Int { try (process / "fd").list().count }
 
-  /// Resident memory that is the process's own, in bytes.
+  /// Anonymous resident memory in bytes.
   func memory() throws -> Int {
     let lines = try (process / "status").readText().split(separator: "\n")
     guard let line = lines.first(where: { $0.hasPrefix("RssAnon:") }),

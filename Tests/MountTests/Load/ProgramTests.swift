@@ -2,10 +2,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// Programs and libraries that are run from a mount.
+/// Programs and libraries executed from a mount.
 extension MountTests {
   @Suite struct ProgramTests {
-    @Test("a program and its libraries", .timeLimit(.minutes(1)))
+    @Test("a program runs from the mount with its libraries", .timeLimit(.minutes(1)))
     func program() throws {
       let fixture = try Fixture(isFilled: false)
       let setup = MountSetup(main: "/usr", point: fixture.point, substitutions: [fixture.substitution])
@@ -19,7 +19,7 @@ extension MountTests {
       }
     }
 
-    /// This process's own C library, as it is called below /usr.
+    /// The path below /usr of this process's C library.
     private func libraryBelowUsr() throws -> ByteString {
       let maps = try ByteString("/proc/self/maps").readText()
       let paths = maps.split(separator: "\n").compactMap { $0.split(separator: " ").last }
@@ -29,7 +29,7 @@ extension MountTests {
       return ByteString(String(path.dropFirst("/usr/".count)))
     }
 
-    @Test("Python from the mount, with its library and extension modules", .timeLimit(.minutes(2)))
+    @Test("Python runs from the mount with its library and extension modules", .timeLimit(.minutes(2)))
     func python() throws {
       let script = "import sys; print(sys.base_prefix); print(sys.executable)"
       let found = try Command("python3", "-c", script).check().outputText.split(separator: "\n")

@@ -1,15 +1,15 @@
 import Posix
 import TestSupport
 
-/// A tree of this machine as MAIN, and a substitution that replaces every twentieth file of it.
+/// A tree of this machine as MAIN, and a substitution that overrides every twentieth file.
 struct RealTree {
   let folder: TemporaryFolder
   let main: ByteString
   let substitution: ByteString
   let point: ByteString
-  /// The regular files of MAIN, by their paths in it, sorted.
+  /// The sorted paths of MAIN's regular files.
   let files: [ByteString]
-  /// Those that are replaced.
+  /// The overridden files.
   let replaced: [ByteString]
 
   init(main: ByteString) throws {
@@ -26,7 +26,7 @@ struct RealTree {
     }
   }
 
-  /// Makes a folder of the substitution like that of MAIN: its owner and mode are what the mount shows.
+  /// Makes a folder in the substitution with the owner and mode of MAIN's, which the mount shows.
   private func makeFolder(_ path: ByteString) throws {
     if path.bytes.isEmpty || (substitution / path).exists { return }
     try makeFolder(path.parent)
@@ -36,7 +36,7 @@ struct RealTree {
     try (substitution / path).setMode(status.permissions)
   }
 
-  /// What stands in the place of a file.
+  /// The content that overrides a file.
   static func replacement(of path: ByteString) -> [UInt8] {
     [UInt8]("replaced ".utf8) + path.bytes + [UInt8(ascii: "\n")]
   }
@@ -47,7 +47,7 @@ struct RealTree {
     return setup
   }
 
-  /// The checksums of these files below a folder, by path, read by four processes at once.
+  /// The checksums of files by path, computed by four processes concurrently.
   func checksums(of files: [ByteString], in root: ByteString) throws -> [ByteString: ByteString] {
     let children = try (0..<4).map { part in
       let list = folder / ByteString("list-\(part)")
@@ -66,8 +66,8 @@ struct RealTree {
     return sums
   }
 
-  /// One line for each entry below a folder: path, type, mode, owner, link target and, of files that are not
-  /// in the set, size and time.
+  /// One line for each entry below a folder: path, type, mode, owner, link target and, for files, size and mtime.
+  /// Overridden files have only the path.
   static func outline(_ root: ByteString, without replaced: Set<ByteString>) throws -> [ByteString] {
     let found = try Command.shell(
       #"cd "$1" && find . -mindepth 1 ! -path ./.routes \( -type f -printf '%P\n%y %m %U:%G %l %s %T@\0'"#

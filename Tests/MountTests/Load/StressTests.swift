@@ -2,15 +2,15 @@ import Posix
 import TestSupport
 import Testing
 
-/// Many readers while the layers change.
+/// Concurrent readers while the layers change.
 extension MountTests {
   @Suite struct StressTests {
-    /// A build to put under stress.
+    /// A build to test.
     struct Build: Sendable, CustomTestStringConvertible {
       let testDescription: String
       let binary: ByteString?
 
-      /// The one under test and, where named, those that check themselves.
+      /// The build under test and the sanitizer builds named by environment variables.
       static var all: [Build] {
         let checked = ["BUNDLEFS_TSAN_BINARY", "BUNDLEFS_ASAN_BINARY"].compactMap { name in
           Binary.variable(name).map { Build(testDescription: name, binary: ByteString($0)) }
@@ -20,7 +20,8 @@ extension MountTests {
     }
 
     @Test(
-      "eight processes read at random while layers change", .timeLimit(.minutes(15)), arguments: Build.all)
+      "eight processes read at random while the layers change", .timeLimit(.minutes(15)), arguments: Build.all
+    )
     func readersAndChanges(build: Build) throws {
       let seconds = Binary.variable("BUNDLEFS_STRESS_SECONDS").flatMap { Double($0) } ?? 60
       let layers = try ChangingLayers(seed: 1)
@@ -32,10 +33,10 @@ extension MountTests {
       try stress(mount, layers, seconds: seconds)
       try expectMerged(layers.roots, at: mount.point)
       try mount.unmount()
-      let said = mount.process.errorText
-      #expect(!said.contains("WARNING: ThreadSanitizer"), "\(said.prefix(6000))")
-      #expect(!said.contains("ERROR: AddressSanitizer"), "\(said.prefix(6000))")
-      #expect(!said.contains("ERROR: LeakSanitizer"), "\(said.prefix(6000))")
+      let log = mount.process.errorText
+      #expect(!log.contains("WARNING: ThreadSanitizer"), "\(log.prefix(6000))")
+      #expect(!log.contains("ERROR: AddressSanitizer"), "\(log.prefix(6000))")
+      #expect(!log.contains("ERROR: LeakSanitizer"), "\(log.prefix(6000))")
     }
 
     private func stress(_ mount: Mount, _ layers: ChangingLayers, seconds: Double) throws {
@@ -58,7 +59,7 @@ extension MountTests {
   }
 }
 
-/// A thread that changes layers for a while.
+/// A thread that changes layers for a number of seconds.
 final class ChangingThread: Sendable {
   private let isDone = Locked(false)
 
@@ -75,6 +76,6 @@ final class ChangingThread: Sendable {
     }
   }
 
-  /// Waits until it has ended.
+  /// Waits for the thread to finish.
   func join() { _ = eventually(within: 120) { isDone.withLock { $0 } } }
 }

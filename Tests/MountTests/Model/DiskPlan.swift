@@ -2,7 +2,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Reads a layer that is on disk, at rest, as a plan, so that the model can say what it should merge to.
+/// Reads an unchanging layer on disk as a plan, the input of the model.
 struct DiskPlan {
   private var layer: PlannedLayer
   private var known: [UInt64: Int] = [:]
@@ -17,7 +17,7 @@ struct DiskPlan {
 
   private mutating func directory(_ path: ByteString, _ status: StatResult) throws -> PlannedDirectory {
     var directory = PlannedDirectory(metadata: try Self.metadata(status, at: path))
-    if try path.attributeNames().contains("trusted.overlay.opaque") { directory.marks = .trusted }
+    if try path.attributeNames().contains("trusted.overlay.opaque") { directory.opaqueMarkers = .trusted }
     for name in try path.names() {
       let status = try (path / name).status()
       if status.kind == .directory {
@@ -50,15 +50,15 @@ struct DiskPlan {
   }
 }
 
-/// Expects that a mount shows what these layers, top to bottom and on disk at rest, merge to.
+/// Expects a mount to match the model of these unchanging layers, topmost first.
 func expectMerged(
-  _ layers: [ByteString], at point: ByteString, _ moment: String = "at the end",
-  extent: TreeComparison.Extent = .init(), location: SourceLocation = #_sourceLocation
+  _ layers: [ByteString], at point: ByteString, _ stage: String = "at the end",
+  scope: TreeComparison.Scope = .init(), location: SourceLocation = #_sourceLocation
 ) throws {
   let stack = try layers.map { try DiskPlan.read($0) }
-  let differences = TreeComparison.differences(stack, at: point, judge: .bundlefs, extent: extent)
+  let differences = TreeComparison.differences(stack, at: point, implementation: .bundlefs, scope: scope)
   #expect(
     differences.isEmpty,
-    "\(moment): \(differences.count) differences\n\(differences.prefix(12).joined(separator: "\n"))",
+    "\(stage): \(differences.count) differences\n\(differences.prefix(12).joined(separator: "\n"))",
     sourceLocation: location)
 }

@@ -1,13 +1,13 @@
 import Posix
 import TestSupport
 
-/// Makes a planned layer real.
+/// Makes a planned layer on disk.
 struct LayerMaker {
   private let layer: PlannedLayer
-  /// Where each file has got its first name.
-  private var made: [Int: ByteString] = [:]
+  /// The path of each file's first name.
+  private var firstPaths: [Int: ByteString] = [:]
 
-  /// Fills the directory, which exists and is empty.
+  /// Fills an existing, empty directory.
   static func make(_ layer: PlannedLayer, at root: ByteString) throws {
     var maker = LayerMaker(layer: layer)
     try maker.fill(layer.root, at: root)
@@ -15,7 +15,7 @@ struct LayerMaker {
 
   private init(layer: PlannedLayer) { self.layer = layer }
 
-  /// The directory's own time comes last: every name made in it moves the time.
+  /// Sets the directory's mtime last: every new entry changes it.
   private mutating func fill(_ directory: PlannedDirectory, at path: ByteString) throws {
     for (name, entry) in directory.entries.sorted(by: { $0.key < $1.key }) {
       switch entry {
@@ -23,19 +23,19 @@ struct LayerMaker {
         try (path / name).makeDirectory()
         try fill(inner, at: path / name)
       case .file(let index):
-        try place(index, at: path / name)
+        try makeFile(index, at: path / name)
       }
     }
-    for name in directory.marks.attributes { try path.setAttribute(name, [UInt8(ascii: "y")]) }
-    try dress(path, directory.metadata, isLink: false)
+    for name in directory.opaqueMarkers.attributes { try path.setAttribute(name, [UInt8(ascii: "y")]) }
+    try applyMetadata(path, directory.metadata, isLink: false)
   }
 
-  private mutating func place(_ index: Int, at path: ByteString) throws {
-    if let first = made[index] { return try path.makeHardLink(of: first) }
-    made[index] = path
+  private mutating func makeFile(_ index: Int, at path: ByteString) throws {
+    if let first = firstPaths[index] { return try path.makeHardLink(of: first) }
+    firstPaths[index] = path
     let file = layer.files[index]
     try create(file.form, at: path)
-    try dress(path, file.metadata, isLink: file.form.kind == .symbolicLink)
+    try applyMetadata(path, file.metadata, isLink: file.form.kind == .symbolicLink)
   }
 
   private func create(_ form: PlannedForm, at path: ByteString) throws {
@@ -46,8 +46,8 @@ struct LayerMaker {
     }
   }
 
-  /// Owner before mode: a change of owner clears the set-id bits.
-  private func dress(_ path: ByteString, _ metadata: PlannedMetadata, isLink: Bool) throws {
+  /// Sets the owner before the mode: chown(2) clears the set-ID bits.
+  private func applyMetadata(_ path: ByteString, _ metadata: PlannedMetadata, isLink: Bool) throws {
     for (name, value) in metadata.attributes { try path.setAttribute(name, value) }
     try path.setOwner(metadata.owner, group: metadata.group)
     if !isLink { try path.setMode(metadata.permissions) }

@@ -1,7 +1,7 @@
 import Posix
 import TestSupport
 
-/// What a file other than a directory is.
+/// The type and content of a file other than a directory.
 enum PlannedForm: Hashable, Sendable {
   case regular(content: [UInt8])
   case link(target: ByteString)
@@ -10,7 +10,7 @@ enum PlannedForm: Hashable, Sendable {
   case character(major: UInt32, minor: UInt32)
   case block(major: UInt32, minor: UInt32)
 
-  /// overlayfs's mark for "no such entry".
+  /// Whether this is an overlayfs whiteout.
   var isOverlayWhiteout: Bool { self == .character(major: 0, minor: 0) }
 
   var kind: FileKind {
@@ -43,7 +43,7 @@ enum PlannedForm: Hashable, Sendable {
   }
 }
 
-/// What an inode carries beside its form.
+/// The metadata of an inode.
 struct PlannedMetadata: Hashable, Sendable {
   var permissions: UInt32
   var owner: UInt32
@@ -52,40 +52,40 @@ struct PlannedMetadata: Hashable, Sendable {
   var attributes: [ByteString: [UInt8]] = [:]
 }
 
-/// A file other than a directory; several names of its layer may stand for it.
+/// A file other than a directory; several names in its layer may refer to it.
 struct PlannedFile: Sendable {
   var form: PlannedForm
   var metadata: PlannedMetadata
 }
 
-/// By what a directory is marked opaque; several marks may come together.
-struct OpaqueMarks: OptionSet, Sendable {
+/// The extended attributes that mark a directory opaque.
+struct OpaqueMarkers: OptionSet, Sendable {
   let rawValue: Int
-  static let trusted = OpaqueMarks(rawValue: 1)
-  static let user = OpaqueMarks(rawValue: 2)
+  static let trusted = OpaqueMarkers(rawValue: 1)
+  static let user = OpaqueMarkers(rawValue: 2)
 
-  /// The attributes that make the mark.
+  /// The names of the extended attributes.
   var attributes: [ByteString] {
     (contains(.trusted) ? ["trusted.overlay.opaque"] : [])
       + (contains(.user) ? ["user.overlay.opaque"] : [])
   }
 }
 
-/// A name in a layer's directory.
+/// An entry of a layer's directory.
 enum PlannedEntry: Sendable {
-  /// One of the layer's files, by its place in the layer's list.
+  /// A file, by its index in the layer.
   case file(Int)
   case directory(PlannedDirectory)
 }
 
-/// A directory of one layer. The files `.wh.NAME` and `.wh..wh..opq` are entries like others here: what
-/// they mean is the model's business.
+/// A directory of one layer. The files `.wh.NAME` and `.wh..wh..opq` are ordinary entries here; the model interprets
+/// them.
 struct PlannedDirectory: Sendable {
   var metadata: PlannedMetadata
-  var marks: OpaqueMarks = []
+  var opaqueMarkers: OpaqueMarkers = []
   var entries: [ByteString: PlannedEntry] = [:]
 
-  /// How many names in this directory and below stand for each file.
+  /// Counts the names of each file in this directory and below.
   func countLinks(into counts: inout [Int: Int]) {
     for entry in entries.values {
       switch entry {
@@ -100,7 +100,7 @@ struct PlannedDirectory: Sendable {
 struct PlannedLayer: Sendable {
   var files: [PlannedFile] = []
   var root: PlannedDirectory
-  /// How many names each file has.
+  /// The link count of each file.
   var links: [Int: Int] {
     var counts: [Int: Int] = [:]
     root.countLinks(into: &counts)

@@ -1,21 +1,21 @@
 import Posix
 import TestSupport
 
-/// The contract of the merge, as values: it works on plans alone and knows nothing of any implementation.
+/// A directory of the merged tree, computed from plans alone: the reference model of the merge.
 struct MergedDirectory {
-  /// A layer's directory that takes part; the strongest comes first.
+  /// A layer's directory that is merged, topmost first.
   struct Part {
     var layer: Int
     var directory: PlannedDirectory
   }
 
-  /// The path from the mount's root, empty for the root itself.
+  /// The path from the mount's root; empty for the root.
   var path: ByteString
   var parts: [Part]
   /// All layers, for their files.
   var stack: [PlannedLayer]
 
-  /// The root of a stack, the strongest layer first.
+  /// The merged root of a stack, topmost layer first.
   static func root(of stack: [PlannedLayer]) -> MergedDirectory {
     var parts: [Part] = []
     for (index, layer) in stack.enumerated() {
@@ -25,7 +25,7 @@ struct MergedDirectory {
     return MergedDirectory(path: "", parts: parts, stack: stack)
   }
 
-  /// What a name of this directory is; nil: there is no such entry.
+  /// The entry with a name; nil if there is none.
   func lookup(_ name: ByteString) -> MergedEntry? {
     // Whiteout files are never entries themselves.
     if name.hasPrefix(".wh.") { return nil }
@@ -41,21 +41,21 @@ struct MergedDirectory {
         if directory.isOpaque { return self.directory(name, found) }
       case nil: ()
       }
-      // The file .wh.NAME hides what lies below its layer, not what stands beside it.
+      // The file .wh.NAME hides entries in the layers below, not in its own.
       if part.directory.entries[".wh." + name] != nil { break search }
     }
     return found.isEmpty ? nil : directory(name, found)
   }
 
-  /// The names of the listing.
+  /// The names in the listing.
   var names: Set<ByteString> { mentionedNames.filter { lookup($0) != nil } }
 
-  /// All names that any part has, seen or not.
+  /// The names in all parts, hidden or not.
   var mentionedNames: Set<ByteString> {
     parts.reduce(into: []) { $0.formUnion($1.directory.entries.keys) }
   }
 
-  /// The newest of the parts' times.
+  /// The latest mtime of the parts.
   var modified: TimeSpec {
     parts.map(\.directory.metadata.modified).max() ?? TimeSpec(seconds: 0, nanoseconds: 0)
   }
@@ -65,14 +65,14 @@ struct MergedDirectory {
   }
 }
 
-/// What a merged name is.
+/// An entry of a merged directory.
 enum MergedEntry {
-  /// A file of a layer, by its place in the layer's list.
+  /// A file, by its index in the layer.
   case file(layer: Int, index: Int)
   case directory(MergedDirectory)
 }
 
 extension PlannedDirectory {
-  /// Whether it hides the directories below it.
-  var isOpaque: Bool { !marks.isEmpty || entries[".wh..wh..opq"] != nil }
+  /// Whether the directory hides those in the layers below.
+  var isOpaque: Bool { !opaqueMarkers.isEmpty || entries[".wh..wh..opq"] != nil }
 }

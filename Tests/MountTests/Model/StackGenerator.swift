@@ -1,13 +1,13 @@
 import Posix
 import TestSupport
 
-/// How large a generated layer becomes.
+/// The size of generated layers.
 struct StackScale: Sendable {
-  /// How many entries a layer has at most.
+  /// The maximum number of entries of a layer.
   var budget: Int
-  /// How many of them its root has.
+  /// The number of entries of its root.
   var rootEntries: ClosedRange<Int>
-  /// The sizes of files.
+  /// The file sizes to choose from.
   var sizes: [Int]
 
   static let large = StackScale(
@@ -18,7 +18,7 @@ struct StackScale: Sendable {
   static let tiny = StackScale(budget: 8, rootEntries: 0...3, sizes: [0, 7, 4097])
 }
 
-/// Makes up a stack of layers from a seed. Few names are in play, so that the layers collide often.
+/// Generates a stack of layers from a seed, with few names so that layers overlap often.
 struct StackGenerator {
   private var random: SplitMix64
   private var names: [ByteString] = []
@@ -27,9 +27,9 @@ struct StackGenerator {
   private let isOverlayOnly: Bool
   private let scale: StackScale
 
-  /// - Parameter isOverlayOnly: only what the kernel's overlayfs understands: no `.wh.` files, opaque marks
-  ///   by `trusted.overlay.opaque`, none on a layer's root.
-  /// - Parameter names: what the entries are called; nil: names that the seed chooses.
+  /// - Parameter isOverlayOnly: whether to generate only what overlayfs understands: no `.wh.` files, and opaque
+  ///   directories marked by `trusted.overlay.opaque`, except a layer's root.
+  /// - Parameter names: the names to choose from; nil lets the seed choose them.
   static func stack(
     seed: UInt64, count: Int, isOverlayOnly: Bool, scale: StackScale = .large, names: [ByteString]? = nil
   ) -> [PlannedLayer] {
@@ -65,7 +65,7 @@ struct StackGenerator {
       budget -= 1
       addEntry(to: &directory, depth: depth)
     }
-    mark(&directory, depth: depth)
+    addOpaqueMarkers(to: &directory, depth: depth)
     return directory
   }
 
@@ -84,21 +84,21 @@ struct StackGenerator {
     }
   }
 
-  private mutating func mark(_ directory: inout PlannedDirectory, depth: Int) {
+  private mutating func addOpaqueMarkers(to directory: inout PlannedDirectory, depth: Int) {
     if isOverlayOnly {
-      if depth > 0 && random.percent(15) { directory.marks = .trusted }
+      if depth > 0 && random.percent(15) { directory.opaqueMarkers = .trusted }
       return
     }
     guard random.percent(depth == 0 ? 4 : 15) else { return }
     switch random.number(0...3) {
-    case 0: directory.marks = .trusted
-    case 1: directory.marks = .user
-    case 2: directory.marks = [.trusted, .user]
+    case 0: directory.opaqueMarkers = .trusted
+    case 1: directory.opaqueMarkers = .user
+    case 2: directory.opaqueMarkers = [.trusted, .user]
     default: directory.entries[".wh..wh..opq"] = .file(add(.regular(content: [])))
     }
   }
 
-  /// A `.wh.` file: mostly empty, but what it is does not count.
+  /// A `.wh.` entry: mostly an empty file, but its type and content do not matter.
   private mutating func makeWhiteoutFile() -> PlannedEntry {
     switch random.number(0...9) {
     case 0: .directory(makeDirectory(depth: 4))
@@ -111,7 +111,7 @@ struct StackGenerator {
 
   private mutating func makeFile() -> Int {
     if !layer.files.isEmpty && random.percent(12) {
-      // One more name of a file that the layer has.
+      // Another name of an existing file.
       return random.number(0...layer.files.count - 1)
     }
     return switch random.number(0...99) {
@@ -143,7 +143,7 @@ struct StackGenerator {
     }
   }
 
-  /// Targets that are there, that are not, that lead to each other in circles, and odd ones.
+  /// Existing, missing, cyclic and unusual targets.
   private mutating func linkTarget() -> ByteString {
     switch random.number(0...6) {
     case 0: "nowhere"
@@ -169,11 +169,11 @@ struct StackGenerator {
     let owners: [UInt32] = [0, 0, 1, 1000, 65534, 4_000_000_000]
     return PlannedMetadata(
       permissions: UInt32(random.number(0...0o7777)), owner: random.pick(owners), group: random.pick(owners),
-      modified: moment())
+      modified: timestamp())
   }
 
-  /// From 1901, where ext4 begins, to 2446, where it ends.
-  private mutating func moment() -> TimeSpec {
+  /// From 1901 to 2446, the range of ext4.
+  private mutating func timestamp() -> TimeSpec {
     let seconds =
       switch random.number(0...3) {
       case 0: random.number(-2_147_483_648 ... -1)

@@ -3,34 +3,34 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A headless Chromium with one page. It runs, with its profile, in a folder of its own, and ends with this.
+/// A headless Chromium with one page, whose profile is in a temporary folder. It exits with this object.
 final class Browser {
-  /// The program, when the page tests are asked for.
+  /// The browser's program, if `BUNDLEFS_BROWSER` enables the page tests.
   static let program = Binary.variable("BUNDLEFS_BROWSER")
 
-  /// What is seen of a page.
-  struct Sight: Decodable {
-    /// How the browser came to it: "navigate" or "reload".
+  /// The state of a loaded page.
+  struct PageState: Decodable {
+    /// The navigation type: "navigate" or "reload".
     var navigation: String
     /// The page's text.
     var text: String
     /// The natural width and height of each image.
     var sizes: [[Int]]
-    /// Red, green and blue of the screenshot at each of the points.
+    /// The RGB values of the screenshot at the requested points.
     var colours: [[Int]]
   }
 
   private let folder: TemporaryFolder
   private let driver: Child
   private let commands: CInt
-  private var told = 0
+  private var commandCount = 0
 
-  /// - Parameter points: the places in screenshots whose colours are told, x and y, each below 200.
+  /// - Parameter points: x and y, each below 200, of the pixels whose colours `PageState` reports.
   init(_ program: String, points: [(Int, Int)]) throws {
     folder = try TemporaryFolder()
     let pipe = folder / "commands"
     try pipe.makeNode(mode: FileKind.fifo.rawValue | 0o600)
-    // Open both ways: that waits for no reader.
+    // O_RDWR does not block until a reader opens the FIFO.
     commands = try pipe.call("open") { open($0, O_RDWR | O_CLOEXEC) }
     let script = ByteString(#filePath).parent / "browser.py"
     let words: [ByteString] = ["python3", "-B", script, ByteString(program), folder.path, pipe]
@@ -40,36 +40,36 @@ final class Browser {
   deinit { try? end() }
 
   /// Loads a page.
-  func load(_ url: String) throws -> Sight { try tell("load \(url)") }
+  func load(_ url: String) throws -> PageState { try send("load \(url)") }
 
-  /// Loads the page again, as the browser's button does.
-  func reload() throws -> Sight { try tell("reload") }
+  /// Reloads the page.
+  func reload() throws -> PageState { try send("reload") }
 
   /// Ends the browser.
-  /// - Throws: unless all its processes end in time.
+  /// - Throws: `TestFailure` unless all its processes exit in time.
   func end() throws {
-    guard told >= 0 else { return }
-    told = -1
+    guard commandCount >= 0 else { return }
+    commandCount = -1
     close(commands)
     let outcome = try driver.wait(timeout: 60)
     if outcome.status != 0 { throw TestFailure("the browser failed: \(outcome.errorText)") }
   }
 
-  private func tell(_ command: String) throws -> Sight {
+  private func send(_ command: String) throws -> PageState {
     let line = [UInt8]("\(command)\n".utf8)
     guard write(commands, line, line.count) == line.count else {
       throw DiskError("write", folder / "commands", .current)
     }
-    told += 1
-    let isAnswered = eventually(within: 90) { answers.count >= told || driver.status() != nil }
-    guard answers.count >= told else {
-      throw TestFailure("\(command): \(isAnswered ? "failed" : "no answer"): \(driver.errorText)")
+    commandCount += 1
+    let hasReply = eventually(within: 90) { replies.count >= commandCount || driver.status() != nil }
+    guard replies.count >= commandCount else {
+      throw TestFailure("\(command): \(hasReply ? "failed" : "no reply"): \(driver.errorText)")
     }
-    return try JSONDecoder().decode(Sight.self, from: Data(answers[told - 1].utf8))
+    return try JSONDecoder().decode(PageState.self, from: Data(replies[commandCount - 1].utf8))
   }
 
-  /// The lines that the driver has completed.
-  private var answers: [Substring] {
+  /// The complete lines that the driver has printed.
+  private var replies: [Substring] {
     driver.outputText.split(omittingEmptySubsequences: false) { $0 == "\n" }.dropLast()
   }
 }

@@ -1,38 +1,38 @@
 import TestSupport
 
-/// A bundle with a web page that is put together from its files and its resources, and how that page looks.
+/// A bundle with a web page composed of its files and resources, and the page's expected appearance.
 enum SamplePage {
   typealias Colour = [Int]
 
-  /// A part of the page that has a file of its own.
+  /// A part of the page, which has its own file.
   enum Part: CaseIterable {
     case style, script, photo, logo
   }
 
-  /// How the page looks.
-  struct Look: Equatable {
+  /// The appearance of the page.
+  struct Appearance: Equatable {
     var text: String
     var sizes: [[Int]]
     var colours: [Colour]
 
-    init(_ sight: Browser.Sight) {
-      (text, sizes, colours) = (sight.text, sight.sizes, sight.colours)
+    init(_ state: Browser.PageState) {
+      (text, sizes, colours) = (state.text, state.sizes, state.colours)
     }
 
-    /// The main bundle's page, some parts of which are overridden.
+    /// The expected appearance with some parts overridden.
     init(overridden: Set<Part>) {
-      let places = overridden.contains
-      text = places(.script) ? "the override's words" : "the main bundle's words"
-      let (photo, logo) = (SamplePage.photo(places(.photo)), SamplePage.logo(places(.logo)))
-      // The logo is there twice, by two spellings of its path.
+      let isOverridden = overridden.contains
+      text = isOverridden(.script) ? "the override's words" : "the main bundle's words"
+      let (photo, logo) = (SamplePage.photo(isOverridden(.photo)), SamplePage.logo(isOverridden(.logo)))
+      // The page has the logo twice, with different spellings of its path.
       sizes = [photo.size, logo.size, logo.size]
       colours = [
-        background(places(.style)), box(places(.script)), photo.colour, logo.colour, logo.colour,
+        background(isOverridden(.style)), box(isOverridden(.script)), photo.colour, logo.colour, logo.colour,
       ]
     }
   }
 
-  /// Where in a screenshot the colours of a look are: the background, what the script colours, the images.
+  /// The pixels that `Appearance.colours` refers to: the background, the box of the script, and the images.
   static let points = [(190, 190), (110, 30), (30, 30), (30, 90), (30, 150)]
 
   /// The MAIN bundle.
@@ -45,7 +45,7 @@ enum SamplePage {
     }
   }
 
-  /// Where the part is in the MAIN bundle.
+  /// The path of a part in the MAIN bundle.
   private static func mainPath(_ part: Part) -> ByteString {
     switch part {
     case .style: "style.css"
@@ -55,13 +55,13 @@ enum SamplePage {
     }
   }
 
-  /// Where the part's override goes in the substitution: the logo's, which the page has by its name as a
-  /// resource alone, can be in the folder of a language.
+  /// The path of a part's override in the substitution. The page refers to the logo by its resource name, so that its
+  /// override can be localized.
   static func overridePath(_ part: Part) -> ByteString {
     part == .logo ? "Resources/fr.lproj/logo.svg" : mainPath(part)
   }
 
-  /// The content of the part's file.
+  /// The content of a part's file.
   static func content(_ part: Part, isOverride: Bool) -> [UInt8] {
     switch part {
     case .style: [UInt8]("body { background: \(css(background(isOverride))) }".utf8)
@@ -126,7 +126,7 @@ enum SamplePage {
     """
   }
 
-  /// A BMP of 32 bits a pixel: its header, that of the picture, the pixels.
+  /// A 32-bit BMP: file header, image header, pixels.
   private static func bitmap(_ picture: Picture) -> [UInt8] {
     let (width, height) = (picture.size[0], picture.size[1])
     let pixel = picture.colour.reversed().map { UInt8($0) } + [255]

@@ -1,11 +1,11 @@
-"""A headless Chromium with one page, as a program that is told what to do and tells what is seen.
+"""Controls a headless Chromium with one page by commands and reports the page's state.
 
     browser.py CHROMIUM FOLDER COMMANDS X,Y...
 
-FOLDER takes the browser's profile and temporary files. COMMANDS is read line by line, commonly a FIFO: `load URL`,
-or `reload`, as the button in a browser does it. Each is answered, once the page has loaded, by a line of JSON: how
-the page was navigated to, its text, the natural sizes of its images in document order, and the colours of the
-pixels at the points X,Y of a screenshot of 200 by 200 pixels. The browser ends with the commands.
+FOLDER holds the browser's profile and temporary files. COMMANDS, usually a FIFO, has lines `load URL` or `reload`.
+Once the page has loaded, each command prints a line of JSON: the navigation type, the page's text, the natural sizes
+of its images in document order, and the colours of the pixels X,Y of a screenshot of 200 by 200 pixels. The browser
+ends at the end of COMMANDS.
 """
 
 import base64
@@ -19,10 +19,10 @@ import sys
 import time
 import zlib
 
-PATIENCE = 60  # seconds for an answer of the browser
+TIMEOUT = 60  # seconds for a reply of the browser
 PR_SET_CHILD_SUBREAPER = 36
-SIDE = 200  # of the page, in pixels
-SEEN = """(async () => {
+SIDE = 200  # width and height of the page in pixels
+PAGE_STATE = """(async () => {
   await Promise.allSettled([...document.images].map(image => image.decode()));
   return {
     navigation: performance.getEntriesByType("navigation")[0].type,
@@ -33,26 +33,26 @@ SEEN = """(async () => {
 
 
 class Browser:
-    """Speaks the DevTools protocol over two pipes, which the browser has as descriptors 3 and 4."""
+    """The DevTools protocol over two pipes, the browser's descriptors 3 and 4."""
 
     def __init__(self, program, folder):
         self.events, self.pending, self.count, self.session = [], b"", 0, {}
-        # What the browser's processes leave running becomes a child of this one.
+        # Orphaned processes of the browser become children of this process.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        told, self.to_browser = os.pipe()
-        self.from_browser, telling = os.pipe()
-        # Root has no sandbox, and the pages are our own.
+        commands, self.to_browser = os.pipe()
+        self.from_browser, replies = os.pipe()
+        # Chromium's sandbox does not work as root, and the pages are trusted.
         words = [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         words += ["--disable-breakpad", "--disable-background-networking", "--no-first-run", "--log-level=3"]
         words += ["--force-color-profile=srgb", "--remote-debugging-pipe", f"--user-data-dir={folder}/profile"]
-        # The home, too: nothing is left outside the folder.
-        places = ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]
+        # All of these are in FOLDER, so that nothing is left elsewhere.
+        variables = ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]
         self.process = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{told} 4>&{telling}', "bash", *words],
-            pass_fds=[told, telling], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            env={**os.environ, **{place: folder for place in places}})
-        os.close(told)
-        os.close(telling)
+            ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{replies}', "bash", *words],
+            pass_fds=[commands, replies], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            env={**os.environ, *{variable: folder for variable in variables}})
+        os.close(commands)
+        os.close(replies)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self.session = {"sessionId": attached["sessionId"]}
@@ -61,40 +61,40 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=SIDE, height=SIDE, deviceScaleFactor=1, mobile=False)
 
     def call(self, method, **parameters):
-        """The result of a method of the protocol."""
+        """Calls a method of the protocol and returns its result."""
         self.count += 1
         message = {"id": self.count, "method": method, "params": parameters, **self.session}
         os.write(self.to_browser, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self.receive()
-            if answer.get("id") != self.count:
-                self.events.append(answer)
-            elif "error" in answer:
-                raise RuntimeError(f"{method}: {answer['error']}")
+            reply = self.receive()
+            if reply.get("id") != self.count:
+                self.events.append(reply)
+            elif "error" in reply:
+                raise RuntimeError(f"{method}: {reply['error']}")
             else:
-                return answer["result"]
+                return reply["result"]
 
     def receive(self):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while b"\0" not in self.pending:
             if not select.select([self.from_browser], [], [], max(0, deadline - time.monotonic()))[0]:
-                raise RuntimeError("the browser does not answer")
+                raise RuntimeError("the browser does not reply")
             piece = os.read(self.from_browser, 1 << 20)
             if not piece:
-                raise RuntimeError("the browser has ended")
+                raise RuntimeError("the browser has exited")
             self.pending += piece
         message, self.pending = self.pending.split(b"\0", 1)
         return json.loads(message)
 
     def event(self, method):
-        """The next event of that name; those before it are passed over."""
+        """The next event of this name; earlier events are skipped."""
         while True:
             event = self.events.pop(0) if self.events else self.receive()
             if event.get("method") == method:
                 return event["params"]
 
     def navigate(self, method, **parameters):
-        """Loads, or reloads, and waits until all that belongs to the page is there."""
+        """Loads or reloads the page and waits for its load event."""
         self.events.clear()
         self.call(method, **parameters)
         frame = self.event("Page.frameNavigated")["frame"]
@@ -102,18 +102,18 @@ class Browser:
             raise RuntimeError(f"{frame['unreachableUrl']} cannot be loaded")
         self.event("Page.loadEventFired")
 
-    def seen(self, points):
-        found = self.call("Runtime.evaluate", expression=SEEN, awaitPromise=True, returnByValue=True)
+    def page_state(self, points):
+        found = self.call("Runtime.evaluate", expression=PAGE_STATE, awaitPromise=True, returnByValue=True)
         image = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         rows, width = decoded(image)
         colours = [list(rows[y][x * width:][:3]) for x, y in points]
         return {**found["result"]["value"], "colours": colours}
 
     def end(self):
-        """The browser ends when its pipe does; returns when all its processes have."""
+        """Closes the pipe, which ends the browser, and waits for all its processes."""
         os.close(self.to_browser)
         signal.signal(signal.SIGALRM, lambda *_: self.process.kill())
-        signal.alarm(PATIENCE // 2)
+        signal.alarm(TIMEOUT // 2)
         try:
             while True:
                 os.wait()
@@ -122,17 +122,17 @@ class Browser:
 
 
 def decoded(png):
-    """The rows of a PNG of 8 bits a channel, and the count of bytes that a pixel has in them."""
+    """The rows of a PNG with 8 bits per channel, and the number of bytes per pixel."""
     width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
     depth, colour, _, _, interlaced = png[24:29]
     if (depth, interlaced) != (8, 0) or colour not in (2, 6) or (width, height) != (SIDE, SIDE):
-        raise RuntimeError(f"a screenshot of another kind: {png[16:29].hex()}")
-    data, place = b"", 8
-    while place < len(png):
-        size = int.from_bytes(png[place:place + 4], "big")
-        if png[place + 4:place + 8] == b"IDAT":
-            data += png[place + 8:place + 8 + size]
-        place += size + 12
+        raise RuntimeError(f"unexpected screenshot format: {png[16:29].hex()}")
+    data, offset = b"", 8
+    while offset < len(png):
+        size = int.from_bytes(png[offset:offset + 4], "big")
+        if png[offset + 4:offset + 8] == b"IDAT":
+            data += png[offset + 8:offset + 8 + size]
+        offset += size + 12
     data, step = zlib.decompress(data), 3 if colour == 2 else 4
     rows, above = [], bytes(width * step)
     for start in range(0, len(data), width * step + 1):
@@ -142,12 +142,12 @@ def decoded(png):
 
 
 def unfiltered(kind, line, above, step):
-    """A row whose bytes are differences to a guess from their neighbours."""
+    """Reverses a PNG row filter."""
     row = bytearray()
     for index, byte in enumerate(line):
         up = above[index]
         left, corner = (row[index - step], above[index - step]) if index >= step else (0, 0)
-        # In a draw the first wins: min() returns it.
+        # min() returns the first of equal values, as PNG requires.
         paeth = min((left, up, corner), key=lambda value: abs(left + up - corner - value))
         row.append(byte + (0, left, up, (left + up) // 2, paeth)[kind] & 0xff)
     return bytes(row)
@@ -165,7 +165,7 @@ def main():
                     browser.navigate("Page.navigate", url=url[0])
                 else:
                     browser.navigate("Page.reload")
-                print(json.dumps(browser.seen(points)), flush=True)
+                print(json.dumps(browser.page_state(points)), flush=True)
     finally:
         browser.end()
 

@@ -1,7 +1,7 @@
 import Posix
 import TestSupport
 
-/// A bundle with `Contents/Resources` and a substitution for it, in a folder that goes with them.
+/// A bundle with `Contents/Resources` and a substitution for it, in a temporary folder.
 final class BundleFixture {
   let fixture: Fixture
   /// The resource folders of both layers.
@@ -34,13 +34,13 @@ final class BundleFixture {
     </dict></plist>
     """
 
-  /// Writes files, with the folders that they need.
+  /// Writes files and makes their parent folders.
   func put(_ files: [String: String], in folder: ByteString) throws {
     for (path, content) in files { try (folder / ByteString(path)).put(content) }
   }
 
-  /// A mount of it.
-  /// - Parameter options: `languages=fr:en` comes first.
+  /// A mount of the bundle.
+  /// - Parameter options: added to `languages=fr:en`.
   func setup(_ options: ByteString...) -> MountSetup {
     var setup = fixture.setup
     setup.options = ["languages=fr:en"] + options
@@ -49,7 +49,7 @@ final class BundleFixture {
 }
 
 extension ByteString {
-  /// Writes a file, with the folders that it needs.
+  /// Writes a file and makes its parent folders.
   func put(_ content: String) throws {
     try parent.makeDirectories()
     try write(content)
@@ -57,6 +57,6 @@ extension ByteString {
 }
 
 extension Mount {
-  /// The folder in which resources' URLs are paths.
+  /// The folder whose entries are resource URLs.
   var resources: ByteString { point / "rsrc:" }
 }

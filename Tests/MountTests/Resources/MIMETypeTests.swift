@@ -2,10 +2,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// The xattr `user.mime_type`.
+/// The extended attribute `user.mime_type`.
 extension MountTests {
   @Suite struct MIMETypeTests {
-    @Test("every regular file has one, by its name or its content", .timeLimit(.minutes(1)))
+    @Test("every regular file has a MIME type by its name or content", .timeLimit(.minutes(1)))
     func types() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
@@ -21,35 +21,35 @@ extension MountTests {
           _ = try (folder / name).read()
           #expect(try (folder / name).attribute("user.mime_type") == Array(type.utf8), "\(name), open")
         }
-        for other in [folder, mount.point, mount.resources, mount.routes] {
+        for other in [folder, mount.point, mount.resources, mount.controlFile] {
           try expectErrno(.noData) { _ = try other.attribute("user.mime_type") }
           #expect(try !other.attributeNames().contains("user.mime_type"))
         }
-        let size = try Command(
+        let type = try Command(
           "getfattr", "--only-values", "-n", "user.mime_type", (folder / "logo.png").text
         )
         .check()
-        #expect(size.outputText == "image/png")
+        #expect(type.outputText == "image/png")
       }
     }
 
-    @Test("a file's own wins, and comes and goes", .timeLimit(.minutes(1)))
-    func own() throws {
+    @Test("a backing file's own user.mime_type takes precedence", .timeLimit(.minutes(1)))
+    func backingAttribute() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
         let (file, seen) = (bundle.main / "data", mount.point / "Contents" / "Resources" / "data")
         try file.setAttribute("user.mime_type", Array("application/x-own".utf8))
         #expect(try seen.attribute("user.mime_type") == Array("application/x-own".utf8))
         #expect(try seen.attributeNames().filter { $0 == "user.mime_type" }.count == 1)
-        try mount.say("rsrc:///data")
+        try mount.writeControl("rsrc:///data")
         #expect(try mount.routesText().lines.last?.contains(#""mimeType":"application/x-own""#) == true)
         try file.removeAttribute("user.mime_type")
         #expect(try seen.attribute("user.mime_type") == Array("application/octet-stream".utf8))
       }
     }
 
-    @Test("asking for it does not make a reader of who asks", .timeLimit(.minutes(1)))
-    func notBegun() throws {
+    @Test("reading the MIME type does not pin the open file's content", .timeLimit(.minutes(1)))
+    func unpinnedContent() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
         let seen = mount.point / "Contents" / "Resources" / "data"
@@ -58,7 +58,7 @@ extension MountTests {
           try (bundle.main / "data").replace("text")
           try mount.barrier()
           #expect(
-            try ByteString.readAll(file) == Array("text".utf8), "who has only opened it gets the new content")
+            try ByteString.readAll(file) == Array("text".utf8), "an unread open file has the new content")
         }
         #expect(try seen.attribute("user.mime_type") == Array("text/plain".utf8))
       }

@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// `bundlefs resources`, `bundlefs open`, and what the status tells of the bundle.
+/// `bundlefs resources`, `bundlefs open`, and the bundle in `bundlefs status`.
 extension MountTests {
   @Suite struct ResourceCommandTests {
     private struct Row: Decodable, Equatable {
@@ -19,7 +19,7 @@ extension MountTests {
       return try JSONDecoder().decode([Row].self, from: Data(try command.check().output))
     }
 
-    @Test("the merged list, sorted, of a type, in a language", .timeLimit(.minutes(1)))
+    @Test("resources lists the merged resources, sorted, by type and localization", .timeLimit(.minutes(1)))
     func list() throws {
       let bundle = try BundleFixture()
       try bundle.put(
@@ -64,13 +64,11 @@ extension MountTests {
     }
 
     @Test(
-      "a flat bundle's list has no control file in it; without xattrs the types are still there",
+      "a flat bundle's list omits the control file, and has MIME types even with xattr=off",
       .timeLimit(.minutes(1)))
     func flat() throws {
       let fixture = try Fixture()
-      var setup = fixture.setup
-      setup.options = ["xattr=off"]
-      try withMount(setup) { mount in
+      try withMount(fixture.setup("xattr=off")) { mount in
         _ = try mount.routesText()
         let paths = try rows(mount)
         #expect(paths.map(\.path) == ["folder", "link", "only", "plain.txt", "replaced.txt"])
@@ -79,7 +77,7 @@ extension MountTests {
     }
 
     @Test(
-      "wrong usage is named", .timeLimit(.minutes(1)),
+      "wrong usage exits with status 2 and names the error", .timeLimit(.minutes(1)),
       arguments: [
         (["resources"], "needs one MOUNTPOINT"), (["resources", "--type"], "'--type' needs a value"),
         (["resources", "--colour", "/"], "no option '--colour'"), (["open"], "needs a URL"),
@@ -92,7 +90,9 @@ extension MountTests {
       #expect(outcome.status == 2 && outcome.errorText.contains(words), "\(outcome.errorText)")
     }
 
-    @Test("help is no error", arguments: ["open -h", "open --help", "resources -h", "resources / --help"])
+    @Test(
+      "-h and --help exit with status 0",
+      arguments: ["open -h", "open --help", "resources -h", "resources / --help"])
     func help(words: String) throws {
       let words = words.split(separator: " ").map { ByteString(String($0)) }
       let outcome = try Command([try Binary.underTest()] + words).run()
@@ -100,8 +100,8 @@ extension MountTests {
       #expect(outcome.outputText.hasPrefix("usage: bundlefs"))
     }
 
-    @Test("names that a terminal would obey, and very long ones, do no harm", .timeLimit(.minutes(1)))
-    func oddNames() throws {
+    @Test("control characters in names are escaped, and long names are not padded", .timeLimit(.minutes(1)))
+    func controlCharacters() throws {
       let bundle = try BundleFixture()
       let long = String(repeating: "l", count: 200)
       try bundle.put(
@@ -121,89 +121,90 @@ extension MountTests {
       }
     }
 
-    @Test("open finds the mount that answers, whichever it is", .timeLimit(.minutes(1)))
+    @Test("open finds the mount that accepts the URL", .timeLimit(.minutes(1)))
     func open() throws {
       let (one, other) = (try BundleFixture(), try BundleFixture())
       try one.put(["only-here.txt": "one"], in: one.main)
       try withMount(one.setup()) { first in
-        try first.say("route First first://s:Text")
+        try first.writeControl("route First first://s:Text")
         try withMount(other.setup()) { second in
-          try second.say("route Second second://s:Text")
+          try second.writeControl("route Second second://s:Text")
           let binary = try Binary.underTest()
-          let asked = try Command([
+          let opened = try Command([
             binary, "open", "rsrc:///only-here.txt", "first://hello", "second://hello", "rsrc:///logo.png",
           ]).check()
-          let results = try asked.outputText.split(separator: "\n").map { try RoutedResult(String($0)) }
-          #expect(results.map(\.verdict) == ["resolved", "posted First", "posted Second", "resolved"])
-          #expect(try first.lastResult().verdict == "posted First")
-          #expect(try second.lastResult().url == "rsrc:///logo.png", "the newest is asked first")
+          let results = try opened.outputText.split(separator: "\n").map { try RoutedResult(String($0)) }
+          #expect(results.map(\.summary) == ["resolved", "posted First", "posted Second", "resolved"])
+          #expect(try first.lastResult().summary == "posted First")
+          #expect(try second.lastResult().url == "rsrc:///logo.png", "the newest mount comes first")
           let refused = try Command([binary, "open", "nobody://a/b/c/d/e/f", "first://again"]).run()
           #expect(
             refused.status == 1 && refused.errorText.contains("no mount accepts nobody://a/b/c/d/e/f"),
             "\(refused.status): \(refused.outputText)\(refused.errorText)")
-          #expect(refused.outputText.contains("posted"), "the others are opened all the same")
+          #expect(refused.outputText.contains("posted"), "the other URL is opened")
         }
       }
     }
 
-    @Test("a mount that hangs holds nobody up, and does not get the URL later", .timeLimit(.minutes(1)))
-    func hanging() throws {
+    @Test("open skips a hung mount, which does not get the URL later", .timeLimit(.minutes(1)))
+    func hungMount() throws {
       let (one, other) = (try BundleFixture(), try BundleFixture())
       try withMount(one.setup()) { first in
-        try first.say("route First both://s:Text")
+        try first.writeControl("route First both://s:Text")
         try withMount(other.setup()) { second in
-          try second.say("route Second both://s:Text")
+          try second.writeControl("route Second both://s:Text")
           let before = try second.lastResult().url
           let open = Command([try Binary.underTest(), "open", "both://hello", "rsrc:///logo.png"])
           do {
             second.process.signal(SIGSTOP)
             defer { second.process.signal(SIGCONT) }
             let results = try open.check(timeout: 20).outputText.split(separator: "\n")
-            #expect(try results.map { try RoutedResult(String($0)).verdict } == ["posted First", "resolved"])
+            #expect(try results.map { try RoutedResult(String($0)).summary } == ["posted First", "resolved"])
             let refused = try Command([try Binary.underTest(), "open", "nobody://a/b/c/d/e/f"]).run(
               timeout: 20)
-            #expect(refused.status == 1 && refused.errorText.contains("\(second.point): no answer within 2 s"))
+            #expect(
+              refused.status == 1 && refused.errorText.contains("\(second.point): no answer within 2 s"))
           }
           #expect(try second.lastResult().url == before)
-          #expect(try open.check().outputText.contains("Second"), "it is asked again when it goes on")
+          #expect(try open.check().outputText.contains("Second"), "the resumed mount accepts URLs again")
         }
       }
     }
 
-    @Test("what another user has mounted is not asked, even by root", .timeLimit(.minutes(1)))
+    @Test("open ignores other users' mounts, even for root", .timeLimit(.minutes(1)))
     func otherUser() throws {
       let fixture = try Fixture()
-      let setup = try UserTests().userSetup(fixture)
+      let setup = try UnprivilegedTests().userSetup(fixture)
       let program = try #require(setup.binary)
       try withOpenDevice {
         try withMount(setup) { mount in
-          let say = Command([program, "route", mount.point, "rsrc:///plain.txt"])
-          let before = try say.asUser(UserTests.nobody).check().outputText
+          let route = Command([program, "route", mount.point, "rsrc:///plain.txt"])
+          let before = try route.asUser(UnprivilegedTests.nobody).check().outputText
           let open = Command([program, "open", "rsrc:///only-theirs.txt"])
           try (fixture.main / "only-theirs.txt").write("x")
           let refused = try open.run(timeout: 30)
           #expect(refused.status == 1 && refused.outputText == "")
           #expect(!refused.errorText.contains("\(mount.point):"), "\(refused.errorText)")
-          let taken = try open.asUser(UserTests.nobody).check().outputText
+          let taken = try open.asUser(UnprivilegedTests.nobody).check().outputText
           #expect(before.contains(#"{"sequence":1,"#) && taken.contains(#"{"sequence":2,"#), "\(taken)")
         }
       }
     }
 
-    @Test("a mount that the user may not enter is named", .timeLimit(.minutes(1)))
-    func closed() throws {
+    @Test("open names a mount that the user may not access", .timeLimit(.minutes(1)))
+    func inaccessibleMount() throws {
       let fixture = try Fixture()
-      let program = try #require(try UserTests().userSetup(fixture).binary)
+      let program = try #require(try UnprivilegedTests().userSetup(fixture).binary)
       try withMount(fixture.setup) { mount in
-        let open = Command([program, "open", "x://y"]).asUser(UserTests.nobody)
+        let open = Command([program, "open", "x://y"]).asUser(UnprivilegedTests.nobody)
         let refused = try open.run(timeout: 30)
         #expect(refused.status == 1 && refused.errorText.contains("\(mount.point): Permission denied"))
       }
     }
 
-    @Test("the status names the bundle", .timeLimit(.minutes(1)))
+    @Test("the status describes the bundle", .timeLimit(.minutes(1)))
     func status() throws {
-      struct Told: Decodable {
+      struct StatusJSON: Decodable {
         struct Bundle: Decodable, Equatable {
           var identifier: String?
           var developmentRegion: String?
@@ -220,10 +221,10 @@ extension MountTests {
       try withMount(bundle.setup()) { mount in
         let binary = try Binary.underTest()
         let json = try Command([binary, "status", mount.point, "--json"]).check()
-        let told = try JSONDecoder().decode(Told.self, from: Data(json.output)).bundle
+        let status = try JSONDecoder().decode(StatusJSON.self, from: Data(json.output)).bundle
         #expect(
-          told
-            == Told.Bundle(
+          status
+            == StatusJSON.Bundle(
               identifier: "org.example.Zoo", developmentRegion: "en", localizations: ["en", "fr", "nl"],
               searched: ["fr", "en", "Base"], resources: "Contents/Resources", scheme: "rsrc"))
         let text = try Command([binary, "status", mount.point]).check().outputText
@@ -233,7 +234,8 @@ extension MountTests {
       }
     }
 
-    @Test("without languages=, those of the one who mounts, then the bundle's own", .timeLimit(.minutes(1)))
+    @Test(
+      "without languages=, the mounting user's languages apply, then the bundle's", .timeLimit(.minutes(1)))
     func languages() throws {
       let bundle = try BundleFixture()
       var setup = bundle.fixture.setup

@@ -2,10 +2,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// `MOUNTPOINT/rsrc:/…`.
+/// Paths below `MOUNTPOINT/rsrc:`.
 extension MountTests {
   @Suite struct ResourcePathTests {
-    @Test("a URL is a path: from the root, in folders, in the right language", .timeLimit(.minutes(1)))
+    @Test("a resource URL is a path: at the root, in folders, and localized", .timeLimit(.minutes(1)))
     func found() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
@@ -23,8 +23,10 @@ extension MountTests {
       }
     }
 
-    @Test("what is found is the file itself: one inode number, one set of pages", .timeLimit(.minutes(1)))
-    func sameNode() throws {
+    @Test(
+      "a resource path leads to the file itself: same inode number, shared page cache",
+      .timeLimit(.minutes(1)))
+    func sameInode() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
         let file = mount.point / "Contents" / "Resources" / "fr.lproj" / "Main.strings"
@@ -33,14 +35,15 @@ extension MountTests {
         let before = RequestCounts(try mount.report())
         #expect(try resource.readText() == "main's French")
         let after = RequestCounts(try mount.report())
-        #expect(after["READ"] == before["READ"], "the pages are there already")
+        #expect(after["READ"] == before["READ"], "the pages are cached already")
         let (one, other) = (try file.status(), try resource.status())
         #expect(one.inode == other.inode && one.device == other.device)
         #expect(try resource.attribute("user.bundlefs.path") == file.attribute("user.bundlefs.path"))
       }
     }
 
-    @Test("the folder is not listed, and neither is a bundle's own of that name", .timeLimit(.minutes(1)))
+    @Test(
+      "the resource folder is not listed and hides a bundle's entry of that name", .timeLimit(.minutes(1)))
     func unlisted() throws {
       let bundle = try BundleFixture()
       try (bundle.fixture.main / "rsrc:" / "own").put("hidden")
@@ -51,7 +54,7 @@ extension MountTests {
       }
     }
 
-    @Test("listings show what can be looked up, with the numbers that lookups give", .timeLimit(.minutes(1)))
+    @Test("listings have the names and inode numbers that lookups have", .timeLimit(.minutes(1)))
     func listings() throws {
       let bundle = try BundleFixture()
       try bundle.put(["images/added.svg": "", "fr.lproj/images/own.svg": ""], in: bundle.substitution)
@@ -69,11 +72,11 @@ extension MountTests {
           }
         }
         try bundle.put(["images/later.svg": ""], in: bundle.substitution)
-        #expect(try images.names().contains("later.svg"), "nothing is kept")
+        #expect(try images.names().contains("later.svg"), "listings are not cached")
       }
     }
 
-    @Test("always fresh: overrides, removals and other languages show at once", .timeLimit(.minutes(1)))
+    @Test("overrides, removals and other languages are visible at once", .timeLimit(.minutes(1)))
     func fresh() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
@@ -96,8 +99,8 @@ extension MountTests {
       }
     }
 
-    @Test("a file that becomes a folder, and back, under a program's feet", .timeLimit(.minutes(1)))
-    func kinds() throws {
+    @Test("a resource changes between file and folder", .timeLimit(.minutes(1)))
+    func typeChanges() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
         let thing = mount.resources / "thing"
@@ -115,43 +118,8 @@ extension MountTests {
     }
 
     @Test(
-      "evil names lead nowhere", .timeLimit(.minutes(1)),
-      arguments: [
-        ("outside", Errno.noSuchFileOrDirectory), ("climbing/passwd", .noSuchFileOrDirectory),
-        ("..%2f..%2fetc%2fpasswd", .invalidArgument),
-        ("%2e%2e", .invalidArgument), ("images/%2e%2e", .invalidArgument), ("logo.png%00", .invalidArgument),
-        ("images%2ficon.svg", .noSuchFileOrDirectory), ("%zz", .noSuchFileOrDirectory),
-        ("%", .noSuchFileOrDirectory), ("?", .noSuchFileOrDirectory),
-        ("%2fetc%2fpasswd", .noSuchFileOrDirectory), ("logo.png/x", .notDirectory),
-        ("Main.strings?localization=..%2f", .invalidArgument),
-        ("Main.strings?localization=de", .noSuchFileOrDirectory),
-        ("images?localization=en", .noSuchFileOrDirectory),
-        ("..;/etc", .noSuchFileOrDirectory), ("\u{1}", .noSuchFileOrDirectory),
-      ] as [(String, Errno)])
-    func evil(name: String, error: Errno) throws {
-      let bundle = try BundleFixture()
-      try withMount(bundle.setup()) { mount in
-        try expectErrno(error, "\(name)") { _ = try (mount.resources / ByteString(name)).read() }
-        #expect(try (mount.resources / "logo.png").readText() == "main's logo")
-      }
-    }
-
-    @Test("names of any bytes and lengths do no harm", .timeLimit(.minutes(1)))
-    func anyBytes() throws {
-      let bundle = try BundleFixture()
-      try withMount(bundle.setup("scale=2")) { mount throws in
-        var random = SplitMix64(seed: 5)
-        let alphabet = Array("ab./-~@%2fFe0?&=# ".utf8) + [0xFF, 0x80]
-        for _ in 0..<2000 {
-          let count = [1, 2, 3, 8, 255].randomElement(using: &random) ?? 1
-          let name = (0..<count).map { _ in alphabet.randomElement(using: &random) ?? 0 }
-          _ = try? (mount.resources / ByteString(name)).status()
-        }
-        #expect(try (mount.resources / "logo.png").readText() == "main's logo")
-      }
-    }
-
-    @Test("images: the variant for the screen, and folders called like one", .timeLimit(.minutes(1)))
+      "images resolve to the variant for the screen, and folders may have an image's name",
+      .timeLimit(.minutes(1)))
     func variants() throws {
       let bundle = try BundleFixture()
       try bundle.put(
@@ -165,30 +133,20 @@ extension MountTests {
       }
     }
 
-    @Test("nothing can be made or changed there", .timeLimit(.minutes(1)))
-    func readOnly() throws {
-      let bundle = try BundleFixture()
-      try withMount(bundle.setup()) { mount in
-        try expectErrno(.readOnlyFileSystem) { try (mount.resources / "new").makeDirectory() }
-        try expectErrno(.readOnlyFileSystem) { try (mount.resources / "new").write("x") }
-        try expectErrno(.readOnlyFileSystem) { try (mount.resources / "logo.png").remove() }
-        try expectErrno(.readOnlyFileSystem) { try mount.resources.setMode(0o777) }
-      }
-    }
-
-    @Test("a scheme of one's own", .timeLimit(.minutes(1)))
+    @Test("resource_scheme sets the scheme", .timeLimit(.minutes(1)))
     func scheme() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup("resource_scheme=App.Res")) { mount in
         #expect(try (mount.point / "app.res:" / "logo.png").readText() == "main's logo")
         try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.resources / "logo.png").read() }
-        try mount.say("APP.RES:///logo.png")
-        #expect(try mount.lastResult().verdict == "resolved")
+        try mount.writeControl("APP.RES:///logo.png")
+        #expect(try mount.lastResult().summary == "resolved")
       }
     }
 
     @Test(
-      "without the coherent cache, too", .timeLimit(.minutes(1)), arguments: ["cache=none", "cache=3600"])
+      "resources are current without coherent caching", .timeLimit(.minutes(1)),
+      arguments: ["cache=none", "cache=3600"])
     func cacheModes(mode: String) throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup(ByteString(mode))) { mount in
@@ -198,65 +156,8 @@ extension MountTests {
       }
     }
 
-    @Test("no way past permissions, for files, folders and their names", .timeLimit(.minutes(1)))
-    func permissions() throws {
-      let bundle = try BundleFixture()
-      try bundle.put(
-        [
-          "private/secret.txt": "secret", "private/inner/deep.txt": "deep", "open/plain.txt": "plain",
-          "open/mine.txt": "mine", "unlisted/known.txt": "known",
-        ], in: bundle.main)
-      try (bundle.main / "private").setMode(0o700)
-      try (bundle.main / "unlisted").setMode(0o711)
-      try (bundle.main / "open" / "mine.txt").setMode(0o600)
-      try (bundle.main / "open" / "way").makeLink(to: "../private")
-      try withMount(bundle.setup("allow_other", "routes_mode=666")) { mount in
-        #expect(try (mount.resources / "private" / "secret.txt").readText() == "secret")
-        #expect(try (mount.resources / "open" / "way" / "inner" / "deep.txt").readText() == "deep")
-        let outcome = try mount.bash(
-          """
-          cd "$M" && cat rsrc:/open/plain.txt rsrc:/unlisted/known.txt; echo; ls rsrc:/open rsrc:/unlisted
-          for path in private private/secret.txt private/nosuch open/way open/way/secret.txt private/inner; do
-            stat -c found rsrc:/$path; done
-          cat rsrc:/open/mine.txt; find rsrc:/ | grep -c -e secret -e deep -e known
-          """, user: UserTests.nobody)
-        #expect(
-          outcome.outputText
-            == "plainknown\nrsrc:/open:\nmine.txt\nplain.txt\nway\n\nrsrc:/unlisted:\nfound\nfound\n0\n",
-          "that a folder is there is no secret, what it holds is")
-        let messages = outcome.errorText.split(separator: "\n")
-        #expect(messages.count == 5, "\(outcome.errorText)")
-        #expect(messages.filter { $0.hasSuffix("No such file or directory") }.count == 4)
-        #expect(messages.last?.hasSuffix("Permission denied") == true)
-      }
-    }
-
-    @Test("the control file tells nobody what he could not open", .timeLimit(.minutes(1)))
-    func controlPermissions() throws {
-      let bundle = try BundleFixture()
-      try bundle.put(["private/secret.txt": "secret", "mine.txt": "mine"], in: bundle.main)
-      try (bundle.main / "private").setMode(0o700)
-      try (bundle.main / "mine.txt").setMode(0o600)
-      try withMount(bundle.setup("allow_other", "routes_mode=666")) { mount in
-        let script = """
-          for path in logo.png private/secret.txt private/nosuch private mine.txt; do
-            echo rsrc:///$path > "$R"; done
-          """
-        _ = try mount.bash(script, user: UserTests.nobody)
-        #expect(
-          try mount.routesText().verdicts == [
-            "resolved", "rejected ENOENT", "rejected ENOENT", "rejected EACCES", "rejected EACCES",
-          ])
-        _ = try mount.bash(script)
-        #expect(
-          try mount.routesText().verdicts.suffix(5) == [
-            "resolved", "resolved", "rejected ENOENT", "resolved", "resolved",
-          ])
-      }
-    }
-
-    @Test("links that go in circles end somewhere, for find and du as well", .timeLimit(.minutes(1)))
-    func circles() throws {
+    @Test("cyclic links terminate, also for find and du", .timeLimit(.minutes(1)))
+    func cyclicLinks() throws {
       let bundle = try BundleFixture()
       try (bundle.main / "here").makeLink(to: ".")
       try (bundle.main / "images" / "up").makeLink(to: "..")
@@ -274,7 +175,7 @@ extension MountTests {
       }
     }
 
-    @Test("programs that copy find nothing that changes under their hands", .timeLimit(.minutes(1)))
+    @Test("tar and cp copy the resource folder without errors", .timeLimit(.minutes(1)))
     func copying() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
@@ -288,8 +189,8 @@ extension MountTests {
       }
     }
 
-    @Test("a flat bundle's own files of our names are no resources", .timeLimit(.minutes(1)))
-    func ownNames() throws {
+    @Test("a flat bundle's own `.routes` and `rsrc:` are not resources", .timeLimit(.minutes(1)))
+    func reservedNames() throws {
       let fixture = try Fixture()
       try (fixture.main / ".routes").write("not seen")
       try (fixture.main / "rsrc:" / "inner.txt").put("not seen either")
@@ -297,12 +198,12 @@ extension MountTests {
         #expect(try mount.resources.names() == ["folder", "link", "only", "plain.txt", "replaced.txt"])
         for name in [".routes", "rsrc:", "rsrc:/inner.txt"] as [ByteString] {
           try expectErrno(.noSuchFileOrDirectory, "\(name)") { _ = try (mount.resources / name).status() }
-          try expectErrno(.noSuchFileOrDirectory, "\(name)") { try mount.say("rsrc:///\(name)") }
+          try expectErrno(.noSuchFileOrDirectory, "\(name)") { try mount.writeControl("rsrc:///\(name)") }
         }
       }
     }
 
-    @Test("a folder is found by its own name only, not as the variant of an image", .timeLimit(.minutes(1)))
+    @Test("a folder is found by its exact name only, not as an image variant", .timeLimit(.minutes(1)))
     func folderVariants() throws {
       let bundle = try BundleFixture()
       try bundle.put(["thing.png/inner": "inner", "pic@2x.png/x": "", "pic.png": "picture"], in: bundle.main)
@@ -313,7 +214,7 @@ extension MountTests {
       }
     }
 
-    @Test("a large folder is listed at once, by several at a time", .timeLimit(.minutes(1)))
+    @Test("a large folder is listed concurrently", .timeLimit(.minutes(1)))
     func largeFolder() throws {
       let bundle = try BundleFixture()
       let folder = bundle.main / "many"
@@ -328,15 +229,15 @@ extension MountTests {
       }
     }
 
-    @Test("folders are forgotten when nobody uses them", .timeLimit(.minutes(1)))
-    func forgotten() throws {
+    @Test("resource folders are evicted with the kernel's caches and found again", .timeLimit(.minutes(1)))
+    func evicted() throws {
       let bundle = try BundleFixture()
-      for place in 0..<50 { try bundle.put(["f\(place)/g/file": "\(place)"], in: bundle.main) }
+      for number in 0..<50 { try bundle.put(["f\(number)/g/file": "\(number)"], in: bundle.main) }
       try withMount(bundle.setup()) { mount in
         for round in 0..<3 {
-          for place in 0..<50 {
-            let file = mount.resources / ByteString("f\(place)") / "g" / "file"
-            #expect(try file.readText() == "\(place)", "round \(round)")
+          for number in 0..<50 {
+            let file = mount.resources / ByteString("f\(number)") / "g" / "file"
+            #expect(try file.readText() == "\(number)", "round \(round)")
           }
           try ByteString("/proc/sys/vm/drop_caches").write("2")
         }

@@ -2,10 +2,11 @@ import Posix
 import TestSupport
 import Testing
 
-/// Waiting for results with poll(2) and its kin, as programs of any language do.
+/// Waiting for results with poll(2), select(2) and epoll(7).
 extension MountTests {
   @Suite struct PollTests {
-    /// What the scripts share: `post(n)` posts the URL `x:n`, `later(n)` does so 0.2 seconds from now.
+    /// Shared functions: `post(n)` posts the URL `x:n`, `later(n)` does so after 0.2 seconds, `last(f)` is the last result's
+    /// number.
     private static let tools = #"""
       import json, os, select, threading, time
       def post(n):
@@ -21,31 +22,30 @@ extension MountTests {
               return 0
           try:
               return json.loads(line)["sequence"]
-          except ValueError:  # somebody wrote meanwhile
+          except ValueError:  # written meanwhile
               return last(f)
       f = os.open(path, os.O_RDONLY)
 
       """#
 
-    /// Runs a script on a mount with a route for the URLs, and no result.
+    /// Runs a script on a mount with a route for the URLs and without results.
     private func expect(
       _ script: String, prints lines: String..., location: SourceLocation = #_sourceLocation
     ) throws {
       let fixture = try Fixture()
       let routes = fixture.folder / "routes"
       try routes.write("route Any s:A\n")
-      var setup = fixture.setup
-      setup.options = ["routes=" + routes]
+      var setup = fixture.setup("routes=" + routes)
       setup.lifetime = 50
       try withMount(setup) { mount in
         let words = ["python3", "-c", ByteString("import sys; path = sys.argv[1]\n" + Self.tools + script)]
-        let outcome = try Command(words + [mount.routes]).run(timeout: 40)
+        let outcome = try Command(words + [mount.controlFile]).run(timeout: 40)
         #expect(outcome.errorText == "", sourceLocation: location)
         #expect(outcome.outputText.split(separator: "\n").map(String.init) == lines, sourceLocation: location)
       }
     }
 
-    @Test("poll wakes for a new result, not before, and not again once it is read", .timeLimit(.minutes(1)))
+    @Test("poll wakes once for each new result", .timeLimit(.minutes(1)))
     func poll() throws {
       let script = #"""
         p = select.poll()
@@ -63,8 +63,8 @@ extension MountTests {
         "True True 5 []")
     }
 
-    @Test("select wakes for reading and for exceptions; writing is always possible", .timeLimit(.minutes(1)))
-    func selecting() throws {
+    @Test("select wakes for reading and exceptions, and always for writing", .timeLimit(.minutes(1)))
+    func select() throws {
       let script = #"""
         print(select.select([f], [f], [f], 0) == ([], [f], []), select.select([f], [], [f], 0.1))
         for n in range(1, 4):
@@ -89,8 +89,8 @@ extension MountTests {
       try expect(script, prints: "[]", "True 1 []", "True 2 []", "True 3 []", "True 4 []", "True 5 []")
     }
 
-    @Test("epoll tells of results that were there when the file was added", .timeLimit(.minutes(1)))
-    func epollLate() throws {
+    @Test("epoll reports results from before the file was added", .timeLimit(.minutes(1)))
+    func epollEarlierResult() throws {
       let script = #"""
         post(1)
         e = select.epoll()
@@ -102,8 +102,8 @@ extension MountTests {
       try expect(script, prints: "True 1 []", "True 2 []")
     }
 
-    @Test("a result that comes between open and poll, or between two polls, is told", .timeLimit(.minutes(1)))
-    func between() throws {
+    @Test("poll reports a result from between open and poll, or between two polls", .timeLimit(.minutes(1)))
+    func resultBetweenPolls() throws {
       let script = #"""
         p = select.poll()
         p.register(f, select.POLLIN)
@@ -120,8 +120,8 @@ extension MountTests {
       try expect(script, prints: "1 1 []", "1 3 []", "1 3 []")
     }
 
-    @Test("all who wait are woken, each once: processes, threads and files of one", .timeLimit(.minutes(1)))
-    func many() throws {
+    @Test("all waiting processes and threads wake once for each result", .timeLimit(.minutes(1)))
+    func manyPollers() throws {
       let script = #"""
         def wait(g, n):
             p = select.poll()
@@ -155,7 +155,7 @@ extension MountTests {
       try expect(script, prints: "[0, 0, 0, 0, 0]", "[True, True, True, True, True]")
     }
 
-    @Test("one who polls and reads in turn sees every result, however they come", .timeLimit(.minutes(1)))
+    @Test("alternating poll and read sees every result", .timeLimit(.minutes(1)))
     func everyResult() throws {
       let script = #"""
         def write():
@@ -175,7 +175,7 @@ extension MountTests {
                 break
             seen = last(f)
         writer.join()
-        # The last ones may have been read before they were told of.
+        # The last results may have been read before their wake-up.
         late = 0
         while p.poll(50):
             late += 1
@@ -185,7 +185,7 @@ extension MountTests {
       try expect(script, prints: "800 True")
     }
 
-    @Test("any other file is always ready", .timeLimit(.minutes(1)))
+    @Test("poll on other files is always ready", .timeLimit(.minutes(1)))
     func otherFiles() throws {
       let script = #"""
         g = os.open(os.path.dirname(path) + "/plain.txt", os.O_RDONLY)
@@ -196,11 +196,11 @@ extension MountTests {
       try expect(script, prints: "True True")
     }
 
-    @Test("who has the file open and does not wait keeps the mount busy", .timeLimit(.minutes(1)))
+    @Test("an open control file without a poll keeps the mount busy", .timeLimit(.minutes(1)))
     func openFileStaysBusy() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        try mount.routes.withOpen(0) { _ in
+        try mount.controlFile.withOpen(0) { _ in
           let outcome = try Command([try Binary.underTest(), "unmount", mount.point]).run(timeout: 20)
           #expect(outcome.status == 1 && outcome.errorText.contains("busy"))
         }

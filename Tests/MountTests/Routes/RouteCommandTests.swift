@@ -5,37 +5,29 @@ import Testing
 /// `bundlefs route` and `bundlefs match`.
 extension MountTests {
   @Suite struct RouteCommandTests {
-    private func withRoutes(_ body: (Mount) throws -> Void) throws {
-      let fixture = try Fixture()
-      try withMount(fixture.setup) { mount in
-        try mount.say("route Number i:A\nroute Text s:A\n")
-        try body(mount)
-      }
-    }
-
     private func run(_ name: ByteString, _ mount: Mount, _ arguments: ByteString...) throws -> Outcome {
       try Command([try Binary.underTest(), name, mount.point] + arguments).run(timeout: 20)
     }
 
-    @Test("each URL's result is printed, as the file has it", .timeLimit(.minutes(1)))
+    @Test("route and match print each URL's result", .timeLimit(.minutes(1)))
     func results() throws {
-      try withRoutes { mount in
+      try withMount(routes: numberAndTextRoutes) { mount in
         let posted = try run("route", mount, "x:1", "x://a%20b", "x:1")
         #expect(posted.status == 0 && posted.errorText == "", "\(posted.errorText)")
         let text = try mount.routesText()
         #expect(posted.outputText == text.lines.suffix(3).map { $0 + "\n" }.joined())
-        #expect(text.verdicts.suffix(3) == ["posted Number", "posted Text", "posted Number"])
+        #expect(text.summaries.suffix(3) == ["posted Number", "posted Text", "posted Number"])
         let matched = try run("match", mount, "x:1", "x:b")
         #expect(matched.status == 0 && matched.errorText == "")
-        #expect(try mount.routesText().verdicts.suffix(2) == ["matched Number", "matched Text"])
+        #expect(try mount.routesText().summaries.suffix(2) == ["matched Number", "matched Text"])
         #expect(matched.outputText == (try mount.routesText().lines.suffix(2).map { $0 + "\n" }.joined()))
       }
     }
 
     @Test(
-      "one that is rejected makes the status 1; the others are done all the same", .timeLimit(.minutes(1)))
+      "a rejected URL makes the exit status 1, and the others are still processed", .timeLimit(.minutes(1)))
     func rejected() throws {
-      try withRoutes { mount in
+      try withMount(routes: numberAndTextRoutes) { mount in
         for name in ["route", "match"] as [ByteString] {
           let outcome = try run(name, mount, "x:1", "x://a/b", "x:%", "x:2")
           #expect(outcome.status == 1 && outcome.errorText == "", "\(outcome.errorText)")
@@ -46,9 +38,9 @@ extension MountTests {
       }
     }
 
-    @Test("a long URL in a write of its own", .timeLimit(.minutes(1)))
+    @Test("a long URL is written separately", .timeLimit(.minutes(1)))
     func long() throws {
-      try withRoutes { mount in
+      try withMount(routes: numberAndTextRoutes) { mount in
         let url = "x:" + String(repeating: "a", count: 65_000)
         let outcome = try run("route", mount, ByteString(url), "x:1")
         #expect(outcome.status == 0)
@@ -59,12 +51,12 @@ extension MountTests {
       }
     }
 
-    @Test("results of others in between are not taken for one's own", .timeLimit(.minutes(1)))
-    func others() throws {
-      try withRoutes { mount in
+    @Test("results of other writers are not mistaken for the command's own", .timeLimit(.minutes(1)))
+    func otherWriters() throws {
+      try withMount(routes: numberAndTextRoutes) { mount in
         let isStopping = Locked(false)
-        let noise = try Worker("noise", until: isStopping) { _ in
-          try mount.say("x:noise\nx:1\n")
+        let noise = try LoopThread("noise", until: isStopping) { _ in
+          try mount.writeControl("x:noise\nx:1\n")
           Clock.sleep(0.002)
         }
         for number in 0..<10 {
@@ -73,13 +65,13 @@ extension MountTests {
           #expect(results == ["x:own-\(number)", "x:more-\(number)"] && outcome.status == 0)
         }
         isStopping.withLock { $0 = true }
-        #expect(eventually(within: 10) { noise.isOver } && noise.problem == nil)
+        #expect(eventually(within: 10) { noise.isFinished } && noise.failure == nil)
       }
     }
 
-    @Test("wrong usage ends with 2, no mount with 1", .timeLimit(.minutes(1)))
+    @Test("wrong usage exits with status 2, a missing mount with 1", .timeLimit(.minutes(1)))
     func usage() throws {
-      try withRoutes { mount in
+      try withMount(routes: numberAndTextRoutes) { mount in
         for name in ["route", "match"] as [ByteString] {
           let cases: [([ByteString], Int, String)] = [
             ([], 2, name.text), ([mount.point], 2, "URL"),

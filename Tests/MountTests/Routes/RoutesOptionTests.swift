@@ -2,12 +2,12 @@ import Posix
 import TestSupport
 import Testing
 
-/// The options of the control file.
+/// Mount options of the control file.
 extension MountTests {
   @Suite struct RoutesOptionTests {
-    /// Expects that a mount with these options is refused with one line that has these words.
+    /// Expects a mount with these options to fail with a one-line message that contains a text.
     private func expectRefusal(
-      _ options: ByteString..., status: Int, saying words: String, _ fixture: Fixture,
+      _ options: ByteString..., status: Int, containing text: String, _ fixture: Fixture,
       location: SourceLocation = #_sourceLocation
     ) throws {
       var setup = fixture.setup
@@ -15,13 +15,13 @@ extension MountTests {
       for foreground in [true, false] {
         let outcome = try setup.command(foreground: foreground).run(timeout: 20)
         #expect(outcome.status == status, sourceLocation: location)
-        #expect(outcome.errorText.contains(words), "\(outcome.errorText)", sourceLocation: location)
+        #expect(outcome.errorText.contains(text), "\(outcome.errorText)", sourceLocation: location)
         #expect(outcome.errorText.split(separator: "\n").count == 1, sourceLocation: location)
         #expect(try MountTable.entry(at: fixture.point) == nil, sourceLocation: location)
       }
     }
 
-    @Test("an error in a file of routes names its place, and nothing is mounted", .timeLimit(.minutes(1)))
+    @Test("an error in a routes file names line and column, and nothing is mounted", .timeLimit(.minutes(1)))
     func errors() throws {
       let fixture = try Fixture()
       let file = fixture.folder / "routes"
@@ -33,39 +33,37 @@ extension MountTests {
       ]
       for (text, words) in cases {
         try file.write(text)
-        try expectRefusal("routes=" + file, status: 1, saying: "routes \(file)\(words)", fixture)
+        try expectRefusal("routes=" + file, status: 1, containing: "routes \(file)\(words)", fixture)
       }
       let missing = fixture.folder / "missing"
-      try expectRefusal("routes=" + missing, status: 1, saying: missing.text, fixture)
-      // The first is in order; what both have comes to light in the second.
+      try expectRefusal("routes=" + missing, status: 1, containing: missing.text, fixture)
+      // The duplicate route is found in the second file.
       try file.write("route A s:A\n")
-      try expectRefusal("routes=" + file, "routes=" + file, status: 1, saying: "\(file):1:1: ", fixture)
+      try expectRefusal("routes=" + file, "routes=" + file, status: 1, containing: "\(file):1:1: ", fixture)
     }
 
-    @Test("what a control file reads as restores its table", .timeLimit(.minutes(1)))
-    func saved() throws {
+    @Test("the content of a control file restores its table as a routes file", .timeLimit(.minutes(1)))
+    func roundTrip() throws {
       let fixture = try Fixture()
       let saved = fixture.folder / "saved, with a comma"
       var routes: [String] = []
       try withMount(fixture.setup) { mount in
-        try mount.say("route B x://l:(%2Fa)A/*:B?q=i?:C\nroute A s:A\nroute A i:A/f:B\nx:1\n")
-        try expectErrno(.invalidArgument) { try mount.say("nonsense\n") }
+        try mount.writeControl("route B x://l:(%2Fa)A/*:B?q=i?:C\nroute A s:A\nroute A i:A/f:B\nx:1\n")
+        try expectErrno(.invalidArgument) { try mount.writeControl("nonsense\n") }
         routes = try mount.routesText().routes
-        try Command.shell("cat \"$1\" > \"$2\"", mount.routes, saved).check()
+        try Command.shell("cat \"$1\" > \"$2\"", mount.controlFile, saved).check()
       }
       #expect(routes.count == 3)
-      var setup = fixture.setup
-      setup.options = ["routes=" + MountSetup.escaped(saved)]
-      try withMount(setup) { mount in
+      try withMount(fixture.setup("routes=" + MountSetup.escaped(saved))) { mount in
         #expect(try mount.routesText().routes == routes)
         #expect(try mount.routesText().results.isEmpty)
-        try mount.say("x:1\n")
+        try mount.writeControl("x:1\n")
         #expect(try mount.lastResult().sequence == 1)
       }
     }
 
-    @Test("several files of routes follow one another", .timeLimit(.minutes(1)))
-    func several() throws {
+    @Test("several routes files apply in order", .timeLimit(.minutes(1)))
+    func multipleFiles() throws {
       let fixture = try Fixture()
       var setup = fixture.setup
       for (name, pattern) in [("b", "i:A"), ("a", "s:A"), ("empty", "")] {
@@ -79,17 +77,15 @@ extension MountTests {
       }
     }
 
-    @Test("another name: every command finds the file", .timeLimit(.minutes(1)))
+    @Test("every command finds a control file with another name", .timeLimit(.minutes(1)))
     func name() throws {
       let fixture = try Fixture()
       try (fixture.main / ".routes").write("the bundle's own\n")
-      var setup = fixture.setup
-      setup.options = [#"control=the\,control file"#]
-      try withMount(setup) { mount in
+      try withMount(fixture.setup(#"control=the\,control file"#)) { mount in
         let control = mount.point / "the,control file"
         try control.overwrite(Array("route Any s:A\n".utf8), at: 0)
         #expect(try mount.point.names().contains("the,control file"))
-        #expect(try mount.routes.readText() == "the bundle's own\n")
+        #expect(try mount.controlFile.readText() == "the bundle's own\n")
         try mount.command("route", "x:1")
         try mount.command("match", "x:1")
         try mount.command("sync")
@@ -100,12 +96,12 @@ extension MountTests {
         let listener = try mount.listen("--since", "1")
         #expect(try listener.lines(5).count == 5)
         #expect(
-          try RoutesText(try control.read()).verdicts
+          try RoutesText(try control.read()).summaries
             == ["applied", "posted Any", "matched Any"] + Array(repeating: "applied", count: 3))
       }
     }
 
-    @Test("its mode, owner and kind, as everybody sees them", .timeLimit(.minutes(1)))
+    @Test("the control file has the configured mode, owner and type", .timeLimit(.minutes(1)))
     func mode() throws {
       let fixture = try Fixture()
       var setup = fixture.setup
@@ -114,7 +110,7 @@ extension MountTests {
       {
         setup.options = option.isEmpty ? [] : [ByteString(option)]
         try withMount(setup) { mount in
-          let status = try mount.routes.status()
+          let status = try mount.controlFile.status()
           #expect(status.kind == .regular && status.permissions == mode && status.links == 1)
           #expect(status.owner == 0 && status.group == 0)
           let listed = try mount.point.list().filter { $0.name == ".routes" }
@@ -123,26 +119,24 @@ extension MountTests {
       }
     }
 
-    @Test("hide_routes: in no listing, but there for who knows it", .timeLimit(.minutes(1)))
+    @Test("with hide_routes the control file is not listed but accessible", .timeLimit(.minutes(1)))
     func hidden() throws {
       let fixture = try Fixture()
-      var setup = fixture.setup
-      setup.options = ["hide_routes"]
-      try withMount(setup) { mount in
+      try withMount(fixture.setup("hide_routes")) { mount in
         #expect(try mount.point.names() == Fixture.rootNames)
         let listings = Command.shell(
           "ls -la \"$1\"; find \"$1\"; find \"$1\" -ls; echo \"$1\"/.r*", mount.point)
         #expect(try !listings.check().outputText.contains(".routes"))
-        try mount.say("route Any s:A\nx:1\n")
+        try mount.writeControl("route Any s:A\nx:1\n")
         try mount.command("route", "x:2")
-        #expect(try mount.routesText().verdicts == ["applied", "posted Any", "posted Any"])
-        #expect(try mount.routes.status().size > 200)
+        #expect(try mount.routesText().summaries == ["applied", "posted Any", "posted Any"])
+        #expect(try mount.controlFile.status().size > 200)
         #expect(try mount.point.names() == Fixture.rootNames)
       }
     }
 
     @Test(
-      "a bundle's own entry of the name is never seen, and is listed once or not at all",
+      "the control file hides a bundle's entry of the same name",
       .timeLimit(.minutes(1)), arguments: [false, true])
     func collision(isHidden: Bool) throws {
       for makesDirectory in [false, true] {
@@ -157,12 +151,12 @@ extension MountTests {
         var setup = fixture.setup
         setup.options = isHidden ? ["hide_routes"] : []
         try withMount(setup) { mount in
-          try mount.say("route Any s:A\n")
+          try mount.writeControl("route Any s:A\n")
           #expect(try mount.routesText().routes == ["route Any s:A"])
-          #expect(try mount.routes.status().kind == .regular)
+          #expect(try mount.controlFile.status().kind == .regular)
           let listed = try mount.point.list().filter { $0.name == ".routes" }
           #expect(listed.map(\.kind) == (isHidden ? [] : [.regular]))
-          // Only in the root is the name the mount's.
+          // The name is reserved only in the root.
           #expect(try (mount.point / "folder" / ".routes").readText() == "further down\n")
           #expect(try (mount.point / "folder").names().contains(".routes"))
         }
@@ -170,15 +164,15 @@ extension MountTests {
     }
 
     @Test(
-      "a wrong value ends with 2 and names the option",
+      "an invalid value exits with status 2 and names the option",
       .timeLimit(.minutes(1)),
       arguments: [
         "routes", "routes=", "control=", "control=a/b", "control=..", "routes_mode=999", "routes_mode=7777",
         "routes_mode", "hide_routes=yes",
       ])
-    func wrongValues(option: String) throws {
+    func invalidValues(option: String) throws {
       let fixture = try Fixture(isFilled: false)
-      try expectRefusal(ByteString(option), status: 2, saying: option, fixture)
+      try expectRefusal(ByteString(option), status: 2, containing: option, fixture)
     }
   }
 }

@@ -2,23 +2,24 @@ import Posix
 import TestSupport
 import Testing
 
-/// What the control file reads as.
+/// The content of the control file.
 extension MountTests {
   @Suite struct RoutesTextTests {
-    @Test("the routes, then the results, numbered from 1", .timeLimit(.minutes(1)))
+    @Test("routes come first, then results numbered from 1", .timeLimit(.minutes(1)))
     func order() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        #expect(try mount.routes.read() == [])
-        #expect(try mount.routes.status().size == 0)
-        try mount.say("route  B /s:Text/i:Count\nx://a/1\nroute A  l:(a)Text/s:Other\nx://a/b\nx://a/2\n")
+        #expect(try mount.controlFile.read() == [])
+        #expect(try mount.controlFile.status().size == 0)
+        try mount.writeControl(
+          "route  B /s:Text/i:Count\nx://a/1\nroute A  l:(a)Text/s:Other\nx://a/b\nx://a/2\n")
         let text = try mount.routesText()
         #expect(text.routes == ["route B s:Text/i:Count", "route A l:(a)Text/s:Other"])
-        #expect(text.verdicts == ["applied", "posted B", "applied", "posted A", "posted B"])
+        #expect(text.summaries == ["applied", "posted B", "applied", "posted A", "posted B"])
         #expect(text.results.map(\.sequence) == [1, 2, 3, 4, 5])
         #expect(text.results[2].overlaps == ["B"] && text.results[0].overlaps == nil)
         #expect(text.lines[1].hasSuffix(#""userInfo":{"Count":1,"Text":"a"}}"#), "\(text.lines[1])")
-        // Times are those of UTC, and never go back.
+        // Timestamps are in UTC and do not decrease.
         let times = text.results.map(\.time)
         #expect(times == times.sorted() && times.allSatisfy { $0.count == 24 && $0.hasSuffix("Z") })
       }
@@ -28,25 +29,26 @@ extension MountTests {
     func commands() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        try mount.say("route A i:A\nroute B f:B\nroute A s:A/s:B\nmatch x:1\nmatch x:1.5\n")
-        #expect(try mount.routesText().verdicts.suffix(2) == ["matched A", "matched B"])
-        try mount.say("unroute A\nmatch x:1\nx:2\n")
+        try mount.writeControl("route A i:A\nroute B f:B\nroute A s:A/s:B\nmatch x:1\nmatch x:1.5\n")
+        #expect(try mount.routesText().summaries.suffix(2) == ["matched A", "matched B"])
+        try mount.writeControl("unroute A\nmatch x:1\nx:2\n")
         #expect(try mount.routesText().routes == ["route B f:B"])
-        #expect(try mount.routesText().verdicts.suffix(3) == ["applied", "matched B", "posted B"])
-        try mount.say("reset\n")
+        #expect(try mount.routesText().summaries.suffix(3) == ["applied", "matched B", "posted B"])
+        try mount.writeControl("reset\n")
         #expect(try mount.routesText().routes == [])
-        try expectErrno(.noSuchFileOrDirectory) { try mount.say("x:2\n") }
-        try mount.say("reset\nroute C i:C\nx:3\n")
-        #expect(try mount.routesText().verdicts.suffix(3) == ["applied", "applied", "posted C"])
+        try expectErrno(.noSuchFileOrDirectory) { try mount.writeControl("x:2\n") }
+        try mount.writeControl("reset\nroute C i:C\nx:3\n")
+        #expect(try mount.routesText().summaries.suffix(3) == ["applied", "applied", "posted C"])
         #expect(try mount.routesText().results.map(\.sequence) == Array(1...13))
       }
     }
 
-    @Test("the query and the fragment that no route binds are told", .timeLimit(.minutes(1)))
-    func leftOver() throws {
+    @Test("results include the unbound query and fragment", .timeLimit(.minutes(1)))
+    func unboundParts() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        try mount.say("route A app://s:Place?page=i?:Page\nAPP://home?page=3&sort=name#top\napp://a%2Fb\n")
+        try mount.writeControl(
+          "route A app://s:Place?page=i?:Page\nAPP://home?page=3&sort=name#top\napp://a%2Fb\n")
         let results = try mount.routesText().results
         #expect(results[1].userInfo == ["Place": .text("home"), "Page": .number(3)])
         #expect(results[1].query == "sort=name" && results[1].fragment == "top")
@@ -59,7 +61,7 @@ extension MountTests {
     func manyResults() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        try mount.say("route A i:A\n" + (2...3000).map { "x:\($0)\n" }.joined())
+        try mount.writeControl("route A i:A\n" + (2...3000).map { "x:\($0)\n" }.joined())
         let text = try mount.routesText()
         #expect(text.results.count == 1024)
         #expect(text.results.first?.sequence == 1977 && text.results.last?.sequence == 3000)
@@ -68,51 +70,51 @@ extension MountTests {
       }
     }
 
-    @Test("of long results those that 256 KiB hold", .timeLimit(.minutes(1)))
+    @Test("the last 256 KiB of long results are kept", .timeLimit(.minutes(1)))
     func longResults() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        try mount.say("route A s:A\n")
+        try mount.writeControl("route A s:A\n")
         let long = String(repeating: "a", count: 30_000)
-        for number in 2...30 { try mount.say("x:\(long)\(number)\n") }
+        for number in 2...30 { try mount.writeControl("x:\(long)\(number)\n") }
         let text = try mount.routesText()
-        // Each of them tells the URL and what it binds: 60,000 bytes.
+        // Each result has the URL and its binding: 60,000 bytes.
         #expect(text.results.map(\.sequence) == [27, 28, 29, 30])
         // Every quotation mark takes two bytes in JSON.
-        try mount.say("x:\(String(repeating: "\"", count: 65_000))\n")
+        try mount.writeControl("x:\(String(repeating: "\"", count: 65_000))\n")
         let last = try mount.routesText()
         #expect(last.results.map(\.sequence) == [31] && last.lines[0].utf8.count > 256 * 1024 - 10_000)
       }
     }
 
-    @Test("a result is there for whoever reads next, from wherever", .timeLimit(.minutes(1)))
+    @Test("a result is visible to every reader at once", .timeLimit(.minutes(1)))
     func visible() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        try mount.say("route A i:A\n")
-        try mount.routes.withOpen(0) { file in
+        try mount.writeControl("route A i:A\n")
+        try mount.controlFile.withOpen(0) { file in
           for number in 1...200 {
-            let before = try mount.routes.status()
-            try mount.say("x:\(number)\n")
-            let after = try mount.routes.status()
+            let before = try mount.controlFile.status()
+            try mount.writeControl("x:\(number)\n")
+            let after = try mount.controlFile.status()
             #expect(after.size > before.size && after.modified > before.modified)
             #expect(try ByteString.status(of: file).size == after.size)
-            // From the place where the file ended, by a descriptor that was open before.
+            // Reads from the previous end of the file with a descriptor opened before.
             var tail = [UInt8](repeating: 0, count: 4096)
             let count = try ByteString.readPart(&tail, of: file, at: before.size)
             #expect(try RoutedResult(String(decoding: tail[..<count], as: UTF8.self)).url == "x:\(number)")
           }
         }
         for number in 201...220 {
-          try mount.say("x:\(number)\n")
-          let last = try Command("tail", "-n", "1", mount.routes.text).check().outputText
+          try mount.writeControl("x:\(number)\n")
+          let last = try Command("tail", "-n", "1", mount.controlFile.text).check().outputText
           #expect(try RoutedResult(last).url == "x:\(number)")
         }
       }
     }
 
-    @Test("a reader that goes on where it stopped gets what came meanwhile", .timeLimit(.minutes(1)))
-    func goingOn() throws {
+    @Test("a reader at the end of the file gets results as they appear", .timeLimit(.minutes(1)))
+    func following() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
         let script = #"""
@@ -128,7 +130,7 @@ extension MountTests {
                   print(line)
           print("done")
           """#
-        // The first read ends after the table and the first result, which no later one moves.
+        // The first read ends after the table and the first result, whose offsets stay.
         try mount.expectPython(script, prints: "done")
       }
     }

@@ -2,21 +2,20 @@ import Posix
 import TestSupport
 import Testing
 
-/// The many ways to write to the control file.
+/// Ways to write to the control file.
 extension MountTests {
   @Suite struct WritingTests {
-    /// A mount with a route that takes `x:TEXT`, which is no result of its own.
+    /// Mounts with a route for `x:TEXT`, set by an option so that there is no result.
     private func withRoute(_ body: (Mount) throws -> Void) throws {
       let fixture = try Fixture()
       let routes = fixture.folder / "routes"
       try routes.write("route Any s:Text\n")
-      var setup = fixture.setup
-      setup.options = ["routes=" + routes]
+      let setup = fixture.setup("routes=" + routes)
       try withMount(setup, body)
     }
 
     @Test(
-      "whatever the shell writes with",
+      "shell redirections and tools write lines",
       .timeLimit(.minutes(1)),
       arguments: [
         (#"echo x:1 > "$R""#, ["x:1"]),
@@ -43,42 +42,42 @@ extension MountTests {
         #expect(outcome.status == 0, "\(outcome.errorText)")
         let text = try mount.routesText()
         #expect(text.results.map(\.url) == urls)
-        #expect(text.verdicts == urls.map { _ in "posted Any" })
+        #expect(text.summaries == urls.map { _ in "posted Any" })
       }
     }
 
-    @Test("blank lines, comments, results fed back and ends of lines", .timeLimit(.minutes(1)))
-    func passedOver() throws {
+    @Test("blank lines, comments and results are ignored; line endings may vary", .timeLimit(.minutes(1)))
+    func ignoredLines() throws {
       try withRoute { mount in
-        try mount.say("\n\r\n  \t \n# x:1\n  # x:2\n{\"sequence\":1}\n{ not even JSON\n{\n#")
+        try mount.writeControl("\n\r\n  \t \n# x:1\n  # x:2\n{\"sequence\":1}\n{ not even JSON\n{\n#")
         #expect(try mount.routesText().results.isEmpty)
-        try mount.say("\n# one\n  x:1  \r\n\n{\"sequence\":9}\n\tx:2")
+        try mount.writeControl("\n# one\n  x:1  \r\n\n{\"sequence\":9}\n\tx:2")
         #expect(try mount.routesText().results.map(\.url) == ["x:1", "x:2"])
-        // The whole file, fed back to itself, only names a route that is there already.
-        let text = try mount.routes.readText()
+        // Writing the whole file back fails only because its route already exists.
+        let text = try mount.controlFile.readText()
         let lines = text.split(separator: "\n").dropFirst().joined(separator: "\n")
-        try mount.say(lines + "\n")
+        try mount.writeControl(lines + "\n")
         #expect(try mount.routesText().results.count == 2)
-        try expectErrno(Errno(rawValue: 17)) { try mount.say(text) }  // EEXIST
+        try expectErrno(Errno(rawValue: 17)) { try mount.writeControl(text) }  // EEXIST
       }
     }
 
-    @Test("an offset means nothing", .timeLimit(.minutes(1)))
+    @Test("the file offset of a write is ignored", .timeLimit(.minutes(1)))
     func offsets() throws {
       try withRoute { mount in
         for (number, offset) in [0, 1, 4095, 4096, 1 << 20, 1 << 40].enumerated() {
-          try mount.routes.overwrite(Array("x:\(number)\n".utf8), at: offset)
+          try mount.controlFile.overwrite(Array("x:\(number)\n".utf8), at: offset)
         }
         let text = try mount.routesText()
         #expect(text.results.map(\.url) == (0..<6).map { "x:\($0)" })
-        #expect(try mount.routes.status().size < 2000)
+        #expect(try mount.controlFile.status().size < 2000)
       }
     }
 
     @Test(
-      "a line that fails ends its write: those before it are done, those after it are not",
+      "an invalid line ends its write: earlier lines are executed, later ones are not",
       .timeLimit(.minutes(1)))
-    func middle() throws {
+    func partialWrite() throws {
       try withRoute { mount in
         let script = #"""
           import os
@@ -104,8 +103,8 @@ extension MountTests {
       }
     }
 
-    @Test("20,000 bytes of lines in one write, and a writev, are all done", .timeLimit(.minutes(1)))
-    func large() throws {
+    @Test("all lines of a 20,000-byte write and of a writev are executed", .timeLimit(.minutes(1)))
+    func largeWrite() throws {
       try withRoute { mount in
         let script = #"""
           import os
@@ -121,7 +120,7 @@ extension MountTests {
       }
     }
 
-    @Test("one descriptor to write and to read with", .timeLimit(.minutes(1)))
+    @Test("one descriptor can write and read", .timeLimit(.minutes(1)))
     func oneDescriptor() throws {
       try withRoute { mount in
         let script = #"""
@@ -145,7 +144,7 @@ extension MountTests {
       }
     }
 
-    @Test("what else one does to files is refused", .timeLimit(.minutes(1)))
+    @Test("removing, renaming and linking the control file fails", .timeLimit(.minutes(1)))
     func otherChanges() throws {
       try withRoute { mount in
         let script = #"""

@@ -1,0 +1,163 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Layers whose root is deleted, recreated, moved, or covered by the mount.
+extension MountTests {
+  @Suite struct LayerRootTests {
+    @Test("a layer's root is deleted", .timeLimit(.minutes(1)))
+    func deletedRoot() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        try mount.warmCaches()
+        try Command("rm", "-rf", fixture.substitution.text).check()
+        try expectEventually {
+          try (mount.point / "replaced.txt").readText() == "main's replaced\n"
+            && (mount.point / "folder").names() == ["both.txt", "inner.txt"]
+            && (mount.point / "folder/both.txt").readText() == "main's both\n"
+        }
+        try expectUncached(mount, of: fixture.substitution)
+        try expectChangesSeen(mount, in: fixture.main)
+      }
+    }
+
+    @Test(
+      "a layer's root is recreated", .timeLimit(.minutes(1)), arguments: ["removed", "swapped", "moved in"])
+    func recreatedRoot(change: String) throws {
+      let fixture = try Fixture()
+      let other = try fixture.folder.folder("other")
+      try (other / "replaced.txt").write("another's replaced\n")
+      try withMount(fixture.setup) { mount in
+        try mount.warmCaches()
+        switch change {
+        case "removed":
+          try Command("rm", "-rf", fixture.substitution.text).check()
+          try Command("cp", "-a", other.text, fixture.substitution.text).check()
+        case "swapped":
+          try other.exchange(with: fixture.substitution)
+        default:
+          try fixture.substitution.rename(to: fixture.folder / "former")
+          try mount.barrier()
+          try other.rename(to: fixture.substitution)
+        }
+        try mount.barrier()
+        #expect(try (mount.point / "replaced.txt").readText() == "another's replaced\n")
+        #expect(try (mount.point / "folder").names() == ["both.txt", "inner.txt"])
+        try expectRecovery(mount)
+        try expectChangesSeen(mount, in: fixture.substitution)
+        try expectNoRequests(mount)
+      }
+    }
+
+    @Test("a layer's folder and its ancestors are replaced repeatedly", .timeLimit(.minutes(1)))
+    func recreatedAncestors() throws {
+      let fixture = try Fixture()
+      let build = fixture.folder / "build"
+      let out = build / "debug/out"
+      try out.makeDirectories()
+      try (out / "plain.txt").write("round 0\n")
+      var setup = fixture.setup
+      setup.substitutions = [out]
+      try withMount(setup) { mount in
+        for round in 1...6 {
+          try mount.warmCaches()
+          #expect(try (mount.point / "plain.txt").readText() == "round \(round - 1)\n")
+          let next = fixture.folder / ByteString("next")
+          try (next / "debug/out").makeDirectories()
+          try (next / "debug/out/plain.txt").write("round \(round)\n")
+          switch round % 3 {
+          case 0: try out.exchange(with: next / "debug/out")
+          case 1: try build.exchange(with: next)
+          default:
+            try Command("rm", "-rf", build.text).check()
+            try next.rename(to: build)
+          }
+          try expectEventually { try (mount.point / "plain.txt").readText() == "round \(round)\n" }
+          try Command("rm", "-rf", next.text).check()
+        }
+        try expectRecovery(mount)
+        try expectChangesSeen(mount, in: out)
+        try expectNoRequests(mount)
+      }
+    }
+
+    @Test("a layer's root is moved away and back", .timeLimit(.minutes(1)))
+    func movedRoot() throws {
+      let fixture = try Fixture()
+      let away = fixture.folder / "away"
+      try withMount(fixture.setup) { mount in
+        try mount.warmCaches()
+        try fixture.substitution.rename(to: away)
+        try expectUncached(mount, of: fixture.substitution)
+        // The daemon has the folder itself open, not its path.
+        try expectChangesSeen(mount, in: away)
+        try expectChangesSeen(mount, in: fixture.main)
+        try away.rename(to: fixture.substitution)
+        try expectRecovery(mount)
+        try expectChangesSeen(mount, in: fixture.substitution)
+        try expectNoRequests(mount)
+      }
+    }
+
+    @Test("a symbolic link in place of a layer's root is not followed", .timeLimit(.minutes(1)))
+    func symbolicLink() throws {
+      let fixture = try Fixture()
+      let outside = try fixture.folder.folder("outside")
+      try (outside / "secret").write("secret")
+      try withMount(fixture.setup) { mount in
+        try mount.warmCaches()
+        for target in [outside, mount.point, mount.point / "folder"] {
+          try fixture.substitution.rename(to: fixture.folder / "aside")
+          try fixture.substitution.makeLink(to: target)
+          try mount.barrier()
+          try mount.command("invalidate")
+          try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "secret").status() }
+          #expect(try (mount.point / "replaced.txt").readText() == "substitution's replaced, longer\n")
+          try fixture.substitution.remove()
+          try (fixture.folder / "aside").rename(to: fixture.substitution)
+          try expectRecovery(mount)
+        }
+      }
+    }
+
+    @Test("a layer lies inside the folder that the mount covers", .timeLimit(.minutes(1)))
+    func layerBelowMountPoint() throws {
+      let fixture = try Fixture()
+      let layer = fixture.main / "only/deep"
+      try (layer / "plain.txt").write("the inner layer's\n")
+      var setup = fixture.setup
+      setup.substitutions = [layer]
+      setup.point = fixture.main
+      try withMount(setup) { mount in
+        try mount.warmCaches()
+        #expect(try (mount.point / "plain.txt").readText() == "the inner layer's\n")
+        try mount.barrier()
+        try mount.command("invalidate")
+        try mount.warmCaches()
+      }
+    }
+
+    @Test("a layer's file system is unmounted lazily", .timeLimit(.minutes(1)))
+    func unmountedLayer() throws {
+      let fixture = try Fixture(isFilled: false)
+      try Command("mount", "-t", "tmpfs", "tmpfs", fixture.substitution.text).check()
+      try (fixture.substitution / "folder").makeDirectory()
+      try (fixture.substitution / "folder/file").write("before\n")
+      try (fixture.main / "folder").makeDirectory()
+      try (fixture.main / "folder/file").write("main's\n")
+      try withMount(fixture.setup) { mount in
+        try mount.warmCaches()
+        #expect(try (mount.point / "folder/file").readText() == "before\n")
+        // It can still be changed through an open descriptor.
+        try fixture.substitution.withOpen(O_RDONLY | O_DIRECTORY) { root in
+          try Command("umount", "-l", fixture.substitution.text).check()
+          try expectUncached(mount, of: fixture.substitution)
+          let inside = ByteString("/proc/self/fd/\(root)/")
+          try expectChangesSeen(mount, in: inside)
+        }
+        try expectChangesSeen(mount, in: fixture.main)
+      }
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Random stacks are changed at random while they are mounted, and compared with the model.
+extension MountTests {
+  @Suite struct MutationTests {
+    @Test(
+      "after a barrier the mount matches the model", .timeLimit(.minutes(10)),
+      arguments: MutationRun.seeds(percent: 90))
+    func withBarrier(seed: UInt64) throws {
+      try MutationRun(seed: seed).run { try $0.barrier() }
+    }
+
+    @Test(
+      "the mount matches the model 20 ms after a change", .timeLimit(.minutes(10)),
+      arguments: MutationRun.seeds(percent: 10))
+    func withoutBarrier(seed: UInt64) throws {
+      // The benchmark measures the delay; on a busy machine it may be longer. Here no change may be missed.
+      try MutationRun(seed: seed).run(timeout: 3) { _ in Clock.sleep(0.02) }
+    }
+
+    @Test(
+      "after a barrier the mount matches the model with passthrough", .timeLimit(.minutes(10)),
+      arguments: MutationRun.seeds(percent: 20))
+    func passedThrough(seed: UInt64) throws {
+      try MutationRun(seed: seed, options: ["passthrough=0"]).run { try $0.barrier() }
+    }
+  }
+}
+
+/// A mounted stack and its changes, all determined by a seed.
+struct MutationRun {
+  /// The number of changes to one mount.
+  static let stepsPerSeed = 150
+
+  /// The seeds for this percentage of all steps; `BUNDLEFS_STEPS` is their total number.
+  static func seeds(percent: Int) -> [UInt64] {
+    let steps = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 6000
+    return Seeds.chosen(max(1, steps * percent / 100 / stepsPerSeed))
+  }
+
+  let seed: UInt64
+  /// The mount options.
+  var options: [ByteString] = []
+  /// Whether changes are announced, and every change must cause an event.
+  var isWatched = false
+
+  /// Makes and mounts the stack, then alternates changes and comparisons.
+  /// - Parameters:
+  ///   - timeout: seconds for which a comparison is repeated until there is no difference.
+  ///   - synchronize: waits until the changes are visible.
+  func run(timeout: Double = 0, synchronize: (Mount) throws -> Void) throws {
+    let folder = try TemporaryFolder()
+    var random = SplitMix64(seed: seed)
+    let names = NamePool.choose(using: &random)
+    let onOwnFileSystem = seed % 8 >= 6 && TmpfsSupport.keepsUserAttributes
+    let plans = StackGenerator.stack(
+      seed: seed, count: seed % 2 == 0 ? 2 : 3, isOverlayOnly: false, scale: .small, names: names)
+    let layers = try plans.enumerated().map { index, plan in
+      try layer(plan, ByteString("layer\(index)"), in: folder, onOwnFileSystem: onOwnFileSystem)
+    }
+    var mutator = LayerMutator(layers, names: names, seed: seed, onOneFileSystem: !onOwnFileSystem)
+    let roots = layers.map(\.root)
+    var setup = MountSetup(
+      main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
+    setup.options = options + [isWatched ? "announce=on" : "announce=off"]
+    try withMount(setup) { mount in
+      let oracle = isWatched ? try WatcherOracle(mount.point) : nil
+      let warmer = CacheWarmer(mount.point, names: names, seed: seed)
+      let openDirectories = OpenDirectories(mount.point, names: names, seed: seed)
+      var log: [String] = []
+      while log.count < Self.stepsPerSeed {
+        warmer.warm(mutator.stack)
+        try openDirectories.openMore(mutator.layers)
+        try oracle?.watchAll(mutator.stack)
+        for _ in 0..<random.number(1...5) {
+          log.append("\(log.count): \(try mutator.step())")
+          try openDirectories.closeStale(mutator.layers)
+        }
+        try synchronize(mount)
+        let listsFirst = random.percent(30)
+        var differences: [String] = []
+        _ = eventually(within: timeout) {
+          differences = openDirectories.differences(mutator.layers)
+          differences += self.differences(mutator, at: mount.point, names, listsFirst: listsFirst)
+          return differences.isEmpty
+        }
+        differences += try oracle?.missedChanges(mutator.stack) ?? []
+        if !differences.isEmpty {
+          Issue.record(report(differences, log))
+          return
+        }
+        mutator.hardLinks.recordFullWalk(mutator.layers)
+      }
+    }
+  }
+
+  private func layer(
+    _ plan: PlannedLayer, _ name: ByteString, in folder: TemporaryFolder, onOwnFileSystem: Bool
+  ) throws -> LiveLayer {
+    let home = try folder.folder(name)
+    if onOwnFileSystem { try Command("mount", "-t", "tmpfs", "tmpfs", home.text).check() }
+    return try LiveLayer(
+      plan, at: try folder.folder(name / "layer"), aside: try folder.folder(name / "aside"))
+  }
+
+  private func differences(
+    _ mutator: LayerMutator, at point: ByteString, _ names: [ByteString], listsFirst: Bool
+  ) -> [String] {
+    let scope = TreeComparison.Scope(
+      absentNames: Set(names), uncertainLinkCounts: mutator.hardLinks.uncertain, listsFirst: listsFirst)
+    return TreeComparison.differences(mutator.stack, at: point, implementation: .bundlefs, scope: scope)
+  }
+
+  private func report(_ differences: [String], _ log: [String]) -> Comment {
+    """
+    seed \(seed) (reproduce with BUNDLEFS_SEED=\(seed)): \(differences.count) differences after step \
+    \(log.count - 1)
+    \(differences.prefix(12).joined(separator: "\n"))
+    last changes:
+    \(log.suffix(10).joined(separator: "\n"))
+    """
+  }
+}
