@@ -10,9 +10,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   do throws(ArchiveError) {
     let layer = try ArchiveLayer(archivePath: path, index: 0, cache: cache)
     // 46 bytes is the size of a central directory record.
-    precondition(layer.figures.entries <= count / 46)
+    precondition(layer.statistics.entries <= count / 46)
     try? walk(LayerStack(layers: [.archive(layer)]).root(), depth: 0)
-    precondition(cache.figures.bytes <= 1 << 20 || cache.figures.contents == 1, "over the budget")
+    precondition(cache.statistics.bytes <= 1 << 20 || cache.statistics.contents == 1, "over the budget")
   } catch {
     precondition(!error.message.isEmpty)
   }
