@@ -59,36 +59,51 @@ extension ArchiveContent {
   ///   for a reload.
   func decode(_ buffer: UnsafeMutableRawBufferPointer, steps: Int) -> Bool {
     for _ in 0..<steps {
-      let (continues, completion, failure) = state.withLock { nextStep(&$0) }
-      for waiter in completion { waiter.completion(failure) }
-      guard continues else { return false }
-      if !step(buffer) { return false }
+      let next = state.withLock { nextStep(&$0) }
+      next.complete()
+      guard next.continues, step(buffer) else { return false }
     }
     return true
   }
 
-  /// Determines the next step.
-  /// - Returns: whether to continue; the waiters to complete, and their error.
-  func nextStep(_ state: inout State) -> (Bool, [Waiter], Errno?) {
-    let failure = state.failure
-    let (present, hasFailed) = (state.available, failure != nil)
-    let completion = state.waiters.filter { hasFailed || present.contains($0.range) }
-    if !completion.isEmpty { state.waiters.removeAll { hasFailed || present.contains($0.range) } }
+  /// What the decoding thread does next.
+  struct NextStep {
+    var continues: Bool
+    /// The waiters to complete without the lock, and their error.
+    var completed: [Waiter] = []
+    var failure: Errno?
+
+    func complete() {
+      for waiter in completed { waiter.completion(failure) }
+    }
+  }
+
+  /// Removes the waiters whose ranges are available or failed, and determines the next step.
+  func nextStep(_ state: inout State) -> NextStep {
+    let (available, failure) = (state.available, state.failure)
+    var next = NextStep(continues: true, failure: failure)
+    next.completed = state.waiters.filter { failure != nil || available.contains($0.range) }
+    if !next.completed.isEmpty {
+      state.waiters.removeAll { failure != nil || available.contains($0.range) }
+    }
     if failure?.isTransient == true {
       state.failure = nil
       if state.waiters.isEmpty { state.target = 0 }
     }
-    let isIdle =
-      state.waiters.isEmpty && (state.isComplete || state.available.upperBound >= min(size, state.target))
-    if hasFailed || isIdle {
+    if failure != nil || isIdle(state) {
       state.isDecoding = !state.waiters.isEmpty
-      return (state.isDecoding, completion, failure)
-    }
-    // All waiters need a range that was discarded.
-    if !state.waiters.isEmpty, state.waiters.allSatisfy({ $0.range.lowerBound < present.lowerBound }) {
+      next.continues = state.isDecoding
+    } else if !state.waiters.isEmpty,
+      state.waiters.allSatisfy({ $0.range.lowerBound < available.lowerBound })
+    {
+      // All waiters need a range that was discarded.
       Self.reset(&state)
     }
-    return (true, completion, nil)
+    return next
+  }
+
+  private func isIdle(_ state: State) -> Bool {
+    state.waiters.isEmpty && (state.isComplete || state.available.upperBound >= min(size, state.target))
   }
 
   static func reset(_ state: inout State) {
@@ -135,16 +150,15 @@ extension ArchiveContent {
   /// - Returns: whether the content no longer waits.
   @discardableResult
   func endReloadWait(by now: TimeSpec? = nil) -> Bool {
-    let outcome = state.withLock { state -> (Bool, [Waiter], Errno?)? in
-      guard let deadline = state.reloadDeadline else { return (false, [], nil) }
+    let next = state.withLock { state -> NextStep? in
+      guard let deadline = state.reloadDeadline else { return NextStep(continues: false) }
       if let now, deadline > now { return nil }
       state.reloadDeadline = nil
       state.failure = .staleFileHandle
       return nextStep(&state)
     }
-    guard let (_, completion, failure) = outcome else { return false }
-    for waiter in completion { waiter.completion(failure) }
-    return true
+    next?.complete()
+    return next != nil
   }
 }
 

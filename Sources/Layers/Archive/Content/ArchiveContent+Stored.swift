@@ -39,18 +39,23 @@ extension ArchiveContent {
         let rest = UnsafeRawBufferPointer(rebasing: bytes[Int(state.verifiedEnd - range.lowerBound)...])
         state.checksum = rest.crc32(after: state.checksum)
         state.verifiedEnd = range.upperBound
-        continue
+      } else {
+        let end = state.verifiedEnd < range.lowerBound ? min(goal, range.lowerBound) : goal
+        try readIntoChecksum(&state, start, upTo: end)
       }
-      let end = state.verifiedEnd < range.lowerBound ? min(goal, range.lowerBound) : goal
-      let count = Int(min(UInt64(128 << 10), end - state.verifiedEnd))
-      try withUnsafeTemporaryBytes(count) { buffer throws(Errno) in
-        try state.header.source.read(into: buffer, at: start + state.verifiedEnd)
-        state.checksum = UnsafeRawBufferPointer(buffer).crc32(after: state.checksum)
-      }
-      state.verifiedEnd += UInt64(count)
     }
     guard state.verifiedEnd == size, state.header.source.isUnchanged else { return }
     if state.checksum == state.node.crc { markVerified(&state) } else { state.failure = .ioError }
+  }
+
+  /// Reads at most 128 KiB for the checksum alone.
+  private func readIntoChecksum(_ state: inout State, _ start: UInt64, upTo end: UInt64) throws(Errno) {
+    let count = Int(min(UInt64(128 << 10), end - state.verifiedEnd))
+    try withUnsafeTemporaryBytes(count) { buffer throws(Errno) in
+      try state.header.source.read(into: buffer, at: start + state.verifiedEnd)
+      state.checksum = UnsafeRawBufferPointer(buffer).crc32(after: state.checksum)
+    }
+    state.verifiedEnd += UInt64(count)
   }
 
   /// Records that unverified bytes are returned, which the kernel then caches.
