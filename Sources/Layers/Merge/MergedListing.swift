@@ -10,29 +10,9 @@ extension MergedDirectory {
     var shown = Listing()
     var hidden = Listing()
     for part in parts {
-      var hiddenBelow = Listing()
-      let recordsInodes = part.recordsInodes
-      try part.forEachEntry { entry throws(Errno) in
+      let hiddenBelow = try part.addEntries(to: &shown, except: hidden) { () throws(Errno) in
         records += 1
         if records > limit { throw .fileTooLarge }
-        if WhiteoutMarkers.isMarker(entry.name) {
-          // A marker hides its name in the layers below only. Markers do not hide markers.
-          let name = entry.name + 4
-          hiddenBelow.add(
-            name, length: entry.nameLength - 4, kind: .regular, layer: part.layer, device: 0, inode: 0)
-          return
-        }
-        if hidden.index(of: entry.name, length: entry.nameLength) != nil { return }
-        if shown.index(of: entry.name, length: entry.nameLength) != nil { return }
-        guard let found = try part.listed(entry, recordsInodes: recordsInodes) else { return }
-        if found.isWhiteout {
-          hiddenBelow.add(
-            entry.name, length: entry.nameLength, kind: .regular, layer: part.layer, device: 0, inode: 0)
-        } else {
-          shown.add(
-            entry.name, length: entry.nameLength, kind: found.kind, layer: part.layer,
-            device: found.device, inode: found.inode)
-        }
       }
       if part.layer == parts[parts.count - 1].layer { break }
       for item in hiddenBelow.items { _ = hidden.add(item, of: hiddenBelow) }
@@ -42,6 +22,35 @@ extension MergedDirectory {
 }
 
 extension LayerDirectory {
+  /// Adds the visible entries of the directory to a listing.
+  /// - Parameter count: called for each directory entry.
+  /// - Returns: the names of its whiteouts.
+  fileprivate func addEntries(
+    to shown: inout Listing, except hidden: Listing, _ count: () throws(Errno) -> Void
+  ) throws(Errno) -> Listing {
+    var whiteouts = Listing()
+    try forEachEntry { entry throws(Errno) in
+      try count()
+      let (name, length) = (entry.name, entry.nameLength)
+      if WhiteoutMarkers.isMarker(name) {
+        // A marker hides its name in the layers below only. Markers do not hide markers.
+        whiteouts.add(name + 4, length: length - 4, kind: .regular, layer: layer, device: 0, inode: 0)
+        return
+      }
+      if hidden.index(of: name, length: length) != nil || shown.index(of: name, length: length) != nil {
+        return
+      }
+      guard let found = try listed(entry, recordsInodes: recordsInodes) else { return }
+      if found.isWhiteout {
+        whiteouts.add(name, length: length, kind: .regular, layer: layer, device: 0, inode: 0)
+      } else {
+        shown.add(
+          name, length: length, kind: found.kind, layer: layer, device: found.device, inode: found.inode)
+      }
+    }
+    return whiteouts
+  }
+
   /// What a listing needs of an entry.
   struct Listed {
     let kind: FileKind
