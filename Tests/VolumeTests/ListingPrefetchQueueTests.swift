@@ -34,7 +34,7 @@ import Testing
     _ = queue.add(nodes(10...11), in: node(1), isBegin: true)
     let job = try #require(queue.take())
     #expect(queue.job(of: node(10)) == nil, "a thread is working on it")
-    #expect(queue.goOn(job) == nil)
+    #expect(queue.putBack(job) == nil)
     #expect(queue.job(of: node(10))?.directory == node(10))
     #expect(queue.job(of: node(10)) == nil, "it was taken")
     #expect(prepare(queue) == node(11) && queue.job(of: node(11)) != nil)
@@ -67,7 +67,7 @@ import Testing
     _ = queue.add(nodes(1000...2000), in: node(1), isBegin: true)
     for _ in 0..<100 {
       _ = try #require(queue.take())
-      queue.passOver()
+      queue.skip()
     }
     for _ in 0..<ListingPrefetchQueue.maxPerListing { _ = try #require(queue.take()) }
     #expect(queue.take() == nil)
@@ -78,13 +78,13 @@ import Testing
     let queue = ListingPrefetchQueue()
     _ = queue.add(nodes(10...15), in: node(1), isBegin: true)
     _ = prepare(queue)
-    _ = queue.goOn(try #require(queue.take()))
+    _ = queue.putBack(try #require(queue.take()))
     #expect(queue.clear().map(\.directory) == nodes(10...11))
     #expect(!queue.hasJob && queue.take() == nil && queue.clear().isEmpty)
     _ = queue.add(nodes(20...21), in: node(1), isBegin: true)
     let (late, later) = (try #require(queue.take()), try #require(queue.take()))
     #expect(queue.clear().isEmpty)
-    #expect(queue.goOn(late)?.directory == node(20) && queue.finish(later)?.directory == node(21))
+    #expect(queue.putBack(late)?.directory == node(20) && queue.finish(later)?.directory == node(21))
     #expect(!queue.hasJob && queue.job(of: node(20)) == nil)
   }
 }

@@ -10,7 +10,9 @@ import Testing
   private func detector(after count: UInt64) -> SequentialDetector {
     var detector = SequentialDetector()
     for number in 0..<count {
-      if !detector.begin(Self.directory(number + 2)) { detector.goOn(Self.directory(number + 2)) }
+      if !detector.begin(Self.directory(number + 2)) {
+        detector.recordFurtherRead(Self.directory(number + 2))
+      }
     }
     return detector
   }
@@ -39,7 +41,7 @@ import Testing
     var detector = SequentialDetector()
     for number in stride(from: UInt64(2), to: 100, by: 2) {
       let isSequential = [detector.begin(Self.directory(number)), detector.begin(Self.directory(number + 1))]
-      detector.goOn(Self.directory(number))
+      detector.recordFurtherRead(Self.directory(number))
       #expect(isSequential == [false, false])
     }
   }

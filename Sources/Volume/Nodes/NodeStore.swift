@@ -70,7 +70,7 @@ final class NodeStore: Sendable {
     }
     guard let watcher else { return }
     for node in released.directories { watcher.unwatch(node, except: []) }
-    for file in released.linkedFiles { watcher.unwatchFile(file) }
+    for file in released.files { watcher.unwatchFile(file) }
   }
 
   /// Takes one lookup of each entry back.

@@ -42,7 +42,7 @@ struct FilePrefetcher: Sendable {
       let directory = table.number(of: table[slot].parent)
       state.lastRead = slot
       if state.firstReads > 0 {
-        detector.withLock { $0.goOn(directory) }
+        detector.withLock { $0.recordFurtherRead(directory) }
         state.firstReads = min(state.firstReads + 1, 16)
       } else {
         state.firstReads = detector.withLock({ $0.begin(directory) }) ? Self.sequentialStart : 1

@@ -36,7 +36,7 @@ final class ListingPrefetchQueue: Sendable {
     /// What is to be prefetched: the first of the last group is next. No group is used up.
     var groups: [Group] = []
     /// The job that was begun, unless a thread is working on it.
-    var begun: Job?
+    var current: Job?
     /// Least recent first, each with the number of listings before it.
     var done: [(job: Job, time: UInt64)] = []
     var listings: UInt64 = 0
@@ -84,14 +84,14 @@ final class ListingPrefetchQueue: Sendable {
   }
 
   /// Whether there is a job to continue or to begin.
-  var hasJob: Bool { state.withLock { $0.begun != nil || ($0.credit > 0 && !$0.groups.isEmpty) } }
+  var hasJob: Bool { state.withLock { $0.current != nil || ($0.credit > 0 && !$0.groups.isEmpty) } }
 
   /// Takes the job to continue or to begin; nil when there is none. The caller alone works on it.
   func take() -> Job? {
     state.withLock { state in
-      if let begun = state.begun {
-        state.begun = nil
-        return begun
+      if let current = state.current {
+        state.current = nil
+        return current
       }
       guard state.credit > 0, let next = Self.next(&state) else { return nil }
       state.credit -= 1
@@ -100,7 +100,7 @@ final class ListingPrefetchQueue: Sendable {
   }
 
   /// Records that a taken job is not worth beginning, so that another one may be taken.
-  func passOver() { state.withLock { $0.credit += 1 } }
+  func skip() { state.withLock { $0.credit += 1 } }
 
   private static func next(_ state: inout State) -> NodeID? {
     guard let last = state.groups.indices.last else { return nil }
@@ -112,11 +112,11 @@ final class ListingPrefetchQueue: Sendable {
 
   /// Gives back a job that is to be continued.
   /// - Returns: the job that it replaces, or itself after `clear`, to be discarded.
-  func goOn(_ job: Job) -> Job? {
+  func putBack(_ job: Job) -> Job? {
     state.withLock { state in
       if job.generation != state.generation { return job }
-      defer { state.begun = job }
-      return state.begun
+      defer { state.current = job }
+      return state.current
     }
   }
 
@@ -135,9 +135,9 @@ final class ListingPrefetchQueue: Sendable {
   /// Takes the job of a directory out.
   func job(of directory: NodeID) -> Job? {
     state.withLock { state in
-      if state.begun?.directory == directory {
-        defer { state.begun = nil }
-        return state.begun
+      if state.current?.directory == directory {
+        defer { state.current = nil }
+        return state.current
       }
       guard let index = state.done.firstIndex(where: { $0.job.directory == directory }) else { return nil }
       return state.done.remove(at: index).job
@@ -152,7 +152,7 @@ final class ListingPrefetchQueue: Sendable {
         state = State()
         state.generation = next
       }
-      return state.done.map(\.job) + (state.begun.map { [$0] } ?? [])
+      return state.done.map(\.job) + (state.current.map { [$0] } ?? [])
     }
   }
 }

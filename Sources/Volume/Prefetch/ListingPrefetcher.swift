@@ -25,7 +25,7 @@ struct ListingPrefetcher: Sendable {
     // Another worker may have taken it.
     guard let job = queue.take() else { return true }
     guard let (merged, version) = prefetchable(job) else {
-      if job.prepared == nil { queue.passOver() }
+      if job.prepared == nil { queue.skip() }
       discard(job)
       return true
     }
@@ -77,7 +77,7 @@ struct ListingPrefetcher: Sendable {
     guard let listing = try? merged.list(atMost: Self.maxNames) else { return }
     var job = job
     job.prepared = PreparedListing(snapshot: ListingSnapshot(listing, version: version))
-    if let former = queue.goOn(job) { discard(former) }
+    if let former = queue.putBack(job) { discard(former) }
   }
 
   private func lookUpNames(_ job: ListingPrefetchQueue.Job, _ merged: MergedDirectory) {
@@ -92,7 +92,7 @@ struct ListingPrefetcher: Sendable {
     var job = job
     job.prepared = prepared
     let isComplete = positions.count <= Self.namesPerStep
-    if let former = isComplete ? queue.finish(job) : queue.goOn(job) { discard(former) }
+    if let former = isComplete ? queue.finish(job) : queue.putBack(job) { discard(former) }
   }
 
   /// - Returns: nil where the entry is better looked up when it is asked for: an error may have passed by then, and

@@ -27,7 +27,7 @@ struct SequentialDetector {
   }
 
   /// Records that another file of a directory was read.
-  mutating func goOn(_ directory: NodeID) {
+  mutating func recordFurtherRead(_ directory: NodeID) {
     guard tested == directory else { return }
     tested = nil
     streak += 1

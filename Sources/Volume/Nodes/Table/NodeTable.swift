@@ -166,12 +166,12 @@ struct NodeTable {
     /// Freed directories, whose watches are to be removed.
     var directories: [NodeID] = []
     /// Freed files, which may have watches of their own.
-    var linkedFiles: [NodeID] = []
+    var files: [NodeID] = []
 
     mutating func append(_ other: ReleasedResources) {
       objects += other.objects
       directories += other.directories
-      linkedFiles += other.linkedFiles
+      files += other.files
     }
   }
 
@@ -200,7 +200,7 @@ struct NodeTable {
       if nodes[Int(slot)].kind == .directory {
         released.directories.append(number(of: slot))
       } else {
-        released.linkedFiles.append(number(of: slot))
+        released.files.append(number(of: slot))
       }
       free(slot)
       slot = parent
