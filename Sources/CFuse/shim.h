@@ -1,4 +1,4 @@
-// libfuse's low-level API, at the version whose functions are used.
+// The low-level API of libfuse 3.14.
 #ifndef BUNDLEFS_CFUSE_SHIM_H
 #define BUNDLEFS_CFUSE_SHIM_H
 
@@ -6,8 +6,7 @@
 #include <fuse_lowlevel.h>
 #include <string.h>
 
-/// The kernel's number of the open file that is polled, which no other open file gets. libfuse keeps it at the
-/// start of the handle, and has no function that tells it.
+/// The kernel's handle (kh) of the polled open file. It is the first member of libfuse's struct, which has no accessor.
 static inline uint64_t bundlefs_poll_file(const struct fuse_pollhandle *handle) {
   uint64_t file;
   memcpy(&file, handle, sizeof file);

@@ -21,10 +21,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-_Static_assert(linux_O_PATH == O_PATH, "the flag's value on this machine");
-_Static_assert(linux_SEEK_DATA == SEEK_DATA && linux_SEEK_HOLE == SEEK_HOLE, "the values on this machine");
+_Static_assert(linux_O_PATH == O_PATH, "value on this architecture");
+_Static_assert(linux_SEEK_DATA == SEEK_DATA && linux_SEEK_HOLE == SEEK_HOLE, "values on this architecture");
 
-static struct linux_time moment(struct statx_timestamp time) {
+static struct linux_time to_linux_time(struct statx_timestamp time) {
   return (struct linux_time){.seconds = time.tv_sec, .nanoseconds = time.tv_nsec};
 }
 
@@ -39,10 +39,10 @@ static int read_attributes(int directory, const char *path, int flags, struct li
       .size = x.stx_size,
       .blocks = x.stx_blocks,
       .rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor),
-      .accessed = moment(x.stx_atime),
-      .modified = moment(x.stx_mtime),
-      .changed = moment(x.stx_ctime),
-      .born = moment(x.stx_btime),
+      .accessed = to_linux_time(x.stx_atime),
+      .modified = to_linux_time(x.stx_mtime),
+      .changed = to_linux_time(x.stx_ctime),
+      .born = to_linux_time(x.stx_btime),
       .mode = x.stx_mode,
       .owner = x.stx_uid,
       .group = x.stx_gid,
@@ -61,15 +61,15 @@ int linux_fstatx(int file, struct linux_attributes *result) {
   return read_attributes(file, "", AT_EMPTY_PATH, result);
 }
 
-int linux_known_attributes(int file, struct linux_attributes *result) {
+int linux_cached_statx(int file, struct linux_attributes *result) {
   return read_attributes(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, result);
 }
 
 int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
 
-static int linux_removed_file(const char *directory) {
+static int unlinked_temporary_file(const char *directory) {
   char path[PATH_MAX];
-  // Never more than fits: a folder's path that is too long is an error, not a shorter path.
+  // A truncated path must not be used.
   int length = snprintf(path, sizeof path, "%s/bundlefs-XXXXXX", directory);
   if (length < 0 || (size_t)length >= sizeof path) {
     errno = ENAMETOOLONG;
@@ -83,9 +83,9 @@ static int linux_removed_file(const char *directory) {
 
 int linux_temporary_file(const char *directory) {
   int file = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  // Not every file system has files that never had a name; old ones answer EISDIR.
+  // Not all file systems support O_TMPFILE; some fail with EISDIR.
   if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOSYS))
-    return linux_removed_file(directory);
+    return unlinked_temporary_file(directory);
   return file;
 }
 
@@ -102,7 +102,7 @@ ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t s
 }
 
 ssize_t linux_getxattr_of_directory(int directory, const char *name, void *value, size_t size) {
-  // getxattrat(2), of Linux 6.13; its number is the same on all architectures.
+  // SYS_getxattrat (Linux 6.13), which has the same number on all architectures.
   struct {
     uint64_t value;
     uint32_t size, flags;
@@ -134,8 +134,8 @@ int linux_clone_mount(int directory) {
   return tree;
 }
 
-int linux_fuse_size(int directory, uint64_t node, bool fresh, uint64_t *size) {
-  // FUSE's own kind of handle: the node's number, high half first, and its generation, which is always 0 here.
+int linux_fuse_size(int directory, uint64_t node, bool force_sync, uint64_t *size) {
+  // FUSE's file handle: the nodeid, high half first, and the generation, which is always 0 here.
   enum { type = 0x81, words = 3 };
   struct {
     struct file_handle head;
@@ -148,7 +148,7 @@ int linux_fuse_size(int directory, uint64_t node, bool fresh, uint64_t *size) {
   if (file < 0)
     return -1;
   struct statx x;
-  int sync = fresh ? AT_STATX_FORCE_SYNC : AT_STATX_DONT_SYNC;
+  int sync = force_sync ? AT_STATX_FORCE_SYNC : AT_STATX_DONT_SYNC;
   int result = statx(file, "", AT_EMPTY_PATH | sync, STATX_SIZE, &x);
   close(file);
   if (result == 0)
@@ -164,7 +164,7 @@ int linux_device(int file, uint64_t *device) {
   return result;
 }
 
-int linux_open_without_links(const char *path, uint64_t *mount) {
+int linux_open_no_symlinks(const char *path, uint64_t *mount) {
   struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
   int file = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
   if (file < 0)
@@ -188,18 +188,18 @@ int linux_open_beneath(int directory, const char *path, int flags) {
   return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 
-int linux_keep_times(int file, bool both) {
+int linux_rewrite_times(int file, bool including_access) {
   struct statx x;
   if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_ATIME | STATX_MTIME, &x) != 0)
     return -1;
   struct timespec times[2] = {
-      {.tv_sec = x.stx_atime.tv_sec, .tv_nsec = both ? x.stx_atime.tv_nsec : UTIME_OMIT},
+      {.tv_sec = x.stx_atime.tv_sec, .tv_nsec = including_access ? x.stx_atime.tv_nsec : UTIME_OMIT},
       {.tv_sec = x.stx_mtime.tv_sec, .tv_nsec = x.stx_mtime.tv_nsec},
   };
   return utimensat(file, "", times, AT_EMPTY_PATH);
 }
 
-pid_t linux_thread_number(void) { return (pid_t)syscall(SYS_gettid); }
+pid_t linux_gettid(void) { return (pid_t)syscall(SYS_gettid); }
 
 int linux_unmount(const char *path, bool lazily) {
   return umount2(path, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0));
@@ -219,8 +219,8 @@ int linux_ioctl(int file, unsigned long command, void *argument) { return ioctl(
 
 int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
-void linux_prefer_short_turns(void) {
-  // The kernel's struct sched_attr in its first version; glibc 2.36 does not declare it.
+void linux_set_short_slice(void) {
+  // Version 0 of struct sched_attr, which glibc 2.36 does not declare.
   struct {
     uint32_t size, policy;
     uint64_t flags;
@@ -232,27 +232,27 @@ void linux_prefer_short_turns(void) {
   if (size != 0 || attributes.policy != 0)
     return;
   attributes.size = sizeof attributes;
-  // In nanoseconds; the least that the kernel takes.
+  // In nanoseconds; the minimum.
   attributes.runtime = 100 * 1000;
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
-static _Thread_local bool has_own_working_directory;
+static _Thread_local bool has_private_working_directory;
 
 void linux_leave_directory(void) {
-  // It is there, and may be entered.
+  // `/` always exists and is searchable.
   (void)!chdir("/");
 }
 
-void linux_own_working_directory(void) {
-  has_own_working_directory = unshare(CLONE_FS) == 0;
-  if (has_own_working_directory)
+void linux_unshare_working_directory(void) {
+  has_private_working_directory = unshare(CLONE_FS) == 0;
+  if (has_private_working_directory)
     linux_leave_directory();
 }
 
-bool linux_enter_directory(int directory) { return has_own_working_directory && fchdir(directory) == 0; }
+bool linux_enter_directory(int directory) { return has_private_working_directory && fchdir(directory) == 0; }
 
 uint64_t linux_makedev(uint32_t major, uint32_t minor) { return makedev(major, minor); }
 uint32_t linux_major(uint64_t device) { return major(device); }
@@ -262,10 +262,10 @@ pid_t linux_fork_writing_to(int output) {
   pid_t parent = getpid();
   pid_t child = fork();
   if (child != 0) return child;
-  int nothing = open("/dev/null", O_RDWR);
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || nothing < 0 ||
-      dup2(output, STDOUT_FILENO) < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
-      dup2(nothing, STDERR_FILENO) < 0)
+  int null = open("/dev/null", O_RDWR);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || null < 0 ||
+      dup2(output, STDOUT_FILENO) < 0 || dup2(null, STDIN_FILENO) < 0 ||
+      dup2(null, STDERR_FILENO) < 0)
     _exit(1);
   closefrom(STDERR_FILENO + 1);
   return 0;

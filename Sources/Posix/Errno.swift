@@ -1,14 +1,14 @@
 import Glibc
 
-/// An error number of errno(3), as the kernel gave it or as a reply will carry it.
+/// An error number of errno(3).
 public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-  /// The number; positive.
+  /// The positive number.
   public let rawValue: CInt
 
-  /// The error of that number.
+  /// The error with that number.
   @inlinable public init(rawValue: CInt) { self.rawValue = rawValue }
 
-  /// The calling thread's errno, to be read at once after the call that failed.
+  /// The calling thread's errno, valid only directly after a failed call.
   public static var current: Errno { Errno(rawValue: errno) }
 
   /// Operation not permitted.
@@ -49,28 +49,24 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let notSupported = Errno(rawValue: EOPNOTSUPP)
   /// Inappropriate ioctl for device.
   public static let inappropriateIOCTLForDevice = Errno(rawValue: ENOTTY)
-  /// Transport endpoint is not connected: what a mount answers whose daemon is dead.
+  /// Transport endpoint is not connected, as from a FUSE mount whose daemon has died.
   public static let socketNotConnected = Errno(rawValue: ENOTCONN)
-  /// Stale file handle: the content asked for is lost for good.
+  /// Stale file handle.
   public static let staleFileHandle = Errno(rawValue: ESTALE)
   /// Bad file descriptor.
   public static let badFileDescriptor = Errno(rawValue: EBADF)
-  /// No such device: what a FUSE descriptor answers after the unmount.
+  /// No such device, as from `/dev/fuse` after the unmount.
   public static let noDevice = Errno(rawValue: ENODEV)
-
-  /// No space left on device: what inotify answers beyond the limit of watches.
+  /// No space left on device, as from inotify_add_watch(2) at the limit.
   public static let noSpace = Errno(rawValue: ENOSPC)
-
   /// File too large.
   public static let fileTooLarge = Errno(rawValue: EFBIG)
-
   /// Cannot allocate memory.
   public static let noMemory = Errno(rawValue: ENOMEM)
-
-  /// No such device or address: what opening a socket answers.
+  /// No such device or address, as from open(2) of a socket.
   public static let noSuchAddressOrDevice = Errno(rawValue: ENXIO)
 
-  /// The words of strerror(3).
+  /// The message of strerror_r(3).
   public var description: String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       guard let start = buffer.baseAddress, strerror_r(rawValue, start, buffer.count) == 0 else {
@@ -81,7 +77,7 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   }
 }
 
-/// The result of a call that answers -1 for failure; begins again when a signal interrupted it.
+/// Throws errno if the call returns a negative value; repeats the call after EINTR.
 @inline(__always)
 func checked<Result: SignedInteger>(_ call: () -> Result) throws(Errno) -> Result {
   while true {

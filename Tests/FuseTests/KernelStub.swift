@@ -31,7 +31,7 @@ final class KernelStub {
     guard socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &ends) == 0 else { throw Errno.current }
     socket = Descriptor(owning: ends[0])
     // Other tests are being told of meanwhile.
-    session = try Session(fileSystem: fileSystem, options: [], debug: false, keepsErrorsBack: false)
+    session = try Session(fileSystem: fileSystem, options: [], debug: false, capturesErrors: false)
     guard session.connect(to: Descriptor(owning: ends[1])) else { throw Errno.ioError }
   }
 

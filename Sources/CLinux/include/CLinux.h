@@ -1,5 +1,5 @@
-// The Linux calls that Swift's Glibc module does not show, because glibc declares them for GNU sources
-// only. Each returns what the call returns and leaves errno as the call left it.
+// Linux calls that Swift's Glibc module lacks, because glibc declares them only with _GNU_SOURCE. Each returns
+// the result of the call, and sets errno as the call does.
 #ifndef BUNDLEFS_CLINUX_H
 #define BUNDLEFS_CLINUX_H
 
@@ -9,13 +9,13 @@
 #include <sys/statvfs.h>
 #include <sys/types.h>
 
-/// A moment as the kernel gives it: seconds and nanoseconds since the epoch.
+/// struct statx_timestamp.
 struct linux_time {
   int64_t seconds;
   uint32_t nanoseconds;
 };
 
-/// What statx(2) tells of a file.
+/// The fields of struct statx in use.
 struct linux_attributes {
   uint64_t inode;
   uint64_t device;
@@ -38,89 +38,87 @@ enum {
 };
 
 int linux_statx(int directory, const char *path, struct linux_attributes *result);
-/// The attributes of the open file itself.
+/// statx(2) with AT_EMPTY_PATH.
 int linux_fstatx(int file, struct linux_attributes *result);
-/// The same as the kernel has them; its file system is not asked.
-int linux_known_attributes(int file, struct linux_attributes *result);
+/// statx(2) with AT_EMPTY_PATH | AT_STATX_DONT_SYNC.
+int linux_cached_statx(int file, struct linux_attributes *result);
 int linux_openat(int directory, const char *path, int flags);
 ssize_t linux_getdents64(int directory, void *buffer, size_t size);
 ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
-/// The same of an open directory, also one of O_PATH; ENOSYS before Linux 6.13.
+/// getxattrat(2) for an open directory, which may be O_PATH; ENOSYS before Linux 6.13.
 ssize_t linux_getxattr_of_directory(int directory, const char *name, void *value, size_t size);
 ssize_t linux_listxattr(const char *path, char *list, size_t size);
-/// The magic number of the file system that holds the open file; -1 with errno on failure.
+/// The f_type of fstatfs(2); -1 on failure.
 long linux_fstatfs_type(int file);
 
-/// A private, read-only clone of the mount that holds the open directory, from there down, without what is
-/// mounted below; devices in
-/// it cannot be opened. Needs CAP_SYS_ADMIN.
+/// Clones the mount below the directory with open_tree(2), without submounts, as a private mount with
+/// MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW. Requires CAP_SYS_ADMIN.
 int linux_clone_mount(int directory);
 
-/// The size of a FUSE file: fresh from the file system, or what the kernel keeps, without a request. The
-/// directory is any one of the mount, open for reading. Needs CAP_DAC_READ_SEARCH.
-int linux_fuse_size(int directory, uint64_t node, bool fresh, uint64_t *size);
+/// The size of a FUSE node: cached by the kernel, or from a GETATTR request with force_sync. The directory is
+/// any directory of the mount, open for reading. Requires CAP_DAC_READ_SEARCH.
+int linux_fuse_size(int directory, uint64_t node, bool force_sync, uint64_t *size);
 
-/// The device that the open file is on; a file system of elsewhere is not asked.
+/// The device number, by statx(2) with AT_STATX_DONT_SYNC.
 int linux_device(int file, uint64_t *device);
 
-/// Opens a directory (O_PATH) by an absolute path without symbolic links, and tells the number of the mount
-/// that holds it. ELOOP where there is a link. Needs Linux 5.8.
-int linux_open_without_links(const char *path, uint64_t *mount);
+/// openat2(2) of a directory with O_PATH and RESOLVE_NO_SYMLINKS. Sets the mount ID, 0 before Linux 5.8. Requires
+/// Linux 5.6.
+int linux_open_no_symlinks(const char *path, uint64_t *mount);
 
-/// Opens an entry below a directory of the same mount: no link, no `..` and nothing that is mounted there leads
-/// elsewhere (ELOOP, EXDEV). Needs Linux 5.6.
+/// openat2(2) with RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS. Requires Linux 5.6.
 int linux_open_beneath(int directory, const char *path, int flags);
 
-/// Gives an open file, which may be open as a place only, the times that the kernel knows it to have: that of its
-/// modification, and, if both are wanted, that of its last access. Needs Linux 5.8.
-int linux_keep_times(int file, bool both);
+/// Sets the modification time, and optionally the access time, to its cached value by utimensat(2) with
+/// AT_EMPTY_PATH. Requires Linux 5.8.
+int linux_rewrite_times(int file, bool including_access);
 
-/// The calling thread's number.
-pid_t linux_thread_number(void);
+/// gettid(2).
+pid_t linux_gettid(void);
 
+/// umount2(2) with UMOUNT_NOFOLLOW, and MNT_DETACH if lazily.
 int linux_unmount(const char *path, bool lazily);
 
-/// Goes to the mount namespace that the open file stands for.
+/// setns(2) with CLONE_NEWNS.
 int linux_enter_mount_namespace(int file);
 
-/// A file without a name in a directory, for reading and writing; it goes with its descriptor.
+/// Opens an unnamed file with O_TMPFILE | O_RDWR; falls back to mkstemp(3) and unlink(2).
 int linux_temporary_file(const char *directory);
-/// Gives back the room of a part of a file, which then reads as zeros; its size stays.
+/// fallocate(2) with FALLOC_FL_PUNCH_HOLE.
 int linux_punch_hole(int file, int64_t offset, int64_t length);
 
-/// Gives the signal a handler that does nothing, so that a blocking call returns EINTR.
+/// Installs an empty signal handler without SA_RESTART.
 int linux_install_interrupt_handler(int signal);
 
 int linux_ioctl(int file, unsigned long command, void *argument);
 
-/// An eventfd(2) counter that does not block.
+/// eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int linux_eventfd(void);
 
-/// Asks for short turns on the processor for the calling thread, and so to get them soon: a thread that wakes
-/// with a shorter turn to come does not wait for the end of another's (Linux 6.12; nothing happens before).
-void linux_prefer_short_turns(void);
+/// Requests the minimum scheduler slice for the calling thread by sched_setattr(2), so that it preempts threads with
+/// longer slices when it wakes (Linux 6.12).
+void linux_set_short_slice(void);
 
-/// Names the calling thread; what is over 15 bytes is cut.
+/// prctl(2) with PR_SET_NAME; names are truncated to 15 bytes.
 void linux_name_thread(const char *name);
 
-/// Gives the calling thread a working directory that it shares only with threads that it starts itself: the root.
-/// Where that is forbidden it keeps the one that it has.
-void linux_own_working_directory(void);
+/// Gives the calling thread a private working directory, `/`, by unshare(2) with CLONE_FS, if permitted.
+void linux_unshare_working_directory(void);
 
-/// Makes an open directory, be it as a place only, the working directory of a thread that has its own.
-/// Returns whether it is; `linux_leave_directory` comes then.
+/// fchdir(2), in threads with a private working directory. Returns whether it succeeded; linux_leave_directory must
+/// follow.
 bool linux_enter_directory(int directory);
 
-/// Makes the root the working directory again: one that a thread stays in would be in use.
+/// chdir(2) to `/`: a working directory keeps its file system busy.
 void linux_leave_directory(void);
 
-/// The two halves of a device number, encoded as stat(2) does.
+/// makedev(3), major(3) and minor(3).
 uint64_t linux_makedev(uint32_t major, uint32_t minor);
 uint32_t linux_major(uint64_t device);
 uint32_t linux_minor(uint64_t device);
 
-/// Goes on as two processes: 0 in the child, whose standard output is the descriptor, and which has no other
-/// open file and ends with its parent; its process id in the parent. For a process of one thread only.
+/// fork(2). The child's standard output is the descriptor, it has no other open files, and it dies with its parent
+/// (PR_SET_PDEATHSIG). The process must be single-threaded.
 pid_t linux_fork_writing_to(int output);
 
 #endif

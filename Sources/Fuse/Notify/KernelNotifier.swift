@@ -1,41 +1,39 @@
 import CFuse
 import Posix
 
-/// What can be taken back from the kernel's caches. Tests put a stub in its place.
+/// Notifications to the kernel (`FUSE_NOTIFY_*`), which invalidate or fill its caches. Tests use a stub.
 ///
-/// None of these may be called by a thread that answers a request or holds a lock: taking back an entry
-/// waits for lookups in its directory, taking back pages for reads of them.
+/// Do not call these while processing a request or holding a lock: invalidating an entry waits for lookups in its
+/// directory, and invalidating pages waits for reads of them.
 public protocol KernelNotifier: Sendable {
-  /// Drops a name of a directory, whether it stood for an entry or for its absence.
-  /// - Throws: ENOENT when the kernel did not know it.
+  /// Invalidates a dentry, positive or negative (`FUSE_NOTIFY_INVAL_ENTRY`).
+  /// - Throws: ENOENT if it is not cached.
   func invalidateEntry(_ name: [UInt8], in parent: NodeID) throws(Errno)
-  /// Lets a name of a directory be asked for again at its next use; who stands in the directory of that name
-  /// stays there.
+  /// Expires a dentry, which keeps working directories and mounts in it valid (`FUSE_EXPIRE_ONLY`).
   /// - Throws: as `invalidateEntry`.
   func expireEntry(_ name: [UInt8], in parent: NodeID) throws(Errno)
-  /// Drops a name of a directory, and lets those who watch the file that it stood for know that this is no more.
-  /// - Parameter child: the file; nothing happens to another one.
+  /// Invalidates a dentry and sends `IN_DELETE_SELF` to watches of its inode (`FUSE_NOTIFY_DELETE`).
+  /// - Parameter child: the expected node; the kernel ignores the call for another one.
   /// - Throws: as `invalidateEntry`.
   func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) throws(Errno)
-  /// Drops a node's attributes only.
+  /// Invalidates a node's attributes (`FUSE_NOTIFY_INVAL_INODE`).
   /// - Throws: as `invalidateEntry`.
   func invalidateAttributes(of node: NodeID) throws(Errno)
-  /// Drops a node's attributes and its pages: a file's content, a directory's listing.
+  /// Invalidates a node's attributes and its page cache or cached listing (`FUSE_NOTIFY_INVAL_INODE`).
   /// - Throws: as `invalidateEntry`.
   func invalidateContent(of node: NodeID) throws(Errno)
-  /// Puts a file's content into its pages, from the beginning.
+  /// Stores content in a file's page cache at offset 0 (`FUSE_NOTIFY_STORE`).
   /// - Throws: as `invalidateEntry`.
   func store(_ content: UnsafeRawBufferPointer, in node: NodeID) throws(Errno)
-  /// The size in bytes by which the kernel now cuts what it reads of a file, without a request to us.
-  /// - Throws: EPERM without CAP_DAC_READ_SEARCH; ESTALE when the kernel does not know the node, or the mount
-  ///   cannot be reached by its path any more.
+  /// The size in bytes that the kernel caches for a file, without a request. Reads are truncated to it.
+  /// - Throws: EPERM without `CAP_DAC_READ_SEARCH`; ESTALE if the kernel does not know the node, or if another file
+  ///   system is mounted at the mount's path.
   func size(of node: NodeID) throws(Errno) -> UInt64
-  /// Has the kernel ask us for a file's attributes. If it had another size, it waits for reads of the file.
+  /// Makes the kernel send GETATTR. If the size differs, it waits for reads of the file.
   /// - Throws: as `size`.
   func refreshAttributes(of node: NodeID) throws(Errno)
-  /// The mount's root, open as a place only. It is opened each time, and to be let go soon: a descriptor that is
-  /// kept would keep the mount from being unmounted.
-  /// - Throws: ESTALE when the mount's path leads to another file system by now; as open(2).
+  /// Opens the mount's root with `O_PATH`. Close it soon: an open descriptor makes umount(2) fail with EBUSY.
+  /// - Throws: ESTALE if another file system is mounted at the mount's path; errors of open(2).
   func openRoot() throws(Errno) -> Descriptor
 }
 
@@ -66,7 +64,7 @@ extension Session: KernelNotifier {
         fuse_lowlevel_notify_delete(session, parent.rawValue, child.rawValue, $0, name.count)
       }
     }
-    // As far as the kernel knows the file has no name left.
+    // The notification sets the cached link count to 0.
     try invalidateAttributes(of: child)
   }
 
@@ -82,7 +80,7 @@ extension Session: KernelNotifier {
     var vector = fuse_bufvec()
     vector.count = 1
     vector.buf.size = content.count
-    // It is only read. One copy into the kernel's pages is enough: a pipe on the way would take another.
+    // libfuse only reads it. Splicing would copy the content twice.
     vector.buf.mem = UnsafeMutableRawPointer(mutating: content.baseAddress)
     vector.buf.fd = -1
     try notify { fuse_lowlevel_notify_store($0, node.rawValue, 0, &vector, FUSE_BUF_NO_SPLICE) }
@@ -97,11 +95,11 @@ extension Session: KernelNotifier {
   }
 
   public func openRoot() throws(Errno) -> Descriptor {
-    let root = try withCName(place.path) { name throws(Errno) in
+    let root = try withCName(mountPoint.path) { name throws(Errno) in
       try Descriptor.open(name, [.pathOnly, .directory])
     }
-    // Whatever may be mounted on top is not asked anything.
-    guard try root.device() == place.device else { throw .staleFileHandle }
+    // `device` sends no request to a file system that is mounted on top.
+    guard try root.device() == mountPoint.device else { throw .staleFileHandle }
     return root
   }
 
@@ -116,6 +114,6 @@ extension Session: KernelNotifier {
 }
 
 private func withChars(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>?) -> CInt) -> CInt {
-  // libfuse sends the NUL that ends a C string along.
+  // libfuse sends the terminating NUL, too.
   (bytes + [0]).withUnsafeBytes { body($0.baseAddress?.assumingMemoryBound(to: CChar.self)) }
 }

@@ -1,11 +1,11 @@
 import CFuse
 
-/// Whoever waits in poll(2) for an open file.
+/// A pending poll(2) of an open file (`fuse_pollhandle`).
 public final class PollHandle: @unchecked Sendable {
-  // libfuse's handle is read only.
+  // libfuse does not modify the handle.
   private let handle: OpaquePointer
 
-  /// The open file's number, which no other open file of the mount gets.
+  /// The kernel's handle of the open file, unique in the mount.
   public let file: UInt64
 
   init(_ handle: OpaquePointer) {
@@ -15,6 +15,6 @@ public final class PollHandle: @unchecked Sendable {
 
   deinit { fuse_pollhandle_destroy(handle) }
 
-  /// Has whoever waits ask again. That nobody does any more is no error.
+  /// Makes the kernel poll again (`FUSE_NOTIFY_POLL`); does nothing if no process polls any more.
   public func wake() { fuse_lowlevel_notify_poll(handle) }
 }

@@ -1,90 +1,88 @@
 import Glibc
 import Posix
 
-/// A request that would change the file system and that has no method of its own.
+/// A modifying request without a method of its own.
 public enum ModificationKind: Sendable {
   case makeLink, create
   case setExtendedAttribute, removeExtendedAttribute
   case allocate
 }
 
-/// An entry that is to be made: MKNOD, MKDIR or SYMLINK.
+/// The request that creates an entry: MKNOD, MKDIR or SYMLINK.
 public enum NewEntryKind: Sendable {
   case node, directory, symbolicLink
 }
 
-/// The operations of a file system that is mounted with `Session`. Methods come from several threads at
-/// once; names and buffers that they are handed are valid for the call only; every reply must be paid, now
-/// or later.
+/// The operations of a file system that `Session` serves. Workers call the methods concurrently. Names and buffers are
+/// valid during the call only. Each reply must be sent, during the call or later.
 public protocol FileSystem: AnyObject, Sendable {
-  /// What the mount's beginning is to agree upon with the kernel.
+  /// The settings negotiated with the kernel at INIT.
   var settings: ConnectionSettings { get }
-  /// LOOKUP: finds an entry; when it is answered, its node's lookup count grows by one.
+  /// LOOKUP. A positive reply increments the node's lookup count.
   func lookup(_ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
-  /// FORGET: takes back lookups. There is no reply.
+  /// FORGET: subtracts from the lookup count. Has no reply.
   func forget(_ node: NodeID, lookups: UInt64)
   /// GETATTR.
   func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>)
-  /// SETATTR, also for `open` with O_TRUNC.
-  /// - Parameter changesPermissions: whether owner, group or mode are to change, and not only size and times.
+  /// SETATTR, also for open(2) with `O_TRUNC`.
+  /// - Parameter changesPermissions: whether the request sets owner, group or mode.
   func setAttributes(
     of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>)
   /// READLINK.
   func readLink(_ node: NodeID, reply: consuming Reply<ReplyKind.Bytes>)
-  /// OPEN of what is no directory; failing with ENOSYS makes the kernel stop asking, and no file is closed
-  /// either.
-  /// - Parameter flags: those of open(2).
+  /// OPEN. After ENOSYS the kernel sends no further OPEN and RELEASE.
+  /// - Parameter flags: the flags of open(2).
   func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.OpenFile>)
-  /// RELEASE: what an OPEN opened is closed by all who shared it.
+  /// RELEASE: the last descriptor of an open file was closed.
   func release(_ node: NodeID)
-  /// READ, at most `size` bytes; fewer are the end of the file.
+  /// READ. A reply of fewer than `size` bytes is the end of the file.
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<ReplyKind.Bytes>)
   /// WRITE.
   func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
     reply: consuming Reply<ReplyKind.Write>)
-  /// OPENDIR; failing with ENOSYS makes the kernel stop asking, and keep listings while mtime stays.
+  /// OPENDIR. After ENOSYS the kernel sends no further OPENDIR, and caches listings until mtime changes.
   func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>)
-  /// READDIR, or READDIRPLUS `withEntries`: the entries after a cookie, 0 for the beginning.
+  /// READDIR, or READDIRPLUS `withEntries`, from a cookie on; 0 is the beginning.
   func readDirectory(
     _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool,
     reply: consuming Reply<ReplyKind.Bytes>)
-  /// GETXATTR; `size` 0 asks for the value's size.
+  /// GETXATTR. `size` 0 requests the size of the value.
   func getExtendedAttribute(
     _ name: CName, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>)
-  /// LISTXATTR; `size` 0 asks for the list's size.
+  /// LISTXATTR. `size` 0 requests the size of the list.
   func listExtendedAttributes(
     of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>)
   /// STATFS.
   func statfs(reply: consuming Reply<ReplyKind.Statfs>)
-  /// LSEEK with SEEK_DATA or SEEK_HOLE.
+  /// LSEEK with `SEEK_DATA` or `SEEK_HOLE`.
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<ReplyKind.Offset>)
-  /// IOCTL that reads at most `size` bytes.
+  /// IOCTL with an output buffer of `size` bytes.
   func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>)
-  /// POLL: which events of poll(2) are there for an open file.
-  /// - Parameter handle: to be woken when there are more; nil if nobody waits.
+  /// POLL.
+  /// - Parameter handle: to be woken at further events; nil if the process does not wait.
   func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>)
-  /// MKNOD, MKDIR or SYMLINK; when it is answered, the node's lookup count grows by one.
+  /// MKNOD, MKDIR or SYMLINK. The reply increments the node's lookup count.
   func make(_ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
-  /// UNLINK, or RMDIR of a directory.
+  /// UNLINK or RMDIR.
   func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>)
   /// RENAME.
   func rename(
     _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
     reply: consuming Reply<ReplyKind.Status>)
-  /// Any other request that would change something.
+  /// Any other modifying request.
   func modify(_ kind: ModificationKind, reply: consuming Reply<ReplyKind.Status>)
-  /// Does something that is likely to be asked for next, some ten microseconds' worth.
-  /// - Parameter begin: asked before, if there is something to do; false tells to leave it, as a request is there.
-  /// - Returns: whether it did something.
+  /// Runs some 10 µs of work that is likely to be requested next. Called by a leader before it reads a request.
+  /// - Parameter begin: called first if there is work; false if a request is pending and the work must not run.
+  /// - Returns: whether work was run.
   func runIdleWork(_ begin: () -> Bool) -> Bool
-  /// No request has come for some time.
+  /// Called when no request has arrived for some 20 ms.
   func didBecomeIdle()
 }
 
 extension FileSystem {
-  /// There is nothing to do.
+  /// Does nothing.
   public func runIdleWork(_ begin: () -> Bool) -> Bool { false }
-  /// Nothing is kept for requests to come.
+  /// Does nothing.
   public func didBecomeIdle() {}
 }

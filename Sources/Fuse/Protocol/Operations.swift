@@ -2,11 +2,11 @@ import CFuse
 import Glibc
 import Posix
 
-/// The one concrete object behind libfuse's callbacks, which cannot capture anything.
+/// The context (`userdata`) of libfuse's callbacks, which are C functions and cannot capture.
 final class Dispatcher: Sendable {
   let fileSystem: any FileSystem
   let counters = RequestCounters()
-  /// nil where the file system does not want it.
+  /// nil if the file system does not use passthrough.
   let passthrough: PassthroughNegotiation?
 
   init(_ fileSystem: any FileSystem) {
@@ -16,24 +16,24 @@ final class Dispatcher: Sendable {
   }
 }
 
-/// The file system that a request is for; counts the request.
+/// Counts the request and returns its file system.
 @inline(__always)
 private func fileSystem(_ request: fuse_req_t, _ kind: RequestKind) -> any FileSystem {
   let context = fuse_req_userdata(request).unsafelyUnwrapped
   return Unmanaged<Dispatcher>.fromOpaque(context)._withUnsafeGuaranteedRef { dispatcher in
-    dispatcher.counters.add(kind)
+    dispatcher.counters.increment(kind)
     return dispatcher.fileSystem
   }
 }
 
-/// Answers that there is no such function, and counts the request.
+/// Counts the request and replies ENOSYS.
 private func decline(_ request: fuse_req_t?, _ kind: RequestKind) {
   guard let request else { return }
   _ = fileSystem(request, kind)
   fuse_reply_err(request, ENOSYS)
 }
 
-/// libfuse's table of callbacks. libfuse hands each of them a request that is owed exactly one reply.
+/// The callbacks for libfuse. Each request needs exactly one reply.
 func operationTable() -> fuse_lowlevel_ops {
   var table = fuse_lowlevel_ops()
   table.`init` = { context, connection in
@@ -144,12 +144,12 @@ private func addExtendedAttributes(_ table: inout fuse_lowlevel_ops) {
   }
 }
 
-/// Requests that the kernel sends once: ENOSYS makes it do without them from then on. (Without a callback
-/// libfuse would answer some of them with success, and the kernel would go on asking.)
+/// Requests that the kernel no longer sends after ENOSYS. Without a callback libfuse would reply success to some, and the
+/// kernel would continue to send them.
 private func addDeclined(_ table: inout fuse_lowlevel_ops) {
   table.flush = { request, _, _ in decline(request, .flush) }
   table.fsync = { request, _, _, _ in decline(request, .fsync) }
-  // The kernel then copies by reading and writing.
+  // The kernel falls back to READ and WRITE.
   table.copy_file_range = { request, _, _, _, _, _, _, _, _ in decline(request, .change) }
   table.fsyncdir = { request, _, _, _ in decline(request, .fsync) }
 }
@@ -163,7 +163,7 @@ private func addChanges(_ table: inout fuse_lowlevel_ops) {
   }
   table.write = { request, node, bytes, size, offset, info in
     guard let request else { return }
-    // What was stored through a mapping comes from the kernel, in nobody's name; it would look like root's.
+    // Page cache writeback of a mapping carries no caller; it would appear to be root's.
     if let info, info.pointee.writepage != 0 {
       _ = fileSystem(request, .write)
       fuse_reply_err(request, EROFS)
@@ -189,7 +189,7 @@ private func addEntryChanges(_ table: inout fuse_lowlevel_ops) {
   table.rename = { request, parent, name, newParent, newName, flags in
     guard let request, let name, let newName else { return }
     let target = fileSystem(request, .change)
-    // Exchanging two names is another thing.
+    // RENAME_EXCHANGE and RENAME_NOREPLACE are not supported.
     if flags != 0 {
       fuse_reply_err(request, EROFS)
       return
@@ -213,29 +213,4 @@ private func remove(_ request: fuse_req_t?, _ name: CName?, isDirectory: Bool, _
 private func change(_ request: fuse_req_t?, _ kind: ModificationKind) {
   guard let request else { return }
   fileSystem(request, .change).modify(kind, reply: Reply(request))
-}
-
-/// Takes from what the kernel offers what this design rests upon.
-private func negotiate(_ settings: ConnectionSettings, _ connection: inout fuse_conn_info) {
-  func want(_ capability: CInt, _ wanted: Bool) {
-    let bit = UInt32(bitPattern: capability)
-    if wanted { connection.want |= connection.capable & bit } else { connection.want &= ~bit }
-  }
-  if let largest = settings.maxRead { connection.max_read = largest }
-  want(FUSE_CAP_AUTO_INVAL_DATA, true)
-  want(FUSE_CAP_ASYNC_READ, true)
-  want(FUSE_CAP_PARALLEL_DIROPS, true)
-  want(FUSE_CAP_READDIRPLUS, true)
-  want(FUSE_CAP_READDIRPLUS_AUTO, true)
-  want(FUSE_CAP_POSIX_ACL, settings.posixACLs)
-  want(FUSE_CAP_CACHE_SYMLINKS, settings.cachesSymbolicLinks)
-  // A declined OPEN cannot carry O_TRUNC.
-  want(FUSE_CAP_ATOMIC_O_TRUNC, false)
-  // Large replies go from the layer's pages to those of the mount without passing through our memory.
-  want(FUSE_CAP_SPLICE_WRITE, true)
-  // Those pages stay the layer's.
-  want(FUSE_CAP_SPLICE_MOVE, false)
-  // Requests are small; splicing them in would cost more than it saves.
-  want(FUSE_CAP_SPLICE_READ, false)
-  want(FUSE_CAP_WRITEBACK_CACHE, false)
 }

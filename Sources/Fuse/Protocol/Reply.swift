@@ -2,36 +2,36 @@ import CFuse
 import Glibc
 import Posix
 
-/// What is owed for requests of each kind.
+/// The kinds of reply, as type parameters of `Reply`.
 public enum ReplyKind {
-  /// An entry: LOOKUP.
+  /// LOOKUP, MKNOD, MKDIR, SYMLINK.
   public enum Entry {}
-  /// Attributes: GETATTR, SETATTR.
+  /// GETATTR, SETATTR.
   public enum Attributes {}
-  /// Bytes: READ, READLINK, READDIR, READDIRPLUS.
+  /// READ, READLINK, READDIR, READDIRPLUS.
   public enum Bytes {}
-  /// The value or the list of extended attributes, or its size.
+  /// GETXATTR, LISTXATTR.
   public enum ExtendedAttribute {}
-  /// The file system's figures: STATFS.
+  /// STATFS.
   public enum Statfs {}
-  /// An offset: LSEEK.
+  /// LSEEK.
   public enum Offset {}
-  /// A count of bytes: WRITE.
+  /// WRITE.
   public enum Write {}
-  /// A directory's opening: OPENDIR.
+  /// OPENDIR.
   public enum OpenDirectory {}
-  /// A file's opening: OPEN.
+  /// OPEN.
   public enum OpenFile {}
-  /// Bytes: IOCTL.
+  /// IOCTL.
   public enum Ioctl {}
-  /// What can be done: POLL.
+  /// POLL.
   public enum PollEvents {}
-  /// Nothing but that it was done.
+  /// UNLINK, RMDIR, RENAME and other requests whose reply is only an error number.
   public enum Status {}
 }
 
-/// The answer that a request is owed. It is paid exactly once: the methods that pay consume it, and one that
-/// is dropped unpaid answers EIO, so that no program waits for ever.
+/// The pending reply of a request. It is sent exactly once: the methods that send consume it, and one that is dropped
+/// sends EIO, so that the calling program does not block forever.
 public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
   let request: fuse_req_t
 
@@ -39,14 +39,14 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
 
   deinit { fuse_reply_err(request, EIO) }
 
-  /// Who asks.
+  /// The calling user and thread.
   public var caller: Caller {
     let context = fuse_req_ctx(request)
     return Caller(user: context?.pointee.uid ?? 0, thread: context?.pointee.pid ?? 0)
   }
 
-  /// Answers that the request failed. ENOTCONN, which a layer answers when it is the mount of a dead daemon, is told
-  /// as EIO: from our mount it would say that we are dead, and whoever believes it clears our mount away.
+  /// Sends an error. ENOTCONN from a layer on a dead FUSE mount is replaced by EIO: from this mount it would mean that
+  /// this daemon has died, and programs would unmount it.
   public consuming func fail(_ error: Errno) {
     fuse_reply_err(request, error == .socketNotConnected ? EIO : error.rawValue)
     discard self
@@ -54,8 +54,8 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
 }
 
 extension Reply where Kind == ReplyKind.Entry {
-  /// Answers with an entry.
-  /// - Returns: whether the kernel took it. If not (the program was interrupted), the lookup does not count.
+  /// Sends an entry.
+  /// - Returns: whether the kernel accepted it. If not (the caller was interrupted), the lookup does not count.
   public consuming func send(_ entry: EntryReply) -> Bool {
     var parameters = entry.parameters
     let result = fuse_reply_entry(request, &parameters)
@@ -63,7 +63,7 @@ extension Reply where Kind == ReplyKind.Entry {
     return result == 0
   }
 
-  /// Answers that there is no such entry, and for how many seconds the kernel may keep that.
+  /// Sends a negative entry, which the kernel caches for `timeout` seconds.
   public consuming func sendNegative(timeout: Double) {
     var parameters = fuse_entry_param()
     parameters.entry_timeout = timeout
@@ -73,7 +73,7 @@ extension Reply where Kind == ReplyKind.Entry {
 }
 
 extension Reply where Kind == ReplyKind.Attributes {
-  /// Answers with a node's attributes.
+  /// Sends attributes.
   public consuming func send(_ attributes: NodeAttributes) {
     var stat = attributes.stat
     fuse_reply_attr(request, &stat, attributes.timeout)
@@ -82,13 +82,13 @@ extension Reply where Kind == ReplyKind.Attributes {
 }
 
 extension Reply where Kind == ReplyKind.Bytes {
-  /// Answers with bytes, as many as there are.
+  /// Sends bytes.
   public consuming func send(_ bytes: UnsafeRawBufferPointer) {
     fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     discard self
   }
 
-  /// Answers with bytes.
+  /// Sends bytes.
   public consuming func send(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { bytes in
       _ = fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
@@ -96,8 +96,8 @@ extension Reply where Kind == ReplyKind.Bytes {
     discard self
   }
 
-  /// Answers with a part of a file, which is not copied through this process's memory where that can be avoided.
-  /// - Parameter size: bytes; fewer are there at the file's end.
+  /// Sends a part of a file, spliced if possible.
+  /// - Parameter size: the maximum size in bytes; fewer are sent at the end of the file.
   public consuming func send(_ file: borrowing Descriptor, at offset: Int64, size: Int) {
     var vector = fuse_bufvec()
     vector.count = 1
@@ -109,8 +109,8 @@ extension Reply where Kind == ReplyKind.Bytes {
     discard self
   }
 
-  /// Answers with a directory's entries.
-  /// - Returns: whether the kernel took them. If not, the lookups in them do not count.
+  /// Sends directory entries.
+  /// - Returns: whether the kernel accepted them. If not, their lookups do not count.
   public consuming func send(_ buffer: borrowing DirectoryBuffer) -> Bool {
     let result = fuse_reply_buf(request, buffer.start, buffer.used)
     discard self
@@ -119,7 +119,7 @@ extension Reply where Kind == ReplyKind.Bytes {
 }
 
 extension Reply where Kind == ReplyKind.ExtendedAttribute {
-  /// Answers with a value or list, or with its size to a request that asks for that only (`size` 0).
+  /// Sends a value or list; its size only if `size` is 0; ERANGE if it is longer than `size`.
   public consuming func send(_ value: [UInt8], size: Int) {
     if size == 0 {
       fuse_reply_xattr(request, value.count)
@@ -135,16 +135,16 @@ extension Reply where Kind == ReplyKind.ExtendedAttribute {
 }
 
 extension Reply where Kind == ReplyKind.Statfs {
-  /// Answers with the figures.
-  public consuming func send(_ figures: statvfs) {
-    var figures = figures
-    fuse_reply_statfs(request, &figures)
+  /// Sends the statistics.
+  public consuming func send(_ statistics: statvfs) {
+    var statistics = statistics
+    fuse_reply_statfs(request, &statistics)
     discard self
   }
 }
 
 extension Reply where Kind == ReplyKind.Offset {
-  /// Answers with an offset in bytes.
+  /// Sends an offset in bytes.
   public consuming func send(_ offset: Int64) {
     fuse_reply_lseek(request, off_t(offset))
     discard self
@@ -152,7 +152,7 @@ extension Reply where Kind == ReplyKind.Offset {
 }
 
 extension Reply where Kind == ReplyKind.Write {
-  /// Answers with the bytes that were taken.
+  /// Sends the number of bytes written.
   public consuming func send(count: Int) {
     fuse_reply_write(request, count)
     discard self
@@ -160,7 +160,7 @@ extension Reply where Kind == ReplyKind.Write {
 }
 
 extension Reply where Kind == ReplyKind.Ioctl {
-  /// Answers with bytes.
+  /// Sends bytes.
   public consuming func send(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { _ = fuse_reply_ioctl(request, 0, $0.baseAddress, $0.count) }
     discard self
@@ -168,26 +168,26 @@ extension Reply where Kind == ReplyKind.Ioctl {
 }
 
 extension Reply where Kind == ReplyKind.PollEvents {
-  /// Answers with the events of poll(2) that are there.
+  /// Sends the current events of poll(2).
   public consuming func send(events: CInt) {
     fuse_reply_poll(request, UInt32(bitPattern: events))
     discard self
   }
 }
 
-/// A reply that is paid later, by another thread.
+/// A reply that another thread sends later.
 public final class DeferredReply<Kind>: Sendable {
   private let reply: Locked<Reply<Kind>?>
 
-  /// Keeps a reply.
+  /// Takes ownership of a reply.
   public init(_ reply: consuming Reply<Kind>) { self.reply = Locked(reply) }
 
-  /// Hands the reply out, once.
+  /// Returns the reply; nil after the first call.
   public func take() -> Reply<Kind>? { reply.withLock { $0.take() } }
 }
 
 extension Reply where Kind == ReplyKind.OpenDirectory {
-  /// Answers that the directory is open; the kernel keeps no listing of it.
+  /// Sends that the directory is open and its listing is not cached.
   public consuming func sendUncached() {
     var info = fuse_file_info()
     fuse_reply_open(request, &info)
@@ -196,8 +196,8 @@ extension Reply where Kind == ReplyKind.OpenDirectory {
 }
 
 extension Reply where Kind == ReplyKind.OpenFile {
-  /// Answers that the file is open, and read through the kernel's cache, which is kept.
-  /// - Returns: whether the kernel took it. If not, it is not closed either.
+  /// Sends that the file is open, with `FOPEN_KEEP_CACHE`.
+  /// - Returns: whether the kernel accepted it. If not, it sends no RELEASE.
   public consuming func sendCached() -> Bool {
     var info = fuse_file_info()
     info.keep_cache = 1
@@ -206,12 +206,12 @@ extension Reply where Kind == ReplyKind.OpenFile {
     return result == 0
   }
 
-  /// Answers that the file is open, and that the kernel is to read it by itself. All who have it open at a time
-  /// must have it open in the same way, with the same file: else the kernel answers EIO to the later one.
+  /// Sends that the file is open, with `FOPEN_PASSTHROUGH`. Concurrent opens of a node must use the same backing file;
+  /// otherwise the kernel fails the later one with EIO.
   /// - Returns: as `sendCached`.
   public consuming func send(_ file: BackingFile) -> Bool {
-    var opening = BackedOpening(file: file.rawValue)
-    let result = withUnsafeBytes(of: &opening) { bytes in
+    var reply = OpenOut(backingID: file.rawValue)
+    let result = withUnsafeBytes(of: &reply) { bytes in
       fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     }
     discard self
@@ -219,16 +219,16 @@ extension Reply where Kind == ReplyKind.OpenFile {
   }
 }
 
-/// The kernel's struct fuse_open_out, of which libfuse 3.14 does not know the last member.
-private struct BackedOpening {
+/// struct fuse_open_out with `backing_id`, which libfuse 3.14 lacks.
+private struct OpenOut {
   var handle: UInt64 = 0
-  /// FOPEN_PASSTHROUGH.
+  /// `FOPEN_PASSTHROUGH`.
   var flags: UInt32 = 1 << 7
-  var file: Int32
+  var backingID: Int32
 }
 
 extension Reply where Kind == ReplyKind.Status {
-  /// Answers that it was done.
+  /// Sends success.
   public consuming func send() {
     fuse_reply_err(request, 0)
     discard self

@@ -2,34 +2,34 @@ import CFuse
 import Glibc
 import Posix
 
-/// The number by which the kernel and we name a node; the kernel knows only numbers that we gave it.
+/// A nodeid, assigned by the daemon.
 public struct NodeID: RawRepresentable, Hashable, Sendable {
-  /// The number; never 0.
+  /// The nodeid; never 0.
   public let rawValue: UInt64
-  /// The node of that number.
+  /// Creates a nodeid.
   @inlinable public init(rawValue: UInt64) { self.rawValue = rawValue }
-  /// The root of the mount.
+  /// `FUSE_ROOT_ID`.
   public static let root = NodeID(rawValue: UInt64(FUSE_ROOT_ID))
 }
 
-/// The thread of a program that a request comes from.
+/// The thread that caused a request.
 public struct Caller: Hashable, Sendable {
-  /// The user by whose rights it acts.
+  /// The file system user ID.
   public let user: UInt32
-  /// The thread's number; 0 where the daemon's namespace has none for it.
+  /// The thread ID; 0 if the thread is not in the daemon's PID namespace.
   public let thread: Int32
 }
 
-/// A node's attributes as a reply carries them.
+/// The attributes in a reply.
 public struct NodeAttributes: Sendable {
-  /// The backing file's attributes.
+  /// The attributes of the file in the layer.
   public var attributes: FileStatus
-  /// The inode number that programs see.
+  /// The inode number in the mount.
   public var inodeNumber: UInt64
-  /// Seconds for which the kernel may keep the attributes.
+  /// Seconds for which the kernel caches the attributes.
   public var timeout: Double
 
-  /// The attributes to reply with.
+  /// Creates attributes for a reply.
   public init(_ attributes: FileStatus, inodeNumber: UInt64, timeout: Double) {
     self.attributes = attributes
     self.inodeNumber = inodeNumber
@@ -55,22 +55,21 @@ public struct NodeAttributes: Sendable {
 }
 
 extension timespec {
-  fileprivate init(_ moment: TimeSpec) {
-    self.init(tv_sec: Int(moment.seconds), tv_nsec: Int(moment.nanoseconds))
+  fileprivate init(_ time: TimeSpec) {
+    self.init(tv_sec: Int(time.seconds), tv_nsec: Int(time.nanoseconds))
   }
 }
 
-/// An entry as LOOKUP and READDIRPLUS answer it. Each one that reaches the kernel counts as one lookup,
-/// which a forget takes back.
+/// An entry in a LOOKUP or READDIRPLUS reply. Each one that the kernel accepts counts as one lookup, until FORGET.
 public struct EntryReply: Sendable {
   /// The node.
   public var node: NodeID
   /// Its attributes.
   public var attributes: NodeAttributes
-  /// Seconds for which the kernel may keep that the name stands for the node.
+  /// Seconds for which the kernel caches the dentry.
   public var timeout: Double
 
-  /// The entry to answer with.
+  /// Creates an entry for a reply.
   public init(node: NodeID, attributes: NodeAttributes, timeout: Double) {
     self.node = node
     self.attributes = attributes
@@ -87,18 +86,18 @@ public struct EntryReply: Sendable {
   }
 }
 
-/// What the kernel and we agree upon when the mount begins.
+/// The settings negotiated at INIT.
 public struct ConnectionSettings: Sendable {
-  /// The kernel asks for POSIX ACLs once and enforces them.
+  /// Whether the kernel enforces POSIX ACLs (`FUSE_POSIX_ACL`).
   public var posixACLs = true
-  /// The kernel keeps link targets.
+  /// Whether the kernel caches link targets (`FUSE_CACHE_SYMLINKS`).
   public var cachesSymbolicLinks = false
-  /// Over how many other file systems those may lie whose files the kernel reads by itself, plus 1; 0 for none.
-  /// So many count for this mount, too, and only two file systems may lie over another (Linux's limit).
+  /// The maximum stacking depth of passthrough (`max_stack_depth`); 0 disables passthrough. The mount counts with this
+  /// depth itself, and Linux allows a depth of 2.
   public var passthroughDepth = 0
-  /// The most bytes of a READ; the option `max_read` must say the same. nil: as many as the kernel likes.
+  /// The maximum size of a READ in bytes, equal to the mount option `max_read`; nil for the kernel's maximum.
   public var maxRead: UInt32?
 
-  /// The settings for a mount that caches nothing.
+  /// The settings of a mount without caches.
   public init() {}
 }

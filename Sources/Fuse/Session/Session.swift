@@ -2,91 +2,91 @@ import CFuse
 import Glibc
 import Posix
 
-/// Why a mount could not be made, in words for a person.
+/// A failure to mount or to serve, with a message for the user.
 public struct MountError: Error, Sendable {
-  /// One line, without the program's name.
+  /// One line without the program's name.
   public let message: String
 
-  /// The failure of these words.
+  /// Creates an error.
   public init(message: String) { self.message = message }
 }
 
-/// A mount: from its options, by mounting and serving, to its end.
+/// A FUSE session: one mount, from its options to its unmount.
 ///
-/// The order is `init`, `mount`, `negotiate`, then (in the process that stays) `serve`. Threads exist from
-/// `serve` on only, so that the process may fork before.
+/// Call `init`, `mount`, `negotiate`, optionally `daemonize`, and `serve`, in this order. Threads exist only from `serve`
+/// on, so that the process can fork before.
 public final class Session: @unchecked Sendable {
-  // libfuse guards what its session holds; the rest here is written before threads exist.
+  // libfuse synchronizes its session; the other properties change only before there are threads.
   let pointer: OpaquePointer
   let dispatcher: Dispatcher
-  /// Where it is mounted, and the number of the device that it is then.
-  private(set) var place = (path: [UInt8](), device: UInt64(0))
+  /// The path of the mount point, and the device number of the mount.
+  private(set) var mountPoint = (path: [UInt8](), device: UInt64(0))
 
-  /// Prepares a session.
+  /// Calls `fuse_session_new`.
   /// - Parameters:
-  ///   - options: what libfuse and mount(2) are to be told, each as it stands after `-o`, unescaped.
-  ///   - debug: whether libfuse prints every request.
-  /// - Throws: the words of libfuse about an option that it does not take.
+  ///   - options: mount options without `-o`, unescaped.
+  ///   - debug: whether libfuse prints all requests.
+  /// - Throws: libfuse's message about an invalid option.
   public convenience init(fileSystem: any FileSystem, options: [[UInt8]], debug: Bool) throws(MountError) {
-    try self.init(fileSystem: fileSystem, options: options, debug: debug, keepsErrorsBack: !debug)
+    try self.init(fileSystem: fileSystem, options: options, debug: debug, capturesErrors: !debug)
   }
 
-  /// - Parameter keepsErrorsBack: true only where no other thread may be printing.
+  /// - Parameter capturesErrors: requires that no other thread prints to standard error.
   init(
-    fileSystem: any FileSystem, options: [[UInt8]], debug: Bool, keepsErrorsBack: Bool
+    fileSystem: any FileSystem, options: [[UInt8]], debug: Bool, capturesErrors: Bool
   ) throws(MountError) {
     dispatcher = Dispatcher(fileSystem)
     let context = Unmanaged.passUnretained(dispatcher).toOpaque()
-    let made = StderrCapture.during(keepsErrorsBack) {
+    let session = StderrCapture.during(capturesErrors) {
       withArguments(options, debug: debug) { arguments in
         var table = operationTable()
         return fuse_session_new(arguments, &table, MemoryLayout<fuse_lowlevel_ops>.size, context)
       }
     }
-    guard let pointer = made.result else {
-      throw MountError(message: made.words ?? "libfuse refused the options")
+    guard let pointer = session.result else {
+      throw MountError(message: session.message ?? "libfuse refused the options")
     }
     self.pointer = pointer
   }
 
   deinit { fuse_session_destroy(pointer) }
 
-  /// How many requests of each kind came.
+  /// The number of requests by kind.
   public var requests: RequestCounters { dispatcher.counters }
 
-  /// Mounts.
-  /// - Parameter path: an absolute path of a directory.
-  /// - Throws: the words of libfuse or of fusermount3.
+  /// Calls `fuse_session_mount`.
+  /// - Parameter path: the absolute path of the mount point.
+  /// - Throws: the message of libfuse or fusermount3.
   public func mount(at path: [UInt8], debug: Bool) throws(MountError) {
     let mounted = StderrCapture.during(!debug) {
       (path + [0]).withUnsafeBytes { bytes in
         fuse_session_mount(pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
       }
     }
-    if mounted.result != 0 { throw MountError(message: mounted.words ?? "mounting failed") }
-    place = (path, MountTableEntry.top(at: path)?.device ?? 0)
+    if mounted.result != 0 { throw MountError(message: mounted.message ?? "mounting failed") }
+    mountPoint = (path, MountTableEntry.top(at: path)?.device ?? 0)
     if dispatcher.passthrough != nil { _ = interpose(on: fuse_session_fd(pointer)) }
   }
 
-  /// Talks to whoever holds the other end of a socket that keeps messages apart, instead of the kernel.
+  /// Uses a `SOCK_SEQPACKET` socket instead of `/dev/fuse`; for tests.
   func connect(to socket: consuming Descriptor) -> Bool { interpose(on: socket.release()) }
 
-  /// Has what goes to and from the kernel pass by the handshake for passthrough.
+  /// Routes messages to and from the kernel through `PassthroughNegotiation`.
   private func interpose(on file: CInt) -> Bool {
     var channel = fuse_custom_io()
     channel.read = { file, buffer, size, context in
       let count = read(file, buffer, size)
-      if count > 0 { handshake(context)?.receive(UnsafeRawBufferPointer(start: buffer, count: count)) }
+      if count > 0 { negotiation(context)?.receive(UnsafeRawBufferPointer(start: buffer, count: count)) }
       return count
     }
     channel.writev = { file, vector, count, context in
-      guard let vector, let handshake = handshake(context) else { return writev(file, vector, count) }
-      return handshake.send(vector, count, to: file)
+      guard let vector, let negotiation = negotiation(context) else { return writev(file, vector, count) }
+      return negotiation.send(vector, count, to: file)
     }
     return fuse_session_custom_io(pointer, &channel, file) == 0
   }
 
-  /// Answers one request.
+  /// Reads and processes one request; for tests.
   /// - Returns: false when the connection has ended.
   func answerOne() -> Bool {
     var buffer = fuse_buf()
@@ -96,51 +96,50 @@ public final class Session: @unchecked Sendable {
     return true
   }
 
-  /// Answers the kernel's first request, INIT; from then on the mount is usable as soon as it is served.
-  /// - Throws: when the kernel and libfuse cannot agree; the mount is gone then.
+  /// Processes the INIT request. Later requests block until `serve`.
+  /// - Throws: if the protocol versions are incompatible; the mount is unmounted then.
   public func negotiate() throws(MountError) {
-    do throws(MountError) { try answerFirstRequest() } catch {
+    do throws(MountError) { try processInit() } catch {
       fuse_session_unmount(pointer)
       throw error
     }
-    raiseReadAhead()
+    raiseReadahead()
   }
 
-  /// Bytes that the kernel is to read ahead of who reads a file from the start, by one READ. The reply to a MiB
-  /// would no longer fit the pipe by which it is spliced, unless that is made larger than users may make it.
-  private static let readAhead = 512 << 10
+  /// The readahead window in bytes. A reply of 1 MiB would exceed the pipe through which it is spliced, whose size
+  /// is limited for users.
+  private static let readahead = 512 << 10
 
-  /// Has the kernel read further ahead than its 128 KiB, where we may say so: as root.
-  private func raiseReadAhead() {
-    let (major, minor) = majorMinor(place.device)
+  /// Raises the readahead window from its default of 128 KiB; fails silently without root.
+  private func raiseReadahead() {
+    let (major, minor) = majorMinor(mountPoint.device)
     let setting = Array("/sys/class/bdi/\(major):\(minor)/read_ahead_kb".utf8)
     try? withCName(setting) { name throws(Errno) in
-      try Descriptor.open(name, [.write]).writeInOneCall(Array("\(Self.readAhead >> 10)".utf8))
+      try Descriptor.open(name, [.write]).writeInOneCall(Array("\(Self.readahead >> 10)".utf8))
     }
   }
 
-  private func answerFirstRequest() throws(MountError) {
+  private func processInit() throws(MountError) {
     var buffer = fuse_buf()
     defer { free(buffer.mem) }
     var result: CInt
     repeat { result = fuse_session_receive_buf(pointer, &buffer) } while result == -EINTR
-    guard result > 0 else { throw MountError(message: "the kernel closed the connection before it began") }
+    guard result > 0 else { throw MountError(message: "the kernel closed the connection before INIT") }
     fuse_session_process_buf(pointer, &buffer)
     if fuse_session_exited(pointer) != 0 {
-      throw MountError(message: "the kernel's FUSE version and libfuse's do not fit")
+      throw MountError(message: "the FUSE versions of the kernel and libfuse are incompatible")
     }
   }
 
-  /// Tells `serve` that all threads have ended.
+  /// Sent to `serve` by a worker that has ended.
   private static let finished = SIGUSR1
-  /// What `serve` waits for.
+  /// The signals that `serve` waits for.
   private static let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, finished])
 
-  /// Goes on as a daemon: the calling process ends with success, and its child stays, with `/` as its
-  /// working directory and no terminal.
-  /// - Throws: when no process can be started; the mount is gone then.
+  /// Calls `fuse_daemonize`: the process exits with status 0, and its child continues in a new session in `/`.
+  /// - Throws: if fork(2) fails; the mount is unmounted then.
   public func daemonize() throws(MountError) {
-    // Who started us may send a signal as soon as the mount is there; it waits until there is an ear for it.
+    // Signals sent before `serve` stay pending.
     Self.signals.block()
     if fuse_daemonize(0) == 0 { return }
     let error = Errno.current
@@ -148,14 +147,14 @@ public final class Session: @unchecked Sendable {
     throw MountError(message: "cannot start a background process: \(error)")
   }
 
-  /// Answers requests until the mount is unmounted or the process is told to end (SIGINT, SIGTERM); then
-  /// the mount is gone and no thread is left.
+  /// Processes requests until the mount is unmounted or SIGINT or SIGTERM arrives, and then unmounts.
   /// - Parameters:
-  ///   - workers: how many requests are answered at once.
-  /// - Throws: when the system has no room for the threads; the mount is gone then, too.
-  ///   - onStart: called before the first request is answered; may start threads.
-  ///   - onHangup: what SIGHUP does, run on the calling thread.
-  ///   - beforeShutdown: called while requests are still answered; what it waits for may need that.
+  ///   - workers: the number of worker threads.
+  ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
+  ///   - onStart: called before the first request is read; may start threads.
+  ///   - onHangup: called at SIGHUP, on the calling thread.
+  ///   - beforeShutdown: called while requests are still processed, so it may wait for some.
+  /// - Throws: if a thread cannot be started; the mount is unmounted then, too.
   public func serve(
     workers count: Int, lowLatency: Bool, onStart: () throws(Errno) -> Void, onHangup: () -> Void,
     beforeShutdown: () -> Void
@@ -178,8 +177,8 @@ public final class Session: @unchecked Sendable {
     }
   }
 
-  /// Receives a request into the buffer.
-  /// - Returns: whether there is one; nil when the session has ended.
+  /// Reads a request into the buffer.
+  /// - Returns: false after EINTR; nil when the session has ended.
   func receive(into buffer: inout fuse_buf) -> Bool? {
     if fuse_session_exited(pointer) != 0 { return nil }
     let result = fuse_session_receive_buf(pointer, &buffer)
@@ -187,20 +186,20 @@ public final class Session: @unchecked Sendable {
     return result > 0 ? true : nil
   }
 
-  /// Whether a request is there to be received.
+  /// Whether a request is pending.
   var hasRequest: Bool {
     var polled = pollfd(fd: fuse_session_fd(pointer), events: Int16(POLLIN), revents: 0)
     return poll(&polled, 1, 0) > 0
   }
 }
 
-/// The handshake of the session with this context.
-private func handshake(_ context: UnsafeMutableRawPointer?) -> PassthroughNegotiation? {
+/// The negotiation of the session with this context.
+private func negotiation(_ context: UnsafeMutableRawPointer?) -> PassthroughNegotiation? {
   guard let context else { return nil }
   return Unmanaged<Dispatcher>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.passthrough }
 }
 
-/// libfuse's argument vector for these options.
+/// Calls the body with libfuse's argument vector for the options.
 private func withArguments<Result>(
   _ options: [[UInt8]], debug: Bool, _ body: (UnsafeMutablePointer<fuse_args>) -> Result
 ) -> Result {
@@ -210,7 +209,7 @@ private func withArguments<Result>(
   if debug { fuse_opt_add_arg(&arguments, "-d") }
   for option in options {
     fuse_opt_add_arg(&arguments, "-o")
-    // libfuse splits at commas and takes a backslash before one away.
+    // libfuse splits options at commas that are not escaped.
     var escaped: [UInt8] = []
     for byte in option {
       if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\\") { escaped.append(UInt8(ascii: "\\")) }

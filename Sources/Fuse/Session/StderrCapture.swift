@@ -1,15 +1,13 @@
 import Glibc
 import Posix
 
-/// What libfuse and the programs that it runs (fusermount3) print to standard error, kept back so that the
-/// user is told in one line.
+/// Captures what libfuse and fusermount3 print to standard error, to report it as one line.
 enum StderrCapture {
-  /// Runs the body with standard error going to a file of its own. No other thread may be printing.
-  /// - Parameter wanted: false lets everything through.
-  /// - Returns: the body's result, and the last line printed, without the name of the program that printed
-  ///   it; nil if there was none.
-  static func during<Result>(_ wanted: Bool, _ body: () -> Result) -> (result: Result, words: String?) {
-    guard wanted, let stream = tmpfile() else { return (body(), nil) }
+  /// Calls the body with standard error redirected to a temporary file. No other thread may print to it.
+  /// - Parameter isEnabled: false does not redirect.
+  /// - Returns: the body's result, and the last line printed, without the program's name; nil if none was.
+  static func during<Result>(_ isEnabled: Bool, _ body: () -> Result) -> (result: Result, message: String?) {
+    guard isEnabled, let stream = tmpfile() else { return (body(), nil) }
     defer { fclose(stream) }
     let saved = dup(STDERR_FILENO)
     guard saved >= 0 else { return (body(), nil) }

@@ -1,33 +1,47 @@
 import CLinux
 import Glibc
 
-/// A line of the kernel's mount table.
+/// A line of `/proc/self/mountinfo`.
 public struct MountTableEntry: Sendable {
-  /// The mount's number, which no other mount has while it lasts.
+  /// The mount ID, unique while the mount exists.
   public let id: Int
-  /// The device number of what is mounted, as `FileIdentity` has it.
+  /// The device number of the mounted file system, as in `FileIdentity`.
   public let device: UInt64
-  /// Where it is mounted: an absolute path.
+  /// The absolute path of the mount point.
   public let mountPoint: [UInt8]
-  /// The file system's type, with its subtype.
+  /// The file system type with its subtype, as `fuse.bundlefs`.
   public let type: String
-  /// The user who mounted it, of a FUSE mount; the kernel's word, which no daemon can change. Else nil.
+  /// The `user_id` of a FUSE mount, set by the kernel; otherwise nil.
   public let user: UInt32?
 
-  /// Whether it is one of ours.
+  /// Whether bundlefs serves the mount.
   public var isBundlefs: Bool { type == "fuse.bundlefs" }
 
-  /// The mount that is on top at a path; nil if none is.
+  /// The topmost mount at a path; nil if the path is not a mount point.
   public static func top(at path: [UInt8]) -> MountTableEntry? { all().last { $0.mountPoint == path } }
 
-  /// The mounts that this process sees, in the order in which they were made.
+  /// The mounts of the process's namespace, oldest first.
   public static func all() -> [MountTableEntry] {
-    // Every process may read it.
     let table = (try? Descriptor.open("/proc/self/mountinfo", [.read]).readAll()) ?? []
     return table.split(separator: UInt8(ascii: "\n")).compactMap { MountTableEntry(line: $0) }
   }
 
-  /// Reads a line: `36 35 0:45 / /point rw,… shared:1 - type source options`; nil if it is none.
+  /// The mount that contains a path: the last one of those with the longest mount point.
+  public static func containing(_ path: [UInt8]) -> MountTableEntry? {
+    var found: MountTableEntry?
+    for entry in all() where isPrefix(entry.mountPoint, path) {
+      if entry.mountPoint.count >= found?.mountPoint.count ?? 0 { found = entry }
+    }
+    return found
+  }
+
+  private static func isPrefix(_ mountPoint: [UInt8], _ path: [UInt8]) -> Bool {
+    let slash = UInt8(ascii: "/")
+    return path.starts(with: mountPoint)
+      && (mountPoint == [slash] || path.count == mountPoint.count || path[mountPoint.count] == slash)
+  }
+
+  /// Parses `36 35 0:45 / /point rw,… shared:1 - type source options`; nil if malformed.
   public init?(line: ArraySlice<UInt8>) {
     let fields = line.split(separator: UInt8(ascii: " "))
     guard fields.count > 6, let dash = fields[6...].firstIndex(where: { $0.elementsEqual("-".utf8) }),
@@ -51,51 +65,36 @@ public struct MountTableEntry: Sendable {
     return numbers.count == 2 ? linux_makedev(numbers[0], numbers[1]) : 0
   }
 
-  /// The mount that holds a path: the last of those with the longest mount point above it.
-  public static func containing(_ path: [UInt8]) -> MountTableEntry? {
-    var found: MountTableEntry?
-    for entry in all() where isAbove(entry.mountPoint, path) {
-      if entry.mountPoint.count >= found?.mountPoint.count ?? 0 { found = entry }
-    }
-    return found
-  }
-
-  private static func isAbove(_ mountPoint: [UInt8], _ path: [UInt8]) -> Bool {
-    let slash = UInt8(ascii: "/")
-    return path.starts(with: mountPoint)
-      && (mountPoint == [slash] || path.count == mountPoint.count || path[mountPoint.count] == slash)
-  }
-
   private static func text(_ bytes: some Sequence<UInt8>) -> String {
     String(decoding: Array(bytes), as: UTF8.self)
   }
 
-  /// The kernel writes space, tab, newline and backslash as `\` and three octal digits.
+  /// Replaces `\` and three octal digits, by which the kernel escapes space, tab, newline and backslash.
   private static func unescape(_ field: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
-    var place = 0
-    while place < field.count {
-      if field[place] == UInt8(ascii: "\\"), place + 3 < field.count,
-        let byte = UInt8(text(field[(place + 1)...(place + 3)]), radix: 8)
+    var index = 0
+    while index < field.count {
+      if field[index] == UInt8(ascii: "\\"), index + 3 < field.count,
+        let byte = UInt8(text(field[(index + 1)...(index + 3)]), radix: 8)
       {
         result.append(byte)
-        place += 4
+        index += 4
       } else {
-        result.append(field[place])
-        place += 1
+        result.append(field[index])
+        index += 1
       }
     }
     return result
   }
 }
 
-/// Tells when the mount table changes.
+/// Reports changes of the mount table by `POLLPRI`.
 public struct MountTableWatch: ~Copyable, Sendable {
   private let descriptor: Descriptor
 
-  /// Begins to watch.
+  /// Opens `/proc/self/mountinfo`.
   public init() throws(Errno) { descriptor = try Descriptor.open("/proc/self/mountinfo", [.read]) }
 
-  /// To be polled for POLLPRI.
+  /// The descriptor to poll.
   public var rawValue: CInt { descriptor.rawValue }
 }

@@ -1,14 +1,14 @@
 import Containers
 import Glibc
 
-/// A line of things that threads add to and take from; who takes waits until there is one.
+/// A FIFO queue for several producers and consumers.
 public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
   private var elements = Queue<Element>()
   private var isClosed = false
 
-  /// An empty line.
+  /// An empty queue.
   public init() {
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())
@@ -25,8 +25,8 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  /// Adds an element at the end.
-  /// - Returns: false after the end: then it was not added.
+  /// Appends an element.
+  /// - Returns: false, and the element is dropped, if the queue is closed.
   @discardableResult
   public func enqueue(_ element: Element) -> Bool {
     pthread_mutex_lock(mutex)
@@ -37,8 +37,8 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     return true
   }
 
-  /// Takes the first element; waits for one.
-  /// - Returns: nil after the end, when none is left.
+  /// Removes the first element; blocks while the queue is empty.
+  /// - Returns: nil if the queue is closed and empty.
   public func dequeue() -> Element? {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
@@ -46,7 +46,7 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     return elements.dequeue()
   }
 
-  /// Ends the line: nothing can be added any more.
+  /// Closes the queue. Elements that are in it can still be removed.
   public func close() {
     pthread_mutex_lock(mutex)
     isClosed = true

@@ -1,15 +1,15 @@
 import Synchronization
 
-/// A count that only grows, kept by several threads.
+/// An atomic counter.
 public final class Counter: Sendable {
   private let value = Atomic<UInt64>(0)
 
-  /// Begins at 0.
+  /// A counter at 0.
   public init() {}
 
-  /// Grows by so many.
+  /// Adds to the counter.
   public func add(_ count: UInt64) { value.add(count, ordering: .relaxed) }
 
-  /// The count.
+  /// The current value.
   public var count: UInt64 { value.load(ordering: .relaxed) }
 }

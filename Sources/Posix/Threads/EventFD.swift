@@ -1,27 +1,28 @@
 import CLinux
 import Glibc
 
-/// An eventfd(2): a counter in the kernel that wakes the thread that polls it.
+/// An eventfd(2), by which threads wake one waiting thread.
 public struct EventFD: ~Copyable, Sendable {
   private let descriptor: Descriptor
 
-  /// Makes a non-blocking one, closed on exec.
+  /// Calls eventfd(2) with `EFD_CLOEXEC | EFD_NONBLOCK`.
   /// - Throws: EMFILE, ENFILE, ENOMEM.
   public init() throws(Errno) {
     descriptor = Descriptor(owning: try checked { linux_eventfd() })
   }
 
-  /// Wakes the waiting thread, or lets its next `wait` return at once.
+  /// Ends the current wait, or else the next one.
   public func signal() {
     var one: UInt64 = 1
     _ = Glibc.write(descriptor.rawValue, &one, 8)
   }
 
-  /// Waits until signalled, until another descriptor is readable, or until the time is over.
+  /// Waits for `signal`, for another descriptor to become readable, or for the timeout.
   /// - Parameters:
-  ///   - urgent: a descriptor that is polled for POLLPRI.
-  ///   - milliseconds: -1 waits without a limit.
-  /// - Returns: whether `urgent` reported POLLPRI.
+  ///   - other: a descriptor that is polled for `POLLIN`; -1 for none.
+  ///   - urgent: a descriptor that is polled for `POLLPRI`; -1 for none.
+  ///   - milliseconds: the timeout; -1 for none.
+  /// - Returns: whether `urgent` reported `POLLPRI`.
   @discardableResult
   public func wait(or other: CInt, urgent: CInt = -1, milliseconds: CInt) -> Bool {
     var polled = [

@@ -1,17 +1,18 @@
 import CLinux
 import Glibc
 
-/// What a function answers that is run in a child process, so that it can be given up whatever it waits for: a
-/// system call that a dead disk or a hung file system holds ends for nobody.
+/// The result of a function that runs in a child process, where it can be abandoned: a system call on a failed disk or
+/// a hung file system cannot be interrupted.
 public enum ForkedCall: Sendable, Equatable {
   case returned([UInt8])
-  /// It has not answered in time, and was killed.
+  /// The timeout has passed; the child was killed.
   case timedOut
-  /// It ended without an answer.
+  /// The child exited without a result.
   case failed
 
-  /// Runs a function in a child, which has none of this process's open files. For a process of one thread only.
-  /// - Throws: EAGAIN, ENOMEM or EMFILE without room for a child.
+  /// Forks, and runs the function in the child, which has none of the parent's open files. The process must be
+  /// single-threaded.
+  /// - Throws: EAGAIN, ENOMEM, EMFILE.
   public static func run(
     timeoutMilliseconds limit: CInt, _ body: () -> [UInt8]
   ) throws(Errno) -> ForkedCall {
@@ -26,12 +27,12 @@ public enum ForkedCall: Sendable, Equatable {
     if child == 0 { finish(with: body()) }
     let answer = answer(from: ours, until: .monotonic.advanced(byMilliseconds: limit))
     kill(child, SIGKILL)
-    // One that is held inside the kernel is left to init.
+    // A child that is blocked in the kernel is left to init.
     if case .returned = answer { waitpid(child, nil, 0) } else { waitpid(child, nil, WNOHANG) }
     return answer
   }
 
-  /// The child's end. A last byte tells a whole answer from one that was cut off.
+  /// Writes the result in the child, followed by a byte that marks it as complete.
   private static func finish(with answer: [UInt8]) -> Never {
     var rest = (answer + [0])[...]
     while !rest.isEmpty {

@@ -1,14 +1,13 @@
 import Glibc
 
-/// A value inside a pthread mutex: reached only while the mutex is held.
+/// A value protected by a pthread mutex.
 ///
-/// `Synchronization.Mutex` would do the same, but collapses when many threads contend and makes
-/// ThreadSanitizer see races that are none.
+/// Not `Synchronization.Mutex`, which collapses under contention and makes ThreadSanitizer report false races.
 public final class Locked<Value: ~Copyable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private var value: Value
 
-  /// The value, from now on guarded.
+  /// Protects the value.
   public init(_ value: consuming Value) {
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())
@@ -21,7 +20,7 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  /// Runs the body with the value, alone. The mutex does not nest: the body must not come here again.
+  /// Calls the body with the mutex held. The mutex is not recursive.
   @inline(__always)
   public func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A thread of the system's, which runs one function to its end.
+/// A POSIX thread that runs one function.
 public struct Thread: ~Copyable, Sendable {
   private final class Body: Sendable {
     let run: @Sendable () -> Void
@@ -11,13 +11,13 @@ public struct Thread: ~Copyable, Sendable {
   private let handle: pthread_t
 
   /// Starts a thread.
-  /// - Parameter name: what `ps` shows; 15 bytes at most count.
-  /// - Throws: EAGAIN when the system has no room for one more.
+  /// - Parameter name: the name shown by ps(1), truncated to 15 bytes.
+  /// - Throws: EAGAIN.
   public init(name: String, _ run: @escaping @Sendable () -> Void) throws(Errno) {
     handle = try Self.create(nil) {
       linux_name_thread(name)
-      linux_prefer_short_turns()
-      linux_own_working_directory()
+      linux_set_short_slice()
+      linux_unshare_working_directory()
       Interrupt.unblock()
       run()
     }
@@ -42,25 +42,24 @@ public struct Thread: ~Copyable, Sendable {
     return handle
   }
 
-  /// The calling thread's number, which no other thread has while it runs.
-  public static var currentID: Int32 { linux_thread_number() }
+  /// Calls gettid(2).
+  public static var currentID: Int32 { linux_gettid() }
 
-  /// Waits until the function has returned.
+  /// Calls pthread_join(3).
   public consuming func join() {
     pthread_join(handle, nil)
   }
 
-  /// Makes a blocking call of the thread's return EINTR, if it is in one; `Interrupt.installHandler` comes first.
+  /// Makes a blocking system call of the thread return EINTR; requires `Interrupt.installHandler`.
   public borrowing func interrupt() {
     pthread_kill(handle, Interrupt.signal)
   }
 }
 
 extension Thread {
-  /// Starts a thread that nobody waits for. It takes no signals: those are the program's business, of which a
-  /// library knows nothing.
-  /// - Parameter name: what `ps` shows; 15 bytes at most count.
-  /// - Throws: EAGAIN when the system has no room for one more.
+  /// Starts a detached thread with all signals blocked, as a library must not handle the program's signals.
+  /// - Parameter name: the name shown by ps(1), truncated to 15 bytes.
+  /// - Throws: EAGAIN.
   public static func startDetached(
     name: String, _ run: @escaping @Sendable () -> Void
   ) throws(Errno) {
@@ -71,7 +70,7 @@ extension Thread {
     var all = sigset_t()
     var before = sigset_t()
     sigfillset(&all)
-    // A thread begins with the mask of the one that starts it.
+    // A thread inherits the signal mask of its creator.
     pthread_sigmask(SIG_SETMASK, &all, &before)
     defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     _ = try create(&attributes) {
@@ -81,35 +80,20 @@ extension Thread {
   }
 }
 
-/// A thread that can be waited for once.
+/// A shared thread, which is joined once.
 public final class ThreadHandle: Sendable {
   private let thread: Locked<Thread?>
-  /// Takes a thread over.
+  /// Takes ownership of a thread.
   public init(_ thread: consuming Thread) { self.thread = Locked(thread) }
 
-  /// As `Thread.interrupt`, unless somebody has waited for it.
+  /// As `Thread.interrupt`; does nothing after `join`.
   public func interrupt() { thread.withLock { $0?.interrupt() } }
 
-  /// Waits until its function has returned, if nobody did yet.
+  /// Joins the thread; does nothing the second time.
   public func join() {
     if let thread = thread.withLock({ $0.take() }) { thread.join() }
   }
 }
 
-/// The signal that only wakes a thread out of a blocking call.
-public enum Interrupt {
-  static let signal = SIGUSR2
-
-  /// Lets the signal reach the calling thread, which may have been started by one that blocks all.
-  static func unblock() {
-    var set = sigset_t()
-    sigemptyset(&set)
-    sigaddset(&set, signal)
-    pthread_sigmask(SIG_UNBLOCK, &set, nil)
-  }
-
-  /// Gives the signal a handler that does nothing.
-  public static func installHandler() throws(Errno) {
-    _ = try checked { linux_install_interrupt_handler(signal) }
-  }
-}
+/// The number of online processors; at least 1.
+public let processorCount = max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))

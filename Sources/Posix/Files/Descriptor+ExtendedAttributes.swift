@@ -1,11 +1,10 @@
 import CLinux
 
-/// Extended attributes of an open file, reached by way of `/proc/self/fd`, so that a descriptor opened with
-/// `pathOnly` serves, also one of a symbolic link.
+/// Extended attributes, accessed through `/proc/self/fd`, which also works for `O_PATH` descriptors and symbolic links.
 extension Descriptor {
-  /// The value of an attribute.
-  /// - Throws: ENODATA without it; ERANGE if it does not fit; EOPNOTSUPP where the file system has none.
-  /// - Returns: the count of bytes; with an empty buffer, the count that would be needed.
+  /// Calls getxattr(2).
+  /// - Throws: ENODATA; ERANGE if the buffer is too small; EOPNOTSUPP.
+  /// - Returns: the size of the value; an empty buffer asks for the size only.
   public func extendedAttribute(_ name: CName, into buffer: UnsafeMutableRawBufferPointer) throws(Errno)
     -> Int
   {
@@ -14,7 +13,8 @@ extension Descriptor {
     }
   }
 
-  /// The names of the attributes, each followed by NUL.
+  /// Calls listxattr(2).
+  /// - Returns: the names, each followed by NUL.
   public func extendedAttributeNames() throws(Errno) -> [UInt8] {
     try withProcPath(rawValue) { path throws(Errno) in
       while true {
@@ -34,7 +34,7 @@ extension Descriptor {
     }
   }
 
-  /// Whether the value of an attribute of this directory is exactly one byte, this one.
+  /// Whether the value of an attribute of this directory is the single byte.
   public func directoryAttribute(_ name: CName, is byte: UInt8) throws(Errno) -> Bool {
     do throws(Errno) {
       return try withUnsafeTemporaryBytes(2) { buffer throws(Errno) in
@@ -47,11 +47,9 @@ extension Descriptor {
       throw error
     }
   }
-}
 
-extension Descriptor {
-  /// Without the way by `/proc`, where Linux can do that, and no filter of system calls refuses what it does not
-  /// know.
+  /// Calls getxattrat(2), which is faster than `/proc`. Falls back if the kernel is older than 6.13, or if a seccomp
+  /// filter rejects the call.
   private func directoryAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
@@ -64,7 +62,7 @@ extension Descriptor {
   }
 }
 
-/// The path under which this process finds its own descriptor.
+/// Formats `/proc/self/fd/N` without a String.
 @inline(__always)
 private func withProcPath<Result>(
   _ descriptor: CInt, _ body: (CName) throws(Errno) -> Result
@@ -78,12 +76,12 @@ private func withProcPath<Result>(
       digits += 1
       rest /= 10
     }
-    var place = prefix.utf8CodeUnitCount + digits
-    buffer[place] = 0
+    var index = prefix.utf8CodeUnitCount + digits
+    buffer[index] = 0
     rest = descriptor
     for _ in 0..<digits {
-      place -= 1
-      buffer[place] = UInt8(48 + rest % 10)
+      index -= 1
+      buffer[index] = UInt8(48 + rest % 10)
       rest /= 10
     }
     return try body(

@@ -1,0 +1,50 @@
+import CLinux
+import Glibc
+
+/// The file system and the mount of an open file.
+extension Descriptor {
+  /// Calls fstatvfs(3).
+  public func statvfs() throws(Errno) -> statvfs {
+    var result = Glibc.statvfs()
+    _ = try checked { fstatvfs(rawValue, &result) }
+    return result
+  }
+
+  /// The mount flags (`f_flag` of statvfs(3)).
+  public func mountFlags() throws(Errno) -> UInt { UInt(try statvfs().f_flag) }
+
+  /// The bytes available to unprivileged users.
+  public func freeBytes() throws(Errno) -> UInt64 {
+    let result = try statvfs()
+    let (bytes, overflows) = UInt64(result.f_bavail).multipliedReportingOverflow(by: UInt64(result.f_frsize))
+    return overflows ? .max : bytes
+  }
+
+  /// The magic number of the file system (`f_type` of statfs(2)).
+  public func fileSystemType() throws(Errno) -> Int {
+    try checked { linux_fstatfs_type(rawValue) }
+  }
+
+  /// The device number, from statx(2) with `AT_STATX_DONT_SYNC`.
+  public func device() throws(Errno) -> UInt64 {
+    var device: UInt64 = 0
+    _ = try checked { linux_device(rawValue, &device) }
+    return device
+  }
+
+  /// The size in bytes of a node of the FUSE mount that holds this directory, which must be open for reading.
+  /// - Parameter forceSync: whether the kernel sends GETATTR instead of using its cached size.
+  /// - Throws: EPERM without `CAP_DAC_READ_SEARCH`; ESTALE if the kernel does not know the node.
+  public func size(ofNode node: UInt64, forceSync: Bool) throws(Errno) -> UInt64 {
+    var size: UInt64 = 0
+    _ = try checked { linux_fuse_size(rawValue, node, forceSync, &size) }
+    return size
+  }
+
+  /// Clones the mount below this directory with open_tree(2), without submounts, private, with
+  /// `MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW`.
+  /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL if the mount cannot be cloned; ENOSYS before Linux 5.12.
+  public func cloneMount() throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_clone_mount(rawValue) })
+  }
+}

@@ -1,0 +1,43 @@
+import CLinux
+
+/// A file type; the raw value is its `S_IFMT` bits.
+public enum FileKind: UInt32, Sendable {
+  case fifo = 0o010000
+  case characterDevice = 0o020000
+  case directory = 0o040000
+  case blockDevice = 0o060000
+  case regular = 0o100000
+  case symbolicLink = 0o120000
+  case socket = 0o140000
+}
+
+/// Identifies a file by device, inode number and birth time: equal for hard links, different after the inode number was
+/// reused (if the file system records birth times).
+///
+/// Stored for every known file, hence compact: device numbers have 32 bits in the kernel, and an Int64 of nanoseconds
+/// wraps around after 584 years.
+public struct FileIdentity: Hashable, Sendable {
+  /// The inode number.
+  public let inode: UInt64
+  private let birth: Int64
+  private let shortDevice: UInt32
+
+  /// The device number of the file system.
+  public var device: UInt64 { UInt64(shortDevice) }
+
+  /// Creates an identity from its parts.
+  /// - Parameter born: the birth time; 0 if the file system does not record it.
+  public init(device: UInt64, inode: UInt64, born: TimeSpec) {
+    self.inode = inode
+    birth = born.seconds &* 1_000_000_000 &+ Int64(born.nanoseconds)
+    shortDevice = UInt32(truncatingIfNeeded: device)
+  }
+}
+
+/// Calls makedev(3).
+public func deviceNumber(major: UInt32, minor: UInt32) -> UInt64 { linux_makedev(major, minor) }
+
+/// Calls major(3) and minor(3).
+public func majorMinor(_ device: UInt64) -> (major: UInt32, minor: UInt32) {
+  (linux_major(device), linux_minor(device))
+}

@@ -1,0 +1,59 @@
+import CLinux
+import Glibc
+
+/// A point in time, as struct timespec.
+public struct TimeSpec: Hashable, Sendable, Comparable {
+  /// Seconds since the clock's epoch; may be negative.
+  public var seconds: Int64
+  /// Nanoseconds, 0..<1,000,000,000.
+  public var nanoseconds: UInt32
+
+  /// Creates a time from its parts.
+  @inlinable public init(seconds: Int64, nanoseconds: UInt32) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
+  }
+
+  init(_ raw: linux_time) {
+    self.init(seconds: raw.seconds, nanoseconds: raw.nanoseconds)
+  }
+
+  /// The time of `CLOCK_REALTIME`.
+  public static var now: TimeSpec { TimeSpec(clock: CLOCK_REALTIME) }
+
+  /// The time of `CLOCK_MONOTONIC`.
+  public static var monotonic: TimeSpec { TimeSpec(clock: CLOCK_MONOTONIC) }
+
+  /// The time of `CLOCK_MONOTONIC` in nanoseconds.
+  public static var monotonicNanoseconds: UInt64 {
+    let time = monotonic
+    return UInt64(time.seconds) * 1_000_000_000 + UInt64(time.nanoseconds)
+  }
+
+  private init(clock: clockid_t) {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    self.init(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
+  }
+
+  /// The whole milliseconds since another time; 0 if that is later.
+  public func milliseconds(since other: TimeSpec) -> CInt {
+    let nanoseconds = Int64(nanoseconds) - Int64(other.nanoseconds)
+    return CInt(clamping: max(0, (seconds - other.seconds) * 1000 + nanoseconds / 1_000_000))
+  }
+
+  /// The microseconds since the clock's epoch.
+  public var microseconds: Int64 { seconds * 1_000_000 + Int64(nanoseconds / 1000) }
+
+  /// The time a number of milliseconds later.
+  public func advanced(byMilliseconds milliseconds: CInt) -> TimeSpec {
+    let nanoseconds = Int64(self.nanoseconds) + Int64(milliseconds) * 1_000_000
+    return TimeSpec(
+      seconds: seconds + nanoseconds / 1_000_000_000, nanoseconds: UInt32(nanoseconds % 1_000_000_000))
+  }
+
+  /// Whether the left time is earlier.
+  @inlinable public static func < (left: TimeSpec, right: TimeSpec) -> Bool {
+    (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
+  }
+}
