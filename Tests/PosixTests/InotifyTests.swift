@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct InotifyTests {
-  @Test("an open directory is watched from any thread, and nobody else's working directory is touched")
+  @Test("an open directory is watched from any thread, and no working directory changes")
   func openDirectory() throws {
     let folder = try TemporaryFolder()
     let before = workingDirectory()
@@ -15,13 +15,12 @@ import Testing
     }
     watcher.join()
     #expect(found.withLock { $0 } == [Array("by the thread".utf8)])
-    // Where a thread may not have a working directory of its own, it has the one of all.
-    #expect(within.withLock { $0 == "/" || $0 == before }, "it stays in no directory that it watched")
+    #expect(within.withLock { $0 == "/" || $0 == before }, "the thread stays in no watched directory")
     #expect(try Self.namesCreated(in: folder, "by the test") == [Array("by the test".utf8)])
     #expect(workingDirectory() == before)
   }
 
-  /// Watches a folder, makes a file there, and answers the names of the events.
+  /// Watches a folder, creates a file in it, and returns the names in the events.
   private static func namesCreated(in folder: TemporaryFolder, _ name: String) throws -> [[UInt8]] {
     let inotify = try Inotify()
     let directory = try withCName(folder.path.bytes) { path throws(Errno) in

@@ -95,22 +95,8 @@ int linux_ioctl(int file, unsigned long command, void *argument);
 /// eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int linux_eventfd(void);
 
-/// Requests the minimum scheduler slice for the calling thread by sched_setattr(2), so that it preempts threads with
-/// longer slices when it wakes (Linux 6.12).
-void linux_set_short_slice(void);
-
 /// prctl(2) with PR_SET_NAME; names are truncated to 15 bytes.
 void linux_name_thread(const char *name);
-
-/// Gives the calling thread a private working directory, `/`, by unshare(2) with CLONE_FS, if permitted.
-void linux_unshare_working_directory(void);
-
-/// fchdir(2), in threads with a private working directory. Returns whether it succeeded; linux_leave_directory must
-/// follow.
-bool linux_enter_directory(int directory);
-
-/// chdir(2) to `/`: a working directory keeps its file system busy.
-void linux_leave_directory(void);
 
 /// makedev(3), major(3) and minor(3).
 uint64_t linux_makedev(uint32_t major, uint32_t minor);

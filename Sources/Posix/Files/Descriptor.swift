@@ -79,18 +79,12 @@ extension Descriptor {
 }
 
 extension Descriptor {
-  /// Calls the body with a path to an entry of this directory for inotify_add_watch(2), which takes no descriptor. The
-  /// path is relative if the thread has a private working directory, which saves several microseconds compared
-  /// with `/proc/self/fd`.
+  /// Calls the body with a path to an entry of this directory for inotify_add_watch(2), which takes no descriptor.
   /// - Parameter name: nil for the directory itself.
   public func withWatchPath<Result>(
     of name: [UInt8]? = nil, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    if linux_enter_directory(rawValue) {
-      defer { linux_leave_directory() }
-      return try withCName(name ?? [UInt8(ascii: ".")], body)
-    }
     // The directory itself is not `N/.`, which would require search permission.
-    return try withCName(procPath + (name.map { [UInt8(ascii: "/")] + $0 } ?? []), body)
+    try withCName(procPath + (name.map { [UInt8(ascii: "/")] + $0 } ?? []), body)
   }
 }

@@ -16,8 +16,6 @@ public struct Thread: ~Copyable, Sendable {
   public init(name: String, _ run: @escaping @Sendable () -> Void) throws(Errno) {
     handle = try Self.create(nil) {
       linux_name_thread(name)
-      linux_set_short_slice()
-      linux_unshare_working_directory()
       Interrupt.unblock()
       run()
     }
