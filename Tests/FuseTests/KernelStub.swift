@@ -3,15 +3,13 @@ import Posix
 
 @testable import Fuse
 
-/// The kernel's end of a FUSE connection: sends requests and takes the replies, without a mount.
-///
-/// Layouts and numbers are those of the kernel's <linux/fuse.h>.
+/// The kernel's end of a FUSE connection, without a mount. Layouts and constants are those of <linux/fuse.h>.
 final class KernelStub {
   let session: Session
   private let socket: Descriptor
   private var unique: UInt64 = 0
 
-  /// A reply: its error (0 or negative) and what follows the header.
+  /// A reply: its error (0 or negative) and its body.
   struct Answer {
     let error: CInt
     let body: [UInt8]
@@ -30,25 +28,25 @@ final class KernelStub {
     var ends: [CInt] = [0, 0]
     guard socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &ends) == 0 else { throw Errno.current }
     socket = Descriptor(owning: ends[0])
-    // Other tests are being told of meanwhile.
+    // Captured output would include that of concurrent tests.
     session = try Session(fileSystem: fileSystem, options: [], debug: false, capturesErrors: false)
     guard session.connect(to: Descriptor(owning: ends[1])) else { throw Errno.ioError }
   }
 
-  /// The flags that INIT agrees on, of all that the kernel of protocol 7.38 could offer.
+  /// The flags that the session selects from all of protocol 7.38.
   func negotiate() throws -> UInt32 { try initialize().number(at: 12, as: UInt32.self) }
 
-  /// The reply to INIT.
-  /// - Parameter further: the flags beyond 32 bits that the kernel offers; 0 from one that has none.
-  func initialize(further: UInt32 = 0) throws -> Answer {
+  /// Sends INIT and returns the reply.
+  /// - Parameter flags2: the offered flags beyond 32 bits; 0 without `FUSE_INIT_EXT`.
+  func initialize(flags2: UInt32 = 0) throws -> Answer {
     var body: [UInt8] = []
-    let flags: UInt32 = 0x3FFF_FFFF | (further == 0 ? 0 : 1 << 30)
-    for word: UInt32 in [7, 38, 131_072, flags, further] { body += bytes(of: word) }
+    let flags: UInt32 = 0x3FFF_FFFF | (flags2 == 0 ? 0 : 1 << 30)
+    for word: UInt32 in [7, 38, 131_072, flags, flags2] { body += bytes(of: word) }
     body += [UInt8](repeating: 0, count: 44)
     return try ask(.initialize, node: 0, body)
   }
 
-  /// Sends a request and has it answered.
+  /// Sends a request and returns the reply.
   func ask(_ opcode: Opcode, node: UInt64, _ body: [UInt8] = []) throws -> Answer {
     try send(opcode, node: node, body)
     var reply = [UInt8](repeating: 0, count: 1 << 17)
@@ -56,13 +54,13 @@ final class KernelStub {
     guard count >= 16 else { throw Errno.current }
     return reply.withUnsafeBytes { bytes in
       precondition(
-        bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == unique, "the reply is another's")
+        bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == unique, "the reply is to another request")
       return Answer(
         error: bytes.loadUnaligned(fromByteOffset: 4, as: CInt.self), body: Array(bytes[16..<count]))
     }
   }
 
-  /// Whether a reply lies there that nobody took.
+  /// Whether another reply is pending.
   var hasAnotherReply: Bool {
     var byte: UInt8 = 0
     return recv(socket.rawValue, &byte, 1, CInt(MSG_DONTWAIT | MSG_PEEK)) > 0

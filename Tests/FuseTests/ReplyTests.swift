@@ -5,8 +5,8 @@ import Testing
 
 @testable import Fuse
 
-/// Answers some requests, drops the others' replies unpaid, and remembers what it was told to forget.
-private final class Forgetful: FileSystem {
+/// Replies to some requests, drops the replies of others, and records FORGET requests.
+private final class FileSystemStub: FileSystem {
   let settings: ConnectionSettings
   let forgotten = Locked<[UInt64: UInt64]>([:])
 
@@ -77,17 +77,17 @@ private final class Forgetful: FileSystem {
 }
 
 @Suite struct ReplyTests {
-  private func withKernel(_ body: (KernelStub, Forgetful) throws -> Void) throws {
-    let fileSystem = Forgetful()
+  private func withKernel(_ body: (KernelStub, FileSystemStub) throws -> Void) throws {
+    let fileSystem = FileSystemStub()
     let kernel = try KernelStub(fileSystem)
     _ = try kernel.negotiate()
     try body(kernel, fileSystem)
     #expect(!kernel.hasAnotherReply)
   }
 
-  @Test("the beginning agrees on what the design rests upon")
-  func greeting() throws {
-    let flags = try KernelStub(Forgetful()).negotiate()
+  @Test("INIT selects the capabilities in use")
+  func negotiation() throws {
+    let flags = try KernelStub(FileSystemStub()).negotiate()
     let (autoInvalidate, readdirPlus, atomicTruncate, posixACL): (UInt32, UInt32, UInt32, UInt32) =
       (1 << 12, 1 << 13, 1 << 3, 1 << 20)
     #expect(flags & autoInvalidate != 0)
@@ -97,21 +97,22 @@ private final class Forgetful: FileSystem {
   }
 
   @Test(
-    "passthrough is agreed on where both want it", arguments: [0, 1, 2], [0, 1 << 4, 1 << 5 | 1] as [UInt32])
+    "passthrough is enabled if both sides support it", arguments: [0, 1, 2],
+    [0, 1 << 4, 1 << 5 | 1] as [UInt32])
   func passthrough(depth: Int, offered: UInt32) throws {
-    let kernel = try KernelStub(Forgetful(passthroughDepth: depth))
-    let answer = try kernel.initialize(further: offered)
+    let kernel = try KernelStub(FileSystemStub(passthroughDepth: depth))
+    let answer = try kernel.initialize(flags2: offered)
     #expect(answer.error == 0 && answer.body.count == 64)
     let isAgreed = depth > 0 && offered & 1 << 5 != 0
     #expect((answer.number(at: 32, as: UInt32.self) & 1 << 5 != 0) == isAgreed)
     #expect(answer.number(at: 36, as: UInt32.self) == (isAgreed ? UInt32(depth) : 0))
     if isAgreed { #expect(answer.number(at: 12, as: UInt32.self) & 1 << 30 != 0) }
     if !isAgreed { #expect(kernel.session.passthroughObstacle?.contains("Linux 6.9") == true) }
-    // What follows goes through as it is.
+    // Later messages are not modified.
     #expect(try kernel.ask(.read, node: 1, [UInt8](repeating: 9, count: 40)).error == 0)
   }
 
-  @Test("a file that is opened to be passed through carries its number")
+  @Test("the reply to a passthrough open carries the backing ID")
   func backedOpening() throws {
     try withKernel { kernel, _ in
       let answer = try kernel.ask(.open, node: 8, [UInt8](repeating: 0, count: 8))
@@ -121,7 +122,7 @@ private final class Forgetful: FileSystem {
     }
   }
 
-  @Test("a reply that is dropped answers EIO, once")
+  @Test("a dropped reply sends EIO once")
   func dropped() throws {
     try withKernel { kernel, _ in
       let answer = try kernel.ask(.getattr, node: 1, [UInt8](repeating: 0, count: 16))
@@ -130,7 +131,7 @@ private final class Forgetful: FileSystem {
     }
   }
 
-  @Test("an entry carries its number, its node and its times")
+  @Test("an entry reply carries the nodeid, the inode number and the timeouts")
   func entry() throws {
     try withKernel { kernel, _ in
       let answer = try kernel.ask(.lookup, node: 1, Array("a\0".utf8))
@@ -142,8 +143,8 @@ private final class Forgetful: FileSystem {
     }
   }
 
-  @Test("an absence is an entry without a node")
-  func absence() throws {
+  @Test("a negative entry has nodeid 0")
+  func negativeEntry() throws {
     try withKernel { kernel, _ in
       let answer = try kernel.ask(.lookup, node: 1, Array("b\0".utf8))
       #expect(answer.error == 0)
@@ -152,7 +153,7 @@ private final class Forgetful: FileSystem {
     }
   }
 
-  @Test("opening files is declined, and so is what follows from it")
+  @Test("OPEN, OPENDIR and FLUSH fail with ENOSYS")
   func declined() throws {
     try withKernel { kernel, _ in
       for (opcode, size) in [(KernelStub.Opcode.open, 8), (.opendir, 8), (.flush, 24)] {
@@ -162,7 +163,7 @@ private final class Forgetful: FileSystem {
     }
   }
 
-  @Test("forgets are handed on and have no reply")
+  @Test("FORGET reaches the file system and has no reply")
   func forget() throws {
     try withKernel { kernel, fileSystem in
       try kernel.send(.forget, node: 5, [3, 0, 0, 0, 0, 0, 0, 0])
@@ -172,7 +173,7 @@ private final class Forgetful: FileSystem {
 }
 
 @Suite struct DirectoryBufferTests {
-  @Test("what does not fit is refused and leaves what is there")
+  @Test("an entry that does not fit leaves the buffer unchanged")
   func full() {
     var buffer = DirectoryBuffer(size: 64)
     var fits = buffer.add("first", inodeNumber: 1, kind: .regular, cookie: 3)
@@ -186,7 +187,7 @@ private final class Forgetful: FileSystem {
     #expect(!fits && used == 64)
   }
 
-  @Test("the room that an entry is said to need is the room that it takes", arguments: 1...255)
+  @Test("hasRoomForEntry agrees with the size of an entry", arguments: 1...255)
   func room(length: Int) throws {
     let attributes = try Descriptor.open("/", [.pathOnly]).attributes()
     let entry = EntryReply(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct DescriptorTests {
-  @Test("a descriptor is closed when its owner lets it go, and not before")
+  @Test("a descriptor is closed at the end of its lifetime")
   func closing() throws {
     var number: CInt = -1
     do {
@@ -15,7 +15,7 @@ import Testing
     #expect(fcntl(number, F_GETFD) == -1)
   }
 
-  @Test("an error is the one that the kernel gave")
+  @Test("errors are errno values")
   func errors() {
     #expect(throws: Errno.noSuchFileOrDirectory) {
       _ = try Descriptor.open("/does not exist", [.read]).rawValue
@@ -24,7 +24,7 @@ import Testing
     #expect(Errno.noSuchFileOrDirectory.description == "No such file or directory")
   }
 
-  @Test("attributes of an entry are its own, not those of what a link points at")
+  @Test("attributes of an entry do not follow symbolic links")
   func attributes() throws {
     let folder = try TemporaryFolder()
     try (folder / "link").makeLink(to: "/")
@@ -37,7 +37,7 @@ import Testing
     #expect(try !directory.contains("none"))
   }
 
-  @Test("a listing has each entry, whatever its bytes, and no dots")
+  @Test("a listing has all entries, with arbitrary bytes, without . and ..")
   func listing() throws {
     let folder = try TemporaryFolder()
     let names: Set<[UInt8]> = Set(
@@ -57,8 +57,8 @@ import Testing
 }
 
 @Suite struct LockedTests {
-  @Test("threads take turns")
-  func turns() throws {
+  @Test("the lock is exclusive")
+  func exclusive() throws {
     let counter = Locked(0)
     for _ in 0..<4 {
       let thread = try Posix.Thread(name: "counter") {
@@ -69,7 +69,7 @@ import Testing
     #expect(counter.withLock { $0 } == 40_000)
   }
 
-  @Test("a thread is woken out of a blocking call")
+  @Test("an interrupt ends a blocking call")
   func interrupt() throws {
     try Interrupt.installHandler()
     var ends: [CInt] = [0, 0]

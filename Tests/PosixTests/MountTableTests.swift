@@ -3,11 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// What is mounted, as the kernel's table tells it, and files of others.
 @Suite struct MountTableTests {
   private func entry(_ line: String) -> MountTableEntry? { MountTableEntry(line: Array(line.utf8)[...]) }
 
-  @Test("the one who mounted is told by the file system's own options alone")
+  @Test("the user is read from the super options of FUSE mounts only")
   func user() {
     let start = "36 35 0:45 / /a\\040b rw,user_id=9 shared:1 master:2 -"
     let mine = entry("\(start) fuse.bundlefs user_id=5 rw,user_id=1000,group_id=3")
@@ -19,7 +18,7 @@ import Testing
     #expect(entry("36 35 0:45 / /a rw") == nil)
   }
 
-  @Test("only a regular file is opened as one, and nothing waits")
+  @Test("openRegularFile opens regular files only, and does not block")
   func regular() throws {
     let folder = try TemporaryFolder()
     try (folder / "file").write("x")
