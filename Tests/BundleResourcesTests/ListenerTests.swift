@@ -29,7 +29,8 @@ import Testing
       let listener = listener(mount, center)
       try mount.writeControl("x://animal/early/1/2\n")
       try listener.start()
-      try mount.writeControl("x://animal/platypus/3.1/4\nx://animal/spiny%20anteater/8/-9223372036854775808?q=1#top\n")
+      try mount.writeControl(
+        "x://animal/platypus/3.1/4\nx://animal/spiny%20anteater/8/-9223372036854775808?q=1#top\n")
       try mount.writeControl(
         "match x://animal/none/1/1\nx://animal/%22%5C%F0%9F%A6%86%0A/0.1/9223372036854775807\nx:a/b\n")
       #expect(eventually(within: 20) { observer.all.count >= 4 })
