@@ -29,9 +29,19 @@ public struct Descriptor: ~Copyable, Sendable {
     Descriptor(owning: try checked { linux_openat(rawValue, name, flags.rawValue | O_CLOEXEC) })
   }
 
+  /// Calls open(2).
+  public static func open(_ path: [UInt8], _ flags: OpenFlags) throws(Errno) -> Descriptor {
+    try withCName(path) { path throws(Errno) in try open(path, flags) }
+  }
+
+  /// Calls openat(2).
+  public func open(_ name: [UInt8], _ flags: OpenFlags) throws(Errno) -> Descriptor {
+    try withCName(name) { name throws(Errno) in try open(name, flags) }
+  }
+
   /// Opens the same file again, also from an `O_PATH` descriptor.
   public func reopened(_ flags: OpenFlags) throws(Errno) -> Descriptor {
-    try withCName(procPath) { path throws(Errno) in try Descriptor.open(path, flags) }
+    try Descriptor.open(procPath, flags)
   }
 
   /// `/proc/self/fd/N`, which stays valid after a rename or unlink.
