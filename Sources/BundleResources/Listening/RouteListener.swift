@@ -1,5 +1,7 @@
+import ControlClient
 import Foundation
 import Posix
+import Routing
 
 /// Posts the notifications of a mount's routes in this process.
 ///
@@ -34,17 +36,15 @@ public final class RouteListener: Sendable {
   public static let errorKey = "error"
 
   private struct State {
-    var session: ListenerSession?
-    /// The session's reference to this listener.
-    var link: Link?
+    /// The run between a start and the stop that follows, on a thread of its own.
+    var session: ResultListener?
     /// The sequence number of the last known result, while there is no session.
     var lastSequence: UInt64?
-  }
 
-  /// A session's weak reference to its listener; its identity tells sessions apart.
-  private final class Link: Sendable {
-    weak let listener: RouteListener?
-    init(_ listener: RouteListener) { self.listener = listener }
+    mutating func endSession() {
+      lastSequence = session?.lastSequence ?? lastSequence
+      session = nil
+    }
   }
 
   private let mountPoint: URL
@@ -81,49 +81,47 @@ public final class RouteListener: Sendable {
     do throws(Errno) {
       try state.withLock { state throws(Errno) in
         if state.session != nil { return }
-        let link = Link(self)
-        state.session = try ListenerSession(at: path, since: state.lastSequence) { event in
-          link.listener?.handle(event, from: link)
+        let location = try ControlFileLocation(mountPoint: realPath(path))
+        let session = try ResultListener(location, since: state.lastSequence)
+        try Posix.Thread.startDetached(name: "routes") { [weak self] in
+          let end = Result { () throws(Errno) in try session.run { self?.post($0) } }
+          self?.handleEnd(of: session, end)
         }
-        state.link = link
+        state.session = session
       }
     } catch {
-      throw POSIXError(POSIXErrorCode(rawValue: error.rawValue) ?? .EIO)
+      throw POSIXError(error)
     }
   }
 
   /// Stops listening. A notification that is being posted goes on; no other begins.
   public func stop() {
     state.withLock { state in
-      guard let session = state.session else { return }
-      session.cancel()
-      state.lastSequence = session.lastSequence
-      state.session = nil
-      state.link = nil
+      state.session?.cancel()
+      state.endSession()
     }
   }
 
-  private func handle(_ event: ListenerSession.Event, from link: Link) {
+  private func post(_ event: ResultListener.Event) {
     switch event {
-    case .posted(let posted): center.post(posted.notification)
+    case .result(let result):
+      if let posted = result.posted { center.post(posted.notification) }
     case .missed(let numbers):
       let information: [String: Any] = [Self.firstKey: numbers.lowerBound, Self.lastKey: numbers.upperBound]
       center.post(name: Self.didMissResults, object: self, userInfo: information)
-    case .ended(let error):
-      guard endSession(of: link) else { return }
-      let reason = error.map { POSIXError(POSIXErrorCode(rawValue: $0.rawValue) ?? .EIO) }
-      center.post(name: Self.didEnd, object: self, userInfo: reason.map { [Self.errorKey: $0] })
     }
   }
 
-  /// - Returns: false if the session had been stopped or replaced.
-  private func endSession(of link: Link) -> Bool {
-    state.withLock { state in
-      guard state.link === link else { return false }
-      state.lastSequence = state.session?.lastSequence
-      state.session = nil
-      state.link = nil
+  private func handleEnd(of session: ResultListener, _ end: Result<ResultListener.End, Errno>) {
+    if case .success(.cancelled) = end { return }
+    let isCurrent = state.withLock { state in
+      guard state.session === session else { return false }
+      state.endSession()
       return true
     }
+    guard isCurrent else { return }
+    var information: [String: Any]?
+    if case .failure(let error) = end { information = [Self.errorKey: POSIXError(error)] }
+    center.post(name: Self.didEnd, object: self, userInfo: information)
   }
 }

@@ -28,7 +28,6 @@ public final class RoutedURL: Sendable {
 }
 
 extension PostedResult {
-  /// The notification, with values of type `String`, `Int` and `Double`.
   var notification: Notification {
     let values = userInfo.mapValues { value -> Any in
       switch value {

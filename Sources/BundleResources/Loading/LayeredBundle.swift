@@ -5,11 +5,8 @@ import Posix
 
 /// A bundle with substitutions that is read without a mount.
 final class LayeredBundle: Sendable {
-  /// A layer and the ID of the mount that it was opened in; nil before Linux 5.8.
-  private struct OpenLayer: Sendable {
-    let layer: DirectoryLayer
-    let mount: Int?
-  }
+  /// With the ID of the mount in which it was opened; nil before Linux 5.8.
+  private typealias OpenLayer = (layer: DirectoryLayer, mount: Int?)
 
   private let layers: [OpenLayer]
   private let lookup: ResourceLookup
@@ -38,18 +35,15 @@ final class LayeredBundle: Sendable {
       }) != nil
     // A cloned mount would keep the layer's file system busy.
     let layer = try DirectoryLayer(path: path, index: index, covered: nil, clonesMount: false)
-    return OpenLayer(layer: layer, mount: isKnown ? mount : nil)
+    return (layer, isKnown ? mount : nil)
   }
 
-  /// Opens a resource.
   /// - Throws: ENOENT; EISDIR; EOPNOTSUPP for another kind of file; ESTALE if the file is replaced again and again;
   ///   EACCES and EIO from the layer.
   func open(_ url: ResourceURL) throws(Errno) -> OpenedResource {
-    // Reopen layers that were removed and created again. A layer that is missing stays open.
-    for opened in layers {
-      if let mount = opened.mount { _ = try? opened.layer.reopen(mount: mount) }
-    }
-    // The number of attempts is limited only in case the file is replaced in an endless loop.
+    // Reopens layers that were removed and created again; a missing one stays open.
+    for case (let layer, let mount?) in layers { _ = try? layer.reopen(mount: mount) }
+    // Limited in case the file is replaced in an endless loop.
     for _ in 0..<64 {
       guard let found = try lookup.find(url.path, localization: url.localization) else {
         throw .noSuchFileOrDirectory
@@ -65,7 +59,6 @@ final class LayeredBundle: Sendable {
     throw .staleFileHandle
   }
 
-  /// Checks that the resource is a regular file.
   private static func check(_ found: FoundResource, _ url: ResourceURL) throws(Errno) {
     switch found.attributes.kind {
     case .regular: break

@@ -12,16 +12,15 @@ final class LoaderPool: Sendable {
     var threads = 0
   }
 
+  /// The maximum number of threads.
   private let limit: Int
   private let state = Locked(State())
 
-  /// - Parameter limit: the maximum number of threads.
   init(limit: Int) { self.limit = limit }
 
   /// How many slots the queue occupies, for tests.
   var slots: Int { state.withLock { $0.jobs.slots } }
 
-  /// Enqueues a job.
   func run(_ job: @escaping @Sendable () -> Void) {
     let needsThread = state.withLock { state in
       state.jobs.enqueue(job)
@@ -43,7 +42,6 @@ final class LoaderPool: Sendable {
     while let job = nextJob() { job() }
   }
 
-  /// Dequeues the next job; nil ends the thread.
   private func nextJob() -> (@Sendable () -> Void)? {
     state.withLock { state in
       let job = state.jobs.dequeue()

@@ -26,7 +26,6 @@ public struct LookupOptions: Sendable, Hashable {
     self.idiom = idiom
   }
 
-  /// The options for ``ResourceLookup``, with the user's languages from the environment.
   var resolved: ResourceOptions {
     let environment = ProcessInfo.processInfo.environment
     return ResourceOptions(

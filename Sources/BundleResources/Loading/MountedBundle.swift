@@ -6,19 +6,12 @@ import Routing
 
 /// A bundle that is read through a mount.
 struct MountedBundle: Sendable {
-  private let mountPoint: [UInt8]
-  private let scheme: [UInt8]
+  /// An absolute path.
+  let mountPoint: [UInt8]
+  /// The mount's option `resource_scheme`.
+  let scheme: [UInt8]
   private let types = MIMETypes()
 
-  /// - Parameters:
-  ///   - mountPoint: an absolute path.
-  ///   - scheme: the mount's option `resource_scheme`.
-  init(mountPoint: [UInt8], scheme: [UInt8]) {
-    self.mountPoint = mountPoint
-    self.scheme = scheme
-  }
-
-  /// Opens a resource.
   /// - Throws: ENOENT; EISDIR; EOPNOTSUPP for another kind of file; ENOTCONN if nothing is mounted; EACCES and EIO
   ///   from the layer.
   func open(_ url: ResourceURL) throws(Errno) -> OpenedResource {
@@ -34,9 +27,7 @@ struct MountedBundle: Sendable {
 
   private func root() throws(Errno) -> Descriptor {
     do throws(Errno) {
-      return try withCName(mountPoint) { path throws(Errno) in
-        try Descriptor.open(path, [.pathOnly, .directory])
-      }
+      return try Descriptor.open(mountPoint, [.pathOnly, .directory])
     } catch {
       throw error == .noSuchFileOrDirectory || error == .notDirectory ? .socketNotConnected : error
     }
@@ -45,7 +36,6 @@ struct MountedBundle: Sendable {
   /// The directory in the mount's root through which resources are looked up, `rsrc:`.
   private var resourceDirectory: [UInt8] { scheme + [UInt8(ascii: ":")] }
 
-  /// The names from the mount's root to a resource.
   private func path(of url: ResourceURL) throws(Errno) -> [[UInt8]] {
     var path = [resourceDirectory]
     for name in url.path {
@@ -67,15 +57,11 @@ struct MountedBundle: Sendable {
 
   /// Opens a file without following symbolic links: the mount has resolved those that stay inside the bundle, and
   /// the others are not resources.
-  private func open(
-    _ path: [[UInt8]], below root: borrowing Descriptor
-  ) throws(Errno) -> OpenedResource {
+  private func open(_ path: [[UInt8]], below root: borrowing Descriptor) throws(Errno) -> OpenedResource {
     guard let name = path.last else { throw .noSuchFileOrDirectory }
     var directory = try root.open(".", [.pathOnly, .directory])
     for name in path.dropLast() {
-      directory = try withCName(name) { name throws(Errno) in
-        try directory.open(name, [.pathOnly, .directory, .noFollow])
-      }
+      directory = try directory.open(name, [.pathOnly, .directory, .noFollow])
     }
     let file = try withCName(name) { name throws(Errno) in
       // Opening a device can have side effects.

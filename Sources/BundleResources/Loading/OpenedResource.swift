@@ -21,34 +21,28 @@ struct OpenedResource: ~Copyable {
     mimeType = type
   }
 
-  /// The resource without its content.
   func description(as url: URL) throws(Errno) -> LoadedResource {
     let leading = try file.leadingBytes(TextEncoding.leadingCount)
     guard let length = Int(exactly: size) else { throw Errno(rawValue: EFBIG) }
-    return LoadedResource(
-      url: url, mimeType: mimeType,
-      textEncodingName: encoding(leading, isWhole: leading.count >= length), length: length, data: Data())
+    return resource(url, leading, length: length, data: Data())
   }
 
-  /// Reads the content.
   /// - Parameter shouldContinue: called between reads; false cancels.
   /// - Returns: nil if cancelled.
   func load(as url: URL, shouldContinue: () -> Bool) throws(Errno) -> LoadedResource? {
     guard var content = try ContentBuffer(for: size) else { throw Errno(rawValue: ENOMEM) }
-    while true {
-      guard shouldContinue() else { return nil }
-      if try !content.readNext(from: file) { break }
-    }
+    repeat {
+      if !shouldContinue() { return nil }
+    } while try content.readNext(from: file)
     let data = content.data()
-    let leading = Array(data.prefix(TextEncoding.leadingCount))
-    return LoadedResource(
-      url: url, mimeType: mimeType,
-      textEncodingName: encoding(leading, isWhole: leading.count == data.count), length: data.count,
-      data: data)
+    return resource(url, Array(data.prefix(TextEncoding.leadingCount)), length: data.count, data: data)
   }
 
-  private func encoding(_ leading: [UInt8], isWhole: Bool) -> String? {
-    TextEncoding.name(ofContent: leading, isWhole: isWhole, type: mimeType)
+  private func resource(_ url: URL, _ leading: [UInt8], length: Int, data: Data) -> LoadedResource {
+    let encoding = TextEncoding.name(
+      ofContent: leading, isWhole: leading.count >= length, type: mimeType)
+    return LoadedResource(
+      url: url, mimeType: mimeType, textEncodingName: encoding, length: length, data: data)
   }
 }
 
@@ -61,7 +55,6 @@ private struct ContentBuffer: ~Copyable {
   /// The size of one read: loads can be cancelled between reads.
   private static let chunkSize = 1 << 20
 
-  /// Allocates memory for a file.
   /// - Returns: nil if there is not enough memory.
   init?(for size: UInt64) throws(Errno) {
     // One more byte, so that a short read shows the end of the file.
@@ -73,7 +66,6 @@ private struct ContentBuffer: ~Copyable {
 
   deinit { free(start) }
 
-  /// Reads the next chunk.
   /// - Returns: false at the end of the file.
   mutating func readNext(from file: LayerFile) throws(Errno) -> Bool {
     // The file has grown.
@@ -85,7 +77,6 @@ private struct ContentBuffer: ~Copyable {
     return read == size
   }
 
-  /// The bytes read so far.
   consuming func data() -> Data {
     // The file has shrunk.
     if capacity - count > 1 << 16 { try? resize(to: count + 1) }

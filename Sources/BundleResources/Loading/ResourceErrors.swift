@@ -9,14 +9,16 @@ struct PathError: Error {
   let path: [UInt8]
 }
 
+extension POSIXError {
+  init(_ errno: Errno) { self.init(POSIXErrorCode(rawValue: errno.rawValue) ?? .EIO) }
+}
+
 extension URLError {
-  /// The error for a URL for which a system call failed.
   init(_ errno: Errno, _ url: URL) {
     let underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(errno.rawValue))
     self.init(Self.code(of: errno), url, errno.description, underlying)
   }
 
-  /// - Parameter description: the reason in words.
   init(_ code: URLError.Code, _ url: URL, _ description: String, _ underlying: NSError? = nil) {
     var information: [String: Any] = [
       NSURLErrorFailingURLErrorKey: url,

@@ -9,8 +9,8 @@ import Posix
 /// leads to that queue, but suspending a task makes URLSession stop its load there: so the load suspends its task
 /// and calls the client from the `stop` that follows.
 ///
-/// The task then stays suspended. Otherwise its owner, who may suspend and resume it at any time, could cause a
-/// start between the callbacks and their processing, and starting a finished task crashes the process.
+/// The task then stays suspended. Otherwise its owner, by suspending and resuming it, could cause a start between
+/// the callbacks and their processing, and starting a finished task crashes the process.
 ///
 /// A `stop` that arrives before the load's own `suspend` has returned may be due to the owner's. The load then
 /// resumes the task and suspends it again after the next start.
@@ -42,10 +42,8 @@ final class ResourceLoad: @unchecked Sendable {
   private let lock = NSRecursiveLock()
   private var phase = Phase.idle
   private weak var owner: ResourceURLProtocol?
-  /// The source's pool, once reading has started.
   private var loaders: LoaderPool?
 
-  /// Starts or resumes the load.
   func start(for owner: ResourceURLProtocol) {
     lock.withLock {
       self.owner = owner
@@ -57,8 +55,7 @@ final class ResourceLoad: @unchecked Sendable {
     }
   }
 
-  /// Cancels reading, or delivers a result that awaits this stop. Afterwards the client is not called again unless
-  /// the load is restarted.
+  /// Cancels reading, or delivers a result that awaits this stop.
   func stop() {
     lock.withLock {
       switch phase {
@@ -75,8 +72,11 @@ final class ResourceLoad: @unchecked Sendable {
   }
 
   private func read(_ request: URLRequest) {
-    if let error = Self.unsupported(owner?.task, request) { return deliver(.failure(error)) }
     guard let url = request.url else { return deliver(.failure(URLError(.badURL))) }
+    if let task = owner?.task, !(task is URLSessionDataTask) {
+      // On Linux URLSession takes a download's temporary file only from its own protocols.
+      return deliver(.failure(URLError(.unsupportedURL, url, "only data tasks can load resources")))
+    }
     guard let source = ResourceURLProtocol.source(of: url) else {
       return deliver(.failure(URLError(.unsupportedURL, url, "the scheme is not registered")))
     }
@@ -85,27 +85,15 @@ final class ResourceLoad: @unchecked Sendable {
     loaders = source.loaders
     let part: ResourceSource.Part = request.httpMethod == "HEAD" ? .description : .all
     source.loaders.run { [self] in
-      guard let result = Self.load(url, part, from: source, job) else { return }
-      complete(job, result)
-    }
-  }
-
-  /// The error for a task that cannot be served; nil for a data task.
-  private static func unsupported(_ task: URLSessionTask?, _ request: URLRequest) -> URLError? {
-    guard let task, !(task is URLSessionDataTask), let url = request.url else { return nil }
-    // On Linux URLSession takes a download's temporary file only from its own protocols.
-    return URLError(.unsupportedURL, url, "only data tasks can load resources")
-  }
-
-  /// - Returns: nil if the job was cancelled.
-  private static func load(
-    _ url: URL, _ part: ResourceSource.Part, from source: ResourceSource, _ job: ReadJob
-  ) -> Result<LoadedResource, URLError>? {
-    if job.isCancelled { return nil }
-    do throws(URLError) {
-      return try source.load(url, part: part, shouldContinue: { !job.isCancelled }).map { .success($0) }
-    } catch {
-      return .failure(error)
+      if job.isCancelled { return }
+      do throws(URLError) {
+        guard let resource = try source.load(url, part: part, shouldContinue: { !job.isCancelled }) else {
+          return
+        }
+        complete(job, .success(resource))
+      } catch {
+        complete(job, .failure(error))
+      }
     }
   }
 

@@ -60,28 +60,27 @@ public final class ResourceSource: Sendable {
   ///   `.dataLengthExceedsMaximum` for a file that does not fit in memory; `.resourceUnavailable` for any other
   ///   error, such as an unmounted bundle. If a system call failed, `NSUnderlyingErrorKey` has its POSIX error.
   public func load(_ url: URL) throws(URLError) -> LoadedResource {
-    guard let resource = try load(url, part: .all, shouldContinue: { true }) else {
-      throw URLError(.cancelled)
-    }
-    return resource
+    try loadUncancelled(url, .all)
   }
 
   /// Finds a resource and describes it without loading its content.
   /// - Throws: as ``load(_:)``.
   public func describe(_ url: URL) throws(URLError) -> LoadedResource {
-    guard let resource = try load(url, part: .description, shouldContinue: { true }) else {
+    try loadUncancelled(url, .description)
+  }
+
+  private func loadUncancelled(_ url: URL, _ part: Part) throws(URLError) -> LoadedResource {
+    guard let resource = try load(url, part: part, shouldContinue: { true }) else {
       throw URLError(.cancelled)
     }
     return resource
   }
 
-  /// How much of a resource to load.
   enum Part: Sendable {
     case description
     case all
   }
 
-  /// Loads a resource.
   /// - Parameter shouldContinue: called between reads; false cancels the load.
   /// - Returns: nil if cancelled.
   func load(_ url: URL, part: Part, shouldContinue: () -> Bool) throws(URLError) -> LoadedResource? {
@@ -106,7 +105,6 @@ public final class ResourceSource: Sendable {
 }
 
 extension ResourceURL {
-  /// Parses the URL.
   fileprivate init(_ url: URL) throws(URLError) {
     let parts: RouteURL
     do throws(RoutingError) { parts = try RouteURL(Array(url.absoluteString.utf8)) } catch {
