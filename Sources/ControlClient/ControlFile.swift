@@ -26,7 +26,7 @@ public struct ControlFile: ~Copyable, Sendable {
   /// Why ``wait(cancellation:)`` returned.
   enum Wakeup {
     case readable
-    /// The daemon reports no more results: it exits, or asks its clients to close the file before an unmount.
+    /// The daemon exits, or asks its clients to close the file before an unmount.
     case hangup
     case cancelled
   }

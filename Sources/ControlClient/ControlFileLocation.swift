@@ -19,7 +19,7 @@ public struct ControlFileLocation: Sendable {
   /// - Throws: ENOTTY where no bundlefs, or one with another device number, is mounted; ENOTCONN if the mount's
   ///   daemon is dead; EPROTO if the answer is not a file name.
   public init(mountPoint: [UInt8], device: UInt64? = nil) throws(Errno) {
-    let root = try StatusClient.root(at: mountPoint)
+    let root = try Descriptor.open(mountPoint, [.read, .directory])
     name = try StatusClient.read(.controlName, of: root)
     guard StatusProtocol.isControlName(name) else { throw Errno(rawValue: EPROTO) }
     self.device = try root.device()
@@ -42,9 +42,7 @@ public struct ControlFileLocation: Sendable {
   /// - Throws: EACCES; ENOTTY if another file system is now mounted at the mount point; ENOTCONN if the mount's
   ///   daemon is dead.
   public func open(_ flags: OpenFlags) throws(Errno) -> ControlFile {
-    let root = try withCName(mountPoint) { path throws(Errno) in
-      try Descriptor.open(path, [.pathOnly, .directory])
-    }
+    let root = try Descriptor.open(mountPoint, [.pathOnly, .directory])
     guard try root.device() == device else { throw .inappropriateIOCTLForDevice }
     return ControlFile(try withCName(name) { name throws(Errno) in try root.openRegularFile(name, flags) })
   }

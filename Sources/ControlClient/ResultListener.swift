@@ -22,8 +22,7 @@ public final class ResultListener: Sendable {
   private let last: Locked<UInt64>
 
   /// Reads the control file once to find where to begin.
-  /// - Parameter since: the sequence number after which results are reported; nil reports those that arrive from
-  ///   now on.
+  /// - Parameter since: the sequence number after which results are reported; nil reports only new results.
   /// - Throws: as ``ControlFileLocation/open(_:)`` and ``ControlFile/results()``; EMFILE.
   public init(_ location: ControlFileLocation, since: UInt64?) throws(Errno) {
     let newest = try location.open([.read]).results().last?.sequence ?? 0

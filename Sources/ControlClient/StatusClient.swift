@@ -7,7 +7,7 @@ public enum StatusClient {
   /// - Throws: ENOTTY where no bundlefs is mounted; ESTALE while other clients keep replacing the text; the errors
   ///   of open(2) and ioctl(2).
   public static func read(_ form: StatusProtocol.Form, at path: [UInt8]) throws(Errno) -> [UInt8] {
-    try read(form, of: root(at: path))
+    try read(form, of: Descriptor.open(path, [.read, .directory]))
   }
 
   /// Reads a text about an open directory of a mount.
@@ -20,10 +20,6 @@ public enum StatusClient {
       }
     }
     throw .staleFileHandle
-  }
-
-  static func root(at path: [UInt8]) throws(Errno) -> Descriptor {
-    try withCName(path) { path throws(Errno) in try Descriptor.open(path, [.read, .directory]) }
   }
 
   private static func readPages(

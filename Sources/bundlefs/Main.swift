@@ -1,4 +1,5 @@
 import Glibc
+import Posix
 
 @main
 enum Main {
@@ -30,7 +31,6 @@ enum Main {
   }
 }
 
-/// An error that ends the command: one line for the user, and the exit status.
 struct Failure: Error {
   let message: String
   /// 1 for an error, 2 for invalid arguments.
@@ -39,5 +39,12 @@ struct Failure: Error {
   static func failed(_ message: String) -> Failure { Failure(message: message, status: 1) }
   static func usage(_ message: String) -> Failure {
     Failure(message: "\(message) (see 'bundlefs -h')", status: 2)
+  }
+
+  /// Calls the body; its error becomes a failure whose message begins with the path.
+  static func naming<Result: ~Copyable>(
+    _ path: [UInt8], _ body: () throws(Errno) -> Result
+  ) throws(Failure) -> Result {
+    do throws(Errno) { return try body() } catch { throw .failed("\(path.shown): \(error)") }
   }
 }

@@ -1,8 +1,7 @@
 import Layers
 import Posix
 
-/// The numbers of overridden, added, hidden and unchanged entries. Directories count only if they are hidden or
-/// replace a file.
+/// The numbers of differences by layer. Directories count only if they are hidden or replace a file.
 struct ComparisonTally {
   struct Layer {
     var overrides = 0

@@ -4,9 +4,8 @@ import Layers
 import Posix
 import Routing
 
-/// Walks a mount's tree and compares each directory with the layers.
-///
-/// The daemon compares, since the layers may be out of reach, for instance below a mount over MAIN.
+/// Walks a mount's tree. The daemon compares each directory with the layers, since they may be out of reach of the
+/// command, for instance below a mount over MAIN.
 struct ComparisonWalker: ~Copyable {
   struct Entry {
     let path: [[UInt8]]
@@ -14,11 +13,12 @@ struct ComparisonWalker: ~Copyable {
     /// For each directory on the path and for the entry itself, whether it is the last one in its parent.
     let isLast: [Bool]
 
-    var isDirectory: Bool { name.kind == .directory }
-    /// The path for display; a directory's ends with `/`.
-    var shownPath: String { String(escaping: path.joinedPath).escapingControls + (isDirectory ? "/" : "") }
-    /// The name for display; a directory's ends with `/`.
-    var shownName: String { String(escaping: name.name).escapingControls + (isDirectory ? "/" : "") }
+    var shownPath: String { shown(path.joinedPath) }
+    var shownName: String { shown(name.name) }
+
+    private func shown(_ bytes: [UInt8]) -> String {
+      String(escaping: bytes).escapingControls + (name.kind == .directory ? "/" : "")
+    }
   }
 
   struct Fault {
@@ -35,16 +35,13 @@ struct ComparisonWalker: ~Copyable {
     }
   }
 
-  /// A directory on the walk's stack.
   private struct Frame {
     var remaining: ArraySlice<ComparedName>
     /// nil if it was closed because the stack is too deep.
     var directory: SharedDescriptor?
   }
 
-  /// The entry that the walk has reached, and the directories above it.
   private struct Position {
-    /// The maximum number of directories that are kept open.
     private static let maxOpenDirectories = 64
 
     private(set) var path: [[UInt8]]
@@ -53,7 +50,6 @@ struct ComparisonWalker: ~Copyable {
 
     init(start: [[UInt8]], _ frame: Frame) { (path, frames) = (start, [frame]) }
 
-    /// The directory that contains the entry; nil if it has been closed.
     var directory: SharedDescriptor? { frames.last?.directory }
 
     /// Advances to the next entry of the innermost directory that has one left.
@@ -93,9 +89,7 @@ struct ComparisonWalker: ~Copyable {
   private let form: StatusProtocol.Form
   private var progress: ProgressBar?
 
-  /// - Parameters:
-  ///   - includesUnchanged: whether unchanged files of MAIN are entries, too.
-  ///   - showsProgress: whether standard error may show a progress line.
+  /// - Parameter includesUnchanged: whether unchanged files of MAIN are entries, too.
   init(
     of mountPoint: MountPoint, from start: [[UInt8]], includesUnchanged: Bool, showsProgress: Bool
   ) throws(Errno) {
@@ -115,7 +109,7 @@ struct ComparisonWalker: ~Copyable {
   }
 
   /// Visits every entry below the start, sorted by name, a directory before its contents.
-  /// - Throws: if the start cannot be compared. Directories further down that cannot be compared become ``faults``.
+  /// - Throws: if the start cannot be compared. Directories further down become ``faults``.
   mutating func walk(_ visit: (Entry) -> Void) throws(Errno) {
     defer { progress?.end() }
     let first = SharedDescriptor(try directory(at: start))
@@ -136,7 +130,6 @@ struct ComparisonWalker: ~Copyable {
     }
   }
 
-  /// - Parameter parent: nil if it has been closed.
   private mutating func frame(at path: [[UInt8]], in parent: SharedDescriptor?) -> Frame? {
     do throws(Errno) {
       let directory: SharedDescriptor
@@ -170,12 +163,8 @@ struct ComparisonWalker: ~Copyable {
   }
 
   /// - Throws: EXDEV where another file system is mounted.
-  private func subdirectory(
-    _ name: [UInt8], of parent: borrowing Descriptor
-  ) throws(Errno) -> Descriptor {
-    let directory = try withCName(name) { name throws(Errno) in
-      try parent.open(name, [.read, .directory, .noFollow])
-    }
+  private func subdirectory(_ name: [UInt8], of parent: borrowing Descriptor) throws(Errno) -> Descriptor {
+    let directory = try parent.open(name, [.read, .directory, .noFollow])
     guard try directory.attributes().identity.device == device else { throw Errno(rawValue: EXDEV) }
     return directory
   }

@@ -32,8 +32,7 @@ struct ListenCommand {
     control = try MountPoint(mounted: mountPoint).controlFile()
   }
 
-  /// Prints results as they arrive, one per line, until the mount ends, the reader of the output exits, or a signal
-  /// ends the process.
+  /// Returns when the mount ends.
   func run() throws(Failure) {
     // If the reader of the output exits, the next write ends the process, as in any pipeline.
     signal(SIGPIPE, SIG_DFL)

@@ -12,13 +12,12 @@ struct MountQuery {
   init(_ entry: MountTableEntry) { self.entry = entry }
 
   enum Outcome {
-    /// The mount accepted the URL; the result, as JSON.
+    /// The result, as JSON.
     case accepted(String)
-    /// The reason, which begins with the mount point.
     case rejected(String)
   }
 
-  /// Offers a URL to the mount. After a timeout, further URLs are rejected at once.
+  /// After a timeout, further URLs are rejected at once.
   mutating func send(_ url: [UInt8]) -> Outcome {
     let mountPoint = entry.mountPoint.shown
     if hasTimedOut { return .rejected("\(mountPoint): not responding") }
@@ -51,12 +50,9 @@ struct MountQuery {
 
   private static func result(_ entry: MountTableEntry, _ url: [UInt8]) throws(Failure) -> ResultLine {
     let control = try MountPoint(mounted: entry.mountPoint).controlFile(device: entry.device)
-    let outcome: ControlFileWriter.Outcome
-    do throws(Errno) {
+    let outcome = try Failure.naming(control.path) { () throws(Errno) in
       var writer = try ControlFileWriter(control)
-      outcome = try writer.write(url, url: url)
-    } catch {
-      throw .failed("\(control.path.shown): \(error)")
+      return try writer.write(url, url: url)
     }
     if let result = outcome.result, outcome.error == nil { return result }
     throw .failed("\(entry.mountPoint.shown): \(outcome.reason)")
@@ -64,6 +60,5 @@ struct MountQuery {
 }
 
 extension ControlFileWriter.Outcome {
-  /// The reason for an error or a missing result.
   var reason: String { error?.description ?? "the mount has dropped its result" }
 }

@@ -23,14 +23,11 @@ struct OpenCommand {
     urls = arguments
   }
 
-  /// Offers each URL to the mounts, the newest first, and prints the result from the one that accepted it.
   /// - Returns: the exit status: 1 if no mount accepted one of the URLs.
   func run() throws(Failure) -> CInt {
     var status: CInt = 0
     var mounts = try Self.mounts(among: MountTableEntry.all(), of: getuid()).map { MountQuery($0) }
-    for url in urls {
-      if !Self.open(url, &mounts) { status = 1 }
-    }
+    for url in urls where !Self.open(url, &mounts) { status = 1 }
     return status
   }
 
@@ -48,13 +45,9 @@ struct OpenCommand {
     return false
   }
 
-  /// The mounts of the user and of root, the newest first; only the topmost one at each mount point.
-  ///
-  /// Other users' mounts are left out: their daemons would see the URL and could answer it.
-  /// - Throws: if there are none.
-  static func mounts(
-    among entries: [MountTableEntry], of user: UInt32
-  ) throws(Failure) -> [MountTableEntry] {
+  /// The topmost mounts of the user and of root, the newest first. Other users' mounts are left out: their daemons
+  /// would see the URL and could answer it.
+  static func mounts(among entries: [MountTableEntry], of user: UInt32) throws(Failure) -> [MountTableEntry] {
     var seen: Set<[UInt8]> = []
     let all = entries.reversed().filter { seen.insert($0.mountPoint).inserted && $0.isBundlefs }
     let mounts = all.filter { $0.user == 0 || $0.user == user }

@@ -36,18 +36,13 @@ struct ResourcesCommand {
     mountPoint = try MountPoint(mounted: operands[0])
   }
 
-  private static func value(
-    of option: String, _ rest: inout ArraySlice<[UInt8]>
-  ) throws(Failure) -> [UInt8] {
+  private static func value(of option: String, _ rest: inout ArraySlice<[UInt8]>) throws(Failure) -> [UInt8] {
     guard let value = rest.popFirst(), !value.isEmpty else { throw .usage("'\(option)' needs a value") }
     return value
   }
 
   func run() throws(Failure) {
-    let rows: [ResourceRow]
-    do throws(Errno) { rows = try self.rows } catch {
-      throw .failed("\(mountPoint.path.shown): \(error)")
-    }
+    let rows = try Failure.naming(mountPoint.path, rows)
     if isJSON {
       var json = JSONWriter()
       json.array(rows, onLines: true) { $1.write(to: &$0) }
@@ -58,22 +53,20 @@ struct ResourcesCommand {
   }
 
   /// Lists the mount as a bundle of one layer, by the mount's own layout and languages.
-  private var rows: [ResourceRow] {
-    get throws(Errno) {
-      let settings = try StatusClient.read(.resources, at: mountPoint.path)
-        .split(separator: 0, omittingEmptySubsequences: false).dropLast().map { Array($0) }
-      guard let folder = settings.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
-        let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
-      else { throw .ioError }
-      let control = try ControlFileLocation(mountPoint: mountPoint.path).name
-      let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
-      let lookup = ResourceLookup(
-        stack: LayerStack(layers: [.directory(mount)]),
-        options: ResourceOptions(languages: settings.dropFirst().dropLast()), layout: layout)
-      let types = MIMETypes()
-      let listed = try lookup.list(type: type, localization: localization).filter { $0.path != [control] }
-      return try listed.map { resource throws(Errno) in try ResourceRow(resource, lookup, types) }
-    }
+  private func rows() throws(Errno) -> [ResourceRow] {
+    let settings = try StatusClient.read(.resources, at: mountPoint.path)
+      .split(separator: 0, omittingEmptySubsequences: false).dropLast().map { Array($0) }
+    guard let folder = settings.first?.split(separator: UInt8(ascii: "/")).map({ Array($0) }),
+      let layout = BundleLayout.allCases.first(where: { $0.resourceFolder == folder })
+    else { throw .ioError }
+    let control = try ControlFileLocation(mountPoint: mountPoint.path).name
+    let mount = try DirectoryLayer(path: mountPoint.path, index: 0, covered: nil, clonesMount: false)
+    let lookup = ResourceLookup(
+      stack: LayerStack(layers: [.directory(mount)]),
+      options: ResourceOptions(languages: settings.dropFirst().dropLast()), layout: layout)
+    let types = MIMETypes()
+    let listed = try lookup.list(type: type, localization: localization).filter { $0.path != [control] }
+    return try listed.map { resource throws(Errno) in try ResourceRow(resource, lookup, types) }
   }
 }
 
@@ -99,12 +92,8 @@ private struct ResourceRow {
       return (try found.mimeType(by: types), layer.map { String(escaping: $0) })
     } catch {
       // Listing does not imply permission to read, and the file may have been removed or replaced since.
-      guard
-        error == .permissionDenied || error == .noSuchFileOrDirectory || error == .staleFileHandle
-          || error == .isDirectory
-      else {
-        throw error
-      }
+      let expected: [Errno] = [.permissionDenied, .noSuchFileOrDirectory, .staleFileHandle, .isDirectory]
+      guard expected.contains(error) else { throw error }
       return (types.type(forName: resource.path.last ?? []) ?? "application/octet-stream", nil)
     }
   }

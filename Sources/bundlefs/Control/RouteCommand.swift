@@ -19,11 +19,10 @@ struct RouteCommand {
     control = try MountPoint(mounted: arguments[0]).controlFile()
   }
 
-  /// Writes the URLs one by one and prints their results.
   /// - Returns: the exit status: 1 if a URL was rejected.
   func run() throws(Failure) -> CInt {
-    var status: CInt = 0
-    do throws(Errno) {
+    try Failure.naming(control.path) { () throws(Errno) in
+      var status: CInt = 0
       var writer = try ControlFileWriter(control)
       for url in urls {
         let outcome = try writer.write(Array(prefix.utf8) + url, url: url)
@@ -35,9 +34,7 @@ struct RouteCommand {
         Terminal.print(result.bytes.shown)
         if result.isRejected { status = 1 }
       }
-    } catch {
-      throw .failed("\(control.path.shown): \(error)")
+      return status
     }
-    return status
   }
 }

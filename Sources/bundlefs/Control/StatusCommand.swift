@@ -15,9 +15,8 @@ struct StatusCommand {
   }
 
   func run() throws(Failure) {
-    let text: [UInt8]
-    do throws(Errno) { text = try StatusClient.read(isJSON ? .json : .text, at: mountPoint.path) } catch {
-      throw .failed("\(mountPoint.path.shown): \(error)")
+    let text = try Failure.naming(mountPoint.path) { () throws(Errno) in
+      try StatusClient.read(isJSON ? .json : .text, at: mountPoint.path)
     }
     Terminal.print(text.shown)
   }

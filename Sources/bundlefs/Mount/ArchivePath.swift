@@ -7,8 +7,7 @@ struct ArchivePath {
   private let archive: [UInt8]
   private let directory: [[UInt8]]
 
-  /// - Returns: nil if the path does not lead to an archive. An existing file with the whole name takes precedence
-  ///   over `!` as a separator.
+  /// An existing file with the whole name takes precedence over `!` as a separator.
   init?(_ path: [UInt8]) {
     if let kind = Self.kind(of: path) {
       guard kind == .regular else { return nil }
@@ -27,7 +26,6 @@ struct ArchivePath {
     return nil
   }
 
-  /// Opens the layer; shows a progress bar if that takes long.
   func open(index: Int, _ contents: ContentCache) throws(ArchiveError) -> ArchiveLayer {
     let path: [UInt8]
     do throws(Errno) { path = try realPath(archive) } catch { throw .unreadable(error) }
@@ -39,9 +37,6 @@ struct ArchivePath {
   }
 
   private static func kind(of path: [UInt8]) -> FileKind? {
-    if path.contains(0) { return nil }
-    return try? withCName(path) { name throws(Errno) in
-      try Descriptor.open(name, [.pathOnly]).attributes().kind
-    }
+    path.contains(0) ? nil : try? Descriptor.open(path, [.pathOnly]).attributes().kind
   }
 }

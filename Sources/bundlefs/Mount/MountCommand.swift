@@ -11,8 +11,7 @@ struct MountCommand {
 
   init(_ arguments: [[UInt8]]) throws(Failure) { self.arguments = try MountArguments(arguments) }
 
-  /// Mounts, and returns when the mount ends. Unless it stays in the foreground, the process forks and the parent
-  /// exits as soon as the mount is usable.
+  /// Returns when the mount ends. Without `-f` it forks, and the parent exits once the mount is usable.
   func run() throws(Failure) {
     if arguments.wantsHelp { return Terminal.print(Help.text) }
     if arguments.wantsVersion { return Terminal.print("bundlefs \(Volume.version)") }
@@ -38,9 +37,9 @@ struct MountCommand {
     if !arguments.isDryRun { try remount.run() }
   }
 
-  private func volumeOptions(
-    _ mountPoint: MountPoint, _ contents: ContentCache?
-  ) throws(Failure) -> VolumeOptions {
+  private func volumeOptions(_ mountPoint: MountPoint, _ contents: ContentCache?) throws(Failure)
+    -> VolumeOptions
+  {
     let given = arguments.options
     var options = VolumeOptions()
     options.contents = contents
@@ -49,9 +48,7 @@ struct MountCommand {
     options.control = given.control
     options.resources = given.resources
     options.resources.mountPoint = mountPoint.path
-    options.resources.lookup.userLanguages = Language.ofUser { name in
-      getenv(name).map { String(cString: $0) }
-    }
+    options.resources.lookup.userLanguages = Language.ofUser { getenv($0).map { String(cString: $0) } }
     for path in given.routes { try RoutesFile(path).load(into: &options.control.routes) }
     options.cache = given.cache
     options.passthrough = given.passthrough
@@ -60,11 +57,9 @@ struct MountCommand {
     return options
   }
 
-  /// - Returns: the layers, and their content cache if one of them is an archive.
   private func openLayers(beneath mountPoint: MountPoint) throws(Failure) -> (LayerStack, ContentCache?) {
-    let covered: CoveredMountPoint?
-    do throws(Errno) { covered = try CoveredMountPoint(path: mountPoint.path) } catch {
-      throw .failed("\(mountPoint.path.shown): \(error)")
+    let covered = try Failure.naming(mountPoint.path) { () throws(Errno) in
+      try CoveredMountPoint(path: mountPoint.path)
     }
     let contents = ContentCache(
       budget: arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget))
@@ -99,9 +94,7 @@ struct MountCommand {
     }
   }
 
-  private func serve(
-    _ volume: Volume, at mountPoint: MountPoint, source: [UInt8]
-  ) throws(Failure) {
+  private func serve(_ volume: Volume, at mountPoint: MountPoint, source: [UInt8]) throws(Failure) {
     try checkDevice()
     let isDebug = arguments.isDebug || arguments.options.isDebug
     var options = arguments.options.passed

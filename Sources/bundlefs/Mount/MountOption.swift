@@ -117,7 +117,7 @@ struct MountOption {
     return value.shown.lowercased()
   }
 
-  /// Splits a list at the separators that are not escaped by a backslash; the parts keep their backslashes.
+  /// Splits at the separators that no backslash escapes; the parts keep their backslashes.
   static func split(_ list: [UInt8], at separator: UInt8) -> [[UInt8]] {
     var parts: [[UInt8]] = [[]]
     var isEscaped = false

@@ -10,29 +10,25 @@ struct MountOptions {
   var cache = CacheMode.coherent
   var fsname: [UInt8]?
   var control = ControlOptions()
-  /// The routes files, in order.
   var routes: [[UInt8]] = []
   var resources = ResourceSettings()
   var isDebug = false
-  /// The budget for decompressed archive content, in bytes; nil for the default.
+  /// In bytes; nil for the default.
   var cacheSize: Int?
   var isRemount = false
   var flags: [String] = []
   /// Whether unknown options are ignored: mount(8) passes `-s` to its helpers.
   var isSloppy = false
-  /// The maximum size of a READ request in bytes; nil for the kernel's maximum.
+  /// In bytes; nil for the kernel's maximum.
   var maxRead: UInt32?
   /// The minimum size in bytes of files that the kernel reads without the daemon (FUSE passthrough); nil for none.
   var passthrough: UInt64?
-  /// Whether to keep idle processors awake during bursts of requests (`/dev/cpu_dma_latency`).
   var lowLatency = false
-  /// Options that are passed to libfuse unchanged.
   var passed: [[UInt8]] = []
 
   /// The size of one READ request: passthrough saves no request for smaller files.
   private static let defaultPassthrough = 128 << 10
 
-  /// Options of libfuse or the kernel.
   private static let passedNames: Set<String> = [
     "allow_other", "allow_root", "auto_unmount", "default_permissions",
     "ro", "suid", "nosuid", "dev", "nodev", "exec", "noexec", "atime", "noatime", "sync", "async", "dirsync",
@@ -79,7 +75,6 @@ struct MountOptions {
     }
   }
 
-  /// Whether changes can be announced to watchers on the mount.
   var announceMode: AnnounceMode {
     if !announces { return .off }
     if passed.contains(Array("ro".utf8)) { return .unavailable("the mount is read-only (ro)") }

@@ -3,7 +3,6 @@ import Glibc
 import Posix
 import Routing
 
-/// A directory on which a file system is or will be mounted.
 struct MountPoint {
   /// The absolute path, without symbolic links.
   let path: [UInt8]
@@ -37,7 +36,6 @@ struct MountPoint {
     }
   }
 
-  /// The part of an absolute path after the mount point; nil if the path is outside the mount.
   private func relativePath(of absolute: [UInt8]) -> ArraySlice<UInt8>? {
     let isInside =
       absolute.starts(with: path) && (absolute.count == path.count || absolute[path.count] == slash)
@@ -47,14 +45,11 @@ struct MountPoint {
   private var slash: UInt8 { UInt8(ascii: "/") }
 
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
-    try withCName(path) { name throws(Errno) in try Descriptor.open(name, flags) }
+    try Descriptor.open(path, flags)
   }
 
-  /// - Parameter device: the device number that the mount must have; nil accepts any.
   func controlFile(device: UInt64? = nil) throws(Failure) -> ControlFileLocation {
-    do throws(Errno) { return try ControlFileLocation(mountPoint: path, device: device) } catch {
-      throw .failed("\(path.shown): \(error)")
-    }
+    try Failure.naming(path) { () throws(Errno) in try ControlFileLocation(mountPoint: path, device: device) }
   }
 
   var isStale: Bool {
@@ -80,17 +75,11 @@ struct MountPoint {
         "\(path.shown): busy: a bundlefs is already mounted there; unmount it first with 'bundlefs unmount \(path.shown)'"
       )
     }
-    let isDirectory: Bool
-    do throws(Errno) {
-      isDirectory = try open([.pathOnly]).attributes().isDirectory
-    } catch {
-      throw .failed("\(path.shown): \(error)")
-    }
-    if !isDirectory { throw .failed("\(path.shown): the mount point must be a directory") }
+    let status = try Failure.naming(path) { () throws(Errno) in try open([.pathOnly]).attributes() }
+    if !status.isDirectory { throw .failed("\(path.shown): the mount point must be a directory") }
   }
 
-  /// Unmounts a live bundlefs. If it is busy, asks the daemon to disconnect the processes that poll the control file,
-  /// and tries again for half a second.
+  /// If the mount is busy, asks the daemon to disconnect the control file's pollers, and retries for 0.5 s.
   func disconnectListenersAndUnmount() throws(Failure) {
     do throws(Failure) { try unmount(isLazy: false) } catch {
       guard error.message == busy.message, (try? StatusClient.read(.disconnect, at: path)) != nil else {
@@ -109,12 +98,10 @@ struct MountPoint {
     do throws(Errno) {
       try withCName(path) { name throws(Errno) in try Mounts.unmount(name, isLazy: isLazy) }
     } catch {
-      if error == .notPermitted {
-        try unmountAsUser(isLazy: isLazy)
-      } else if error == .resourceBusy {
-        throw busy
-      } else {
-        throw .failed("\(path.shown): cannot unmount: \(error)")
+      switch error {
+      case .notPermitted: try unmountAsUser(isLazy: isLazy)
+      case .resourceBusy: throw busy
+      default: throw .failed("\(path.shown): cannot unmount: \(error)")
       }
     }
   }
@@ -126,34 +113,24 @@ struct MountPoint {
   }
 
   private func unmountAsUser(isLazy: Bool) throws(Failure) {
-    let outcome = runQuietly("fusermount3", ["-u"] + (isLazy ? ["-z"] : []) + ["--"], path)
-    switch outcome {
+    switch runQuietly("fusermount3", ["-u"] + (isLazy ? ["-z"] : []) + ["--"], path) {
     case .succeeded: return
     case .notFound:
       throw .failed("\(path.shown): cannot unmount: fusermount3 is missing; install the package 'fuse3'")
+    case .failed(let message) where message.contains("busy"): throw busy
     case .failed(let message):
-      if message.contains("busy") { throw busy }
       throw .failed("\(path.shown): cannot unmount: \(message)")
     }
   }
 
-  /// The path of a dead mount: its parent's real path and its name.
+  /// The parent's real path and the mount's name.
   private static func deadPath(_ given: [UInt8]) throws(Failure) -> [UInt8] {
     var trimmed = given
     while trimmed.count > 1, trimmed.last == UInt8(ascii: "/") { trimmed.removeLast() }
     let slash = trimmed.lastIndex(of: UInt8(ascii: "/"))
-    let parent: [UInt8]
-    switch slash {
-    case nil: parent = [UInt8(ascii: ".")]
-    case 0: parent = [UInt8(ascii: "/")]
-    case let slash?: parent = Array(trimmed[..<slash])
-    }
-    do throws(Errno) {
-      var path = try realPath(parent)
-      if path.last != UInt8(ascii: "/") { path.append(UInt8(ascii: "/")) }
-      return path + trimmed[(slash.map { $0 + 1 } ?? 0)...]
-    } catch {
-      throw .failed("\(given.shown): \(error)")
-    }
+    let parent = slash.map { Array(trimmed[...$0]) } ?? [UInt8(ascii: ".")]
+    var path = try Failure.naming(given) { () throws(Errno) in try realPath(parent) }
+    if path.last != UInt8(ascii: "/") { path.append(UInt8(ascii: "/")) }
+    return path + trimmed[(slash.map { $0 + 1 } ?? 0)...]
   }
 }

@@ -1,13 +1,11 @@
 import Glibc
 import Posix
 
-/// The memory limits of the process's control groups.
 enum MemoryLimit {
-  /// A quarter of the memory limit, but at most this many bytes.
+  /// A quarter of the limit that the process's control groups set, at most this many bytes.
   static func share(atMost bytes: Int) -> Int { min(bytes, (lowest(in: files()) ?? Int.max) / 4) }
 
-  /// The limit files of the process's control groups and their ancestors. In a container, which may not see its own
-  /// group's directory, the root's file has the container's limit.
+  /// Those of the ancestors too: a container may not see its own group, but the root's file has the limit.
   private static func files() -> [String] {
     let groups = (try? Descriptor.open("/proc/self/cgroup", [.read]).readAll()) ?? []
     return groups.split(separator: UInt8(ascii: "\n")).flatMap { files(ofGroup: Array($0)) }
@@ -31,15 +29,12 @@ enum MemoryLimit {
   /// The lowest number in the files; nil without any. `max` means no limit.
   static func lowest(in files: [String]) -> Int? {
     files.compactMap { file in
-      let text = try? withCName(Array(file.utf8)) { name throws(Errno) in
-        try Descriptor.open(name, [.read]).readAll()
-      }
+      let text = try? Descriptor.open(file, [.read]).readAll()
       return text.flatMap { Int($0.shown.prefix { !$0.isWhitespace }) }
     }.min()
   }
 }
 
-/// The process's limit of open descriptors.
 enum DescriptorLimit {
   /// Raises RLIMIT_NOFILE to its hard limit.
   /// - Returns: the number of files that may be kept open; the rest is reserved for layers and requests.

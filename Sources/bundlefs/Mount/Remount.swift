@@ -6,7 +6,6 @@ struct Remount {
   private let mountPoint: MountPoint
   private let options: [String]
 
-  /// - Parameter options: names of mount flags; the last one wins.
   init(at given: [UInt8], options: [String]) throws(Failure) {
     mountPoint = try MountPoint(mounted: given)
     self.options = options
@@ -24,7 +23,6 @@ struct Remount {
   }
 }
 
-/// The flags of mount(2).
 struct MountFlags {
   private(set) var bits: UInt
 
@@ -49,11 +47,8 @@ struct MountFlags {
 
   static func contains(_ option: String) -> Bool { changes[option] != nil }
 
-  /// The initial flags of a remount.
-  ///
   /// mount(8) passes all flags that are to be set, so flags that it omits are cleared. Only `nosuid` and `nodev`,
-  /// which FUSE sets itself, stay unless they are cleared explicitly. The kernel keeps the access time policy if no
-  /// flag sets one.
+  /// which FUSE sets itself, stay. The kernel keeps the access time policy if no flag sets one.
   init(of flags: UInt) { bits = flags & UInt(MS_NOSUID | MS_NODEV) }
 
   /// Applies an option; ignores one that is not a mount flag.

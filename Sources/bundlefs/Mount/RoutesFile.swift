@@ -11,7 +11,7 @@ struct RoutesFile {
   func load(into table: inout RouteTable) throws(Failure) {
     let text: [UInt8]
     do throws(Errno) {
-      text = try withCName(path) { name throws(Errno) in try Descriptor.open(name, [.read]).readToEnd() }
+      text = try Descriptor.open(path, [.read]).readToEnd()
     } catch {
       throw .failed("routes \(path.shown): \(error)")
     }

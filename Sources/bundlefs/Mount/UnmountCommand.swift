@@ -2,29 +2,24 @@ import Posix
 
 /// `bundlefs unmount MOUNTPOINT`.
 struct UnmountCommand {
-  private var mountPoint: [UInt8] = []
+  private let mountPoint: MountPoint
   private var isLazy = false
-  private var wantsHelp = false
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
     var operands: [[UInt8]] = []
     for argument in arguments {
       switch argument.shown {
       case "--lazy", "-l", "-z": isLazy = true
-      case "-h", "--help": wantsHelp = true
       case let option where option.hasPrefix("-") && option.count > 1:
         throw .usage("'unmount' has no option '\(option)'")
       default: operands.append(argument)
       }
     }
-    if wantsHelp { return }
     guard operands.count == 1, !operands[0].isEmpty else { throw .usage("'unmount' needs one MOUNTPOINT") }
-    mountPoint = operands[0]
+    mountPoint = try MountPoint(operands[0])
   }
 
   func run() throws(Failure) {
-    if wantsHelp { return Terminal.print(Help.text) }
-    let mountPoint = try MountPoint(self.mountPoint)
     guard let entry = MountTableEntry.top(at: mountPoint.path) else {
       throw .failed("\(mountPoint.path.shown): nothing is mounted there")
     }

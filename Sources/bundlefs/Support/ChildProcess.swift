@@ -22,7 +22,8 @@ func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) ->
   posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDOUT_FILENO)
   posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDERR_FILENO)
 
-  let vector = ([program] + arguments).map { strdup($0) } + [strndup(operand)]
+  let last = strndup(operand.map { CChar(bitPattern: $0) }, operand.count)
+  let vector = ([program] + arguments).map { strdup($0) } + [last]
   defer { for argument in vector { free(argument) } }
   var child = pid_t()
   guard posix_spawnp(&child, program, &actions, nil, vector + [nil], environ) == 0 else { return .notFound }
@@ -30,10 +31,4 @@ func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) ->
   while waitpid(child, &status, 0) == -1, errno == EINTR {}
   if status == 0 { return .succeeded }
   return .failed(LastLine.read(from: fileno(stream)).map(String.init) ?? "\(program) failed")
-}
-
-private func strndup(_ bytes: [UInt8]) -> UnsafeMutablePointer<CChar>? {
-  bytes.withUnsafeBytes { raw in
-    raw.baseAddress.flatMap { Glibc.strndup($0.assumingMemoryBound(to: CChar.self), raw.count) }
-  }
 }

@@ -25,7 +25,6 @@ struct ProgressBar {
     write("\r\(title) [\(bar)] \(Int(share * 100)) %")
   }
 
-  /// Shows a text where the total is unknown.
   mutating func show(_ text: String) {
     if isDue() { write("\r\u{1B}[K\(title) \(text)") }
   }

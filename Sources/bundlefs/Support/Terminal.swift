@@ -1,9 +1,9 @@
 import Glibc
+import Posix
 
 enum Terminal {
   static func print(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
 
-  /// Prints a line to standard error, prefixed with the program's name.
   static func printError(_ text: String) { write("bundlefs: \(text.escapingControls)\n", to: STDERR_FILENO) }
 
   private static func write(_ text: String, to file: CInt) {
@@ -18,10 +18,7 @@ enum Terminal {
 extension CommandLine {
   /// The arguments as bytes: they need not be UTF-8.
   static var bytes: [[UInt8]] {
-    (0..<Int(argc)).compactMap { index in
-      guard let argument = unsafeArgv[index] else { return nil }
-      return Array(UnsafeRawBufferPointer(start: argument, count: strlen(argument)))
-    }
+    (0..<Int(argc)).compactMap { unsafeArgv[$0].map { [UInt8](bytesOf: $0) } }
   }
 }
 
