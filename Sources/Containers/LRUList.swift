@@ -44,14 +44,6 @@ public struct LRUList: Sendable {
     links[Int(slot)] = Link()
   }
 
-  /// Removes the least recently used slot; nil if the list is empty.
-  public mutating func popOldest() -> UInt32? {
-    let slot = oldest
-    if slot == 0 { return nil }
-    remove(slot)
-    return slot
-  }
-
   @usableFromInline
   mutating func moveToFront(_ slot: UInt32) {
     remove(slot)

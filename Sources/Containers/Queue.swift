@@ -40,9 +40,6 @@ public struct Queue<Element> {
     }
     return element
   }
-
-  /// Removes all elements.
-  public mutating func removeAll() { self = Queue() }
 }
 
 extension Queue: Sendable where Element: Sendable {}

@@ -18,7 +18,7 @@ import Testing
         #expect(queue.dequeue() == (model.isEmpty ? nil : model.removeFirst()), "seed \(seed)")
       }
       if random.percent(1), random.percent(20) {
-        queue.removeAll()
+        queue = Queue()
         model = []
       }
       #expect(queue.count == model.count, "seed \(seed)")
