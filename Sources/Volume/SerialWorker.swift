@@ -9,10 +9,8 @@ final class SerialWorker: Sendable {
   private let thread = Locked<ThreadHandle?>(nil)
   private let name: String
 
-  /// - Parameter name: the thread's name.
   init(name: String) { self.name = name }
 
-  /// Starts the thread.
   /// - Throws: EAGAIN.
   func start() throws(Errno) {
     isStarted.withLock { $0 = true }
@@ -23,7 +21,6 @@ final class SerialWorker: Sendable {
     thread.withLock { $0 = handle }
   }
 
-  /// Enqueues a job.
   /// - Returns: false if the thread has not been started or is ending; the job is then not run.
   func add(_ job: @escaping Job) -> Bool {
     isStarted.withLock { $0 } && queue.enqueue(job)

@@ -53,7 +53,7 @@ public final class Volume: Sendable {
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()
     let resources = ResourceDirectory(resolver, store, listings, reserved)
-    control = try ControlFile(options.control)
+    control = ControlFile(options.control)
     commands = ControlCommandRunner(
       control: control, resolver: resolver, store: store, queue: queue, watcher: watcher,
       contents: options.contents)
@@ -68,14 +68,13 @@ public final class Volume: Sendable {
     directories = DirectoryOperations(
       store: store, control: control, reserved: reserved, listings: listings,
       prefetcher: listingPrefetcher, resources: resources)
-    let files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
-    self.files = files
+    files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
     extendedAttributes = ExtendedAttributeOperations(
       store: store, types: resolver.types, isEnabled: options.servesExtendedAttributes)
     let reporter = StatusReporter(
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
       announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,
-      counters: counters, requests: requests, passthrough: { files.passthroughStatus })
+      counters: counters, requests: requests, files: files)
     statusRequests = StatusRequests(reporter: reporter, control: control, store: store)
   }
 
@@ -88,10 +87,10 @@ public final class Volume: Sendable {
     self.kernel.withLock { $0 = kernel }
     try options.contents?.start(threads: max(2, processorCount))
     try files.start()
-    try control.start()
+    try control.notifier.start()
     try commands.worker.start()
-    try filePrefetcher.start()
-    try statusRequests.start()
+    try filePrefetcher.worker.start()
+    try statusRequests.worker.start()
     try announcer?.start(kernel)
     let invalidator = Invalidator(
       store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer)
@@ -108,9 +107,9 @@ public final class Volume: Sendable {
     announcer?.stop()
     files.stop()
     commands.worker.stop()
-    control.stop()
-    filePrefetcher.stop()
-    statusRequests.stop()
+    control.notifier.stop()
+    filePrefetcher.worker.stop()
+    statusRequests.worker.stop()
     options.contents?.stop()
     // The session holds this volume, and these hold the session.
     kernel.withLock { $0 = nil }

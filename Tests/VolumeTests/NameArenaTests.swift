@@ -87,9 +87,9 @@ import Testing
       #expect(table.count == 1)
     }
     round(1)
-    let (slots, bytes) = (table.nodes.count, table.nameBytes)
+    let (slots, bytes) = (table.nodes.count, table.names.size)
     for number in 2..<20 { round(number) }
     #expect(table.nodes.count == slots)
-    #expect(table.nameBytes <= bytes * 5 / 4)
+    #expect(table.names.size <= bytes * 5 / 4)
   }
 }

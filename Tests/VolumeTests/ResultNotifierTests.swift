@@ -9,7 +9,7 @@ import Testing
   @Test("without its thread it notifies at once, with it after a delay, and before the thread ends")
   func delay() throws {
     let calls = Locked(0)
-    let notifier = try ResultNotifier { calls.withLock { $0 += 1 } }
+    let notifier = ResultNotifier { calls.withLock { $0 += 1 } }
     notifier.repliesSent(upTo: 1)
     #expect(notifier.latest == 1 && calls.withLock { $0 } == 1)
     notifier.repliesSent(upTo: 1)
@@ -32,7 +32,7 @@ import Testing
 
   @Test("with many threads, the highest result is notified of, whichever thread is last")
   func threads() throws {
-    let notifier = try ResultNotifier {}
+    let notifier = ResultNotifier {}
     try notifier.start()
     let running = Locked(8)
     for thread in 0..<8 {

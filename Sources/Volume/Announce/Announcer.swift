@@ -9,8 +9,7 @@ import Posix
 /// kernel's caches are coherent again: a program that reads at once reads the new state. No other thread waits for
 /// this one.
 final class Announcer: ChangeObserver {
-  /// Changes announced while the mount's root is held open, which takes about a millisecond, in which the mount
-  /// cannot be unmounted.
+  /// Changes announced while the root is held open, about 1 ms, in which the mount cannot be unmounted.
   private static let batch = 16
   /// On average the mount is held open for one of so many parts of the time.
   private static let dutyCycle: Int64 = 4
@@ -44,8 +43,6 @@ final class Announcer: ChangeObserver {
     probeName = Array(".bundlefs-\(UInt64.random(in: 0 ... .max))".utf8)
   }
 
-  /// Starts the thread.
-  /// - Throws: EAGAIN when no thread can be started.
   func start(_ kernel: any KernelNotifier) throws(Errno) {
     try Interrupt.installHandler()
     state.withLock { $0.hasEnded = false }
@@ -93,7 +90,6 @@ final class Announcer: ChangeObserver {
     eventFD.signal()
   }
 
-  /// What has become of the changes since the mount.
   var figures: AnnouncementFigures {
     AnnouncementFigures(
       announced: announced.count, coalesced: pending.withLock { $0.coalesced } + superseded.count,
@@ -178,14 +174,10 @@ final class Announcer: ChangeObserver {
   }
 }
 
-/// What has become of the changes that were to be announced.
 struct AnnouncementFigures {
-  /// Events sent.
   let announced: UInt64
   /// Changes for which other events stand.
   let coalesced: UInt64
-  /// Events that could not be sent.
   let dropped: UInt64
-  /// Why the last of them was dropped.
   let lastDrop: String?
 }

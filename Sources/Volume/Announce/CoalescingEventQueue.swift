@@ -12,7 +12,6 @@ struct CoalescingEventQueue {
   enum Item: Equatable {
     case name(EntryKey, NameChange)
     case renaming(EntryKey, NameChange, to: EntryKey, NameChange)
-    /// Something in a directory changed.
     case directory(NodeID)
   }
   private enum Subject {
@@ -29,7 +28,6 @@ struct CoalescingEventQueue {
 
   /// The names of a directory that are announced per window; the guide WatchingTheMount says what they cost.
   static let namesPerWindow = 1000
-  /// The most names in the queue.
   static let capacity = 65_536
 
   private var names: [EntryKey: NameChange] = [:]
@@ -42,15 +40,12 @@ struct CoalescingEventQueue {
   /// The directories of `windows`, ordered by the windows' ends.
   private var windowOrder = Queue<NodeID>()
   private var windowsWithOmissions = 0
-  /// Changes for which another event stands.
   private(set) var coalesced: UInt64 = 0
 
   var count: Int { names.count + directories.count }
 
   mutating func add(_ change: NameChange, at key: EntryKey, now: TimeSpec) {
-    if names[key]?.merge(change) != nil {
-      coalesced += 1
-    } else if admit(key.parent, now) {
+    if names[key]?.merge(change) == nil, admit(key.parent, now) {
       names[key] = change
       queue.enqueue(.name(key))
     } else {
@@ -59,9 +54,7 @@ struct CoalescingEventQueue {
   }
 
   mutating func add(directory: NodeID, now: TimeSpec) {
-    if directories.contains(directory) {
-      coalesced += 1
-    } else if admit(directory, now) {
+    if !directories.contains(directory), admit(directory, now) {
       enqueue(directory)
     } else {
       coalesced += 1
@@ -76,7 +69,6 @@ struct CoalescingEventQueue {
     if let former = sources.updateValue(source, forKey: target), former != source { targets[former] = nil }
   }
 
-  /// Removes and returns the oldest items.
   mutating func take(_ limit: Int, now: TimeSpec) -> [Item] {
     flushEndedWindows(now)
     var taken: [Item] = []
@@ -99,10 +91,6 @@ struct CoalescingEventQueue {
     }
     return window.end.milliseconds(since: now) + 1
   }
-
-  init() {}
-
-  private init(coalesced: UInt64) { self.coalesced = coalesced }
 
   private mutating func take(_ subject: Subject) -> Item? {
     switch subject {

@@ -1,4 +1,3 @@
-import Fuse
 import Layers
 import Posix
 
@@ -9,8 +8,6 @@ enum EventClassifier {
     case nothing
     case file(layer: Int, FileKind)
     case directory
-
-    var isPresent: Bool { self != .nothing }
   }
 
   enum Event: Hashable {
@@ -25,10 +22,8 @@ enum EventClassifier {
     case attributes
   }
 
-  /// The events for a change of a name.
   /// - Parameters:
-  ///   - after: what the name refers to now.
-  ///   - others: what it would refer to without the layers of the change.
+  ///   - others: what the name would refer to without the layers of the change.
   ///   - isHidden: whether a whiteout or opaque directory of another layer hides the change.
   static func events(
     for change: NameChange, after: Presence, others: Presence, isHidden: Bool
@@ -50,7 +45,7 @@ enum EventClassifier {
       return [.disappeared(isDirectory: !aspects.isDisjoint(with: [.removedDirectory, .knownDirectory]))]
     }
     // A new whiteout hides the entry of the other layers.
-    guard aspects.contains(.added), others.isPresent else { return [] }
+    guard aspects.contains(.added), others != .nothing else { return [] }
     return [.disappeared(isDirectory: others == .directory)]
   }
 

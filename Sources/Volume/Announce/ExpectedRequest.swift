@@ -19,12 +19,9 @@ enum SyntheticChange: Hashable {
 /// One thread makes one synthetic change at a time. Its requests are recognized by the thread's number, which no
 /// other request carries, by their kind and by their names.
 final class ExpectedRequest: Sendable {
-  /// The reply to a LOOKUP that belongs to a synthetic change.
   enum LookupReply: Equatable {
     case absent
-    /// A node made up for the removed entry.
     case tombstone(isDirectory: Bool)
-    /// The node of the name to which the file was renamed.
     case node(of: EntryKey)
   }
 
@@ -36,7 +33,6 @@ final class ExpectedRequest: Sendable {
   private let thread = Atomic<Int32>(0)
   private let state = Locked(State())
 
-  /// Sets the thread that makes the synthetic changes.
   func setThread(_ number: Int32) { thread.store(number, ordering: .relaxed) }
 
   /// Whether a request is the announcer thread's. 0 stands for any thread outside our PID namespace.
@@ -73,8 +69,7 @@ final class ExpectedRequest: Sendable {
     }
   }
 
-  /// Accepts a request of the announcer thread that creates an entry, once.
-  /// - Returns: the kind of the entry; nil if the request is not the expected one.
+  /// Accepts a request that creates an entry, once; nil if it is not the expected one.
   func consume(_ entry: NewEntryKind, at key: EntryKey) -> FileKind? {
     state.withLock { state in
       guard case .appearance(key, let kind) = state.change, kind.entry == entry, !state.wasReceived else {
@@ -85,8 +80,7 @@ final class ExpectedRequest: Sendable {
     }
   }
 
-  /// Accepts a request of the announcer thread, once.
-  /// - Returns: false if it is not the expected one.
+  /// Accepts a request of the announcer thread, once; false if it is not the expected one.
   func consume(_ request: SyntheticChange) -> Bool {
     state.withLock { state in
       guard state.change == request, !state.wasReceived else { return false }
@@ -100,7 +94,6 @@ final class ExpectedRequest: Sendable {
 }
 
 extension FileKind {
-  /// The request that creates an entry of this kind.
   fileprivate var entry: NewEntryKind {
     switch self {
     case .directory: .directory

@@ -15,11 +15,9 @@ final class Replayer {
   private let expected: ExpectedRequest
   private let root: Descriptor
   private let device: UInt64
-  /// The directory that was opened last.
   private var last: (node: NodeID, directory: SharedDescriptor)?
 
   /// Opens the mount, which cannot be unmounted while this lives.
-  /// - Parameter probeName: a name that no file in the root has.
   /// - Throws: ESTALE where the path does not lead to our mount; what open(2) answers.
   init(
     _ store: NodeStore, _ kernel: any KernelNotifier, _ expected: ExpectedRequest, probeName: [UInt8]
@@ -48,7 +46,6 @@ final class Replayer {
   }
 
   /// IN_DELETE for a name.
-  /// - Throws: as `create`.
   func remove(_ key: EntryKey, isDirectory: Bool) throws(Errno) {
     let directory = try open(key.parent)
     try attempt(.disappearance(key, isDirectory: isDirectory), expiring: [key]) { () throws(Errno) in
@@ -58,8 +55,7 @@ final class Replayer {
     }
   }
 
-  /// IN_DELETE_SELF for the files that had a name and have lost it; whoever watches them gets no event of the file
-  /// that has the name now.
+  /// IN_DELETE_SELF for the files that lost a name; their watchers get no event of the file that has it now.
   func deleteFormerEntries(_ key: EntryKey) {
     for file in formerFiles(at: key) { try? kernel.deleteEntry(key.name, in: key.parent, of: file) }
   }
@@ -80,7 +76,6 @@ final class Replayer {
   }
 
   /// IN_MOVED_FROM and IN_MOVED_TO for a file.
-  /// - Throws: as `create`.
   func rename(_ source: EntryKey, to target: EntryKey) throws(Errno) {
     let (from, to) = (try open(source.parent), try open(target.parent))
     try attempt(.renaming(source, to: target), expiring: [source, target]) { () throws(Errno) in
@@ -93,7 +88,6 @@ final class Replayer {
   }
 
   /// IN_MODIFY and IN_CLOSE_WRITE for a file.
-  /// - Throws: as `create`.
   func write(_ key: EntryKey, isModified: Bool = true, isClosed: Bool = true) throws(Errno) {
     let file = try open(key)
     let attributes = try file.cachedAttributes()
@@ -111,11 +105,8 @@ final class Replayer {
   }
 
   /// IN_ATTRIB for what has a name.
-  /// - Throws: as `create`.
   func touch(_ key: EntryKey) throws(Errno) { try touch(try open(key), both: true) }
 
-  /// IN_ATTRIB for a directory.
-  /// - Throws: as `create`.
   func touch(_ directory: NodeID) throws(Errno) { try touch(try open(directory).descriptor, both: true) }
 
   private func touch(_ file: borrowing Descriptor, both: Bool) throws(Errno) {
@@ -154,7 +145,6 @@ final class Replayer {
 
   // MARK: - Opening
 
-  /// Opens what has a name with O_PATH.
   private func open(_ key: EntryKey) throws(Errno) -> Descriptor {
     let directory = try open(key.parent)
     let file = try withCName(key.name) { name throws(Errno) in

@@ -10,14 +10,11 @@ final class ArchiveMonitor: Sendable {
   private static let debounce: UInt32 = 20
   private static let noWatches = "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
 
-  /// By layer index.
   private let archives: [Int: ArchiveLayer]
   private let watches: WatchTable
   private let faults: LayerFaults
   private let queue: InvalidationQueue
-  /// nil without archives.
   private let worker: SerialWorker?
-  /// Archives that are queued to be reloaded.
   private let queued = Locked<Set<Int>>([])
 
   init(_ layers: [Layer], _ watches: WatchTable, _ faults: LayerFaults, _ queue: InvalidationQueue) {
@@ -53,7 +50,6 @@ final class ArchiveMonitor: Sendable {
   }
 
   /// Checks whether an archive is another file by now, or was written to.
-  /// - Parameter mount: the mount that holds it.
   /// - Returns: whether its directory is another one.
   func check(_ layer: Int, mount: MountTableEntry?, _ store: NodeStore) -> Bool {
     guard let archive = archives[layer] else { return false }
@@ -62,7 +58,6 @@ final class ArchiveMonitor: Sendable {
     return wasReopened
   }
 
-  /// Handles an event of an archive's file.
   func changed(_ layer: Int, _ mask: InotifyEvent.Mask, _ store: NodeStore) {
     guard let archive = archives[layer], archive.isOutdated else { return }
     reload(archive, layer, store, isDebounced: mask.isDisjoint(with: [.closeWrite, .attributes]))
@@ -83,7 +78,8 @@ final class ArchiveMonitor: Sendable {
       // Before it is read, so that no change is missed.
       watch(archive, layer)
       guard let difference = archive.reload() else { return }
-      for batch in difference.items.indices.batches(of: 1000) {
+      for start in stride(from: 0, to: difference.items.count, by: 1000) {
+        let batch = start..<min(start + 1000, difference.items.count)
         queue.add(
           store.table.withLock { ArchiveChangeMapper.invalidations(for: difference, batch, layer, in: &$0) })
       }
@@ -98,7 +94,7 @@ final class ArchiveMonitor: Sendable {
 /// Maps the difference between two states of an archive to invalidations, as if each item had happened in a
 /// directory.
 enum ArchiveChangeMapper {
-  /// The invalidations for some of a difference's items. Detaches the files that lost their names in the table.
+  /// Detaches the files that lost their names in the table.
   static func invalidations(
     for difference: ArchiveDifference, _ batch: Range<Int>, _ layer: Int, in table: inout NodeTable
   ) -> [Invalidation] {
@@ -136,12 +132,5 @@ enum ArchiveChangeMapper {
       case .content: .modified
       }
     return item.isFolder ? mask.union(.isDirectory) : mask
-  }
-}
-
-extension Range<Int> {
-  /// The range in pieces, in order.
-  fileprivate func batches(of count: Int) -> [Range<Int>] {
-    stride(from: lowerBound, to: upperBound, by: count).map { $0..<Swift.min($0 + count, upperBound) }
   }
 }

@@ -4,7 +4,6 @@ import Posix
 /// A change in a layer's directory, as an inotify event reported it.
 struct LayerChange {
   let directory: NodeID
-  /// The index of the layer in whose part it happened.
   let layer: Int
   /// The entry; empty for the part itself.
   let name: [UInt8]
@@ -17,7 +16,7 @@ enum ChangeMapper {
   private static let whiteoutPrefix = Array(".wh.".utf8)
   private static let opaqueMarker = Array(".wh..wh..opq".utf8)
 
-  /// The invalidations for a change. Detaches the files that lost their names in the table.
+  /// Detaches the files that lost their names in the table.
   static func invalidations(for change: LayerChange, in table: inout NodeTable) -> [Invalidation] {
     guard let slot = try? table.slot(of: change.directory), let state = table[slot].directory else {
       return []

@@ -4,7 +4,6 @@ import Fuse
 struct NameChange: Equatable {
   /// Those in `announced` count.
   var aspects: Invalidation.Aspects
-  /// The indexes of the layers in which it happened.
   var layers: Set<Int>
 
   mutating func merge(_ other: NameChange) {

@@ -6,9 +6,7 @@ struct Invalidation: Hashable {
   /// What changed about a name.
   struct Aspects: OptionSet, Hashable {
     let rawValue: UInt16
-    /// The entry that the name stands for.
     static let entry = Aspects(rawValue: 1)
-    /// The attributes of that entry.
     static let attributes = Aspects(rawValue: 2)
     /// The content of that entry, and with it its attributes.
     static let content = Aspects(rawValue: 4)
@@ -19,7 +17,6 @@ struct Invalidation: Hashable {
 
     /// The name was added to the layer: created there, or renamed into it.
     static let added = Aspects(rawValue: 16)
-    /// The name was removed from the layer.
     static let removed = Aspects(rawValue: 32)
     static let removedDirectory = Aspects(rawValue: 64)
     /// A whiteout that hid the name was removed.
@@ -30,11 +27,9 @@ struct Invalidation: Hashable {
     static let knownFile = Aspects(rawValue: 512)
     /// The file was created and may still be open for writing.
     static let incomplete = Aspects(rawValue: 1024)
-    /// The file was written to.
     static let modified = Aspects(rawValue: 2048)
     /// A descriptor that was open for writing was closed.
     static let closed = Aspects(rawValue: 4096)
-    /// The aspects that are announced to watchers of the mount.
     static let announced: Aspects = [.attributes, .modified, .closed, .added, .removed, .uncovered]
   }
 
@@ -45,9 +40,7 @@ struct Invalidation: Hashable {
     case listing(NodeID)
     /// A file itself, whatever its name.
     case file(NodeID)
-    /// The parts that a directory consists of.
     case parts(NodeID)
-    /// A directory and everything below it.
     case subtree(NodeID)
     /// Nothing beyond the invalidations of both names: a file was renamed.
     case renamed(EntryKey, to: EntryKey)

@@ -7,12 +7,9 @@ final class InvalidationQueue: Sendable {
     /// To be called once all work before it is done.
     case barrier(@Sendable () -> Void)
   }
-  private enum Entry {
-    case subject(Invalidation.Subject)
-    case barrier(@Sendable () -> Void)
-  }
   private struct State {
-    var entries: [Entry] = []
+    var entries: [Work] = []
+    /// The merged aspects of the invalidations in `entries`.
     var aspects: [Invalidation.Subject: Invalidation.Aspects] = [:]
     var isClosed = false
   }
@@ -22,21 +19,19 @@ final class InvalidationQueue: Sendable {
 
   init() throws(Errno) { eventFD = try EventFD() }
 
-  /// Adds invalidations. One whose subject is in the queue is merged into that: the daemon's own state was changed
-  /// before either.
+  /// Merges an invalidation into one of the same subject: the daemon's own state was changed before either.
   func add(_ invalidations: [Invalidation]) {
     if invalidations.isEmpty { return }
     state.withLock { state in
       for invalidation in invalidations {
         if state.aspects[invalidation.subject]?.formUnion(invalidation.aspects) != nil { continue }
         state.aspects[invalidation.subject] = invalidation.aspects
-        state.entries.append(.subject(invalidation.subject))
+        state.entries.append(.invalidate(invalidation))
       }
     }
     eventFD.signal()
   }
 
-  /// Enqueues a function to be called once all work before it is done.
   /// - Returns: false if the queue is closed.
   func addBarrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     let isClosed = state.withLock { state in
@@ -47,8 +42,7 @@ final class InvalidationQueue: Sendable {
     return !isClosed
   }
 
-  /// Removes all work, oldest first, after waiting for some.
-  /// - Returns: nil once the queue is closed and empty.
+  /// Waits for work and removes all of it, oldest first; nil once the queue is closed and empty.
   func take() -> [Work]? {
     while true {
       let (work, isClosed) = state.withLock { state in
@@ -56,12 +50,10 @@ final class InvalidationQueue: Sendable {
           state.entries.removeAll(keepingCapacity: true)
           state.aspects.removeAll(keepingCapacity: true)
         }
-        let work = state.entries.map { entry in
-          switch entry {
-          case .subject(let subject):
-            Work.invalidate(Invalidation(subject: subject, aspects: state.aspects[subject] ?? []))
-          case .barrier(let reached): Work.barrier(reached)
-          }
+        let work = state.entries.map { entry -> Work in
+          guard case .invalidate(var invalidation) = entry else { return entry }
+          invalidation.aspects = state.aspects[invalidation.subject] ?? []
+          return .invalidate(invalidation)
         }
         return (work, state.isClosed)
       }
@@ -71,7 +63,6 @@ final class InvalidationQueue: Sendable {
     }
   }
 
-  /// Closes the queue: `take` returns nil once it is empty.
   func end() {
     state.withLock { $0.isClosed = true }
     eventFD.signal()

@@ -18,7 +18,6 @@ struct Invalidator {
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
   private static let noName: [UInt8] = [UInt8(ascii: ".")]
 
-  /// Handles invalidations until the queue is closed and empty.
   func run() {
     while let work = queue.take() {
       for item in work {
@@ -99,9 +98,6 @@ struct Invalidator {
     }
   }
 
-  /// The names for which a part has an entry or a whiteout, with its layer's index.
-  private typealias PartNames = (layer: Int, names: [[UInt8]])
-
   /// A part that cannot be read shows no names either.
   private static func names(of part: LayerDirectory) -> [[UInt8]] { (try? part.affectedNames()) ?? [] }
 
@@ -125,8 +121,10 @@ struct Invalidator {
 
   // MARK: - Observed changes
 
-  /// The names in added parts, also those that no program has looked up, are visible to whoever lists the directory.
-  private func observe(_ change: NodeStore.PartsChange, _ arrived: [PartNames], in directory: NodeID) {
+  /// Observes all names in added parts: those that no program has looked up appear in listings too.
+  private func observe(
+    _ change: NodeStore.PartsChange, _ arrived: [(layer: Int, names: [[UInt8]])], in directory: NodeID
+  ) {
     if observer == nil { return }
     for (layer, names) in arrived {
       for name in names { observe(name, in: directory, [layer], .added) }

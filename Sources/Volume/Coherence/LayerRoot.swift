@@ -1,10 +1,8 @@
 import Layers
 import Posix
 
-/// Where a layer's root lies.
 struct LayerRoot: Sendable {
   let path: [UInt8]
-  /// The components of the path, from `/` down.
   let components: [[UInt8]]
   /// The mount that held the path when the layer was opened; nil if the mount table did not say.
   let mount: MountTableEntry?
@@ -18,13 +16,9 @@ struct LayerRoot: Sendable {
     isPrivateClone = layer.isPrivateClone
   }
 
-  /// The path of the directory that holds a component.
   func parent(ofComponent index: Int) -> [UInt8] {
     [UInt8(ascii: "/")] + components[..<index].joinedPath
   }
-
-  /// Whether a mount has the mount point of the one that held the path at first.
-  func isHeld(by entry: MountTableEntry) -> Bool { entry.mountPoint == mount?.mountPoint }
 
   /// What an event of a layer's root itself means for the layer; nil if nothing.
   static func fault(_ mask: InotifyEvent.Mask) -> String? {
@@ -39,7 +33,6 @@ struct LayerRoot: Sendable {
   static let unmounted = "its file system was unmounted"
 }
 
-/// What is wrong with layers as a whole, by index.
 final class LayerFaults: Sendable {
   private let faults = Locked<[Int: String]>([:])
 

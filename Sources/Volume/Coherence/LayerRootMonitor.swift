@@ -7,7 +7,6 @@ import Posix
 final class LayerRootMonitor: Sendable {
   private let layers: [Layer]
   let roots: [LayerRoot]
-  /// Where this file system is mounted.
   private let mountPoint: [UInt8]
   private let watches: WatchTable
   private let faults: LayerFaults
@@ -62,7 +61,6 @@ final class LayerRootMonitor: Sendable {
 
   /// Checks whether the roots' paths still lead to the directories that the layers have open, and reopens those
   /// that do not: build tools remove their output directories and make them again.
-  /// - Returns: the invalidations that this needs.
   func check(_ store: NodeStore) -> [Invalidation] {
     var hasChanged = false
     // Again with the new watches, since a path may have changed before they were set; bounded.
@@ -102,14 +100,12 @@ final class LayerRootMonitor: Sendable {
 
   // MARK: - Mounts
 
-  /// The mount that holds a layer; nil if the mount table did not say.
   private func mount(of layer: Int) -> MountTableEntry? {
     state.withLock { $0.mounts[layer] } ?? roots[layer].mount
   }
 
   /// Handles a change of the mount table. IN_UNMOUNT does not come while the layer's descriptor keeps the file
   /// system in use.
-  /// - Returns: the invalidations that this needs.
   func mountTableChanged(_ store: NodeStore) -> [Invalidation] {
     let mounts = MountTableEntry.all()
     var hasChanged = recordInnerMounts(mounts)
@@ -128,7 +124,8 @@ final class LayerRootMonitor: Sendable {
 
   /// Reopens a layer whose file system was unmounted on what is mounted there now, such as the same disk again.
   private func adoptMount(_ layer: Int, _ store: NodeStore) -> Bool {
-    guard let entry = MountTableEntry.containing(roots[layer].path), roots[layer].isHeld(by: entry),
+    guard let entry = MountTableEntry.containing(roots[layer].path),
+      entry.mountPoint == roots[layer].mount?.mountPoint,
       entry.mountPoint != mountPoint
     else { return false }
     if case .directory(let directory) = layers[layer] {
@@ -140,8 +137,7 @@ final class LayerRootMonitor: Sendable {
     return true
   }
 
-  /// Records the mounts inside layers that are not private clones: a mount changes what is visible there, and
-  /// inotify does not report it.
+  /// Records the mounts inside layers that are not private clones, since inotify does not report a mount.
   /// - Returns: whether they have changed.
   @discardableResult
   func recordInnerMounts(_ mounts: [MountTableEntry] = MountTableEntry.all()) -> Bool {

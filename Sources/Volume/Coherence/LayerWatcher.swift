@@ -27,7 +27,6 @@ final class LayerWatcher: Sendable {
     var hasUncovered = false
   }
 
-  /// - Parameter mountPoint: where this file system is about to be mounted.
   /// - Throws: EMFILE beyond `fs.inotify.max_user_instances`.
   init(_ layers: [Layer], mountPoint: [UInt8], _ queue: InvalidationQueue) throws(Errno) {
     self.queue = queue
@@ -39,7 +38,6 @@ final class LayerWatcher: Sendable {
   }
 
   /// Starts the watcher thread. From now on requests may be answered.
-  /// - Throws: EAGAIN when no thread can be started.
   func start(_ store: NodeStore) throws(Errno) {
     roots.recordInnerMounts()
     try archives.start()
@@ -69,7 +67,6 @@ final class LayerWatcher: Sendable {
     return !isStopped
   }
 
-  /// How often inotify's queue has overflowed.
   var overflows: Int { state.withLock { $0.overflows } }
 
   // MARK: - The watcher thread

@@ -21,9 +21,7 @@ struct WatchOwner: Hashable, Sendable {
 final class WatchTable: Sendable {
   private struct State {
     var owners: [WatchDescriptor: SmallSet<WatchOwner>] = [:]
-    /// Watches on the parts of directories.
     var directories: [NodeID: SmallSet<WatchDescriptor>] = [:]
-    /// Watches on files themselves.
     var files: [NodeID: WatchDescriptor] = [:]
   }
 
@@ -42,9 +40,6 @@ final class WatchTable: Sendable {
 
   var count: Int { state.withLock { $0.owners.count } }
 
-  /// Watches a part of a directory.
-  /// - Returns: nil for a directory in an archive, which is watched as a whole.
-  /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`.
   func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchDescriptor? {
     try part.withWatchPath { path throws(Errno) in
       try state.withLock { state throws(Errno) in
@@ -57,8 +52,6 @@ final class WatchTable: Sendable {
   }
 
   /// Watches a file itself, so that changes by any of its hard links are reported.
-  /// - Parameter follows: whether the path is a link in `/proc/self/fd` rather than a name of the file.
-  /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`; ENOENT.
   func watchFile(_ node: NodeID, at path: CName, follows: Bool) throws(Errno) {
     try state.withLock { state throws(Errno) in
       if state.files[node] != nil { return }
@@ -98,7 +91,6 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Removes the watches on the layers' paths.
   func removePathWatches() {
     state.withLock { state in
       let watches = state.owners.filter { $0.value.elements.contains { $0.pathComponent != nil } }.keys
@@ -106,10 +98,8 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Whether the file itself is watched.
   func hasFileWatch(_ node: NodeID) -> Bool { state.withLock { $0.files[node] != nil } }
 
-  /// Removes the watches on a directory's parts, except some.
   func removeWatches(of node: NodeID, except kept: [WatchDescriptor] = []) {
     state.withLock { state in
       guard let watches = state.directories.removeValue(forKey: node)?.elements else { return }
@@ -121,7 +111,6 @@ final class WatchTable: Sendable {
     }
   }
 
-  /// Removes the watch on a file itself, if there is one.
   func removeFileWatch(_ node: NodeID) {
     state.withLock { state in
       guard let watch = state.files.removeValue(forKey: node) else { return }

@@ -3,14 +3,12 @@ import Routing
 
 /// A command of the scheme `bundlefs:`, which no route can take.
 enum BuiltInCommand: Equatable {
-  /// `bundlefs:///sync`
   case sync
   /// `bundlefs:///invalidate[/PATH]`; the path's names from the root.
   case invalidate([[UInt8]])
 
   static let scheme = "bundlefs"
 
-  /// Parses a URL of the scheme.
   /// - Throws: EINVAL for a path that no file can have; ENOENT for an unknown command.
   init(_ url: RouteURL) throws(RoutingError) {
     let names = url.components

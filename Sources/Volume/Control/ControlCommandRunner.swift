@@ -4,11 +4,9 @@ import Layers
 import Posix
 import Routing
 
-/// What became of a line of the control file.
 enum CommandOutcome {
   case done
   case failed(RoutingError)
-  /// It is done once a barrier is reached.
   case needsBarrier
 }
 
@@ -26,7 +24,6 @@ struct ControlCommandRunner: Sendable {
 
   // MARK: - Writes
 
-  /// Replies to a WRITE to the control file.
   func write(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ reply: consuming Reply<ReplyKind.Write>
   ) {
@@ -48,15 +45,13 @@ struct ControlCommandRunner: Sendable {
     if !barrier(apply) { apply() }
   }
 
-  /// Calls a function when every change finished by now is visible through the mount.
-  /// - Returns: false when it will not be called, since the mount ends.
+  /// As `LayerWatcher.barrier`.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     if let watcher { watcher.barrier(reached) } else { queue.addBarrier(reached) }
   }
 
   // MARK: - Lines
 
-  /// Runs one line.
   func run(_ line: ArraySlice<UInt8>, _ writer: Caller) -> CommandOutcome {
     let command: ControlCommand
     do throws(RoutingError) { command = try ControlCommand(line) } catch { return fail(line, error) }
@@ -68,17 +63,18 @@ struct ControlCommandRunner: Sendable {
       .match(let url) where url.scheme == resolver.scheme:
       return resolve(url, for: writer)
     case .post(let url):
-      return outcome(
-        control.appendResult(of: url.text) { routes throws(RoutingError) in .posted(try routes.found(url)) })
+      return control.appendResult(of: url.text) { routes throws(RoutingError) in
+        .posted(try routes.found(url))
+      }
     case .match(let url):
-      return outcome(
-        control.appendResult(of: url.text) { routes throws(RoutingError) in .matched(try routes.found(url)) })
+      return control.appendResult(of: url.text) { routes throws(RoutingError) in
+        .matched(try routes.found(url))
+      }
     case .route, .unroute, .reset:
       guard control.isOwner(writer) else { return fail(line, .notOwner) }
-      return outcome(
-        control.appendResult(of: Self.trimmed(line)) { routes throws(RoutingError) in
-          .applied(overlaps: try routes.change(command))
-        })
+      return control.appendResult(of: Self.trimmed(line)) { routes throws(RoutingError) in
+        .applied(overlaps: try routes.change(command))
+      }
     }
   }
 
@@ -88,8 +84,7 @@ struct ControlCommandRunner: Sendable {
     do throws(RoutingError) { result = .success(try resolver.resolve(url, for: writer)) } catch {
       result = .failure(error)
     }
-    return outcome(
-      control.appendResult(of: url.text) { _ throws(RoutingError) in .resolved(try result.get()) })
+    return control.appendResult(of: url.text) { _ throws(RoutingError) in .resolved(try result.get()) }
   }
 
   private func runBuiltIn(_ url: RouteURL, _ line: ArraySlice<UInt8>, _ writer: Caller) -> CommandOutcome {
@@ -108,10 +103,8 @@ struct ControlCommandRunner: Sendable {
   }
 
   private func fail(_ line: ArraySlice<UInt8>, _ error: RoutingError) -> CommandOutcome {
-    outcome(control.appendResult(of: Self.trimmed(line)) { _ throws(RoutingError) in throw error })
+    control.appendResult(of: Self.trimmed(line)) { _ throws(RoutingError) in throw error }
   }
-
-  private func outcome(_ error: RoutingError?) -> CommandOutcome { error.map { .failed($0) } ?? .done }
 
   /// The line as a result shows it: without trailing white space, cut to the longest URL.
   private static func trimmed(_ line: ArraySlice<UInt8>) -> [UInt8] {
@@ -120,7 +113,6 @@ struct ControlCommandRunner: Sendable {
     return Array(line)
   }
 
-  /// The invalidations for everything that is cached at a path and below it.
   private func invalidations(of path: [[UInt8]]) -> [Invalidation] {
     // All of it, since entries are decompressed again quickly.
     contents?.evictAll()
@@ -143,14 +135,12 @@ struct ControlCommandRunner: Sendable {
 }
 
 extension RouteTable {
-  /// The match of a URL.
   /// - Throws: ENOENT if no route takes it; EINVAL.
   fileprivate func found(_ url: RouteURL) throws(RoutingError) -> RouteMatch {
     guard let match = try match(url) else { throw .noRoute(for: url) }
     return match
   }
 
-  /// Applies a command that changes the table.
   /// - Returns: the names of the routes that a new one overlaps.
   fileprivate mutating func change(_ command: ControlCommand) throws(RoutingError) -> [String] {
     switch command {

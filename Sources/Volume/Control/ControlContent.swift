@@ -4,7 +4,6 @@ import Routing
 /// The text of the control file: a line per route, followed by a line per retained result.
 struct ControlContent {
   private(set) var table: RouteTable
-  /// The sequence number of the last result.
   private(set) var sequence: UInt64 = 0
   /// The mtime. It advances with every change so that the kernel drops its cached pages.
   private(set) var modified = TimeSpec.now
@@ -17,7 +16,6 @@ struct ControlContent {
     tableText = Array(table.text.utf8)
   }
 
-  /// The length of `text` in bytes.
   var size: Int { tableText.count + results.size }
 
   var text: [UInt8] {
@@ -44,11 +42,6 @@ struct ControlContent {
       outcome = .rejected(error)
     }
     if table.count != routeCount { tableText = Array(table.text.utf8) }
-    append(outcome, of: line)
-    return failure
-  }
-
-  private mutating func append(_ outcome: RouteResult.Outcome, of line: [UInt8]) {
     sequence += 1
     let time = TimeSpec.now
     let result = RouteResult(
@@ -57,6 +50,7 @@ struct ControlContent {
     results.append(result.json + [UInt8(ascii: "\n")])
     touch(time)
     cachedText = nil
+    return failure
   }
 
   /// Advances the mtime to the given time, and by at least a nanosecond.
@@ -73,7 +67,6 @@ struct ResultRing {
   private var oldest = 0
   /// How many of the oldest lines were emptied to stay within `byteLimit`.
   private var dropped = 0
-  /// The total length of all lines in bytes.
   private(set) var size = 0
 
   var lines: [[UInt8]] { Array((ring[oldest...] + ring[..<oldest]).dropFirst(dropped)) }
@@ -98,7 +91,6 @@ struct ResultRing {
 }
 
 extension TimeSpec {
-  /// This time plus a nanosecond.
   fileprivate var next: TimeSpec {
     nanoseconds == 999_999_999
       ? TimeSpec(seconds: seconds + 1, nanoseconds: 0)

@@ -33,24 +33,18 @@ final class ControlFile: Sendable {
   private let mode: UInt32
   private let content: Locked<ControlContent>
   private let subscribers = PollSubscribers()
-  private let notifier: ResultNotifier
-  private let reassembler = Locked(WriteReassembler())
+  let notifier: ResultNotifier
+  let reassembler = Locked(WriteReassembler())
   /// Until when subscribers get POLLHUP.
   private let disconnectEnd = Locked<TimeSpec?>(nil)
 
-  init(_ options: ControlOptions) throws(Errno) {
+  init(_ options: ControlOptions) {
     name = options.name
     isHidden = options.isHidden
     mode = options.mode & 0o777
     content = Locked(ControlContent(options.routes))
-    let subscribers = subscribers
-    notifier = try ResultNotifier { subscribers.wake() }
+    notifier = ResultNotifier { [subscribers] in subscribers.wake() }
   }
-
-  /// Starts the thread that wakes subscribers.
-  func start() throws(Errno) { try notifier.start() }
-
-  func stop() { notifier.stop() }
 
   /// Whether a caller may change routes and use the built-in commands: the mount's owner and root.
   func isOwner(_ caller: Caller) -> Bool { caller.user == getuid() || caller.user == 0 }
@@ -72,14 +66,12 @@ final class ControlFile: Sendable {
       inodeNumber: Self.inodeNumber, timeout: 0)
   }
 
-  /// Its attributes for a GETATTR, with which a read begins: what was reported to the caller by poll counts as
-  /// read from now on.
+  /// For a GETATTR, with which a read begins: what poll reported to the caller counts as read from now on.
   func attributes(for caller: Caller) -> NodeAttributes {
     subscribers.recordRead(by: caller, upTo: notifier.latest)
     return attributes
   }
 
-  /// A part of its text.
   func read(at offset: Int64, size: Int) -> ArraySlice<UInt8> {
     let text = content.withLock { $0.text }
     let start = Int(clamping: offset)
@@ -96,14 +88,12 @@ final class ControlFile: Sendable {
     }
   }
 
-  /// The number of routes, and that of results since the mount.
   var counts: (routes: Int, results: UInt64) { content.withLock { ($0.table.count, $0.sequence) } }
 
   // MARK: - Polling
 
   private static let writable = POLLOUT | POLLWRNORM
 
-  /// The events of poll(2) that are there for a caller.
   func events(_ handle: PollHandle?, _ caller: Caller) -> CInt {
     // Registered before the latest result is looked up, so that no result is missed in between.
     subscribers.register(handle, caller)
@@ -120,8 +110,7 @@ final class ControlFile: Sendable {
 
   // MARK: - Writing
 
-  /// Takes one WRITE.
-  /// - Returns: how it continues the write(2) before; and a line of that write(2) which turned out to be complete.
+  /// As `WriteReassembler.take`.
   func take(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Caller
   ) -> (WriteReassembler.Fragment, before: WriteReassembler.PartialLine?) {
@@ -130,31 +119,13 @@ final class ControlFile: Sendable {
     return reassembler.withLock { $0.take(bytes, at: offset, writer) }
   }
 
-  /// Keeps the line at the end of a WRITE if the next WRITE may continue it.
-  /// - Returns: false if the line is complete.
-  func keepLine(_ line: ArraySlice<UInt8>, until end: Int64, _ writer: Caller) -> Bool {
-    reassembler.withLock { $0.hold(line, endingAt: end, writer) }
-  }
-
-  /// Records that a line failed whose beginning an earlier WRITE brought.
-  func recordFailure(_ rest: ArraySlice<UInt8>, _ writer: Caller, _ error: RoutingError) {
-    reassembler.withLock { $0.recordRejection(of: rest, writer, error) }
-  }
-
-  /// Takes the line that was kept for a next WRITE, if it is certain by now that none comes.
-  func takeComplete(_ caller: Caller) -> WriteReassembler.PartialLine? {
-    reassembler.withLock { $0.takeCompletedLine(caller) }
-  }
-
   /// Records that a WRITE was replied to, so that subscribers may be woken for its results.
   func didReply() { notifier.repliesSent(upTo: content.withLock { $0.sequence }) }
 
   /// Runs a command on the routes and appends its result.
-  /// - Parameter body: the command.
-  /// - Returns: why the line failed; nil if it did not.
   func appendResult(
     of line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
-  ) -> RoutingError? {
-    content.withLock { $0.record(line, body) }
+  ) -> CommandOutcome {
+    content.withLock { $0.record(line, body) }.map { .failed($0) } ?? .done
   }
 }

@@ -44,7 +44,9 @@ struct ControlFileWrite: Sendable {
         let after = rest
         if runner.worker.add({ after.run(until: nil) }) { return }
       }
-      if line.endIndex == bytes.count, runner.control.keepLine(line, until: end, writer) {
+      if line.endIndex == bytes.count,
+        runner.control.reassembler.withLock({ $0.hold(line, endingAt: end, writer) })
+      {
         rest.skip(line)
         break
       }
@@ -78,7 +80,6 @@ struct ControlFileWrite: Sendable {
 
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
 
-  /// Replies that the line has to be written again.
   private func replyLost() {
     guard let reply = deferred.take() else { return }
     defer { runner.control.didReply() }
@@ -89,7 +90,10 @@ struct ControlFileWrite: Sendable {
     guard let reply = deferred.take() else { return }
     defer { runner.control.didReply() }
     guard let error, done == 0 else { return reply.send(count: done - carried) }
-    if carried > 0, let line = next { runner.control.recordFailure(line.dropFirst(carried), writer, error) }
+    if carried > 0, let line = next {
+      let rest = line.dropFirst(carried)
+      runner.control.reassembler.withLock { $0.recordRejection(of: rest, writer, error) }
+    }
     reply.fail(error.code.errno)
   }
 }

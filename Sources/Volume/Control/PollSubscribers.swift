@@ -10,7 +10,6 @@ import Posix
 /// its thread alone.
 final class PollSubscribers: Sendable {
   private struct Subscriber {
-    /// The last delivered result.
     var delivered: UInt64 = 0
     /// The last result that poll reported as pending, and how often it did.
     var reported: UInt64 = 0
@@ -19,13 +18,11 @@ final class PollSubscribers: Sendable {
     var handle: PollHandle?
   }
 
-  /// Beyond this, the subscribers with the oldest open files are dropped: pending results are reported to them
-  /// again.
+  /// Beyond this, those with the oldest open files are dropped: pending results are reported to them again.
   static let capacity = 4096
 
   private let subscribers = Locked<[UInt64: Subscriber]>([:])
 
-  /// Adds a client, with the handle that wakes its poll(2).
   func register(_ handle: PollHandle?, _ caller: Caller) {
     let dropped = subscribers.withLock { subscribers in
       subscribers[Self.key(handle, caller), default: Subscriber()].handle = handle
@@ -48,8 +45,7 @@ final class PollSubscribers: Sendable {
     }
   }
 
-  /// Marks the latest result as delivered to the subscribers of a thread that reads the file, if poll reported
-  /// it to them.
+  /// Marks the latest result as delivered to the subscribers of a reading thread, if poll reported it to them.
   func recordRead(by caller: Caller, upTo latest: UInt64) {
     // 0 stands for any thread outside our PID namespace.
     if caller.thread == 0 { return }
@@ -68,12 +64,8 @@ final class PollSubscribers: Sendable {
   /// Wakes all waiting clients, which then poll again.
   func wake() {
     let handles = subscribers.withLock { subscribers in
-      var handles: [PollHandle] = []
-      for (key, subscriber) in subscribers {
-        guard let handle = subscriber.handle else { continue }
-        handles.append(handle)
-        subscribers[key]?.handle = nil
-      }
+      let handles = subscribers.values.compactMap(\.handle)
+      for key in subscribers.keys { subscribers[key]?.handle = nil }
       return handles
     }
     for handle in handles { handle.wake() }

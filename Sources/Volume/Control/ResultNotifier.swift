@@ -7,7 +7,6 @@ final class ResultNotifier: Sendable {
   private struct State {
     /// The last result whose write was replied to.
     var replied: UInt64 = 0
-    /// The last result that subscribers were notified of.
     var notified: UInt64 = 0
     var isScheduled = false
   }
@@ -16,14 +15,10 @@ final class ResultNotifier: Sendable {
   private static let delayMicroseconds: UInt32 = 10_000
 
   private let state = Locked(State())
-  private let worker: SerialWorker
+  private let worker = SerialWorker(name: "notifier")
   private let notify: @Sendable () -> Void
 
-  /// - Parameter notify: wakes the subscribers.
-  init(_ notify: @escaping @Sendable () -> Void) throws(Errno) {
-    worker = SerialWorker(name: "notifier")
-    self.notify = notify
-  }
+  init(_ notify: @escaping @Sendable () -> Void) { self.notify = notify }
 
   /// The last result that may be reported to subscribers.
   var latest: UInt64 { state.withLock { $0.notified } }
@@ -31,7 +26,6 @@ final class ResultNotifier: Sendable {
   /// Starts the worker thread; before that, notifications are synchronous and undelayed.
   func start() throws(Errno) { try worker.start() }
 
-  /// Ends the worker thread after the scheduled notification.
   func stop() { worker.stop() }
 
   /// Schedules a notification: the writes of all results up to this one have been replied to.

@@ -31,8 +31,7 @@ struct WriteReassembler {
   private var partial: PartialLine?
   private var rejected: (thread: Int32, rest: [UInt8], error: RoutingError)?
 
-  /// Classifies a fragment.
-  /// - Returns: its kind, and a held line that this fragment proves to be complete and that is executed first.
+  /// - Returns: the fragment's kind, and a held line that it proves to be complete, to be executed first.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Caller
   ) -> (Fragment, before: PartialLine?) {
@@ -44,8 +43,7 @@ struct WriteReassembler {
     return (.continues([]), partial)
   }
 
-  /// Holds the last line of a fragment if the next fragment may continue it.
-  /// - Returns: false if the line is complete.
+  /// Holds the last line of a fragment if the next one may continue it; false if the line is complete.
   mutating func hold(_ line: ArraySlice<UInt8>, endingAt end: Int64, _ writer: Caller) -> Bool {
     guard line.last != UInt8(ascii: "\n"), end % Self.pageSize == 0, line.count <= RouteURL.maxLength else {
       return false
@@ -70,8 +68,7 @@ struct WriteReassembler {
     return line[start...].prefix(Int(restOfPage)).allSatisfy { $0 == 0 }
   }
 
-  /// Takes the held line if it is known to be complete: its writer makes another request, or the deadline has
-  /// passed.
+  /// Takes the held line if it is complete: its writer makes another request, or the deadline has passed.
   mutating func takeCompletedLine(_ caller: Caller) -> PartialLine? {
     guard let partial, partial.writer.thread == caller.thread || TimeSpec.monotonic >= partial.deadline else {
       return nil

@@ -20,8 +20,7 @@ public enum CacheMode: Sendable, Equatable, CustomStringConvertible {
   /// In seconds, for what cannot be watched.
   static let short = 1.0
 
-  /// Seconds for which an answer may be cached.
-  /// - Parameter isCovered: whether watches report every change to it.
+  /// Seconds for which an answer may be cached; `isCovered` if watches report every change to it.
   func timeout(isCovered: Bool) -> Double {
     switch self {
     case .coherent: isCovered ? Self.forever : Self.short

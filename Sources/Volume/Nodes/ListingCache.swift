@@ -6,20 +6,17 @@ import Posix
 /// The snapshots of listings that take several READDIR requests. The cache is bounded, since the kernel does not
 /// report a listing that was abandoned.
 final class ListingCache: Sendable {
-  /// The most snapshots and the most names in all of them, about 80 bytes each. A process that lists more
-  /// directories at a time has them read again for each request.
+  /// The most snapshots and the most names in all of them, about 80 bytes each.
   static let limit = 64
   static let nameLimit = 1 << 20
 
   private let snapshots = Locked(
     LRUCache<NodeID, ListingSnapshot>(countLimit: limit, costLimit: nameLimit))
 
-  /// The snapshot of a directory; nil if there is none or it was evicted.
   func snapshot(of directory: NodeID) -> ListingSnapshot? {
     snapshots.withLock { $0.value(for: directory) }
   }
 
-  /// Replaces the snapshot of a directory.
   func keep(_ snapshot: ListingSnapshot, of directory: NodeID) {
     snapshots.withLock { $0.insert(snapshot, for: directory, cost: snapshot.listing.items.count) }
   }

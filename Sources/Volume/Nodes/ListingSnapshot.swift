@@ -1,4 +1,3 @@
-import Fuse
 import Layers
 import Posix
 
@@ -9,7 +8,6 @@ import Posix
 /// evicted at any time, since the next one continues where it ended. The probability that two of n names share a
 /// cookie is n² / 2⁶⁴; one of them is missed if a reply ends between the two.
 struct ListingSnapshot: Sendable {
-  /// An item's cookie and its index in the listing.
   struct Position {
     let cookie: UInt64
     let index: UInt32
@@ -18,7 +16,6 @@ struct ListingSnapshot: Sendable {
   let listing: Listing
   /// The directory's version before the layers were read.
   let version: Int
-  /// In the order of cookies.
   private let order: [Position]
 
   /// The cookies of `.` and `..`, and the first that a name can have.
@@ -40,7 +37,6 @@ struct ListingSnapshot: Sendable {
     self.order = order
   }
 
-  /// The items after a cookie, in the order in which they are listed.
   func positions(after cookie: UInt64) -> ArraySlice<Position> {
     var (low, high) = (0, order.count)
     while low < high {

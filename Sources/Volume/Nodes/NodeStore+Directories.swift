@@ -4,7 +4,6 @@ import Posix
 
 /// Which parts a directory consists of: resolved once, watched, and kept until a change invalidates them.
 extension NodeStore {
-  /// A directory's parts as they are now, with the watches on them.
   struct ResolvedDirectory {
     /// nil where no layer has the directory any more.
     let merged: MergedDirectory?
@@ -15,7 +14,6 @@ extension NodeStore {
     var parts: [PartIdentity] { merged?.parts.map(PartIdentity.init) ?? [] }
   }
 
-  /// The merged directory of a node.
   /// - Parameter hint: what a lookup in its parent has just found under its name.
   /// - Throws: ENOENT where no layer has it any more; ENOTDIR for another kind of node.
   func merged(of node: NodeID, hint: MergedDirectory? = nil) throws(Errno) -> MergedDirectory {
@@ -51,7 +49,6 @@ extension NodeStore {
     }
   }
 
-  /// The merged directory that has a path now.
   /// - Throws: ENOENT where there is none any more.
   private func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
     do throws(Errno) {
@@ -203,7 +200,6 @@ extension NodeStore {
     table.withLock { table in (try? Self.state(of: directory, table))?.isCovered ?? false }
   }
 
-  /// A directory's `version`.
   func version(of directory: NodeID) -> Int {
     table.withLock { table in (try? Self.state(of: directory, table))?.version ?? 0 }
   }

@@ -2,7 +2,6 @@ import Fuse
 import Layers
 import Posix
 
-/// Entries and attributes, as replies to the kernel carry them.
 extension NodeStore {
   /// The reply for an entry that was found in a directory; its node has one lookup more.
   /// - Throws: EIO for a file type that Linux does not know; what resolving a directory answers.
@@ -20,7 +19,9 @@ extension NodeStore {
       if attributes.links > 1, let part = merged.part(of: layer) {
         (attributes, timeout) = linkedAttributes(of: node.number, part, name, attributes, timeout)
       }
-      try recordReportedSize(attributes.size, of: node.number)
+      try table.withLock { table throws(Errno) in
+        table.recordReportedSize(attributes.size, of: try table.slot(of: node.number))
+      }
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
@@ -72,14 +73,8 @@ extension NodeStore {
     }
   }
 
-  /// Records the size of a file that a reply is about to report to the kernel.
-  private func recordReportedSize(_ size: UInt64, of node: NodeID) throws(Errno) {
-    try table.withLock { table throws(Errno) in table.recordReportedSize(size, of: try table.slot(of: node)) }
-  }
-
   // MARK: - Attributes
 
-  /// A node's attributes.
   /// - Throws: ESTALE; ENOENT for a directory that no layer has any more.
   func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
     let (isDirectory, parent) = try table.withLock { table throws(Errno) in
@@ -120,9 +115,8 @@ extension NodeStore {
     }
   }
 
-  /// The attributes of a file with several hard links. Only a watch on the file itself reports what happens to it
-  /// by a name elsewhere.
-  /// - Returns: the attributes, and the seconds for which they may be kept.
+  /// The attributes of a file with several hard links, and the seconds for which they may be cached. Only a
+  /// watch on the file itself reports what happens to it by a name elsewhere.
   private func linkedAttributes(
     of node: NodeID, _ part: LayerDirectory, _ name: CName, _ attributes: FileStatus, _ timeout: Double
   ) -> (FileStatus, Double) {
@@ -138,7 +132,6 @@ extension NodeStore {
 
   // MARK: - Watches on files themselves
 
-  /// Watches the file of a name in a part itself.
   /// - Throws: as `NodeWatcher.watchFile`.
   func watchFile(_ node: NodeID, _ name: CName, in part: LayerDirectory) throws(Errno) {
     guard let watcher else { return }

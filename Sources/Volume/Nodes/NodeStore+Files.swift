@@ -2,21 +2,7 @@ import Fuse
 import Layers
 import Posix
 
-/// Files: their descriptors, and the way to them by name.
 extension NodeStore {
-  enum OpenedFile {
-    /// The node has it open already.
-    case present(OpenFile)
-    case new(OpenFile)
-
-    var file: OpenFile {
-      switch self {
-      case .present(let file), .new(let file): file
-      }
-    }
-  }
-
-  /// The file that a node has open already.
   func presentFile(of node: NodeID) throws(Errno) -> OpenFile? {
     try table.withLock { table throws(Errno) in table[try table.slot(of: node)].file }
   }
@@ -25,24 +11,24 @@ extension NodeStore {
   ///
   /// From here on the node is pinned to this file: what replaces the file is another node. After the descriptor
   /// was evicted, the file is opened again by name, and only if its identity is the same.
-  /// - Returns: nil while the kernel may keep another size of it (`Node.isSizeDoubtful`).
+  /// - Returns: the file, and whether it was opened just now; nil while the kernel may keep another size of it
+  ///   (`Node.isSizeDoubtful`).
   /// - Throws: ESTALE when the file is lost; what openat(2) answers.
-  func openFile(of node: NodeID) throws(Errno) -> OpenedFile? {
+  func openFile(of node: NodeID) throws(Errno) -> (file: OpenFile, isNew: Bool)? {
     while true {
       let present = try table.withLock { table throws(Errno) in table.useFile(of: try table.slot(of: node)) }
-      if let present { return .present(present) }
+      if let present { return (present, false) }
       let (opened, identity) = try openByName(node)
       let isDoubtful = try table.withLock { table throws(Errno) in
         table[try table.slot(of: node)].isSizeDoubtful
       }
       if isDoubtful { return nil }
-      if let file = try keep(opened, of: identity, for: node) { return .new(file) }
+      if let file = try keep(opened, of: identity, for: node) { return (file, true) }
     }
   }
 
   /// Pins a node to an open file and keeps the descriptor within the budget.
-  /// - Returns: the file to use, which may be one that another request has kept; nil if the node stands for
-  ///   another file by now.
+  /// - Returns: the file to use, perhaps one that another request has kept; nil if the node was rebound.
   func keep(
     _ opened: OpenFile, of identity: FileIdentity, for node: NodeID
   ) throws(Errno) -> OpenFile? {
@@ -71,8 +57,7 @@ extension NodeStore {
     }
   }
 
-  /// Runs the body with the place of a file's node by name: its directory in its layer, the name there, and the
-  /// identity that the file must have.
+  /// Runs the body with a file's directory in its layer, its name there, and the identity that it must have.
   ///
   /// A node that is not pinned is only a name: if the name belongs to another file by now, the node is bound to
   /// that one and the body runs again. The body reports this by ENOENT or ESTALE.
@@ -134,14 +119,13 @@ extension NodeStore {
       let isMoved = try table.withLock { table throws(Errno) in
         let slot = try table.slot(of: node)
         if isThere { return table.moveToHardLinkName(slot) }
-        table.removeHardLinkName(link, of: slot)
+        _ = table.hardLinks.remove(slot, at: link)
         return false
       }
       if isMoved { return true }
     }
   }
 
-  /// Whether a file is found by another name in its layer.
   private func isThere(_ location: FileLocation, at link: EntryKey) -> Bool {
     guard let path = try? path(of: link.parent),
       let directory = try? stack.layers[location.layer].directory(at: path)

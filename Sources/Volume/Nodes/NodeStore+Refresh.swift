@@ -4,7 +4,6 @@ import Posix
 
 /// For the invalidator: what a directory's parts have become, and which nodes the kernel may know in it.
 extension NodeStore {
-  /// The difference between a directory's former and present parts.
   struct PartsChange {
     /// Parts that were added; all parts if `isForced`.
     let arrived: [LayerDirectory]
@@ -19,10 +18,8 @@ extension NodeStore {
   }
 
   /// Resolves a directory's parts again; from now on requests are answered from the new ones.
-  /// - Returns: nil if nothing in it was cached, or if the parts are the same.
-  /// - Parameters:
-  ///   - isForced: whether everything in the directory is to be invalidated even so.
-  ///   - readsWhiteouts: whether the names that removed parts hid are wanted; reading them takes a listing each.
+  /// - Returns: nil if nothing in it was cached, or if the parts are the same and it is not forced.
+  /// - Parameter readsWhiteouts: whether to read the names that removed parts hid, which takes a listing each.
   func refreshParts(of node: NodeID, isForced: Bool, readsWhiteouts: Bool) -> PartsChange? {
     guard let watcher else {
       // Only the kernel caches, and it may have cached anything.
@@ -100,12 +97,10 @@ extension NodeStore {
     return PartsChange(arrived: [], departed: Set(departed.map(\.layer)), isForced: true)
   }
 
-  /// The names by which the kernel may know entries of a directory.
   func knownNames(in directory: NodeID) -> Set<[UInt8]> {
     table.withLock { table in (try? table.slot(of: directory)).map { table.knownNames(in: $0) } ?? [] }
   }
 
-  /// The directories directly below a directory that the kernel may know.
   func childDirectories(of directory: NodeID) -> [NodeID] {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return [] }
@@ -113,7 +108,6 @@ extension NodeStore {
     }
   }
 
-  /// The directory of a name that the kernel may know.
   func childDirectory(named name: [UInt8], in directory: NodeID) -> NodeID? {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return nil }
@@ -122,7 +116,6 @@ extension NodeStore {
     }
   }
 
-  /// The files directly below a directory that the kernel may know.
   func files(in directory: NodeID) -> [NodeID] {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return [] }
@@ -143,7 +136,6 @@ extension NodeStore {
     }
   }
 
-  /// The files of a layer that the kernel may know by a name.
   func files(named name: [UInt8], in directory: NodeID, of layer: Int) -> [NodeID] {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return [] }
@@ -173,7 +165,6 @@ extension NodeStore {
   }
 
   /// Detaches pinned files from a directory whose parts of some layers were removed.
-  /// - Returns: the files.
   func detachPinned(in directory: NodeID, of layers: Set<Int>) -> [NodeID] {
     if layers.isEmpty || watcher == nil { return [] }
     return table.withLock { table in
@@ -186,8 +177,7 @@ extension NodeStore {
     }
   }
 
-  /// Watches a pinned file that has lost its name.
-  /// - Returns: whether it was not watched so far.
+  /// Watches a pinned file that has lost its name; returns whether it was not watched so far.
   func watchDetached(_ node: NodeID) -> Bool {
     let (isDetached, present) = table.withLock { table -> (Bool, OpenFile?) in
       guard let slot = try? table.slot(of: node) else { return (false, nil) }
@@ -204,7 +194,6 @@ extension NodeStore {
   /// Directories tried at a time: the limit of watches may last.
   private static let retriesAtOnce = 64
 
-  /// Directories that cannot be watched, and so are polled.
   struct UncoveredDirectories {
     /// Those whose parts have to be resolved again, some at a time.
     var retried: [NodeID] = []

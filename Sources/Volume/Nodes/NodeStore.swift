@@ -17,7 +17,6 @@ final class NodeStore: Sendable {
   /// Layers on file systems whose changes inotify does not report, by index, with the reason.
   let unwatchableLayers: [Int: String]
 
-  /// - Parameter budget: how many descriptors of files and directories may stay open.
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
     _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int
@@ -34,12 +33,8 @@ final class NodeStore: Sendable {
     unwatchableLayers = unwatchable
   }
 
-  /// Seconds for which the kernel may keep an answer.
-  /// - Parameter isCovered: whether a watch reports every change to it.
-  func timeout(isCovered: Bool) -> Double { cache.timeout(isCovered: isCovered) }
-
   /// Seconds for which the kernel may keep the entries of a directory, present or absent.
-  func timeout(in directory: NodeID) -> Double { timeout(isCovered: isCovered(directory)) }
+  func timeout(in directory: NodeID) -> Double { cache.timeout(isCovered: isCovered(directory)) }
 
   /// The names from the root to a directory.
   /// - Throws: ENOTDIR for another kind of node; ESTALE.
@@ -51,14 +46,11 @@ final class NodeStore: Sendable {
     }
   }
 
-  /// A node's kind.
   /// - Throws: ESTALE.
   func kind(of node: NodeID) throws(Errno) -> FileKind? {
     try table.withLock { table throws(Errno) in table[try table.slot(of: node)].kind }
   }
 
-  /// Whether a node is a directory.
-  /// - Throws: ESTALE.
   func isDirectory(_ node: NodeID) throws(Errno) -> Bool { try kind(of: node) == .directory }
 
   /// Takes lookups back, and frees the nodes that nothing needs any more.

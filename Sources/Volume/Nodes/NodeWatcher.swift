@@ -4,7 +4,6 @@ import Posix
 
 /// Watches the layers on behalf of the node store. `LayerWatcher` is the one that a mount has.
 protocol NodeWatcher: AnyObject, Sendable {
-  /// Watches a part of a directory.
   /// - Returns: nil for a directory of an archive, which is watched as a whole.
   /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`.
   func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchDescriptor?
@@ -12,11 +11,8 @@ protocol NodeWatcher: AnyObject, Sendable {
   /// - Parameter follows: whether the path is a link in `/proc/self/fd` rather than a name of the file.
   /// - Throws: ENOSPC as above; ENOENT.
   func watchFile(_ node: NodeID, at path: CName, follows: Bool) throws(Errno)
-  /// Whether a file itself is watched.
   func watchesFile(_ node: NodeID) -> Bool
-  /// Removes the watches of a directory's parts, except some of them.
   func unwatch(_ node: NodeID, except kept: [WatchDescriptor])
-  /// Removes the watch on a file itself, if there is one.
   func unwatchFile(_ node: NodeID)
   /// What is wrong with a layer as a whole; nil if nothing is.
   func fault(of layer: Int) -> String?

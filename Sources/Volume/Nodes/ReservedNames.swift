@@ -8,13 +8,10 @@ struct ReservedNames: Sendable {
   /// The resource directory: the resource scheme and a colon, `rsrc:` by default.
   let resources: [UInt8]
 
-  /// Whether a name of the root is the control file's.
   func isControl(_ name: CName) -> Bool { Self.equal(control, name) }
 
-  /// Whether a name of the root is the resource directory's.
   func isResources(_ name: CName) -> Bool { Self.equal(resources, name) }
 
-  /// Whether a name of the root is one of these.
   func contains(_ name: CName) -> Bool { isControl(name) || isResources(name) }
 
   private static func equal(_ bytes: [UInt8], _ name: CName) -> Bool {

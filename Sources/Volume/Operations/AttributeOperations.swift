@@ -13,7 +13,9 @@ struct AttributeOperations: Sendable {
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
       // Now it may be certain that no WRITE continues the last line.
-      if let write = control.takeComplete(reply.caller) { commands.finish(write) }
+      let caller = reply.caller
+      let write = control.reassembler.withLock { $0.takeCompletedLine(caller) }
+      if let write { commands.finish(write) }
       reply.send(control.attributes(for: reply.caller))
       return
     }
@@ -23,8 +25,7 @@ struct AttributeOperations: Sendable {
         ResourceDirectoryNodes.contain(node)
         ? try resources.attributes(of: node) : try store.attributes(of: node)
     } catch {
-      reply.fail(error == .noSuchFileOrDirectory ? .staleFileHandle : error)
-      return
+      return reply.fail(error == .noSuchFileOrDirectory ? .staleFileHandle : error)
     }
     reply.send(attributes)
   }
@@ -33,8 +34,7 @@ struct AttributeOperations: Sendable {
   func statfs(_ reply: consuming Reply<ReplyKind.Statfs>) {
     let figures: statvfs
     do throws(Errno) { figures = try store.stack.layers[store.stack.layers.count - 1].statvfs() } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     reply.send(figures)
   }

@@ -10,7 +10,6 @@ struct ChangeOperations: Sendable {
   let control: ControlFile
   /// nil with `announce=off`.
   let expected: ExpectedRequest?
-  /// How many tombstone nodes there were.
   private let tombstones = Locked<UInt64>(0)
 
   /// The request that is expected of a caller; nil unless it is the announcer.
@@ -71,8 +70,7 @@ struct ChangeOperations: Sendable {
       }
     } catch {
       expected?.revoke()
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     // The kernel takes the attributes of a new entry even if they were invalidated meanwhile.
     entry.attributes.timeout = 0

@@ -56,7 +56,7 @@ private struct DirectoryPage: ~Copyable {
   private var taken = 0
   /// Whether the snapshot's layer for each name is still right. A change that is not reported yet is invalidated
   /// after this reply, since that waits for requests in flight in the directory.
-  private var isCurrent = false
+  private let isCurrent: Bool
 
   private var store: NodeStore { operations.store }
 
@@ -75,22 +75,12 @@ private struct DirectoryPage: ~Copyable {
       store.forget(prepared?.entries ?? [])
       throw error
     }
-    var page = DirectoryPage(operations, node, directory, size: size, withEntries: withEntries)
-    page.isCurrent = store.isUnchanged(node, since: snapshot.version)
+    var page = DirectoryPage(
+      operations: operations, node: node, directory: directory, withEntries: withEntries,
+      buffer: DirectoryBuffer(size: size), isCurrent: store.isUnchanged(node, since: snapshot.version))
     page.fill(snapshot, positions, prepared?.entries ?? [], merged, after: cookie)
     if let prepared { store.forget(prepared.entries.dropFirst(page.taken)) }
     return page
-  }
-
-  private init(
-    _ operations: DirectoryOperations, _ node: NodeID, _ directory: ListedDirectory, size: Int,
-    withEntries: Bool
-  ) {
-    self.operations = operations
-    self.node = node
-    self.directory = directory
-    self.withEntries = withEntries
-    buffer = DirectoryBuffer(size: size)
   }
 
   private mutating func fill(
@@ -132,7 +122,6 @@ private struct DirectoryPage: ~Copyable {
   /// Adds the control file, never with its attributes. While a write to it waits for a barrier, its page is locked;
   /// with a new size or mtime in a listing the kernel would wait for that page with the directory locked, for which
   /// the barrier waits in turn.
-  /// - Returns: false when the page is full.
   private mutating func addControlFile(_ name: CName, cookie: UInt64) -> Bool {
     if operations.control.isHidden { return true }
     return buffer.addNameOnly(
@@ -163,18 +152,15 @@ private struct DirectoryPage: ~Copyable {
     _ name: CName, _ item: Listing.Item, _ known: EntryReply?, _ merged: MergedDirectory
   ) throws(Errno) -> EntryReply? {
     if let known {
-      if isCurrent, operations.prefetcher.isValid(known, item) { return known }
+      if isCurrent, item.kind != .directory || store.isUnchanged(known.node, since: 0) { return known }
       store.forget(known.node, lookups: 1)
     }
-    guard let found = try lookUp(name, item, merged) else { return nil }
+    let found =
+      isCurrent
+      ? try merged.entry(item, named: name)
+      : try merged.lookup(name, isLikelyDirectory: item.kind == .directory)
+    guard let found else { return nil }
     return try store.entry(found, name, in: node, merged)
-  }
-
-  /// What a name stands for; where the snapshot's layer is still right, without a look at the others.
-  private func lookUp(_ name: CName, _ item: Listing.Item, _ merged: MergedDirectory) throws(Errno) -> Entry?
-  {
-    if isCurrent { return try merged.entry(item, named: name) }
-    return try merged.lookup(name, isLikelyDirectory: item.kind == .directory)
   }
 }
 

@@ -28,8 +28,7 @@ struct EntryOperations: Sendable {
         try store.entry(found, name, in: parent, merged)
       }
     } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     guard let entry else { return sendNegative(in: parent, reply) }
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }

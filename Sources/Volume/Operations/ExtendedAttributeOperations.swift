@@ -15,7 +15,6 @@ struct ExtendedAttributeOperations: Sendable {
   private enum Provenance: String, CaseIterable {
     /// The path of the layer that the entry comes from; of a directory, that of its topmost part.
     case layer = "user.bundlefs.layer"
-    /// The path of the entry's backing file.
     case path = "user.bundlefs.path"
     /// bundlefs's version; of the root only.
     case version = "user.bundlefs.version"
@@ -35,8 +34,7 @@ struct ExtendedAttributeOperations: Sendable {
       if node == ControlFile.node || ResourceDirectoryNodes.contain(node) { throw .noData }
       value = try self.value(of: name, node, size: size)
     } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     reply.send(value, size: size)
   }
@@ -48,8 +46,7 @@ struct ExtendedAttributeOperations: Sendable {
       let isOurs = node == ControlFile.node || ResourceDirectoryNodes.contain(node)
       names = isOurs ? [] : try self.names(of: node)
     } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     reply.send(names, size: size)
   }
@@ -101,7 +98,6 @@ struct ExtendedAttributeOperations: Sendable {
     }
   }
 
-  /// The layer that an entry comes from, and the names from its root to the entry.
   private func origin(of node: NodeID) throws(Errno) -> (layer: Layer, names: [[UInt8]]) {
     let layers = store.stack.layers
     if try store.isDirectory(node) {

@@ -34,8 +34,7 @@ struct FileOperations: Sendable {
     }
     let file: OpenFile?
     do throws(Errno) { file = try openFile(of: node) } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     if let file { return Self.send(file, at: offset, size: size, isFirst: true, reply) }
     let deferred = DeferredReply(reply)
@@ -50,16 +49,11 @@ struct FileOperations: Sendable {
     if !isQueued, let reply = deferred.take() { reply.fail(.staleFileHandle) }
   }
 
-  /// The node's open file.
   /// - Returns: nil while the kernel may keep another size of it; then `openCheckingSize` opens it.
   private func openFile(of node: NodeID) throws(Errno) -> OpenFile? {
-    switch try store.openFile(of: node) {
-    case nil: return nil
-    case .present(let file): return file
-    case .new(let file):
-      prefetcher.recordRead(of: node)
-      return file
-    }
+    let opened = try store.openFile(of: node)
+    if opened?.isNew == true { prefetcher.recordRead(of: node) }
+    return opened?.file
   }
 
   /// - Parameter isFirst: whether this is the first attempt, which counts as hit or miss.
@@ -72,8 +66,7 @@ struct FileOperations: Sendable {
     let count: Int?
     do throws(Errno) { count = try file.readNonBlocking(into: buffer, at: offset, isCounted: isFirst) } catch
     {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     if let count {
       reply.send(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -152,8 +145,7 @@ struct FileOperations: Sendable {
       if file == nil { file = try store.openByName(node).0 }
       found = try file?.seek(offset, whence: whence) ?? 0
     } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     reply.send(found)
   }
@@ -167,8 +159,7 @@ struct FileOperations: Sendable {
       // The kernel caches the target, so the node must not be bound to another link.
       try store.table.withLock { table throws(Errno) in table[try table.slot(of: node)].isPinned = true }
     } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     reply.send(target)
   }
@@ -178,7 +169,6 @@ struct FileOperations: Sendable {
   /// For `bundlefs status`; nil without `-o passthrough`.
   var passthroughStatus: PassthroughStatus? { passthrough.withLock { $0 }.status }
 
-  /// Turns passthrough on, off (nil) or records why it is impossible.
   func setPassthrough(_ mode: PassthroughMode) { passthrough.withLock { $0 = mode } }
 
   func open(_ node: NodeID, flags: CInt, _ reply: consuming Reply<ReplyKind.OpenFile>) {
@@ -212,7 +202,6 @@ struct FileOperations: Sendable {
 
   /// The file to which a node is pinned from now on; nil if it is too small, in an archive, or if the kernel may keep
   /// another size of it.
-  /// - Throws: ESTALE, and what opening it answers.
   private func fileToPass(of node: NodeID, _ passthrough: Passthrough) throws(Errno) -> LayerFile? {
     let isWanted = try store.table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)

@@ -1,5 +1,4 @@
 import Fuse
-import Glibc
 import Layers
 import Posix
 import Routing
@@ -10,7 +9,6 @@ import Routing
 /// The kernel requires all open files of a node to use the same backing file, or none. So the first open(2)
 /// decides, until the last close.
 final class Passthrough: Sendable {
-  /// How a node is open.
   private struct Opening {
     /// nil: it is read through the mount's page cache, by READ.
     let file: BackingFile?
@@ -35,12 +33,9 @@ final class Passthrough: Sendable {
   }
 
   /// Opens a node that is open already.
-  /// - Returns: its backing file, nil inside for the page cache; nil if it is not open.
-  func join(_ node: NodeID) -> BackingFile?? {
-    state.withLock { Self.join(node, &$0) }
-  }
+  /// - Returns: the backing file, nil inside for the page cache; nil if it is not open.
+  func join(_ node: NodeID) -> BackingFile?? { state.withLock { Self.join(node, &$0) } }
 
-  /// Opens a node.
   /// - Parameter file: the layer's file; nil for the page cache.
   /// - Returns: the backing file to use, which another open(2) may have decided; nil for the page cache.
   func open(_ node: NodeID, _ file: LayerFile?) -> BackingFile? {
@@ -75,7 +70,6 @@ final class Passthrough: Sendable {
     }
   }
 
-  /// Closes a node once.
   func close(_ node: NodeID) {
     let ended = state.withLock { state -> BackingFile? in
       guard let opening = state.openings[node] else { return nil }
@@ -89,7 +83,6 @@ final class Passthrough: Sendable {
     if let ended { kernel.unregister(ended) }
   }
 
-  /// For `bundlefs status`.
   var figures: PassthroughStatus {
     state.withLock { state in
       PassthroughStatus(
@@ -99,11 +92,8 @@ final class Passthrough: Sendable {
   }
 }
 
-/// Whether files are passed through.
 enum PassthroughMode: Sendable {
-  /// Without `-o passthrough`.
   case off
-  /// The kernel or the layers do not allow it, for this reason.
   case impossible(String)
   case possible(Passthrough)
 
@@ -123,14 +113,11 @@ struct PassthroughStatus {
   var smallest: UInt64?
   /// Nodes that are open with a backing file now.
   var open = 0
-  /// How often a node was opened with a backing file.
   var opened: UInt64 = 0
-  /// How often the kernel refused a backing file.
   var refused: UInt64 = 0
   /// Why no file can be passed through, or why the last one was refused.
   var reason: String?
 
-  /// Writes the JSON object.
   func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("smallest", smallest)
@@ -141,7 +128,6 @@ struct PassthroughStatus {
     }
   }
 
-  /// A line for a person.
   var line: String {
     guard let smallest else { return "passthrough: none: \(reason ?? "")" }
     let refusals = refused == 0 ? "" : "; refused: \(refused), the last one: \(reason ?? "")"

@@ -5,9 +5,8 @@ import Posix
 /// Readahead across files: when a program reads the small files of a directory one after the other, the next ones
 /// are stored in the kernel's page cache (FUSE_NOTIFY_STORE) before it asks, and reading them costs no message.
 ///
-/// The window doubles with each file that was read by itself: reading two files of a thousand prefetches two more,
-/// reading them all soon finds nearly all of them prefetched. After several directories that were read through, the
-/// window of the next one opens with the first file (`SequentialDetector`).
+/// The window doubles with each file that was read by itself. After several directories that were read through,
+/// the window of the next one opens with the first file (`SequentialDetector`).
 ///
 /// Coherence: a change that is reported while a file is read increments its directory's version, and is invalidated
 /// here; a later one is invalidated as always.
@@ -15,22 +14,15 @@ struct FilePrefetcher: Sendable {
   static let largestFile: UInt64 = 64 << 10
   /// The window's exponent at the first file where a sequential reader is expected.
   private static let sequentialStart = 5
-  /// The largest window.
   private static let maxFiles = 64
 
   let store: NodeStore
   let kernel: Locked<(any KernelNotifier)?>
   /// Storing pages may wait for READs that request workers are replying to.
-  private let worker = SerialWorker(name: "file-prefetch")
-  private let stored = Counter()
+  let worker = SerialWorker(name: "file-prefetch")
+  let stored = Counter()
   /// Locked inside the node table's lock.
   private let detector = Locked(SequentialDetector())
-
-  func start() throws(Errno) { try worker.start() }
-
-  func stop() { worker.stop() }
-
-  var count: UInt64 { stored.count }
 
   /// Records that a program read a file that had not been open.
   func recordRead(of node: NodeID) {
@@ -88,7 +80,6 @@ struct FilePrefetcher: Sendable {
 
   /// A small file's whole content; the node is pinned to the file.
   /// - Returns: nil if another reader has it open already, or if the kernel may keep another size of it.
-  /// - Throws: what opening and reading it answers.
   private func content(
     of node: NodeID, _ buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> UnsafeMutableRawBufferPointer? {

@@ -49,19 +49,14 @@ final class ListingPrefetchQueue: Sendable {
   /// The most groups, as deep as most trees are, and the most directories of a group.
   static let maxGroups = 64
   static let maxGroupSize = 1024
-  /// How many are prefetched after a listing.
   static let maxPerListing = 4
-  /// The most that are prefetched and not yet used.
   static let maxPrepared = 48
-  /// After how many listings an unused one is evicted.
   static let lifetime: UInt64 = 500
 
   private let state = Locked(State())
 
   /// Records that a directory, or a further page of it, was listed.
-  /// - Parameters:
-  ///   - directories: those in it, in the order of the listing.
-  ///   - isBegin: whether it is the listing's first page.
+  /// - Parameter directories: those in it, in the order of the listing.
   /// - Returns: a job that was evicted, to be discarded.
   func add(_ directories: [NodeID], in parent: NodeID, isBegin: Bool) -> Job? {
     state.withLock { state in
@@ -83,7 +78,6 @@ final class ListingPrefetchQueue: Sendable {
     }
   }
 
-  /// Whether there is a job to continue or to begin.
   var hasJob: Bool { state.withLock { $0.current != nil || ($0.credit > 0 && !$0.groups.isEmpty) } }
 
   /// Takes the job to continue or to begin; nil when there is none. The caller alone works on it.
@@ -120,8 +114,7 @@ final class ListingPrefetchQueue: Sendable {
     }
   }
 
-  /// Gives back a complete job.
-  /// - Returns: itself after `clear`, to be discarded.
+  /// Gives back a complete job; returns it after `clear`, to be discarded.
   func finish(_ job: Job) -> Job? {
     state.withLock { state in
       if job.generation != state.generation { return job }
@@ -132,7 +125,6 @@ final class ListingPrefetchQueue: Sendable {
     }
   }
 
-  /// Takes the job of a directory out.
   func job(of directory: NodeID) -> Job? {
     state.withLock { state in
       if state.current?.directory == directory {

@@ -13,11 +13,8 @@ struct ListingPrefetcher: Sendable {
 
   let store: NodeStore
   private let queue = ListingPrefetchQueue()
-  private let hits = Counter()
+  let hits = Counter()
 
-  var count: UInt64 { hits.count }
-
-  /// Does a step of the work.
   /// - Parameter begin: called before, if there is work; false means that a request is there.
   /// - Returns: whether a step was done.
   func runStep(_ begin: () -> Bool) -> Bool {
@@ -33,7 +30,6 @@ struct ListingPrefetcher: Sendable {
     return true
   }
 
-  /// Discards everything that is queued or prefetched.
   func clear() {
     for job in queue.clear() { discard(job) }
   }
@@ -44,8 +40,7 @@ struct ListingPrefetcher: Sendable {
     if let former = queue.add(directories, in: parent, isBegin: isFirst) { discard(former) }
   }
 
-  /// A directory's listing, if it is prefetched and still valid. Its entries each hold a lookup, which the caller
-  /// has to deliver or to forget.
+  /// A directory's valid prefetched listing. The caller has to deliver or forget the lookup of each entry.
   func takeListing(of directory: NodeID) -> PreparedListing? {
     guard let job = queue.job(of: directory) else { return nil }
     guard let prepared = job.prepared, store.isUnchanged(directory, since: prepared.snapshot.version) else {
@@ -54,11 +49,6 @@ struct ListingPrefetcher: Sendable {
     }
     hits.add(1)
     return prepared
-  }
-
-  /// Whether a prefetched entry is still valid, as far as its directory's version does not say.
-  func isValid(_ entry: EntryReply, _ item: Listing.Item) -> Bool {
-    item.kind != .directory || store.isUnchanged(entry.node, since: 0)
   }
 
   // MARK: - Steps

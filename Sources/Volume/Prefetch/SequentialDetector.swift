@@ -6,7 +6,6 @@ import Fuse
 /// Prefetched files are not asked for, so the daemon does not see whether they were needed. Every so often a
 /// directory is therefore a test: there, readahead waits for the second file, and ends if that is not read.
 struct SequentialDetector {
-  /// How many directories in a row are taken for a sequential reader.
   static let threshold = 3
   /// One of so many directories is a test.
   static let interval = 8
@@ -16,8 +15,7 @@ struct SequentialDetector {
   /// The directory whose second file is waited for.
   private var tested: NodeID?
 
-  /// Records that the first file of a directory was read.
-  /// - Returns: whether the others are likely to follow.
+  /// Records that the first file of a directory was read; returns whether the others are likely to follow.
   mutating func begin(_ directory: NodeID) -> Bool {
     if tested != nil { streak = 0 }
     directories += 1
@@ -26,7 +24,6 @@ struct SequentialDetector {
     return isSequential
   }
 
-  /// Records that another file of a directory was read.
   mutating func recordFurtherRead(_ directory: NodeID) {
     guard tested == directory else { return }
     tested = nil

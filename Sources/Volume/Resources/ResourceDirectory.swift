@@ -26,7 +26,6 @@ final class ResourceDirectory: Sendable {
       ResourceDirectoryNodes(root: InodeNumbers.directory(parent: InodeNumbers.root, name: name)))
   }
 
-  /// Takes lookups of a directory's node back.
   func forget(_ node: NodeID, lookups: UInt64) { nodes.withLock { $0.forget(node, lookups: lookups) } }
 
   // MARK: - Lookup
@@ -37,8 +36,7 @@ final class ResourceDirectory: Sendable {
     do throws(Errno) {
       entry = parent == .root ? directoryEntry([], at: []) : try self.entry(name, in: parent, reply.caller)
     } catch {
-      reply.fail(error)
-      return
+      return reply.fail(error)
     }
     if reply.send(entry) { return }
     if ResourceDirectoryNodes.contain(entry.node) {
@@ -62,7 +60,6 @@ final class ResourceDirectory: Sendable {
     throw .staleFileHandle
   }
 
-  /// What a name in a resource directory stands for.
   private enum FoundName {
     /// A directory, by its path below the resource directory, and the path of the directory that it stands for.
     case directory([[UInt8]], at: [[UInt8]])
@@ -95,7 +92,6 @@ final class ResourceDirectory: Sendable {
     return found
   }
 
-  /// - Parameter search: the search of the directory.
   private func find(
     _ name: [UInt8], in directory: [[UInt8]], _ search: inout ResourceSearch?, for access: ResourceAccess
   ) throws(Errno) -> FoundName? {
@@ -120,7 +116,6 @@ final class ResourceDirectory: Sendable {
     return EntryReply(node: node, attributes: attributes(number), timeout: 0)
   }
 
-  /// GETATTR of a directory.
   /// - Throws: ESTALE.
   func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
     attributes(try nodes.withLock { nodes throws(Errno) in try nodes.inodeNumber(of: node) })
@@ -133,14 +128,12 @@ final class ResourceDirectory: Sendable {
       inodeNumber: number, timeout: 0)
   }
 
-  /// The inode number follows from the path of the directory that it stands for, so that programs notice loops of
-  /// symbolic links.
+  /// Derived from the path that the directory stands for, so that programs notice loops of symbolic links.
   private func inodeNumber(at location: [[UInt8]]) -> UInt64 {
     ([name] + location).reduce(InodeNumbers.root) { InodeNumbers.directory(parent: $0, name: $1) }
   }
 
-  /// The entry for a file of the merged view, as a lookup name by name returns it; its node has one lookup more.
-  /// - Returns: nil if the path is no file's any more.
+  /// The entry for a file of the merged view, with one lookup more; nil if the path is no file's any more.
   private func fileEntry(at path: [[UInt8]]) throws(Errno) -> EntryReply? {
     var parent = NodeID.root
     // The directories' nodes are needed only until there is the file's, which keeps them.
@@ -200,8 +193,7 @@ final class ResourceDirectory: Sendable {
     return buffer
   }
 
-  /// The names as the latest listing from the beginning found them. The snapshot is kept after its last page, since
-  /// other readers may still be reading it.
+  /// The latest listing from the beginning. It is kept after its last page, for other readers.
   private func snapshot(
     _ node: NodeID, _ path: [[UInt8]], for access: ResourceAccess, isFirst: Bool
   ) throws(Errno) -> ListingSnapshot {

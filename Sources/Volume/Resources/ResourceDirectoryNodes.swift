@@ -18,29 +18,24 @@ struct ResourceDirectoryNodes {
 
   /// Set in the numbers of these nodes and in no other's: generations in a `NodeTable` are smaller.
   private static let mark: UInt64 = 1 << 62
-  /// The directory `rsrc:` itself.
   static let root = NodeID(rawValue: mark | 1)
 
   private var directories: [NodeID: Directory]
   private var nodes: [[[UInt8]]: NodeID] = [[]: root]
   private var last = root.rawValue
 
-  /// - Parameter root: the inode number of `rsrc:`.
   init(root: UInt64) { directories = [Self.root: Directory(path: [], inodeNumber: root, lookups: 0)] }
 
   static func contain(_ node: NodeID) -> Bool { node.rawValue & (mark | 1 << 63) == mark }
 
   var count: Int { directories.count }
 
-  /// The path of a directory.
   /// - Throws: ESTALE for an unknown node.
   func path(of node: NodeID) throws(Errno) -> [[UInt8]] {
     guard let directory = directories[node] else { throw .staleFileHandle }
     return directory.path
   }
 
-  /// The inode number of a directory.
-  /// - Throws: as `path`.
   func inodeNumber(of node: NodeID) throws(Errno) -> UInt64 {
     guard let directory = directories[node] else { throw .staleFileHandle }
     return directory.inodeNumber
@@ -65,7 +60,6 @@ struct ResourceDirectoryNodes {
     return number
   }
 
-  /// Takes lookups back.
   mutating func forget(_ node: NodeID, lookups: UInt64) {
     guard var directory = directories[node] else { return }
     directory.lookups -= min(lookups, directory.lookups)

@@ -35,8 +35,7 @@ final class ResourceResolver: Sendable {
     lookup = ResourceLookup(stack: stack, options: settings.lookup)
   }
 
-  /// What the URL of a resource resolves to.
-  /// - Parameter caller: who wants to know; a file that the caller could not open by its own path is not described.
+  /// - Parameter caller: a file that the caller could not open by its own path is not described.
   /// - Throws: EINVAL for a name that no resource can have; ENOENT without such a resource; EACCES and EIO as its
   ///   layer answers.
   func resolve(_ url: RouteURL, for caller: Caller) throws(RoutingError) -> ResolvedResource {

@@ -2,13 +2,8 @@ import Routing
 
 /// The part of `bundlefs status` about the events that were sent to watchers of the mount.
 struct AnnouncementStatus {
-  private let mode: AnnounceMode
-  private let figures: AnnouncementFigures?
-
-  init(_ mode: AnnounceMode, _ figures: AnnouncementFigures?) {
-    self.mode = mode
-    self.figures = figures
-  }
+  let mode: AnnounceMode
+  let figures: AnnouncementFigures?
 
   private var reason: String? {
     if case .unavailable(let reason) = mode { reason } else { nil }
@@ -23,7 +18,6 @@ struct AnnouncementStatus {
       + "dropped \(figures.dropped)\(drop)"
   }
 
-  /// Writes the JSON object.
   func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("on", figures != nil)

@@ -12,7 +12,6 @@ struct ArchiveStatus {
     note = layer.reloadError?.message
   }
 
-  /// Writes the JSON object.
   func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("entries", figures.entries)
@@ -44,14 +43,12 @@ struct ArchiveStatus {
     return lines
   }
 
-  /// Replaces control characters.
   private static func text(_ name: [UInt8]) -> String {
     String(decoding: name.map { $0 < 0x20 || $0 == 0x7F ? UInt8(ascii: "?") : $0 }, as: UTF8.self)
   }
 }
 
 extension ContentCacheStatistics {
-  /// Writes the JSON object.
   func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("budget", budget)

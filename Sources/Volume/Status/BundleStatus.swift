@@ -4,22 +4,16 @@ import Routing
 
 /// The part of `bundlefs status` about the merged bundle.
 struct BundleStatus {
-  /// CFBundleIdentifier.
   var identifier: String?
-  /// CFBundleDevelopmentRegion.
   var developmentRegion: String?
   /// The localizations of all layers, sorted.
   var localizations: [String] = []
-  /// The localizations that lookups search, in order.
   var searched: [String] = []
   /// The path of the resource folder; empty for the root.
   var folder = ""
-  /// The scheme of resource URLs.
   var scheme: String
-  /// Why the bundle could not be read; nil on success.
   var reason: String?
 
-  /// Writes the JSON object.
   func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("identifier", identifier)

@@ -1,22 +1,38 @@
 import Layers
 import Routing
 
-/// What `bundlefs status` prints.
 struct Status {
   struct Layer {
     let path: String
-    /// Whether its changes are watched.
     let isWatched: Bool
-    /// Why it is not cached without a timeout.
     let reason: String?
     /// nil for a directory.
     var archive: ArchiveStatus?
+
+    fileprivate func write(to json: inout JSONWriter) {
+      json.object { json in
+        json.member("path", path)
+        json.member("caching", isWatched && reason == nil)
+        json.member("reason", reason)
+        json.name("archive")
+        if let archive { archive.write(to: &json) } else { json.null() }
+      }
+    }
   }
   struct UncachedDirectory {
     let layer: String
     let path: String
     let reason: String
+
+    fileprivate func write(to json: inout JSONWriter) {
+      json.object { json in
+        json.member("layer", layer)
+        json.member("path", path)
+        json.member("reason", reason)
+      }
+    }
   }
+
   let cache: String
   let control: String
   let routes: Int
@@ -34,7 +50,6 @@ struct Status {
   let listedAhead: UInt64
   let announcements: AnnouncementStatus
   let overflows: Int
-  /// Directories that cause short timeouts.
   let uncached: [UncachedDirectory]
   /// The cache of decoded archive entries; nil without archives.
   let contents: ContentCacheStatistics?
@@ -110,29 +125,6 @@ struct Status {
   }
 }
 
-extension Status.Layer {
-  fileprivate func write(to json: inout JSONWriter) {
-    json.object { json in
-      json.member("path", path)
-      json.member("caching", isWatched && reason == nil)
-      json.member("reason", reason)
-      json.name("archive")
-      if let archive { archive.write(to: &json) } else { json.null() }
-    }
-  }
-}
-
-extension Status.UncachedDirectory {
-  fileprivate func write(to json: inout JSONWriter) {
-    json.object { json in
-      json.member("layer", layer)
-      json.member("path", path)
-      json.member("reason", reason)
-    }
-  }
-}
-
 extension [UInt8] {
-  /// The bytes as text; invalid UTF-8 is replaced by U+FFFD.
   var text: String { String(decoding: self, as: UTF8.self) }
 }

@@ -10,7 +10,6 @@ struct StatusReporter: Sendable {
   let store: NodeStore
   let control: ControlFile
   let resolver: ResourceResolver
-  /// nil with `cache=none` and `cache=SECONDS`.
   let watcher: LayerWatcher?
   let announcer: Announcer?
   let filePrefetcher: FilePrefetcher
@@ -18,9 +17,8 @@ struct StatusReporter: Sendable {
   let counters: InvalidationCounters
   /// nil before the start.
   let requests: Locked<RequestCounters?>
-  let passthrough: @Sendable () -> PassthroughStatus?
+  let files: FileOperations
 
-  /// The mount's status now.
   var status: Status {
     let requests = requests.withLock { $0 }
     let (routes, results) = control.counts
@@ -37,10 +35,10 @@ struct StatusReporter: Sendable {
         ("entries", counters.entries.count), ("attributes", counters.attributes.count),
         ("contents", counters.contents.count),
       ],
-      readAhead: filePrefetcher.count, listedAhead: listingPrefetcher.count,
-      announcements: AnnouncementStatus(options.announce, announcer?.figures),
+      readAhead: filePrefetcher.stored.count, listedAhead: listingPrefetcher.hits.count,
+      announcements: AnnouncementStatus(mode: options.announce, figures: announcer?.figures),
       overflows: watcher?.overflows ?? 0, uncached: uncached,
-      contents: options.contents?.statistics, passthrough: passthrough())
+      contents: options.contents?.statistics, passthrough: files.passthroughStatus)
   }
 
   private func layerStatus(_ index: Int) -> Status.Layer {
@@ -67,11 +65,9 @@ struct StatusReporter: Sendable {
   /// The resource folder and the localizations that are searched, each followed by NUL, for
   /// `StatusProtocol.Form.resources`; empty if the bundle cannot be read.
   var resourceSearchPath: [UInt8] {
-    do throws(Errno) {
-      let path = try resolver.lookup.layout().resourceFolder.joinedPath
-      return try ([path] + resolver.lookup.searchedLocalizations()).flatMap { $0 + [0] }
-    } catch {
-      return []
-    }
+    guard let layout = try? resolver.lookup.layout(),
+      let localizations = try? resolver.lookup.searchedLocalizations()
+    else { return [] }
+    return ([layout.resourceFolder.joinedPath] + localizations).flatMap { $0 + [0] }
   }
 }

@@ -8,22 +8,16 @@ struct StatusRequests: Sendable {
   let reporter: StatusReporter
   let control: ControlFile
   let store: NodeStore
-  /// Texts of several pages that are being read.
   private let pages = Locked(PagedReplies())
   /// Compares the layers of directories, which takes long in a large one.
-  private let worker = SerialWorker(name: "diff")
-
-  func start() throws(Errno) { try worker.start() }
-
-  func stop() { worker.stop() }
+  let worker = SerialWorker(name: "diff")
 
   func run(_ command: UInt32, of node: NodeID, size: Int, _ reply: consuming Reply<ReplyKind.Ioctl>) {
     let page = UInt8(truncatingIfNeeded: command)
     guard let form = StatusProtocol.Form(rawValue: UInt8(truncatingIfNeeded: command >> 8)),
       command == StatusProtocol.command(form, page: page), node == .root || form.isOfDirectory
     else {
-      reply.fail(.inappropriateIOCTLForDevice)
-      return
+      return reply.fail(.inappropriateIOCTLForDevice)
     }
     let isOwner = control.isOwner(reply.caller)
     if form == .disconnect, isOwner { control.disconnectSubscribers() }
@@ -76,7 +70,6 @@ struct StatusRequests: Sendable {
     }
   }
 
-  /// What the layers have in a directory, except what the control file hides.
   private func comparison(of node: NodeID) throws(Errno) -> [ComparedName] {
     if node == ControlFile.node || ResourceDirectoryNodes.contain(node) { throw .inappropriateIOCTLForDevice }
     let path = try store.path(of: node)

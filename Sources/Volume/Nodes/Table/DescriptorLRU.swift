@@ -3,7 +3,6 @@ import Layers
 
 /// The nodes that hold descriptors open, in the order of their last use, within a budget.
 struct DescriptorLRU {
-  /// The most descriptors that may be open.
   let budget: Int
   /// How many descriptors are open.
   private(set) var count = 0
@@ -28,8 +27,7 @@ struct DescriptorLRU {
     return held
   }
 
-  /// Removes what the least recently used nodes hold: what exceeds the budget, but that of at least `atLeast`
-  /// nodes.
+  /// Removes what exceeds the budget, and what at least `atLeast` nodes hold, least recently used first.
   mutating func evict(atLeast: Int = 0, in nodes: inout [Node]) -> [AnyObject] {
     var evicted: [AnyObject] = []
     var rounds = 0
@@ -40,7 +38,6 @@ struct DescriptorLRU {
     return evicted
   }
 
-  /// The descriptors that a node holds.
   private static func weight(_ node: Node) -> Int {
     node.file != nil ? 1 : node.directory?.merged?.parts.count ?? 0
   }

@@ -1,8 +1,6 @@
-import Fuse
 import Layers
 import Posix
 
-/// The identity of a part of a merged directory.
 struct PartIdentity: Hashable, Sendable {
   let layer: Int
   let identity: FileIdentity
@@ -44,7 +42,6 @@ final class DirectoryState: @unchecked Sendable {
 
 /// Why a part of a layer must not be cached without a timeout: its changes are not reported.
 struct UncachedReason: Sendable, Equatable {
-  /// The layer's index in the stack.
   let layer: Int
   let reason: String
 }

@@ -5,11 +5,8 @@ import Posix
 struct EntryKey: Hashable {
   let parent: NodeID
   let name: [UInt8]
+}
 
-  init(parent: NodeID, name: [UInt8]) {
-    self.parent = parent
-    self.name = name
-  }
-
+extension EntryKey {
   init(parent: NodeID, _ name: CName) { self.init(parent: parent, name: [UInt8](bytesOf: name)) }
 }

@@ -27,7 +27,6 @@ struct HardLinkNames {
     return true
   }
 
-  /// Removes all names of a node.
   mutating func remove(_ slot: UInt32) {
     for key in byNode[slot] ?? [] { _ = remove(slot, at: key) }
   }

@@ -28,7 +28,9 @@ final class InodeNumbers: Sendable {
 
   func file(device: UInt64, inode: UInt64) -> UInt64 {
     state.withLock { state in
-      let index = Self.index(of: device, in: &state.devices)
+      let known = state.devices.firstIndex(of: device)
+      if known == nil { state.devices.append(device) }
+      let index = UInt64(known ?? state.devices.count - 1)
       if inode >= Self.reserved, inode >> Self.inodeBits == 0, index < Self.lastIndex {
         return index << Self.inodeBits | inode
       }
@@ -40,12 +42,10 @@ final class InodeNumbers: Sendable {
     }
   }
 
-  /// - Parameter parent: the parent's inode number.
   static func directory(parent: UInt64, name: CName) -> UInt64 {
     directory(parent: parent, name: UnsafeRawBufferPointer(start: name, count: strlen(name)))
   }
 
-  /// - Parameter parent: the parent's inode number.
   static func directory(parent: UInt64, name: some Sequence<UInt8>) -> UInt64 {
     // FNV-1a over the parent's number and the name, with a finalizer that spreads it over all bits.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -55,11 +55,5 @@ final class InodeNumbers: Sendable {
     hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
     hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
     return (hash ^ (hash >> 32)) | 1 << 63
-  }
-
-  private static func index(of device: UInt64, in devices: inout [UInt64]) -> UInt64 {
-    if let index = devices.firstIndex(of: device) { return UInt64(index) }
-    devices.append(device)
-    return UInt64(devices.count - 1)
   }
 }

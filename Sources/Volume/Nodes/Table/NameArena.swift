@@ -8,11 +8,9 @@ import Glibc
 struct NameArena {
   private static let unit = 4
   private var bytes: [UInt8] = Array(repeating: 0, count: unit)
-  /// The heads of the free lists by number of units; 0 ends a list. A free space begins with the next one's
-  /// index.
+  /// The heads of the free lists by number of units; 0 ends a list. A free space begins with the next index.
   private var free: [UInt32] = []
 
-  /// The size of the arena in bytes, used or free.
   var size: Int { bytes.count }
 
   /// - Returns: the index of the name; never 0, which is the index of the empty name.
@@ -20,7 +18,9 @@ struct NameArena {
     let units = Self.units(name.count)
     var index = units < free.count ? free[units] : 0
     if index != 0 {
-      free[units] = load(index)
+      free[units] = bytes.withUnsafeBytes {
+        $0.load(fromByteOffset: Int(index) * Self.unit, as: UInt32.self)
+      }
     } else {
       index = UInt32(bytes.count / Self.unit)
       bytes.append(contentsOf: repeatElement(0, count: units * Self.unit))
@@ -64,10 +64,6 @@ struct NameArena {
         return memcmp(left, right, name.count) == 0
       }
     }
-  }
-
-  private func load(_ index: UInt32) -> UInt32 {
-    bytes.withUnsafeBytes { $0.load(fromByteOffset: Int(index) * Self.unit, as: UInt32.self) }
   }
 
   private static func units(_ length: Int) -> Int { (2 + length + unit - 1) / unit }

@@ -18,7 +18,6 @@ typealias OpenFile = LayerFile
 /// There is one for each known file, so its size matters: the fields are ordered to leave no padding, and what
 /// only directories have is in `DirectoryState`.
 struct Node {
-  /// What depends on the node's kind.
   private enum Content {
     case none
     case file(OpenFile)
@@ -27,7 +26,6 @@ struct Node {
 
   var identity = FileIdentity(device: 0, inode: 0, born: TimeSpec(seconds: 0, nanoseconds: 0))
   var parent: UInt32 = 0
-  /// The inode number that programs see.
   var inodeNumber: UInt64 = 0
   /// The lookup count: lookups that the kernel has not yet forgotten.
   var lookups: UInt64 = 0
@@ -139,7 +137,6 @@ struct Node {
   /// nil for a non-directory.
   var directory: DirectoryState? { if case .directory(let state) = content { state } else { nil } }
 
-  /// Whether it is a regular file that was not read and still has its name.
   var isUnread: Bool { kind == .regular && !isPinned && !isDetached }
 
   /// Whether the content may be stored in the page cache before the first READ.

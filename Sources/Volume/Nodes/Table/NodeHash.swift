@@ -1,6 +1,5 @@
 import Posix
 
-/// The hashes of the node table's indexes.
 enum NodeHash {
   static func of(_ identity: FileIdentity, layer: UInt16) -> UInt32 {
     var hasher = Hasher()
@@ -9,7 +8,6 @@ enum NodeHash {
     return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 
-  /// The hash of a name in a directory.
   static func of(_ name: [UInt8], in parent: UInt32) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(parent)

@@ -1,11 +1,7 @@
 import Containers
 
 extension NodeTable {
-  /// The size of the name arena in bytes, for tests.
-  var nameBytes: Int { names.size }
-
   /// Checks the invariants of `Node`, for tests.
-  /// - Returns: a description of each violation.
   func checkInvariants() -> [String] {
     let used = (1..<UInt32(nodes.count)).filter { nodes[Int($0)].kind != nil }
     var faults = used.flatMap { slot in

@@ -1,13 +1,10 @@
 import Containers
-import Fuse
 import Posix
 
-/// The nodes by their parents and names.
 extension NodeTable {
   /// The name by which the node was last looked up.
   func name(of slot: UInt32) -> [UInt8] { names.name(at: nodes[Int(slot)].name) }
 
-  /// The names from the root to a directory.
   func path(of slot: UInt32) -> [[UInt8]] {
     var path: [[UInt8]] = []
     var slot = slot
@@ -35,7 +32,6 @@ extension NodeTable {
 
   /// Unread files near a file in the order of lookup: those looked up after it, nearest first, then those
   /// before it. Programs mostly read a directory in the order in which it was listed.
-  /// - Parameter largest: the largest size in bytes.
   func unreadFiles(near slot: UInt32, count: Int, largest: UInt64) -> [UInt32] {
     // Bounded, since the caller holds the table's lock.
     var (found, steps) = ([UInt32](), 1024)
@@ -84,7 +80,6 @@ extension NodeTable {
     }
   }
 
-  /// Another hard link of a file.
   mutating func hardLinkName(of slot: UInt32) -> EntryKey? {
     while let key = hardLinks.first(of: slot) {
       if (try? self.slot(of: key.parent)) != nil { return key }
@@ -93,11 +88,7 @@ extension NodeTable {
     return nil
   }
 
-  /// Removes a hard link that the file no longer has.
-  mutating func removeHardLinkName(_ key: EntryKey, of slot: UInt32) { _ = hardLinks.remove(slot, at: key) }
-
-  /// Replaces the name of a file's node by another hard link of the file.
-  /// - Returns: false if there is none.
+  /// Replaces the name of a file's node by another hard link of the file; false if there is none.
   mutating func moveToHardLinkName(_ slot: UInt32) -> Bool {
     guard let key = hardLinkName(of: slot), let parent = try? self.slot(of: key.parent) else {
       return false
@@ -134,7 +125,6 @@ extension NodeTable {
     hardLinks.add(slot, at: EntryKey(parent: number(of: parent), name: name(of: slot)))
   }
 
-  /// Removes a node from its parent and from the index of names.
   mutating func removeName(_ slot: UInt32) {
     entries.remove(slot)
     names.remove(nodes[Int(slot)].name)

@@ -24,10 +24,9 @@ struct NodeTable {
   /// The number of used slots.
   private(set) var count = 1
   static let root: UInt32 = 1
-  /// Node numbers with a greater generation belong to `ControlFile`, `ResourceFolderNodes` and tombstones.
+  /// Node numbers with a greater generation belong to `ControlFile`, `ResourceDirectoryNodes` and tombstones.
   private static let lastGeneration: UInt32 = (1 << 30) - 1
 
-  /// - Parameter budget: the most descriptors that nodes may hold open.
   init(budget: Int) {
     nodes = [Node(), Node(directory: InodeNumbers.root)]
     descriptors = DescriptorLRU(budget: budget)
@@ -145,14 +144,12 @@ struct NodeTable {
     return (file, descriptors.evict(in: &nodes))
   }
 
-  /// Marks a directory's `merged` as just used.
-  /// - Returns: what was evicted.
+  /// Marks a directory's `merged` as just used; returns what was evicted.
   mutating func touchDirectory(_ slot: UInt32) -> [AnyObject] {
     descriptors.touch(slot, in: nodes)
     return descriptors.evict(in: &nodes)
   }
 
-  /// Removes what a node holds open.
   mutating func release(_ slot: UInt32) -> AnyObject? { descriptors.remove(slot, in: &nodes) }
 
   /// Removes what at least `count` of the least recently used nodes hold open.
@@ -160,7 +157,6 @@ struct NodeTable {
 
   // MARK: - Slots
 
-  /// What freed nodes held.
   struct ReleasedResources {
     var objects: [AnyObject] = []
     /// Freed directories, whose watches are to be removed.
