@@ -6,7 +6,7 @@ import Posix
 /// The central directory is read once, and again after the file was replaced or modified; lookups and
 /// listings use the index in memory. If the new file cannot be read, the former index stays in use.
 public final class ArchiveLayer: Sendable {
-  /// The absolute path of the archive.
+  /// The absolute path of the archive, without symbolic links.
   public let archivePath: [UInt8]
   /// The path from the archive's root to the folder that is the layer.
   public let folder: [[UInt8]]
@@ -39,12 +39,7 @@ public final class ArchiveLayer: Sendable {
     weak var content: ArchiveContent?
   }
 
-  /// Opens an archive.
-  /// - Parameters:
-  ///   - archivePath: its absolute path, without symbolic links.
-  ///   - folder: the path from its root to the folder that is the layer.
-  ///   - index: the layer's index in the stack, 0 on top.
-  ///   - progress: called with the bytes read and the total while the central directory is read.
+  /// Opens an archive; `progress` receives the bytes of the central directory read so far, and the total.
   public init(
     archivePath: [UInt8], folder: [[UInt8]] = [], index: Int, cache: ContentCache,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
@@ -74,7 +69,7 @@ public final class ArchiveLayer: Sendable {
 
   /// The root directory.
   public var root: LayerDirectory {
-    if state.withLock({ $0.isUnwatched }) { refresh() }
+    if state.withLock({ $0.isUnwatched }), isOutdated { _ = reload() }
     return directory(ArchiveIndex.firstInode)
   }
 
@@ -83,7 +78,6 @@ public final class ArchiveLayer: Sendable {
     try current.source.descriptor.statvfs()
   }
 
-  /// The present index.
   var current: ArchiveIndex { state.withLock { $0.index } }
 
   /// Why the archive's present content is not in use; nil if it is.
@@ -110,10 +104,9 @@ public final class ArchiveLayer: Sendable {
   // MARK: - Files
 
   /// The entries of a layer share a device number that no disk has: 4095 is the largest major number.
-  private var device: UInt64 { deviceNumber(major: 4095, minor: UInt32(index)) }
-
   func identity(_ inode: UInt64) -> FileIdentity {
-    FileIdentity(device: device, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
+    let device = deviceNumber(major: 4095, minor: UInt32(index))
+    return FileIdentity(device: device, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
   }
 
   func attributes(of node: ArchiveNode) -> FileStatus {
@@ -193,13 +186,8 @@ public final class ArchiveLayer: Sendable {
     return try folder.descriptor.withWatchPath(of: name, body)
   }
 
-  private func refresh() {
-    if isOutdated { _ = reload() }
-  }
-
   /// Reloads the archive if it was replaced or modified.
-  /// - Returns: the differences; nil if there are none or the file cannot be read, which sets
-  ///   `reloadError`.
+  /// - Returns: nil if there are no differences or the file cannot be read, which sets `reloadError`.
   public func reload() -> ArchiveDifference? {
     reading.withLock { _ in
       let former = current
@@ -210,9 +198,7 @@ public final class ArchiveLayer: Sendable {
         let source = try open()
         seen = source.attributes
         let index = try ArchiveIndex.read(source, folder: folder, former: former)
-        state.withLock { state in
-          (state.index, state.seen, state.reloadError) = (index, seen, nil)
-        }
+        state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, seen, nil) }
         let unverified = moveContents(to: index)
         let difference = ArchiveDifference(from: former, to: index, unverified: unverified)
         return difference.isEmpty ? nil : difference
@@ -251,17 +237,12 @@ public final class ArchiveLayer: Sendable {
       }
       if left.isEmpty { break }
     }
-    detach(&left)
-    return lost
-  }
-
-  /// Removes contents that the new archive lacks from the cache, except those in use, which keep the former
-  /// file open.
-  private func detach(_ contents: inout [UInt64: ArchiveContent]) {
-    for content in contents.values { content.detach() }
-    let detached = contents.values.map { WeakContent(content: $0) }
-    contents = [:]
+    // The new archive lacks the rest. Those in use keep the former file open and are accounted for again.
+    for content in left.values { content.detach() }
+    let detached = left.values.map { WeakContent(content: $0) }
+    left = [:]
     for entry in detached { entry.content?.accountDetached() }
+    return lost
   }
 
   /// - Parameter body: runs while no content can be added.
@@ -276,7 +257,6 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  /// Fails the reads that wait for a reload.
   private func failWaiters(of index: ArchiveIndex) {
     index.source.expireDeadline()
     for content in openContents().values { content.endReloadWait() }

@@ -1,7 +1,7 @@
 import CZip
 
 extension UnsafeRawBufferPointer {
-  /// The little-endian number at an offset.
+  /// Little-endian.
   @inline(__always)
   func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
     Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))

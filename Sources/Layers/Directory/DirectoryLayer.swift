@@ -22,11 +22,7 @@ public final class DirectoryLayer: Sendable {
   /// Where privileges allow, the layer's mount is cloned, private and read-only. Mounts inside the layer,
   /// first of all our own, then appear as the directories that they cover. Otherwise only our own mount is
   /// excluded, by `covered`.
-  /// - Parameters:
-  ///   - path: an absolute path; symbolic links in it are followed once, here.
-  ///   - index: the layer's index in the stack, 0 on top.
-  ///   - covered: the mount point that must not be entered.
-  ///   - clonesMount: false opens the layer without the clone.
+  /// - Parameter path: an absolute path; symbolic links in it are followed once, here.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true
@@ -148,8 +144,7 @@ public final class CoveredMountPoint: Sendable {
   }
 
   func matches(_ identity: FileIdentity, _ name: CName) -> Bool {
-    guard identity.inode == parentInode, identity.device == device else { return false }
-    for (index, byte) in self.name.enumerated() where UInt8(bitPattern: name[index]) != byte { return false }
-    return name[self.name.count] == 0
+    identity.inode == parentInode && identity.device == device && strlen(name) == self.name.count
+      && memcmp(name, self.name, self.name.count) == 0
   }
 }

@@ -3,7 +3,6 @@ import Posix
 
 /// A directory of one layer: an open descriptor, or a folder of an archive.
 public final class LayerDirectory: Sendable {
-  /// What one layer has under a name.
   enum Found {
     case nothing
     case whiteout
@@ -15,7 +14,6 @@ public final class LayerDirectory: Sendable {
   public let layer: Int
   /// Its device and inode number.
   public let identity: FileIdentity
-  /// Where the entries come from.
   enum Backing: Sendable {
     case descriptor(SharedDescriptor)
     /// The folder is found by its inode number in the archive's present index.
@@ -27,7 +25,6 @@ public final class LayerDirectory: Sendable {
   let recordsInodes: Bool
   private let covered: CoveredMountPoint?
 
-  /// - Parameter parent: the parent directory, if known.
   init(
     layer: Int, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
     in parent: LayerDirectory? = nil
@@ -102,9 +99,14 @@ public final class LayerDirectory: Sendable {
     if let covered, covered.matches(identity, name) { return try opened(covered.beneath) }
     // The bound guards against a name that is replaced endlessly.
     for _ in 0..<64 {
-      guard
-        let attributes = try Self.ifExists({ () throws(Errno) in try handle.descriptor.attributes(of: name) })
-      else { return .nothing }
+      let attributes: FileStatus
+      do throws(Errno) { attributes = try handle.descriptor.attributes(of: name) } catch {
+        // ENOTDIR: the directory was removed.
+        if error == .noSuchFileOrDirectory || error == .notDirectory || error == .fileNameTooLong {
+          return .nothing
+        }
+        throw error
+      }
       if attributes.isOverlayWhiteout { return .whiteout }
       if !attributes.isDirectory { return .file(attributes) }
       do throws(Errno) {
@@ -196,9 +198,7 @@ public final class LayerDirectory: Sendable {
     return try handle.descriptor.extendedAttributeNames()
   }
 
-  private func open(
-    _ name: CName, identity: FileIdentity, _ flags: OpenFlags
-  ) throws(Errno) -> LayerFile {
+  private func open(_ name: CName, identity: FileIdentity, _ flags: OpenFlags) throws(Errno) -> LayerFile {
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
     switch backing {
     case .descriptor(let handle): return try Self.open(name, in: handle, identity, flags)
@@ -233,17 +233,5 @@ public final class LayerDirectory: Sendable {
     return .directory(
       LayerDirectory(layer: layer, handle: handle, attributes: attributes, covered: covered, in: self),
       attributes)
-  }
-
-  /// Maps ENOENT, ENOTDIR (the directory was removed) and ENAMETOOLONG to nil.
-  private static func ifExists(
-    _ read: () throws(Errno) -> FileStatus
-  ) throws(Errno) -> FileStatus? {
-    do throws(Errno) {
-      return try read()
-    } catch {
-      if error == .noSuchFileOrDirectory || error == .notDirectory || error == .fileNameTooLong { return nil }
-      throw error
-    }
   }
 }

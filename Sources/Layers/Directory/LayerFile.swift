@@ -14,8 +14,7 @@ public final class LayerFile: Sendable {
   /// Whether it was a regular file with a link count of 1 at open time.
   public let hadSingleLink: Bool
 
-  /// A file of a directory.
-  /// - Parameter attributes: as of the open.
+  /// A file of a directory, and its attributes as of the open.
   public init(_ descriptor: consuming Descriptor, _ attributes: FileStatus? = nil) {
     kind = .descriptor(descriptor)
     openedSize = attributes?.size
@@ -143,8 +142,7 @@ public final class LayerFile: Sendable {
   /// which is immutable.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     switch kind {
-    case .descriptor(let descriptor):
-      return try withCName(descriptor.procPath, body)
+    case .descriptor(let descriptor): return try withCName(descriptor.procPath, body)
     case .entry: return nil
     }
   }

@@ -34,7 +34,6 @@ enum WhiteoutMarkers {
 }
 
 extension LayerDirectory {
-  /// Whether the directory contains the marker `.wh.NAME`.
   func hasWhiteoutMarker(_ name: CName, length: Int) throws(Errno) -> Bool {
     try WhiteoutMarkers.withMarker(of: name, length: length) { marker throws(Errno) in try contains(marker) }
       ?? false

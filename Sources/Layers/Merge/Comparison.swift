@@ -24,15 +24,10 @@ public struct ComparedName: Sendable, Equatable {
 }
 
 extension LayerStack {
-  /// Compares a merged directory with what each layer contains.
-  /// - Parameters:
-  ///   - merged: the directory.
-  ///   - path: its path from the root.
+  /// Compares a merged directory, at its path from the root, with what each layer contains.
   /// - Returns: all names but those with whiteouts only, sorted.
   /// - Throws: what reading a part of the merged directory throws.
-  public func comparison(
-    of merged: MergedDirectory, at path: [[UInt8]]
-  ) throws(Errno) -> [ComparedName] {
+  public func comparison(of merged: MergedDirectory, at path: [[UInt8]]) throws(Errno) -> [ComparedName] {
     let own = try singleLayerDirectories(at: path, of: merged)
     var names: Set<[UInt8]> = []
     for directory in own { names.formUnion(directory.entries.keys) }

@@ -5,8 +5,7 @@ public struct LayerStack: Sendable {
   /// Top first; never empty.
   public let layers: [Layer]
 
-  /// Creates a stack.
-  /// - Parameter layers: top first, at least one; the index of each is its position.
+  /// Creates a stack of at least one layer, top first; the index of each is its position.
   public init(layers: [Layer]) {
     precondition(!layers.isEmpty, "a stack has at least its main layer")
     self.layers = layers

@@ -51,7 +51,6 @@ extension LayerDirectory {
     return whiteouts
   }
 
-  /// What a listing needs of an entry.
   struct Listed {
     let kind: FileKind
     let device: UInt64
@@ -78,9 +77,7 @@ extension LayerDirectory {
 
   /// The entry's kind and inode number, from the directory entry if it is reliable and otherwise by
   /// `stat(2)`; nil if the entry no longer exists.
-  func listed(
-    _ entry: DirectoryEntry, recordsInodes: Bool
-  ) throws(Errno) -> Listed? {
+  func listed(_ entry: DirectoryEntry, recordsInodes: Bool) throws(Errno) -> Listed? {
     if let kind = entry.kind, kind == .directory || (kind != .characterDevice && recordsInodes) {
       return Listed(kind: kind, device: identity.device, inode: entry.inode, isWhiteout: false)
     }
@@ -97,8 +94,7 @@ extension LayerDirectory {
 
   /// Whether `d_ino` equals `st_ino` on the file system of a directory.
   static func recordsInodes(_ handle: SharedDescriptor) -> Bool {
-    guard let type = try? handle.descriptor.fileSystemType() else { return false }
-    return Self.recording.contains(type)
+    (try? handle.descriptor.fileSystemType()).map(recording.contains) ?? false
   }
 
   /// ext2/3/4, XFS, Btrfs, tmpfs, F2FS, SquashFS, EROFS: `f_type` of `statfs(2)`.

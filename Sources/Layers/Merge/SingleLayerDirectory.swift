@@ -7,7 +7,6 @@ struct SingleLayerDirectory {
   /// The layer above that keeps the directory out of the merge; nil if the directory is merged.
   let cutoff: Int?
   private(set) var entries: [[UInt8]: FileKind] = [:]
-  /// The names of the whiteouts.
   private(set) var whiteouts: Set<[UInt8]> = []
 
   init(_ directory: LayerDirectory, cutoff: Int?) throws(Errno) {
@@ -27,9 +26,9 @@ struct SingleLayerDirectory {
 extension LayerStack {
   /// The directories of all layers at a path: those that are merged, and those that a cutoff hides.
   /// Unreadable ones of the latter are omitted.
-  func singleLayerDirectories(at path: [[UInt8]], of merged: MergedDirectory) throws(Errno)
-    -> [SingleLayerDirectory]
-  {
+  func singleLayerDirectories(
+    at path: [[UInt8]], of merged: MergedDirectory
+  ) throws(Errno) -> [SingleLayerDirectory] {
     var found: [SingleLayerDirectory] = []
     for layer in layers {
       let index = layer.root.layer

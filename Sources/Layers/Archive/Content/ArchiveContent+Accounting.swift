@@ -1,6 +1,5 @@
 import Posix
 
-/// The memory that a decoded entry takes.
 extension ArchiveContent {
   static func cost(of state: State, written: UInt64) -> Int {
     Int(clamping: written - state.available.lowerBound) + overhead

@@ -1,6 +1,5 @@
 import Posix
 
-/// Decoding, one chunk at a time.
 extension ArchiveContent {
   /// - Returns: false if it waits for a reload of the archive.
   func step(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
@@ -9,9 +8,7 @@ extension ArchiveContent {
     return true
   }
 
-  func decodeChunk(
-    _ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource
-  ) throws(Errno) {
+  func decodeChunk(_ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource) throws(Errno) {
     guard let (decoder, storage) = try prepare(source) else { return }
     // A small first chunk, so that the first bytes are available soon.
     let most = max(Self.firstStep, Int(clamping: decoder.position))
@@ -59,7 +56,7 @@ extension ArchiveContent {
       return (state.header, try Self.start(&state), state.node)
     }
     guard let (header, start, node) = started else { return nil }
-    let newDecoder = try EntryDecoder(CompressedEntry(node, in: source, at: start))
+    let newDecoder = try EntryDecoder(CompressedEntry(source: source, start: start, node: node))
     let newStorage = try ContentStorage(
       size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile)
     return state.withLock { state in

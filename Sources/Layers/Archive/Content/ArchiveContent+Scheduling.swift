@@ -2,9 +2,7 @@ import Posix
 
 /// Which thread decodes: at most one at a time, the one that set `isDecoding`.
 extension ArchiveContent {
-  func readDecoded(
-    _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(Errno) -> Bool {
+  func readDecoded(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Bool {
     let (storage, needsMore) = try state.withLock { state throws(Errno) -> (ContentStorage?, Bool) in
       if let failure = state.failure { throw failure }
       guard let storage = state.storage, state.available.contains(range) else { return (nil, false) }
@@ -28,7 +26,6 @@ extension ArchiveContent {
     }
   }
 
-  /// Claims decoding for the calling thread.
   /// - Returns: false if another thread decodes.
   func claimDecoding() -> Bool {
     state.withLock { state in
@@ -41,8 +38,7 @@ extension ArchiveContent {
     if !cache.enqueue(self) { decodeSynchronously(to: 0) }
   }
 
-  /// Decodes on the calling thread, which must have claimed it, and leaves the rest to the pool's threads.
-  /// - Parameter end: the offset up to which the caller decodes.
+  /// Decodes up to an offset on the calling thread, which must have claimed decoding; the pool does the rest.
   func decodeSynchronously(to end: UInt64) {
     state.withLock { $0.target = max($0.target, end) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
@@ -66,7 +62,6 @@ extension ArchiveContent {
     return true
   }
 
-  /// What the decoding thread does next.
   struct NextStep {
     var continues: Bool
     /// The waiters to complete without the lock, and their error.
@@ -78,7 +73,7 @@ extension ArchiveContent {
     }
   }
 
-  /// Removes the waiters whose ranges are available or failed, and determines the next step.
+  /// Moves the waiters whose ranges are available, or all on an error, to the result.
   func nextStep(_ state: inout State) -> NextStep {
     let (available, failure) = (state.available, state.failure)
     var next = NextStep(continues: true, failure: failure)
@@ -117,7 +112,6 @@ extension ArchiveContent {
   }
 }
 
-/// Errors of decoding.
 extension ArchiveContent {
   /// Restarts if the content was moved to another archive, waits for a reload if the file was overwritten,
   /// and otherwise records the error.
@@ -141,11 +135,10 @@ extension ArchiveContent {
       state.reloadDeadline = deadline
       return true
     }
-    if isWaiting { cache.awaitReload(self) }
+    if isWaiting { cache.reloadWaiters.add(self) }
     return !isWaiting
   }
 
-  /// Fails the reads that wait for a reload.
   /// - Parameter now: only if the deadline has passed by then; nil: in any case.
   /// - Returns: whether the content no longer waits.
   @discardableResult

@@ -3,9 +3,7 @@ import Posix
 /// Stored entries, which are read directly from the archive's file.
 extension ArchiveContent {
   /// - Returns: false if the file was overwritten, so that the whole entry must be verified first.
-  func readStored(
-    _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(Errno) -> Bool {
+  func readStored(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Bool {
     let header = state.withLock { $0.header }
     do throws(Errno) {
       let (start, isCopied) = try state.withLock { state throws(Errno) in
@@ -65,7 +63,6 @@ extension ArchiveContent {
     unverified.insert(inode)
   }
 
-  /// Records that all bytes returned were verified.
   func markVerified(_ state: inout State) {
     if !state.isUnverified { return }
     state.isUnverified = false
@@ -83,10 +80,8 @@ extension ArchiveContent {
       let bytes = UnsafeRawBufferPointer(bytes)
       guard bytes.number(at: 0, as: UInt32.self) == 0x0403_4B50 else { throw .ioError }
       let name = bytes.number(at: 26, as: UInt16.self)
-      return (
-        30 + UInt64(name) + UInt64(bytes.number(at: 28, as: UInt16.self)),
-        bytes.number(at: 6, as: UInt16.self)
-      )
+      let extra = bytes.number(at: 28, as: UInt16.self)
+      return (30 + UInt64(name) + UInt64(extra), bytes.number(at: 6, as: UInt16.self))
     }
     if flags & 1 != 0 { throw .permissionDenied }
     let start = header.offset + length

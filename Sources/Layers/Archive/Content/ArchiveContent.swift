@@ -19,9 +19,7 @@ struct LocalHeader: Sendable {
 /// If the archive's file is overwritten, its bytes are returned only after the whole entry was decoded and
 /// verified.
 final class ArchiveContent: @unchecked Sendable {
-  /// Its inode number in the layer.
   let inode: UInt64
-  /// Bytes.
   let size: UInt64
   let cache: ContentPool
   let unverified: UnverifiedEntries
@@ -57,8 +55,8 @@ final class ArchiveContent: @unchecked Sendable {
     var verifiedEnd: UInt64 = 0
     var checksum: UInt32 = 0
     var failure: Errno?
-    /// Other entries: the decoded bytes, and which of them can be read.
     var storage: ContentStorage?
+    /// The decoded bytes in `storage` that can be read.
     var available: Range<UInt64> = 0..<0
     var decoder: EntryDecoder?
     /// The header from which `decoder` reads.
@@ -68,18 +66,16 @@ final class ArchiveContent: @unchecked Sendable {
     var isDecoding = false
     /// Whether the file was overwritten since `decoder` was created.
     var wasOverwritten = false
-    /// Up to where to decode, even without waiters.
+    /// The offset up to which to decode, even without waiters.
     var target: UInt64 = 0
     var waiters: [Waiter] = []
     /// The deadline of the wait for a reload, by `TimeSpec.monotonic`; nil if there is no wait.
     var reloadDeadline: TimeSpec?
   }
 
-  /// Called once a range can be read, or with the error.
-  typealias Completion = @Sendable (Errno?) -> Void
   struct Waiter {
     let range: Range<UInt64>
-    let completion: Completion
+    let completion: @Sendable (Errno?) -> Void
   }
 
   init(
@@ -93,7 +89,6 @@ final class ArchiveContent: @unchecked Sendable {
     state = Locked(State(node: node, header: header, attributes: attributes))
   }
 
-  /// The file's present attributes.
   var attributes: FileStatus { state.withLock { $0.attributes } }
 
   /// Continues with a new archive that has the same content.
@@ -135,8 +130,6 @@ final class ArchiveContent: @unchecked Sendable {
     if let (bytes, isFile) = taken { cache.account(self, bytes: bytes, isFile: isFile) }
   }
 
-  // MARK: - Reading
-
   /// Reads without waiting for a decoder.
   /// - Returns: the byte count, less than requested at the end only; nil if it would block: see
   ///   `whenReadable`.
@@ -158,37 +151,32 @@ final class ArchiveContent: @unchecked Sendable {
     }
     if isCounted { cache.count(isHit: false) }
     if range.upperBound <= Self.smallSize, claimDecoding() {
-      decodeSynchronously(to: isSmall ? size : range.upperBound)
+      decodeSynchronously(to: size <= Self.smallSize ? size : range.upperBound)
       if try readDecoded(range, into: part) { return range.count }
     }
     return nil
   }
 
-  /// Reads, and blocks while the range is decoded.
-  /// - Throws: as `readNonBlocking`.
+  /// Like `readNonBlocking`, but blocks while the range is decoded.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
     if let count = try readNonBlocking(into: buffer, at: offset) { return count }
-    let reader = ReaderBuffer(buffer: buffer)
+    // Valid in other threads, since the reader blocks.
+    nonisolated(unsafe) let buffer = buffer
     while true {
       let result = BlockingQueue<Result<Int?, Errno>>()
       whenReadable(at: offset, count: buffer.count) { [self] failure in
         // At once, since the range may be evicted soon.
         if let failure { return _ = result.enqueue(.failure(failure)) }
         do throws(Errno) {
-          result.enqueue(.success(try readNonBlocking(into: reader.buffer, at: offset, isCounted: false)))
+          result.enqueue(.success(try readNonBlocking(into: buffer, at: offset, isCounted: false)))
         } catch { result.enqueue(.failure(error)) }
       }
       if let count = try result.dequeue()?.get() { return count }
     }
   }
 
-  /// The reader's buffer, valid while the reader blocks.
-  struct ReaderBuffer: @unchecked Sendable {
-    let buffer: UnsafeMutableRawBufferPointer
-  }
-
   /// Calls the function once the range is readable or failed: from another thread, or at once.
-  func whenReadable(at offset: Int64, count: Int, _ completion: @escaping Completion) {
+  func whenReadable(at offset: Int64, count: Int, _ completion: @escaping @Sendable (Errno?) -> Void) {
     guard let range = range(at: offset, count: count) else { return completion(nil) }
     let (isReady, failure) = state.withLock { state -> (Bool, Errno?) in
       if let failure = state.failure { return (true, failure) }
@@ -227,9 +215,7 @@ final class ArchiveContent: @unchecked Sendable {
     let (source, start) = try state.withLock { state throws(Errno) in
       (state.header.source, try Self.start(&state))
     }
-    let decoder = try EntryDecoder(CompressedEntry(node, in: source, at: start))
+    let decoder = try EntryDecoder(CompressedEntry(source: source, start: start, node: node))
     _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try decoder.read(into: byte) }
   }
-
-  var isSmall: Bool { size <= Self.smallSize }
 }

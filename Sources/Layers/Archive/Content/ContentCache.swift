@@ -23,8 +23,7 @@ public final class ContentCache: Sendable {
 
   let pool: ContentPool
 
-  /// Creates a cache.
-  /// - Parameter budget: the most bytes that it may use.
+  /// Creates a cache with a budget in bytes.
   public init(budget: Int = ContentCache.defaultBudget) { pool = ContentPool(budget: budget) }
 
   // Breaks the cycle between the contents and the pool.
@@ -46,11 +45,10 @@ public final class ContentCache: Sendable {
 
 /// The cache's shared state, to which the contents refer.
 final class ContentPool: Sendable {
-  /// The most bytes that may be used.
   let budget: Int
   private let lru = Locked(ContentLRU())
   private let queue = BlockingQueue<ArchiveContent>()
-  private let reloadWaiters = ReloadWaiters()
+  let reloadWaiters = ReloadWaiters()
   private let threads = Locked<[ThreadHandle]>([])
   private let hits = Counter()
   private let misses = Counter()
@@ -64,7 +62,6 @@ final class ContentPool: Sendable {
     mostFiles = min(1024, max(16, Int(clamping: limit.rlim_max) / 32))
   }
 
-  /// Evicts everything and refuses new contents.
   func close() {
     lru.withLock { lru in
       lru.isClosed = true
@@ -105,26 +102,18 @@ final class ContentPool: Sendable {
     }
   }
 
-  // MARK: - Calls of the contents
-
   /// Removes a content from the LRU; the next `account` adds it again.
   func remove(_ content: ArchiveContent) { lru.withLock { $0.remove(content) } }
 
-  /// Starts the wait of a content for a reload.
-  func awaitReload(_ content: ArchiveContent) { reloadWaiters.add(content) }
-
-  /// Has one of the threads decode a content.
-  /// - Returns: false if there are none.
+  /// - Returns: false if there are no threads.
   func enqueue(_ content: ArchiveContent) -> Bool {
     threads.withLock { !$0.isEmpty } && queue.enqueue(content)
   }
 
   func count(isHit: Bool) { (isHit ? hits : misses).add(1) }
 
-  /// Whether a further content may use a file.
   var mayUseFile: Bool { lru.withLock { $0.files < mostFiles } }
 
-  /// Marks a content as most recently used.
   func touch(_ content: ArchiveContent) { lru.withLock { $0.touch(content) } }
 
   /// Sets the memory of a content, and evicts others to make room.
@@ -141,10 +130,7 @@ final class ContentPool: Sendable {
     evict(evicted)
   }
 
-  /// Evicts all contents except those that are being decoded.
-  func evictAll() {
-    evict(lru.withLock { $0.removeAll() })
-  }
+  func evictAll() { evict(lru.withLock { $0.removeAll() }) }
 
   private func evict(_ evicted: [ArchiveContent]) {
     for content in evicted {

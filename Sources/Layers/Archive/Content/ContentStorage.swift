@@ -11,10 +11,8 @@ final class ContentStorage: @unchecked Sendable {
   }
   private let kind: Kind
 
-  /// The largest size in memory.
   static let largestInMemory: UInt64 = 1 << 20
 
-  /// Allocates storage.
   /// - Parameters:
   ///   - size: bytes; those that are never written take no space.
   ///   - residentLimit: the most bytes that are kept at a time.
@@ -39,7 +37,6 @@ final class ContentStorage: @unchecked Sendable {
 
   var isFile: Bool { if case .file = kind { true } else { false } }
 
-  /// The directories for temporary files.
   private static var directories: [[UInt8]] {
     let chosen = getenv("TMPDIR").map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
     return [chosen, Array("/var/tmp".utf8), Array("/tmp".utf8)].compactMap { $0 }.filter { !$0.isEmpty }
@@ -68,7 +65,6 @@ final class ContentStorage: @unchecked Sendable {
     }
   }
 
-  /// Reads bytes that were written.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) {
     switch kind {
     case .memory(let content):
@@ -79,7 +75,6 @@ final class ContentStorage: @unchecked Sendable {
     }
   }
 
-  /// Discards a range that is no longer read.
   func discard(_ range: Range<UInt64>) {
     guard case .file(let file) = kind else { return }
     // On file systems without hole punching the space is freed at the end.

@@ -2,22 +2,11 @@ import CZip
 import Glibc
 import Posix
 
-/// The compressed bytes of an entry, and what they must decode to.
 struct CompressedEntry: Sendable {
   let source: ArchiveSource
   /// Offset of the first compressed byte.
   let start: UInt64
-  let compressedSize: UInt64
-  let size: UInt64
-  let crc: UInt32
-  let method: UInt16
-  let flags: UInt16
-
-  init(_ node: ArchiveNode, in source: ArchiveSource, at start: UInt64) {
-    (self.source, self.start) = (source, start)
-    (compressedSize, size, crc, method) = (node.compressedSize, node.size, node.crc, node.method)
-    flags = node.flags.contains(.hasEndMarker) ? 2 : 0
-  }
+  let node: ArchiveNode
 }
 
 /// Decodes one entry from its beginning to its end by libzip. Not thread-safe.
@@ -30,13 +19,11 @@ final class EntryDecoder: @unchecked Sendable {
   private let input: SingleEntryArchive
   private let archive: OpaquePointer
   private let file: OpaquePointer
-  /// Bytes decoded.
   private(set) var position: UInt64 = 0
 
-  /// The approximate memory of a decoder.
+  /// Bytes, approximately.
   static let cost = 192 << 10
 
-  /// Creates a decoder.
   /// - Throws: EOPNOTSUPP for a method that libzip lacks; ENOMEM; EIO.
   init(_ entry: CompressedEntry) throws(Errno) {
     self.entry = entry
@@ -66,7 +53,6 @@ final class EntryDecoder: @unchecked Sendable {
     zip_discard(archive)
   }
 
-  /// Decodes further bytes.
   /// - Returns: the byte count; 0 at the end, once the checksum was verified.
   /// - Throws: EIO for damage and for a wrong size.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
@@ -74,7 +60,7 @@ final class EntryDecoder: @unchecked Sendable {
     let count = zip_fread(file, start, zip_uint64_t(buffer.count))
     if count < 0 { throw input.failure ?? Self.error(zip_error_code_zip(zip_file_get_error(file))) }
     position += UInt64(count)
-    if position > entry.size || (count == 0 && position < entry.size) { throw .ioError }
+    if position > entry.node.size || (count == 0 && position < entry.node.size) { throw .ioError }
     return Int(count)
   }
 
@@ -112,8 +98,8 @@ private final class SingleEntryArchive {
     zip_error_init(&error)
     var record = Self.fields(entry, signature: ZipRecord.signature, madeBy: [45, 3])
     let zip64 =
-      Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(entry.size)
-      + Self.bytes(entry.compressedSize)
+      Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(entry.node.size)
+      + Self.bytes(entry.node.compressedSize)
     record += Self.bytes(UInt16(1)) + Self.bytes(UInt16(zip64.count))
     record += [UInt8](repeating: 0, count: 10)
     // The local header follows the central directory: 46 bytes, the name and the zip64 field.
@@ -126,7 +112,7 @@ private final class SingleEntryArchive {
     tail =
       Self.bytes(UInt32(0x0605_4B50)) + [0, 0, 0, 0, 1, 0, 1, 0] + Self.bytes(tableSize)
       + [0, 0, 0, 0, 0, 0]
-    size = UInt64(head.count) + entry.compressedSize + gap + UInt64(tail.count)
+    size = UInt64(head.count) + entry.node.compressedSize + gap + UInt64(tail.count)
   }
 
   deinit {
@@ -140,9 +126,10 @@ private final class SingleEntryArchive {
 
   /// The fields that the central record and the local header share.
   private static func fields(_ entry: CompressedEntry, signature: UInt32, madeBy: [UInt8]) -> [UInt8] {
+    let flags: [UInt8] = [entry.node.flags.contains(.hasEndMarker) ? 2 : 0, 0]
     let sentinel = UInt32.max
-    return bytes(signature) + madeBy + [45, 0] + bytes(entry.flags) + bytes(entry.method) + [0, 0, 0x21, 0]
-      + bytes(entry.crc) + bytes(sentinel) + bytes(sentinel)
+    return bytes(signature) + madeBy + [45, 0] + flags + bytes(entry.node.method) + [0, 0, 0x21, 0]
+      + bytes(entry.node.crc) + bytes(sentinel) + bytes(sentinel)
   }
 
   /// The callback of `zip_source_function_create`.
@@ -213,7 +200,7 @@ private final class SingleEntryArchive {
   }
 
   private func readPart(_ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
-    let (dataStart, gapStart) = (UInt64(head.count), UInt64(head.count) + entry.compressedSize)
+    let (dataStart, gapStart) = (UInt64(head.count), UInt64(head.count) + entry.node.compressedSize)
     if position < dataStart { return Self.copy(head[Int(position)...], buffer) }
     if position < gapStart {
       let count = Int(min(UInt64(buffer.count), gapStart - position))
@@ -234,11 +221,12 @@ private final class SingleEntryArchive {
     return count
   }
 
-  private func readCompressed(_ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) -> Int
-  {
+  private func readCompressed(
+    _ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+  ) throws(Errno) -> Int {
     if offset < bufferedStart || offset >= bufferedStart + UInt64(bufferedCount) {
       bufferedCount = 0
-      let count = Int(min(UInt64(readBuffer.count), entry.compressedSize - offset))
+      let count = Int(min(UInt64(readBuffer.count), entry.node.compressedSize - offset))
       try entry.source.read(
         into: UnsafeMutableRawBufferPointer(rebasing: readBuffer[..<count]), at: entry.start + offset)
       (bufferedStart, bufferedCount) = (offset, count)

@@ -10,10 +10,9 @@ final class ReloadWaiters: Sendable {
     var isOver = false
   }
   private let state = Locked(State())
-  /// The polling interval in microseconds.
+  /// Microseconds.
   private static let pause: UInt32 = 50_000
 
-  /// Fails the content's waiters at its deadline.
   func add(_ content: ArchiveContent) {
     let (isOver, needsThread) = state.withLock { state in
       if state.isOver { return (true, false) }

@@ -7,10 +7,8 @@ final class UnverifiedEntries: Sendable {
 
   func insert(_ inode: UInt64) { inodes.withLock { _ = $0.insert(inode) } }
 
-  /// - Returns: whether it was present.
   func remove(_ inode: UInt64) -> Bool { inodes.withLock { $0.remove(inode) != nil } }
 
-  /// Removes and returns all but some.
   func take(except isKept: (UInt64) -> Bool) -> Set<UInt64> {
     inodes.withLock { inodes in
       let taken = inodes.filter { !isKept($0) }

@@ -35,8 +35,7 @@ public struct ArchiveDifference: Sendable {
   init(from former: ArchiveIndex, to present: ArchiveIndex, unverified: Set<UInt64> = []) {
     self.former = former
     self.present = present
-    let root = ArchiveTree.root
-    isRootChanged = !former.tree[root].hasSameAttributes(as: present.tree[root])
+    isRootChanged = !former.tree[ArchiveTree.root].hasSameAttributes(as: present.tree[ArchiveTree.root])
     addDeleted()
     addOthers(unverified)
   }

@@ -52,7 +52,6 @@ public struct SkippedNames: Sendable {
   public internal(set) var count = 0
   /// The first of them, as in the archive.
   public internal(set) var names: [[UInt8]] = []
-  /// The most names that are kept.
   static let mostNames = 20
 
   mutating func add(_ name: UnsafeRawBufferPointer) {

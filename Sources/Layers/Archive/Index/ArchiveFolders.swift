@@ -3,10 +3,9 @@ import Posix
 /// The folders of an archive for the merge. A folder keeps its inode number as long as each new version has
 /// a folder of its path.
 extension ArchiveLayer {
-  /// The node of a name in a folder, and its index.
   func node(_ name: CName, in folder: UInt64) -> (ArchiveNode, ArchiveIndex)? {
     let index = current
-    guard let folder = index.folder(folder), let node = index.find(name, in: folder) else { return nil }
+    guard let folder = index.folders[folder], let node = index.find(name, in: folder) else { return nil }
     return (index.tree[node], index)
   }
 
@@ -19,16 +18,14 @@ extension ArchiveLayer {
   /// - Throws: ENOENT if the folder no longer exists.
   func folderAttributes(_ folder: UInt64) throws(Errno) -> FileStatus {
     let index = current
-    guard let node = index.folder(folder) else { throw .noSuchFileOrDirectory }
+    guard let node = index.folders[folder] else { throw .noSuchFileOrDirectory }
     return attributes(of: index.tree[node])
   }
 
   /// Lists a folder; one that no longer exists is empty.
-  func forEachEntry(
-    in folder: UInt64, _ body: (DirectoryEntry) throws(Errno) -> Void
-  ) throws(Errno) {
+  func forEachEntry(in folder: UInt64, _ body: (DirectoryEntry) throws(Errno) -> Void) throws(Errno) {
     let index = current
-    guard let folder = index.folder(folder) else { return }
+    guard let folder = index.folders[folder] else { return }
     var node = UInt32(index.tree[folder].offset)
     while node != 0 {
       let entry = index.tree[node]

@@ -12,7 +12,7 @@ final class ArchiveIndex: Sendable {
   let prefixLength: UInt64
   let dataEnd: UInt64
   /// Folders by inode number.
-  private let folders: [UInt64: UInt32]
+  let folders: [UInt64: UInt32]
   /// The first inode number that the layer has never used.
   let nextInode: UInt64
 
@@ -30,11 +30,9 @@ final class ArchiveIndex: Sendable {
     nextInode = numbers.nextInode
   }
 
-  /// Reads an archive.
   /// - Parameters:
   ///   - folder: the path from the archive's root to the folder that is the layer.
-  ///   - former: the former index: what is the same in both keeps its inode number.
-  ///   - progress: called with the bytes read and the total.
+  ///   - former: what is the same in both keeps its inode number.
   static func read(
     _ source: ArchiveSource, folder: [[UInt8]], former: ArchiveIndex? = nil,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
@@ -48,10 +46,6 @@ final class ArchiveIndex: Sendable {
     return ArchiveIndex(builder, numbers: numbers)
   }
 
-  /// The folder with an inode number.
-  func folder(_ inode: UInt64) -> UInt32? { folders[inode] }
-
-  /// The child of a folder with a name.
   func find(_ name: CName, in folder: UInt32) -> UInt32? {
     tree.find(UnsafeRawBufferPointer(start: name, count: strlen(name)), in: folder)
   }

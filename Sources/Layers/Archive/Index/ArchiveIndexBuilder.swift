@@ -29,7 +29,6 @@ struct ArchiveIndexBuilder: ~Copyable {
     lastFolder = folder.isEmpty ? ArchiveTree.root : nil
   }
 
-  /// Adds a record.
   mutating func add(_ record: ZipRecord) {
     entries += 1
     // The closure cannot capture a mutable `self`.
@@ -37,11 +36,7 @@ struct ArchiveIndexBuilder: ~Copyable {
       if let fault = EntryName.fault(of: path) { return fault as SkipReason? }
       return add(record, path)
     }
-    if let reason { skip(record.name, reason) }
-  }
-
-  private mutating func skip(_ name: UnsafeRawBufferPointer, _ reason: SkipReason) {
-    if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(name) }
+    if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(record.name) }
   }
 
   private mutating func add(_ record: ZipRecord, _ path: UnsafeRawBufferPointer) -> SkipReason? {
@@ -171,7 +166,6 @@ struct ArchiveIndexBuilder: ~Copyable {
     return taken
   }
 
-  /// Completes the tree after the last record.
   mutating func finish() throws(ArchiveError) {
     if !foundFolder {
       let path = Array(folder.joined(separator: [EntryName.slash]))
@@ -187,12 +181,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     var files: [(offset: UInt64, node: UInt32)] = []
     files.reserveCapacity(tree.count)
     for node in 0..<UInt32(tree.count) where !tree[node].isFolder { files.append((tree[node].offset, node)) }
-    var isInOrder = true
-    for index in files.indices.dropFirst() where files[index - 1].offset >= files[index].offset {
-      isInOrder = false
-      break
-    }
-    if !isInOrder { files.sort { $0 < $1 } }
+    if !zip(files, files.dropFirst()).allSatisfy({ $0.offset < $1.offset }) { files.sort { $0 < $1 } }
     for index in files.indices.dropLast() {
       let (offset, node) = files[index]
       let (end, overflows) = (offset &+ 30).addingReportingOverflow(tree[node].compressedSize)

@@ -6,9 +6,7 @@ struct ArchiveNode {
   var inode: UInt64 = 0
   /// Files: the offset of the local file header. Folders: the first child, 0 for none.
   var offset: UInt64 = 0
-  /// Compressed bytes.
   var compressedSize: UInt64 = 0
-  /// Decoded bytes.
   var size: UInt64 = 0
   /// Nanoseconds since the epoch.
   var modified: Int64 = 0
@@ -50,7 +48,6 @@ struct ArchiveNode {
     mode == other.mode && modified == other.modified
   }
 
-  /// The mtime.
   var modificationTime: TimeSpec {
     let (seconds, rest) = modified.quotientAndRemainder(dividingBy: 1_000_000_000)
     return rest < 0

@@ -22,7 +22,6 @@ final class ArchiveSource: Sendable {
   /// Ends the wait: the overwritten file cannot be loaded.
   func expireDeadline() { reloadDeadline.withLock { $0 = TimeSpec(seconds: 0, nanoseconds: 0) } }
 
-  /// The file's size in bytes.
   var size: UInt64 { attributes.size }
 
   init(_ descriptor: consuming Descriptor) throws(ArchiveError) {
@@ -31,7 +30,6 @@ final class ArchiveSource: Sendable {
     self.descriptor = descriptor
   }
 
-  /// Opens an archive by its path.
   convenience init(path: [UInt8]) throws(ArchiveError) {
     let opened: SharedDescriptor
     do throws(Errno) {
@@ -52,16 +50,10 @@ final class ArchiveSource: Sendable {
   /// Whether the file was not modified since it was opened. Added and removed names do not count.
   var isUnchanged: Bool {
     guard let now = try? descriptor.attributes() else { return false }
-    return isSame(as: now)
+    return now.identity == attributes.identity && now.size == attributes.size
+      && now.modified == attributes.modified
   }
 
-  /// Whether the attributes are of the same file with the same content.
-  func isSame(as other: FileStatus) -> Bool {
-    other.identity == attributes.identity && other.size == attributes.size
-      && other.modified == attributes.modified
-  }
-
-  /// Fills the buffer.
   /// - Throws: EIO if the file ends before.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) {
     guard offset <= UInt64(Int64.max), try descriptor.read(into: buffer, at: Int64(offset)) == buffer.count

@@ -14,7 +14,6 @@ struct ArchiveTree: Sendable {
   static let root: UInt32 = 0
   private static let seed = UInt64.random(in: .min ... .max)
 
-  /// - Parameter capacity: the expected number of nodes.
   init(capacity: Int) {
     var root = ArchiveNode()
     root.mode = UInt16(FileKind.directory.rawValue | 0o755)
@@ -30,7 +29,6 @@ struct ArchiveTree: Sendable {
 
   var count: Int { nodes.count }
 
-  /// The child of a folder with a name.
   func find(_ name: UnsafeRawBufferPointer, in folder: UInt32) -> UInt32? {
     let node = index.first(Self.hash(name, folder)) { nodes[Int($0)].parent == folder && has($0, name) }
     return node == 0 ? nil : node
@@ -54,7 +52,6 @@ struct ArchiveTree: Sendable {
     return number
   }
 
-  /// Calls the body with a node's name as a C string.
   @inline(__always)
   func withName<Result>(of node: UInt32, _ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
     let start = Int(nodes[Int(node)].name)
@@ -67,13 +64,11 @@ struct ArchiveTree: Sendable {
     }.get()
   }
 
-  /// A node's name.
   func name(of node: UInt32) -> [UInt8] {
     let start = Int(nodes[Int(node)].name)
     return Array(names[start..<start + Int(nodes[Int(node)].nameLength)])
   }
 
-  /// The path from the root.
   func path(of node: UInt32) -> [[UInt8]] {
     var path: [[UInt8]] = []
     var node = node

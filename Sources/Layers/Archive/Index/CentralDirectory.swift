@@ -4,14 +4,12 @@ import Posix
 struct CentralDirectory {
   /// Offset in the file.
   let start: UInt64
-  /// Bytes.
   let size: UInt64
   /// The bytes before the archive, to be added to its offsets.
   let prefixLength: UInt64
   /// The declared number of entries, a mere estimate.
   let declaredCount: UInt64
 
-  /// The largest size that is read.
   static let largest: UInt64 = 4 << 30
 
   private static let endSignature: UInt32 = 0x0605_4B50
@@ -21,7 +19,6 @@ struct CentralDirectory {
   private static let locatorSize = 20
   private static let zip64EndSize = 56
 
-  /// Finds the central directory from the file's end.
   static func find(in source: ArchiveSource) throws(ArchiveError) -> CentralDirectory {
     let count = Int(min(source.size, UInt64(endSize + 0xFFFF + locatorSize)))
     guard count >= endSize else { throw .noArchive }
@@ -144,7 +141,6 @@ struct CentralDirectory {
 }
 
 extension CentralDirectory {
-  /// Calls the body for each record in order.
   /// - Parameter progress: called with the bytes read and the total.
   func forEachRecord(
     in source: ArchiveSource, progress: (UInt64, UInt64) -> Void, _ body: (ZipRecord) -> Void

@@ -1,11 +1,6 @@
 import Glibc
 
-/// Decodes and checks the names of an archive's entries.
 enum EntryName {
-  /// `PATH_MAX` without NUL, and `NAME_MAX`.
-  static let longestPath = 4095
-  static let longestName = 255
-
   /// Calls the body with the name: as it is if flagged as UTF-8 or valid as such, otherwise converted from
   /// code page 437, as libzip guesses.
   static func withBytes<Result>(of record: ZipRecord, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
@@ -26,13 +21,13 @@ enum EntryName {
     if path.isEmpty { return .empty }
     if path[0] == slash { return .absolute }
     if path.contains(0) { return .null }
-    if path.count > longestPath { return .tooLong }
+    if path.count >= PATH_MAX { return .tooLong }
     var start = 0
     var names = 0
     while start < path.count {
       let end = self.end(of: path, from: start)
-      if isParent(path, start, end) { return .parent }
-      if end - start > longestName { return .tooLong }
+      if end - start == 2 && path[start] == dot && path[start + 1] == dot { return .parent }
+      if end - start > NAME_MAX { return .tooLong }
       if !isEmptyOrDot(path, start, end) { names += 1 }
       start = end + 1
     }
@@ -52,14 +47,9 @@ enum EntryName {
     return UnsafeRawPointer(found) - base
   }
 
-  /// Whether a component is empty or a dot.
   @inline(__always)
   static func isEmptyOrDot(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
     end == start || (end - start == 1 && path[start] == dot)
-  }
-
-  private static func isParent(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
-    end - start == 2 && path[start] == dot && path[start + 1] == dot
   }
 
   /// The upper half of code page 437, each character in UTF-8.

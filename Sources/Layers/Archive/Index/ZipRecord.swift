@@ -5,13 +5,11 @@ struct ZipRecord {
   static let signature: UInt32 = 0x0201_4B50
   private static let fixedSize = 46
 
-  /// Bytes of the record.
   let length: Int
   let name: UnsafeRawBufferPointer
   let flags: UInt16
   let method: UInt16
   let crc: UInt32
-  /// Compressed and decoded bytes.
   private(set) var compressedSize: UInt64
   private(set) var size: UInt64
   /// The offset of the local file header, without the prefix before the archive.
@@ -22,7 +20,6 @@ struct ZipRecord {
   private let dosTime: UInt16
   private let dosDate: UInt16
 
-  /// Parses the record at the beginning of the bytes.
   /// - Parameter isLast: whether no more bytes follow.
   /// - Returns: nil if the record is incomplete and more bytes follow, or at the end.
   init?(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(ArchiveError) {
@@ -93,25 +90,19 @@ struct ZipRecord {
     return nil
   }
 
-  // MARK: - What it means
-
-  /// Whether the content needs a password.
   var isEncrypted: Bool { flags & (1 << 0 | 1 << 6 | 1 << 13) != 0 }
-
-  /// Whether the name ends with a slash.
-  var hasFolderName: Bool { name.last == UInt8(ascii: "/") }
 
   /// `st_mode`, without set-user-ID bits and devices, as by `unzip(1)`.
   var mode: UInt32 {
     // Unix and macOS.
     let isUnix = madeBy == 3 || madeBy == 19
     let unix = isUnix ? externalAttributes >> 16 : 0
-    let isFolder = hasFolderName || (unix & 0o170000 == FileKind.directory.rawValue && size == 0)
-    if isFolder {
+    let kind = unix & 0o170000
+    if name.last == EntryName.slash || (kind == FileKind.directory.rawValue && size == 0) {
       return FileKind.directory.rawValue | (unix & 0o777 != 0 ? unix & 0o777 : 0o755)
     }
     // `PATH_MAX` bounds the target of a link.
-    if unix & 0o170000 == FileKind.symbolicLink.rawValue, size > 0, size < 4096 {
+    if kind == FileKind.symbolicLink.rawValue, size > 0, size < 4096 {
       return FileKind.symbolicLink.rawValue | 0o777
     }
     let isReadOnly = !isUnix && externalAttributes & 1 != 0
