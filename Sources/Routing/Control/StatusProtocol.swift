@@ -36,9 +36,7 @@ public enum StatusProtocol {
     2 << 30 | UInt32(replySize) << 16 | UInt32(form.rawValue) << 8 | UInt32(page)
   }
 
-  /// Parses a reply.
-  /// - Parameter done: The number of bytes in the preceding pages.
-  /// - Returns: The page, and the length of the whole text.
+  /// Parses a reply: the page, and the length of the whole text; `done` bytes were in the preceding pages.
   public static func page(in reply: [UInt8], after done: Int) -> (bytes: ArraySlice<UInt8>, length: Int) {
     guard reply.count >= 4 else { return ([], 0) }
     let length = reply.withUnsafeBytes { Int(UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self))) }

@@ -1,4 +1,3 @@
-/// A recursive-descent parser.
 struct JSONParser {
   private let text: [UInt8]
   private var offset = 0
@@ -112,28 +111,22 @@ struct JSONParser {
 
   private mutating func number() -> JSONValue? {
     let start = offset
-    while offset < text.count, Self.isNumberByte(text[offset]) { offset += 1 }
+    while offset < text.count, text[offset].isDigit || "+-.eE".utf8.contains(text[offset]) { offset += 1 }
     guard Self.isNumber(text[start..<offset]) else { return nil }
     let literal = String(decoding: text[start..<offset], as: UTF8.self)
     if let integer = Int64(literal) { return .integer(integer) }
     return Double(literal).flatMap { $0.isFinite ? .number($0) : nil }
   }
 
-  private static func isNumberByte(_ byte: UInt8) -> Bool {
-    isDigit(byte) || "+-.eE".utf8.contains(byte)
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
-
   /// Whether the literal is `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`.
   private static func isNumber(_ literal: ArraySlice<UInt8>) -> Bool {
     var rest = literal
     if rest.first == UInt8(ascii: "-") { rest.removeFirst() }
-    let whole = rest.prefix(while: isDigit)
+    let whole = rest.prefix(while: \.isDigit)
     guard !whole.isEmpty, whole.count == 1 || whole.first != UInt8(ascii: "0") else { return false }
     rest = rest.dropFirst(whole.count)
     if rest.first == UInt8(ascii: ".") {
-      let decimals = rest.dropFirst().prefix(while: isDigit)
+      let decimals = rest.dropFirst().prefix(while: \.isDigit)
       if decimals.isEmpty { return false }
       rest = rest.dropFirst(1 + decimals.count)
     }
@@ -141,7 +134,7 @@ struct JSONParser {
     guard mark | 0x20 == UInt8(ascii: "e") else { return false }
     rest.removeFirst()
     if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest.removeFirst() }
-    return !rest.isEmpty && rest.allSatisfy(isDigit)
+    return !rest.isEmpty && rest.allSatisfy(\.isDigit)
   }
 
   /// Skips whitespace and returns the next byte without consuming it; nil at the end.

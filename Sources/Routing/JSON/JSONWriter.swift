@@ -25,8 +25,6 @@ public struct JSONWriter: Sendable {
   /// The text so far.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  // MARK: Objects and arrays
-
   /// Writes an object whose members the body writes.
   public mutating func object(_ members: (inout JSONWriter) -> Void) {
     begin("{")
@@ -52,8 +50,6 @@ public struct JSONWriter: Sendable {
   /// Writes an array of strings.
   public mutating func strings(_ strings: [String]) { array(strings) { $0.string($1) } }
 
-  // MARK: Members
-
   /// Begins a member, whose value the caller writes next.
   public mutating func name(_ name: String) {
     separate()
@@ -78,8 +74,6 @@ public struct JSONWriter: Sendable {
     self.name(name)
     bytes += (value ? "true" : "false").utf8
   }
-
-  // MARK: Values
 
   /// Writes a string, escaping quotation marks, backslashes and control characters.
   public mutating func string(_ string: String) {

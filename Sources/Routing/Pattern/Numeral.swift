@@ -40,7 +40,6 @@ enum Numeral {
     return signLength(text) == 1 ? -magnitude : magnitude
   }
 
-  /// The number of digits before and after the point.
   private struct Form {
     let digits: Int
     let decimals: Int

@@ -1,4 +1,3 @@
-/// Parses the text of a pattern.
 struct PatternParser {
   private let text: [UInt8]
   private var keys: Set<String> = []
@@ -19,11 +18,9 @@ struct PatternParser {
     let scheme = try parseScheme(before: pathEnd)
     try parseComponents(scheme.end..<pathEnd)
     if let query { try parseParameters(query + 1..<text.count) }
-    return RoutePattern(
-      scheme: scheme.name, components: components, tail: tail, parameters: parameters)
+    return RoutePattern(scheme: scheme.name, components: components, tail: tail, parameters: parameters)
   }
 
-  /// Checks the rules that hold for every part of a pattern.
   private func validateBytes() throws(RoutingError) {
     if let bad = firstInvalidUTF8(in: text.span) {
       throw .malformed("this is not UTF-8", at: bad.lowerBound)
@@ -33,9 +30,6 @@ struct PatternParser {
     }
   }
 
-  // MARK: Scheme
-
-  /// The scheme, or nil, and the offset of the components.
   private func parseScheme(before pathEnd: Int) throws(RoutingError) -> (name: String?, end: Int) {
     // A literal may contain "://".
     let head = text[..<pathEnd].prefix { $0 != UInt8(ascii: "(") }
@@ -45,13 +39,10 @@ struct PatternParser {
     }
     let end = Scheme.end(in: text.span)
     guard end == colon, colon > 0 else {
-      throw .malformed(
-        "a scheme is a letter, then letters, digits, +, - and .", at: min(end, colon))
+      throw .malformed("a scheme is a letter, then letters, digits, +, - and .", at: min(end, colon))
     }
     return (String(decoding: text[..<colon], as: UTF8.self).lowercased(), colon + separator.count)
   }
-
-  // MARK: Components
 
   private mutating func parseComponents(_ range: Range<Int>) throws(RoutingError) {
     var start = range.lowerBound
@@ -73,9 +64,7 @@ struct PatternParser {
     let letter = try parseLetter(range, allowed: "s, i, f, l or *")
     let value = range.lowerBound + 2..<range.upperBound
     if letter == UInt8(ascii: "*") {
-      guard isLast else {
-        throw .malformed("*: must be last", at: range.lowerBound)
-      }
+      if !isLast { throw .malformed("*: must be last", at: range.lowerBound) }
       tail = try parseKey(value)
     } else {
       let (type, keyRange) = try parseType(letter, at: range.lowerBound, value, allowed: "s, i, f, l or *")
@@ -94,7 +83,6 @@ struct PatternParser {
     return text[range.lowerBound]
   }
 
-  /// The type that a letter denotes, and the range of the key.
   private func parseType(
     _ letter: UInt8, at offset: Int, _ value: Range<Int>, allowed: String
   ) throws(RoutingError) -> (ValueType, key: Range<Int>) {
@@ -118,7 +106,6 @@ struct PatternParser {
     return (.literal(try decode(open + 1..<close)), close + 1..<value.upperBound)
   }
 
-  /// Percent-decodes a range.
   private func decode(_ range: Range<Int>) throws(RoutingError) -> [UInt8] {
     var decoded: [UInt8] = []
     var offset = range.lowerBound
@@ -140,11 +127,10 @@ struct PatternParser {
     return decoded
   }
 
-  // MARK: Keys
-
   private mutating func parseKey(_ range: Range<Int>) throws(RoutingError) -> String {
     if range.isEmpty { throw .malformed("a key is missing", at: range.lowerBound) }
-    for offset in range where !Self.isAllowedInKeys(text[offset]) {
+    for offset in range
+    where !text[offset].isLetter && !text[offset].isDigit && text[offset] != UInt8(ascii: "_") {
       throw .malformed("a key is made of letters, digits and _", at: offset)
     }
     let key = String(decoding: text[range], as: UTF8.self)
@@ -153,17 +139,6 @@ struct PatternParser {
     }
     return key
   }
-
-  private static func isAllowedInKeys(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-      true
-    default: false
-    }
-  }
-
-  // MARK: Parameters
 
   private mutating func parseParameters(_ range: Range<Int>) throws(RoutingError) {
     var start = range.lowerBound

@@ -12,7 +12,7 @@
 ///
 /// A required parameter must be present, and its first occurrence must match. An optional parameter may be
 /// absent but must match if present. Further occurrences are ignored.
-public struct RoutePattern: Hashable, Sendable {
+public struct RoutePattern: Hashable, Sendable, CustomStringConvertible {
   /// A component that is bound to a key.
   public struct Component: Hashable, Sendable {
     /// The texts that match.
@@ -41,14 +41,9 @@ public struct RoutePattern: Hashable, Sendable {
   public let tail: String?
   /// The parameters of the query.
   public let parameters: [Parameter]
+}
 
-  init(scheme: String?, components: [Component], tail: String?, parameters: [Parameter]) {
-    self.scheme = scheme
-    self.components = components
-    self.tail = tail
-    self.parameters = parameters
-  }
-
+extension RoutePattern {
   /// Parses a pattern.
   /// - Throws: EINVAL with the offset; E2BIG.
   public init(_ text: [UInt8]) throws(RoutingError) {
@@ -59,9 +54,6 @@ public struct RoutePattern: Hashable, Sendable {
   /// Parses a pattern.
   /// - Throws: EINVAL with the offset; E2BIG.
   public init(_ text: String) throws(RoutingError) { try self.init(Array(text.utf8)) }
-}
-
-extension RoutePattern: CustomStringConvertible {
   /// The canonical text, which has no whitespace and parses as an equal pattern.
   public var description: String {
     var parts = components.map { Self.written($0.type, key: $0.key) }

@@ -9,7 +9,6 @@ public enum ValueType: Hashable, Sendable {
   /// Exactly these bytes, percent-decoded: non-empty UTF-8.
   case literal([UInt8])
 
-  /// Whether a decoded text is in the set.
   func matches(_ text: Span<UInt8>) -> Bool {
     switch self {
     case .text: true
@@ -39,7 +38,6 @@ public enum ValueType: Hashable, Sendable {
 }
 
 extension Span<UInt8> {
-  /// Whether the bytes are equal.
   @inline(__always)
   func isEqual(to other: [UInt8]) -> Bool {
     guard count == other.count else { return false }

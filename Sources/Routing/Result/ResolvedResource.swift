@@ -26,7 +26,6 @@ public struct ResolvedResource: Hashable, Sendable {
     self.textEncodingName = textEncodingName
   }
 
-  /// Writes the members that a result with this outcome has.
   func write(to json: inout JSONWriter) {
     json.member("path", String(escaping: path))
     json.member("file", file)
@@ -39,8 +38,7 @@ public struct ResolvedResource: Hashable, Sendable {
 
 /// `file:` URLs (RFC 8089).
 public enum FileURL {
-  /// The URL of an absolute path.
-  /// - Parameter isDirectory: Whether the URL ends with a slash.
+  /// The URL of an absolute path; that of a directory ends with a slash.
   public static func text(of path: [UInt8], isDirectory: Bool = false) -> String {
     let end: [UInt8] = isDirectory && path.last != UInt8(ascii: "/") ? [UInt8(ascii: "/")] : []
     return "file://" + PercentCoding.encoded(path: path + end)

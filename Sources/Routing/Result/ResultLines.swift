@@ -10,7 +10,7 @@ public struct ResultLine: Sendable {
   /// Parses a line; nil if it is not a complete result.
   public init?(_ line: ArraySlice<UInt8>) {
     guard line.starts(with: Self.prefix), line.last == UInt8(ascii: "}") else { return nil }
-    let digits = line.dropFirst(Self.prefix.count).prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+    let digits = line.dropFirst(Self.prefix.count).prefix(while: \.isDigit)
     // Sequence numbers start at 1.
     guard let sequence = UInt64(String(decoding: digits, as: UTF8.self)), sequence > 0 else { return nil }
     self.sequence = sequence
@@ -41,8 +41,7 @@ public struct ResultLine: Sendable {
 
 /// Reads the results in a control file.
 public enum ResultLines {
-  /// Reads the results, oldest first.
-  /// - Parameter text: Reads the file from the start.
+  /// Reads the results, oldest first; `text` reads the file from the start.
   /// - Returns: nil if no two reads agree, because of continuous writes.
   public static func read<Failure: Error>(
     by text: () throws(Failure) -> [UInt8]

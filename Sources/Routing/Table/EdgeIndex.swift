@@ -15,10 +15,7 @@ struct EdgeIndex: Sendable {
     }
   }
 
-  /// Adds an edge that is not in the index.
-  mutating func insert(
-    _ child: RouteTrie.NodeNumber, label: Span<UInt8>, from parent: RouteTrie.NodeNumber
-  ) {
+  mutating func insert(_ child: RouteTrie.NodeNumber, label: Span<UInt8>, from parent: RouteTrie.NodeNumber) {
     index.insert(child, label.withUnsafeBytes { Self.hash($0, parent) })
   }
 

@@ -8,14 +8,9 @@ struct OverlapSearch {
 
   /// The indexes of the overlapping routes, ascending.
   static func indexes(overlapping pattern: RoutePattern, in trie: RouteTrie) -> [RouteIndex] {
-    var search = OverlapSearch(pattern, trie)
+    var search = OverlapSearch(pattern: pattern, trie: trie)
     search.run()
     return search.found.sorted()
-  }
-
-  private init(_ pattern: RoutePattern, _ trie: RouteTrie) {
-    self.pattern = pattern
-    self.trie = trie
   }
 
   private mutating func run() {
@@ -32,7 +27,6 @@ struct OverlapSearch {
     }
   }
 
-  /// Adds the children whose types intersect the type.
   private mutating func follow(_ parent: RouteTrie.NodeNumber, _ type: ValueType, to depth: Int) {
     let node = trie.nodes[Int(parent)]
     for (child, childType) in [(node.integer, ValueType.integer), (node.number, .number), (node.text, .text)]

@@ -65,7 +65,6 @@ struct Binding: Sendable {
   let key: String
   let source: Source
 
-  /// All bindings of a pattern, sorted by key.
   static func all(of pattern: RoutePattern) -> [Binding] {
     var bindings: [Binding] = []
     for (index, component) in pattern.components.enumerated() {

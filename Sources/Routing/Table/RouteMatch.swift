@@ -30,7 +30,6 @@ public struct RouteMatch: Sendable {
   /// The value of a key; nil if the key is unbound.
   public subscript(key: String) -> RouteValue? { userInfo.first { $0.key == key }?.value }
 
-  /// Binds a URL that matches the entry's route.
   init(_ url: RouteURL, _ entry: RouteEntry) {
     name = entry.route.name
     var items: [Item] = []

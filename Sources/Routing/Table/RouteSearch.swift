@@ -7,7 +7,6 @@
 struct RouteSearch {
   private struct Step {
     let node: RouteTrie.NodeNumber
-    /// The number of components consumed.
     let depth: Int
     /// A copy of the node's lower bound.
     let least: RouteIndex
@@ -18,7 +17,6 @@ struct RouteSearch {
   /// The other open branches. Most searches have none and so do not allocate.
   private var pending: [Step] = []
 
-  /// The index of the first route that matches; nil if there is none.
   static func first(for url: RouteURL, in table: RouteTable) -> RouteIndex? {
     var search = RouteSearch()
     search.run(url, table)
@@ -59,7 +57,6 @@ struct RouteSearch {
     }
   }
 
-  /// Adds the children that match the next component.
   private mutating func descend(from step: Step, _ url: RouteURL, _ table: RouteTable) {
     let index = Int(step.node)
     let tail = table.trie.nodes[index].tail

@@ -17,8 +17,6 @@ public struct RouteTable: Sendable {
   /// The `route` commands that recreate the table, each with a newline.
   public var text: String { routes.map { "\($0)\n" }.joined() }
 
-  // MARK: Changes
-
   /// Appends a route.
   /// - Returns: The names of the earlier routes that overlap it, each once, in order.
   /// - Throws: EEXIST if an earlier route matches all its URLs.
@@ -75,8 +73,6 @@ public struct RouteTable: Sendable {
         + "\(earlier.name) (\(earlier.pattern))")
   }
 
-  // MARK: Matching
-
   /// Matches a URL; nil if no route matches. The time depends on the URL and on the number of ways to read its
   /// components, not on the number of routes.
   /// - Throws: EINVAL if components or parameters are not UTF-8.
@@ -88,7 +84,6 @@ public struct RouteTable: Sendable {
     return RouteMatch(url, entry)
   }
 
-  /// Whether the query matches a route whose scheme and components match.
   func matchesQuery(of url: RouteURL, _ index: RouteIndex) -> Bool {
     guard let entry = entries[Int(index)] else { return false }
     return entry.route.pattern.parameters.isEmpty || entry.route.pattern.matchesQuery(of: url)
@@ -96,7 +91,6 @@ public struct RouteTable: Sendable {
 }
 
 extension RoutePattern {
-  /// Whether the URL's query matches the pattern's parameters.
   func matchesQuery(of url: RouteURL) -> Bool {
     for expected in parameters {
       guard let index = url.index(ofParameter: expected.name) else {

@@ -27,14 +27,12 @@ struct RouteTrie: Sendable {
     var ends: [RouteIndex] = []
   }
 
-  /// The root. Its literal children are the schemes; its `text` child is for routes without a scheme.
+  /// Its literal children are the schemes; its `text` child is for routes without a scheme.
   static let root: NodeNumber = 0
 
   private(set) var nodes: [Node] = [Node(label: [], parent: root)]
   private(set) var literalEdges = EdgeIndex()
   private(set) var parameterEdges = EdgeIndex()
-
-  // MARK: Changes
 
   /// Adds a route whose index is greater than all others.
   /// - Returns: The node where the route's path ends.
@@ -49,7 +47,6 @@ struct RouteTrie: Sendable {
     return node
   }
 
-  /// Removes a route from the node where its path ends.
   mutating func remove(_ index: RouteIndex, from node: NodeNumber) {
     nodes[Int(node)].ends.removeAll { $0 == index }
   }
@@ -62,9 +59,9 @@ struct RouteTrie: Sendable {
 
   /// Routes that differ only in parameters branch on one required parameter: the one whose node has the fewest
   /// routes so far.
-  private mutating func end(of pattern: RoutePattern, from node: NodeNumber, _ index: RouteIndex)
-    -> NodeNumber
-  {
+  private mutating func end(
+    of pattern: RoutePattern, from node: NodeNumber, _ index: RouteIndex
+  ) -> NodeNumber {
     var best: RoutePattern.Parameter?
     var fewest = Int.max
     for parameter in pattern.parameters where !parameter.isOptional {
@@ -77,7 +74,6 @@ struct RouteTrie: Sendable {
     return visit(child(of: named, for: best.type), index)
   }
 
-  /// The number of routes that end at a parameter's node.
   private func count(of parameter: RoutePattern.Parameter, at node: NodeNumber) -> Int {
     var end = parameterEdges.find(parameter.name.span, from: node, in: nodes)
     if end != 0, case .literal(let literal) = parameter.type {
@@ -101,9 +97,7 @@ struct RouteTrie: Sendable {
     }
   }
 
-  private mutating func child(
-    of node: NodeNumber, _ edge: WritableKeyPath<Node, NodeNumber>
-  ) -> NodeNumber {
+  private mutating func child(of node: NodeNumber, _ edge: WritableKeyPath<Node, NodeNumber>) -> NodeNumber {
     let found = nodes[Int(node)][keyPath: edge]
     if found != 0 { return found }
     let new = newNode([], below: node)

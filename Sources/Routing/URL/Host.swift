@@ -19,7 +19,6 @@ enum Host {
     return range.upperBound
   }
 
-  /// The end of an address in brackets.
   private static func addressEnd(in text: Span<UInt8>, _ range: Range<Int>) throws(RoutingError) -> Int {
     guard let close = range.first(where: { text[$0] == UInt8(ascii: "]") }) else {
       throw .malformed("the address has no closing bracket", at: range.lowerBound)
@@ -35,7 +34,6 @@ enum Host {
     return end
   }
 
-  /// Whether `inet_pton(3)` takes the address.
   private static func isIPv6(_ address: Span<UInt8>) -> Bool {
     // INET6_ADDRSTRLEN counts the terminating NUL.
     guard address.count < INET6_ADDRSTRLEN else { return false }

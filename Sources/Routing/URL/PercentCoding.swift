@@ -1,6 +1,5 @@
 /// Percent-encoding (RFC 3986, section 2.1).
 public enum PercentCoding {
-  /// The value of a hexadecimal digit.
   static func hexDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
@@ -13,9 +12,7 @@ public enum PercentCoding {
   /// The byte that the sequence at an offset encodes; nil if there is no valid sequence.
   static func byte(at offset: Int, in text: Span<UInt8>) -> UInt8? {
     guard offset + 2 < text.count, let high = hexDigit(text[offset + 1]), let low = hexDigit(text[offset + 2])
-    else {
-      return nil
-    }
+    else { return nil }
     return high << 4 | low
   }
 
@@ -36,7 +33,6 @@ public enum PercentCoding {
     return ByteRange(Int(range.start)..<to)
   }
 
-  /// The sequence that encodes a byte.
   static func encoded(_ byte: UInt8) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)
     return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
@@ -46,20 +42,20 @@ public enum PercentCoding {
   public static func encoded(path: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     for byte in path {
-      if isUnreserved(byte) || byte == UInt8(ascii: "/") { text.append(byte) } else { text += encoded(byte) }
+      let isPlain = byte.isLetter || byte.isDigit || "-._~/".utf8.contains(byte)
+      if isPlain { text.append(byte) } else { text += encoded(byte) }
     }
     return String(decoding: text, as: UTF8.self)
   }
+}
 
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-      UInt8(ascii: "~"):
-      true
-    default: false
-    }
-  }
+/// ASCII only.
+extension UInt8 {
+  @inline(__always)
+  var isLetter: Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= self | 0x20 }
+
+  @inline(__always)
+  var isDigit: Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= self }
 }
 
 extension String {
@@ -86,7 +82,5 @@ func firstInvalidUTF8(in bytes: Span<UInt8>) -> Range<Int>? {
   do throws(UTF8.ValidationError) {
     _ = try UTF8Span(validating: bytes)
     return nil
-  } catch {
-    return error.byteOffsets
-  }
+  } catch { return error.byteOffsets }
 }

@@ -27,7 +27,6 @@ public struct RouteURL: Sendable {
   /// The offset of the first component or parameter that is not UTF-8.
   private let firstNonUTF8: Int?
 
-  /// A query parameter.
   struct Parameter: Hashable {
     var name: ByteRange
     var value: ByteRange
@@ -52,10 +51,7 @@ public struct RouteURL: Sendable {
     componentRanges = parser.components
     parameters = parser.parameters
     fragmentRange = parser.fragment
-    firstNonUTF8 =
-      parser.isASCII
-      ? nil
-      : Self.firstNonUTF8(in: decoded, componentRanges: parser.components, parameters: parser.parameters)
+    firstNonUTF8 = parser.isASCII ? nil : Self.firstNonUTF8(in: decoded, parser)
     self.decoded = decoded
   }
 
@@ -111,10 +107,8 @@ public struct RouteURL: Sendable {
     }
   }
 
-  private static func firstNonUTF8(in text: [UInt8], componentRanges: [ByteRange], parameters: [Parameter])
-    -> Int?
-  {
-    let all = componentRanges + parameters.flatMap { [$0.name, $0.value] }
+  private static func firstNonUTF8(in text: [UInt8], _ parser: URLParser) -> Int? {
+    let all = parser.components + parser.parameters.flatMap { [$0.name, $0.value] }
     return all.first { firstInvalidUTF8(in: text.span.extracting($0.offsets)) != nil }.map { Int($0.start) }
   }
 }

@@ -59,7 +59,6 @@ struct URLParser {
     return end + 1
   }
 
-  /// Checks the rules that hold for every part of a URL.
   private mutating func validateBytes(_ text: Span<UInt8>, from start: Int) throws(RoutingError) {
     var offset = start
     while offset < text.count {
@@ -90,8 +89,7 @@ struct URLParser {
     if at < range.upperBound { start = at + 1 }
     let end = try Host.end(in: text, start..<range.upperBound)
     if end < range.upperBound {
-      for offset in end + 1..<range.upperBound
-      where text[offset] < UInt8(ascii: "0") || text[offset] > UInt8(ascii: "9") {
+      for offset in end + 1..<range.upperBound where !text[offset].isDigit {
         throw .malformed("a port is a number", at: offset)
       }
     }
@@ -144,17 +142,14 @@ public enum Scheme {
   /// The length of the scheme at the start of a text; 0 if there is none.
   static func end(in text: Span<UInt8>) -> Int {
     var offset = 0
-    while offset < text.count, isAllowed(text[offset], first: offset == 0) { offset += 1 }
+    while offset < text.count, text[offset].isLetter || (offset > 0 && isDigitOrMark(text[offset])) {
+      offset += 1
+    }
     return offset
   }
 
   @inline(__always)
-  private static func isAllowed(_ byte: UInt8, first: Bool) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
-      !first
-    default: false
-    }
+  private static func isDigitOrMark(_ byte: UInt8) -> Bool {
+    byte.isDigit || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
   }
 }
