@@ -108,7 +108,7 @@ public enum Language {
   }
 }
 
-/// Lowercases ASCII letters.
+/// ASCII only.
 func lowercased(_ name: [UInt8]) -> [UInt8] {
   name.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
 }

@@ -42,7 +42,6 @@ enum XMLNesting {
     (opening: Array($0.0.utf8), closing: Array($0.1.utf8))
   }
 
-  /// The offset after a delimiter.
   private static func end(of delimiter: [UInt8], in text: ArraySlice<UInt8>) -> Int? {
     var offset = text.startIndex
     while let start = text[offset...].firstIndex(of: delimiter[0]) {

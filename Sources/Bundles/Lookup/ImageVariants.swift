@@ -31,7 +31,6 @@ enum ImageVariants {
     return endings.map { base + $0 + suffix } + [base + device, base]
   }
 
-  /// Splits a name at its last dot.
   private static func split(_ name: [UInt8]) -> (base: [UInt8], suffix: [UInt8]?) {
     guard let index = name.lastIndex(of: dot), index > 0, index + 1 < name.count else { return (name, nil) }
     return (Array(name[..<index]), Array(name[(index + 1)...]))

@@ -9,16 +9,13 @@ struct MergedPath: Sendable {
   private var directories: [MergedDirectory]
   private let access: ResourceAccess
 
-  /// The root of the merged view.
   init(rootOf stack: LayerStack, for access: ResourceAccess = .unrestricted) throws(Errno) {
     directories = [try stack.root()]
     self.access = access
   }
 
-  /// The directory itself.
   var directory: MergedDirectory { directories[directories.count - 1] }
 
-  /// The index of the topmost layer of the directory.
   var layer: Int { directory.top.layer }
 
   /// Looks up a name without following a symbolic link.
@@ -35,7 +32,6 @@ struct MergedPath: Sendable {
     return try directory.list()
   }
 
-  /// Resolves a relative path; nil if it does not exist.
   func resolve(_ path: [[UInt8]]) throws(Errno) -> ResolvedEntry? {
     var walk = PathWalk(from: self, pending: path.reversed())
     while let name = walk.pending.popLast() {
@@ -47,13 +43,11 @@ struct MergedPath: Sendable {
     return .directory(walk.path)
   }
 
-  /// Resolves a relative path to a directory; nil if there is none.
   func directory(at path: [[UInt8]]) throws(Errno) -> MergedPath? {
     guard case .directory(let directory) = try resolve(path) else { return nil }
     return directory
   }
 
-  /// Descends into a child.
   mutating func descend(into directory: MergedDirectory, _ name: [UInt8]) {
     names.append(name)
     directories.append(directory)
@@ -74,11 +68,9 @@ enum ResolvedEntry: Sendable {
   case file(MergedFile)
 }
 
-/// A non-directory of the merged view.
 struct MergedFile: Sendable {
   let parent: MergedPath
   let name: [UInt8]
-  /// The index of the layer, 0 for the topmost.
   let layer: Int
   let attributes: FileStatus
 

@@ -8,16 +8,20 @@ public enum ResourceAccess: Sendable {
   /// The client is unknown: only directories are searched that their mode opens to everyone and that have no ACL.
   case everyone
 
-  /// Whether the client has search permission.
   func maySearch(_ directory: MergedDirectory) throws(Errno) -> Bool { try allows(directory, 0o111) }
 
-  /// Whether the client may list the directory.
   func mayRead(_ directory: MergedDirectory) throws(Errno) -> Bool { try allows(directory, 0o555) }
 
   private func allows(_ directory: MergedDirectory, _ mode: UInt32) throws(Errno) -> Bool {
     if case .unrestricted = self { return true }
     guard try directory.top.attributes().mode & mode == mode else { return false }
-    return try !directory.top.hasAccessControlList()
+    let noBytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    do throws(Errno) {
+      return try directory.top.extendedAttribute("system.posix_acl_access", into: noBytes) == 0
+    } catch {
+      if error == .noData || error == .notSupported { return true }
+      throw error
+    }
   }
 }
 
@@ -26,16 +30,5 @@ extension FoundResource {
   public func isReadableByEveryone() throws(Errno) -> Bool {
     guard attributes.mode & 0o444 == 0o444 else { return false }
     return try extendedAttribute("system.posix_acl_access") == nil
-  }
-}
-
-extension LayerDirectory {
-  fileprivate func hasAccessControlList() throws(Errno) -> Bool {
-    do throws(Errno) {
-      return try extendedAttribute("system.posix_acl_access", into: .init(start: nil, count: 0)) > 0
-    } catch {
-      if error == .noData || error == .notSupported { return false }
-      throw error
-    }
   }
 }

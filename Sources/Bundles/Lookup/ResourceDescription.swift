@@ -45,9 +45,6 @@ extension FoundResource {
     let identity = attributes.identity
     return try withCName(name) { name throws(Errno) in try part.openFile(name, identity: identity) }
   }
-}
-
-extension FoundResource {
   /// The value of an extended attribute; nil if it is absent.
   public func extendedAttribute(_ name: CName) throws(Errno) -> [UInt8]? {
     do throws(Errno) {

@@ -21,14 +21,11 @@ struct ResourceFolders: Sendable {
     of stack: LayerStack, layout: BundleLayout, subfolder: [[UInt8]], for access: ResourceAccess
   ) throws(Errno) {
     guard let resources = try MergedPath(rootOf: stack, for: access).directory(at: layout.resourceFolder)
-    else {
-      return nil
-    }
+    else { return nil }
     self.resources = resources
     self.subfolder = subfolder
   }
 
-  /// The folder of the unlocalized resources.
   func unlocalized() throws(Errno) -> Folder? {
     try resources.directory(at: subfolder).map { Folder(path: $0, localization: nil) }
   }
@@ -43,7 +40,6 @@ struct ResourceFolders: Sendable {
     return folders
   }
 
-  /// The unlocalized folder, then those of the localizations in order.
   func all(localizations: [[UInt8]]) throws(Errno) -> [Folder] {
     var folders: [Folder] = []
     if let folder = try unlocalized() { folders.append(folder) }
@@ -51,7 +47,6 @@ struct ResourceFolders: Sendable {
     return folders
   }
 
-  /// Whether a name is valid for an entry; `.` and `..` are not.
   static func isEntryName(_ name: [UInt8]) -> Bool {
     (1...255).contains(name.count) && !name.contains(0) && !name.contains(UInt8(ascii: "/"))
       && !name.elementsEqual(".".utf8) && !name.elementsEqual("..".utf8)

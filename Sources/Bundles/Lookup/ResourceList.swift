@@ -22,7 +22,6 @@ extension ResourceLookup {
   ///   - type: The extension, compared by bytes (`png`, `tar.gz`); nil or empty for all names.
   ///   - folder: The names below the resource folder.
   ///   - localization: As for `find`.
-  ///   - access: The permissions to check.
   public func list(
     type: [UInt8]? = nil, in folder: [[UInt8]] = [], localization: [UInt8]? = nil,
     for access: ResourceAccess = .unrestricted

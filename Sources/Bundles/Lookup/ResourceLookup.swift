@@ -43,11 +43,8 @@ public final class ResourceLookup: Sendable {
   private let cache = InfoPlistCache()
   private let fixedLayout: BundleLayout?
 
-  /// Creates a lookup.
-  /// - Parameter layout: The layout; nil to determine it for each search.
-  public init(
-    stack: LayerStack, options: ResourceOptions = ResourceOptions(), layout: BundleLayout? = nil
-  ) {
+  /// Creates a lookup; without a layout, each search determines it.
+  public init(stack: LayerStack, options: ResourceOptions = ResourceOptions(), layout: BundleLayout? = nil) {
     self.stack = stack
     self.options = options
     fixedLayout = layout
@@ -64,12 +61,8 @@ public final class ResourceLookup: Sendable {
     try cache.infoPlist(of: stack, layout: layout())
   }
 
-  /// Finds a resource.
-  /// - Parameters:
-  ///   - path: The names below the resource folder. Invalid names are not found.
-  ///   - localization: If given, only this localization and the unlocalized folder are searched, as in Foundation.
-  ///   - access: The permissions to check.
-  /// - Returns: nil if there is no such resource.
+  /// Finds a resource by its path below the resource folder; nil if there is none. Invalid names are not found.
+  /// - Parameter localization: If given, only it and the unlocalized folder are searched, as in Foundation.
   public func find(
     _ path: [[UInt8]], localization: [UInt8]? = nil, for access: ResourceAccess = .unrestricted
   ) throws(Errno) -> FoundResource? {
@@ -110,7 +103,6 @@ public final class ResourceLookup: Sendable {
     return try search?.hasFolder() ?? false
   }
 
-  /// The localizations to search, in order.
   func localizations(only localization: [UInt8]?, layout: BundleLayout) throws(Errno) -> [[UInt8]] {
     if let localization { return [localization] }
     var region: [UInt8]?

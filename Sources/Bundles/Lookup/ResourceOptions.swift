@@ -5,7 +5,6 @@ public struct ResourceOptions: Sendable, Hashable {
     case phone
     case pad
 
-    /// The suffix in the names of variants.
     var suffix: String { self == .phone ? "~iphone" : "~ipad" }
   }
 
@@ -19,11 +18,7 @@ public struct ResourceOptions: Sendable, Hashable {
   /// The device family (`idiom=pad`). If nil and the scale is set, `phone`, as in ProxyBundle.
   public var idiom: Idiom?
 
-  /// Creates options.
-  /// - Parameters:
-  ///   - languages: nil for the default list.
-  ///   - userLanguages: See ``Language/ofUser(environment:)``.
-  ///   - scale: A positive number.
+  /// Creates options. The scale is positive; for `userLanguages` see ``Language/ofUser(environment:)``.
   public init(
     languages: [[UInt8]]? = nil, userLanguages: [[UInt8]] = [], scale: Int? = nil, idiom: Idiom? = nil
   ) {
@@ -43,6 +38,5 @@ public struct ResourceOptions: Sendable, Hashable {
     return names
   }
 
-  /// Whether image names have variants.
   var hasVariants: Bool { scale != nil || idiom != nil }
 }

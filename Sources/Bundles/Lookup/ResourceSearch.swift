@@ -29,7 +29,6 @@ public struct ResourceSearch: Sendable {
     return nil
   }
 
-  /// Whether the folder exists, unlocalized or localized.
   mutating func hasFolder() throws(Errno) -> Bool {
     if try unlocalizedFolder() != nil { return true }
     return try !localizedFolders().isEmpty
@@ -39,9 +38,9 @@ public struct ResourceSearch: Sendable {
   private mutating func findExactly(_ name: [UInt8]) throws(Errno) -> FoundResource? {
     var best: Candidate?
     if let folder = try unlocalizedFolder() { best = try Candidate(name, in: folder, above: nil) }
-    if best?.layer != 0 {
+    if best?.entry.layer != 0 {
       for folder in try localizedFolders() {
-        if let better = try Candidate(name, in: folder, above: best?.layer) { best = better }
+        if let better = try Candidate(name, in: folder, above: best?.entry.layer) { best = better }
       }
     }
     return try best?.resource()
@@ -65,7 +64,6 @@ public struct ResourceSearch: Sendable {
   }
 }
 
-/// An entry with the name in one of the folders.
 private struct Candidate {
   let name: [UInt8]
   let folder: ResourceFolders.Folder
@@ -78,10 +76,8 @@ private struct Candidate {
     self.name = name
     self.folder = folder
     self.entry = entry
-    if let bound, layer >= bound { return nil }
+    if let bound, entry.layer >= bound { return nil }
   }
-
-  var layer: Int { entry.layer }
 
   /// The resource, after symbolic links. A link to an ancestor is not followed, because a recursive client would
   /// not terminate.
@@ -98,7 +94,6 @@ private struct Candidate {
 }
 
 extension ResolvedEntry {
-  /// Whether this is the directory or one of its ancestors.
   fileprivate func isAncestor(of path: MergedPath) -> Bool {
     guard case .directory(let directory) = self else { return false }
     return path.names.starts(with: directory.names)
@@ -120,7 +115,6 @@ extension ResolvedEntry {
 }
 
 extension Entry {
-  /// The index of the topmost layer.
   var layer: Int {
     switch self {
     case .file(let layer, _): layer

@@ -49,8 +49,7 @@ public struct ResourceURL: Sendable, Hashable {
     }
   }
 
-  /// Validates the name of a localization.
-  /// - Throws: EINVAL.
+  /// Validates the name of a localization; throws EINVAL.
   public static func validate(localization: [UInt8]) throws(ResourceURLError) {
     guard !localization.isEmpty, !localization.contains(0), !localization.contains(UInt8(ascii: "/")) else {
       throw ResourceURLError("a localization is the name of a folder without .lproj, such as fr")

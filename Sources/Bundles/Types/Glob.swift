@@ -30,7 +30,6 @@ struct Glob: Sendable {
     }
   }
 
-  /// Whether a pattern has no special characters.
   static func isLiteral(_ pattern: some Sequence<UInt8>) -> Bool {
     !pattern.contains { "*?[\\".utf8.contains($0) }
   }

@@ -16,7 +16,6 @@ struct GlobTable: Sendable {
     }
   }
 
-  /// The patterns by the way in which they are matched.
   fileprivate struct Patterns: Sendable {
     var literals: [[UInt8]: Match] = [:]
     var suffixes: [[UInt8]: Match] = [:]
@@ -40,7 +39,6 @@ struct GlobTable: Sendable {
     }
   }
 
-  /// The type of a name; nil if no pattern matches.
   func type(for name: [UInt8]) -> String? {
     let lower = lowercased(name)
     if let literal = caseSensitive.literals[name] ?? caseInsensitive.literals[lower] { return literal.type }

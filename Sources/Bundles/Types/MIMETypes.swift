@@ -118,7 +118,6 @@ public final class MIMETypes: Sendable {
   }
 }
 
-/// The parsed databases.
 private final class Databases: Sendable {
   let globs: GlobTable
   let types: ExtensionTable
@@ -129,7 +128,6 @@ private final class Databases: Sendable {
   }
 }
 
-/// An open database file.
 private final class DatabaseFile: Sendable {
   /// nil if the file is missing.
   private let file: Descriptor?
