@@ -28,8 +28,7 @@ public struct CancellationPipe: ~Copyable, Sendable {
     _ = Glibc.write(writer.rawValue, [0], 1)
   }
 
-  /// Waits for the cancellation.
-  /// - Returns: false after the timeout.
+  /// Waits for the cancellation; returns false after the timeout.
   public func wait(milliseconds: CInt) -> Bool {
     var polled = pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)
     return poll(&polled, 1, milliseconds) > 0

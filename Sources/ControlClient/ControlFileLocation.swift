@@ -12,10 +12,8 @@ public struct ControlFileLocation: Sendable {
   /// The ID of the mount in the mount table; nil if the mount table does not show the mount.
   private let mountID: Int?
 
-  /// Asks the mount for its control file's name.
-  /// - Parameters:
-  ///   - mountPoint: an absolute path.
-  ///   - device: the device number that the mount must have; nil accepts any.
+  /// Asks the mount at an absolute path for its control file's name.
+  /// - Parameter device: the device number that the mount must have; nil accepts any.
   /// - Throws: ENOTTY where no bundlefs, or one with another device number, is mounted; ENOTCONN if the mount's
   ///   daemon is dead; EPROTO if the answer is not a file name.
   public init(mountPoint: [UInt8], device: UInt64? = nil) throws(Errno) {
@@ -36,11 +34,8 @@ public struct ControlFileLocation: Sendable {
 
   private static func mountID(at path: [UInt8]) -> Int? { MountTableEntry.containing(path)?.id }
 
-  /// Opens the control file.
-  ///
-  /// The daemon is not trusted with the choice of the file: only a regular file in the mount's root is opened.
-  /// - Throws: EACCES; ENOTTY if another file system is now mounted at the mount point; ENOTCONN if the mount's
-  ///   daemon is dead.
+  /// Opens only a regular file in the mount's root: the daemon is not trusted with the choice of the file.
+  /// - Throws: EACCES; ENOTTY if another file system is now mounted there; ENOTCONN if the daemon is dead.
   public func open(_ flags: OpenFlags) throws(Errno) -> ControlFile {
     let root = try Descriptor.open(mountPoint, [.pathOnly, .directory])
     guard try root.device() == device else { throw .inappropriateIOCTLForDevice }

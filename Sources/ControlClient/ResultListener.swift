@@ -56,8 +56,7 @@ public final class ResultListener: Sendable {
     }
   }
 
-  /// Reports results until the daemon hangs up.
-  /// - Returns: false if cancelled.
+  /// Reports results until the daemon hangs up; returns false if cancelled.
   private func listen(_ report: (Event) -> Void) throws(Errno) -> Bool {
     let file = try location.open([.read])
     try reportNew(in: file, report)

@@ -4,8 +4,7 @@ import Routing
 /// The client side of ``StatusProtocol``: reads a mount's status texts by IOCTL, page by page.
 public enum StatusClient {
   /// Reads a text about the mount whose root is at the path.
-  /// - Throws: ENOTTY where no bundlefs is mounted; ESTALE while other clients keep replacing the text; the errors
-  ///   of open(2) and ioctl(2).
+  /// - Throws: ENOTTY where no bundlefs is mounted; ESTALE while other clients keep replacing the text.
   public static func read(_ form: StatusProtocol.Form, at path: [UInt8]) throws(Errno) -> [UInt8] {
     try read(form, of: Descriptor.open(path, [.read, .directory]))
   }

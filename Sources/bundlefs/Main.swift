@@ -41,10 +41,10 @@ struct Failure: Error {
     Failure(message: "\(message) (see 'bundlefs -h')", status: 2)
   }
 
-  /// Calls the body; its error becomes a failure whose message begins with the path.
+  /// Calls the body; its error becomes a failure whose message begins with the subject, such as a path.
   static func naming<Result: ~Copyable>(
-    _ path: [UInt8], _ body: () throws(Errno) -> Result
+    _ subject: String, _ body: () throws(Errno) -> Result
   ) throws(Failure) -> Result {
-    do throws(Errno) { return try body() } catch { throw .failed("\(path.shown): \(error)") }
+    do throws(Errno) { return try body() } catch { throw .failed("\(subject): \(error)") }
   }
 }

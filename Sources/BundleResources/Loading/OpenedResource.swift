@@ -39,8 +39,7 @@ struct OpenedResource: ~Copyable {
   }
 
   private func resource(_ url: URL, _ leading: [UInt8], length: Int, data: Data) -> LoadedResource {
-    let encoding = TextEncoding.name(
-      ofContent: leading, isWhole: leading.count >= length, type: mimeType)
+    let encoding = TextEncoding.name(ofContent: leading, isWhole: leading.count >= length, type: mimeType)
     return LoadedResource(
       url: url, mimeType: mimeType, textEncodingName: encoding, length: length, data: data)
   }

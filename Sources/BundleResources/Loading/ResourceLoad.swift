@@ -87,10 +87,8 @@ final class ResourceLoad: @unchecked Sendable {
     source.loaders.run { [self] in
       if job.isCancelled { return }
       do throws(URLError) {
-        guard let resource = try source.load(url, part: part, shouldContinue: { !job.isCancelled }) else {
-          return
-        }
-        complete(job, .success(resource))
+        let resource = try source.load(url, part: part, shouldContinue: { !job.isCancelled })
+        if let resource { complete(job, .success(resource)) }
       } catch {
         complete(job, .failure(error))
       }

@@ -70,10 +70,8 @@ public final class ResourceSource: Sendable {
   }
 
   private func loadUncancelled(_ url: URL, _ part: Part) throws(URLError) -> LoadedResource {
-    guard let resource = try load(url, part: part, shouldContinue: { true }) else {
-      throw URLError(.cancelled)
-    }
-    return resource
+    if let resource = try load(url, part: part, shouldContinue: { true }) { return resource }
+    throw URLError(.cancelled)
   }
 
   enum Part: Sendable {

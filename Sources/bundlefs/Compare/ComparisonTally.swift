@@ -40,7 +40,6 @@ struct ComparisonTally {
 }
 
 extension ComparedName {
-  /// Whether the entry counts as a difference.
   var isCounted: Bool {
     switch status {
     case .unchanged: false

@@ -80,7 +80,6 @@ struct ComparisonWalker: ~Copyable {
 
   /// The layers' paths, top first.
   let layers: [String]
-  /// The names from the mount's root to where the walk starts.
   let start: [[UInt8]]
   private(set) var tally: ComparisonTally
   private(set) var faults: [Fault] = []

@@ -26,7 +26,7 @@ struct ControlFileCommand {
   /// Returns when the daemon has carried out the commands.
   func run() throws(Failure) {
     let control = try mountPoint.controlFile()
-    try Failure.naming(control.path) { () throws(Errno) in
+    try Failure.naming(control.path.shown) { () throws(Errno) in
       let file = try control.open([.write])
       for line in lines { try file.write(Array(line.utf8)) }
     }

@@ -7,7 +7,6 @@ import Routing
 struct ListenCommand {
   private let control: ControlFileLocation
   private let names: [[UInt8]]
-  /// The sequence number after which results are printed; nil prints those that arrive from now on.
   private let since: UInt64?
 
   init(_ arguments: [[UInt8]]) throws(Failure) {

@@ -50,7 +50,7 @@ struct MountQuery {
 
   private static func result(_ entry: MountTableEntry, _ url: [UInt8]) throws(Failure) -> ResultLine {
     let control = try MountPoint(mounted: entry.mountPoint).controlFile(device: entry.device)
-    let outcome = try Failure.naming(control.path) { () throws(Errno) in
+    let outcome = try Failure.naming(control.path.shown) { () throws(Errno) in
       var writer = try ControlFileWriter(control)
       return try writer.write(url, url: url)
     }

@@ -42,7 +42,7 @@ struct ResourcesCommand {
   }
 
   func run() throws(Failure) {
-    let rows = try Failure.naming(mountPoint.path, rows)
+    let rows = try Failure.naming(mountPoint.path.shown, rows)
     if isJSON {
       var json = JSONWriter()
       json.array(rows, onLines: true) { $1.write(to: &$0) }

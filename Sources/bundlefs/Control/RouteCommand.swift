@@ -21,7 +21,7 @@ struct RouteCommand {
 
   /// - Returns: the exit status: 1 if a URL was rejected.
   func run() throws(Failure) -> CInt {
-    try Failure.naming(control.path) { () throws(Errno) in
+    try Failure.naming(control.path.shown) { () throws(Errno) in
       var status: CInt = 0
       var writer = try ControlFileWriter(control)
       for url in urls {

@@ -15,7 +15,7 @@ struct StatusCommand {
   }
 
   func run() throws(Failure) {
-    let text = try Failure.naming(mountPoint.path) { () throws(Errno) in
+    let text = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       try StatusClient.read(isJSON ? .json : .text, at: mountPoint.path)
     }
     Terminal.print(text.shown)

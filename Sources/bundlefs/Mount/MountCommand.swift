@@ -58,7 +58,7 @@ struct MountCommand {
   }
 
   private func openLayers(beneath mountPoint: MountPoint) throws(Failure) -> (LayerStack, ContentCache?) {
-    let covered = try Failure.naming(mountPoint.path) { () throws(Errno) in
+    let covered = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       try CoveredMountPoint(path: mountPoint.path)
     }
     let contents = ContentCache(

@@ -6,10 +6,8 @@ enum MountNamespace {
   static func enter(_ name: [UInt8]) throws(Failure) {
     let isProcess = name.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     let path = isProcess ? Array("/proc/".utf8) + name + Array("/ns/mnt".utf8) : name
-    do throws(Errno) {
+    try Failure.naming("mount namespace \(name.shown)") { () throws(Errno) in
       try Mounts.enterNamespace(Descriptor.open(path, [.read]))
-    } catch {
-      throw .failed("mount namespace \(name.shown): \(error)")
     }
   }
 }

@@ -19,7 +19,6 @@ struct MountPoint {
     }
   }
 
-  /// Resolves a path at which a live bundlefs must be mounted.
   init(mounted given: [UInt8]) throws(Failure) {
     try self.init(given)
     guard MountTableEntry.top(at: path)?.isBundlefs == true else {
@@ -49,7 +48,9 @@ struct MountPoint {
   }
 
   func controlFile(device: UInt64? = nil) throws(Failure) -> ControlFileLocation {
-    try Failure.naming(path) { () throws(Errno) in try ControlFileLocation(mountPoint: path, device: device) }
+    try Failure.naming(path.shown) { () throws(Errno) in
+      try ControlFileLocation(mountPoint: path, device: device)
+    }
   }
 
   var isStale: Bool {
@@ -75,7 +76,7 @@ struct MountPoint {
         "\(path.shown): busy: a bundlefs is already mounted there; unmount it first with 'bundlefs unmount \(path.shown)'"
       )
     }
-    let status = try Failure.naming(path) { () throws(Errno) in try open([.pathOnly]).attributes() }
+    let status = try Failure.naming(path.shown) { () throws(Errno) in try open([.pathOnly]).attributes() }
     if !status.isDirectory { throw .failed("\(path.shown): the mount point must be a directory") }
   }
 
@@ -129,7 +130,7 @@ struct MountPoint {
     while trimmed.count > 1, trimmed.last == UInt8(ascii: "/") { trimmed.removeLast() }
     let slash = trimmed.lastIndex(of: UInt8(ascii: "/"))
     let parent = slash.map { Array(trimmed[...$0]) } ?? [UInt8(ascii: ".")]
-    var path = try Failure.naming(given) { () throws(Errno) in try realPath(parent) }
+    var path = try Failure.naming(given.shown) { () throws(Errno) in try realPath(parent) }
     if path.last != UInt8(ascii: "/") { path.append(UInt8(ascii: "/")) }
     return path + trimmed[(slash.map { $0 + 1 } ?? 0)...]
   }

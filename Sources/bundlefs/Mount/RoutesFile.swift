@@ -9,11 +9,8 @@ struct RoutesFile {
 
   /// Appends the file's routes to the table. Blank lines, comments and results are ignored.
   func load(into table: inout RouteTable) throws(Failure) {
-    let text: [UInt8]
-    do throws(Errno) {
-      text = try Descriptor.open(path, [.read]).readToEnd()
-    } catch {
-      throw .failed("routes \(path.shown): \(error)")
+    let text = try Failure.naming("routes \(path.shown)") { () throws(Errno) in
+      try Descriptor.open(path, [.read]).readToEnd()
     }
     let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     for (index, line) in lines.enumerated() {

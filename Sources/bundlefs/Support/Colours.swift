@@ -4,7 +4,6 @@ import Layers
 struct Colours {
   private let isEnabled: Bool
 
-  /// Colours if standard output is a terminal that has them and `NO_COLOR` is not set.
   static var forOutput: Colours {
     let isDumb = getenv("TERM").map { strcmp($0, "dumb") == 0 } ?? true
     let isDisabled = getenv("NO_COLOR").map { strlen($0) > 0 } ?? false
@@ -13,7 +12,6 @@ struct Colours {
 
   func bold(_ text: String) -> String { sgr(text, "1") }
 
-  /// Yellow for overridden entries, green for added ones, red for hidden ones.
   func text(_ text: String, _ status: ComparedName.Status) -> String {
     switch status {
     case .unchanged: text

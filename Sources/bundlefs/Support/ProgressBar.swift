@@ -16,7 +16,6 @@ struct ProgressBar {
     nextUpdate = .monotonic.advanced(byMilliseconds: delay)
   }
 
-  /// Shows a bar, at most ten times a second.
   mutating func show(_ done: UInt64, of total: UInt64) {
     if !isDue() { return }
     let share = total == 0 ? 1 : Double(done) / Double(total)

@@ -44,8 +44,7 @@ extension String {
   }
 
   private static func escape(_ control: Unicode.Scalar) -> String {
-    UTF8.encode(control).map { bytes in
-      bytes.map { #"\x"# + ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
-    } ?? ""
+    String(control).utf8.map { #"\x"# + ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
+      .joined()
   }
 }
