@@ -70,7 +70,7 @@ import Testing
     try (layer / "d").makeDirectory()
     let stack = LayerStack(layers: [try DirectoryLayer(path: layer.bytes, index: 0, covered: nil)])
     let volume = try Volume(stack: stack, options: VolumeOptions())
-    let mapper = DueEventMapper(store: volume.store, reserved: reserved)
+    let mapper = MountEventMapper(store: volume.store, reserved: reserved)
     let merged = try volume.store.merged(of: .root)
     let node = try volume.store.entry(try #require(try merged.lookup("d")), "d", in: .root, merged).node
     #expect(mapper.events(for: .directory(node)) == [.directory(node)])

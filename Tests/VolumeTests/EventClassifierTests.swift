@@ -42,7 +42,7 @@ import Testing
         [.added, .knownDirectory], upper, .nothing,
         [.disappeared(isDirectory: true), .appeared(.regular), .written]
       ),
-      (.uncovered, lower, lower, [.appeared(.regular), .written]),
+      (.revealed, lower, lower, [.appeared(.regular), .written]),
     ])
   }
 

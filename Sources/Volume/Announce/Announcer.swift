@@ -18,7 +18,7 @@ final class Announcer: ChangeObserver {
 
   let expected = ExpectedRequest()
   private let store: NodeStore
-  private let mapper: DueEventMapper
+  private let mapper: MountEventMapper
   private let pending = Locked(CoalescingEventQueue())
   private let recorded = Locked<[ObservedChange]>([])
   private let eventFD: EventFD
@@ -38,7 +38,7 @@ final class Announcer: ChangeObserver {
 
   init(_ store: NodeStore, _ reserved: ReservedNames) throws(Errno) {
     self.store = store
-    mapper = DueEventMapper(store: store, reserved: reserved)
+    mapper = MountEventMapper(store: store, reserved: reserved)
     eventFD = try EventFD()
     probeName = Array(".bundlefs-\(UInt64.random(in: 0 ... .max))".utf8)
   }
@@ -121,7 +121,7 @@ final class Announcer: ChangeObserver {
   }
 
   private func announce(_ items: [CoalescingEventQueue.Item], _ kernel: any KernelNotifier) {
-    var known: Set<DueEvent> = []
+    var known: Set<MountEvent> = []
     let due = items.flatMap { mapper.events(for: $0) }.filter { known.insert($0).inserted }
     if due.isEmpty { return }
     do throws(Errno) {
@@ -132,7 +132,7 @@ final class Announcer: ChangeObserver {
     }
   }
 
-  private func announce(_ event: DueEvent, _ replayer: Replayer) {
+  private func announce(_ event: MountEvent, _ replayer: Replayer) {
     // Before the kernel notices by itself.
     if case .name(let key, _) = event { replayer.deleteFormerEntries(key) }
     do throws(Errno) {

@@ -32,7 +32,7 @@ enum EventClassifier {
     case .nothing: isHidden ? [] : removalEvents(change.aspects, others)
     // A change below the topmost file is invisible.
     case .file(let layer, let kind):
-      change.layers.contains { $0 <= layer } || change.aspects.contains(.uncovered)
+      change.layers.contains { $0 <= layer } || change.aspects.contains(.revealed)
         ? fileEvents(change.aspects, kind, former(change.aspects, others)) : []
     case .directory:
       change.aspects.contains(.knownDirectory)
@@ -55,7 +55,7 @@ enum EventClassifier {
   private static func former(_ aspects: Invalidation.Aspects, _ others: Presence) -> Former {
     if aspects.contains(.knownFile) { return .file }
     if !aspects.isDisjoint(with: [.knownDirectory, .removedDirectory]) { return .directory }
-    if aspects.contains(.uncovered) { return .nothing }
+    if aspects.contains(.revealed) { return .nothing }
     if aspects.contains(.removed) || !aspects.contains(.added) { return .file }
     switch others {
     case .nothing: return .nothing
@@ -67,7 +67,7 @@ enum EventClassifier {
   private static func fileEvents(
     _ aspects: Invalidation.Aspects, _ kind: FileKind, _ former: Former
   ) -> [Event] {
-    if aspects.isDisjoint(with: [.added, .removed, .uncovered]) {
+    if aspects.isDisjoint(with: [.added, .removed, .revealed]) {
       let events = kind == .regular ? contentEvents(aspects) : []
       return events.isEmpty ? [.attributes] : events
     }
@@ -95,7 +95,7 @@ enum EventClassifier {
   }
 
   private static func directoryEvents(_ aspects: Invalidation.Aspects, _ former: Former) -> [Event] {
-    if aspects.isDisjoint(with: [.added, .removed, .uncovered]) { return [.attributes] }
+    if aspects.isDisjoint(with: [.added, .removed, .revealed]) { return [.attributes] }
     switch former {
     case .nothing: return [.appeared(.directory)]
     case .file: return [.disappeared(isDirectory: false), .appeared(.directory)]

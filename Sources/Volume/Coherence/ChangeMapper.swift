@@ -30,7 +30,7 @@ enum ChangeMapper {
     if change.name == opaqueMarker { return [Invalidation(subject: .parts(change.directory)), listing] }
     let hidden = Array(change.name.dropFirst(whiteoutPrefix.count))
     let isRemoved = change.mask.isDisjoint(with: [.created, .movedTo])
-    return ofName(hidden, change, slot, table, isRemoved ? .uncovered : .added)
+    return ofName(hidden, change, slot, table, isRemoved ? .revealed : .added)
       + [named(change.name, change, .link), listing]
   }
 

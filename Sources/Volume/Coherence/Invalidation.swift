@@ -20,7 +20,7 @@ struct Invalidation: Hashable {
     static let removed = Aspects(rawValue: 32)
     static let removedDirectory = Aspects(rawValue: 64)
     /// A whiteout that hid the name was removed.
-    static let uncovered = Aspects(rawValue: 128)
+    static let revealed = Aspects(rawValue: 128)
     /// The kernel may have known it as a directory.
     static let knownDirectory = Aspects(rawValue: 256)
     /// The kernel may have known it as something else than a directory.
@@ -30,7 +30,7 @@ struct Invalidation: Hashable {
     static let modified = Aspects(rawValue: 2048)
     /// A descriptor that was open for writing was closed.
     static let closed = Aspects(rawValue: 4096)
-    static let announced: Aspects = [.attributes, .modified, .closed, .added, .removed, .uncovered]
+    static let announced: Aspects = [.attributes, .modified, .closed, .added, .removed, .revealed]
   }
 
   enum Subject: Hashable {

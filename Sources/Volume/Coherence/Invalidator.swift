@@ -109,7 +109,7 @@ struct Invalidator {
     if !change.isForced { observe(change, arrived, in: directory) }
     var names = store.knownNames(in: directory)
     for (_, ofPart) in arrived { names.formUnion(ofPart) }
-    for part in change.uncoveredParts { names.formUnion(Self.names(of: part)) }
+    for part in change.revealedParts { names.formUnion(Self.names(of: part)) }
     for name in names { expire(name, in: directory) }
     for file in store.detachPinned(in: directory, of: change.departed) { invalidate(file, .attributes) }
     if change.isForced {
@@ -129,7 +129,7 @@ struct Invalidator {
     for (layer, names) in arrived {
       for name in names { observe(name, in: directory, [layer], .added) }
     }
-    for name in change.uncovered { observe(name, in: directory, change.departed, .uncovered) }
+    for name in change.revealed { observe(name, in: directory, change.departed, .revealed) }
     for (name, aspects) in departedNames(from: directory, of: change.departed) {
       observe(name, in: directory, change.departed, aspects)
     }

@@ -158,18 +158,3 @@ extension RoutingError {
   fileprivate static let notOwner = RoutingError(
     .notPermitted, "only the mount's owner and root may do that")
 }
-
-extension RoutingErrorCode {
-  /// The errno that write(2) returns.
-  var errno: Errno {
-    switch self {
-    case .malformed: .invalidArgument
-    case .noRoute: .noSuchFileOrDirectory
-    case .shadowed: .fileExists
-    case .tooLong: Errno(rawValue: E2BIG)
-    case .notPermitted: .notPermitted
-    case .forbidden: .permissionDenied
-    case .unreadable: .ioError
-    }
-  }
-}

@@ -97,3 +97,18 @@ struct ControlFileWrite: Sendable {
     reply.fail(error.code.errno)
   }
 }
+
+extension RoutingErrorCode {
+  /// The errno that write(2) returns.
+  var errno: Errno {
+    switch self {
+    case .malformed: .invalidArgument
+    case .noRoute: .noSuchFileOrDirectory
+    case .shadowed: .fileExists
+    case .tooLong: Errno(rawValue: E2BIG)
+    case .notPermitted: .notPermitted
+    case .forbidden: .permissionDenied
+    case .unreadable: .ioError
+    }
+  }
+}

@@ -143,7 +143,7 @@ extension NodeStore {
 
   /// Watches an open file itself; an entry of an archive needs no watch, since it never changes.
   /// - Returns: whether every change to it is reported from now on.
-  func watchFile(_ node: NodeID, _ file: OpenFile) -> Bool {
+  func watchFile(_ node: NodeID, _ file: LayerFile) -> Bool {
     guard let watcher else { return false }
     do throws(Errno) {
       let isWatched: Void? = try file.withWatchPath { path throws(Errno) in

@@ -3,7 +3,7 @@ import Layers
 import Posix
 
 extension NodeStore {
-  func presentFile(of node: NodeID) throws(Errno) -> OpenFile? {
+  func presentFile(of node: NodeID) throws(Errno) -> LayerFile? {
     try table.withLock { table throws(Errno) in table[try table.slot(of: node)].file }
   }
 
@@ -14,7 +14,7 @@ extension NodeStore {
   /// - Returns: the file, and whether it was opened just now; nil while the kernel may keep another size of it
   ///   (`Node.isSizeDoubtful`).
   /// - Throws: ESTALE when the file is lost; what openat(2) answers.
-  func openFile(of node: NodeID) throws(Errno) -> (file: OpenFile, isNew: Bool)? {
+  func openFile(of node: NodeID) throws(Errno) -> (file: LayerFile, isNew: Bool)? {
     while true {
       let present = try table.withLock { table throws(Errno) in table.useFile(of: try table.slot(of: node)) }
       if let present { return (present, false) }
@@ -30,8 +30,8 @@ extension NodeStore {
   /// Pins a node to an open file and keeps the descriptor within the budget.
   /// - Returns: the file to use, perhaps one that another request has kept; nil if the node was rebound.
   func keep(
-    _ opened: OpenFile, of identity: FileIdentity, for node: NodeID
-  ) throws(Errno) -> OpenFile? {
+    _ opened: LayerFile, of identity: FileIdentity, for node: NodeID
+  ) throws(Errno) -> LayerFile? {
     let (file, evicted) = try table.withLock { table throws(Errno) in
       table.keep(opened, of: identity, for: try table.slot(of: node))
     }
@@ -40,7 +40,7 @@ extension NodeStore {
   }
 
   /// Opens the file that a node stands for; on EMFILE it evicts descriptors and tries again.
-  func openByName(_ node: NodeID) throws(Errno) -> (OpenFile, FileIdentity) {
+  func openByName(_ node: NodeID) throws(Errno) -> (LayerFile, FileIdentity) {
     var count = 1
     while true {
       do throws(Errno) {

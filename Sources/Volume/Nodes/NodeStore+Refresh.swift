@@ -10,9 +10,9 @@ extension NodeStore {
     /// Indexes of the layers whose part was removed.
     var departed: Set<Int> = []
     /// The names that whiteouts in the removed parts hid, as far as these could still be read.
-    var uncovered: Set<[UInt8]> = []
+    var revealed: Set<[UInt8]> = []
     /// Parts that remain below a removed one; the kernel may have negative entries for their names.
-    var uncoveredParts: [LayerDirectory] = []
+    var revealedParts: [LayerDirectory] = []
     /// Whether everything below the directory has to be invalidated.
     let isForced: Bool
   }
@@ -75,7 +75,7 @@ extension NodeStore {
       return (PartsChange(from: parts, to: resolved, isForced: isForced), former)
     }
     if readsWhiteouts {
-      for part in removed { change?.uncovered.formUnion((try? part.whiteoutNames()) ?? []) }
+      for part in removed { change?.revealed.formUnion((try? part.whiteoutNames()) ?? []) }
     }
     // Before the former descriptors are closed, so that their last events are not taken for the new parts'.
     watcher.unwatch(node, except: isForgotten ? [] : resolved.watches)
@@ -179,7 +179,7 @@ extension NodeStore {
 
   /// Watches a pinned file that has lost its name; returns whether it was not watched so far.
   func watchDetached(_ node: NodeID) -> Bool {
-    let (isDetached, present) = table.withLock { table -> (Bool, OpenFile?) in
+    let (isDetached, present) = table.withLock { table -> (Bool, LayerFile?) in
       guard let slot = try? table.slot(of: node) else { return (false, nil) }
       return (table[slot].isDetached, table[slot].file)
     }
@@ -238,6 +238,6 @@ extension NodeStore.PartsChange {
     let arrived = isForced ? parts : parts.filter { !former.contains(PartIdentity($0)) }
     let departed = Set(Set(former).subtracting(resolved.parts).map(\.layer))
     self.init(arrived: arrived, departed: departed, isForced: isForced)
-    if let highest = departed.min() { uncoveredParts = stayed.filter { $0.layer > highest } }
+    if let highest = departed.min() { revealedParts = stayed.filter { $0.layer > highest } }
   }
 }

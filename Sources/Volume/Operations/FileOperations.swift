@@ -32,7 +32,7 @@ struct FileOperations: Sendable {
       reply.send(Array(control.read(at: offset, size: size)))
       return
     }
-    let file: OpenFile?
+    let file: LayerFile?
     do throws(Errno) { file = try openFile(of: node) } catch {
       return reply.fail(error)
     }
@@ -50,7 +50,7 @@ struct FileOperations: Sendable {
   }
 
   /// - Returns: nil while the kernel may keep another size of it; then `openCheckingSize` opens it.
-  private func openFile(of node: NodeID) throws(Errno) -> OpenFile? {
+  private func openFile(of node: NodeID) throws(Errno) -> LayerFile? {
     let opened = try store.openFile(of: node)
     if opened?.isNew == true { prefetcher.recordRead(of: node) }
     return opened?.file
@@ -58,7 +58,7 @@ struct FileOperations: Sendable {
 
   /// - Parameter isFirst: whether this is the first attempt, which counts as hit or miss.
   private static func send(
-    _ file: OpenFile, at offset: Int64, size: Int, isFirst: Bool, _ reply: consuming Reply<ReplyKind.Bytes>
+    _ file: LayerFile, at offset: Int64, size: Int, isFirst: Bool, _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
     if size >= spliceThreshold, file.hasDescriptor { return sendSpliced(file, at: offset, size: size, reply) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
@@ -79,7 +79,7 @@ struct FileOperations: Sendable {
   private static let spliceThreshold = 64 << 10
 
   private static func sendSpliced(
-    _ file: OpenFile, at offset: Int64, size: Int, _ reply: consuming Reply<ReplyKind.Bytes>
+    _ file: LayerFile, at offset: Int64, size: Int, _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
     let deferred = DeferredReply(reply)
     _ = try? file.withDescriptor { deferred.take()?.send($0, at: offset, size: size) }
@@ -87,7 +87,7 @@ struct FileOperations: Sendable {
 
   /// Replies once an entry of an archive is decompressed that far; no request worker waits for it.
   private static func sendWhenReadable(
-    _ file: OpenFile, at offset: Int64, size: Int, _ reply: consuming Reply<ReplyKind.Bytes>
+    _ file: LayerFile, at offset: Int64, size: Int, _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
     let deferred = DeferredReply(reply)
     file.whenReadable(at: offset, count: size) { failure in
@@ -102,7 +102,7 @@ struct FileOperations: Sendable {
   /// Opens a file once the kernel has its size.
   /// - Throws: ESTALE if the node was rebound to another file and the kernel keeps the former size, or its size
   ///   cannot be had.
-  private func openCheckingSize(_ node: NodeID) throws(Errno) -> OpenFile {
+  private func openCheckingSize(_ node: NodeID) throws(Errno) -> LayerFile {
     while true {
       let (opened, identity) = try store.openByName(node)
       let wasRebound = try store.table.withLock { table throws(Errno) in
@@ -118,7 +118,7 @@ struct FileOperations: Sendable {
   /// Whether the kernel has a file's size; if not, the kernel is made to send GETATTR.
   /// - Parameter attempts: the kernel may discard the first reply, if an invalidation overtook it.
   private func kernelHasSize(
-    of file: OpenFile, _ node: NodeID, attempts: Int
+    of file: LayerFile, _ node: NodeID, attempts: Int
   ) throws(Errno) -> Bool {
     guard let kernel = kernel.withLock({ $0 }) else { return false }
     var cached = try? kernel.size(of: node)

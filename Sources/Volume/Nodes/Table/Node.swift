@@ -2,9 +2,6 @@ import Fuse
 import Layers
 import Posix
 
-/// The content of a file, kept open from its first READ.
-typealias OpenFile = LayerFile
-
 /// A node that the kernel knows, or an ancestor of one.
 ///
 /// Invariants, which `NodeTable.checkInvariants` checks in tests:
@@ -20,7 +17,7 @@ typealias OpenFile = LayerFile
 struct Node {
   private enum Content {
     case none
-    case file(OpenFile)
+    case file(LayerFile)
     case directory(DirectoryState)
   }
 
@@ -126,7 +123,7 @@ struct Node {
     set { lastReportedSize = newValue ?? .max }
   }
 
-  var file: OpenFile? {
+  var file: LayerFile? {
     get { if case .file(let file) = content { file } else { nil } }
     set {
       if case .directory = content { return }

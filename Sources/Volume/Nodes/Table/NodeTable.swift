@@ -1,5 +1,6 @@
 import Containers
 import Fuse
+import Layers
 import Posix
 
 /// The nodes, found by their numbers, files also by their identities, and all by parent and name.
@@ -124,7 +125,7 @@ struct NodeTable {
   // MARK: - Descriptors
 
   /// The node's open file, which becomes the most recently used one.
-  mutating func useFile(of slot: UInt32) -> OpenFile? {
+  mutating func useFile(of slot: UInt32) -> LayerFile? {
     guard let file = nodes[Int(slot)].file else { return nil }
     descriptors.touch(slot, in: nodes)
     return file
@@ -134,8 +135,8 @@ struct NodeTable {
   /// - Returns: the file to use, which is the one stored before if there was one, or nil if the node was rebound
   ///   to another file; and what was evicted.
   mutating func keep(
-    _ file: OpenFile, of identity: FileIdentity, for slot: UInt32
-  ) -> (file: OpenFile?, evicted: [AnyObject]) {
+    _ file: LayerFile, of identity: FileIdentity, for slot: UInt32
+  ) -> (file: LayerFile?, evicted: [AnyObject]) {
     if let present = useFile(of: slot) { return (present, []) }
     guard nodes[Int(slot)].identity == identity else { return (nil, []) }
     nodes[Int(slot)].file = file

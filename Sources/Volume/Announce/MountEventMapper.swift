@@ -3,19 +3,19 @@ import Layers
 import Posix
 
 /// An event that programs which watch the mount have to receive.
-enum DueEvent: Hashable {
+enum MountEvent: Hashable {
   case name(EntryKey, EventClassifier.Event)
   case renaming(EntryKey, to: EntryKey)
   case directory(NodeID)
 }
 
 /// Maps changes in the layers to the events that they are in the merged view.
-struct DueEventMapper: Sendable {
+struct MountEventMapper: Sendable {
   let store: NodeStore
   let reserved: ReservedNames
 
   /// The events for a change; none for directories that the kernel does not know, which no program can watch.
-  func events(for item: CoalescingEventQueue.Item) -> [DueEvent] {
+  func events(for item: CoalescingEventQueue.Item) -> [MountEvent] {
     switch item {
     case .directory(let directory): return isKnown(directory) ? [.directory(directory)] : []
     case .name(let key, let change): return events(for: change, at: key)
@@ -25,7 +25,7 @@ struct DueEventMapper: Sendable {
     }
   }
 
-  private func events(for change: NameChange, at key: EntryKey) -> [DueEvent] {
+  private func events(for change: NameChange, at key: EntryKey) -> [MountEvent] {
     guard isKnown(key.parent), let view = try? view(of: key, change) else { return [] }
     let events = EventClassifier.events(
       for: change, after: view.after, others: view.others, isHidden: view.isHidden)
