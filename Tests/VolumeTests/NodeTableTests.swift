@@ -75,7 +75,7 @@ private struct NodeTableModel {
     let slot = try table.slot(of: random.pick(known))
     guard table[slot].kind == .regular else { return }
     let descriptor = try Descriptor.open("/", [.pathOnly])
-    let kept = table.keep(OpenFile(descriptor), of: table[slot].identity, for: slot)
+    let kept = table.keep(LayerFile(descriptor), of: table[slot].identity, for: slot)
     #expect(kept.file != nil)
     #expect(table.descriptors.count <= 5)
   }
@@ -157,7 +157,7 @@ private struct NodeTableModel {
     #expect(table[slot].isSizeDoubtful)
     table.recordReportedSize(11, of: slot)
     #expect(table[slot].isSizeDoubtful, "the kernel may have dropped the reply")
-    _ = table.keep(OpenFile(try Descriptor.open("/", [.pathOnly])), of: new, for: slot)
+    _ = table.keep(LayerFile(try Descriptor.open("/", [.pathOnly])), of: new, for: slot)
     #expect(!table[slot].isSizeDoubtful)
 
     _ = table.forget(slot, lookups: 1)
