@@ -24,7 +24,7 @@ import Testing
       table[NodeTable.root].directory?.parts = []
       table[slot].directory?.parts = []
       if isPinned {
-        _ = table.keep(OpenFile(try Descriptor.open("/", [.pathOnly])), of: identity, for: fileSlot)
+        _ = table.keep(LayerFile(try Descriptor.open("/", [.pathOnly])), of: identity, for: fileSlot)
       }
     }
 

@@ -49,6 +49,13 @@ import Testing
     #expect(wasReceived)
   }
 
+  @Test("a removal is refused while the kernel has not looked the name up")
+  func removalOfDentry() {
+    let change = SyntheticChange.disappearance(key("a"), isDirectory: true)
+    let wasReceived = expectation.expect(change) { #expect(!expectation.consume(change)) }
+    #expect(!wasReceived)
+  }
+
   @Test(
     "a created entry must have the expected kind",
     arguments: [

@@ -28,6 +28,8 @@ final class ExpectedRequest: Sendable {
   private struct State {
     var change: SyntheticChange?
     var wasReceived = false
+    /// Whether the kernel looked up the name of a disappearance and received a tombstone.
+    var hasTombstone = false
   }
 
   private let thread = Atomic<Int32>(0)
@@ -61,7 +63,9 @@ final class ExpectedRequest: Sendable {
         state.wasReceived = true
         return .absent
       case .appearance(key, _): return .absent
-      case .disappearance(key, let isDirectory): return .tombstone(isDirectory: isDirectory)
+      case .disappearance(key, let isDirectory):
+        state.hasTombstone = true
+        return .tombstone(isDirectory: isDirectory)
       case .renaming(key, let target): return .node(of: target)
       case .renaming(_, to: key): return .absent
       default: return nil
@@ -81,9 +85,13 @@ final class ExpectedRequest: Sendable {
   }
 
   /// Accepts a request of the announcer thread, once; false if it is not the expected one.
+  ///
+  /// A removal is accepted only if it removes a tombstone. Without a LOOKUP before it, the kernel has a valid dentry of
+  /// an entry that has come back, and would mark that entry's inode dead: reading the directory then fails with ENOENT.
   func consume(_ request: SyntheticChange) -> Bool {
     state.withLock { state in
       guard state.change == request, !state.wasReceived else { return false }
+      if case .disappearance = request, !state.hasTombstone { return false }
       state.wasReceived = true
       return true
     }
