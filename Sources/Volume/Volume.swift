@@ -68,13 +68,14 @@ public final class Volume: Sendable {
     directories = DirectoryOperations(
       store: store, control: control, reserved: reserved, listings: listings,
       prefetcher: listingPrefetcher, resources: resources)
-    files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
+    let files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
+    self.files = files
     extendedAttributes = ExtendedAttributeOperations(
       store: store, types: resolver.types, isEnabled: options.servesExtendedAttributes)
     let reporter = StatusReporter(
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
       announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,
-      counters: counters, requests: requests, files: files)
+      counters: counters, requests: requests, passthrough: { files.passthroughStatus })
     statusRequests = StatusRequests(reporter: reporter, control: control, store: store)
   }
 

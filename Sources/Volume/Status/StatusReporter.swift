@@ -17,7 +17,7 @@ struct StatusReporter: Sendable {
   let counters: InvalidationCounters
   /// nil before the start.
   let requests: Locked<RequestCounters?>
-  let files: FileOperations
+  let passthrough: @Sendable () -> PassthroughStatus?
 
   var status: Status {
     let requests = requests.withLock { $0 }
@@ -38,7 +38,7 @@ struct StatusReporter: Sendable {
       readAhead: filePrefetcher.stored.count, listedAhead: listingPrefetcher.hits.count,
       announcements: AnnouncementStatus(mode: options.announce, figures: announcer?.figures),
       overflows: watcher?.overflows ?? 0, uncached: uncached,
-      contents: options.contents?.statistics, passthrough: files.passthroughStatus)
+      contents: options.contents?.statistics, passthrough: passthrough())
   }
 
   private func layerStatus(_ index: Int) -> Status.Layer {
