@@ -8,7 +8,6 @@ import Posix
 final class ArchiveMonitor: Sendable {
   /// Milliseconds to wait after a write before the archive is read: programs write archives in many pieces.
   private static let debounce: UInt32 = 20
-  private static let noWatches = "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
 
   private let archives: [Int: ArchiveLayer]
   private let watches: WatchTable
@@ -41,10 +40,10 @@ final class ArchiveMonitor: Sendable {
   private func watch(_ archive: ArchiveLayer, _ layer: Int) {
     do throws(Errno) {
       try archive.withWatchPath { path throws(Errno) in try watches.watchArchive(path, layer) }
-      if faults[layer] == Self.noWatches { faults[layer] = nil }
+      if faults[layer] == NodeStore.noWatches { faults[layer] = nil }
     } catch {
       // A missing file is not written to; the watch on its directory reports its coming.
-      if error != .noSuchFileOrDirectory { faults[layer] = Self.noWatches }
+      if error != .noSuchFileOrDirectory { faults[layer] = NodeStore.noWatches }
     }
     archive.setWatched(true)
   }

@@ -143,7 +143,7 @@ extension NodeStore {
     } catch {
       uncover(
         error == .noSpace
-          ? "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
+          ? Self.noWatches
           : "cannot be watched: \(error)"
       )
     }
@@ -161,6 +161,9 @@ extension NodeStore {
     guard let type = try? part.unwatchableFileSystem() else { return nil }
     return Self.unwatchableReason(type)
   }
+
+  /// Why nothing more can be watched after ENOSPC of inotify_add_watch(2).
+  static let noWatches = "no more inotify watches: raise the sysctl fs.inotify.max_user_watches"
 
   static func unwatchableReason(_ fileSystem: String) -> String {
     "\(fileSystem) does not report all changes"
