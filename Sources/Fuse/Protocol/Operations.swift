@@ -122,12 +122,14 @@ private func addDirectories(_ table: inout fuse_lowlevel_ops) {
   table.readdir = { request, node, size, offset, _ in
     guard let request else { return }
     fileSystem(request, .readdir).readDirectory(
-      NodeID(rawValue: node), after: UInt64(offset), size: size, withEntries: false, reply: Reply(request))
+      NodeID(rawValue: node), after: UInt64(bitPattern: Int64(offset)), size: size, withEntries: false,
+      reply: Reply(request))
   }
   table.readdirplus = { request, node, size, offset, _ in
     guard let request else { return }
     fileSystem(request, .readdirplus).readDirectory(
-      NodeID(rawValue: node), after: UInt64(offset), size: size, withEntries: true, reply: Reply(request))
+      NodeID(rawValue: node), after: UInt64(bitPattern: Int64(offset)), size: size, withEntries: true,
+      reply: Reply(request))
   }
 }
 

@@ -94,7 +94,7 @@ public final class LayerFile: Sendable {
     switch kind {
     case .descriptor(let descriptor): return try descriptor.seek(offset, whence: whence)
     case .entry(let content):
-      let size = Int64(content.size)
+      let size = Int64(clamping: content.size)
       guard offset >= 0, offset < size else { throw .noSuchAddressOrDevice }
       // The only hole is the one at the end of the file.
       return whence == Descriptor.seekHole ? size : offset

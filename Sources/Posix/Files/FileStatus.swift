@@ -46,7 +46,7 @@ public struct FileStatus: Sendable, Equatable {
     identity = FileIdentity(device: 0, inode: 0, born: modified)
     mode = FileKind.regular.rawValue | permissions
     (self.owner, self.group, self.size) = (owner, group, size)
-    (links, blocks, blockSize, rdev) = (1, (size + 511) / 512, 4096, 0)
+    (links, blocks, blockSize, rdev) = (1, size / 512 + (size % 512 == 0 ? 0 : 1), 4096, 0)
     (accessed, self.modified, changed) = (modified, modified, modified)
   }
 

@@ -42,8 +42,18 @@ public struct TimeSpec: Hashable, Sendable, Comparable {
     return CInt(clamping: max(0, (seconds - other.seconds) * 1000 + nanoseconds / 1_000_000))
   }
 
-  /// The microseconds since the clock's epoch.
-  public var microseconds: Int64 { seconds * 1_000_000 + Int64(nanoseconds / 1000) }
+  /// The microseconds since the clock's epoch, or the nearest number that 64 bits can hold.
+  public var microseconds: Int64 { clamped(unitsPerSecond: 1_000_000) }
+
+  /// The nanoseconds since the clock's epoch, or the nearest number that 64 bits can hold: they reach from 1677 to
+  /// 2262, and files may have any time.
+  public var clampedNanoseconds: Int64 { clamped(unitsPerSecond: 1_000_000_000) }
+
+  private func clamped(unitsPerSecond: Int64) -> Int64 {
+    let (whole, overflows) = seconds.multipliedReportingOverflow(by: unitsPerSecond)
+    let (sum, exceeds) = whole.addingReportingOverflow(Int64(nanoseconds) / (1_000_000_000 / unitsPerSecond))
+    return overflows || exceeds ? (seconds < 0 ? .min : .max) : sum
+  }
 
   /// The time a number of milliseconds later.
   public func advanced(byMilliseconds milliseconds: CInt) -> TimeSpec {

@@ -39,6 +39,7 @@ public enum SkipReason: String, CaseIterable, Sendable {
   case parent = "'..' in the path"
   case null = "a NUL in the name"
   case tooLong = "too long"
+  case tooLarge = "a size that no file can have"
   case tooDeep = "too many folders in the paths"
   case repeated = "the same name again further on"
   case collision = "both a file and a folder"

@@ -34,6 +34,8 @@ struct ArchiveIndexBuilder: ~Copyable {
     // The closure cannot capture a mutable `self`.
     let reason = EntryName.withBytes(of: record) { path in
       if let fault = EntryName.fault(of: path) { return fault as SkipReason? }
+      // The kernel refuses such a size, and `off_t` cannot hold it.
+      if record.size >= UInt64(Int64.max) { return .tooLarge }
       return add(record, path)
     }
     if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(record.name) }
@@ -202,8 +204,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     }
     let root = ArchiveTree.root
     if tree[root].offset == 0, !tree[root].flags.contains(.isExplicit) {
-      let modified = source.attributes.modified
-      tree[root].modified = modified.seconds * 1_000_000_000 + Int64(modified.nanoseconds)
+      tree[root].modified = source.attributes.modified.clampedNanoseconds
     }
   }
 }
