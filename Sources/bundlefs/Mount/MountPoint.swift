@@ -53,19 +53,14 @@ struct MountPoint {
     }
   }
 
-  var isStale: Bool {
-    do throws(Errno) {
-      _ = try open([.pathOnly]).attributes().mode
-      return false
-    } catch {
-      return error == .socketNotConnected
-    }
-  }
+  /// Whether the daemon of the mount is dead. A daemon that does not answer counts as alive.
+  var isStale: Bool { MountHealth(of: path) == .dead }
 
   /// Checks that a bundlefs can be mounted here, and unmounts those whose daemons are dead.
   func prepare() throws(Failure) {
     // Several mounts may be stacked.
-    for _ in 0..<16 where isStale {
+    for _ in 0..<16 {
+      if !isStale { break }
       guard let entry = MountTableEntry.top(at: path), entry.isBundlefs else {
         throw .failed("\(path.shown): the mount there is dead; remove it with 'fusermount3 -u \(path.shown)'")
       }

@@ -105,32 +105,6 @@ extension MountTests {
       }
     }
 
-    @Test("the stale mount of a killed daemon is cleared", .timeLimit(.minutes(1)))
-    func staleMount() throws {
-      let fixture = try Fixture()
-      let dead = try DaemonMount(fixture.setup)
-      kill(try dead.process(), SIGKILL)
-      let isStale = try eventually(within: 10) {
-        try errorNumber { _ = try fixture.point.followedStatus() } == .socketNotConnected
-      }
-      #expect(isStale)
-      let mount = try DaemonMount(fixture.setup)
-      #expect(mount.outcome.status == 0, "\(mount.outcome.errorText)")
-      try expectFixture(at: fixture.point)
-      #expect(try MountTable.entries().filter { $0.point == fixture.point }.count == 1)
-      try Command([try Binary.underTest(), "unmount", fixture.point]).check()
-      #expect(try MountTable.entry(at: fixture.point) == nil)
-    }
-
-    @Test("a stale mount can be unmounted", .timeLimit(.minutes(1)))
-    func unmountingStaleMount() throws {
-      let fixture = try Fixture()
-      let dead = try DaemonMount(fixture.setup)
-      kill(try dead.process(), SIGKILL)
-      try Command([try Binary.underTest(), "unmount", fixture.point]).check()
-      #expect(try MountTable.entry(at: fixture.point) == nil)
-    }
-
     @Test("mount(8) mounts and umount(8) unmounts", .timeLimit(.minutes(1)))
     func mountCommand() throws {
       let fixture = try Fixture()
