@@ -21,8 +21,9 @@ import Testing
       let fileSlot = table.lookUpFile(
         identity, layer: 1, kind: .regular, name: Array("file".utf8), in: slot, inodeNumber: 77)
       file = table.number(of: fileSlot)
-      table[NodeTable.root].directory?.parts = []
-      table[slot].directory?.parts = []
+      for directory in [NodeTable.root, slot] {
+        _ = table.set(NodeStore.ResolvedDirectory(merged: nil, isCovered: true), of: directory)
+      }
       if isPinned {
         _ = table.keep(LayerFile(try Descriptor.open("/", [.pathOnly])), of: identity, for: fileSlot)
       }

@@ -69,6 +69,17 @@ private struct NodeTableModel {
     lookups[node]? -= count
   }
 
+  /// Resolves a directory, or makes it unresolved.
+  mutating func resolve() throws {
+    let slot = try table.slot(of: random.pick(expected.sorted { $0.rawValue < $1.rawValue }))
+    guard table[slot].directory != nil else { return }
+    if random.percent(20) {
+      _ = table.unresolve(slot)
+    } else {
+      _ = table.set(NodeStore.ResolvedDirectory(merged: nil, isCovered: random.percent(50)), of: slot)
+    }
+  }
+
   mutating func open() throws {
     let known = lookups.filter { $0.value > 0 }.keys.sorted { $0.rawValue < $1.rawValue }
     guard !known.isEmpty else { return }
@@ -88,7 +99,8 @@ private struct NodeTableModel {
     for step in 0..<400 {
       switch model.random.number(0...9) {
       case 0...4: try model.lookUp()
-      case 5...7: try model.forget()
+      case 5...6: try model.forget()
+      case 7: try model.resolve()
       default: try model.open()
       }
       let faults = model.table.checkInvariants()

@@ -169,7 +169,7 @@ final class LayerWatcher: Sendable {
   private func pollUncovered(_ store: NodeStore) {
     // Before the look, so that what becomes uncovered meanwhile is kept.
     state.withLock { $0.hasUncovered = false }
-    let uncovered = store.uncoveredDirectories()
+    let uncovered = store.pollUncovered()
     queue.add(uncovered.retried.map { Invalidation(subject: .parts($0)) })
     queue.add(uncovered.listed.map { Invalidation(subject: .listing($0)) })
     if uncovered.exist || !faults.isEmpty { state.withLock { $0.hasUncovered = true } }

@@ -31,8 +31,8 @@ extension NodeStore {
         let state = try Self.state(of: node, table)
         // Without a watch that reports its coming, it is looked for each time.
         if state.parts?.isEmpty == true, state.isCovered { throw .noSuchFileOrDirectory }
-        let evicted = state.merged == nil ? [] : table.touchDirectory(try table.slot(of: node))
-        return (state.merged, state.version, evicted)
+        guard let merged = state.merged, !state.needsRefresh else { return (nil, state.version, []) }
+        return (merged, state.version, table.touchDirectory(try table.slot(of: node)))
       }
       withExtendedLifetime(evicted) {}
       if let present { return present }
@@ -65,7 +65,7 @@ extension NodeStore {
       guard let slot = try? table.slot(of: node) else { return [] }
       var unresolved: [NodeID] = []
       var ancestor = table[slot].parent
-      while ancestor != 0, let state = table[ancestor].directory, state.merged == nil {
+      while ancestor != 0, let state = table[ancestor].directory, state.merged == nil || state.needsRefresh {
         unresolved.append(table.number(of: ancestor))
         ancestor = table[ancestor].parent
       }
@@ -80,33 +80,48 @@ extension NodeStore {
   private func keep(
     _ resolved: ResolvedDirectory, of node: NodeID, version: Int, _ watcher: any NodeWatcher
   ) throws(Errno) -> MergedDirectory? {
-    let (merged, evicted, isOutdated) = try table.withLock {
-      table throws(Errno) -> (MergedDirectory?, [AnyObject], Bool) in
-      let state = try Self.state(of: node, table)
-      if state.parts == nil {
-        if state.version != version { return (nil, [], false) }
-        Self.set(resolved, in: state)
-      } else if state.parts != resolved.parts {
-        // The event of the change that made the difference is still queued and will be handled in full.
-        return (state.merged ?? resolved.merged, [], true)
-      } else if state.merged == nil {
-        state.merged = resolved.merged
-      }
-      guard state.merged != nil else { return (nil, [], false) }
-      return (state.merged, table.touchDirectory(try table.slot(of: node)), false)
+    let kept = try table.withLock { table throws(Errno) in
+      try Self.keep(resolved, in: try table.slot(of: node), version: version, &table)
     }
-    withExtendedLifetime(evicted) {}
-    if isOutdated { watcher.partsMayHaveChanged(of: node) }
+    withExtendedLifetime(kept.released) {}
+    if kept.isOutdated { watcher.partsMayHaveChanged(of: node) }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
-    if merged == nil, resolved.merged == nil { throw .noSuchFileOrDirectory }
-    return merged
+    if kept.merged == nil, resolved.merged == nil { throw .noSuchFileOrDirectory }
+    return kept.merged
   }
 
-  static func set(_ resolved: ResolvedDirectory, in state: DirectoryState) {
-    state.parts = resolved.parts
-    state.merged = resolved.merged
-    state.isCovered = resolved.isCovered
-    state.uncachedReason = resolved.fallback
+  private struct KeptDirectory {
+    var merged: MergedDirectory?
+    var released: [AnyObject] = []
+    /// Whether the directory is recorded with other parts than those just resolved.
+    var isOutdated = false
+  }
+
+  private static func keep(
+    _ resolved: ResolvedDirectory, in slot: UInt32, version: Int, _ table: inout NodeTable
+  ) throws(Errno) -> KeptDirectory {
+    guard let state = table[slot].directory else { throw .notDirectory }
+    if let parts = state.parts, parts != resolved.parts {
+      // The event of the change that made the difference is still queued and will be handled in full. Where
+      // nothing reports it, what was just resolved is newer.
+      let merged = state.needsRefresh ? resolved.merged : state.merged ?? resolved.merged
+      return KeptDirectory(merged: merged, isOutdated: true)
+    }
+    var kept = KeptDirectory()
+    let isUnresolved = state.parts == nil
+    if isUnresolved || state.needsRefresh, state.version != version { return kept }
+    if isUnresolved {
+      if let former = table.set(resolved, of: slot) { kept.released.append(former) }
+    } else if state.needsRefresh || state.merged == nil {
+      // That it is covered by now takes an invalidation, with which the next poll records it.
+      if let former = table.release(slot) { kept.released.append(former) }
+      state.merged = resolved.merged
+      state.needsRefresh = false
+    }
+    guard state.merged != nil else { return kept }
+    kept.merged = state.merged
+    kept.released += table.touchDirectory(slot)
+    return kept
   }
 
   /// Resolves a directory's parts in the layers and watches them. Whiteouts and opaque markers lie in the parts

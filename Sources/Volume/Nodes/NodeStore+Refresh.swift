@@ -26,19 +26,20 @@ extension NodeStore {
       if !isForced { return nil }
       return PartsChange(arrived: (try? merged(of: node).parts) ?? [], isForced: true)
     }
-    let isCached = table.withLock { table in
-      guard let state = try? Self.state(of: node, table) else { return false }
+    let version = table.withLock { table -> Int? in
+      guard let state = try? Self.state(of: node, table) else { return nil }
       state.version += 1
-      return state.parts != nil
+      return state.parts == nil ? nil : state.version
     }
-    guard isCached else { return nil }
+    guard let version else { return nil }
     let resolved: ResolvedDirectory
     do throws(Errno) { resolved = try resolveAgain(node, watcher) } catch {
       unwatchIfForgotten(node)
       return dropParts(of: node)
     }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
-    return exchangeParts(of: node, for: resolved, isForced: isForced, readsWhiteouts, watcher)
+    return exchangeParts(
+      of: node, for: resolved, version: version, isForced: isForced, readsWhiteouts, watcher)
   }
 
   private func resolveAgain(
@@ -52,7 +53,7 @@ extension NodeStore {
   }
 
   private func exchangeParts(
-    of node: NodeID, for resolved: ResolvedDirectory, isForced: Bool, _ readsWhiteouts: Bool,
+    of node: NodeID, for resolved: ResolvedDirectory, version: Int, isForced: Bool, _ readsWhiteouts: Bool,
     _ watcher: any NodeWatcher
   ) -> PartsChange? {
     var isForgotten = false
@@ -65,8 +66,10 @@ extension NodeStore {
       let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
       removed = state.merged?.parts.filter { !resolved.parts.contains(PartIdentity($0)) } ?? []
       var former: [AnyObject] = []
-      if let held = table.release(slot) { former.append(held) }
-      Self.set(resolved, in: state)
+      // Marked again after this resolved it.
+      let needsRefresh = state.needsRefresh && state.version != version
+      if let held = table.set(resolved, of: slot) { former.append(held) }
+      state.needsRefresh = needsRefresh
       // The version between its first increment and now belongs to the former parts.
       state.version += 1
       if resolved.merged != nil { former += table.touchDirectory(slot) }
@@ -86,12 +89,9 @@ extension NodeStore {
   /// For a directory that cannot be resolved just now: the next request in it tries again.
   private func dropParts(of node: NodeID) -> PartsChange {
     let (former, departed) = table.withLock { table -> (AnyObject?, [PartIdentity]) in
-      guard let slot = try? table.slot(of: node), let state = table[slot].directory else { return (nil, []) }
-      let parts = state.parts ?? []
-      state.parts = nil
-      state.version += 1
-      state.isCovered = false
-      return (table.release(slot), parts)
+      guard let slot = try? table.slot(of: node) else { return (nil, []) }
+      table[slot].directory?.version += 1
+      return table.unresolve(slot)
     }
     withExtendedLifetime(former) {}
     return PartsChange(arrived: [], departed: Set(departed.map(\.layer)), isForced: true)
@@ -189,43 +189,6 @@ extension NodeStore {
     var file = present
     if file == nil { file = (try? openFile(of: node))?.file }
     return file.map { watchFile(node, $0) } ?? false
-  }
-
-  /// Directories tried at a time: the limit of watches may last.
-  private static let retriesAtOnce = 64
-
-  struct UncoveredDirectories {
-    /// Those whose parts have to be resolved again, some at a time.
-    var retried: [NodeID] = []
-    /// Those whose cached listing has to be dropped.
-    var listed: [NodeID] = []
-    var exist = false
-  }
-
-  /// Finds the directories that cannot be watched, and closes what is open for them.
-  func uncoveredDirectories() -> UncoveredDirectories {
-    var released: [AnyObject] = []
-    defer { withExtendedLifetime(released) {} }
-    return table.withLock { table in
-      var found = UncoveredDirectories()
-      // Continues where the last call ended, so that each directory gets its turn.
-      let (start, count) = (table.nextRetry, UInt32(table.nodes.count))
-      for step in 0..<count {
-        let slot = (start + step) % count
-        guard let state = table[slot].directory, state.parts != nil, !state.isCovered else { continue }
-        found.exist = true
-        if state.uncachedReason != nil || slot == NodeTable.root, found.retried.count < Self.retriesAtOnce {
-          table.nextRetry = slot + 1
-          found.retried.append(table.number(of: slot))
-        }
-        if let held = table.release(slot) { released.append(held) }
-        if state.wasListed {
-          state.wasListed = false
-          found.listed.append(table.number(of: slot))
-        }
-      }
-      return found
-    }
   }
 }
 

@@ -8,6 +8,8 @@ extension NodeTable {
       (childFaults(of: slot) + indexFaults(of: slot)).map { "node \(slot): \($0)" }
     }
     if used.count != count { faults.append("count \(count), \(used.count) slots used") }
+    let polled = (1..<UInt32(nodes.count)).count { uncovered.contains($0) }
+    if polled != uncovered.count { faults.append("\(uncovered.count) to be polled, \(polled) listed") }
     return faults + descriptors.checkInvariants(nodes)
   }
 
@@ -26,6 +28,9 @@ extension NodeTable {
   private func indexFaults(of slot: UInt32) -> [String] {
     let node = nodes[Int(slot)]
     var faults: [String] = []
+    if uncovered.contains(slot) != (node.directory?.isUncovered ?? false) {
+      faults.append("wrongly polled or not")
+    }
     if node.file != nil, !node.isPinned { faults.append("has a file but is not pinned") }
     if slot != Self.root, !node.isDetached,
       !nodes(named: name(of: slot), in: node.parent).contains(slot)

@@ -20,8 +20,7 @@ struct NodeTable {
   private var firstFree: UInt32 = 0
   /// What lookups released; the next `forget` returns it.
   var deferredRelease = ReleasedResources()
-  /// The slot at which the next retry of uncached directories begins.
-  var nextRetry: UInt32 = 0
+  var uncovered = PollOrder()
   /// The number of used slots.
   private(set) var count = 1
   static let root: UInt32 = 1
@@ -151,6 +150,38 @@ struct NodeTable {
     return descriptors.evict(in: &nodes)
   }
 
+  /// Sets what a directory consists of; returns what it held open before.
+  mutating func set(_ resolved: NodeStore.ResolvedDirectory, of slot: UInt32) -> AnyObject? {
+    guard let state = nodes[Int(slot)].directory else { return nil }
+    let former = release(slot)
+    state.parts = resolved.parts
+    state.merged = resolved.merged
+    state.needsRefresh = false
+    state.isCovered = resolved.isCovered
+    state.uncachedReason = resolved.fallback
+    recordCoverage(of: slot)
+    return former
+  }
+
+  /// Makes a directory unresolved; returns what it held open and the parts that it had.
+  mutating func unresolve(_ slot: UInt32) -> (former: AnyObject?, parts: [PartIdentity]) {
+    guard let state = nodes[Int(slot)].directory else { return (nil, []) }
+    let parts = state.parts ?? []
+    state.parts = nil
+    state.needsRefresh = false
+    state.isCovered = false
+    recordCoverage(of: slot)
+    return (release(slot), parts)
+  }
+
+  private mutating func recordCoverage(of slot: UInt32) {
+    if nodes[Int(slot)].directory?.isUncovered == true {
+      uncovered.insert(slot)
+    } else {
+      uncovered.remove(slot)
+    }
+  }
+
   mutating func release(_ slot: UInt32) -> AnyObject? { descriptors.remove(slot, in: &nodes) }
 
   /// Removes what at least `count` of the least recently used nodes hold open.
@@ -209,6 +240,7 @@ struct NodeTable {
     unindex(slot)
     removeName(slot)
     hardLinks.remove(slot)
+    uncovered.remove(slot)
     let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
     nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
     firstFree = slot

@@ -1,0 +1,35 @@
+import Containers
+
+/// The directories that watches do not cover, in the order in which they were polled: those polled the longest ago
+/// come first.
+struct PollOrder {
+  private var order = LRUList()
+  private(set) var count = 0
+
+  func contains(_ slot: UInt32) -> Bool { order.contains(slot) }
+
+  /// Adds a directory at the end, unless it is there.
+  mutating func insert(_ slot: UInt32) {
+    if order.contains(slot) { return }
+    order.touch(slot)
+    count += 1
+  }
+
+  mutating func remove(_ slot: UInt32) {
+    guard order.contains(slot) else { return }
+    order.remove(slot)
+    count -= 1
+  }
+
+  /// The first directory, which becomes the last one; 0 if there is none.
+  mutating func next() -> UInt32 {
+    let slot = order.oldest
+    if slot != 0 { order.touch(slot) }
+    return slot
+  }
+
+  /// Moves a directory to the end.
+  mutating func postpone(_ slot: UInt32) {
+    if order.contains(slot) { order.touch(slot) }
+  }
+}
