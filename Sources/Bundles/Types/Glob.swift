@@ -7,17 +7,21 @@ struct Glob: Sendable {
     case any
     case single
     case byte(UInt8)
-    case range([ClosedRange<UInt8>], isNegated: Bool)
+    case range(ByteSet)
   }
 
   private var tokens: [Token] = []
+  private static let maxNameLength = 255
 
-  /// nil if a bracket is not closed or the pattern ends with a backslash.
+  /// nil if a bracket is not closed, the pattern ends with a backslash, or no name is long enough to match it.
   init?(_ pattern: [UInt8]) {
     var rest = pattern[...]
-    while let byte = rest.popFirst() {
+    // The name has a byte for each token but `*`, of which none follows another.
+    while let byte = rest.popFirst(), tokens.count <= 2 * Self.maxNameLength {
       switch byte {
-      case UInt8(ascii: "*"): tokens.append(.any)
+      case UInt8(ascii: "*"):
+        if case .any = tokens.last { continue }
+        tokens.append(.any)
       case UInt8(ascii: "?"): tokens.append(.single)
       case UInt8(ascii: "["):
         guard let range = Self.range(&rest) else { return nil }
@@ -28,6 +32,7 @@ struct Glob: Sendable {
       default: tokens.append(.byte(byte))
       }
     }
+    if !rest.isEmpty || tokens.count > 2 * Self.maxNameLength + 1 { return nil }
   }
 
   static func isLiteral(_ pattern: some Sequence<UInt8>) -> Bool {
@@ -65,15 +70,15 @@ struct Glob: Sendable {
   private static func range(_ rest: inout ArraySlice<UInt8>) -> Token? {
     let isNegated = rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "^")
     if isNegated { rest.removeFirst() }
-    var ranges: [ClosedRange<UInt8>] = []
+    var bytes = ByteSet()
     while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "]"), !ranges.isEmpty { return .range(ranges, isNegated: isNegated) }
+      if byte == UInt8(ascii: "]"), !bytes.isEmpty { return .range(isNegated ? bytes.inverted : bytes) }
       let last = rest.dropFirst().first
       if rest.first == UInt8(ascii: "-"), let last, last != UInt8(ascii: "]") {
         rest.removeFirst(2)
-        ranges.append(min(byte, last)...max(byte, last))
+        for member in min(byte, last)...max(byte, last) { bytes.insert(member) }
       } else {
-        ranges.append(byte...byte)
+        bytes.insert(byte)
       }
     }
     return nil
@@ -86,7 +91,42 @@ extension Glob.Token {
     case .any: false
     case .single: true
     case .byte(let own): own == byte
-    case .range(let ranges, let isNegated): ranges.contains { $0.contains(byte) } != isNegated
+    case .range(let bytes): bytes.contains(byte)
     }
   }
+}
+
+/// A set of bytes, of constant size.
+private struct ByteSet: Sendable {
+  private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+  var isEmpty: Bool { words.0 | words.1 | words.2 | words.3 == 0 }
+
+  var inverted: ByteSet {
+    var set = ByteSet()
+    set.words = (~words.0, ~words.1, ~words.2, ~words.3)
+    return set
+  }
+
+  func contains(_ byte: UInt8) -> Bool { word(of: byte) & Self.bit(of: byte) != 0 }
+
+  mutating func insert(_ byte: UInt8) {
+    switch byte >> 6 {
+    case 0: words.0 |= Self.bit(of: byte)
+    case 1: words.1 |= Self.bit(of: byte)
+    case 2: words.2 |= Self.bit(of: byte)
+    default: words.3 |= Self.bit(of: byte)
+    }
+  }
+
+  private func word(of byte: UInt8) -> UInt64 {
+    switch byte >> 6 {
+    case 0: words.0
+    case 1: words.1
+    case 2: words.2
+    default: words.3
+    }
+  }
+
+  private static func bit(of byte: UInt8) -> UInt64 { 1 << UInt64(byte & 63) }
 }

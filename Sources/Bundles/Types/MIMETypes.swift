@@ -56,6 +56,8 @@ public final class MIMETypes: Sendable {
 
   /// The type of a name; nil if it is unknown.
   public func type(forName name: [UInt8]) -> String? {
+    // No file has a longer name; the search takes quadratic time.
+    if name.count > 255 { return nil }
     let databases = loaded()
     return databases.globs.type(for: name) ?? databases.types.type(for: name)
   }
@@ -142,5 +144,14 @@ private final class DatabaseFile: Sendable {
     return file
   }
 
-  var content: [UInt8] { (try? file?.readAll()) ?? [] }
+  /// A hundred times the size of the usual ones.
+  private static let maxSize = 8 << 20
+
+  /// Empty if the file cannot be read or is too large.
+  var content: [UInt8] {
+    guard let content = try? file?.readAll(limit: Self.maxSize), content.count <= Self.maxSize else {
+      return []
+    }
+    return content
+  }
 }
