@@ -91,6 +91,16 @@ import Testing
     #expect(wasReceived)
   }
 
+  @Test("a renaming is refused while the kernel has not looked the old name up")
+  func renamingOfDentry() {
+    let change = SyntheticChange.renaming(key("a"), to: key("b"))
+    let wasReceived = expectation.expect(change) {
+      #expect(expectation.reply(toLookup: key("b")) == .absent)
+      #expect(!expectation.consume(change), "the file that has the old name by now would get the new one")
+    }
+    #expect(!wasReceived)
+  }
+
   @Test("times are set on the expected inode number only")
   func touching() {
     let wasReceived = expectation.expect(.touch(5)) {

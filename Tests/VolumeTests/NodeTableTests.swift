@@ -170,7 +170,11 @@ private struct NodeTableModel {
     table.recordReportedSize(11, of: slot)
     #expect(table[slot].isSizeDoubtful, "the kernel may have dropped the reply")
     _ = table.keep(LayerFile(try Descriptor.open("/", [.pathOnly])), of: new, for: slot)
+    #expect(table[slot].isPinned && table[slot].isSizeDoubtful, "until the kernel has this file's size")
+    table[slot].confirmSize()
     #expect(!table[slot].isSizeDoubtful)
+    table.recordReportedSize(12, of: slot)
+    #expect(!table[slot].isSizeDoubtful, "a file that was read changes in place")
 
     _ = table.forget(slot, lookups: 1)
     let grown = lookUp()
@@ -179,6 +183,42 @@ private struct NodeTableModel {
     #expect(table[grown].isSizeDoubtful && !table[grown].wasRebound, "the same file, changed in place")
     table.rebind(grown, to: new, layer: 0, inodeNumber: 2)
     #expect(table[grown].isSizeDoubtful && table[grown].wasRebound)
+  }
+
+  @Test("a reply that changes the size is not cached")
+  func changedSize() {
+    var table = NodeTable(budget: 5)
+    let identity = FileIdentity(device: 1, inode: 1, born: TimeSpec(seconds: 1, nanoseconds: 0))
+    let slot = table.lookUpFile(
+      identity, layer: 0, kind: .regular, name: [97], in: NodeTable.root, inodeNumber: 1)
+    let settled = [10, 10, 20, 20, 10].map { table.recordReportedSize($0, of: slot) }
+    #expect(settled == [true, true, false, true, false])
+  }
+
+  @Test(
+    "a renamed file keeps its node unless the kernel may have another size, or the node be another file's")
+  func renamedFile() {
+    let old = TimeSpec(seconds: 1, nanoseconds: 0)
+    let cases: [(born: TimeSpec, sizes: [UInt64], keepsNode: Bool)] = [
+      (old, [10, 10], true), (old, [0, 10], false), (old, [0, 10, 10], false), (.now, [10, 10], false),
+      (TimeSpec(seconds: 0, nanoseconds: 0), [10, 10], false),
+    ]
+    for (born, sizes, keepsNode) in cases {
+      var table = NodeTable(budget: 5)
+      let identity = FileIdentity(device: 1, inode: 1, born: born)
+      func lookUp(_ name: UInt8, _ size: UInt64) -> UInt32 {
+        let slot = table.lookUpFile(
+          identity, layer: 0, kind: .regular, name: [name], in: NodeTable.root, inodeNumber: 1, soleSize: size
+        )
+        table.recordReportedSize(size, of: slot)
+        return slot
+      }
+      let first = sizes.dropLast().map { lookUp(97, $0) }
+      let renamed = lookUp(98, sizes[sizes.count - 1])
+      #expect(Set(first).count == 1 && (renamed == first[0]) == keepsNode, "\(born.seconds) \(sizes)")
+      #expect(lookUp(98, sizes[sizes.count - 1]) == renamed, "the name keeps the node")
+      #expect(table.checkInvariants().isEmpty)
+    }
   }
 
   @Test("a name that a file was seen to lose is none of its hard links")

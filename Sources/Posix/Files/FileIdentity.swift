@@ -34,6 +34,15 @@ public struct FileIdentity: Hashable, Sendable {
   }
 }
 
+extension FileIdentity {
+  /// Whether another file may have the same identity: file systems reuse an inode number at once, and birth times are
+  /// as coarse as the kernel's timer tick of up to 10 ms.
+  public func mayRecur(at now: TimeSpec) -> Bool {
+    let age = (now.seconds &* 1_000_000_000 &+ Int64(now.nanoseconds)) &- birth
+    return birth == 0 || age < 1_000_000_000
+  }
+}
+
 /// Calls makedev(3).
 public func deviceNumber(major: UInt32, minor: UInt32) -> UInt64 { linux_makedev(major, minor) }
 

@@ -28,8 +28,8 @@ final class ExpectedRequest: Sendable {
   private struct State {
     var change: SyntheticChange?
     var wasReceived = false
-    /// Whether the kernel looked up the name of a disappearance and received a tombstone.
-    var hasTombstone = false
+    /// Whether the kernel looked up the name that disappears, or the old name of a renaming.
+    var wasLookedUp = false
   }
 
   private let thread = Atomic<Int32>(0)
@@ -64,9 +64,11 @@ final class ExpectedRequest: Sendable {
         return .absent
       case .appearance(key, _): return .absent
       case .disappearance(key, let isDirectory):
-        state.hasTombstone = true
+        state.wasLookedUp = true
         return .tombstone(isDirectory: isDirectory)
-      case .renaming(key, let target): return .node(of: target)
+      case .renaming(key, let target):
+        state.wasLookedUp = true
+        return .node(of: target)
       case .renaming(_, to: key): return .absent
       default: return nil
       }
@@ -88,10 +90,12 @@ final class ExpectedRequest: Sendable {
   ///
   /// A removal is accepted only if it removes a tombstone. Without a LOOKUP before it, the kernel has a valid dentry of
   /// an entry that has come back, and would mark that entry's inode dead: reading the directory then fails with ENOENT.
+  /// Nor is a renaming accepted without a LOOKUP of the old name: the kernel would give the new name to the file that
+  /// has the old one by now, such as the next temporary file, which is still empty.
   func consume(_ request: SyntheticChange) -> Bool {
     state.withLock { state in
       guard state.change == request, !state.wasReceived else { return false }
-      if case .disappearance = request, !state.hasTombstone { return false }
+      if request.needsLookup, !state.wasLookedUp { return false }
       state.wasReceived = true
       return true
     }
@@ -99,6 +103,15 @@ final class ExpectedRequest: Sendable {
 
   /// Cancels the expectation: the request failed after it was accepted.
   func revoke() { state.withLock { $0 = State() } }
+}
+
+extension SyntheticChange {
+  fileprivate var needsLookup: Bool {
+    switch self {
+    case .disappearance, .renaming: true
+    case .rootProbe, .appearance, .touch: false
+    }
+  }
 }
 
 extension FileKind {

@@ -15,13 +15,17 @@ extension NodeStore {
     case .file(let layer, let attributes):
       guard let kind = attributes.kind else { throw .ioError }
       let node = try lookUpFile(name, in: parent, attributes, kind, layer: layer)
+      var isSizeSettled = node.isSizeSettled
       var (attributes, timeout) = (attributes, entryTimeout)
       if attributes.links > 1, let part = merged.part(of: layer) {
         (attributes, timeout) = linkedAttributes(of: node.number, part, name, attributes, timeout)
       }
-      try table.withLock { table throws(Errno) in
-        table.recordReportedSize(attributes.size, of: try table.slot(of: node.number))
+      if attributes.links > 1 {
+        isSizeSettled = try table.withLock { table throws(Errno) in
+          table.recordReportedSize(attributes.size, of: try table.slot(of: node.number))
+        }
       }
+      if !isSizeSettled { timeout = 0 }
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
@@ -62,14 +66,15 @@ extension NodeStore {
 
   private func lookUpFile(
     _ name: CName, in parent: NodeID, _ attributes: FileStatus, _ kind: FileKind, layer: Int
-  ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
+  ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64, isSizeSettled: Bool) {
     let bytes = [UInt8](bytesOf: name)
     let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
     return try table.withLock { table throws(Errno) in
       let slot = table.lookUpFile(
         attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),
-        inodeNumber: number)
-      return (table.number(of: slot), number)
+        inodeNumber: number, soleSize: attributes.links > 1 ? nil : attributes.size)
+      let isSettled = attributes.links > 1 || table.recordReportedSize(attributes.size, of: slot)
+      return (table.number(of: slot), number, isSettled)
     }
   }
 
@@ -91,7 +96,7 @@ extension NodeStore {
     }
     let number = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      if !isDirectory { table.recordReportedSize(attributes.size, of: slot) }
+      if !isDirectory, !table.recordReportedSize(attributes.size, of: slot) { timeout = 0 }
       return table[slot].inodeNumber
     }
     return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)

@@ -16,7 +16,11 @@ extension NodeStore {
   /// - Throws: ESTALE when the file is lost; what openat(2) answers.
   func openFile(of node: NodeID) throws(Errno) -> (file: LayerFile, isNew: Bool)? {
     while true {
-      let present = try table.withLock { table throws(Errno) in table.useFile(of: try table.slot(of: node)) }
+      let (present, isUnconfirmed) = try table.withLock { table throws(Errno) in
+        let slot = try table.slot(of: node)
+        return (table.useFile(of: slot), table[slot].isPinned && table[slot].isSizeDoubtful)
+      }
+      if isUnconfirmed { return nil }
       if let present { return (present, false) }
       let (opened, identity) = try openByName(node)
       let isDoubtful = try table.withLock { table throws(Errno) in

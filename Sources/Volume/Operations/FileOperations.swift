@@ -99,23 +99,36 @@ struct FileOperations: Sendable {
 
   // MARK: - Files whose size changed
 
-  /// Opens a file once the kernel has its size.
+  /// Opens a file, and waits until the kernel has its size. The node is pinned to the file first, so that the size
+  /// that the kernel asks for is this file's, however fast programs replace it.
   /// - Throws: ESTALE if the node was rebound to another file and the kernel keeps the former size, or its size
   ///   cannot be had.
   private func openCheckingSize(_ node: NodeID) throws(Errno) -> LayerFile {
     while true {
-      let (opened, identity) = try store.openByName(node)
+      guard let file = try pin(node) else { continue }
       let wasRebound = try store.table.withLock { table throws(Errno) in
         table[try table.slot(of: node)].wasRebound
       }
-      let isCurrent = try kernelHasSize(of: opened, node, attempts: wasRebound ? 3 : 1)
+      let isCurrent = try kernelHasSize(of: file, node, attempts: wasRebound ? 3 : 1)
       // A file that grows while it is first opened is cut for that moment, as on any file system.
       if !isCurrent, wasRebound { throw .staleFileHandle }
-      if let file = try store.keep(opened, of: identity, for: node) { return file }
+      try store.table.withLock { table throws(Errno) in table[try table.slot(of: node)].confirmSize() }
+      return file
     }
   }
 
-  /// Whether the kernel has a file's size; if not, the kernel is made to send GETATTR.
+  /// - Returns: nil if the node was rebound meanwhile.
+  private func pin(_ node: NodeID) throws(Errno) -> LayerFile? {
+    let present = try store.table.withLock { table throws(Errno) in
+      table.useFile(of: try table.slot(of: node))
+    }
+    if let present { return present }
+    let (opened, identity) = try store.openByName(node)
+    return try store.keep(opened, of: identity, for: node)
+  }
+
+  /// Makes the kernel send GETATTR, after which it drops all replies to earlier requests, and waits until it has the
+  /// file's size.
   /// - Parameter attempts: the kernel may discard the first reply, if an invalidation overtook it.
   private func kernelHasSize(
     of file: LayerFile, _ node: NodeID, attempts: Int
@@ -123,13 +136,19 @@ struct FileOperations: Sendable {
     guard let kernel = kernel.withLock({ $0 }) else { return false }
     var cached = try? kernel.size(of: node)
     for _ in 0..<attempts where cached != nil {
-      if cached == (try file.attributes().size) { return true }
-      // On another thread: to take the new size, the kernel waits for the READs that wait for this thread.
-      _ = attributeRefresher.add { try? kernel.refreshAttributes(of: node) }
-      for _ in 0..<20 {
-        usleep(1000)
+      var isRefreshed = cached != (try file.attributes().size)
+      let refresh = Counter()
+      // On another thread: to take another size, the kernel waits for the READs that wait for this thread.
+      _ = attributeRefresher.add {
+        try? kernel.refreshAttributes(of: node)
+        refresh.add(1)
+      }
+      // Microseconds; 17 ms in all.
+      for pause: UInt32 in [50, 100, 200, 400] + [UInt32](repeating: 1000, count: 16) {
+        usleep(pause)
+        if refresh.count > 0 { isRefreshed = true }
         cached = try? kernel.size(of: node)
-        if cached == (try file.attributes().size) { return true }
+        if isRefreshed, cached == (try file.attributes().size) { return true }
       }
     }
     return false

@@ -71,6 +71,7 @@ struct Node {
     static let hadSeveralSizes = Flags(rawValue: 8)
     static let wasRebound = Flags(rawValue: 16)
     static let isUnlinked = Flags(rawValue: 32)
+    static let awaitsSize = Flags(rawValue: 64)
   }
 
   private subscript(flag: Flags) -> Bool {
@@ -107,6 +108,12 @@ struct Node {
   var hadSeveralSizes: Bool {
     get { self[.hadSeveralSizes] }
     set { self[.hadSeveralSizes] = newValue }
+  }
+
+  /// Whether the node was pinned to a file while the kernel may have had another size of it.
+  private var awaitsSize: Bool {
+    get { self[.awaitsSize] }
+    set { self[.awaitsSize] = newValue }
   }
 
   /// Whether the node refers to another file than at first.
@@ -146,7 +153,16 @@ struct Node {
   /// Whether the kernel may have cached an outdated size, to which it would truncate the content or pad it with
   /// zeros. A reply with the current size does not resolve that: the kernel drops a reply that was overtaken by
   /// an invalidation or another reply.
-  var isSizeDoubtful: Bool { hadSeveralSizes && !isPinned }
+  var isSizeDoubtful: Bool { awaitsSize || (hadSeveralSizes && !isPinned) }
+
+  /// Pins the node to its file. A doubt about the size remains until `confirmSize`.
+  mutating func pin() {
+    awaitsSize = isSizeDoubtful
+    isPinned = true
+  }
+
+  /// The kernel has the size of the file to which the node is pinned.
+  mutating func confirmSize() { awaitsSize = false }
 }
 
 /// The name by which a file can be reached in its layer.

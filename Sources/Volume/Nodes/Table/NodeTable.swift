@@ -71,11 +71,15 @@ struct NodeTable {
   }
 
   /// Finds or adds a non-directory's node and increments its lookup count.
+  /// - Parameter soleSize: the size in bytes of a file with one hard link; nil for one with several.
   mutating func lookUpFile(
     _ identity: FileIdentity, layer: Int, kind: FileKind, name: [UInt8], in parent: UInt32,
-    inodeNumber: UInt64
+    inodeNumber: UInt64, soleSize: UInt64? = nil
   ) -> UInt32 {
     var slot = file(identity, layer: layer)
+    if slot != 0, let soleSize, !isNamed(slot, name, in: parent) {
+      if separate(slot, renamedTo: name, in: parent, size: soleSize) { slot = 0 }
+    }
     if slot == 0 {
       slot = add(Node(file: identity, kind: kind, layer: layer, inodeNumber: inodeNumber))
       index(slot)
@@ -83,6 +87,25 @@ struct NodeTable {
     move(slot, to: name, in: parent)
     nodes[Int(slot)].lookups += 1
     return slot
+  }
+
+  /// Makes room for a new node where a file with one hard link has another name than at its last lookup, and its
+  /// node is no longer safe to use. Programs write a temporary file and then rename it.
+  ///
+  /// - The kernel may take a former size for current: the change is not invalidated yet, and the kernel drops a
+  ///   reply that another one overtook. It reads a file of size 0 as empty, without a READ.
+  /// - The node may be another file's, with the same inode number, that was replaced just now.
+  /// - Returns: false if the node stands for the file by its new name, too.
+  private mutating func separate(
+    _ slot: UInt32, renamedTo name: [UInt8], in parent: UInt32, size: UInt64
+  ) -> Bool {
+    let mayBeAnother = nodes[Int(slot)].identity.mayRecur(at: .now)
+    let isSizeSure = nodes[Int(slot)].reportedSize == size && !nodes[Int(slot)].hadSeveralSizes
+    if !mayBeAnother, isSizeSure { return false }
+    unindex(slot)
+    // Programs that have opened the file by its former name still reach it.
+    if !mayBeAnother { hardLinks.add(slot, at: EntryKey(parent: number(of: parent), name: name)) }
+    return true
   }
 
   /// - Returns: 0 if there is none.
@@ -103,11 +126,15 @@ struct NodeTable {
   }
 
   /// Records the size of a file that the next reply gives to the kernel.
-  mutating func recordReportedSize(_ size: UInt64, of slot: UInt32) {
-    if let reported = nodes[Int(slot)].reportedSize, reported != size {
-      nodes[Int(slot)].hadSeveralSizes = true
-    }
+  /// - Returns: whether it is the size of the last reply, or the first one. Else the kernel must not cache the
+  ///   attributes, since the replies may overtake each other.
+  @discardableResult
+  mutating func recordReportedSize(_ size: UInt64, of slot: UInt32) -> Bool {
+    let former = nodes[Int(slot)].reportedSize
     nodes[Int(slot)].reportedSize = size
+    guard let former, former != size else { return true }
+    nodes[Int(slot)].hadSeveralSizes = true
+    return false
   }
 
   /// Rebinds an unread file's node to the file that its name refers to now.
@@ -139,7 +166,7 @@ struct NodeTable {
     if let present = useFile(of: slot) { return (present, []) }
     guard nodes[Int(slot)].identity == identity else { return (nil, []) }
     nodes[Int(slot)].file = file
-    nodes[Int(slot)].isPinned = true
+    nodes[Int(slot)].pin()
     descriptors.touch(slot, in: nodes)
     return (file, descriptors.evict(in: &nodes))
   }
