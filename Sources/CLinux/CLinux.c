@@ -199,6 +199,17 @@ int linux_rewrite_times(int file, bool including_access) {
   return utimensat(file, "", times, AT_EMPTY_PATH);
 }
 
+_Thread_local struct linux_thread_state linux_thread;
+
+struct linux_thread_state linux_read_thread(const struct linux_thread_state *thread) {
+  return (struct linux_thread_state){
+      .request = __atomic_load_n(&thread->request, __ATOMIC_RELAXED),
+      .caller = __atomic_load_n(&thread->caller, __ATOMIC_RELAXED),
+      .layer = __atomic_load_n(&thread->layer, __ATOMIC_RELAXED),
+      .calls = __atomic_load_n(&thread->calls, __ATOMIC_RELAXED),
+  };
+}
+
 pid_t linux_gettid(void) { return (pid_t)syscall(SYS_gettid); }
 
 int linux_unmount(const char *path, bool lazily) {

@@ -38,6 +38,14 @@ public enum Layer: Sendable {
   /// The archive, if the layer is one.
   public var archive: ArchiveLayer? { if case .archive(let layer) = self { layer } else { nil } }
 
+  /// Passes the calls on the layer.
+  public var gate: LayerGate {
+    switch self {
+    case .directory(let layer): layer.gate
+    case .archive(let layer): layer.gate
+    }
+  }
+
   /// Whether mounts inside the layer are invisible; an archive contains none.
   public var isPrivateClone: Bool {
     switch self {

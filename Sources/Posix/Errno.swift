@@ -66,9 +66,15 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   /// No such device or address, as from open(2) of a socket.
   public static let noSuchAddressOrDevice = Errno(rawValue: ENXIO)
 
+  /// Not of the kernel: the call was not made, since its layer may not answer and this thread must not wait for it.
+  public static let deferred = Errno(rawValue: 100_000)
+  /// Not of the kernel: the call was not made, since its layer has not answered in time and is left out.
+  public static let skipped = Errno(rawValue: 100_001)
+
   /// The message of strerror_r(3).
   public var description: String {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+    if self == .deferred || self == .skipped { return "the layer does not answer" }
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       guard let start = buffer.baseAddress, strerror_r(rawValue, start, buffer.count) == 0 else {
         return "error \(rawValue)"
       }

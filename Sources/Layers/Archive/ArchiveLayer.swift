@@ -13,6 +13,8 @@ public final class ArchiveLayer: Sendable {
   /// The layer's index in the stack, 0 on top.
   let index: Int
   let cache: ContentCache
+  /// Passes the calls on the archive's file.
+  public let gate: LayerGate
   private let state: Locked<State>
   /// Held during a reload.
   private let reading = Locked(())
@@ -57,6 +59,8 @@ public final class ArchiveLayer: Sendable {
           SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
         })
     } catch { throw .unreadable(error) }
+    let isRemote = try? source.descriptor.isOnRemoteFileSystem()
+    gate = LayerGate(layer: index, isRemote: isRemote ?? false)
     let first = try ArchiveIndex.read(source, folder: folder, progress: progress)
     state = Locked(State(index: first, seen: source.attributes))
   }
@@ -75,7 +79,7 @@ public final class ArchiveLayer: Sendable {
 
   /// Calls `statvfs(3)` for the file system that holds the archive.
   public func statvfs() throws(Errno) -> statvfs {
-    try current.source.descriptor.statvfs()
+    try gate.call { () throws(Errno) in try current.source.descriptor.statvfs() }
   }
 
   var current: ArchiveIndex { state.withLock { $0.index } }
@@ -129,7 +133,7 @@ public final class ArchiveLayer: Sendable {
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
       let content = ArchiveContent(
-        node, at: header(of: node, in: index), attributes(of: node), cache.pool, unverified)
+        node, at: header(of: node, in: index), attributes(of: node), gate, cache.pool, unverified)
       // Purges dead references before the dictionary grows.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -153,13 +157,20 @@ public final class ArchiveLayer: Sendable {
   /// Whether the file was replaced or modified since it was last loaded.
   public var isOutdated: Bool {
     let seen = state.withLock { $0.seen }
-    let now = try? attributesNow()
+    let now: FileStatus?
+    do throws(Errno) { now = try attributesNow() } catch {
+      // A thread that must not wait leaves the question to one that may.
+      if error == .deferred || error == .skipped { return false }
+      now = nil
+    }
     return seen?.identity != now?.identity || seen?.size != now?.size || seen?.modified != now?.modified
   }
 
   private func attributesNow() throws(Errno) -> FileStatus {
     let folder = parent.withLock { $0 }
-    return try withCName(name) { name throws(Errno) in try folder.descriptor.attributes(of: name) }
+    return try gate.call { () throws(Errno) in
+      try withCName(name) { name throws(Errno) in try folder.descriptor.attributes(of: name) }
+    }
   }
 
   /// Opens the directory that holds the archive again by its path, since builds may recreate it.
@@ -189,7 +200,11 @@ public final class ArchiveLayer: Sendable {
   /// Reloads the archive if it was replaced or modified.
   /// - Returns: nil if there are no differences or the file cannot be read, which sets `reloadError`.
   public func reload() -> ArchiveDifference? {
-    reading.withLock { _ in
+    if gate.isIsolated, LayerAccess.current != .waiting {
+      LayerAccess.recordDeferral(to: index)
+      return nil
+    }
+    return reading.withLock { _ in
       let former = current
       // Another thread may have reloaded it.
       if !isOutdated { return nil }

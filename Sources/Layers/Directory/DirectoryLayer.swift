@@ -13,6 +13,8 @@ public final class DirectoryLayer: Sendable {
   private let index: Int
   private let covered: CoveredMountPoint?
   private let opened: Locked<LayerDirectory>
+  /// Passes the calls on the layer.
+  public let gate: LayerGate
 
   /// The root directory.
   public var root: LayerDirectory { opened.withLock { $0 } }
@@ -32,7 +34,8 @@ public final class DirectoryLayer: Sendable {
     let plain = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
-    let (root, isClone) = try Self.root(plain, index, covered, clonesMount: clonesMount)
+    gate = LayerGate(layer: index, isRemote: try plain.descriptor.isOnRemoteFileSystem())
+    let (root, isClone) = try Self.root(plain, gate, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
     // A needless reference would keep the directory busy, so that an automount there would never expire.
     self.covered = isClone ? nil : covered
@@ -53,13 +56,17 @@ public final class DirectoryLayer: Sendable {
   /// - Parameter mount: the id of the mount that contains the layer.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`; ELOOP for a symbolic link on the path.
   public func reopen(mount: Int) throws(Errno) -> ReopenResult {
+    try gate.call { () throws(Errno) in try reopenUngated(mount: mount) }
+  }
+
+  private func reopenUngated(mount: Int) throws(Errno) -> ReopenResult {
     var holder = 0
     let plain = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.openNoSymlinks(name, mount: &holder))
     }
     if holder != mount { return .onOtherMount }
     if try plain.descriptor.attributes().identity == root.identity { return .unchanged }
-    let (fresh, isClone) = try Self.root(plain, index, covered, clonesMount: isPrivateClone)
+    let (fresh, isClone) = try Self.root(plain, gate, covered, clonesMount: isPrivateClone)
     // Without the clone the layer could lead into our own mount.
     if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
@@ -67,13 +74,13 @@ public final class DirectoryLayer: Sendable {
   }
 
   private static func root(
-    _ plain: SharedDescriptor, _ index: Int, _ covered: CoveredMountPoint?, clonesMount: Bool
+    _ plain: SharedDescriptor, _ gate: LayerGate, _ covered: CoveredMountPoint?, clonesMount: Bool
   ) throws(Errno) -> (root: LayerDirectory, isClone: Bool) {
     var clone: SharedDescriptor?
     if clonesMount { clone = try? SharedDescriptor(plain.descriptor.cloneMount()) }
     let handle = clone ?? plain
     let root = LayerDirectory(
-      layer: index, handle: handle, attributes: try handle.descriptor.attributes(),
+      gate: gate, handle: handle, attributes: try handle.descriptor.attributes(),
       covered: clone == nil ? covered : nil)
     return (root, clone != nil)
   }
@@ -86,7 +93,7 @@ extension LayerDirectory {
   /// Calls `statvfs(3)` for the file system that holds the directory or its archive.
   func statvfs() throws(Errno) -> statvfs {
     switch backing {
-    case .descriptor(let handle): try handle.descriptor.statvfs()
+    case .descriptor(let handle): try gate.call { () throws(Errno) in try handle.descriptor.statvfs() }
     case .archive(let layer): try layer.statvfs()
     }
   }
@@ -94,8 +101,12 @@ extension LayerDirectory {
   /// The name of the file system if it can change without inotify(7) events on this machine; nil otherwise.
   public func unwatchableFileSystem() throws(Errno) -> String? {
     switch backing {
-    case .descriptor(let handle): Self.unwatchableTypes[try handle.descriptor.fileSystemType()]
-    case .archive(let layer): Self.unwatchableTypes[try layer.current.source.descriptor.fileSystemType()]
+    case .descriptor(let handle):
+      FileSystemType.unwatchable[
+        try gate.call { () throws(Errno) in try handle.descriptor.fileSystemType() }]
+    case .archive(let layer):
+      FileSystemType.unwatchable[
+        try gate.call { () throws(Errno) in try layer.current.source.descriptor.fileSystemType() }]
     }
   }
 
@@ -106,14 +117,6 @@ extension LayerDirectory {
     }
     return type == 0x794C_7630 || type == 0xF15F
   }
-
-  /// By `f_type` of `statfs(2)`.
-  private static let unwatchableTypes: [Int: String] = [
-    0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x0102_1997: "9p",
-    0x00C3_6400: "Ceph", 0x6573_5546: "FUSE", 0x5346_414F: "AFS", 0x7375_7245: "Coda", 0x564C: "NCP",
-    0x0BD0_0BD0: "Lustre", 0x7461_636F: "OCFS2", 0x0116_1970: "GFS2", 0x6A65_6A62: "virtiofs",
-    0x9FA0: "proc", 0x6265_6572: "sysfs",
-  ]
 }
 
 /// Our own mount point, recorded before it is mounted over.

@@ -20,16 +20,19 @@ public final class LayerDirectory: Sendable {
     case archive(ArchiveLayer)
   }
   let backing: Backing
+  /// Passes the calls on the directory.
+  public let gate: LayerGate
   /// Whether `d_ino` of its entries is `st_ino` of `stat(2)`. It need not be on overlay, network and FUSE
   /// file systems.
   let recordsInodes: Bool
   private let covered: CoveredMountPoint?
 
   init(
-    layer: Int, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
+    gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
     in parent: LayerDirectory? = nil
   ) {
-    self.layer = layer
+    layer = gate.layer
+    self.gate = gate
     if let parent, parent.identity.device == attributes.identity.device {
       recordsInodes = parent.recordsInodes
     } else {
@@ -42,6 +45,7 @@ public final class LayerDirectory: Sendable {
 
   init(layer: Int, identity: FileIdentity, archive: ArchiveLayer) {
     self.layer = layer
+    gate = archive.gate
     self.identity = identity
     self.backing = .archive(archive)
     recordsInodes = true
@@ -55,7 +59,8 @@ public final class LayerDirectory: Sendable {
   /// - Throws: ENOENT if the archive no longer has the folder.
   public func attributes() throws(Errno) -> FileStatus {
     switch backing {
-    case .descriptor(let handle): return try handle.descriptor.attributes()
+    case .descriptor(let handle):
+      return try gate.call { () throws(Errno) in try handle.descriptor.attributes() }
     case .archive(let archive): return try archive.folderAttributes(identity.inode)
     }
   }
@@ -65,8 +70,10 @@ public final class LayerDirectory: Sendable {
   func find(_ name: CName, isLikelyDirectory: Bool = false) throws(Errno) -> Found {
     switch backing {
     case .descriptor(let handle):
-      if isLikelyDirectory, let found = try findDirectory(name, in: handle) { return found }
-      return try find(name, in: handle)
+      return try gate.call { () throws(Errno) in
+        if isLikelyDirectory, let found = try findDirectory(name, in: handle) { return found }
+        return try find(name, in: handle)
+      }
     case .archive(let archive): return archive.find(name, in: identity.inode)
     }
   }
@@ -74,7 +81,8 @@ public final class LayerDirectory: Sendable {
   /// Whether there is an entry of any kind, whiteouts included.
   func contains(_ name: CName) throws(Errno) -> Bool {
     switch backing {
-    case .descriptor(let handle): return try handle.descriptor.contains(name)
+    case .descriptor(let handle):
+      return try gate.call { () throws(Errno) in try handle.descriptor.contains(name) }
     case .archive(let archive): return archive.node(name, in: identity.inode) != nil
     }
   }
@@ -138,7 +146,8 @@ public final class LayerDirectory: Sendable {
   public func attributes(of name: CName) throws(Errno) -> FileStatus {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
     switch backing {
-    case .descriptor(let handle): return try handle.descriptor.attributes(of: name)
+    case .descriptor(let handle):
+      return try gate.call { () throws(Errno) in try handle.descriptor.attributes(of: name) }
     case .archive(let archive):
       guard let (node, _) = archive.node(name, in: identity.inode) else { throw .noSuchFileOrDirectory }
       return archive.attributes(of: node)
@@ -158,7 +167,7 @@ public final class LayerDirectory: Sendable {
   /// archive.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     guard case .descriptor(let handle) = backing else { return nil }
-    return try handle.descriptor.withWatchPath(body)
+    return try gate.call { () throws(Errno) in try handle.descriptor.withWatchPath(body) }
   }
 
   /// Calls the body with a path to watch an entry by inotify(7); returns nil in an archive.
@@ -166,7 +175,9 @@ public final class LayerDirectory: Sendable {
     of name: CName, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
     guard case .descriptor(let handle) = backing else { return nil }
-    return try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name), body)
+    return try gate.call { () throws(Errno) in
+      try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name), body)
+    }
   }
 
   /// The names that this directory affects: those of its entries and of its whiteouts.
@@ -189,19 +200,20 @@ public final class LayerDirectory: Sendable {
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
     guard case .descriptor(let handle) = backing else { throw .noData }
-    return try handle.descriptor.extendedAttribute(name, into: buffer)
+    return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttribute(name, into: buffer) }
   }
 
   /// The names of the directory's extended attributes, each followed by NUL.
   public func extendedAttributeNames() throws(Errno) -> [UInt8] {
     guard case .descriptor(let handle) = backing else { return [] }
-    return try handle.descriptor.extendedAttributeNames()
+    return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttributeNames() }
   }
 
   private func open(_ name: CName, identity: FileIdentity, _ flags: OpenFlags) throws(Errno) -> LayerFile {
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
     switch backing {
-    case .descriptor(let handle): return try Self.open(name, in: handle, identity, flags)
+    case .descriptor(let handle):
+      return try gate.call { () throws(Errno) in try open(name, in: handle, identity, flags) }
     case .archive(let archive):
       while true {
         guard let (node, index) = archive.node(name, in: self.identity.inode) else {
@@ -213,14 +225,14 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  private static func open(
+  private func open(
     _ name: CName, in handle: SharedDescriptor, _ identity: FileIdentity, _ flags: OpenFlags
   ) throws(Errno) -> LayerFile {
     do throws(Errno) {
       let descriptor = try handle.descriptor.open(name, flags)
       let attributes = try descriptor.attributes()
       if attributes.identity != identity { throw .staleFileHandle }
-      return LayerFile(descriptor, attributes)
+      return LayerFile(descriptor, attributes, gate)
     } catch {
       // The name became a symbolic link or a socket.
       if error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice { throw .staleFileHandle }
@@ -231,7 +243,7 @@ public final class LayerDirectory: Sendable {
   private func opened(_ handle: SharedDescriptor) throws(Errno) -> Found {
     let attributes = try handle.descriptor.attributes()
     return .directory(
-      LayerDirectory(layer: layer, handle: handle, attributes: attributes, covered: covered, in: self),
+      LayerDirectory(gate: gate, handle: handle, attributes: attributes, covered: covered, in: self),
       attributes)
   }
 }

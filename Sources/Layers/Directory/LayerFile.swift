@@ -4,27 +4,48 @@ import Posix
 /// An open file of a layer: a descriptor, or an entry of an archive. Readers keep a reference while they
 /// read.
 public final class LayerFile: Sendable {
-  private enum Kind: ~Copyable {
-    case descriptor(Descriptor)
+  private enum Kind {
+    /// An open file descriptor.
+    case file(CInt)
     case entry(ArchiveContent)
   }
   private let kind: Kind
+  /// Passes the calls on the file; nil for one that belongs to no layer.
+  private let gate: LayerGate?
   /// The size at open time; a read that ends there needs no further `pread(2)`.
   private let openedSize: UInt64?
   /// Whether it was a regular file with a link count of 1 at open time.
   public let hadSingleLink: Bool
 
   /// A file of a directory, and its attributes as of the open.
-  public init(_ descriptor: consuming Descriptor, _ attributes: FileStatus? = nil) {
-    kind = .descriptor(descriptor)
+  public init(
+    _ descriptor: consuming Descriptor, _ attributes: FileStatus? = nil, _ gate: LayerGate? = nil
+  ) {
+    kind = .file(descriptor.release())
+    self.gate = gate
     openedSize = attributes?.size
     hadSingleLink = attributes.map { $0.isRegular && $0.links == 1 } ?? false
   }
 
   init(_ content: ArchiveContent) {
     kind = .entry(content)
+    gate = content.gate
     openedSize = nil
     hadSingleLink = content.attributes.isRegular
+  }
+
+  deinit {
+    guard case .file(let file) = kind else { return }
+    if let gate { gate.close(file) } else { close(file) }
+  }
+
+  /// Makes a call on the file.
+  @inline(__always)
+  private func call<Result>(
+    _ file: CInt, _ body: (borrowing Descriptor) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard let gate else { return try Descriptor.withBorrowed(file, body) }
+    return try gate.call { () throws(Errno) in try Descriptor.withBorrowed(file, body) }
   }
 
   /// The size at open time, or else the present one.
@@ -36,7 +57,7 @@ public final class LayerFile: Sendable {
   /// The present attributes.
   public func attributes() throws(Errno) -> FileStatus {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.attributes()
+    case .file(let file): return try call(file) { descriptor throws(Errno) in try descriptor.attributes() }
     case .entry(let content): return content.attributes
     }
   }
@@ -47,8 +68,12 @@ public final class LayerFile: Sendable {
   ///   that libzip lacks; ESTALE if the archive was overwritten.
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset, end: openedSize)
-    case .entry(let content): return try content.read(into: buffer, at: offset)
+    case .file(let file):
+      return try call(file) { descriptor throws(Errno) in
+        try descriptor.read(into: buffer, at: offset, end: openedSize)
+      }
+    case .entry(let content):
+      return try content.gate.call { () throws(Errno) in try content.read(into: buffer, at: offset) }
     }
   }
 
@@ -60,16 +85,21 @@ public final class LayerFile: Sendable {
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.read(into: buffer, at: offset, end: openedSize)
+    case .file(let file):
+      return try call(file) { descriptor throws(Errno) in
+        try descriptor.read(into: buffer, at: offset, end: openedSize)
+      }
     case .entry(let content):
-      return try content.readNonBlocking(into: buffer, at: offset, isCounted: isCounted)
+      return try content.gate.call { () throws(Errno) in
+        try content.readNonBlocking(into: buffer, at: offset, isCounted: isCounted)
+      }
     }
   }
 
   /// Calls the function on any thread once the range is readable, or with the error.
   public func whenReadable(at offset: Int64, count: Int, _ completion: @escaping @Sendable (Errno?) -> Void) {
     switch kind {
-    case .descriptor: completion(nil)
+    case .file: completion(nil)
     case .entry(let content): content.whenReadable(at: offset, count: count, completion)
     }
   }
@@ -83,7 +113,7 @@ public final class LayerFile: Sendable {
   /// The target of a symbolic link, without NUL.
   public func linkTarget() throws(Errno) -> [UInt8] {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.linkTarget()
+    case .file(let file): return try call(file) { descriptor throws(Errno) in try descriptor.linkTarget() }
     case .entry: return [UInt8](try readAll(limit: 4096).prefix { $0 != 0 })
     }
   }
@@ -92,7 +122,8 @@ public final class LayerFile: Sendable {
   /// - Throws: ENXIO beyond the end; EINVAL for another `whence`.
   public func seek(_ offset: Int64, whence: CInt) throws(Errno) -> Int64 {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.seek(offset, whence: whence)
+    case .file(let file):
+      return try call(file) { descriptor throws(Errno) in try descriptor.seek(offset, whence: whence) }
     case .entry(let content):
       let size = Int64(clamping: content.size)
       guard offset >= 0, offset < size else { throw .noSuchAddressOrDevice }
@@ -106,7 +137,9 @@ public final class LayerFile: Sendable {
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.extendedAttribute(name, into: buffer)
+    case .file(let file):
+      return try call(file) { descriptor throws(Errno) in try descriptor.extendedAttribute(name, into: buffer)
+      }
     case .entry: throw .noData
     }
   }
@@ -114,7 +147,8 @@ public final class LayerFile: Sendable {
   /// The names of the extended attributes, each followed by NUL.
   public func extendedAttributeNames() throws(Errno) -> [UInt8] {
     switch kind {
-    case .descriptor(let descriptor): return try descriptor.extendedAttributeNames()
+    case .file(let file):
+      return try call(file) { descriptor throws(Errno) in try descriptor.extendedAttributeNames() }
     case .entry: return []
     }
   }
@@ -122,7 +156,7 @@ public final class LayerFile: Sendable {
   /// Whether the file has a descriptor, unlike an entry of an archive.
   public var hasDescriptor: Bool {
     switch kind {
-    case .descriptor: true
+    case .file: true
     case .entry: false
     }
   }
@@ -133,7 +167,7 @@ public final class LayerFile: Sendable {
     _ body: (borrowing Descriptor) throws(Errno) -> Result
   ) throws(Errno) -> Result {
     switch kind {
-    case .descriptor(let descriptor): return try body(descriptor)
+    case .file(let file): return try call(file, body)
     case .entry: throw .notSupported
     }
   }
@@ -142,7 +176,8 @@ public final class LayerFile: Sendable {
   /// which is immutable.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result? {
     switch kind {
-    case .descriptor(let descriptor): return try withCName(descriptor.procPath, body)
+    case .file(let file):
+      return try call(file) { descriptor throws(Errno) in try withCName(descriptor.procPath, body) }
     case .entry: return nil
     }
   }

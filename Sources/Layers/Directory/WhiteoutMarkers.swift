@@ -44,7 +44,9 @@ extension LayerDirectory {
     if try contains(".wh..wh..opq") { return true }
     guard case .descriptor(let handle) = backing else { return false }
     let yes = UInt8(ascii: "y")
-    if try handle.descriptor.directoryAttribute("trusted.overlay.opaque", is: yes) { return true }
-    return try handle.descriptor.directoryAttribute("user.overlay.opaque", is: yes)
+    return try gate.call { () throws(Errno) in
+      if try handle.descriptor.directoryAttribute("trusted.overlay.opaque", is: yes) { return true }
+      return try handle.descriptor.directoryAttribute("user.overlay.opaque", is: yes)
+    }
   }
 }

@@ -14,13 +14,21 @@ public struct LayerStack: Sendable {
   /// Creates a stack of directories.
   public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }
 
+  /// Runs a job on a thread of the layer for which the calling thread has just put off a call.
+  /// - Returns: false if it has put off none since `LayerAccess.clearDeferral`.
+  public func runDeferred(_ job: @escaping @Sendable () -> Void) -> Bool {
+    guard let layer = LayerAccess.deferredLayer, layers.indices.contains(layer) else { return false }
+    layers[layer].gate.run(job)
+    return true
+  }
+
   /// The merged root directory, with the present opaque markers.
   public func root() throws(Errno) -> MergedDirectory {
     var parts: [LayerDirectory] = []
     for layer in layers {
       let root = layer.root
       parts.append(root)
-      if root.layer < layers.count - 1, try root.isOpaque() { break }
+      if root.layer < layers.count - 1, !root.gate.isSkipped, try root.isOpaque() { break }
     }
     return MergedDirectory(parts: parts)
   }

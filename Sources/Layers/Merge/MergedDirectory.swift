@@ -35,7 +35,7 @@ public final class MergedDirectory: Sendable {
     let length = strlen(name)
     var collected: [LayerDirectory] = []
     var merged: FileStatus?
-    search: for (index, part) in parts.enumerated() where part.layer >= layer {
+    search: for (index, part) in parts.enumerated() where part.layer >= layer && !part.gate.isSkipped {
       let isLast = index == parts.count - 1
       switch try part.find(name, isLikelyDirectory: isLikelyDirectory) {
       case .nothing: break
@@ -63,7 +63,7 @@ public final class MergedDirectory: Sendable {
 
   /// Whether a whiteout in a higher layer hides the layer's entry.
   public func hides(_ name: CName, ofLayer layer: Int) throws(Errno) -> Bool {
-    for part in parts where part.layer < layer {
+    for part in parts where part.layer < layer && !part.gate.isSkipped {
       if case .whiteout = try part.find(name) { return true }
       if try part.hasWhiteoutMarker(name, length: strlen(name)) { return true }
     }
@@ -72,16 +72,30 @@ public final class MergedDirectory: Sendable {
 
   /// Whether a directory has become opaque and now hides those below it.
   public func hasOpaqueParts() throws(Errno) -> Bool {
-    for part in parts.dropLast() where try part.isOpaque() { return true }
+    for part in parts.dropLast() where !part.gate.isSkipped {
+      if try part.isOpaque() { return true }
+    }
     return false
   }
 
-  /// The present merged attributes.
+  /// The present merged attributes; on a thread that must not wait, those of the parts that answer.
   public func attributes() throws(Errno) -> FileStatus {
+    if parts.contains(where: { $0.gate.isBypassed }) { return try attributesOfAnswering() }
     var merged = try top.attributes()
     merged.links = 1
     for part in parts.dropFirst() { merged = Self.merge(merged, below: try part.attributes()) }
     return merged
+  }
+
+  /// - Throws: `deferred` if no part answers.
+  private func attributesOfAnswering() throws(Errno) -> FileStatus {
+    var merged: FileStatus?
+    for part in parts where !part.gate.isBypassed {
+      merged = Self.merge(merged, below: try part.attributes())
+    }
+    // Asking the top part puts the request off.
+    if let merged { return merged }
+    return try top.attributes()
   }
 
   /// Attributes are the topmost directory's, mtime and ctime the latest of all, the link count 1.

@@ -9,7 +9,7 @@ extension MergedDirectory {
     var records = 0
     var shown = Listing()
     var hidden = Listing()
-    for part in parts {
+    for part in parts where !part.gate.isSkipped {
       let hiddenBelow = try part.addEntries(to: &shown, except: hidden) { () throws(Errno) in
         records += 1
         if records > limit { throw .fileTooLarge }
@@ -66,9 +66,11 @@ extension LayerDirectory {
     case .archive(let archive): return try archive.forEachEntry(in: identity.inode, body)
     }
     do throws(Errno) {
-      try handle.descriptor.open(".", [.read, .directory]).forEachEntry { entry throws(Errno) in
-        // Some file systems count characters instead of bytes; such a name cannot be looked up.
-        if entry.nameLength <= 255 { try body(entry) }
+      try gate.call { () throws(Errno) in
+        try handle.descriptor.open(".", [.read, .directory]).forEachEntry { entry throws(Errno) in
+          // Some file systems count characters instead of bytes; such a name cannot be looked up.
+          if entry.nameLength <= 255 { try body(entry) }
+        }
       }
     } catch {
       if error != .noSuchFileOrDirectory { throw error }

@@ -19,6 +19,22 @@ public struct Descriptor: ~Copyable, Sendable {
     return number
   }
 
+  /// Runs the body with a descriptor that stays open and belongs to the caller.
+  @inline(__always)
+  public static func withBorrowed<Result, Failure: Error>(
+    _ rawValue: CInt, _ body: (borrowing Descriptor) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let descriptor = Descriptor(owning: rawValue)
+    do throws(Failure) {
+      let result = try body(descriptor)
+      _ = descriptor.release()
+      return result
+    } catch {
+      _ = descriptor.release()
+      throw error
+    }
+  }
+
   /// Calls open(2).
   public static func open(_ path: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
     Descriptor(owning: try checked { linux_openat(AT_FDCWD, path, flags.rawValue | O_CLOEXEC) })

@@ -22,6 +22,8 @@ final class ArchiveContent: @unchecked Sendable {
   let inode: UInt64
   let size: UInt64
   let cache: ContentPool
+  /// Passes the calls on the archive's file.
+  let gate: LayerGate
   let unverified: UnverifiedEntries
   let state: Locked<State>
   /// Its slot in `ContentLRU`, guarded by the pool's lock; 0 for none.
@@ -79,11 +81,13 @@ final class ArchiveContent: @unchecked Sendable {
   }
 
   init(
-    _ node: ArchiveNode, at header: LocalHeader, _ attributes: FileStatus, _ cache: ContentPool,
+    _ node: ArchiveNode, at header: LocalHeader, _ attributes: FileStatus, _ gate: LayerGate,
+    _ cache: ContentPool,
     _ unverified: UnverifiedEntries
   ) {
     inode = node.inode
     size = node.size
+    self.gate = gate
     self.cache = cache
     self.unverified = unverified
     state = Locked(State(node: node, header: header, attributes: attributes))

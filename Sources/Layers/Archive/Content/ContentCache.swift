@@ -93,21 +93,31 @@ final class ContentPool: Sendable {
   }
 
   private static func work(_ queue: BlockingQueue<ArchiveContent>) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: ArchiveContent.chunkSize, alignment: 4096)
-    defer { buffer.deallocate() }
-    while let content = queue.dequeue() {
-      // A few chunks, then the next content in the queue.
-      while content.decode(buffer, steps: 16), !queue.enqueue(content) {}
+    withBuffer { buffer in
+      while let content = queue.dequeue() {
+        // A few chunks, then the next content in the queue.
+        while content.decode(buffer, steps: 16), !queue.enqueue(content) {}
+      }
     }
   }
 
   /// Removes a content from the LRU; the next `account` adds it again.
   func remove(_ content: ArchiveContent) { lru.withLock { $0.remove(content) } }
 
+  /// Has a thread of the pool decode a content, or one of its layer if that is isolated.
   /// - Returns: false if there are no threads.
   func enqueue(_ content: ArchiveContent) -> Bool {
-    threads.withLock { !$0.isEmpty } && queue.enqueue(content)
+    if threads.withLock({ $0.isEmpty }) { return false }
+    if !content.gate.isIsolated { return queue.enqueue(content) }
+    content.gate.run { Self.withBuffer { buffer in while content.decode(buffer, steps: 16) {} } }
+    return true
+  }
+
+  private static func withBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: ArchiveContent.chunkSize, alignment: 4096)
+    defer { buffer.deallocate() }
+    body(buffer)
   }
 
   func count(isHit: Bool) { (isHit ? hits : misses).add(1) }
