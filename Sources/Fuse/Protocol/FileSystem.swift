@@ -78,6 +78,10 @@ public protocol FileSystem: AnyObject, Sendable {
   func runIdleWork(_ begin: () -> Bool) -> Bool
   /// Called when no request has arrived for some 20 ms.
   func didBecomeIdle()
+  /// How requests are answered that a layer keeps waiting.
+  func policy(forLayer layer: Int) -> LayerPolicy
+  /// Called when a layer has not answered a call for a second.
+  func layerIsSlow(_ layer: Int)
 }
 
 extension FileSystem {
@@ -85,4 +89,8 @@ extension FileSystem {
   public func runIdleWork(_ begin: () -> Bool) -> Bool { false }
   /// Does nothing.
   public func didBecomeIdle() {}
+  /// No limit.
+  public func policy(forLayer layer: Int) -> LayerPolicy { LayerPolicy() }
+  /// Does nothing.
+  public func layerIsSlow(_ layer: Int) {}
 }

@@ -6,6 +6,8 @@ import Posix
 final class Dispatcher: Sendable {
   let fileSystem: any FileSystem
   let counters = RequestCounters()
+  /// The requests that other threads will reply to.
+  let pendingReplies = PendingReplies()
   /// nil if the file system does not use passthrough.
   let passthrough: PassthroughNegotiation?
 
@@ -21,9 +23,15 @@ final class Dispatcher: Sendable {
 private func fileSystem(_ request: fuse_req_t, _ kind: RequestKind) -> any FileSystem {
   let context = fuse_req_userdata(request).unsafelyUnwrapped
   return Unmanaged<Dispatcher>.fromOpaque(context)._withUnsafeGuaranteedRef { dispatcher in
-    dispatcher.counters.increment(kind)
+    if !RequestThread.isRepeating { dispatcher.counters.increment(kind) }
     return dispatcher.fileSystem
   }
+}
+
+/// The pending replies of the session that a request belongs to.
+func pendingReplies(of request: fuse_req_t) -> PendingReplies {
+  let context = fuse_req_userdata(request).unsafelyUnwrapped
+  return Unmanaged<Dispatcher>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.pendingReplies }
 }
 
 /// Counts the request and replies ENOSYS.

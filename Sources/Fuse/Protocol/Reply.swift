@@ -47,8 +47,14 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
 
   /// Sends an error. ENOTCONN from a layer on a dead FUSE mount is replaced by EIO: from this mount it would mean that
   /// this daemon has died, and programs would unmount it.
+  ///
+  /// `deferred` puts the request off, on a thread that can do so: it is processed again on a thread that may wait.
   public consuming func fail(_ error: Errno) {
-    fuse_reply_err(request, error == .socketNotConnected ? EIO : error.rawValue)
+    switch error {
+    case .deferred where RequestThread.deferRequest(): fuse_reply_none(request)
+    case .deferred, .skipped, .socketNotConnected: fuse_reply_err(request, EIO)
+    default: fuse_reply_err(request, error.rawValue)
+    }
     discard self
   }
 }
@@ -178,12 +184,23 @@ extension Reply where Kind == ReplyKind.PollEvents {
 /// A reply that another thread sends later.
 public final class DeferredReply<Kind>: Sendable {
   private let reply: Locked<Reply<Kind>?>
+  private let unique = RequestThread.request
+  private let pending: PendingReplies
 
-  /// Takes ownership of a reply.
-  public init(_ reply: consuming Reply<Kind>) { self.reply = Locked(reply) }
+  /// Takes ownership of a reply, on the thread that processes the request.
+  public init(_ reply: consuming Reply<Kind>) {
+    pending = pendingReplies(of: reply.request)
+    pending.add(unique, caller: reply.caller.thread)
+    self.reply = Locked(reply)
+  }
+
+  deinit { pending.remove(unique) }
 
   /// Returns the reply; nil after the first call.
-  public func take() -> Reply<Kind>? { reply.withLock { $0.take() } }
+  public func take() -> Reply<Kind>? {
+    pending.remove(unique)
+    return reply.withLock { $0.take() }
+  }
 }
 
 extension Reply where Kind == ReplyKind.OpenDirectory {

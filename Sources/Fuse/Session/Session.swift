@@ -171,10 +171,20 @@ public final class Session: @unchecked Sendable {
       while Self.signals.wait() == SIGHUP { onHangup() }
       beforeShutdown()
       fuse_session_exit(pointer)
-      pool.join()
+      // What is left behind may still use the session.
+      if !pool.join() { _ = Unmanaged.passRetained(self) }
     } catch {
       throw MountError(message: "cannot start a thread: \(error)")
     }
+  }
+
+  /// Whether requests are no longer processed.
+  var hasExited: Bool { fuse_session_exited(pointer) != 0 }
+
+  /// Replies an error to a request, which another thread may be processing: the kernel takes the first reply.
+  func reply(to unique: UInt64, _ error: Errno) {
+    var header = ReplyHeader(error: -error.rawValue, unique: unique)
+    _ = write(fuse_session_fd(pointer), &header, MemoryLayout<ReplyHeader>.size)
   }
 
   /// Reads a request into the buffer.
@@ -191,6 +201,13 @@ public final class Session: @unchecked Sendable {
     var polled = pollfd(fd: fuse_session_fd(pointer), events: Int16(POLLIN), revents: 0)
     return poll(&polled, 1, 0) > 0
   }
+}
+
+/// struct fuse_out_header.
+private struct ReplyHeader {
+  var length = UInt32(16)
+  var error: Int32
+  var unique: UInt64
 }
 
 /// The negotiation of the session with this context.

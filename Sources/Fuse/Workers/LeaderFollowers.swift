@@ -84,6 +84,19 @@ struct LeaderFollowers {
     return false
   }
 
+  /// Removes a follower, whose thread ends.
+  /// - Returns: false if it was promoted meanwhile.
+  mutating func retire(_ worker: Int) -> Bool {
+    guard let index = followers.firstIndex(of: worker) else { return false }
+    followers.remove(at: index)
+    if watchdog == worker {
+      watchdog = followers.last
+      isWatchdogAsleep = false
+      quietPolls = 0
+    }
+    return true
+  }
+
   /// Records that a follower was woken, or that its timeout has passed.
   /// - Returns: whether it is a leader.
   mutating func wake(_ worker: Int) -> Bool {

@@ -10,12 +10,21 @@ final class WorkerPool: Sendable {
     init() throws(Errno) { eventFD = try EventFD() }
   }
 
+  /// The most workers, with those that are added while others wait for a layer.
+  private static let limit = 64
+
   private let session: Session
-  private let wakeUps: [WakeUp]
-  private let threads = Locked<[ThreadHandle]>([])
+  /// How many workers there are while none waits for a layer.
+  private let count: Int
+  private let wakeUps = Locked<[WakeUp]>([])
+  private let threads = Locked<[Int: ThreadHandle]>([:])
   private let roles = Locked(LeaderFollowers())
-  private let running = Locked(0)
+  /// The workers whose threads run.
+  private let running = Locked<Set<Int>>([])
   private let lowLatency: LowLatencyMode?
+  private let onExit: @Sendable () -> Void
+  private let supervised = SupervisedWorkers()
+  private let supervisor: RequestSupervisor
 
   /// Starts the threads.
   /// - Parameters:
@@ -26,45 +35,98 @@ final class WorkerPool: Sendable {
     session: Session, count: Int, lowLatency: Bool, onExit: @escaping @Sendable () -> Void
   ) throws(Errno) {
     self.session = session
+    self.count = max(count, 1)
+    self.onExit = onExit
     self.lowLatency = lowLatency && processorCount > 1 ? try LowLatencyMode(CPULatencyRequest()) : nil
-    var wakeUps: [WakeUp] = []
-    for _ in 0..<max(count, 1) { wakeUps.append(try WakeUp()) }
-    self.wakeUps = wakeUps
-    for worker in wakeUps.indices {
-      running.withLock { $0 += 1 }
-      let thread = try Posix.Thread(name: "request \(worker + 1)") { [self] in
-        run(worker)
-        running.withLock { $0 -= 1 }
-        onExit()
-      }
-      let handle = ThreadHandle(thread)
-      threads.withLock { $0.append(handle) }
-    }
+    supervisor = try RequestSupervisor(session, supervised)
+    supervised.configure { [self] in addWorkerIfAllAreBusy() }
+    try supervisor.start()
+    for _ in 0..<self.count { try addWorker() }
   }
 
   /// Waits until all threads have ended. Interrupts blocked ones repeatedly, since a signal may arrive just before
   /// a thread blocks.
-  func join() {
-    let threads = threads.withLock { $0 }
-    while running.withLock({ $0 }) > 0 {
-      for thread in threads { thread.interrupt() }
+  /// - Returns: false if a thread was left behind that waits for a layer; it may still use the session.
+  func join() -> Bool {
+    let hasEnded = supervisor.stop()
+    supervised.configure {}
+    while running.withLock({ !$0.isEmpty }) {
+      for thread in threads.withLock({ Array($0.values) }) { thread.interrupt() }
       usleep(1000)
     }
-    for thread in threads { thread.join() }
+    for thread in threads.withLock({ Array($0.values) }) { thread.join() }
     lowLatency?.stop()
+    return hasEnded
   }
 
-  private func run(_ worker: Int) {
+  // MARK: - Workers
+
+  private func addWorker() throws(Errno) {
+    let worker = running.withLock { running in
+      let worker = (0...running.count).first { !running.contains($0) } ?? running.count
+      running.insert(worker)
+      return worker
+    }
+    do throws(Errno) {
+      try prepareWakeUp(of: worker)
+      // The thread that had this number before has ended.
+      threads.withLock { $0.removeValue(forKey: worker) }?.join()
+      let thread = ThreadHandle(try Posix.Thread(name: "request \(worker + 1)") { [self] in work(worker) })
+      threads.withLock { $0[worker] = thread }
+    } catch {
+      running.withLock { _ = $0.remove(worker) }
+      throw error
+    }
+  }
+
+  private func prepareWakeUp(of worker: Int) throws(Errno) {
+    if wakeUps.withLock({ worker < $0.count }) { return }
+    let wakeUp = try WakeUp()
+    wakeUps.withLock { $0.append(wakeUp) }
+  }
+
+  private func work(_ worker: Int) {
+    LayerAccess.current = .shared
+    RequestThread.allowDeferral()
+    supervised.add(.current)
+    let hasRetired = run(worker)
+    supervised.remove(.current)
+    running.withLock { _ = $0.remove(worker) }
+    if !hasRetired { onExit() }
+  }
+
+  private func wake(_ worker: Int) { wakeUps.withLock { $0[worker] }.eventFD.signal() }
+
+  /// Adds a worker while every other one is processing a request and perhaps waits for a layer. It ends when it has
+  /// nothing to do.
+  private func addWorkerIfAllAreBusy() {
+    guard roles.withLock({ $0.leaders == 0 && $0.followers.isEmpty }), !session.hasExited,
+      running.withLock({ $0.count < Self.limit })
+    else { return }
+    try? addWorker()
+  }
+
+  /// Whether a worker that has become a follower ends, since the pool has others.
+  private func retires(_ worker: Int) -> Bool {
+    worker >= count && roles.withLock { $0.retire(worker) }
+  }
+
+  /// - Returns: whether the worker has retired; otherwise the session has ended.
+  private func run(_ worker: Int) -> Bool {
     var buffer = fuse_buf()
     defer { free(buffer.mem) }
     var isLeader = roles.withLock { $0.join(worker) }
     var spin = AdaptiveSpin(processors: processorCount)
-    while isLeader || waitForPromotion(worker) {
+    while true {
+      if !isLeader {
+        if retires(worker) { return true }
+        if !waitForPromotion(worker) { return false }
+      }
       runIdleWork()
       // While processors are awake, a wake-up is as fast as a spin.
       let isLowLatency = lowLatency?.isActive ?? false
       if !isLowLatency { spin.wait { session.hasRequest } }
-      guard let isRequest = session.receive(into: &buffer) else { break }
+      guard let isRequest = session.receive(into: &buffer) else { return false }
       isLeader = true
       if !isLowLatency { received(&spin) }
       lowLatency?.countRequest()
@@ -94,20 +156,32 @@ final class WorkerPool: Sendable {
   /// Processes a request.
   /// - Returns: whether the worker is a leader afterwards.
   private func process(_ buffer: inout fuse_buf, _ worker: Int) -> Bool {
+    let header = RequestHeader(buffer)
+    RequestThread.begin(request: header.unique, caller: header.caller)
     let hasMore = session.hasRequest
-    let woken = roles.withLock { $0.receive(hasMore: hasMore) }
-    if let promoted = woken.promoted { wakeUps[promoted].eventFD.signal() }
-    if let watchdog = woken.watchdog, watchdog != woken.promoted { wakeUps[watchdog].eventFD.signal() }
-    fuse_session_process_buf(session.pointer, &buffer)
+    let (woken, isLast) = roles.withLock { ($0.receive(hasMore: hasMore), $0.followers.isEmpty) }
+    if let promoted = woken.promoted { wake(promoted) }
+    if let watchdog = woken.watchdog, watchdog != woken.promoted { wake(watchdog) }
+    if isLast { supervisor.watchWorkers() }
+    if header.opcode == RequestHeader.interrupt {
+      if let unique = RequestHeader.interrupted(in: buffer) { supervisor.interrupt(unique) }
+    } else {
+      fuse_session_process_buf(session.pointer, &buffer)
+      if let layer = RequestThread.deferredLayer {
+        supervisor.deferRequest(RequestBuffer(copying: buffer, header), for: layer)
+      }
+    }
+    RequestThread.begin(request: 0, caller: 0)
     return roles.withLock { $0.finish(worker) { session.hasRequest } }
   }
 
   /// Sleeps until the worker is a leader.
   /// - Returns: false when the session has ended.
   private func waitForPromotion(_ worker: Int) -> Bool {
-    while fuse_session_exited(session.pointer) == 0 {
+    let wakeUp = wakeUps.withLock { $0[worker] }
+    while !session.hasExited {
       let timeout = roles.withLock { $0.timeout(of: worker) }
-      wakeUps[worker].eventFD.wait(or: -1, milliseconds: timeout)
+      wakeUp.eventFD.wait(or: -1, milliseconds: timeout)
       let (isLeader, watchdog, isIdle) = roles.withLock { roles in
         let wasAsleep = roles.isWatchdogAsleep
         return (roles.wake(worker), roles.watchdog, roles.isWatchdogAsleep && !wasAsleep)
@@ -115,7 +189,7 @@ final class WorkerPool: Sendable {
       if isIdle { session.dispatcher.fileSystem.didBecomeIdle() }
       if isLeader {
         // The new watchdog may be in a wait without timeout.
-        if let watchdog { wakeUps[watchdog].eventFD.signal() }
+        if let watchdog { wake(watchdog) } else { supervisor.watchWorkers() }
         return true
       }
     }
