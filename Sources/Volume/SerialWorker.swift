@@ -1,6 +1,7 @@
 import Posix
 
-/// A serial worker for jobs that may themselves block on FUSE requests to our own mount.
+/// A serial worker for jobs that may themselves block on FUSE requests to our own mount. Jobs must not wait for an
+/// isolated layer: see `LayerStack.runDeferred`.
 final class SerialWorker: Sendable {
   typealias Job = @Sendable () -> Void
 
@@ -16,7 +17,11 @@ final class SerialWorker: Sendable {
     isStarted.withLock { $0 = true }
     let handle = ThreadHandle(
       try Thread(name: name) { [queue] in
-        while let job = queue.dequeue() { job() }
+        LayerAccess.current = .shared
+        while let job = queue.dequeue() {
+          LayerAccess.clearDeferral()
+          job()
+        }
       })
     thread.withLock { $0 = handle }
   }

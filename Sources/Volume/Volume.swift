@@ -86,6 +86,7 @@ public final class Volume: Sendable {
   public func start(_ kernel: any KernelNotifier, requests: RequestCounters) throws(Errno) {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
+    configureGates()
     try options.contents?.start(threads: max(2, processorCount))
     try files.start()
     try control.notifier.start()
@@ -116,6 +117,27 @@ public final class Volume: Sendable {
     kernel.withLock { $0 = nil }
     files.setPassthrough(.off)
   }
+
+  // MARK: - Layers that do not answer
+
+  /// Milliseconds for which requests wait for remote layers and those on FUSE.
+  private static let remoteTimeout: CInt = 30_000
+
+  private func configureGates() {
+    for layer in store.stack.layers {
+      let timeout = options.layerTimeout ?? (layer.gate.isRemote ? Self.remoteTimeout : nil)
+      layer.gate.configure(timeout: timeout) { [queue] in
+        // What was answered without the layer.
+        queue.add([Invalidation(subject: .subtree(.root))])
+      }
+    }
+  }
+
+  public func policy(forLayer layer: Int) -> LayerPolicy {
+    LayerPolicy(timeout: store.stack.layers[layer].gate.timeout, skips: options.skipsOverdueLayers)
+  }
+
+  public func layerIsSlow(_ layer: Int) { store.stack.layers[layer].gate.isolate() }
 
   /// Drops everything that the kernel and the daemon have cached.
   public func invalidateAll() {

@@ -18,6 +18,10 @@ public struct VolumeOptions: Sendable {
   public var passthrough: UInt64?
   /// The decompressed contents of archives; nil where no layer is one.
   public var contents: ContentCache?
+  /// Milliseconds after which a request no longer waits for a layer; nil: 30 s for remote layers and those on FUSE.
+  public var layerTimeout: CInt?
+  /// Whether a request is then answered as if the layer were empty, instead of by EIO.
+  public var skipsOverdueLayers = false
   /// Whether inotify reports changes in the layers to programs that watch the mount.
   public var announce = AnnounceMode.on
 

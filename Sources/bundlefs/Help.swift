@@ -90,6 +90,12 @@ enum Help {
         auto_unmount unmount even if the daemon is killed
         fsname=NAME  the source shown in the mount table (default: MAIN)
         max_read=N   the maximum size of a read request, in bytes
+        layer_timeout=SECONDS
+                     how long a request waits for a layer that does not
+                     answer, before EIO; default: 30 for layers on FUSE and
+                     remote file systems, no limit for others
+        layer_timeout_action=error|skip
+                     skip: after that time answer as if the layer were empty
         low_latency  keep idle processors awake during bursts of requests; root only,
                      affects the whole machine
         ro, rw, suid, nosuid, dev, nodev, exec, noexec, atime, noatime,

@@ -113,7 +113,7 @@ struct StoreFixture {
     #expect(fixture.store.table.withLock { $0.uncovered.count } == 2)
     fixture.watcher.isExhausted.withLock { $0 = false }
     for node in [.root, nodes[1]] {
-      _ = fixture.store.refreshParts(of: node, isForced: false, readsWhiteouts: false)
+      _ = try fixture.store.refreshParts(of: node, isForced: false, readsWhiteouts: false)
     }
     #expect(fixture.store.table.withLock { $0.uncovered.count } == 0)
     #expect(!fixture.store.pollUncovered().exist)

@@ -48,6 +48,7 @@ final class Announcer: ChangeObserver {
     state.withLock { $0.hasEnded = false }
     let thread = ThreadHandle(
       try Thread(name: "announcer") { [self] in
+        LayerAccess.current = .shared
         expected.setThread(Thread.currentID)
         run(kernel)
         state.withLock { $0.hasEnded = true }

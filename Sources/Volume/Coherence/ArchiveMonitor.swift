@@ -71,7 +71,7 @@ final class ArchiveMonitor: Sendable {
   private func reload(_ archive: ArchiveLayer, _ layer: Int, _ store: NodeStore, isDebounced: Bool) {
     // One that is queued has not read the file yet.
     guard queued.withLock({ $0.insert(layer).inserted }) else { return }
-    _ = worker?.add { [self] in
+    let job: SerialWorker.Job = { [self] in
       if isDebounced { usleep(Self.debounce * 1000) }
       queued.withLock { _ = $0.remove(layer) }
       // Before it is read, so that no change is missed.
@@ -87,6 +87,7 @@ final class ArchiveMonitor: Sendable {
         queue.add(store.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) })
       }
     }
+    if archive.gate.isIsolated { archive.gate.run(job) } else { _ = worker?.add(job) }
   }
 }
 

@@ -14,11 +14,25 @@ struct Invalidator {
   let counters: InvalidationCounters
   /// nil with `announce=off`.
   let observer: (any ChangeObserver)?
+  /// The directories that threads of layers have yet to resolve again.
+  private let refreshes = Locked<Set<NodeID>>([])
+
+  init(
+    store: NodeStore, queue: InvalidationQueue, kernel: any KernelNotifier, counters: InvalidationCounters,
+    observer: (any ChangeObserver)?
+  ) {
+    self.store = store
+    self.queue = queue
+    self.kernel = kernel
+    self.counters = counters
+    self.observer = observer
+  }
 
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
   private static let noName: [UInt8] = [UInt8(ascii: ".")]
 
   func run() {
+    LayerAccess.current = .shared
     while let work = queue.take() {
       for item in work {
         switch item {
@@ -90,12 +104,31 @@ struct Invalidator {
   private func refresh(_ directory: NodeID, isForced: Bool) {
     var pending = [(directory, isForced)]
     while let (next, isForced) = pending.popLast() {
-      guard
-        let change = store.refreshParts(of: next, isForced: isForced, readsWhiteouts: observer != nil)
-      else { continue }
+      let change: NodeStore.PartsChange?
+      do throws(Errno) {
+        change = try store.refreshParts(of: next, isForced: isForced, readsWhiteouts: observer != nil)
+      } catch {
+        refreshOnLayerThread(next)
+        continue
+      }
+      guard let change else { continue }
       invalidate(change, of: next)
       for child in store.childDirectories(of: next) { pending.append((child, change.isForced)) }
     }
+  }
+
+  /// Has a thread of the layer that was not asked resolve a directory again, unless the layer does not answer: then
+  /// nothing can be learnt.
+  private func refreshOnLayerThread(_ directory: NodeID) {
+    guard let layer = LayerAccess.deferredLayer, store.stack.layers[layer].gate.unresponsiveSince == nil,
+      refreshes.withLock({ $0.insert(directory).inserted })
+    else { return }
+    let isQueued = store.stack.runDeferred {
+      refreshes.withLock { _ = $0.remove(directory) }
+      refresh(directory, isForced: false)
+      observer?.flush()
+    }
+    if !isQueued { refreshes.withLock { _ = $0.remove(directory) } }
   }
 
   /// A part that cannot be read shows no names either.

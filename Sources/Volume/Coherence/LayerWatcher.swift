@@ -75,6 +75,7 @@ final class LayerWatcher: Sendable {
   private static let pollInterval: CInt = 500
 
   private func run(_ store: NodeStore) {
+    LayerAccess.current = .shared
     var nextPoll = TimeSpec.monotonic
     while true {
       // The events read next satisfy the barriers that were there before.

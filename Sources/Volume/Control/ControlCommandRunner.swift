@@ -8,6 +8,8 @@ enum CommandOutcome {
   case done
   case failed(RoutingError)
   case needsBarrier
+  /// Nothing was done, since a layer may not answer; to be run again on a thread of that layer.
+  case deferred
 }
 
 /// Runs the lines that programs write to the control file.
@@ -37,7 +39,11 @@ struct ControlCommandRunner: Sendable {
 
   /// Runs the last line of a write(2) that turned out to be complete.
   func finish(_ write: WriteReassembler.PartialLine) {
-    guard case .needsBarrier = run(write.line[...], write.writer) else { return control.didReply() }
+    switch run(write.line[...], write.writer) {
+    case .deferred where store.stack.runDeferred({ finish(write) }): return
+    case .needsBarrier: break
+    default: return control.didReply()
+    }
     let apply: @Sendable () -> Void = {
       self.appendApplied(write.line[...])
       self.control.didReply()
@@ -81,9 +87,11 @@ struct ControlCommandRunner: Sendable {
   private func resolve(_ url: RouteURL, for writer: Caller) -> CommandOutcome {
     // This reads the layers, so it comes before the control file's lock is taken.
     let result: Result<ResolvedResource, RoutingError>
+    LayerAccess.clearDeferral()
     do throws(RoutingError) { result = .success(try resolver.resolve(url, for: writer)) } catch {
       result = .failure(error)
     }
+    if LayerAccess.current == .shared, LayerAccess.deferredLayer != nil { return .deferred }
     return control.appendResult(of: url.text) { _ throws(RoutingError) in .resolved(try result.get()) }
   }
 

@@ -1,5 +1,6 @@
 import Fuse
 import Glibc
+import Layers
 import Posix
 import Routing
 
@@ -36,7 +37,7 @@ struct ControlFileWrite: Sendable {
   /// worker must not wait for other requests. A long write goes on on a serial worker.
   func run() { run(until: TimeSpec.monotonic.advanced(byMilliseconds: Self.timeSlice)) }
 
-  /// - Parameter deadline: nil on the serial worker.
+  /// - Parameter deadline: nil on the serial worker, and on a thread of a layer.
   private func run(until deadline: TimeSpec?) {
     var rest = self
     while let line = rest.next {
@@ -56,6 +57,10 @@ struct ControlFileWrite: Sendable {
       switch runner.run(line, writer) {
       case .done: rest.skip(line)
       case .failed(let error): return rest.reply(error)
+      case .deferred:
+        let again = rest
+        if runner.store.stack.runDeferred({ again.run(until: nil) }) { return }
+        return rest.reply(RoutingError(.unreadable, "the layer does not answer"))
       case .needsBarrier:
         rest.skip(line)
         let after = rest

@@ -31,7 +31,9 @@ extension NodeStore {
         let state = try Self.state(of: node, table)
         // Without a watch that reports its coming, it is looked for each time.
         if state.parts?.isEmpty == true, state.isCovered { throw .noSuchFileOrDirectory }
-        guard let merged = state.merged, !state.needsRefresh else { return (nil, state.version, []) }
+        guard let merged = state.merged, !state.needsRefresh || LayerAccess.current.usesKnownState else {
+          return (nil, state.version, [])
+        }
         return (merged, state.version, table.touchDirectory(try table.slot(of: node)))
       }
       withExtendedLifetime(evicted) {}
@@ -65,7 +67,9 @@ extension NodeStore {
       guard let slot = try? table.slot(of: node) else { return [] }
       var unresolved: [NodeID] = []
       var ancestor = table[slot].parent
-      while ancestor != 0, let state = table[ancestor].directory, state.merged == nil || state.needsRefresh {
+      while ancestor != 0, let state = table[ancestor].directory,
+        state.merged == nil || (state.needsRefresh && !LayerAccess.current.usesKnownState)
+      {
         unresolved.append(table.number(of: ancestor))
         ancestor = table[ancestor].parent
       }
@@ -136,7 +140,9 @@ extension NodeStore {
     while true {
       var resolved = ResolvedDirectory(merged: merged, isCovered: isCovered)
       guard let parts = merged?.parts else { return resolved }
-      for part in parts { watch(part, for: node, &resolved, watcher) }
+      for part in parts { try watch(part, for: node, &resolved, watcher) }
+      // An overdue layer was left out.
+      if LayerAccess.current == .skipping { resolved.isCovered = false }
       // The parent's watches report which layers have the name. A marker in the lowest part could hide nothing;
       // one in a part above it may have come before the watch.
       if isCovered, parts.last?.layer == lowest, try merged?.hasOpaqueParts() == false { return resolved }
@@ -148,7 +154,7 @@ extension NodeStore {
 
   private func watch(
     _ part: LayerDirectory, for node: NodeID, _ resolved: inout ResolvedDirectory, _ watcher: any NodeWatcher
-  ) {
+  ) throws(Errno) {
     func uncover(_ reason: String) {
       resolved.isCovered = false
       resolved.fallback = resolved.fallback ?? UncachedReason(layer: part.layer, reason: reason)
@@ -156,6 +162,7 @@ extension NodeStore {
     do throws(Errno) {
       if let watch = try watcher.watch(part, for: node) { resolved.watches.append(watch) }
     } catch {
+      if error == .deferred { throw error }
       uncover(
         error == .noSpace
           ? Self.noWatches
@@ -164,17 +171,22 @@ extension NodeStore {
     }
     let fault =
       node == .root
-      ? unwatchableLayers[part.layer] ?? watcher.fault(of: part.layer) : unwatchableReason(of: part)
+      ? unwatchableLayers[part.layer] ?? watcher.fault(of: part.layer) : try unwatchableReason(of: part)
     if let fault { uncover(fault) }
   }
 
   /// Why inotify does not report all changes in a part that lies on another file system than its layer's root,
   /// which is seen where the layer is no private clone of its mount.
-  private func unwatchableReason(of part: LayerDirectory) -> String? {
+  /// - Throws: `deferred`.
+  private func unwatchableReason(of part: LayerDirectory) throws(Errno) -> String? {
     if part.isInArchive { return nil }
     if stack.layers[part.layer].root.identity.device == part.identity.device { return nil }
-    guard let type = try? part.unwatchableFileSystem() else { return nil }
-    return Self.unwatchableReason(type)
+    do throws(Errno) {
+      return try part.unwatchableFileSystem().map(Self.unwatchableReason)
+    } catch {
+      if error == .deferred { throw error }
+      return nil
+    }
   }
 
   /// Why nothing more can be watched after ENOSPC of inotify_add_watch(2).

@@ -119,7 +119,7 @@ extension NodeStore {
       }
       if hasMoved { return true }
       guard let link else { return false }
-      let isThere = isThere(location, at: link)
+      let isThere = try isThere(location, at: link)
       let isMoved = try table.withLock { table throws(Errno) in
         let slot = try table.slot(of: node)
         if isThere { return table.moveToHardLinkName(slot) }
@@ -130,14 +130,18 @@ extension NodeStore {
     }
   }
 
-  private func isThere(_ location: FileLocation, at link: EntryKey) -> Bool {
-    guard let path = try? path(of: link.parent),
-      let directory = try? stack.layers[location.layer].directory(at: path)
-    else { return false }
-    let found = try? withCName(link.name) { name throws(Errno) in
-      try directory.attributes(of: name, identity: location.identity)
+  /// - Throws: `deferred`.
+  private func isThere(_ location: FileLocation, at link: EntryKey) throws(Errno) -> Bool {
+    do throws(Errno) {
+      let directory = try stack.layers[location.layer].directory(at: path(of: link.parent))
+      _ = try withCName(link.name) { name throws(Errno) in
+        try directory.attributes(of: name, identity: location.identity)
+      }
+      return true
+    } catch {
+      if error == .deferred { throw error }
+      return false
     }
-    return found != nil
   }
 
   /// Binds a node to the file that has its name now.

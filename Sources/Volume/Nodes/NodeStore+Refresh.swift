@@ -20,7 +20,10 @@ extension NodeStore {
   /// Resolves a directory's parts again; from now on requests are answered from the new ones.
   /// - Returns: nil if nothing in it was cached, or if the parts are the same and it is not forced.
   /// - Parameter readsWhiteouts: whether to read the names that removed parts hid, which takes a listing each.
-  func refreshParts(of node: NodeID, isForced: Bool, readsWhiteouts: Bool) -> PartsChange? {
+  /// - Throws: `deferred` if a layer would have to be asked that may not answer, unless it is forced.
+  func refreshParts(
+    of node: NodeID, isForced: Bool, readsWhiteouts: Bool
+  ) throws(Errno) -> PartsChange? {
     guard let watcher else {
       // Only the kernel caches, and it may have cached anything.
       if !isForced { return nil }
@@ -35,6 +38,7 @@ extension NodeStore {
     let resolved: ResolvedDirectory
     do throws(Errno) { resolved = try resolveAgain(node, watcher) } catch {
       unwatchIfForgotten(node)
+      if error == .deferred, !isForced { throw error }
       return dropParts(of: node)
     }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
@@ -56,7 +60,7 @@ extension NodeStore {
     of node: NodeID, for resolved: ResolvedDirectory, version: Int, isForced: Bool, _ readsWhiteouts: Bool,
     _ watcher: any NodeWatcher
   ) -> PartsChange? {
-    var isForgotten = false
+    var (isForgotten, wasOvertaken) = (false, false)
     var removed: [LayerDirectory] = []
     var (change, former) = table.withLock { table -> (PartsChange?, [AnyObject]) in
       guard let slot = try? table.slot(of: node), let state = table[slot].directory else {
@@ -68,6 +72,8 @@ extension NodeStore {
       var former: [AnyObject] = []
       // Marked again after this resolved it.
       let needsRefresh = state.needsRefresh && state.version != version
+      // A thread of a layer may take long, and another may have recorded newer parts meanwhile.
+      wasOvertaken = LayerAccess.current == .waiting && state.version != version
       if let held = table.set(resolved, of: slot) { former.append(held) }
       state.needsRefresh = needsRefresh
       // The version between its first increment and now belongs to the former parts.
@@ -83,6 +89,7 @@ extension NodeStore {
     // Before the former descriptors are closed, so that their last events are not taken for the new parts'.
     watcher.unwatch(node, except: isForgotten ? [] : resolved.watches)
     withExtendedLifetime(former) {}
+    if wasOvertaken { watcher.partsMayHaveChanged(of: node) }
     return change
   }
 

@@ -9,6 +9,16 @@ struct AttributeOperations: Sendable {
   let control: ControlFile
   let commands: ControlCommandRunner
   let resources: ResourceDirectory
+  private let lastFigures = Locked<statvfs?>(nil)
+
+  init(
+    store: NodeStore, control: ControlFile, commands: ControlCommandRunner, resources: ResourceDirectory
+  ) {
+    self.store = store
+    self.control = control
+    self.commands = commands
+    self.resources = resources
+  }
 
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
@@ -34,8 +44,11 @@ struct AttributeOperations: Sendable {
   func statfs(_ reply: consuming Reply<ReplyKind.Statfs>) {
     let figures: statvfs
     do throws(Errno) { figures = try store.stack.layers[store.stack.layers.count - 1].statvfs() } catch {
-      return reply.fail(error)
+      guard error == .deferred, LayerAccess.current.usesKnownState, let last = lastFigures.withLock({ $0 })
+      else { return reply.fail(error) }
+      return reply.send(last)
     }
+    lastFigures.withLock { $0 = figures }
     reply.send(figures)
   }
 }

@@ -28,7 +28,11 @@ struct EntryOperations: Sendable {
         try store.entry(found, name, in: parent, merged)
       }
     } catch {
-      return reply.fail(error)
+      guard error == .deferred, let known = store.knownDirectory(name, in: parent) else {
+        return reply.fail(error)
+      }
+      if !reply.send(known) { store.forget(known.node, lookups: 1) }
+      return
     }
     guard let entry else { return sendNegative(in: parent, reply) }
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }

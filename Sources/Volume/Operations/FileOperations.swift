@@ -38,15 +38,26 @@ struct FileOperations: Sendable {
     }
     if let file { return Self.send(file, at: offset, size: size, isFirst: true, reply) }
     let deferred = DeferredReply(reply)
-    let isQueued = sizeChecker.add { [self] in
-      guard let reply = deferred.take() else { return }
-      do throws(Errno) {
-        Self.send(try openCheckingSize(node), at: offset, size: size, isFirst: true, reply)
-      } catch {
-        reply.fail(error)
-      }
-    }
+    let isQueued = sizeChecker.add { [self] in readCheckingSize(node, at: offset, size: size, deferred) }
     if !isQueued, let reply = deferred.take() { reply.fail(.staleFileHandle) }
+  }
+
+  private func readCheckingSize(
+    _ node: NodeID, at offset: Int64, size: Int, _ deferred: DeferredReply<ReplyKind.Bytes>
+  ) {
+    let opened: Result<LayerFile, Errno>
+    do throws(Errno) { opened = .success(try openCheckingSize(node)) } catch {
+      let isAgain =
+        error == .deferred
+        && store.stack.runDeferred { readCheckingSize(node, at: offset, size: size, deferred) }
+      if isAgain { return }
+      opened = .failure(error)
+    }
+    guard let reply = deferred.take() else { return }
+    switch opened {
+    case .success(let file): Self.send(file, at: offset, size: size, isFirst: true, reply)
+    case .failure(let error): reply.fail(error)
+    }
   }
 
   /// - Returns: nil while the kernel may keep another size of it; then `openCheckingSize` opens it.
@@ -82,7 +93,13 @@ struct FileOperations: Sendable {
     _ file: LayerFile, at offset: Int64, size: Int, _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
     let deferred = DeferredReply(reply)
-    _ = try? file.withDescriptor { deferred.take()?.send($0, at: offset, size: size) }
+    do throws(Errno) {
+      try file.withDescriptor { descriptor throws(Errno) in
+        deferred.take()?.send(descriptor, at: offset, size: size)
+      }
+    } catch {
+      deferred.take()?.fail(error)
+    }
   }
 
   /// Replies once an entry of an archive is decompressed that far; no request worker waits for it.

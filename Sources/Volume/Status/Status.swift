@@ -6,6 +6,8 @@ struct Status {
     let path: String
     let isWatched: Bool
     let reason: String?
+    /// Seconds for which the layer has not answered; nil while it does.
+    var unresponsive: Int?
     /// nil for a directory.
     var archive: ArchiveStatus?
 
@@ -14,6 +16,7 @@ struct Status {
         json.member("path", path)
         json.member("caching", isWatched && reason == nil)
         json.member("reason", reason)
+        json.member("unresponsive", unresponsive)
         json.name("archive")
         if let archive { archive.write(to: &json) } else { json.null() }
       }
@@ -101,6 +104,7 @@ struct Status {
     var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, topmost first:"]
     for layer in layers {
       lines.append("  \(layer.path)" + (layer.reason.map { " (cached for 1 s only: \($0))" } ?? ""))
+      if let seconds = layer.unresponsive { lines.append("    does not answer, since \(seconds) s") }
       lines += layer.archive?.lines.map { "    \($0)" } ?? []
     }
     lines += bundle.lines

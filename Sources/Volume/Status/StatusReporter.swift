@@ -46,6 +46,9 @@ struct StatusReporter: Sendable {
     return Status.Layer(
       path: layer.path.text, isWatched: watcher != nil,
       reason: store.unwatchableLayers[index] ?? watcher?.fault(of: index),
+      unresponsive: layer.gate.unresponsiveSince.map {
+        Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)
+      },
       archive: layer.archive.map { ArchiveStatus($0) })
   }
 

@@ -25,25 +25,43 @@ struct StatusRequests: Sendable {
     // The layers may have names that other users must not see.
     if !isOwner { return reply.fail(.permissionDenied) }
     if page > 0 { return send(form, of: node, page, reply) }
+    let key = PagedReplies.Key(form: form, node: node, caller: reply.caller)
     let deferred = DeferredReply(reply)
-    let isQueued = worker.add { [self] in
-      if let reply = deferred.take() { send(form, of: node, page, reply) }
-    }
+    let isQueued = worker.add { [self] in compare(key, deferred) }
     if !isQueued, let reply = deferred.take() { reply.fail(.ioError) }
   }
 
-  /// Replies with the text's length (four bytes, little-endian) and a page of it.
+  /// Compares on a thread of the layer instead if one may not answer, even if the comparison did without it.
+  private func compare(_ key: PagedReplies.Key, _ deferred: DeferredReply<ReplyKind.Ioctl>) {
+    let compared: Result<[UInt8], Errno>
+    do throws(Errno) { compared = .success(try page(0, of: key)) } catch { compared = .failure(error) }
+    if store.stack.runDeferred({ compare(key, deferred) }) { return }
+    guard let reply = deferred.take() else { return }
+    switch compared {
+    case .success(let bytes): reply.send(bytes)
+    case .failure(let error): reply.fail(error)
+    }
+  }
+
   private func send(
     _ form: StatusProtocol.Form, of node: NodeID, _ page: UInt8, _ reply: consuming Reply<ReplyKind.Ioctl>
   ) {
+    let key = PagedReplies.Key(form: form, node: node, caller: reply.caller)
     do throws(Errno) {
-      let key = PagedReplies.Key(form: form, node: node, caller: reply.caller)
-      let text = try text(key, page: page)
-      let length = UInt32(text.count)
-      let start = min(Int(page) * StatusProtocol.pageSize, text.count)
-      let part = text[start..<min(start + StatusProtocol.pageSize, text.count)]
-      reply.send(withUnsafeBytes(of: length.littleEndian) { Array($0) } + part)
+      let bytes = try self.page(page, of: key)
+      // A layer was left out that may answer a thread that waits for it.
+      if LayerAccess.current == .shared, LayerAccess.deferredLayer != nil { throw .deferred }
+      reply.send(bytes)
     } catch { reply.fail(error) }
+  }
+
+  /// The text's length (four bytes, little-endian) and a page of it.
+  private func page(_ page: UInt8, of key: PagedReplies.Key) throws(Errno) -> [UInt8] {
+    let text = try text(key, page: page)
+    let length = UInt32(text.count)
+    let start = min(Int(page) * StatusProtocol.pageSize, text.count)
+    let part = text[start..<min(start + StatusProtocol.pageSize, text.count)]
+    return withUnsafeBytes(of: length.littleEndian) { Array($0) } + part
   }
 
   private func text(_ key: PagedReplies.Key, page: UInt8) throws(Errno) -> [UInt8] {

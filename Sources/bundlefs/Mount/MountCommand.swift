@@ -53,6 +53,8 @@ struct MountCommand {
     options.cache = given.cache
     options.passthrough = given.passthrough
     options.maxRead = given.maxRead
+    options.layerTimeout = given.layerTimeout
+    options.skipsOverdueLayers = given.skipsOverdueLayers
     options.announce = given.announceMode
     return options
   }

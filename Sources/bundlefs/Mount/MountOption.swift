@@ -87,6 +87,22 @@ struct MountOption {
     }
   }
 
+  /// A positive number of seconds, in milliseconds.
+  func seconds() throws(Failure) -> CInt {
+    guard let seconds = value.flatMap({ Double($0.shown) }), seconds >= 0.1, seconds <= 1e6 else {
+      throw invalid(expected: "a number of seconds from 0.1 to 1000000, such as \(name)=10")
+    }
+    return CInt(seconds * 1000)
+  }
+
+  /// Whether overdue layers are skipped.
+  func timeoutAction() throws(Failure) -> Bool {
+    guard let value, let skips = ["error": false, "skip": true][value.shown] else {
+      throw invalid(expected: "\(name)=error or \(name)=skip")
+    }
+    return skips
+  }
+
   func languages() throws(Failure) -> [[UInt8]] {
     let languages = value.map { Self.split($0, at: UInt8(ascii: ":")).map(Self.unescape) } ?? [[]]
     if languages.contains(where: { $0.isEmpty || $0.contains(UInt8(ascii: "/")) }) {

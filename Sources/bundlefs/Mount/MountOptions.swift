@@ -24,6 +24,9 @@ struct MountOptions {
   /// The minimum size in bytes of files that the kernel reads without the daemon (FUSE passthrough); nil for none.
   var passthrough: UInt64?
   var lowLatency = false
+  /// In milliseconds; nil for the default.
+  var layerTimeout: CInt?
+  var skipsOverdueLayers = false
   var passed: [[UInt8]] = []
 
   /// The size of one READ request: passthrough saves no request for smaller files.
@@ -69,6 +72,8 @@ struct MountOptions {
     case "fsname" where hasValue: fsname = option.value.map(MountOption.unescape)
     case "max_read" where hasValue: maxRead = try option.readSize()
     case "low_latency" where !hasValue: lowLatency = true
+    case "layer_timeout": layerTimeout = try option.seconds()
+    case "layer_timeout_action": skipsOverdueLayers = try option.timeoutAction()
     case "debug" where !hasValue: isDebug = true
     case "remount" where !hasValue: isRemount = true
     default: try pass(option.text)
