@@ -23,11 +23,12 @@ final class WatchTable: Sendable {
     var owners: [WatchDescriptor: SmallSet<WatchOwner>] = [:]
     var directories: [NodeID: SmallSet<WatchDescriptor>] = [:]
     var files: [NodeID: WatchDescriptor] = [:]
+    var removed = RemovedWatches()
   }
 
   let inotify: Inotify
-  // Also locked during inotify_add_watch(2) and inotify_rm_watch(2): else a watch could be removed that another
-  // thread has just got for the same inode.
+  // Not locked during inotify_add_watch(2), which asks the file system for permission: one that does not answer
+  // would block all requests. Locked during inotify_rm_watch(2), which resolves no path.
   private let state = Locked(State())
 
   static let directoryEvents: InotifyEvent.Mask = [
@@ -42,36 +43,54 @@ final class WatchTable: Sendable {
 
   func watch(_ part: LayerDirectory, for node: NodeID) throws(Errno) -> WatchDescriptor? {
     try part.withWatchPath { path throws(Errno) in
-      try state.withLock { state throws(Errno) in
-        let watch = try inotify.watch(path, Self.directoryEvents)
+      try add(path, Self.directoryEvents) { watch, state in
         state.owners[watch, default: []].insert(WatchOwner(node: node, layer: part.layer))
         state.directories[node, default: []].insert(watch)
-        return watch
       }
+    }
+  }
+
+  /// Adds a watch and records what it is for.
+  ///
+  /// An event that comes before it is recorded is not seen: read what is watched afterwards.
+  private func add(
+    _ path: CName, _ events: InotifyEvent.Mask, _ record: (WatchDescriptor, inout State) -> Void
+  ) throws(Errno) -> WatchDescriptor {
+    while true {
+      let removed = state.withLock { $0.removed.count }
+      let watch = try inotify.watch(path, events)
+      let isRecorded = state.withLock { state in
+        // Another thread may have removed the inode's watch for its last former owner.
+        if state.removed.contains(watch, since: removed) { return false }
+        record(watch, &state)
+        return true
+      }
+      if isRecorded { return watch }
     }
   }
 
   /// Watches a file itself, so that changes by any of its hard links are reported.
   func watchFile(_ node: NodeID, at path: CName, follows: Bool) throws(Errno) {
-    try state.withLock { state throws(Errno) in
-      if state.files[node] != nil { return }
-      let watch = try inotify.watch(path, follows ? Self.fileEvents : Self.fileEvents.union(.dontFollow))
-      state.owners[watch, default: []].insert(WatchOwner(node: node, layer: nil))
-      state.files[node] = watch
+    if hasFileWatch(node) { return }
+    let events = follows ? Self.fileEvents : Self.fileEvents.union(.dontFollow)
+    _ = try add(path, events) { watch, state in
+      let owner = WatchOwner(node: node, layer: nil)
+      state.owners[watch, default: []].insert(owner)
+      guard let present = state.files[node] else { return state.files[node] = watch }
+      // Another thread was faster, and its path led to another file.
+      if present != watch { remove(watch, &state) { $0 == owner } }
     }
   }
 
   /// Watches a directory for the component of a layer's path that it contains.
   /// - Throws: as open(2) and inotify_add_watch(2).
   func watchPathComponent(_ path: [UInt8], _ layer: Int, _ component: Int) throws(Errno) {
-    // Opened before the lock is taken: the path may lead through our own mount, whose requests may need the lock.
     let directory = try withCName(path) { path throws(Errno) in
       try Descriptor.open(path, [.pathOnly, .directory])
     }
     try directory.withWatchPath { path throws(Errno) in
-      try state.withLock { state throws(Errno) in
-        // `IN_MASK_ADD` keeps the events for which the directory may be watched as a part.
-        let watch = try inotify.watch(path, .names.union(.maskAdd))
+      // `IN_MASK_ADD` keeps the events for which the directory may be watched as a part.
+      _ = try add(path, .names.union(.maskAdd)) { watch, state in
         state.owners[watch, default: []].insert(
           WatchOwner(node: .root, layer: layer, pathComponent: UInt8(clamping: min(component, 254))))
       }
@@ -81,8 +100,7 @@ final class WatchTable: Sendable {
   /// Watches a layer's archive, and no longer the file that was its archive before.
   /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`; ENOENT.
   func watchArchive(_ path: CName, _ layer: Int) throws(Errno) {
-    try state.withLock { state throws(Errno) in
-      let watch = try inotify.watch(path, Self.fileEvents.union([.maskAdd, .dontFollow]))
+    _ = try add(path, Self.fileEvents.union([.maskAdd, .dontFollow])) { watch, state in
       let owner = WatchOwner(node: .root, layer: layer, pathComponent: WatchOwner.archive)
       for (former, owners) in state.owners where former != watch && owners.elements.contains(owner) {
         remove(former, &state) { $0 == owner }
@@ -125,6 +143,7 @@ final class WatchTable: Sendable {
   /// Removes a watch that the kernel ended (`IN_IGNORED`).
   func removeEnded(_ watch: WatchDescriptor) {
     state.withLock { state in
+      state.removed.append(watch)
       for owner in state.owners.removeValue(forKey: watch)?.elements ?? [] {
         if owner.layer == nil {
           state.files[owner.node] = nil
@@ -141,6 +160,7 @@ final class WatchTable: Sendable {
     owners = owners.filter { !isOwner($0) }
     if owners.isEmpty {
       state.owners[watch] = nil
+      state.removed.append(watch)
       inotify.remove(watch)
     } else {
       state.owners[watch] = owners
