@@ -213,4 +213,30 @@ private final class KernelStub: KernelNotifier {
     barrier()
     #expect(reached.withLock { $0 })
   }
+
+  @Test("too many invalidations become one of the whole tree, before all barriers")
+  func collapse() throws {
+    let queue = try InvalidationQueue()
+    let reached = Locked<[Int]>([])
+    let count = InvalidationQueue.capacity
+    for barrier in 0..<3 {
+      queue.add(
+        (0..<count).map { number in
+          let node = NodeID(rawValue: UInt64(barrier * count + number))
+          return Invalidation(subject: .file(node), aspects: .content)
+        })
+      _ = queue.addBarrier { reached.withLock { $0.append(barrier) } }
+    }
+    let work = try #require(queue.take())
+    #expect(work.count == 4)
+    guard case .invalidate(let first) = work[0] else {
+      Issue.record("no invalidation first")
+      return
+    }
+    #expect(first == Invalidation(subject: .subtree(.root)))
+    for case .barrier(let barrier) in work { barrier() }
+    #expect(reached.withLock { $0 } == [0, 1, 2])
+    queue.add([Invalidation(subject: .file(.root), aspects: .content)])
+    #expect(queue.take()?.count == 1, "the queue is as before")
+  }
 }

@@ -1,3 +1,4 @@
+import Fuse
 import Posix
 
 /// The queue of the invalidator thread. Invalidations of one subject are coalesced while they wait.
@@ -7,12 +8,17 @@ final class InvalidationQueue: Sendable {
     /// To be called once all work before it is done.
     case barrier(@Sendable () -> Void)
   }
-  private struct State {
+  fileprivate struct State {
     var entries: [Work] = []
     /// The merged aspects of the invalidations in `entries`.
     var aspects: [Invalidation.Subject: Invalidation.Aspects] = [:]
+    /// Whether one invalidation of the whole tree stands for all.
+    var isCollapsed = false
     var isClosed = false
   }
+
+  /// The most invalidations that wait.
+  static let capacity = 100_000
 
   private let state = Locked(State())
   private let eventFD: EventFD
@@ -23,11 +29,7 @@ final class InvalidationQueue: Sendable {
   func add(_ invalidations: [Invalidation]) {
     if invalidations.isEmpty { return }
     state.withLock { state in
-      for invalidation in invalidations {
-        if state.aspects[invalidation.subject]?.formUnion(invalidation.aspects) != nil { continue }
-        state.aspects[invalidation.subject] = invalidation.aspects
-        state.entries.append(.invalidate(invalidation))
-      }
+      for invalidation in invalidations where !state.isCollapsed { state.add(invalidation) }
     }
     eventFD.signal()
   }
@@ -49,6 +51,7 @@ final class InvalidationQueue: Sendable {
         defer {
           state.entries.removeAll(keepingCapacity: true)
           state.aspects.removeAll(keepingCapacity: true)
+          state.isCollapsed = false
         }
         let work = state.entries.map { entry -> Work in
           guard case .invalidate(var invalidation) = entry else { return entry }
@@ -66,5 +69,24 @@ final class InvalidationQueue: Sendable {
   func end() {
     state.withLock { $0.isClosed = true }
     eventFD.signal()
+  }
+}
+
+extension InvalidationQueue.State {
+  fileprivate mutating func add(_ invalidation: Invalidation) {
+    if aspects[invalidation.subject]?.formUnion(invalidation.aspects) != nil { return }
+    if aspects.count >= InvalidationQueue.capacity { return collapse() }
+    aspects[invalidation.subject] = invalidation.aspects
+    entries.append(.invalidate(invalidation))
+  }
+
+  /// Replaces all invalidations by one of the whole tree. It comes before all barriers, since each may rely on one
+  /// of those that it replaces.
+  private mutating func collapse() {
+    let tree = Invalidation(subject: .subtree(.root))
+    let barriers = entries.filter { if case .barrier = $0 { true } else { false } }
+    entries = [.invalidate(tree)] + barriers
+    aspects = [tree.subject: tree.aspects]
+    isCollapsed = true
   }
 }
