@@ -119,6 +119,33 @@ import Testing
     }
   }
 
+  @Test("it occupies no more than a few slots while a consumer keeps up with two directories")
+  func consumedSlots() {
+    var queue = CoalescingEventQueue()
+    let other = NodeID(rawValue: 1 << 32 | 6)
+    for step in 0..<20_000 {
+      let now = start.advanced(byMilliseconds: CInt(step))
+      for parent in [folder, other] {
+        queue.add(change(.added), at: EntryKey(parent: parent, name: Array("\(step)".utf8)), now: now)
+      }
+      // Never drained.
+      _ = queue.take(step == 0 ? 1 : 2, now: now)
+    }
+    #expect(queue.slots < 200)
+  }
+
+  @Test("names that are renamed again and again occupy one slot each")
+  func repeatedRenaming() {
+    var queue = CoalescingEventQueue()
+    for step in 0..<5000 {
+      let now = start.advanced(byMilliseconds: CInt(10 * step))
+      for name in ["a", "b"] { queue.add(change([.added, .removed]), at: key(name), now: now) }
+      queue.addRenaming(from: key("a"), to: key("b"))
+      #expect(queue.take(1, now: now).count == 1)
+    }
+    #expect(queue.slots < 100)
+  }
+
   @Test("removeAll counts the items and leaves none")
   func removeAll() {
     var queue = CoalescingEventQueue()

@@ -6,8 +6,8 @@ import Posix
 /// of a directory are rate-limited; those beyond the limit become one event of the directory at the end of
 /// its window.
 ///
-/// Invariant: every key of `names` and every directory of `directories` is in `queue` once; a subject in `queue`
-/// that is in neither was dequeued together with another one.
+/// Invariant: every key of `names` or `takenNames` and every directory of `directories` is in `queue` once, and
+/// nothing else is.
 struct CoalescingEventQueue {
   enum Item: Equatable {
     case name(EntryKey, NameChange)
@@ -31,6 +31,8 @@ struct CoalescingEventQueue {
   static let capacity = 65_536
 
   private var names: [EntryKey: NameChange] = [:]
+  /// The names whose changes were taken before their turn, with a renaming.
+  private var takenNames: Set<EntryKey> = []
   private var directories: Set<NodeID> = []
   /// The new names of renamed files by their old names, and the reverse.
   private var targets: [EntryKey: EntryKey] = [:]
@@ -43,11 +45,13 @@ struct CoalescingEventQueue {
   private(set) var coalesced: UInt64 = 0
 
   var count: Int { names.count + directories.count }
+  /// How many slots the queue occupies, for tests.
+  var slots: Int { queue.slots }
 
   mutating func add(_ change: NameChange, at key: EntryKey, now: TimeSpec) {
     if names[key]?.merge(change) == nil, admit(key.parent, now) {
       names[key] = change
-      queue.enqueue(.name(key))
+      if takenNames.remove(key) == nil { queue.enqueue(.name(key)) }
     } else {
       coalesced += 1
     }
@@ -96,29 +100,40 @@ struct CoalescingEventQueue {
     switch subject {
     case .directory(let directory): return directories.remove(directory).map { .directory($0) }
     case .name(let key):
-      guard let change = names.removeValue(forKey: key) else { return nil }
-      // A renaming is taken with the first of its names; the other one is no longer in `names`.
+      guard let change = names.removeValue(forKey: key) else {
+        takenNames.remove(key)
+        return nil
+      }
+      // A renaming is taken with the first of its names.
       if let target = targets.removeValue(forKey: key) {
         sources[target] = nil
-        if let other = names.removeValue(forKey: target) { return .renaming(key, change, to: target, other) }
+        if let other = takeEarly(target) { return .renaming(key, change, to: target, other) }
       } else if let source = sources.removeValue(forKey: key) {
         targets[source] = nil
-        if let other = names.removeValue(forKey: source) { return .renaming(source, other, to: key, change) }
+        if let other = takeEarly(source) { return .renaming(source, other, to: key, change) }
       }
       return .name(key, change)
     }
+  }
+
+  private mutating func takeEarly(_ key: EntryKey) -> NameChange? {
+    guard let change = names.removeValue(forKey: key) else { return nil }
+    takenNames.insert(key)
+    return change
   }
 
   private mutating func enqueue(_ directory: NodeID) {
     if directories.insert(directory).inserted { queue.enqueue(.directory(directory)) }
   }
 
+  private var isFull: Bool { names.count + takenNames.count >= Self.capacity }
+
   /// Counts a change against its directory's window.
   /// - Returns: false if it exceeds the limit; the directory is then announced at the end of the window.
   private mutating func admit(_ directory: NodeID, _ now: TimeSpec) -> Bool {
     flushEndedWindows(now)
     guard var window = windows[directory] else {
-      let isFull = names.count >= Self.capacity
+      let isFull = isFull
       windows[directory] = Window(
         end: now.advanced(byMilliseconds: 1000), nameCount: 1, hasOmissions: isFull)
       if isFull { windowsWithOmissions += 1 }
@@ -126,7 +141,7 @@ struct CoalescingEventQueue {
       return !isFull
     }
     defer { windows[directory] = window }
-    if window.nameCount < Self.namesPerWindow, names.count < Self.capacity {
+    if window.nameCount < Self.namesPerWindow, !isFull {
       window.nameCount += 1
       return true
     }
