@@ -42,7 +42,7 @@ extension ArchiveContent {
   func decodeSynchronously(to end: UInt64) {
     state.withLock { $0.target = max($0.target, end) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: min(Self.chunkSize, Int(clamping: size) + 1), alignment: 16)
+      byteCount: min(Self.chunkSize, Int(clamping: size + 1)), alignment: 16)
     defer { buffer.deallocate() }
     while decode(buffer, steps: 1) {
       // Other readers' ranges must not delay this thread.

@@ -35,7 +35,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     let reason = EntryName.withBytes(of: record) { path in
       if let fault = EntryName.fault(of: path) { return fault as SkipReason? }
       // The kernel refuses such a size, and `off_t` cannot hold it.
-      if record.size >= UInt64(Int64.max) { return .tooLarge }
+      if record.size > UInt64(Int64.max) { return .tooLarge }
       return add(record, path)
     }
     if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(record.name) }
