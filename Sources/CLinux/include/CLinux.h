@@ -84,6 +84,9 @@ int linux_enter_mount_namespace(int file);
 
 /// Opens an unnamed file with O_TMPFILE | O_RDWR; falls back to mkstemp(3) and unlink(2).
 int linux_temporary_file(const char *directory);
+
+/// Calls memfd_create(2) with MFD_CLOEXEC.
+int linux_memory_file(const char *name);
 /// fallocate(2) with FALLOC_FL_PUNCH_HOLE.
 int linux_punch_hole(int file, int64_t offset, int64_t length);
 

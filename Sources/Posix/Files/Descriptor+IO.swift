@@ -72,6 +72,11 @@ extension Descriptor {
     Descriptor(owning: try checked { linux_temporary_file(directory) })
   }
 
+  /// Opens a file in memory by memfd_create(2).
+  public static func memory(name: CName) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_memory_file(name) })
+  }
+
   /// Calls fallocate(2) with `FALLOC_FL_PUNCH_HOLE`.
   /// - Throws: EOPNOTSUPP.
   public func punchHole(at offset: Int64, count: Int64) throws(Errno) {

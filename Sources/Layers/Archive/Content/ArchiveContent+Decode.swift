@@ -12,11 +12,12 @@ extension ArchiveContent {
     guard let (decoder, storage) = try prepare(source) else { return }
     // A small first chunk, so that the first bytes are available soon.
     let most = max(Self.firstStep, Int(clamping: decoder.position))
-    let chunk = min(buffer.count, most, Int(clamping: size - decoder.position) + 1)
+    let chunk = min(buffer.count, most, Int(clamping: size - decoder.position + 1))
     let count = try decoder.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<chunk]))
     let end = decoder.position
     if count > 0 {
-      try storage.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: end - UInt64(count))
+      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+      guard try write(bytes, at: end - UInt64(count), to: storage) else { return }
     }
     let isUnchanged = source.isUnchanged
     let (bytes, discarded) = state.withLock { state -> (Int, Range<UInt64>) in
@@ -35,6 +36,23 @@ extension ArchiveContent {
     cache.account(self, bytes: bytes, isFile: storage.isFile)
   }
 
+  /// - Returns: false if the disk is full; then decoding begins again, into memory.
+  private func write(
+    _ bytes: UnsafeRawBufferPointer, at offset: UInt64, to storage: ContentStorage
+  ) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try storage.write(bytes, at: offset)
+      return true
+    } catch {
+      guard error == .noSpace, storage.isOnDisk else { throw error }
+      state.withLock { state in
+        state.avoidsDisk = true
+        if state.storage === storage { Self.reset(&state) }
+      }
+      return false
+    }
+  }
+
   func complete(_ state: inout State) {
     state.isComplete = true
     state.decoder = nil
@@ -48,17 +66,18 @@ extension ArchiveContent {
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
     let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
     if let decoder, let storage { return (decoder, storage) }
-    let started = try state.withLock { state throws(Errno) -> (LocalHeader, UInt64, ArchiveNode)? in
+    let started = try state.withLock { state throws(Errno) -> (LocalHeader, UInt64, ArchiveNode, Bool)? in
       guard state.header.source === source else { return nil }
       let target = state.target
       Self.reset(&state)
       state.target = max(state.target, target)
-      return (state.header, try Self.start(&state), state.node)
+      return (state.header, try Self.start(&state), state.node, state.avoidsDisk)
     }
-    guard let (header, start, node) = started else { return nil }
+    guard let (header, start, node, avoidsDisk) = started else { return nil }
     let newDecoder = try EntryDecoder(CompressedEntry(source: source, start: start, node: node))
     let newStorage = try ContentStorage(
-      size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile)
+      size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile,
+      directories: avoidsDisk ? [] : ContentStorage.directories)
     return state.withLock { state in
       guard state.header.source === source else { return nil }
       (state.decoder, state.storage, state.decodedHeader) = (newDecoder, newStorage, header)

@@ -64,6 +64,8 @@ final class ArchiveContent: @unchecked Sendable {
     /// The header from which `decoder` reads.
     var decodedHeader: LocalHeader?
     var isComplete = false
+    /// Whether the disk had no space for the decoded bytes.
+    var avoidsDisk = false
     /// Whether a thread has claimed decoding.
     var isDecoding = false
     /// Whether the file was overwritten since `decoder` was created.
