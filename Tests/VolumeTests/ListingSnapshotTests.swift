@@ -115,6 +115,37 @@ import Testing
     #expect(numbers.file(device: 5, inode: 4711) == 4711)
   }
 
+  @Test("numbers of unknown files are dropped, those of known ones kept, and no two known files share one")
+  func bounded() {
+    let numbers = InodeNumbers(limit: 1000)
+    let known = (0..<100).map { (inode: UInt64($0) << 48 | 1 << 63, number: UInt64(0)) }.map {
+      (inode: $0.inode, number: numbers.file(device: 7, inode: $0.inode))
+    }
+    let live = Set(known.map(\.number))
+    #expect(live.count == known.count)
+    for inode in 0..<UInt64(20_000) {
+      let number = numbers.file(device: 8 + inode % 3, inode: inode << 50 | 1 << 49)
+      #expect(!live.contains(number))
+      if numbers.isCrowded { numbers.drop(except: live) }
+      #expect(numbers.hashedCount <= 1001)
+    }
+    for file in known { #expect(numbers.file(device: 7, inode: file.inode) == file.number) }
+    #expect(numbers.file(device: 8, inode: 1 << 49) == numbers.file(device: 8, inode: 1 << 49))
+  }
+
+  @Test("more devices than have an index")
+  func devices() {
+    let numbers = InodeNumbers()
+    var seen = Set<UInt64>()
+    for device in 0..<UInt64(40_000) {
+      let number = numbers.file(device: device, inode: 100)
+      #expect(seen.insert(number).inserted && number >> 63 == 0)
+    }
+    for device in [0, 1, 32_000, 39_999] as [UInt64] {
+      #expect(!seen.insert(numbers.file(device: device, inode: 100)).inserted)
+    }
+  }
+
   @Test("a directory's number depends only on its parent and name, and is never a file's")
   func directories() {
     let number = InodeNumbers.directory(parent: InodeNumbers.root, name: "Resources")

@@ -68,7 +68,7 @@ extension NodeStore {
     _ name: CName, in parent: NodeID, _ attributes: FileStatus, _ kind: FileKind, layer: Int
   ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64, isSizeSettled: Bool) {
     let bytes = [UInt8](bytesOf: name)
-    let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
+    let number = inodeNumber(device: attributes.identity.device, inode: attributes.identity.inode)
     return try table.withLock { table throws(Errno) in
       let slot = table.lookUpFile(
         attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),

@@ -157,7 +157,7 @@ extension NodeStore {
     }
     guard case .file(let layer, let attributes) = found, attributes.kind == location.kind
     else { throw .staleFileHandle }
-    let number = numbers.file(device: attributes.identity.device, inode: attributes.identity.inode)
+    let number = inodeNumber(device: attributes.identity.device, inode: attributes.identity.inode)
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       // Another request may have pinned or rebound it meanwhile.

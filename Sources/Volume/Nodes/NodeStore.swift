@@ -9,7 +9,7 @@ import Posix
 /// a call on a layer, nor while anything that the table released is closed.
 final class NodeStore: Sendable {
   let stack: LayerStack
-  let numbers = InodeNumbers()
+  private let numbers = InodeNumbers()
   let table: Locked<NodeTable>
   /// nil with `cache=none` and `cache=SECONDS`: then nothing is watched and only the kernel caches.
   let watcher: (any NodeWatcher)?
@@ -35,6 +35,16 @@ final class NodeStore: Sendable {
 
   /// Seconds for which the kernel may keep the entries of a directory, present or absent.
   func timeout(in directory: NodeID) -> Double { cache.timeout(isCovered: isCovered(directory)) }
+
+  /// The inode number of a non-directory in the mount. The caller must not hold the table's lock.
+  func inodeNumber(device: UInt64, inode: UInt64) -> UInt64 {
+    let number = numbers.file(device: device, inode: inode)
+    // Rare: most file systems have inode numbers that fit.
+    if InodeNumbers.isHashed(number), numbers.isCrowded {
+      numbers.drop(except: table.withLock { $0.hashedNumbers().union([number]) })
+    }
+    return number
+  }
 
   /// The names from the root to a directory.
   /// - Throws: ENOTDIR for another kind of node; ESTALE.

@@ -204,6 +204,6 @@ private struct ListedDirectory {
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
     item.kind == .directory
       ? InodeNumbers.directory(parent: number, name: name)
-      : operations.store.numbers.file(device: item.device, inode: item.inode)
+      : operations.store.inodeNumber(device: item.device, inode: item.inode)
   }
 }

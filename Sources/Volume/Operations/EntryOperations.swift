@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Layers
 import Posix
 
@@ -11,6 +12,10 @@ struct EntryOperations: Sendable {
   let reserved: ReservedNames
 
   func lookUp(_ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
+    // The kernel passes on longer names than any file has. In the resource directory one may be percent-encoded.
+    if strlen(name) > NAME_MAX, !ResourceDirectoryNodes.contain(parent) {
+      return reply.fail(.fileNameTooLong)
+    }
     if let answer = changes.answer(toLookup: name, in: parent, by: reply.caller) {
       return changes.send(answer, reply)
     }

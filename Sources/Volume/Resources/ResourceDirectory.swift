@@ -52,7 +52,7 @@ final class ResourceDirectory: Sendable {
     // Bounded in case a program replaces the file in a loop.
     for _ in 0..<16 {
       switch try find(name, in: directory, for: resolver.access(for: caller)) {
-      case nil: throw .noSuchFileOrDirectory
+      case nil: throw name.count > NAME_MAX ? .fileNameTooLong : .noSuchFileOrDirectory
       case .directory(let path, let location): return directoryEntry(path, at: location)
       case .file(let resource): if let entry = try fileEntry(at: resource.path) { return entry }
       }
@@ -184,7 +184,7 @@ final class ResourceDirectory: Sendable {
       let item = snapshot.item(at: position)
       let fits = snapshot.listing.withName(of: item) { name in
         let number =
-          item.kind == .directory ? item.inode : store.numbers.file(device: item.device, inode: item.inode)
+          item.kind == .directory ? item.inode : store.inodeNumber(device: item.device, inode: item.inode)
         return buffer.addNameOnly(
           name, inodeNumber: number, kind: item.kind, cookie: position.cookie, withEntries: withEntries)
       }

@@ -148,6 +148,11 @@ struct NodeTable {
     if file(identity, layer: layer) == 0 { index(slot) }
   }
 
+  /// The inode numbers of the nodes that `InodeNumbers` has to keep.
+  func hashedNumbers() -> Set<UInt64> {
+    Set(nodes.lazy.filter { $0.kind != nil && InodeNumbers.isHashed($0.inodeNumber) }.map(\.inodeNumber))
+  }
+
   // MARK: - Descriptors
 
   /// The node's open file, which becomes the most recently used one.
