@@ -76,7 +76,7 @@ public final class Volume: Sendable {
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
       announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,
       counters: counters, requests: requests, passthrough: { files.passthroughStatus })
-    statusRequests = StatusRequests(reporter: reporter, control: control, store: store)
+    statusRequests = StatusRequests(reporter: reporter, control: control, store: store, reserved: reserved)
   }
 
   // MARK: - Start and stop

@@ -14,6 +14,8 @@ struct ReservedNames: Sendable {
 
   func contains(_ name: CName) -> Bool { isControl(name) || isResources(name) }
 
+  func contains(_ name: [UInt8]) -> Bool { name == control || name == resources }
+
   private static func equal(_ bytes: [UInt8], _ name: CName) -> Bool {
     bytes.withUnsafeBytes {
       strlen(name) == $0.count && memcmp(name, $0.baseAddress.unsafelyUnwrapped, $0.count) == 0

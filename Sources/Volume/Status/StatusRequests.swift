@@ -8,6 +8,7 @@ struct StatusRequests: Sendable {
   let reporter: StatusReporter
   let control: ControlFile
   let store: NodeStore
+  let reserved: ReservedNames
   private let pages = Locked(PagedReplies())
   /// Compares the layers of directories, which takes long in a large one.
   let worker = SerialWorker(name: "diff")
@@ -92,7 +93,7 @@ struct StatusRequests: Sendable {
     if node == ControlFile.node || ResourceDirectoryNodes.contain(node) { throw .inappropriateIOCTLForDevice }
     let path = try store.path(of: node)
     let compared = try store.stack.comparison(of: try store.merged(of: node), at: path)
-    return path.isEmpty ? compared.filter { $0.name != control.name } : compared
+    return path.isEmpty ? compared.filter { !reserved.contains($0.name) } : compared
   }
 }
 

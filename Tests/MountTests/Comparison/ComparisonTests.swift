@@ -21,6 +21,22 @@ extension MountTests {
       try withMount(setup, body)
     }
 
+    @Test("a layer's entries that the mount's own ones hide are not compared", .timeLimit(.minutes(1)))
+    func reserved() throws {
+      let folder = try TemporaryFolder()
+      try mounted(folder) { mount in
+        for (layer, name) in [("main", "rsrc:"), ("A", "rsrc:")] as [(ByteString, ByteString)] {
+          try (folder.path / layer / name).makeDirectories()
+          try (folder.path / layer / name / "file").write("x")
+        }
+        try (folder.path / "A" / ".routes").write("x")
+        try (folder.path / "A" / "mine").write("x")
+        try mount.barrier()
+        #expect(try Self.report("diff", mount).entries.map(\.path) == ["mine"])
+        #expect(try Self.report("tree", mount).entries.map(\.path) == ["mine"])
+      }
+    }
+
     @Test(
       "diff and tree of random stacks match the model", .timeLimit(.minutes(2)),
       arguments: ModelTests.seeds.filter { $0 % 3 == 0 })
