@@ -15,6 +15,36 @@ import Testing
     #expect(fcntl(number, F_GETFD) == -1)
   }
 
+  @Test("flags say what they allow, and open(2) gets its access mode")
+  func flags() throws {
+    #expect(!OpenFlags.directory.contains(.read) && !OpenFlags.write.contains(.read))
+    #expect(!([.pathOnly, .directory] as OpenFlags).contains(.read))
+    #expect(OpenFlags.readWrite.contains(.read) && OpenFlags.readWrite.contains(.write))
+    let folder = try TemporaryFolder()
+    let path = (folder / "file").bytes
+    try (folder / "file").write("x")
+    let modes: [(OpenFlags, CInt)] = [
+      (.read, O_RDONLY), (.write, O_WRONLY), (.readWrite, O_RDWR), ([.read, .write], O_RDWR),
+      ([.read, .nonBlocking], O_RDONLY), ([], O_RDONLY),
+    ]
+    for (flags, mode) in modes {
+      let file = try Descriptor.open(path, flags)
+      #expect(fcntl(file.rawValue, F_GETFL) & O_ACCMODE == mode)
+      #expect(fcntl(file.rawValue, F_GETFL) & O_NONBLOCK == (flags.contains(.nonBlocking) ? O_NONBLOCK : 0))
+    }
+  }
+
+  @Test("times beyond what 64 bits of nanoseconds hold are clamped")
+  func times() {
+    for seconds in [Int64.max, .min, 10_413_792_000, -20_000_000_000] {
+      let clamped = TimeSpec(seconds: seconds, nanoseconds: 999_999_999).clampedNanoseconds
+      #expect(clamped == (seconds < 0 ? .min : .max))
+    }
+    #expect(TimeSpec(seconds: .max, nanoseconds: 0).microseconds == .max)
+    #expect(TimeSpec(seconds: -2, nanoseconds: 500_000_000).clampedNanoseconds == -1_500_000_000)
+    #expect(TimeSpec(seconds: 3, nanoseconds: 7_000).microseconds == 3_000_007)
+  }
+
   @Test("errors are errno values")
   func errors() {
     #expect(throws: Errno.noSuchFileOrDirectory) {

@@ -78,7 +78,7 @@ extension Descriptor {
   /// Calls openat2(2) with `RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS`.
   /// - Throws: ELOOP at a symbolic link; EXDEV outside the directory or its mount; ENOSYS before Linux 5.6.
   public func openBeneath(_ path: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
-    Descriptor(owning: try checked { linux_open_beneath(rawValue, path, flags.rawValue) })
+    Descriptor(owning: try checked { linux_open_beneath(rawValue, path, flags.openBits) })
   }
 
   /// Calls openat2(2) with `O_PATH | O_DIRECTORY` and `RESOLVE_NO_SYMLINKS`.

@@ -37,12 +37,12 @@ public struct Descriptor: ~Copyable, Sendable {
 
   /// Calls open(2).
   public static func open(_ path: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
-    Descriptor(owning: try checked { linux_openat(AT_FDCWD, path, flags.rawValue | O_CLOEXEC) })
+    Descriptor(owning: try checked { linux_openat(AT_FDCWD, path, flags.openBits | O_CLOEXEC) })
   }
 
   /// Calls openat(2).
   public func open(_ name: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
-    Descriptor(owning: try checked { linux_openat(rawValue, name, flags.rawValue | O_CLOEXEC) })
+    Descriptor(owning: try checked { linux_openat(rawValue, name, flags.openBits | O_CLOEXEC) })
   }
 
   /// Calls open(2).

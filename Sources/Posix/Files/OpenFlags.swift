@@ -2,19 +2,28 @@ import CLinux
 import Glibc
 
 /// Flags of open(2). O_CLOEXEC is always set.
+///
+/// O_RDONLY is 0 and O_RDWR is no combination of the others, so reading and writing have bits of their own here:
+/// `contains(.read)` and `contains(.write)` say what the flags allow.
 public struct OpenFlags: OptionSet, Sendable {
-  /// The bits of open(2).
+  /// The bits of open(2) except for the access mode, and the bits of `read` and `write`.
   public let rawValue: CInt
 
   /// The flags with these bits.
   public init(rawValue: CInt) { self.rawValue = rawValue }
 
-  /// `O_RDONLY`.
-  public static let read = OpenFlags(rawValue: O_RDONLY)
-  /// `O_WRONLY`.
-  public static let write = OpenFlags(rawValue: O_WRONLY)
+  /// The bits for open(2). Without `read` and `write` it is opened for reading, which `pathOnly` overrides.
+  var openBits: CInt {
+    let mode = contains(.readWrite) ? O_RDWR : contains(.write) ? O_WRONLY : O_RDONLY
+    return subtracting(.readWrite).rawValue | mode
+  }
+
+  /// `O_RDONLY`, with `write` `O_RDWR`.
+  public static let read = OpenFlags(rawValue: 1 << 29)
+  /// `O_WRONLY`, with `read` `O_RDWR`.
+  public static let write = OpenFlags(rawValue: 1 << 30)
   /// `O_RDWR`.
-  public static let readWrite = OpenFlags(rawValue: O_RDWR)
+  public static let readWrite: OpenFlags = [.read, .write]
   /// `O_PATH`.
   public static let pathOnly = OpenFlags(rawValue: CInt(linux_O_PATH))
   /// `O_DIRECTORY`.
