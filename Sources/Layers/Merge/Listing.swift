@@ -76,7 +76,7 @@ public struct Listing: Sendable {
     }
   }
 
-  /// Adds a name; returns false if it is present.
+  /// Adds a name; returns false if it is present, or if it is too long or the names of the directory exceed 4 GiB.
   @discardableResult
   mutating func add(
     _ name: CName, length: Int, kind: FileKind, layer: Int, device: UInt64, inode: UInt64
@@ -84,9 +84,11 @@ public struct Listing: Sendable {
     let key = UnsafeRawBufferPointer(start: name, count: length)
     let hash = Self.hash(key)
     if find(name, length, hash) != nil { return false }
+    guard let start = UInt32(exactly: bytes.count), let byteLength = UInt8(exactly: length) else {
+      return false
+    }
     let item = Item(
-      start: UInt32(bytes.count), length: UInt8(length), kind: kind, layer: UInt16(layer), inode: inode,
-      device: device)
+      start: start, length: byteLength, kind: kind, layer: UInt16(layer), inode: inode, device: device)
     bytes.append(contentsOf: key)
     bytes.append(0)
     items.append(item)

@@ -24,7 +24,7 @@ struct ControlFileWrite: Sendable {
   ) {
     self.runner = runner
     writer = reply.caller
-    end = offset + Int64(bytes.count)
+    end = offset &+ Int64(bytes.count)
     self.bytes = line + bytes
     carried = line.count
     deferred = DeferredReply(reply)
@@ -51,7 +51,7 @@ struct ControlFileWrite: Sendable {
         rest.skip(line)
         break
       }
-      if WriteReassembler.wasZeroed(line, endingAt: end - Int64(bytes.count - line.endIndex)) {
+      if WriteReassembler.wasZeroed(line, endingAt: end &- Int64(bytes.count - line.endIndex)) {
         return rest.replyLost()
       }
       switch runner.run(line, writer) {

@@ -64,7 +64,7 @@ struct WriteReassembler {
   /// an append may make it clear the page beyond the reported size before it sends the bytes.
   static func wasZeroed(_ line: ArraySlice<UInt8>, endingAt end: Int64) -> Bool {
     guard let start = line.firstIndex(of: 0) else { return false }
-    let restOfPage = pageSize - (end - Int64(line.endIndex - start)) % pageSize
+    let restOfPage = pageSize - (end &- Int64(line.endIndex - start)) % pageSize
     return line[start...].prefix(Int(restOfPage)).allSatisfy { $0 == 0 }
   }
 
