@@ -36,6 +36,11 @@ final class ArchiveMonitor: Sendable {
     for (layer, archive) in archives { watch(archive, layer) }
   }
 
+  /// Sets the watch on an archive again.
+  func watchAgain(_ layer: Int) {
+    if let archive = archives[layer] { watch(archive, layer) }
+  }
+
   /// Where the watch fails, the archive is polled.
   private func watch(_ archive: ArchiveLayer, _ layer: Int) {
     do throws(Errno) {
@@ -57,9 +62,11 @@ final class ArchiveMonitor: Sendable {
     return wasReopened
   }
 
-  func changed(_ layer: Int, _ mask: InotifyEvent.Mask, _ store: NodeStore) {
+  /// Checks whether an archive was written to.
+  /// - Parameter isComplete: whether its writer seems to be done.
+  func checkContent(_ layer: Int, isComplete: Bool, _ store: NodeStore) {
     guard let archive = archives[layer], archive.isOutdated else { return }
-    reload(archive, layer, store, isDebounced: mask.isDisjoint(with: [.closeWrite, .attributes]))
+    reload(archive, layer, store, isDebounced: !isComplete)
   }
 
   /// Calls a function once the invalidations of all queued reloads are handled.

@@ -4,6 +4,8 @@ import Posix
 
 /// Follows the layers' roots: paths that lead to another directory, file systems that are unmounted, mounts that
 /// appear inside a layer.
+///
+/// What calls a layer runs on the thread of `checks`; the watcher thread only requests it.
 final class LayerRootMonitor: Sendable {
   private let layers: [Layer]
   let roots: [LayerRoot]
@@ -11,6 +13,8 @@ final class LayerRootMonitor: Sendable {
   private let watches: WatchTable
   private let faults: LayerFaults
   private let archives: ArchiveMonitor
+  private let queue: InvalidationQueue
+  private let checks = RootCheckQueue()
   private let state = Locked(State())
 
   private struct State {
@@ -18,38 +22,89 @@ final class LayerRootMonitor: Sendable {
     var mounts: [Int: MountTableEntry] = [:]
     /// The ids of the mounts that are visible inside layers, by layer.
     var innerMounts: [Int: Set<Int>] = [:]
-    var needsPolling = false
+    /// The layers whose path could not be watched.
+    var unwatched: Set<Int> = []
+    /// Called when a path could not be watched.
+    var didFailToWatch: (@Sendable () -> Void)?
   }
 
   /// Watches the roots' paths at once, before this file system may be mounted over one of them.
   init(
     _ layers: [Layer], mountPoint: [UInt8], _ watches: WatchTable, _ faults: LayerFaults,
-    _ archives: ArchiveMonitor
+    _ archives: ArchiveMonitor, _ queue: InvalidationQueue
   ) {
     self.layers = layers
     self.mountPoint = mountPoint
     self.watches = watches
     self.faults = faults
     self.archives = archives
+    self.queue = queue
     roots = layers.map { LayerRoot($0) }
-    watchRoots()
+    for layer in roots.indices { watchPath(of: layer) }
+    archives.watchAll()
   }
 
-  /// Whether paths could not be watched, so that `check` has to be called periodically.
-  var needsPolling: Bool { state.withLock { $0.needsPolling } }
+  /// - Parameter didFailToWatch: called when paths have to be polled from now on.
+  /// - Throws: EAGAIN.
+  func start(didFailToWatch: @escaping @Sendable () -> Void) throws(Errno) {
+    recordInnerMounts()
+    state.withLock { $0.didFailToWatch = didFailToWatch }
+    try checks.start()
+  }
 
-  /// Watches the directories on the roots' paths, since a component of a path can come to name something else.
-  private func watchRoots() {
+  /// Ends the thread after the requested checks.
+  func stop() {
+    checks.stop()
+    state.withLock { $0.didFailToWatch = nil }
+  }
+
+  /// Whether paths could not be watched, so that they have to be checked periodically.
+  var needsPolling: Bool { state.withLock { !$0.unwatched.isEmpty } }
+
+  /// Watches the directories on a root's path, since a component of a path can come to name something else.
+  private func watchPath(of layer: Int) {
     var isWatched = true
-    for (layer, root) in roots.enumerated() {
-      for index in root.components.indices {
-        if (try? watches.watchPathComponent(root.parent(ofComponent: index), layer, index)) == nil {
-          isWatched = false
-        }
+    for index in roots[layer].components.indices {
+      if (try? watches.watchPathComponent(roots[layer].parent(ofComponent: index), layer, index)) == nil {
+        isWatched = false
       }
     }
-    archives.watchAll()
-    state.withLock { $0.needsPolling = !isWatched }
+    let didFail = state.withLock { state in
+      if isWatched {
+        state.unwatched.remove(layer)
+        return nil
+      }
+      state.unwatched.insert(layer)
+      return state.didFailToWatch
+    }
+    didFail?()
+  }
+
+  // MARK: - Requests
+
+  /// Queues a check of a layer, whose invalidations are queued with it.
+  func requestCheck(_ check: RootCheck, of layer: Int, _ store: NodeStore) {
+    checks.add(check, of: layer) { [self] check in run(check, of: layer, store) }
+  }
+
+  /// Queues checks of all paths.
+  func requestPathChecks(_ store: NodeStore) {
+    for layer in roots.indices { requestCheck(.path, of: layer, store) }
+  }
+
+  /// Calls a function once the invalidations of all requested checks are handled.
+  func addBarrier(_ reached: @escaping @Sendable () -> Void) {
+    checks.afterChecks { [archives] in archives.addBarrier(reached) }
+  }
+
+  private func run(_ check: RootCheck, of layer: Int, _ store: NodeStore) {
+    var hasChanged = false
+    if check.contains(.mount), adoptMount(layer, store) { hasChanged = true }
+    if !check.isDisjoint(with: [.archiveModified, .archiveWritten]) {
+      archives.checkContent(layer, isComplete: check.contains(.archiveWritten), store)
+    }
+    if check.contains(.path), checkPath(of: layer, store) { hasChanged = true }
+    if hasChanged { queue.add([Invalidation(subject: .subtree(.root))]) }
   }
 
   // MARK: - Paths
@@ -59,19 +114,18 @@ final class LayerRootMonitor: Sendable {
     name == roots[layer].components[Int(component)]
   }
 
-  /// Checks whether the roots' paths still lead to the directories that the layers have open, and reopens those
-  /// that do not: build tools remove their output directories and make them again.
-  func check(_ store: NodeStore) -> [Invalidation] {
-    var hasChanged = false
-    // Again with the new watches, since a path may have changed before they were set; bounded.
-    for _ in 0..<4 {
-      let changed = roots.indices.filter { check($0, store) }
-      if changed.isEmpty { break }
-      hasChanged = true
-      watches.removePathWatches()
-      watchRoots()
+  /// Checks whether a root's path still leads to the directory that the layer has open, and reopens it if not:
+  /// build tools remove their output directories and make them again.
+  /// - Returns: as `check`.
+  private func checkPath(of layer: Int, _ store: NodeStore) -> Bool {
+    // Again with the new watches, since the path may have changed before they were set; bounded.
+    for round in 0..<4 {
+      if !check(layer, store) { return round > 0 }
+      watches.removePathWatches(of: layer)
+      watchPath(of: layer)
+      archives.watchAgain(layer)
     }
-    return hasChanged ? [Invalidation(subject: .subtree(.root))] : []
+    return true
   }
 
   /// - Returns: whether the layer's root or its fault is another one now.
@@ -117,14 +171,14 @@ final class LayerRootMonitor: Sendable {
         faults[layer] = LayerRoot.unmounted
         hasChanged = true
       }
-      if faults[layer] == LayerRoot.unmounted, adoptMount(layer, store) { hasChanged = true }
+      if faults[layer] == LayerRoot.unmounted { requestCheck(.mount, of: layer, store) }
     }
     return hasChanged ? [Invalidation(subject: .subtree(.root))] : []
   }
 
   /// Reopens a layer whose file system was unmounted on what is mounted there now, such as the same disk again.
   private func adoptMount(_ layer: Int, _ store: NodeStore) -> Bool {
-    guard let entry = MountTableEntry.containing(roots[layer].path),
+    guard faults[layer] == LayerRoot.unmounted, let entry = MountTableEntry.containing(roots[layer].path),
       entry.mountPoint == roots[layer].mount?.mountPoint,
       entry.mountPoint != mountPoint
     else { return false }
@@ -140,7 +194,7 @@ final class LayerRootMonitor: Sendable {
   /// Records the mounts inside layers that are not private clones, since inotify does not report a mount.
   /// - Returns: whether they have changed.
   @discardableResult
-  func recordInnerMounts(_ mounts: [MountTableEntry] = MountTableEntry.all()) -> Bool {
+  private func recordInnerMounts(_ mounts: [MountTableEntry] = MountTableEntry.all()) -> Bool {
     var hasChanged = false
     for (layer, root) in roots.enumerated() where !root.isPrivateClone {
       let prefix = root.path + [UInt8(ascii: "/")]

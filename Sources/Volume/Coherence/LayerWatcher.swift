@@ -34,13 +34,13 @@ final class LayerWatcher: Sendable {
     watches = try WatchTable()
     eventFD = try EventFD()
     archives = ArchiveMonitor(layers, watches, faults, queue)
-    roots = LayerRootMonitor(layers, mountPoint: mountPoint, watches, faults, archives)
+    roots = LayerRootMonitor(layers, mountPoint: mountPoint, watches, faults, archives, queue)
   }
 
   /// Starts the watcher thread. From now on requests may be answered.
   func start(_ store: NodeStore) throws(Errno) {
-    roots.recordInnerMounts()
     try archives.start()
+    try roots.start { [self] in eventFD.signal() }
     let thread = ThreadHandle(try Thread(name: "layer-watcher") { self.run(store) })
     state.withLock { $0.thread = thread }
   }
@@ -53,6 +53,7 @@ final class LayerWatcher: Sendable {
     }
     eventFD.signal()
     thread?.join()
+    roots.stop()
     archives.stop()
   }
 
@@ -88,8 +89,8 @@ final class LayerWatcher: Sendable {
       // By the clock: in a busy layer there are always events.
       let isDue = nextPoll < TimeSpec.monotonic
       if isDue { nextPoll = TimeSpec.monotonic.advanced(byMilliseconds: Self.pollInterval) }
-      if !barriers.isEmpty || (isDue && (needsPolling || hasUncovered)) { queue.add(roots.check(store)) }
-      for barrier in barriers { archives.addBarrier(barrier) }
+      if !barriers.isEmpty || (isDue && (needsPolling || hasUncovered)) { roots.requestPathChecks(store) }
+      for barrier in barriers { roots.addBarrier(barrier) }
       // The invalidation queue is closed after this thread has ended.
       if isStopped { return }
       if hasUncovered, isDue { pollUncovered(store) }
@@ -134,10 +135,12 @@ final class LayerWatcher: Sendable {
   ) -> [Invalidation] {
     if let component = owner.pathComponent, let layer = owner.layer {
       if component == WatchOwner.archive {
-        archives.changed(layer, event.mask, store)
-        return []
+        let isWritten = !event.mask.isDisjoint(with: [.closeWrite, .attributes])
+        roots.requestCheck(isWritten ? .archiveWritten : .archiveModified, of: layer, store)
+      } else if roots.concerns(layer, component: component, name: event.name) {
+        roots.requestCheck(.path, of: layer, store)
       }
-      return roots.concerns(layer, component: component, name: event.name) ? roots.check(store) : []
+      return []
     }
     guard let layer = owner.layer else {
       let aspects: Invalidation.Aspects = event.mask.isDisjoint(with: .content) ? .attributes : .content
@@ -145,6 +148,8 @@ final class LayerWatcher: Sendable {
     }
     if owner.node == .root, let fault = LayerRoot.fault(event.mask) {
       faults[layer] = fault
+      // The event may be late, and another directory be the root by now.
+      roots.requestCheck(.path, of: layer, store)
       return [Invalidation(subject: .subtree(.root))]
     }
     let change = LayerChange(directory: owner.node, layer: layer, name: event.name, mask: event.mask)

@@ -109,10 +109,12 @@ final class WatchTable: Sendable {
     }
   }
 
-  func removePathWatches() {
+  /// Removes the watches on a layer's path and on its archive.
+  func removePathWatches(of layer: Int) {
+    func isOfPath(_ owner: WatchOwner) -> Bool { owner.pathComponent != nil && owner.layer == layer }
     state.withLock { state in
-      let watches = state.owners.filter { $0.value.elements.contains { $0.pathComponent != nil } }.keys
-      for watch in watches { remove(watch, &state) { $0.pathComponent != nil } }
+      let watches = state.owners.filter { $0.value.elements.contains(where: isOfPath) }.keys
+      for watch in watches { remove(watch, &state, isOfPath) }
     }
   }
 
