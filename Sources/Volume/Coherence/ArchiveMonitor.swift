@@ -13,16 +13,21 @@ final class ArchiveMonitor: Sendable {
   private let watches: WatchTable
   private let faults: LayerFaults
   private let queue: InvalidationQueue
+  private let barriers: LayerBarriers
   private let worker: SerialWorker?
   private let queued = Locked<Set<Int>>([])
 
-  init(_ layers: [Layer], _ watches: WatchTable, _ faults: LayerFaults, _ queue: InvalidationQueue) {
+  init(
+    _ layers: [Layer], _ watches: WatchTable, _ faults: LayerFaults, _ queue: InvalidationQueue,
+    _ barriers: LayerBarriers
+  ) {
     var archives: [Int: ArchiveLayer] = [:]
     for (index, layer) in layers.enumerated() { archives[index] = layer.archive }
     self.archives = archives
     self.watches = watches
     self.faults = faults
     self.queue = queue
+    self.barriers = barriers
     worker = archives.isEmpty ? nil : SerialWorker(name: "archive-reload")
   }
 
@@ -71,8 +76,11 @@ final class ArchiveMonitor: Sendable {
 
   /// Calls a function once the invalidations of all queued reloads are handled.
   func addBarrier(_ reached: @escaping @Sendable () -> Void) {
-    let isQueued = worker?.add { [queue] in _ = queue.addBarrier(reached) } ?? false
-    if !isQueued { _ = queue.addBarrier(reached) }
+    if archives.isEmpty {
+      _ = queue.addBarrier(reached)
+    } else {
+      barriers.add(after: worker) { [queue] in _ = queue.addBarrier(reached) }
+    }
   }
 
   private func reload(_ archive: ArchiveLayer, _ layer: Int, _ store: NodeStore, isDebounced: Bool) {

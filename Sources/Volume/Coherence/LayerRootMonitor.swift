@@ -14,7 +14,8 @@ final class LayerRootMonitor: Sendable {
   private let faults: LayerFaults
   private let archives: ArchiveMonitor
   private let queue: InvalidationQueue
-  private let checks = RootCheckQueue()
+  private let checks: RootCheckQueue
+  private let signal: WatcherSignal
   private let state = Locked(State())
 
   private struct State {
@@ -24,15 +25,15 @@ final class LayerRootMonitor: Sendable {
     var innerMounts: [Int: Set<Int>] = [:]
     /// The layers whose path could not be watched.
     var unwatched: Set<Int> = []
-    /// Called when a path could not be watched.
-    var didFailToWatch: (@Sendable () -> Void)?
   }
 
   /// Watches the roots' paths at once, before this file system may be mounted over one of them.
   init(
     _ layers: [Layer], mountPoint: [UInt8], _ watches: WatchTable, _ faults: LayerFaults,
-    _ archives: ArchiveMonitor, _ queue: InvalidationQueue
+    _ archives: ArchiveMonitor, _ queue: InvalidationQueue, _ barriers: LayerBarriers, _ signal: WatcherSignal
   ) {
+    checks = RootCheckQueue(barriers)
+    self.signal = signal
     self.layers = layers
     self.mountPoint = mountPoint
     self.watches = watches
@@ -44,19 +45,14 @@ final class LayerRootMonitor: Sendable {
     archives.watchAll()
   }
 
-  /// - Parameter didFailToWatch: called when paths have to be polled from now on.
   /// - Throws: EAGAIN.
-  func start(didFailToWatch: @escaping @Sendable () -> Void) throws(Errno) {
+  func start() throws(Errno) {
     recordInnerMounts()
-    state.withLock { $0.didFailToWatch = didFailToWatch }
     try checks.start()
   }
 
   /// Ends the thread after the requested checks.
-  func stop() {
-    checks.stop()
-    state.withLock { $0.didFailToWatch = nil }
-  }
+  func stop() { checks.stop() }
 
   /// Whether paths could not be watched, so that they have to be checked periodically.
   var needsPolling: Bool { state.withLock { !$0.unwatched.isEmpty } }
@@ -69,22 +65,18 @@ final class LayerRootMonitor: Sendable {
         isWatched = false
       }
     }
-    let didFail = state.withLock { state in
-      if isWatched {
-        state.unwatched.remove(layer)
-        return nil
-      }
-      state.unwatched.insert(layer)
-      return state.didFailToWatch
+    state.withLock { state in
+      if isWatched { state.unwatched.remove(layer) } else { state.unwatched.insert(layer) }
     }
-    didFail?()
+    // It is polled from now on.
+    if !isWatched { signal.send() }
   }
 
   // MARK: - Requests
 
   /// Queues a check of a layer, whose invalidations are queued with it.
   func requestCheck(_ check: RootCheck, of layer: Int, _ store: NodeStore) {
-    checks.add(check, of: layer) { [self] check in run(check, of: layer, store) }
+    checks.add(check, of: layers[layer].gate) { [self] check in run(check, of: layer, store) }
   }
 
   /// Queues checks of all paths.

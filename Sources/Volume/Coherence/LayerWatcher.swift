@@ -13,7 +13,8 @@ final class LayerWatcher: Sendable {
   private let faults = LayerFaults()
   private let archives: ArchiveMonitor
   private let roots: LayerRootMonitor
-  private let eventFD: EventFD
+  private let signal: WatcherSignal
+  private let barriers: LayerBarriers
   private let mountTable: MountTableWatch
   private let state = Locked(State())
 
@@ -32,15 +33,17 @@ final class LayerWatcher: Sendable {
     self.queue = queue
     mountTable = try MountTableWatch()
     watches = try WatchTable()
-    eventFD = try EventFD()
-    archives = ArchiveMonitor(layers, watches, faults, queue)
-    roots = LayerRootMonitor(layers, mountPoint: mountPoint, watches, faults, archives, queue)
+    signal = try WatcherSignal()
+    barriers = LayerBarriers(layers, signal)
+    archives = ArchiveMonitor(layers, watches, faults, queue, barriers)
+    roots = LayerRootMonitor(
+      layers, mountPoint: mountPoint, watches, faults, archives, queue, barriers, signal)
   }
 
   /// Starts the watcher thread. From now on requests may be answered.
   func start(_ store: NodeStore) throws(Errno) {
     try archives.start()
-    try roots.start { [self] in eventFD.signal() }
+    try roots.start()
     let thread = ThreadHandle(try Thread(name: "layer-watcher") { self.run(store) })
     state.withLock { $0.thread = thread }
   }
@@ -51,7 +54,7 @@ final class LayerWatcher: Sendable {
       state.isStopped = true
       return state.thread
     }
-    eventFD.signal()
+    signal.send()
     thread?.join()
     roots.stop()
     archives.stop()
@@ -64,7 +67,7 @@ final class LayerWatcher: Sendable {
       if !state.isStopped { state.barriers.append(reached) }
       return state.isStopped
     }
-    if !isStopped { eventFD.signal() }
+    if !isStopped { signal.send() }
     return !isStopped
   }
 
@@ -74,6 +77,8 @@ final class LayerWatcher: Sendable {
 
   /// Milliseconds between two polls of what cannot be watched.
   private static let pollInterval: CInt = 500
+  /// Milliseconds between two checks whether a layer that a barrier waits for still answers.
+  private static let barrierInterval: CInt = 100
 
   private func run(_ store: NodeStore) {
     LayerAccess.current = .shared
@@ -94,9 +99,12 @@ final class LayerWatcher: Sendable {
       // The invalidation queue is closed after this thread has ended.
       if isStopped { return }
       if hasUncovered, isDue { pollUncovered(store) }
-      let hasMountTableChanged = eventFD.wait(
+      let isWaiting = self.barriers.isWaiting
+      if isWaiting { self.barriers.abandonUnresponsive() }
+      let hasMountTableChanged = signal.eventFD.wait(
         or: watches.inotify.rawValue, urgent: mountTable.rawValue,
-        milliseconds: hasUncovered || needsPolling ? Self.pollInterval : -1)
+        milliseconds: isWaiting ? Self.barrierInterval : hasUncovered || needsPolling ? Self.pollInterval : -1
+      )
       if hasMountTableChanged { queue.add(roots.mountTableChanged(store)) }
     }
   }
@@ -206,7 +214,7 @@ extension LayerWatcher: NodeWatcher {
       defer { state.hasUncovered = true }
       return !state.hasUncovered
     }
-    if isFirst { eventFD.signal() }
+    if isFirst { signal.send() }
   }
 
   func partsMayHaveChanged(of node: NodeID) { queue.add([Invalidation(subject: .parts(node))]) }
