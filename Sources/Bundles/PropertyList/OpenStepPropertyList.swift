@@ -67,7 +67,7 @@ struct OpenStepPropertyList {
     if scanner.take("{") { return try builder.beginDictionary() }
     if scanner.take("(") { return try builder.beginArray() }
     if scanner.take("<") {
-      scanner.skip { $0 <= 0x20 || Character(Unicode.Scalar($0)).isHexDigit }
+      scanner.skip { $0 <= 0x20 || OpenStepEscape.hexDigit($0) != nil }
       guard scanner.take(">") else { throw MalformedPropertyList() }
       try builder.add(value: nil)
     } else {
@@ -114,7 +114,8 @@ struct OpenStepPropertyList {
       if byte == quote { return text }
       if byte == UInt8(ascii: "\\") {
         let character = try OpenStepEscape.parse(&scanner)
-        text?.append(contentsOf: character)
+        if let encoded = character.utf8 { text?.append(contentsOf: encoded) }
+        if let byte = character.byte { text?.append(byte) }
       } else {
         text?.append(byte)
       }
@@ -125,25 +126,34 @@ struct OpenStepPropertyList {
 
 /// The escape sequences of the OpenStep format.
 enum OpenStepEscape {
+  /// A character, or a byte that stands for itself and may be the first of a character.
+  struct Escaped {
+    var utf8: Unicode.UTF8.EncodedScalar?
+    var byte: UInt8?
+
+    fileprivate init(_ byte: UInt8) { self.byte = byte }
+    fileprivate init(_ character: Unicode.Scalar) { utf8 = UTF8.encode(character) }
+  }
+
   /// Parses what follows a backslash.
-  static func parse(_ scanner: inout ByteScanner) throws(MalformedPropertyList) -> [UInt8] {
+  static func parse(_ scanner: inout ByteScanner) throws(MalformedPropertyList) -> Escaped {
     guard let byte = scanner.pop() else { throw MalformedPropertyList() }
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "7"): return octal(byte, &scanner)
-    case UInt8(ascii: "U"): return utf16(&scanner)
-    case UInt8(ascii: "a"): return [7]
-    case UInt8(ascii: "b"): return [8]
-    case UInt8(ascii: "t"): return [9]
-    case UInt8(ascii: "n"): return [10]
-    case UInt8(ascii: "v"): return [11]
-    case UInt8(ascii: "f"): return [12]
-    case UInt8(ascii: "r"): return [13]
-    default: return [byte]
+    case UInt8(ascii: "U"): return Escaped(utf16(&scanner))
+    case UInt8(ascii: "a"): return Escaped(7)
+    case UInt8(ascii: "b"): return Escaped(8)
+    case UInt8(ascii: "t"): return Escaped(9)
+    case UInt8(ascii: "n"): return Escaped(10)
+    case UInt8(ascii: "v"): return Escaped(11)
+    case UInt8(ascii: "f"): return Escaped(12)
+    case UInt8(ascii: "r"): return Escaped(13)
+    default: return Escaped(byte)
     }
   }
 
   /// Up to three octal digits, for a character of the NeXTSTEP encoding.
-  private static func octal(_ first: UInt8, _ scanner: inout ByteScanner) -> [UInt8] {
+  private static func octal(_ first: UInt8, _ scanner: inout ByteScanner) -> Escaped {
     var value = Int(first - UInt8(ascii: "0"))
     for _ in 0..<2 {
       guard let digit = scanner.next, (UInt8(ascii: "0")...UInt8(ascii: "7")).contains(digit) else { break }
@@ -151,30 +161,43 @@ enum OpenStepEscape {
       value = value << 3 | Int(digit - UInt8(ascii: "0"))
     }
     value &= 0xFF
-    return value < 0x80 ? [UInt8(value)] : upperHalf[value - 0x80]
+    return value < 0x80 ? Escaped(UInt8(value)) : Escaped(upperHalf[value - 0x80])
   }
 
-  /// Up to four hexadecimal digits after `\U`: a UTF-16 code unit. A high surrogate takes the next one with it.
-  private static func utf16(_ scanner: inout ByteScanner) -> [UInt8] {
-    var units = [unit(&scanner)]
-    if (0xD800..<0xDC00).contains(units[0]), scanner.take("\\U") { units.append(unit(&scanner)) }
-    return Array(String(decoding: units, as: UTF16.self).utf8)
+  /// Up to four hexadecimal digits after `\U`: a UTF-16 code unit. A high surrogate takes the next one with it; one
+  /// that is alone becomes U+FFFD.
+  private static func utf16(_ scanner: inout ByteScanner) -> Unicode.Scalar {
+    let first = unit(&scanner)
+    if let character = Unicode.Scalar(first) { return character }
+    var following = scanner
+    guard first < 0xDC00, following.take("\\U") else { return "\u{FFFD}" }
+    let second = unit(&following)
+    guard (0xDC00..<0xE000).contains(second) else { return "\u{FFFD}" }
+    scanner = following
+    return Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00)) ?? "\u{FFFD}"
   }
 
-  private static func unit(_ scanner: inout ByteScanner) -> UInt16 {
-    var value: UInt16 = 0
+  private static func unit(_ scanner: inout ByteScanner) -> UInt32 {
+    var value: UInt32 = 0
     for _ in 0..<4 {
-      guard let digit = scanner.next.flatMap({ Character(Unicode.Scalar($0)).hexDigitValue }) else { break }
+      guard let digit = scanner.next.flatMap(hexDigit) else { break }
       _ = scanner.pop()
-      value = value << 4 | UInt16(digit)
+      value = value << 4 | digit
     }
     return value
   }
 
-  /// The upper half of the NeXTSTEP encoding, each character in UTF-8.
-  private static let upperHalf: [[UInt8]] =
-    ("\u{A0}ÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖÙÚÛÜÝÞµ×÷©¡¢£⁄¥ƒ§¤’“«‹›ﬁﬂ®–†‡·¦¶•‚„”»…‰¬¿¹ˋ´ˆ˜¯˘˙¨²˚¸³˝˛ˇ"
-    + "—±¼½¾àáâãäåçèéêëìÆíªîïðñŁØŒºòóôõöæùúûıüýłøœßþÿ\u{FFFD}\u{FFFD}").unicodeScalars.map {
-      Array(String($0).utf8)
+  static func hexDigit(_ byte: UInt8) -> UInt32? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a")) + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A")) + 10
+    default: nil
     }
+  }
+
+  /// The upper half of the NeXTSTEP encoding.
+  private static let upperHalf = Array(
+    ("\u{A0}ÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖÙÚÛÜÝÞµ×÷©¡¢£⁄¥ƒ§¤’“«‹›ﬁﬂ®–†‡·¦¶•‚„”»…‰¬¿¹ˋ´ˆ˜¯˘˙¨²˚¸³˝˛ˇ"
+      + "—±¼½¾àáâãäåçèéêëìÆíªîïðñŁØŒºòóôõöæùúûıüýłøœßþÿ\u{FFFD}\u{FFFD}").unicodeScalars)
 }

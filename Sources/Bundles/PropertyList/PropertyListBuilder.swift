@@ -17,12 +17,14 @@ struct PropertyListBuilder {
   }
 
   private let keys: [String]
+  private let encodedKeys: [[UInt8]]
   private var levels: [Level] = []
-  private var values: [String?]
+  private var values: [[UInt8]?]
   private(set) var hasRoot = false
 
   init(keys: [String]) {
     self.keys = keys
+    encodedKeys = keys.map { Array($0.utf8) }
     values = Array(repeating: nil, count: keys.count)
   }
 
@@ -48,21 +50,21 @@ struct PropertyListBuilder {
 
   var strings: [String: String] {
     var found: [String: String] = [:]
-    for (key, value) in zip(keys, values) { found[key] = value }
+    for (key, value) in zip(keys, values) { found[key] = value.map { String(decoding: $0, as: UTF8.self) } }
     return found
   }
 
   /// - Parameter text: the key; empty unless `needsString`.
   mutating func add(key text: [UInt8]) throws(MalformedPropertyList) {
     guard expectsKey else { throw MalformedPropertyList() }
-    let index = levels.count == 1 ? keys.firstIndex { text.elementsEqual($0.utf8) } : nil
+    let index = levels.count == 1 ? encodedKeys.firstIndex(of: text) : nil
     levels[levels.count - 1] = .dictionary(index.map(Key.wanted) ?? .other)
   }
 
   /// - Parameter text: the string; nil for other values and unless `needsString`.
   mutating func add(value text: [UInt8]?) throws(MalformedPropertyList) {
     if levels.count == 1, case .dictionary(.wanted(let index)?) = levels[0] {
-      values[index] = text.map { String(decoding: $0, as: UTF8.self) }
+      values[index] = text
     }
     try takeKey()
   }

@@ -138,7 +138,7 @@ struct XMLPropertyList {
       switch byte {
       case UInt8(ascii: "&"):
         let character = try XMLEntity.parse(&scanner)
-        text?.append(contentsOf: Array(String(character).utf8))
+        if let encoded = UTF8.encode(character) { text?.append(contentsOf: encoded) }
       case UInt8(ascii: "<"):
         if scanner.take("![CDATA[") {
           let start = scanner.offset
@@ -170,8 +170,8 @@ enum XMLEntity {
     var value: UInt32 = 0
     while let byte = scanner.pop() {
       if byte == UInt8(ascii: ";"), let character = Unicode.Scalar(value) { return character }
-      guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, digit < radix else { break }
-      value = value * radix + UInt32(digit)
+      guard let digit = OpenStepEscape.hexDigit(byte), digit < radix else { break }
+      value = value * radix + digit
       if value > 0x10FFFF { break }
     }
     throw MalformedPropertyList()
