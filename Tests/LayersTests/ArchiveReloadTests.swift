@@ -10,7 +10,10 @@ import Testing
     guard let difference else { return [] }
     return Set(
       difference.items.map { item in
-        let path = difference.folder(of: item) + [difference.name(of: item)]
+        let path =
+          difference.folders(above: item) { _ in false }.unknown.reversed().map(\.name) + [
+            difference.name(of: item)
+          ]
         return "\(item.kind) " + path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
           + (item.isFolder ? "/" : "")
       })

@@ -42,7 +42,10 @@ extension Descriptor {
         name: name, nameLength: strlen(name),
         inode: records.loadUnaligned(fromByteOffset: offset, as: UInt64.self),
         kind: FileKind(rawValue: UInt32(records[offset + 18]) << 12))
-      offset += Int(records.loadUnaligned(fromByteOffset: offset + 16, as: UInt16.self))
+      let length = Int(records.loadUnaligned(fromByteOffset: offset + 16, as: UInt16.self))
+      // The kernel has checked what a file system returned, and this loop must end in any case.
+      if length <= 19 { throw .ioError }
+      offset += length
       let isDot = entry.nameLength == 1 && name[0] == 46
       let isDotDot = entry.nameLength == 2 && name[0] == 46 && name[1] == 46
       if !isDot && !isDotDot { try body(entry) }

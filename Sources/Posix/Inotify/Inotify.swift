@@ -50,6 +50,7 @@ public struct Inotify: ~Copyable, Sendable {
     var offset = 0
     while offset + 16 <= records.count {
       let length = Int(records.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self))
+      if length > records.count - offset - 16 { break }
       let name = records[(offset + 16)..<(offset + 16 + length)].prefix { $0 != 0 }
       events.append(
         InotifyEvent(

@@ -113,12 +113,16 @@ enum ArchiveChangeMapper {
   static func invalidations(
     for difference: ArchiveDifference, _ batch: Range<Int>, _ layer: Int, in table: inout NodeTable
   ) -> [Invalidation] {
-    var directories: [UInt64: NodeID?] = [:]
+    var directories: [UInt64: NodeID?] = [difference.rootNumber: .root]
     var found: [Invalidation] = []
     for item in difference.items[batch] {
-      let number = difference.folderNumber(of: item)
-      let directory = directories[number] ?? directory(at: difference.folder(of: item), table)
-      directories[number] = .some(directory)
+      let (unknown, known) = difference.folders(above: item) { directories[$0] != nil }
+      var directory = directories[known] ?? nil
+      // Each folder is looked up once, however deep it is.
+      for folder in unknown.reversed() {
+        directory = directory.flatMap { child(folder.name, of: $0, table) }
+        directories[folder.number] = .some(directory)
+      }
       // Nothing is cached in a directory that the kernel does not know.
       guard let directory else { continue }
       let change = LayerChange(
@@ -128,13 +132,10 @@ enum ArchiveChangeMapper {
     return found
   }
 
-  private static func directory(at path: [[UInt8]], _ table: NodeTable) -> NodeID? {
-    var slot = NodeTable.root
-    for name in path {
-      slot = table.directory(name, in: slot)
-      if slot == 0 { return nil }
-    }
-    return table.number(of: slot)
+  private static func child(_ name: [UInt8], of directory: NodeID, _ table: NodeTable) -> NodeID? {
+    guard let parent = try? table.slot(of: directory) else { return nil }
+    let slot = table.directory(name, in: parent)
+    return slot == 0 ? nil : table.number(of: slot)
   }
 
   private static func mask(of item: ArchiveDifference.Item) -> InotifyEvent.Mask {

@@ -75,15 +75,28 @@ public struct ArchiveDifference: Sendable {
   /// The entry's name.
   public func name(of item: Item) -> [UInt8] { tree(of: item).name(of: item.node) }
 
-  /// The path of the entry's folder from the layer's root.
-  public func folder(of item: Item) -> [[UInt8]] {
-    let tree = tree(of: item)
-    return tree.path(of: tree[item.node].parent)
+  /// A folder on the path of an entry.
+  public struct Folder {
+    /// An identifier of the folder.
+    public let number: UInt64
+    public let name: [UInt8]
   }
 
-  /// An identifier of the entry's folder.
-  public func folderNumber(of item: Item) -> UInt64 {
+  /// The identifier of the layer's root.
+  public var rootNumber: UInt64 { ArchiveIndex.firstInode }
+
+  /// The folders above an entry, the innermost first, up to the first whose number is known or to the root.
+  /// - Returns: these folders, and the number of the one that ended the search.
+  public func folders(
+    above item: Item, until isKnown: (UInt64) -> Bool
+  ) -> (unknown: [Folder], known: UInt64) {
     let tree = tree(of: item)
-    return tree[tree[item.node].parent].inode
+    var unknown: [Folder] = []
+    var node = tree[item.node].parent
+    while node != ArchiveTree.root, !isKnown(tree[node].inode) {
+      unknown.append(Folder(number: tree[node].inode, name: tree.name(of: node)))
+      node = tree[node].parent
+    }
+    return (unknown, tree[node].inode)
   }
 }

@@ -69,16 +69,6 @@ struct ArchiveTree: Sendable {
     return Array(names[start..<start + Int(nodes[Int(node)].nameLength)])
   }
 
-  func path(of node: UInt32) -> [[UInt8]] {
-    var path: [[UInt8]] = []
-    var node = node
-    while node != Self.root {
-      path.append(name(of: node))
-      node = nodes[Int(node)].parent
-    }
-    return path.reversed()
-  }
-
   /// The child of a folder with the name of another tree's node.
   func find(_ node: UInt32, of other: ArchiveTree, in folder: UInt32) -> UInt32? {
     let start = Int(other.nodes[Int(node)].name)
