@@ -6,6 +6,7 @@ import Posix
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   write(UnsafeRawBufferPointer(start: start, count: count))
+  setTime(UnsafeRawBufferPointer(start: start, count: count))
   let cache = ContentCache(budget: 1 << 20)
   do throws(ArchiveError) {
     let layer = try ArchiveLayer(archivePath: path, index: 0, cache: cache)
@@ -30,6 +31,16 @@ private func write(_ bytes: UnsafeRawBufferPointer) {
     fatalError("no room in /dev/shm")
   }
   close(file)
+}
+
+/// Sets the archive's mtime to the seconds in the last eight bytes, which a comment may hold.
+private func setTime(_ bytes: UnsafeRawBufferPointer) {
+  guard bytes.count >= 8 else { return }
+  let seconds = bytes.loadUnaligned(fromByteOffset: bytes.count - 8, as: Int.self)
+  let times = [
+    timespec(tv_sec: seconds, tv_nsec: 999_999_999), timespec(tv_sec: seconds, tv_nsec: 999_999_999),
+  ]
+  utimensat(AT_FDCWD, path.map { CChar(bitPattern: $0) } + [0], times, 0)
 }
 
 private func walk(_ directory: MergedDirectory, depth: Int) throws(Errno) {
