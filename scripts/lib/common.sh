@@ -8,7 +8,7 @@ project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
 build_packages=(libfuse3-dev libzip-dev zlib1g-dev fuse3 pkg-config)
 test_packages=(
-  "${build_packages[@]}" attr bash-completion binutils desktop-file-utils dpkg-dev e2fsprogs fish git libcap2-bin
+  "${build_packages[@]}" attr bash-completion bindfs binutils desktop-file-utils dpkg-dev e2fsprogs fish git libcap2-bin
   libglib2.0-bin man-db media-types mount procps python3 shared-mime-info shellcheck strace util-linux xdg-utils
   zsh
   # These contain archives to test with.
@@ -88,6 +88,28 @@ as_root() {
   fi
 }
 
+# Whether another process holds a lock of apt or dpkg. A process cannot be seen without root; then apt waits silently.
+apt_is_locked() {
+  local lock
+  have fuser || return 1
+  for lock in /var/lib/apt/lists/lock /var/lib/dpkg/lock-frontend; do
+    if as_root fuser -s "$lock" 2>/dev/null; then return 0; fi
+  done
+  return 1
+}
+
+# Runs apt-get update; waits for the lock on the lists, for which apt does not, for up to 10 minutes.
+update_package_lists() {
+  local output tries
+  for ((tries = 0; tries < 300; tries++)); do
+    if output=$(as_root apt-get "$@" update -qq 2>&1); then return 0; fi
+    [[ $output == *lists/lock* ]] || break
+    sleep 2
+  done
+  printf '%s\n' "$output" >&2
+  return 1
+}
+
 install_packages() {
   [[ -z ${BUNDLEFS_SKIP_PACKAGES-} ]] || return 0
   have dpkg-query apt-get ||
@@ -100,8 +122,11 @@ install_packages() {
     fail "packages are missing and there is no sudo; as root:" \
       "apt-get install ${missing[*]}"
   step "Installing ${missing[*]}"
-  if ! { as_root apt-get update -qq &&
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+  # Another apt may hold the locks, such as unattended-upgrades.
+  local wait=(-o DPkg::Lock::Timeout=600)
+  if apt_is_locked; then step "Waiting for another apt or dpkg to finish (up to 10 minutes)"; fi
+  if ! { update_package_lists "${wait[@]}" &&
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get "${wait[@]}" install -qq -y --no-install-recommends \
       "${missing[@]}" >/dev/null; }; then
     fail "could not install packages; as root: apt-get install ${missing[*]}"
   fi
