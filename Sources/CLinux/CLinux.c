@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -64,6 +65,10 @@ int linux_fstatx(int file, struct linux_attributes *result) {
 
 int linux_cached_statx(int file, struct linux_attributes *result) {
   return read_attributes(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, result);
+}
+
+int linux_cached_statx_at(int directory, const char *path, struct linux_attributes *result) {
+  return read_attributes(directory, path, AT_STATX_DONT_SYNC, result);
 }
 
 int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
@@ -167,19 +172,25 @@ int linux_device(int file, uint64_t *device) {
   return result;
 }
 
+int linux_mount_id(int file, uint64_t *mount) {
+  struct statx x;
+  int result = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x);
+  if (result == 0)
+    *mount = (x.stx_mask & STATX_MNT_ID) ? x.stx_mnt_id : 0;
+  return result;
+}
+
 int linux_open_no_symlinks(const char *path, uint64_t *mount) {
   struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
   int file = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
   if (file < 0)
     return -1;
-  struct statx x;
-  if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) != 0) {
+  if (linux_mount_id(file, mount) != 0) {
     int error = errno;
     close(file);
     errno = error;
     return -1;
   }
-  *mount = (x.stx_mask & STATX_MNT_ID) ? x.stx_mnt_id : 0;
   return file;
 }
 
@@ -219,6 +230,14 @@ int linux_unmount(const char *path, bool lazily) {
   return umount2(path, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0));
 }
 
+int linux_abort_mount(const char *path) { return umount2(path, MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW); }
+
+int linux_detach(int root) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", root);
+  return umount2(path, MNT_DETACH);
+}
+
 int linux_enter_mount_namespace(int file) { return setns(file, CLONE_NEWNS); }
 
 static void ignore(int signal) { (void)signal; }
@@ -231,6 +250,13 @@ int linux_install_interrupt_handler(int signal) {
 
 int linux_ioctl(int file, unsigned long command, void *argument) { return ioctl(file, command, argument); }
 
+int linux_signalfd(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
+
+int linux_next_signal(int file) {
+  struct signalfd_siginfo info;
+  return read(file, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
 int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
@@ -238,6 +264,10 @@ void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 uint64_t linux_makedev(uint32_t major, uint32_t minor) { return makedev(major, minor); }
 uint32_t linux_major(uint64_t device) { return major(device); }
 uint32_t linux_minor(uint64_t device) { return minor(device); }
+
+pid_t linux_fork(void) { return fork(); }
+
+int linux_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
 
 pid_t linux_fork_writing_to(int output) {
   pid_t parent = getpid();

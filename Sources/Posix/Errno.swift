@@ -39,6 +39,8 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let outOfRange = Errno(rawValue: ERANGE)
   /// File name too long.
   public static let fileNameTooLong = Errno(rawValue: ENAMETOOLONG)
+  /// Cross-device link.
+  public static let crossDeviceLink = Errno(rawValue: EXDEV)
   /// Function not implemented.
   public static let noFunction = Errno(rawValue: ENOSYS)
   /// Too many levels of symbolic links.

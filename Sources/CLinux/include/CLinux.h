@@ -3,6 +3,7 @@
 #ifndef BUNDLEFS_CLINUX_H
 #define BUNDLEFS_CLINUX_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +43,8 @@ int linux_statx(int directory, const char *path, struct linux_attributes *result
 int linux_fstatx(int file, struct linux_attributes *result);
 /// statx(2) with AT_EMPTY_PATH | AT_STATX_DONT_SYNC.
 int linux_cached_statx(int file, struct linux_attributes *result);
+/// linux_statx with AT_STATX_DONT_SYNC.
+int linux_cached_statx_at(int directory, const char *path, struct linux_attributes *result);
 int linux_openat(int directory, const char *path, int flags);
 ssize_t linux_getdents64(int directory, void *buffer, size_t size);
 ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
@@ -62,6 +65,9 @@ int linux_fuse_size(int directory, uint64_t node, bool force_sync, uint64_t *siz
 /// The device number, by statx(2) with AT_STATX_DONT_SYNC.
 int linux_device(int file, uint64_t *device);
 
+/// The mount ID, by statx(2) with AT_STATX_DONT_SYNC; 0 before Linux 5.8.
+int linux_mount_id(int file, uint64_t *mount);
+
 /// openat2(2) of a directory with O_PATH and RESOLVE_NO_SYMLINKS. Sets the mount ID, 0 before Linux 5.8. Requires
 /// Linux 5.6.
 int linux_open_no_symlinks(const char *path, uint64_t *mount);
@@ -79,6 +85,12 @@ pid_t linux_gettid(void);
 /// umount2(2) with UMOUNT_NOFOLLOW, and MNT_DETACH if lazily.
 int linux_unmount(const char *path, bool lazily);
 
+/// umount2(2) with MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW.
+int linux_abort_mount(const char *path);
+
+/// umount2(2) with MNT_DETACH of the mount whose root is open, or of one that covers it.
+int linux_detach(int root);
+
 /// setns(2) with CLONE_NEWNS.
 int linux_enter_mount_namespace(int file);
 
@@ -94,6 +106,11 @@ int linux_punch_hole(int file, int64_t offset, int64_t length);
 int linux_install_interrupt_handler(int signal);
 
 int linux_ioctl(int file, unsigned long command, void *argument);
+
+/// signalfd(2) with SFD_CLOEXEC | SFD_NONBLOCK.
+int linux_signalfd(const sigset_t *signals);
+/// The next signal of a signalfd; 0 without any.
+int linux_next_signal(int file);
 
 /// eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int linux_eventfd(void);
@@ -150,6 +167,11 @@ static inline void linux_begin_request(uint64_t request, pid_t caller) {
 }
 /// Reads another thread's state.
 struct linux_thread_state linux_read_thread(const struct linux_thread_state *thread);
+
+/// fork(2), which Swift does not import.
+pid_t linux_fork(void);
+/// pipe2(2) with O_CLOEXEC.
+int linux_pipe(int *ends);
 
 /// fork(2). The child's standard output is the descriptor, it has no other open files, and it dies with its parent
 /// (PR_SET_PDEATHSIG). The process must be single-threaded.

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// A layer that is a directory of this machine.
 ///
@@ -122,12 +123,14 @@ extension LayerDirectory {
 /// Our own mount point, recorded before it is mounted over.
 ///
 /// A worker thread that entered our own mount would wait for itself. So wherever a layer without a private
-/// clone contains the mount point, the directory beneath replaces it.
+/// clone contains the mount point, the directory beneath replaces it. Where the mount shows at another place, by a bind
+/// mount or through another mount namespace, entries with its device number are refused.
 public final class CoveredMountPoint: Sendable {
   let device: UInt64
   let parentInode: UInt64
   let name: [UInt8]
   let beneath: SharedDescriptor
+  private let ownDevice = Atomic<UInt64>(0)
 
   /// Records a directory that is about to be mounted over.
   /// - Parameter path: its absolute path without symbolic links.
@@ -144,6 +147,14 @@ public final class CoveredMountPoint: Sendable {
     beneath = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
+  }
+
+  /// Records the device number of the mount, once it is mounted.
+  public func setDevice(_ device: UInt64) { ownDevice.store(device, ordering: .relaxed) }
+
+  func isOwnMount(_ device: UInt64) -> Bool {
+    let own = ownDevice.load(ordering: .relaxed)
+    return own != 0 && own == device
   }
 
   func matches(_ identity: FileIdentity, _ name: CName) -> Bool {

@@ -25,7 +25,7 @@ public final class LayerDirectory: Sendable {
   /// Whether `d_ino` of its entries is `st_ino` of `stat(2)`. It need not be on overlay, network and FUSE
   /// file systems.
   let recordsInodes: Bool
-  private let covered: CoveredMountPoint?
+  let covered: CoveredMountPoint?
 
   init(
     gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
@@ -108,7 +108,7 @@ public final class LayerDirectory: Sendable {
     // The bound guards against a name that is replaced endlessly.
     for _ in 0..<64 {
       let attributes: FileStatus
-      do throws(Errno) { attributes = try handle.descriptor.attributes(of: name) } catch {
+      do throws(Errno) { attributes = try outerAttributes(of: name, in: handle) } catch {
         // ENOTDIR: the directory was removed.
         if error == .noSuchFileOrDirectory || error == .notDirectory || error == .fileNameTooLong {
           return .nothing
@@ -147,7 +147,7 @@ public final class LayerDirectory: Sendable {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
     switch backing {
     case .descriptor(let handle):
-      return try gate.call { () throws(Errno) in try handle.descriptor.attributes(of: name) }
+      return try gate.call { () throws(Errno) in try outerAttributes(of: name, in: handle) }
     case .archive(let archive):
       guard let (node, _) = archive.node(name, in: identity.inode) else { throw .noSuchFileOrDirectory }
       return archive.attributes(of: node)
@@ -170,13 +170,17 @@ public final class LayerDirectory: Sendable {
     return try gate.call { () throws(Errno) in try handle.descriptor.withWatchPath(body) }
   }
 
-  /// Calls the body with a path to watch an entry by inotify(7); returns nil in an archive.
+  /// Calls the body with a path to watch an entry by inotify(7), and whether it is a link in procfs that has to be
+  /// followed; returns nil in an archive.
   public func withWatchPath<Result>(
-    of name: CName, _ body: (CName) throws(Errno) -> Result
+    of name: CName, _ body: (CName, _ follows: Bool) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
     guard case .descriptor(let handle) = backing else { return nil }
     return try gate.call { () throws(Errno) in
-      try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name), body)
+      if covered != nil { return try withOuterWatchPath(of: name, in: handle, body) }
+      return try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name)) { path throws(Errno) in
+        try body(path, false)
+      }
     }
   }
 
@@ -229,8 +233,8 @@ public final class LayerDirectory: Sendable {
     _ name: CName, in handle: SharedDescriptor, _ identity: FileIdentity, _ flags: OpenFlags
   ) throws(Errno) -> LayerFile {
     do throws(Errno) {
-      let descriptor = try handle.descriptor.open(name, flags)
-      let attributes = try descriptor.attributes()
+      let descriptor = try outerOpen(name, in: handle, identity, flags)
+      let attributes = try outerAttributes(of: descriptor)
       if attributes.identity != identity { throw .staleFileHandle }
       return LayerFile(descriptor, attributes, gate)
     } catch {
@@ -241,7 +245,7 @@ public final class LayerDirectory: Sendable {
   }
 
   private func opened(_ handle: SharedDescriptor) throws(Errno) -> Found {
-    let attributes = try handle.descriptor.attributes()
+    let attributes = try outerAttributes(of: handle.descriptor)
     return .directory(
       LayerDirectory(gate: gate, handle: handle, attributes: attributes, covered: covered, in: self),
       attributes)

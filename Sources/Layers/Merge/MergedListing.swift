@@ -83,7 +83,14 @@ extension LayerDirectory {
     if let kind = entry.kind, kind == .directory || (kind != .characterDevice && recordsInodes) {
       return Listed(kind: kind, device: identity.device, inode: entry.inode, isWhiteout: false)
     }
-    switch try find(entry.name) {
+    let found: Found
+    do throws(Errno) { found = try find(entry.name) } catch {
+      // Our own mount is listed, but cannot be looked up.
+      guard error == .tooManySymbolicLinkLevels else { throw error }
+      return Listed(
+        kind: entry.kind ?? .regular, device: identity.device, inode: entry.inode, isWhiteout: false)
+    }
+    switch found {
     case .nothing: return nil
     case .whiteout: return Listed(kind: .regular, device: 0, inode: 0, isWhiteout: true)
     case .directory: return Listed(kind: .directory, device: 0, inode: 0, isWhiteout: false)

@@ -52,10 +52,10 @@ extension Descriptor {
     }
   }
 
-  /// Whether this directory has an entry with the name.
+  /// Whether this directory has an entry with the name. Sends no request to a file system mounted there.
   public func contains(_ name: CName) throws(Errno) -> Bool {
     do throws(Errno) {
-      _ = try attributes(of: name)
+      _ = try cachedAttributes(of: name)
       return true
     } catch {
       if error == .noSuchFileOrDirectory || error == .notDirectory || error == .fileNameTooLong {

@@ -32,6 +32,13 @@ extension Descriptor {
     return device
   }
 
+  /// The ID of the mount that holds the file, from statx(2) with `AT_STATX_DONT_SYNC`; nil before Linux 5.8.
+  public func mountID() throws(Errno) -> Int? {
+    var id: UInt64 = 0
+    _ = try checked { linux_mount_id(rawValue, &id) }
+    return id == 0 ? nil : Int(clamping: id)
+  }
+
   /// The size in bytes of a node of the FUSE mount that holds this directory, which must be open for reading.
   /// - Parameter forceSync: whether the kernel sends GETATTR instead of using its cached size.
   /// - Throws: EPERM without `CAP_DAC_READ_SEARCH`; ESTALE if the kernel does not know the node.

@@ -86,6 +86,13 @@ extension Descriptor {
     return FileStatus(raw)
   }
 
+  /// As `attributes(of:)`, with `AT_STATX_DONT_SYNC`.
+  public func cachedAttributes(of name: CName) throws(Errno) -> FileStatus {
+    var raw = linux_attributes()
+    _ = try checked { linux_cached_statx_at(rawValue, name, &raw) }
+    return FileStatus(raw)
+  }
+
   /// Sets the modification time to its current value as cached by the kernel, which sends `IN_ATTRIB`.
   /// - Parameter includingAccess: whether to set the access time likewise.
   /// - Throws: EPERM unless the caller owns the file; EROFS; EINVAL before Linux 5.8.

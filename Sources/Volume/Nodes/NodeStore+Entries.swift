@@ -140,8 +140,8 @@ extension NodeStore {
   /// - Throws: as `NodeWatcher.watchFile`.
   func watchFile(_ node: NodeID, _ name: CName, in part: LayerDirectory) throws(Errno) {
     guard let watcher else { return }
-    _ = try part.withWatchPath(of: name) { path throws(Errno) in
-      try watcher.watchFile(node, at: path, follows: false)
+    _ = try part.withWatchPath(of: name) { path, follows throws(Errno) in
+      try watcher.watchFile(node, at: path, follows: follows)
     }
     unwatchIfForgotten(node)
   }
