@@ -13,14 +13,16 @@ public struct MountError: Error, Sendable {
 
 /// A FUSE session: one mount, from its options to its unmount.
 ///
-/// Call `init`, `mount`, `negotiate`, optionally `daemonize`, and `serve`, in this order. Threads exist only from `serve`
-/// on, so that the process can fork before.
+/// Call `init`, `mount`, `negotiate` and `serve`, in this order. Threads exist only from `serve` on, so that the process
+/// can fork before.
 public final class Session: @unchecked Sendable {
   // libfuse synchronizes its session; the other properties change only before there are threads.
   let pointer: OpaquePointer
   let dispatcher: Dispatcher
   /// The path of the mount point, and the device number of the mount.
-  private(set) var mountPoint = (path: [UInt8](), device: UInt64(0))
+  var mountPoint = (path: [UInt8](), device: UInt64(0))
+  /// The mount in the mount table; nil before `mount`.
+  var entry: MountTableEntry?
 
   /// Calls `fuse_session_new`.
   /// - Parameters:
@@ -54,25 +56,11 @@ public final class Session: @unchecked Sendable {
   /// The number of requests by kind.
   public var requests: RequestCounters { dispatcher.counters }
 
-  /// Calls `fuse_session_mount`.
-  /// - Parameter path: the absolute path of the mount point.
-  /// - Throws: the message of libfuse or fusermount3.
-  public func mount(at path: [UInt8], debug: Bool) throws(MountError) {
-    let mounted = StderrCapture.during(!debug) {
-      (path + [0]).withUnsafeBytes { bytes in
-        fuse_session_mount(pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
-      }
-    }
-    if mounted.result != 0 { throw MountError(message: mounted.message ?? "mounting failed") }
-    mountPoint = (path, MountTableEntry.top(at: path)?.device ?? 0)
-    if dispatcher.passthrough != nil { _ = interpose(on: fuse_session_fd(pointer)) }
-  }
-
   /// Uses a `SOCK_SEQPACKET` socket instead of `/dev/fuse`; for tests.
   func connect(to socket: consuming Descriptor) -> Bool { interpose(on: socket.release()) }
 
   /// Routes messages to and from the kernel through `PassthroughNegotiation`.
-  private func interpose(on file: CInt) -> Bool {
+  func interpose(on file: CInt) -> Bool {
     var channel = fuse_custom_io()
     channel.read = { file, buffer, size, context in
       let count = read(file, buffer, size)
@@ -100,7 +88,7 @@ public final class Session: @unchecked Sendable {
   /// - Throws: if the protocol versions are incompatible; the mount is unmounted then.
   public func negotiate() throws(MountError) {
     do throws(MountError) { try processInit() } catch {
-      fuse_session_unmount(pointer)
+      unmount()
       throw error
     }
     raiseReadahead()
@@ -128,53 +116,6 @@ public final class Session: @unchecked Sendable {
     fuse_session_process_buf(pointer, &buffer)
     if fuse_session_exited(pointer) != 0 {
       throw MountError(message: "the FUSE versions of the kernel and libfuse are incompatible")
-    }
-  }
-
-  /// Sent to `serve` by a worker that has ended.
-  private static let finished = SIGUSR1
-  /// The signals that `serve` waits for.
-  private static let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, finished])
-
-  /// Calls `fuse_daemonize`: the process exits with status 0, and its child continues in a new session in `/`.
-  /// - Throws: if fork(2) fails; the mount is unmounted then.
-  public func daemonize() throws(MountError) {
-    // Signals sent before `serve` stay pending.
-    Self.signals.block()
-    if fuse_daemonize(0) == 0 { return }
-    let error = Errno.current
-    fuse_session_unmount(pointer)
-    throw MountError(message: "cannot start a background process: \(error)")
-  }
-
-  /// Processes requests until the mount is unmounted or SIGINT or SIGTERM arrives, and then unmounts.
-  /// - Parameters:
-  ///   - workers: the number of worker threads.
-  ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
-  ///   - onStart: called before the first request is read; may start threads.
-  ///   - onHangup: called at SIGHUP, on the calling thread.
-  ///   - beforeShutdown: called while requests are still processed, so it may wait for some.
-  /// - Throws: if a thread cannot be started; the mount is unmounted then, too.
-  public func serve(
-    workers count: Int, lowLatency: Bool, onStart: () throws(Errno) -> Void, onHangup: () -> Void,
-    beforeShutdown: () -> Void
-  ) throws(MountError) {
-    Self.signals.block()
-    signal(SIGPIPE, SIG_IGN)
-    defer { fuse_session_unmount(pointer) }
-    do throws(Errno) {
-      try Interrupt.installHandler()
-      try onStart()
-      let pool = try WorkerPool(session: self, count: count, lowLatency: lowLatency) {
-        SignalSet.send(Self.finished)
-      }
-      while Self.signals.wait() == SIGHUP { onHangup() }
-      beforeShutdown()
-      fuse_session_exit(pointer)
-      // What is left behind may still use the session.
-      if !pool.join() { _ = Unmanaged.passRetained(self) }
-    } catch {
-      throw MountError(message: "cannot start a thread: \(error)")
     }
   }
 

@@ -106,6 +106,9 @@ struct LeaderFollowers {
     return poll(worker)
   }
 
+  /// The number of requests received so far if every worker processes one; nil otherwise.
+  var blockedSince: UInt64? { leaders == 0 && followers.isEmpty ? received : nil }
+
   /// Milliseconds that a follower may sleep; -1 for no limit.
   func timeout(of worker: Int) -> CInt { watchdog == worker && !isWatchdogAsleep ? 1 : -1 }
 

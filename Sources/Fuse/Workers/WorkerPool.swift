@@ -44,6 +44,9 @@ final class WorkerPool: Sendable {
     for _ in 0..<self.count { try addWorker() }
   }
 
+  /// The number of requests received so far if all workers process one, so that none reads the next; nil otherwise.
+  var blockedSince: UInt64? { roles.withLock { $0.blockedSince } }
+
   /// Waits until all threads have ended. Interrupts blocked ones repeatedly, since a signal may arrive just before
   /// a thread blocks.
   /// - Returns: false if a thread was left behind that waits for a layer; it may still use the session.

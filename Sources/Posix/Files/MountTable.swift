@@ -5,6 +5,8 @@ import Glibc
 public struct MountTableEntry: Sendable {
   /// The mount ID, unique while the mount exists.
   public let id: Int
+  /// The ID of the mount that this one is mounted on.
+  public let parent: Int
   /// The device number of the mounted file system, as in `FileIdentity`.
   public let device: UInt64
   /// The absolute path of the mount point.
@@ -48,6 +50,7 @@ public struct MountTableEntry: Sendable {
       dash + 1 < fields.count
     else { return nil }
     id = Int(Self.text(fields[0])) ?? 0
+    parent = Int(Self.text(fields[1])) ?? 0
     device = Self.device(fields[2])
     mountPoint = Self.unescape(Array(fields[4]))
     type = Self.text(fields[dash + 1])

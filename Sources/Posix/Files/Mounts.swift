@@ -10,6 +10,32 @@ public enum Mounts {
     _ = try checked { linux_unmount(path, isLazy) }
   }
 
+  /// Calls umount2(2) with `MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW`: aborts a FUSE connection and unmounts.
+  /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL if the path is not a mount point.
+  public static func abort(_ path: CName) throws(Errno) {
+    _ = try checked { linux_abort_mount(path) }
+  }
+
+  /// Unmounts a mount lazily (`MNT_DETACH`), wherever it is mounted by now, and no other one.
+  /// - Parameters:
+  ///   - entry: the mount, identified by its ID and device number.
+  ///   - fallback: called with the present path if umount2(2) fails with EPERM.
+  /// - Throws: ENOENT if it is not mounted any more; EBUSY if it is covered: its path leads to another mount.
+  public static func detach(
+    _ entry: MountTableEntry, orElse fallback: ([UInt8]) throws(Errno) -> Void
+  ) throws(Errno) {
+    guard let present = MountTableEntry.all().first(where: { $0.id == entry.id && $0.device == entry.device })
+    else { throw .noSuchFileOrDirectory }
+    let root = try Descriptor.open(present.mountPoint, [.pathOnly, .directory, .noFollow])
+    guard try root.device() == entry.device, try root.mountID() ?? entry.id == entry.id else {
+      throw .resourceBusy
+    }
+    do throws(Errno) { _ = try checked { linux_detach(root.rawValue) } } catch {
+      guard error == .notPermitted else { throw error }
+      try fallback(present.mountPoint)
+    }
+  }
+
   /// Calls mount(2) with `MS_REMOUNT`.
   /// - Parameter flags: all flags that the mount has afterwards.
   /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL if the path is not a mount point.

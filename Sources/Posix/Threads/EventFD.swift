@@ -11,6 +11,9 @@ public struct EventFD: ~Copyable, Sendable {
     descriptor = Descriptor(owning: try checked { linux_eventfd() })
   }
 
+  /// The descriptor to poll for `POLLIN`.
+  public var rawValue: CInt { descriptor.rawValue }
+
   /// Ends the current wait, or else the next one.
   public func signal() {
     var one: UInt64 = 1

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// A set of signals that one thread receives with sigwait(3) while all threads block them.
+/// A set of signals that one thread receives through a `SignalDescriptor` while all threads block them.
 public struct SignalSet: Sendable {
-  private var set = sigset_t()
+  fileprivate var set = sigset_t()
 
   /// Creates a set.
   public init(_ signals: [CInt]) {
@@ -12,22 +12,44 @@ public struct SignalSet: Sendable {
   }
 
   /// Blocks the signals in the calling thread and in the threads that it starts.
-  public func block() {
+  public func block() { change(SIG_BLOCK) }
+
+  /// Unblocks the signals in the calling thread.
+  public func unblock() { change(SIG_UNBLOCK) }
+
+  private func change(_ how: CInt) {
     var set = set
-    pthread_sigmask(SIG_BLOCK, &set, nil)
+    pthread_sigmask(how, &set, nil)
   }
 
-  /// Calls sigwait(3).
-  public func wait() -> CInt {
-    var set = set
-    var signal: CInt = 0
-    while sigwait(&set, &signal) != 0 {}
-    return signal
+  /// Ignores the signals whose default action ends a process although neither a fault nor a user sends them for that
+  /// purpose: timers, I/O notifications, user-defined and real-time signals.
+  public static func ignoreStray() {
+    let named = [SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXFSZ]
+    for number in named + Array(__libc_current_sigrtmin()...__libc_current_sigrtmax()) {
+      signal(number, SIG_IGN)
+    }
+  }
+}
+
+/// A signalfd(2).
+public struct SignalDescriptor: ~Copyable, Sendable {
+  private let descriptor: Descriptor
+
+  /// Calls signalfd(2) with `SFD_CLOEXEC | SFD_NONBLOCK`. The signals must be blocked in all threads.
+  /// - Throws: EMFILE, ENFILE, ENOMEM.
+  public init(_ signals: SignalSet) throws(Errno) {
+    var set = signals.set
+    descriptor = Descriptor(owning: try checked { linux_signalfd(&set) })
   }
 
-  /// Sends a signal to this process.
-  public static func send(_ signal: CInt) {
-    kill(getpid(), signal)
+  /// The descriptor to poll for `POLLIN`.
+  public var rawValue: CInt { descriptor.rawValue }
+
+  /// Removes the next pending signal; nil without any.
+  public func next() -> CInt? {
+    let signal = linux_next_signal(descriptor.rawValue)
+    return signal == 0 ? nil : signal
   }
 }
 

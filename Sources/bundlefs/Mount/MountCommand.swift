@@ -17,11 +17,18 @@ struct MountCommand {
     if arguments.wantsVersion { return Terminal.print("bundlefs \(Volume.version)") }
     if let namespace = arguments.namespace { try MountNamespace.enter(namespace) }
     if arguments.options.isRemount { return try remount() }
+    let inherited = InheritedDescriptors()
     // All checks come before the mount, so that a failure leaves nothing behind.
     let mountPoint = try MountPoint(arguments.mountPoint)
+    let lock = MountLock(for: mountPoint)
     try mountPoint.prepare()
-    let (stack, contents) = try openLayers(beneath: mountPoint)
+    var covered = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
+      try CoveredMountPoint(path: mountPoint.path)
+    }
+    let (stack, contents) = try openLayers(covered)
     let options = try volumeOptions(mountPoint, contents)
+    // Paths such as /dev/fd/9 are resolved now.
+    inherited.close()
     if arguments.isDryRun { return }
     let volume: Volume
     do throws(Errno) { volume = try Volume(stack: stack, options: options) } catch {
@@ -29,7 +36,12 @@ struct MountCommand {
         "cannot create an inotify instance: \(error); raise the sysctl fs.inotify.max_user_instances, "
           + "or use '-o cache=1'")
     }
-    try serve(volume, at: mountPoint, source: stack.layers[stack.layers.count - 1].path)
+    try serve(volume, at: mountPoint, source: stack.layers[stack.layers.count - 1].path) { session in
+      covered?.setDevice(session.device)
+      // A needless descriptor of the directory beneath would keep automounts from expiring.
+      covered = nil
+      lock?.release()
+    }
   }
 
   private func remount() throws(Failure) {
@@ -59,10 +71,7 @@ struct MountCommand {
     return options
   }
 
-  private func openLayers(beneath mountPoint: MountPoint) throws(Failure) -> (LayerStack, ContentCache?) {
-    let covered = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
-      try CoveredMountPoint(path: mountPoint.path)
-    }
+  private func openLayers(_ covered: CoveredMountPoint?) throws(Failure) -> (LayerStack, ContentCache?) {
     let contents = ContentCache(
       budget: arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget))
     var layers: [Layer] = []
@@ -96,27 +105,68 @@ struct MountCommand {
     }
   }
 
-  private func serve(_ volume: Volume, at mountPoint: MountPoint, source: [UInt8]) throws(Failure) {
+  private func serve(
+    _ volume: Volume, at mountPoint: MountPoint, source: [UInt8], didMount: (Session) -> Void
+  ) throws(Failure) {
     try checkDevice()
     let isDebug = arguments.isDebug || arguments.options.isDebug
     var options = arguments.options.passed
     options.append(Array("fsname=".utf8) + (arguments.options.fsname ?? source))
     if let maxRead = arguments.options.maxRead { options.append(Array("max_read=\(maxRead)".utf8)) }
     options += ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
+    let cannotMount = "cannot mount at \(mountPoint.path.shown): "
+    // From here on a signal must not leave a mount behind.
+    Session.holdSignals()
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: options, debug: isDebug)
       try session.mount(at: mountPoint.path, debug: isDebug)
+      if session.coversItsOwnKind {
+        session.unmount()
+        throw MountError(message: "busy: another bundlefs was mounted there just now")
+      }
+      didMount(session)
       try session.negotiate()
       if let reason = volume.beginPassthrough(session) {
         Terminal.printError("mounted without passthrough: \(reason)")
       }
-      if !arguments.isForeground, !isDebug { try session.daemonize() }
-      try session.serve(
-        workers: max(2, processorCount), lowLatency: arguments.options.lowLatency,
-        onStart: { () throws(Errno) in try volume.start(session, requests: session.requests) },
-        onHangup: volume.invalidateAll, beforeShutdown: volume.stop)
+      if arguments.isForeground || isDebug { return try serve(volume, session) {} }
+      let process = try background(session)
+      do throws(MountError) { try serve(volume, session, onReady: process.isReady) } catch {
+        process.fail(cannotMount + error.message)
+        exit(1)
+      }
     } catch {
-      throw .failed("cannot mount at \(mountPoint.path.shown): \(error.message)")
+      throw .failed(cannotMount + error.message)
+    }
+  }
+
+  private func serve(
+    _ volume: Volume, _ session: Session, onReady: @escaping () -> Void
+  ) throws(MountError) {
+    var events = SessionEvents(
+      willStart: { () throws(Errno) in try volume.start(session, requests: session.requests) },
+      willStop: volume.stop)
+    events.didStart = onReady
+    events.hangup = volume.invalidateAll
+    events.report = { Terminal.printError($0) }
+    try session.serve(
+      workers: max(2, processorCount), lowLatency: arguments.options.lowLatency, events)
+  }
+
+  /// Continues in a background process, and ends this one when that is ready.
+  private func background(_ session: Session) throws(MountError) -> BackgroundProcess {
+    do throws(Errno) {
+      return try BackgroundProcess.start { outcome in
+        switch outcome {
+        case .ready: _exit(0)
+        case .failed(let message): Terminal.printError(message)
+        case .ended: Terminal.printError("the background process ended before the mount was usable")
+        }
+        _exit(1)
+      }
+    } catch {
+      session.unmount()
+      throw MountError(message: "cannot start a background process: \(error)")
     }
   }
 

@@ -67,13 +67,25 @@ struct MountPoint {
       try unmount(isLazy: true)
     }
     if MountTableEntry.top(at: path)?.isBundlefs == true {
-      throw .failed(
-        "\(path.shown): busy: a bundlefs is already mounted there; unmount it first with 'bundlefs unmount \(path.shown)'"
-      )
+      throw alreadyMounted
     }
-    let status = try Failure.naming(path.shown) { () throws(Errno) in try open([.pathOnly]).attributes() }
+    let (status, type) = try Failure.naming(path.shown) { () throws(Errno) in
+      let point = try open([.pathOnly])
+      return (try point.attributes(), try point.fileSystemType())
+    }
     if !status.isDirectory { throw .failed("\(path.shown): the mount point must be a directory") }
+    // A process's directory vanishes with it, and the mount too.
+    if type == Self.procfs { throw .failed("\(path.shown): the mount point must not be in procfs") }
   }
+
+  var alreadyMounted: Failure {
+    .failed(
+      "\(path.shown): busy: a bundlefs is already mounted there; unmount it first with 'bundlefs unmount \(path.shown)'"
+    )
+  }
+
+  /// `PROC_SUPER_MAGIC`.
+  private static let procfs = 0x9FA0
 
   /// If the mount is busy, asks the daemon to disconnect the control file's pollers, and retries for 0.5 s.
   func disconnectListenersAndUnmount() throws(Failure) {
@@ -86,6 +98,15 @@ struct MountPoint {
         if (try? unmount(isLazy: false)) != nil { return }
       }
       throw error
+    }
+  }
+
+  /// Unmounts a file system that does not answer, which programs that wait for it keep busy. Their requests fail at once
+  /// if root does it, or else when the daemon has noticed that it is unmounted.
+  func abort() throws(Failure) {
+    do throws(Errno) { try withCName(path) { name throws(Errno) in try Mounts.abort(name) } } catch {
+      guard error == .notPermitted else { throw .failed("\(path.shown): cannot unmount: \(error)") }
+      try unmountAsUser(isLazy: true)
     }
   }
 

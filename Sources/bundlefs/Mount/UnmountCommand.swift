@@ -26,10 +26,11 @@ struct UnmountCommand {
     guard entry.isBundlefs else {
       throw .failed("\(mountPoint.path.shown): not a bundlefs mount but \(entry.type); use 'umount' instead")
     }
-    if isLazy || mountPoint.isStale {
-      try mountPoint.unmount(isLazy: true)
-    } else {
-      try mountPoint.disconnectListenersAndUnmount()
+    if isLazy { return try mountPoint.unmount(isLazy: true) }
+    switch MountHealth(of: mountPoint.path) {
+    case .alive: try mountPoint.disconnectListenersAndUnmount()
+    case .dead: try mountPoint.unmount(isLazy: true)
+    case .unresponsive: try mountPoint.abort()
     }
   }
 }

@@ -1,7 +1,8 @@
 import Glibc
-import Posix
 
-enum ChildOutcome {
+/// How a child process ended.
+public enum ChildOutcome {
+  /// With exit status 0.
   case succeeded
   /// PATH has no such program.
   case notFound
@@ -11,7 +12,7 @@ enum ChildOutcome {
 
 /// Runs a program found on PATH until it exits, and captures its output.
 /// - Parameter operand: the last argument, which need not be UTF-8.
-func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) -> ChildOutcome {
+public func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) -> ChildOutcome {
   guard let stream = tmpfile() else {
     return .failed("cannot create a temporary file: \(String(cString: strerror(errno)))")
   }

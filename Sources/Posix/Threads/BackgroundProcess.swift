@@ -1,0 +1,61 @@
+import CLinux
+import Glibc
+
+/// A background process (daemon), from the fork until it reports that it is ready or has failed.
+public final class BackgroundProcess: Sendable {
+  /// What the background process reports to its parent.
+  public enum Outcome {
+    /// It is ready.
+    case ready
+    /// It has failed, with a message for the user.
+    case failed(String)
+    /// It ended without a report.
+    case ended
+  }
+
+  private let report: Locked<Descriptor?>
+
+  /// Forks. The child continues in a new session in `/`, with 0 to 2 on `/dev/null`. The process must be single-threaded.
+  /// - Parameter exit: ends the parent, after the child's report.
+  /// - Throws: EAGAIN, ENOMEM, EMFILE.
+  public static func start(exit: (Outcome) -> Never) throws(Errno) -> BackgroundProcess {
+    var ends: [CInt] = [-1, -1]
+    _ = try checked { linux_pipe(&ends) }
+    let reading = Descriptor(owning: ends[0])
+    let child: pid_t
+    do {
+      let writing = Descriptor(owning: ends[1])
+      child = try checked { linux_fork() }
+      if child == 0 {
+        detach()
+        return BackgroundProcess(report: writing)
+      }
+    }
+    exit(outcome((try? reading.readToEnd()) ?? []))
+  }
+
+  private init(report: consuming Descriptor) { self.report = Locked(report) }
+
+  private static func detach() {
+    setsid()
+    _ = chdir("/")
+    guard let null = try? Descriptor.open("/dev/null", [.readWrite]) else { return }
+    for number in STDIN_FILENO...STDERR_FILENO { dup2(null.rawValue, number) }
+  }
+
+  /// Reports success.
+  public func isReady() { send([0]) }
+
+  /// Reports a failure.
+  public func fail(_ message: String) { send(Array(message.utf8)) }
+
+  /// Sends the only report.
+  private func send(_ bytes: [UInt8]) {
+    if let report = report.withLock({ $0.take() }) { try? report.writeInOneCall(bytes) }
+  }
+
+  private static func outcome(_ report: [UInt8]) -> Outcome {
+    if report == [0] { return .ready }
+    return report.isEmpty ? .ended : .failed(String(decoding: report, as: UTF8.self))
+  }
+}
