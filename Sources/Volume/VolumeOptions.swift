@@ -2,6 +2,8 @@ import Layers
 
 /// The user's choices for a mount.
 public struct VolumeOptions: Sendable {
+  /// The mount options by name, in one form of writing each, which `status` shows.
+  public var shown: [(name: String, value: String)] = []
   /// Whether extended attributes are served; if not, ENOSYS makes the kernel stop asking.
   public var servesExtendedAttributes = true
   /// How many descriptors of files and directories may stay open.

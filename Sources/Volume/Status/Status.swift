@@ -36,6 +36,8 @@ struct Status {
     }
   }
 
+  /// The mount options, by name.
+  let options: [(name: String, value: String)]
   let cache: String
   let control: String
   let routes: Int
@@ -62,6 +64,8 @@ struct Status {
   var json: String {
     JSONWriter.object { json in
       json.member("version", Volume.version)
+      json.name("options")
+      json.object { json in for (name, value) in options { json.member(name, value) } }
       json.member("cache", cache)
       json.member("control", control)
       json.member("routes", routes)

@@ -27,7 +27,8 @@ struct StatusReporter: Sendable {
       (table.count, table.descriptors.count, uncachedDirectories(table))
     }
     return Status(
-      cache: options.cache.description, control: control.name.text, routes: routes, results: results,
+      options: options.shown, cache: options.cache.description, control: control.name.text, routes: routes,
+      results: results,
       layers: store.stack.layers.indices.map(layerStatus), bundle: BundleStatus(resolver),
       watches: watcher?.watches.count ?? 0, nodes: nodes, descriptors: descriptors,
       requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },

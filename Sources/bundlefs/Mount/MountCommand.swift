@@ -45,7 +45,7 @@ struct MountCommand {
   }
 
   private func remount() throws(Failure) {
-    let remount = try Remount(at: arguments.mountPoint, options: arguments.options.flags)
+    let remount = try Remount(arguments)
     if !arguments.isDryRun { try remount.run() }
   }
 
@@ -68,6 +68,8 @@ struct MountCommand {
     options.layerTimeout = given.layerTimeout
     options.skipsOverdueLayers = given.skipsOverdueLayers
     options.announce = given.announceMode
+    options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    options.shown.append(("fsname", (given.fsname ?? MountOptions.resolved(arguments.main)).shown))
     return options
   }
 

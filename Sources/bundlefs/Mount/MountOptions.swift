@@ -17,6 +17,8 @@ struct MountOptions {
   var cacheSize: Int?
   var isRemount = false
   var flags: [String] = []
+  /// The names of all options that were given.
+  private(set) var names: [String] = []
   /// Whether unknown options are ignored: mount(8) passes `-s` to its helpers.
   var isSloppy = false
   /// In bytes; nil for the kernel's maximum.
@@ -53,6 +55,7 @@ struct MountOptions {
 
   private mutating func read(_ option: MountOption) throws(Failure) {
     let hasValue = option.value != nil
+    names.append(option.name)
     switch option.name {
     case "substitution": substitutions += try option.directories()
     case "xattr": servesExtendedAttributes = try option.isOn()

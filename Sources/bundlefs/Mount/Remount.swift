@@ -1,14 +1,42 @@
+import ControlClient
 import Glibc
 import Posix
+import Routing
 
 /// `mount -o remount,…`, which changes the mount flags and nothing else.
 struct Remount {
   private let mountPoint: MountPoint
   private let options: [String]
 
-  init(at given: [UInt8], options: [String]) throws(Failure) {
-    mountPoint = try MountPoint(mounted: given)
-    self.options = options
+  /// - Throws: if an option is given that differs from the mount's and is not a mount flag.
+  init(_ arguments: MountArguments) throws(Failure) {
+    mountPoint = try MountPoint(mounted: arguments.mountPoint)
+    options = arguments.options.flags
+    try check(arguments)
+  }
+
+  private func check(_ arguments: MountArguments) throws(Failure) {
+    let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
+      JSONValue(try StatusClient.read(.json, at: mountPoint.path))
+    }
+    guard let present = status?["options"] else { return }
+    for (name, value) in Self.requested(arguments) where present[name]?.string != value {
+      throw .failed(
+        "\(mountPoint.path.shown): remounting cannot change \(Self.described(name, value)); it is "
+          + "\(Self.described(name, present[name]?.string ?? "")); unmount it and mount it again")
+    }
+  }
+
+  /// The options that are given and are not mount flags, with the values in which the daemon shows them.
+  private static func requested(_ arguments: MountArguments) -> [(String, String)] {
+    let shown = arguments.options.shown
+    var requested = arguments.options.names.compactMap { name in shown[name].map { (name, $0) } }
+    if let name = arguments.options.fsname { requested.append(("fsname", name.shown)) }
+    return requested
+  }
+
+  private static func described(_ name: String, _ value: String) -> String {
+    value.isEmpty ? "'\(name)' (not set)" : "'\(name)=\(value)'"
   }
 
   func run() throws(Failure) {

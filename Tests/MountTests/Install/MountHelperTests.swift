@@ -87,6 +87,29 @@ extension MountTests {
       #expect(output == "main's\nodd's\nsubstitution's replaced, longer\nmain's\nodd's\n")
     }
 
+    @Test("remount refuses what it cannot change", .timeLimit(.minutes(1)))
+    func fixedOptions() throws {
+      let fixture = try Fixture()
+      func remount(_ options: ByteString) throws -> Outcome {
+        try Command([try Binary.underTest(), fixture.main, fixture.point, "-o", "remount," + options]).run(
+          timeout: 20)
+      }
+      try withMount(fixture.setup("languages=fr:en", "cache=coherent")) { mount in
+        for options in [
+          "substitution=\(fixture.main)", "cache=none", "languages=de", "routes_mode=666", "control=other",
+        ] {
+          let outcome = try remount(ByteString(options))
+          #expect(outcome.status == 1, "\(options)")
+          #expect(outcome.errorText.contains("remounting cannot change"), "\(outcome.errorText)")
+        }
+        let same = "substitution=\(fixture.substitution)/,languages=fr:en,cache=coherent,xattr=on,ro"
+        #expect(try remount(ByteString(same)).status == 0)
+        #expect(try MountTable.entry(at: mount.point)?.options.hasPrefix("ro") == true)
+        #expect(try remount("rw").status == 0)
+        try expectFixture(at: mount.point)
+      }
+    }
+
     @Test("remount changes the control file's writability and other flags", .timeLimit(.minutes(1)))
     func remount() throws {
       let fixture = try Fixture()

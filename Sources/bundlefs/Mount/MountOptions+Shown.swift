@@ -1,0 +1,45 @@
+import Bundles
+import Posix
+import Routing
+import Volume
+
+extension MountOptions {
+  /// All options that a remount cannot change, with their defaults, by name. Each value has one form of writing, so that
+  /// values can be compared.
+  var shown: [String: String] {
+    var shown: [String: String] = [:]
+    shown["substitution"] = substitutions.map { Self.resolved($0).shown }.joined(separator: ":")
+    shown["xattr"] = Self.onOff(servesExtendedAttributes)
+    shown["announce"] = Self.onOff(announces)
+    shown["cache"] = cache.description
+    shown["cache_size"] = cacheSize.map(String.init) ?? ""
+    shown["passthrough"] = passthrough.map { String($0) } ?? ""
+    shown["routes"] = routes.map { Self.resolved($0).shown }.joined(separator: ":")
+    shown["control"] = control.name.shown
+    shown["routes_mode"] = String(control.mode, radix: 8)
+    shown["hide_routes"] = Self.onOff(control.isHidden)
+    shown["languages"] = (resources.lookup.languages ?? []).map(\.shown).joined(separator: ":")
+    shown["scale"] = resources.lookup.scale.map { "\($0)" } ?? ""
+    shown["idiom"] = resources.lookup.idiom.map { "\($0)" } ?? ""
+    shown["resource_scheme"] = resources.scheme
+    shown["max_read"] = maxRead.map(String.init) ?? ""
+    shown["low_latency"] = Self.onOff(lowLatency)
+    shown["layer_timeout"] = layerTimeout.map { "\($0)" } ?? ""
+    shown["layer_timeout_action"] = skipsOverdueLayers ? "skip" : "error"
+    for name in ["allow_other", "allow_root", "auto_unmount"] {
+      shown[name] = Self.onOff(passed.contains(Array(name.utf8)))
+    }
+    return shown
+  }
+
+  private static func onOff(_ isOn: Bool) -> String { isOn ? "on" : "off" }
+
+  /// The real path of a directory, a file, or an archive before `!/`; unchanged if there is none.
+  static func resolved(_ path: [UInt8]) -> [UInt8] {
+    if let real = try? realPath(path) { return real }
+    guard let mark = path.indices.dropLast().first(where: { path[$0...].starts(with: "!/".utf8) }),
+      let archive = try? realPath(Array(path[..<mark]))
+    else { return path }
+    return archive + path[mark...]
+  }
+}
