@@ -19,7 +19,12 @@ import Testing
       "<string/>", "'", "\"", "/",
       "/>", " ", "x", "\0",
     ] {
-      try LinearTime.check(repeating: token, after: start) { _ = PropertyList.strings(in: $0, for: ["a"]) }
+      // The end closes the first tag, and all others within.
+      for end in token.hasPrefix("<") ? ["", "/>"] : [""] {
+        try LinearTime.check(repeating: token, after: start, before: end) {
+          _ = PropertyList.strings(in: $0, for: ["a"])
+        }
+      }
     }
   }
 

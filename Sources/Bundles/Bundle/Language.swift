@@ -89,7 +89,11 @@ public enum Language {
   }
 
   private static func subtags(of language: [UInt8]) -> [[UInt8]] {
-    language.split(omittingEmptySubsequences: false) { $0 == hyphen || $0 == underscore }.map { Array($0) }
+    // No folder has such a name; as one subtag it stays as it is.
+    if language.count > 255 { return [language] }
+    return language.split(omittingEmptySubsequences: false) { $0 == hyphen || $0 == underscore }.map {
+      Array($0)
+    }
   }
 
   /// The subtags in canonical case: language `fr`, script `Hans`, region `BR`; others are unchanged.
