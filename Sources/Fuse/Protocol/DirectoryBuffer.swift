@@ -5,7 +5,8 @@ import Posix
 /// A READDIR or READDIRPLUS reply under construction.
 public struct DirectoryBuffer: ~Copyable {
   private let buffer: UnsafeMutableRawBufferPointer
-  private(set) var used = 0
+  /// The number of bytes that are filled.
+  public private(set) var used = 0
 
   /// Creates a buffer of the size that the kernel requested.
   public init(size: Int) {

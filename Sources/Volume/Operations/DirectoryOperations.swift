@@ -12,6 +12,10 @@ struct DirectoryOperations: Sendable {
   let prefetcher: ListingPrefetcher
   let resources: ResourceDirectory
 
+  /// The end of a listing that the kernel must not cache. An empty reply would complete its cached listing, from which
+  /// it answers readers at any offset but the first without asking; it skips a reply too short for an entry.
+  private static let uncachedEnd = [UInt8](repeating: 0, count: 8)
+
   func open(_ node: NodeID, _ reply: consuming Reply<ReplyKind.OpenDirectory>) {
     // ENOSYS makes the kernel keep listings until they are invalidated or the mtime changes. A merged directory can
     // change without a new mtime: by a whiteout, or when a layer's part comes or goes.
@@ -26,7 +30,7 @@ struct DirectoryOperations: Sendable {
       if ResourceDirectoryNodes.contain(node) {
         let page = try resources.list(
           node, after: cookie, size: size, withEntries: withEntries, for: reply.caller)
-        _ = reply.send(page)
+        if page.used > 0 { _ = reply.send(page) } else { reply.send(Self.uncachedEnd) }
         return
       }
       let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)

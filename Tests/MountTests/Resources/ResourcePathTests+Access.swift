@@ -85,6 +85,37 @@ extension MountTests.ResourcePathTests {
     }
   }
 
+  @Test("a listing that root has read tells another user nothing", .timeLimit(.minutes(1)))
+  func listingCache() throws {
+    let bundle = try BundleFixture()
+    try bundle.put(["private/secret.txt": "secret", "private/inner/deep.txt": "deep"], in: bundle.main)
+    try (bundle.main / "private").setMode(0o700)
+    // From any offset but the first, the kernel answers from its cache without asking whether it is current.
+    let script = """
+      python3 -c '
+      import ctypes, os, sys
+      libc = ctypes.CDLL(None)
+      os.setgroups([])
+      os.setgid(65534)
+      os.setuid(65534)
+      folder = os.open(sys.argv[1], os.O_RDONLY)
+      for offset in (2, 1, 0):
+        os.lseek(folder, offset, os.SEEK_SET)
+        buffer = ctypes.create_string_buffer(65536)
+        count = libc.syscall(217 if os.uname().machine == "x86_64" else 61, folder, buffer, 65536)
+        print(offset, b"secret" in buffer.raw[:max(count, 0)])
+      ' "$M"/rsrc:/private 2>&1
+      """
+    try withMount(bundle.setup("allow_other")) { mount in
+      for _ in 0..<3 {
+        #expect(try (mount.resources / "private").names() == ["inner", "secret.txt"])
+        let outcome = try mount.bash(script)
+        #expect(outcome.outputText == "2 False\n1 False\n0 False\n", "\(outcome.outputText)")
+      }
+      #expect(try (mount.resources / "private").names() == ["inner", "secret.txt"])
+    }
+  }
+
   @Test("the control file reveals no file that the user could not open", .timeLimit(.minutes(1)))
   func controlPermissions() throws {
     let bundle = try BundleFixture()
