@@ -4,16 +4,25 @@ import Routing
 /// Writes commands to a control file one by one, and finds the result of each.
 public struct ControlFileWriter: ~Copyable {
   private let file: ControlFile
-  /// The sequence number of the newest result that was read.
-  private var lastSequence: UInt64
+  /// The sequence number of the newest result that was read; nil if the user may not read the file.
+  private var lastSequence: UInt64?
 
-  /// Opens the control file.
+  /// Opens the control file, for writing only if the user may not read it.
   /// - Throws: as ``ControlFileLocation/open(_:)`` and ``ControlFile/results()``.
   public init(_ location: ControlFileLocation) throws(Errno) {
-    let file = try location.open([.readWrite])
-    lastSequence = try file.results().last?.sequence ?? 0
-    self.file = file
+    do throws(Errno) {
+      let file = try location.open([.readWrite])
+      lastSequence = try file.results().last?.sequence ?? 0
+      self.file = file
+    } catch {
+      guard error == .permissionDenied else { throw error }
+      lastSequence = nil
+      file = try location.open([.write])
+    }
   }
+
+  /// Whether the results of commands can be read.
+  public var readsResults: Bool { lastSequence != nil }
 
   /// The outcome of a command.
   public struct Outcome: Sendable {
@@ -32,7 +41,7 @@ public struct ControlFileWriter: ~Copyable {
       if error == .socketNotConnected { throw error }
       rejection = error
     }
-    let previous = lastSequence
+    guard let previous = lastSequence else { return Outcome(result: nil, error: rejection) }
     let results = try file.results().filter { $0.sequence > previous }
     lastSequence = results.last?.sequence ?? lastSequence
     // The result of a malformed command shows the whole line as its URL.

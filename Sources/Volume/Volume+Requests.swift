@@ -93,6 +93,12 @@ extension Volume: FileSystem {
     }
   }
 
+  public func writeBack(to node: NodeID, reply: consuming Reply<ReplyKind.Write>) {
+    reply.fail(.readOnlyFileSystem)
+    // Opening for writing cannot be refused: OPEN is declined. The kernel would keep the changed page for all readers.
+    queue.add([Invalidation(subject: .file(node), aspects: .content)])
+  }
+
   public func setAttributes(
     of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
   ) {

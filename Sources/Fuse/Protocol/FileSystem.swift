@@ -41,6 +41,8 @@ public protocol FileSystem: AnyObject, Sendable {
   func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
     reply: consuming Reply<ReplyKind.Write>)
+  /// WRITE of a page that a program changed in a shared mapping; the caller is the kernel.
+  func writeBack(to node: NodeID, reply: consuming Reply<ReplyKind.Write>)
   /// OPENDIR. After ENOSYS the kernel sends no further OPENDIR, and caches listings until mtime changes.
   func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>)
   /// READDIR, or READDIRPLUS `withEntries`, from a cookie on; 0 is the beginning.

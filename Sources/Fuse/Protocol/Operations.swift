@@ -110,7 +110,7 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
     fileSystem(request, .ioctl).ioctl(
       command, of: NodeID(rawValue: node), size: size, reply: Reply(request))
   }
-  table.poll = { request, node, _, handle in
+  table.poll = { request, node, info, handle in
     guard let request else { return }
     fileSystem(request, .poll).poll(
       NodeID(rawValue: node), handle: handle.map { PollHandle($0) }, reply: Reply(request))
@@ -175,8 +175,7 @@ private func addChanges(_ table: inout fuse_lowlevel_ops) {
     guard let request else { return }
     // Page cache writeback of a mapping carries no caller; it would appear to be root's.
     if let info, info.pointee.writepage != 0 {
-      _ = fileSystem(request, .write)
-      fuse_reply_err(request, EROFS)
+      fileSystem(request, .write).writeBack(to: NodeID(rawValue: node), reply: Reply(request))
       return
     }
     fileSystem(request, .write).write(

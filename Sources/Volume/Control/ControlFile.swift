@@ -7,7 +7,8 @@ import Routing
 public struct ControlOptions: Sendable {
   /// Its name in the mount's root.
   public var name = Array(".routes".utf8)
-  /// Its permissions; the low nine bits count.
+  /// Its permissions; the low nine bits count. The group and others get no read permission where they get write
+  /// permission: with both, a shared mapping would let them change what the file's readers see.
   public var mode: UInt32 = 0o600
   /// Whether listings leave it out.
   public var isHidden = false
@@ -41,7 +42,7 @@ final class ControlFile: Sendable {
   init(_ options: ControlOptions) {
     name = options.name
     isHidden = options.isHidden
-    mode = options.mode & 0o777
+    mode = options.mode & 0o777 & ~(options.mode << 1 & 0o044)
     content = Locked(ControlContent(options.routes))
     notifier = ResultNotifier { [subscribers] in subscribers.wake() }
   }
