@@ -18,6 +18,12 @@ public struct Caller: Hashable, Sendable {
   public let user: UInt32
   /// The thread ID; 0 if the thread is not in the daemon's PID namespace.
   public let thread: Int32
+
+  /// A caller with these IDs.
+  public init(user: UInt32, thread: Int32) {
+    self.user = user
+    self.thread = thread
+  }
 }
 
 /// The attributes in a reply.

@@ -29,11 +29,12 @@ struct ControlCommandRunner: Sendable {
   func write(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ reply: consuming Reply<ReplyKind.Write>
   ) {
-    let (piece, before) = control.take(bytes, at: offset, reply.caller)
+    let writer = control.writer(reply.caller)
+    let (piece, before) = control.take(bytes, at: offset, writer)
     if let before { finish(before) }
     switch piece {
     case .retries(let error): reply.fail(error.code.errno)
-    case .continues(let line): ControlFileWrite(self, bytes, at: offset, after: line, reply).run()
+    case .continues(let line): ControlFileWrite(self, bytes, at: offset, after: line, writer, reply).run()
     }
   }
 
@@ -164,5 +165,5 @@ extension RouteTable {
 
 extension RoutingError {
   fileprivate static let notOwner = RoutingError(
-    .notPermitted, "only the mount's owner and root may do that")
+    .notPermitted, "only the mount's owner and root may do that, and no set-user-ID program")
 }

@@ -50,6 +50,15 @@ final class ControlFile: Sendable {
   /// Whether a caller may change routes and use the built-in commands: the mount's owner and root.
   func isOwner(_ caller: Caller) -> Bool { caller.user == getuid() || caller.user == 0 }
 
+  /// The caller of a WRITE with the rights that it has on the routes: nobody's, if others may open the file too and
+  /// have perhaps passed it to a program with more rights than they have.
+  func writer(_ caller: Caller) -> Caller {
+    guard isOpenToOthers, isOwner(caller), !caller.hasOwnRights else { return caller }
+    return Caller(user: .max, thread: caller.thread)
+  }
+
+  private var isOpenToOthers: Bool { mode & 0o022 != 0 }
+
   // MARK: - Attributes and content
 
   /// The reply to a LOOKUP of it. The name is valid without limit: another LOOKUP would bring new attributes and

@@ -20,10 +20,10 @@ struct ControlFileWrite: Sendable {
   /// - Parameter line: the line that it continues; empty for a new write(2).
   init(
     _ runner: ControlCommandRunner, _ bytes: UnsafeRawBufferPointer, at offset: Int64, after line: [UInt8],
-    _ reply: consuming Reply<ReplyKind.Write>
+    _ writer: Caller, _ reply: consuming Reply<ReplyKind.Write>
   ) {
     self.runner = runner
-    writer = reply.caller
+    self.writer = writer
     end = offset &+ Int64(bytes.count)
     self.bytes = line + bytes
     carried = line.count

@@ -23,7 +23,7 @@ struct AttributeOperations: Sendable {
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
       // Now it may be certain that no WRITE continues the last line.
-      let caller = reply.caller
+      let caller = control.writer(reply.caller)
       let write = control.reassembler.withLock { $0.takeCompletedLine(caller) }
       if let write { commands.finish(write) }
       reply.send(control.attributes(for: reply.caller))

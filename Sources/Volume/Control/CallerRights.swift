@@ -1,0 +1,45 @@
+import Fuse
+import Glibc
+import Posix
+
+extension Caller {
+  /// `AT_SECURE` of getauxval(3): set if execve(2) gave the process rights that the one before did not have.
+  private static let secure = 23
+
+  /// Whether the calling process has its rights from the user who started it, and not from a set-user-ID program.
+  ///
+  /// Anyone can start such a program with an open file as its standard error, and choose a part of what it prints
+  /// there. False if the process cannot be examined; root's cannot be by a daemon of another user.
+  var hasOwnRights: Bool {
+    // 0 stands for any thread outside our PID namespace.
+    guard thread != 0, let status = try? contents("status"), let auxiliary = try? contents("auxv") else {
+      return false
+    }
+    return Self.hasOneUser(status) && !Self.isSecure(auxiliary)
+  }
+
+  private func contents(_ name: String) throws(Errno) -> [UInt8] {
+    try Descriptor.open(Array("/proc/\(thread)/\(name)".utf8), [.read]).readAll(limit: 64 << 10)
+  }
+
+  /// Whether the real, effective, saved and file system user IDs in `/proc/PID/status` are equal.
+  static func hasOneUser(_ status: [UInt8]) -> Bool {
+    for line in status.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Uid:".utf8) {
+      let users = line.dropFirst(4).split { $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ") }
+      return users.count == 4 && Set(users).count == 1
+    }
+    return false
+  }
+
+  /// Whether `/proc/PID/auxv`, pairs of words, has an `AT_SECURE` other than 0, or none.
+  static func isSecure(_ auxiliary: [UInt8]) -> Bool {
+    let word = MemoryLayout<UInt>.size
+    return auxiliary.withUnsafeBytes { bytes in
+      for offset in stride(from: 0, through: bytes.count - 2 * word, by: 2 * word)
+      where bytes.loadUnaligned(fromByteOffset: offset, as: UInt.self) == UInt(secure) {
+        return bytes.loadUnaligned(fromByteOffset: offset + word, as: UInt.self) != 0
+      }
+      return true
+    }
+  }
+}
