@@ -75,10 +75,27 @@ public struct JSONWriter: Sendable {
     bytes += (value ? "true" : "false").utf8
   }
 
-  /// Writes a string, escaping quotation marks, backslashes and control characters.
+  /// Writes a string, escaping quotation marks, backslashes and control characters: also DEL, C1 and those that
+  /// JSON allows but that would control a terminal.
   public mutating func string(_ string: String) {
     bytes.append(UInt8(ascii: "\""))
-    for byte in string.utf8 {
+    if string.utf8.allSatisfy({ $0 < 0x7F }) { ascii(string.utf8) } else { unicode(string.unicodeScalars) }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  private mutating func unicode(_ scalars: String.UnicodeScalarView) {
+    for scalar in scalars {
+      if scalar.value >= 0x7F, scalar.isControl {
+        let digits = String(scalar.value, radix: 16)
+        bytes += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+      } else {
+        ascii(String(scalar).utf8)
+      }
+    }
+  }
+
+  private mutating func ascii(_ text: some Sequence<UInt8>) {
+    for byte in text {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
       case UInt8(ascii: "\n"): bytes += "\\n".utf8
@@ -88,7 +105,6 @@ public struct JSONWriter: Sendable {
       default: bytes.append(byte)
       }
     }
-    bytes.append(UInt8(ascii: "\""))
   }
 
   /// Writes an integer.

@@ -6,8 +6,11 @@ struct ArchiveStatus {
   private let figures: ArchiveLayer.Statistics
   /// Why the last readable content is shown instead of the current one.
   private let note: String?
+  /// Whether the names of skipped entries are shown: some may be in folders that not everyone may list.
+  private let showsNames: Bool
 
-  init(_ layer: ArchiveLayer) {
+  init(_ layer: ArchiveLayer, showsNames: Bool) {
+    self.showsNames = showsNames
     figures = layer.statistics
     note = layer.reloadError?.message
   }
@@ -23,7 +26,7 @@ struct ArchiveStatus {
           json.member("reason", skipped.reason.rawValue)
           json.member("count", skipped.count)
           json.name("names")
-          json.strings(skipped.names.map(Self.text))
+          json.strings(showsNames ? skipped.names.map(Self.text) : [])
         }
       }
       json.member("note", note)
@@ -36,16 +39,14 @@ struct ArchiveStatus {
     ]
     if let note { lines.append("last readable content shown: \(note)") }
     for skipped in figures.skipped {
-      let names = skipped.names.prefix(5).map(Self.text).joined(separator: ", ")
-      lines.append(
-        "skipped \(skipped.count) (\(skipped.reason.rawValue)): \(names)" + (skipped.count > 5 ? ", …" : ""))
+      let names = (showsNames ? skipped.names : []).prefix(5).map(Self.text).joined(separator: ", ")
+      let list = names.isEmpty ? "" : ": \(names)" + (skipped.count > 5 ? ", …" : "")
+      lines.append("skipped \(skipped.count) (\(skipped.reason.rawValue))\(list)")
     }
     return lines
   }
 
-  private static func text(_ name: [UInt8]) -> String {
-    String(decoding: name.map { $0 < 0x20 || $0 == 0x7F ? UInt8(ascii: "?") : $0 }, as: UTF8.self)
-  }
+  private static func text(_ name: [UInt8]) -> String { String(escaping: name) }
 }
 
 extension ContentCacheStatistics {

@@ -35,14 +35,7 @@ struct BundleStatus {
       "bundle: \(identifier ?? "without an identifier"); development region: \(developmentRegion ?? "none")",
       "localizations: \(languages); searched: \(searched.joined(separator: ", "))",
       "resources: \(scheme):///NAME, in /\(folder)",
-    ].map(Self.printable)
-  }
-
-  /// Replaces control characters, since a bundle may come from an untrusted source.
-  private static func printable(_ text: String) -> String {
-    String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    ]
   }
 }
 

@@ -24,7 +24,8 @@ struct Status {
   }
   struct UncachedDirectory {
     let layer: String
-    let path: String
+    /// nil for callers who might not be able to list the directory's parent.
+    let path: String?
     let reason: String
 
     fileprivate func write(to json: inout JSONWriter) {
@@ -123,8 +124,9 @@ struct Status {
     lines.append(announcements.line)
     lines.append("routes in \(control): \(routes); results since the mount: \(results)")
     if !uncached.isEmpty { lines.append("directories cached for 1 s only, with all below them:") }
-    lines += uncached.map { "  /\($0.path) (\($0.layer): \($0.reason))" }
-    return lines.joined(separator: "\n")
+    lines += uncached.map { "  \($0.path.map { "/" + $0 } ?? "a directory") (\($0.layer): \($0.reason))" }
+    // Names and what a bundle says may come from untrusted sources.
+    return lines.map(\.escapingControls).joined(separator: "\n")
   }
 
   private static func counts(_ counts: [(String, UInt64)]) -> String {
@@ -134,5 +136,5 @@ struct Status {
 }
 
 extension [UInt8] {
-  var text: String { String(decoding: self, as: UTF8.self) }
+  var text: String { String(escaping: self) }
 }

@@ -19,17 +19,18 @@ struct StatusReporter: Sendable {
   let requests: Locked<RequestCounters?>
   let passthrough: @Sendable () -> PassthroughStatus?
 
-  var status: Status {
+  /// - Parameter showsNames: whether to name entries of the mount, which the caller might not be able to list.
+  func status(showsNames: Bool) -> Status {
     let requests = requests.withLock { $0 }
     let (routes, results) = control.counts
     // Nothing else is asked for with the table locked: setting a watch may take long.
     let (nodes, descriptors, uncached) = store.table.withLock { table in
-      (table.count, table.descriptors.count, uncachedDirectories(table))
+      (table.count, table.descriptors.count, uncachedDirectories(table, showsNames))
     }
     return Status(
       options: options.shown, cache: options.cache.description, control: control.name.text, routes: routes,
-      results: results,
-      layers: store.stack.layers.indices.map(layerStatus), bundle: BundleStatus(resolver),
+      results: results, layers: store.stack.layers.indices.map { layerStatus($0, showsNames) },
+      bundle: BundleStatus(resolver),
       watches: watcher?.watches.count ?? 0, nodes: nodes, descriptors: descriptors,
       requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
       invalidations: [
@@ -42,7 +43,7 @@ struct StatusReporter: Sendable {
       contents: options.contents?.statistics, passthrough: passthrough())
   }
 
-  private func layerStatus(_ index: Int) -> Status.Layer {
+  private func layerStatus(_ index: Int, _ showsNames: Bool) -> Status.Layer {
     let layer = store.stack.layers[index]
     return Status.Layer(
       path: layer.path.text, isWatched: watcher != nil,
@@ -50,18 +51,19 @@ struct StatusReporter: Sendable {
       unresponsive: layer.gate.unresponsiveSince.map {
         Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)
       },
-      archive: layer.archive.map { ArchiveStatus($0) })
+      archive: layer.archive.map { ArchiveStatus($0, showsNames: showsNames) })
   }
 
   /// The directories that cause short timeouts; the first hundred.
-  private func uncachedDirectories(_ table: NodeTable) -> [Status.UncachedDirectory] {
+  private func uncachedDirectories(_ table: NodeTable, _ showsNames: Bool) -> [Status.UncachedDirectory] {
     var found: [Status.UncachedDirectory] = []
     for slot in 1..<UInt32(table.nodes.count) where found.count < 100 {
       guard let uncached = table[slot].directory?.uncachedReason else { continue }
       found.append(
         Status.UncachedDirectory(
           layer: store.stack.layers[uncached.layer].path.text,
-          path: table.path(of: slot).map(\.text).joined(separator: "/"), reason: uncached.reason))
+          path: showsNames ? table.path(of: slot).map(\.text).joined(separator: "/") : nil,
+          reason: uncached.reason))
     }
     return found
   }

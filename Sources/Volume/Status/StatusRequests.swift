@@ -70,17 +70,19 @@ struct StatusRequests: Sendable {
       guard let text = pages.withLock({ $0.text(key, page: page) }) else { throw .staleFileHandle }
       return text
     }
-    let text = try text(key.form, of: key.node)
+    let text = try text(key.form, of: key.node, showsNames: control.isOwner(key.caller))
     if text.count > StatusProtocol.maxTextSize { throw .fileTooLarge }
     // A text that fits one page is not asked for again.
     if text.count > StatusProtocol.pageSize { pages.withLock { $0.keep(text, key) } }
     return text
   }
 
-  private func text(_ form: StatusProtocol.Form, of node: NodeID) throws(Errno) -> [UInt8] {
+  private func text(
+    _ form: StatusProtocol.Form, of node: NodeID, showsNames: Bool
+  ) throws(Errno) -> [UInt8] {
     switch form {
-    case .json: Array(reporter.status.json.utf8)
-    case .text: Array(reporter.status.text.utf8)
+    case .json: Array(reporter.status(showsNames: showsNames).json.utf8)
+    case .text: Array(reporter.status(showsNames: showsNames).text.utf8)
     case .controlName: control.name
     case .resources: reporter.resourceSearchPath
     case .differences: ComparisonText.encoded(try comparison(of: node), isWhole: false)

@@ -1,5 +1,6 @@
 import Layers
 import Posix
+import Routing
 
 /// The differences as text, grouped by layer.
 enum DifferenceOutput {

@@ -17,7 +17,7 @@ struct ComparisonWalker: ~Copyable {
     var shownName: String { shown(name.name) }
 
     private func shown(_ bytes: [UInt8]) -> String {
-      String(escaping: bytes).escapingControls + (name.kind == .directory ? "/" : "")
+      String(printing: bytes) + (name.kind == .directory ? "/" : "")
     }
   }
 

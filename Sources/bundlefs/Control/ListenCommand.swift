@@ -39,7 +39,9 @@ struct ListenCommand {
       _ = try ResultListener(control, since: since).run { event in
         switch event {
         case .result(let result):
-          if names.isEmpty || result.isPosted(as: names) { Terminal.print(result.bytes.shown) }
+          if names.isEmpty || result.isPosted(as: names) {
+            Terminal.print(result.bytes.shown.escapingControls)
+          }
         case .missed(let numbers):
           Terminal.printError("missed results \(numbers.lowerBound) to \(numbers.upperBound)")
         }

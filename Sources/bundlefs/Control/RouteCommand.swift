@@ -33,7 +33,7 @@ struct RouteCommand {
           status = 1
           continue
         }
-        Terminal.print(result.bytes.shown)
+        Terminal.print(result.bytes.shown.escapingControls)
         if result.isRejected { status = 1 }
       }
       return status

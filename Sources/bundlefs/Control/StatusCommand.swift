@@ -18,6 +18,8 @@ struct StatusCommand {
     let text = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       try StatusClient.read(isJSON ? .json : .text, at: mountPoint.path)
     }
-    Terminal.print(text.shown)
+    // Each line by itself: the daemon may be another user's.
+    let lines = text.shown.split(separator: "\n", omittingEmptySubsequences: false)
+    Terminal.print(lines.map { String($0).escapingControls }.joined(separator: "\n"))
   }
 }
