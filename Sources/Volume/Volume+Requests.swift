@@ -38,13 +38,23 @@ extension Volume: FileSystem {
 
   public func release(_ node: NodeID) { files.release(node) }
 
-  public func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>) {
-    if node == ControlFile.node {
+  public func poll(
+    _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>
+  ) {
+    if node == ControlFile.node, !isReadByRing(events) {
       reply.send(events: control.events(handle, reply.caller))
     } else {
       // Always ready, like a regular file.
       reply.send(events: POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM)
     }
+  }
+
+  /// Whether it is io_uring(7) that polls, before it reads for a program that wants the text and no notice of the next
+  /// result. poll(2), select(2) and epoll(7) always ask for POLLHUP when they ask for POLLIN, and a poll by the ring's
+  /// own operation has just the events that the program named.
+  private func isReadByRing(_ events: CInt) -> Bool {
+    let read = POLLIN | POLLRDNORM | POLLPRI
+    return events & (read | POLLHUP) == read
   }
 
   public func ioctl(

@@ -63,7 +63,10 @@ private final class FileSystemStub: FileSystem {
   func statfs(reply: consuming Reply<ReplyKind.Statfs>) {}
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<ReplyKind.Offset>) {}
   func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>) {}
-  func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>) {}
+  func poll(
+    _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>
+  ) {}
+  func writeBack(to node: NodeID, reply: consuming Reply<ReplyKind.Write>) {}
   func make(_ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
   {}
   func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>)

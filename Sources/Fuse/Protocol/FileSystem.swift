@@ -63,7 +63,8 @@ public protocol FileSystem: AnyObject, Sendable {
   func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>)
   /// POLL.
   /// - Parameter handle: to be woken at further events; nil if the process does not wait.
-  func poll(_ node: NodeID, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>)
+  func poll(
+    _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>)
   /// MKNOD, MKDIR or SYMLINK. The reply increments the node's lookup count.
   func make(_ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
   /// UNLINK or RMDIR.

@@ -112,8 +112,9 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
   }
   table.poll = { request, node, info, handle in
     guard let request else { return }
+    let events = CInt(truncatingIfNeeded: info?.pointee.poll_events ?? 0)
     fileSystem(request, .poll).poll(
-      NodeID(rawValue: node), handle: handle.map { PollHandle($0) }, reply: Reply(request))
+      NodeID(rawValue: node), for: events, handle: handle.map { PollHandle($0) }, reply: Reply(request))
   }
   table.lseek = { request, node, offset, whence, _ in
     guard let request else { return }
