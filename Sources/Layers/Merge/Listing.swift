@@ -19,6 +19,22 @@ public struct Listing: Sendable {
     public let device: UInt64
   }
 
+  /// A character device in a layer that hides a name.
+  public struct Whiteout: Hashable, Sendable {
+    /// The name that it has and hides.
+    public let name: [UInt8]
+    /// The index of its layer.
+    public let layer: Int
+
+    /// A whiteout of a name in a layer.
+    public init(name: [UInt8], layer: Int) {
+      self.name = name
+      self.layer = layer
+    }
+  }
+
+  /// The character devices that were met as whiteouts.
+  public internal(set) var whiteouts: [Whiteout] = []
   /// In the order of insertion.
   public private(set) var items: [Item] = []
   private var bytes: [UInt8] = []

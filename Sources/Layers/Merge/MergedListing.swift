@@ -43,6 +43,8 @@ extension LayerDirectory {
       guard let found = try listed(entry, recordsInodes: recordsInodes) else { return }
       if found.isWhiteout {
         whiteouts.add(name, length: length, kind: .regular, layer: layer, device: 0, inode: 0)
+        let bytes = UnsafeRawBufferPointer(start: name, count: length)
+        shown.whiteouts.append(Listing.Whiteout(name: Array(bytes), layer: layer))
       } else {
         shown.add(
           name, length: length, kind: found.kind, layer: layer, device: found.device, inode: found.inode)

@@ -138,7 +138,12 @@ final class Announcer: ChangeObserver {
     if case .name(let key, _) = event { replayer.deleteFormerEntries(key) }
     do throws(Errno) {
       switch event {
-      case .directory(let directory): try replayer.touch(directory)
+      case .directory(let directory):
+        // This one event stands for those of its names, too.
+        for name in store.formerFileNames(in: directory) {
+          replayer.deleteFormerEntries(EntryKey(parent: directory, name: name))
+        }
+        try replayer.touch(directory)
       case .renaming(let source, let target):
         replayer.deleteFormerEntries(target)
         try replayer.rename(source, to: target)

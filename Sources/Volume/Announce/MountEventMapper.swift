@@ -27,6 +27,10 @@ struct MountEventMapper: Sendable {
 
   private func events(for change: NameChange, at key: EntryKey) -> [MountEvent] {
     guard isKnown(key.parent), let view = try? view(of: key, change) else { return [] }
+    if view.after == .nothing, change.aspects.contains(.added) {
+      // What was added is a whiteout, or is gone again.
+      store.record(change.layers.map { Listing.Whiteout(name: key.name, layer: $0) }, in: key.parent)
+    }
     let events = EventClassifier.events(
       for: change, after: view.after, others: view.others, isHidden: view.isHidden)
     // A directory's own change and that of its entry in the parent are one event.

@@ -1,3 +1,4 @@
+import Bundles
 import Fuse
 import Layers
 import Posix
@@ -92,16 +93,34 @@ final class Replayer {
     let file = try open(key)
     let attributes = try file.cachedAttributes()
     guard attributes.isRegular else { throw .invalidArgument }
-    // An executable that is open for writing cannot be started (ETXTBSY), which a program that has just built it
-    // must not meet.
-    let isExecutable = attributes.mode & 0o111 != 0
-    let opened =
-      isClosed && !isExecutable
-      ? try? SharedDescriptor(file.reopened([.write, .nonBlocking, .noControllingTerminal])) : nil
-    if isModified || opened == nil {
-      do throws(Errno) { try touch(file, both: false) } catch { if opened == nil { throw error } }
+    var isTouched = false
+    if isModified {
+      try? touch(file, both: false)
+      isTouched = true
     }
-    withExtendedLifetime(opened) {}
+    if isClosed, openAndClose(key, file) { return }
+    if !isTouched { try touch(file, both: false) }
+  }
+
+  /// IN_OPEN and IN_CLOSE_WRITE for a file that is no program.
+  ///
+  /// A program that is open for writing cannot be started (ETXTBSY), which one that has just been built and made
+  /// executable must not meet: neither if it is executable in its layer by now, the kernel's mode of it being out of
+  /// date, nor if it may become so in the instant for which it is open.
+  private func openAndClose(_ key: EntryKey, _ file: borrowing Descriptor) -> Bool {
+    guard (try? isProgram(key)) == false else { return false }
+    return (try? file.reopened([.write, .nonBlocking, .noControllingTerminal])) != nil
+  }
+
+  private func isProgram(_ key: EntryKey) throws(Errno) -> Bool {
+    let merged = try store.merged(of: key.parent)
+    return try withCName(key.name) { name throws(Errno) in
+      guard case .file(let layer, let attributes) = try merged.lookup(name), let part = merged.part(of: layer)
+      else { throw .noSuchFileOrDirectory }
+      if attributes.mode & 0o111 != 0 { return true }
+      let file = try part.openFile(name, identity: attributes.identity)
+      return ProgramFormat.isProgram(try file.leadingBytes(ProgramFormat.headerSize))
+    }
   }
 
   /// IN_ATTRIB for what has a name.

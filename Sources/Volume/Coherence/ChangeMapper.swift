@@ -1,4 +1,5 @@
 import Fuse
+import Layers
 import Posix
 
 /// A change in a layer's directory, as an inotify event reported it.
@@ -47,7 +48,7 @@ enum ChangeMapper {
     -> [Invalidation]
   {
     if !change.mask.isDisjoint(with: .names) {
-      let found = ofName(change.name, change, slot, table, presence(change.mask))
+      let found = ofName(change.name, change, slot, table, presence(change, &table, slot))
       detach(change, slot, &table)
       return found + [Invalidation(subject: .listing(change.directory))]
     }
@@ -89,6 +90,16 @@ enum ChangeMapper {
   private static func content(_ mask: InotifyEvent.Mask) -> Invalidation.Aspects {
     if mask.contains(.closeWrite) { return [.content, .closed] }
     return mask.contains(.modified) ? [.content, .modified] : .attributes
+  }
+
+  /// The presence of a name that is no marker; a known whiteout of that name is gone.
+  private static func presence(
+    _ change: LayerChange, _ table: inout NodeTable, _ slot: UInt32
+  ) -> Invalidation.Aspects {
+    let aspects = presence(change.mask)
+    let whiteout = Listing.Whiteout(name: change.name, layer: change.layer)
+    guard let state = table[slot].directory, state.whiteouts?.remove(whiteout) != nil else { return aspects }
+    return aspects.subtracting([.removed, .removedDirectory]).union(.revealed)
   }
 
   private static func presence(_ mask: InotifyEvent.Mask) -> Invalidation.Aspects {

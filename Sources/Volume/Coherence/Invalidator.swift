@@ -71,6 +71,17 @@ struct Invalidator {
     if aspects.contains(.link), let file = store.linkedFile(named: name, in: directory, of: layer) {
       invalidate(file, .content)
     }
+    if observer == nil, !aspects.isDisjoint(with: [.added, .removed]) {
+      releaseFormerFile(name, in: directory)
+    }
+  }
+
+  /// Makes the kernel forget a file that has lost its name, unless a program has it open: it would keep the dentry,
+  /// though expired, until memory is short, and the daemon the file's descriptor and thus its space. The announcer
+  /// does this itself, since it needs the dentry for its event.
+  private func releaseFormerFile(_ name: [UInt8], in directory: NodeID) {
+    guard store.isLeftToFormerFile(name, in: directory) else { return }
+    try? kernel.invalidateEntry(name, in: directory)
   }
 
   private func invalidate(_ file: NodeID, _ aspects: Invalidation.Aspects) {

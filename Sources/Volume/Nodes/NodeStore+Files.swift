@@ -164,6 +164,8 @@ extension NodeStore {
       if table[slot].isPinned || table[slot].identity != location.identity { return }
       table.recordReportedSize(attributes.size, of: slot)
       table.rebind(slot, to: attributes.identity, layer: layer, inodeNumber: number)
+      // No event may have come yet, and a listing in preparation has the former file's attributes for the node.
+      table[table[slot].parent].directory?.version += 1
     }
     // The watch on the file itself, if any, is one on the former file.
     watcher?.unwatchFile(node)

@@ -192,6 +192,7 @@ private struct ListedDirectory {
   func snapshot(isFirst: Bool, _ prepared: ListingSnapshot?) throws(Errno) -> ListingSnapshot {
     let (store, listings) = (operations.store, operations.listings)
     if let prepared {
+      store.record(prepared.listing.whiteouts, in: node)
       listings.keep(prepared, of: node)
       return prepared
     }
@@ -199,6 +200,7 @@ private struct ListedDirectory {
     let merged = try store.merged(of: node)
     let version = store.version(of: node)
     var listing = try merged.list()
+    store.record(listing.whiteouts, in: node)
     if node == .root { listing.add(operations.reserved.control, kind: .regular) }
     let snapshot = ListingSnapshot(listing, version: version)
     listings.keep(snapshot, of: node)

@@ -208,6 +208,30 @@ extension MountTests {
     }
 
     @Test(
+      "what takes a whiteout's place is new, and one that hid nothing vanishes unseen",
+      .timeLimit(.minutes(1)))
+    func replacedWhiteouts() throws {
+      try withWatcher { fixture, mount, watcher in
+        for isListed in [true, false] {
+          try (fixture.substitution / "plain.txt").makeWhiteout()
+          try (fixture.substitution / "never").makeWhiteout()
+          #expect(try watcher.receives(.deleted, "plain.txt"))
+          if isListed { #expect(try !mount.names().contains("plain.txt")) }
+          try watcher.discardEvents()
+          try (fixture.substitution / "never").remove()
+          try (fixture.substitution / "plain.txt").remove()
+          try (fixture.substitution / "plain.txt").write("instead\n")
+          #expect(try watcher.receives(.closeWrite, "plain.txt"))
+          #expect(watcher.masks("plain.txt").first == .created, "\(watcher.events)")
+          #expect(watcher.masks("never") == [])
+          try (fixture.substitution / "plain.txt").remove()
+          #expect(try watcher.receives(.closeWrite, "plain.txt"))
+          try watcher.discardEvents()
+        }
+      }
+    }
+
+    @Test(
       "moving a folder away uncovers what its whiteouts hid, and nothing else", .timeLimit(.minutes(1)))
     func uncovered() throws {
       try withWatcher(["only/deep"]) { fixture, mount, watcher in
@@ -283,6 +307,40 @@ extension MountTests {
           let outcome = try Command([mount.point / "program"]).run()
           #expect(outcome.status == 0, "\(outcome.errorText)")
         }
+      }
+    }
+
+    @Test("a program that has just become executable can be executed", .timeLimit(.minutes(2)))
+    func newPrograms() throws {
+      try withWatcher { fixture, mount, _ in
+        let program = fixture.substitution / "program"
+        try program.write("")
+        try mount.barrier()
+        // Started again and again while the change is announced; at first the kernel may have the former mode.
+        let script = #"""
+          import collections, os, sys, time
+          layer, seen = sys.argv[1:]
+          outcomes = collections.Counter()
+          for number in range(2500):
+              os.chmod(layer, 0o644)
+              with open(layer, "w") as file:
+                  file.write("#!/bin/true\n#%d\n" % number)
+              open(seen).read()
+              os.chmod(layer, 0o755)
+              end = time.monotonic() + 0.004
+              while time.monotonic() < end:
+                  try:
+                      os.waitpid(os.posix_spawn(seen, [seen], {}), 0)
+                      outcomes["started"] += 1
+                  except PermissionError:
+                      pass
+                  except OSError as error:
+                      outcomes[error.strerror] += 1
+          print(*outcomes)
+          """#
+        let outcome = try Command(["python3", "-c", ByteString(script), program, mount.point / "program"])
+          .check(timeout: 100)
+        #expect(outcome.outputText == "started\n")
       }
     }
   }

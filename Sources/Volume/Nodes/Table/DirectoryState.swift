@@ -41,6 +41,9 @@ final class DirectoryState: @unchecked Sendable {
   var firstReads = 0
   var lastRead: UInt32 = 0
   var isPrefetching = false
+  /// The whiteouts that listings have met in its parts; nil for none. An event does not show that the character device
+  /// it reports was one.
+  var whiteouts: Set<Listing.Whiteout>?
   /// Whether the kernel may have cached a listing of it.
   var wasListed = false
 }

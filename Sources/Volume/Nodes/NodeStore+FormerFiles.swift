@@ -1,0 +1,37 @@
+import Fuse
+import Layers
+import Posix
+
+/// What is known about former states of names: files that have lost theirs, and whiteouts.
+extension NodeStore {
+  /// Whether the kernel knows a name only as that of a file that has lost it.
+  func isLeftToFormerFile(_ name: [UInt8], in directory: NodeID) -> Bool {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory), table.nodes(named: name, in: slot).isEmpty else {
+        return false
+      }
+      return table.files(lastNamed: name, in: slot).contains {
+        table[$0].isDetached && table[$0].lookups > 0
+      }
+    }
+  }
+
+  /// The names that files in a directory have lost.
+  func formerFileNames(in directory: NodeID) -> Set<[UInt8]> {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return Set(
+        table.children(of: slot).filter { table[$0].isDetached && table[$0].lookups > 0 }
+          .map { table.name(of: $0) })
+    }
+  }
+
+  /// Remembers whiteouts in a directory, so that watchers of the mount are not sent events of their own.
+  func record(_ whiteouts: [Listing.Whiteout], in directory: NodeID) {
+    if whiteouts.isEmpty || watcher == nil { return }
+    table.withLock { table in
+      guard let state = try? Self.state(of: directory, table) else { return }
+      state.whiteouts = (state.whiteouts ?? []).union(whiteouts)
+    }
+  }
+}
