@@ -17,7 +17,7 @@ public struct PendingSignals: Sendable, Equatable {
   }
 
   /// Parses the content of the file.
-  init(status: [UInt8]) {
+  public init(status: [UInt8]) {
     var bits: UInt64 = 0
     for line in status.split(separator: UInt8(ascii: "\n")) {
       for name in ["SigPnd:\t", "ShdPnd:\t"] where line.starts(with: name.utf8) {

@@ -9,16 +9,6 @@ struct AttributeOperations: Sendable {
   let control: ControlFile
   let commands: ControlCommandRunner
   let resources: ResourceDirectory
-  private let lastFigures = Locked<statvfs?>(nil)
-
-  init(
-    store: NodeStore, control: ControlFile, commands: ControlCommandRunner, resources: ResourceDirectory
-  ) {
-    self.store = store
-    self.control = control
-    self.commands = commands
-    self.resources = resources
-  }
 
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
@@ -40,15 +30,16 @@ struct AttributeOperations: Sendable {
     reply.send(attributes)
   }
 
-  /// The figures are MAIN's.
+  /// The figures are MAIN's, or those of the lowest layer that answers.
   func statfs(_ reply: consuming Reply<ReplyKind.Statfs>) {
-    let figures: statvfs
-    do throws(Errno) { figures = try store.stack.layers[store.stack.layers.count - 1].statvfs() } catch {
-      guard error == .deferred, LayerAccess.current.usesKnownState, let last = lastFigures.withLock({ $0 })
-      else { return reply.fail(error) }
-      return reply.send(last)
+    var figures: Result<statvfs, Errno> = .failure(.deferred)
+    for layer in store.stack.layers.reversed() {
+      do throws(Errno) { figures = .success(try layer.statvfs()) } catch { figures = .failure(error) }
+      guard case .failure(.deferred) = figures, LayerAccess.current.usesKnownState else { break }
     }
-    lastFigures.withLock { $0 = figures }
-    reply.send(figures)
+    switch figures {
+    case .success(let figures): reply.send(figures)
+    case .failure(let error): reply.fail(error)
+    }
   }
 }

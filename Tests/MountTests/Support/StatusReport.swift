@@ -4,6 +4,7 @@ struct StatusReport: Decodable, Sendable {
     var path: String
     var caching: Bool
     var reason: String?
+    var unresponsive: Int?
   }
 
   struct UncachedReason: Decodable, Sendable {
