@@ -134,7 +134,9 @@ public final class Volume: Sendable {
   }
 
   public func policy(forLayer layer: Int) -> LayerPolicy {
-    LayerPolicy(timeout: store.stack.layers[layer].gate.timeout, skips: options.skipsOverdueLayers)
+    let gate = store.stack.layers[layer].gate
+    return LayerPolicy(
+      timeout: gate.timeout, skips: options.skipsOverdueLayers, isUnresponsive: gate.unresponsiveSince != nil)
   }
 
   public func layerIsSlow(_ layer: Int) { store.stack.layers[layer].gate.isolate() }

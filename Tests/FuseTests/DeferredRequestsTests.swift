@@ -84,8 +84,8 @@ import Testing
   func timeout() {
     var requests = one()
     let policy = LayerPolicy(timeout: 300)
-    #expect(actions(&requests, after: 49, policy: policy) == [])
-    #expect(actions(&requests, after: 50, policy: policy) == [.known(2)])
+    #expect(actions(&requests, after: 19, policy: policy) == [])
+    #expect(actions(&requests, after: 20, policy: policy) == [.known(2)])
     #expect(actions(&requests, after: 299, policy: policy) == [])
     #expect(actions(&requests, after: 300, policy: policy) == [.fail(2, .ioError)])
     #expect(actions(&requests, after: 400, policy: policy) == [])
@@ -94,7 +94,7 @@ import Testing
   @Test("without a timeout a request waits; with skips it is answered without the layer")
   func policies() {
     var requests = one()
-    #expect(actions(&requests, after: 50) == [.known(2)])
+    #expect(actions(&requests, after: 20) == [.known(2)])
     #expect(actions(&requests, after: 10_000_000) == [])
     let policy = LayerPolicy(timeout: 300, skips: true)
     #expect(actions(&requests, after: 10_000_000, policy: policy) == [.skip(2)])
@@ -107,7 +107,7 @@ import Testing
     #expect(kill.isFatal && !interrupt.isFatal && interrupt.isEnding && !child.isEnding)
     var requests = one(isInterrupted: true)
     #expect(actions(&requests, after: 1, signals: kill) == [.fail(2, .interrupted)])
-    #expect(actions(&requests, after: 40, signals: interrupt) == [])
+    #expect(actions(&requests, after: 19, signals: interrupt) == [])
     #expect(actions(&requests, after: 1000, signals: interrupt) == [.fail(2, .interrupted)])
     #expect(actions(&requests, after: 1000, signals: child) == [.known(2)])
     #expect(actions(&requests, after: 1000, signals: nil) == [.fail(2, .interrupted)])

@@ -7,11 +7,14 @@ public struct LayerPolicy: Sendable {
   public var timeout: CInt?
   /// Whether it is then answered as if the layer were empty, instead of by EIO.
   public var skips: Bool
+  /// Whether the layer has not answered for a while, so that the last known state is tried at once.
+  public var isUnresponsive: Bool
 
   /// Creates a policy.
-  public init(timeout: CInt? = nil, skips: Bool = false) {
+  public init(timeout: CInt? = nil, skips: Bool = false, isUnresponsive: Bool = false) {
     self.timeout = timeout
     self.skips = skips
+    self.isUnresponsive = isUnresponsive
   }
 }
 
@@ -44,7 +47,7 @@ struct DeferredRequests {
   }
 
   /// Milliseconds after which it is tried to answer a request from the last known state.
-  static let patience: CInt = 50
+  static let patience: CInt = 20
   /// Milliseconds after which a request by the daemon itself fails: the thread that made it serves others.
   static let ownPatience: CInt = 200
   /// Milliseconds after which a signal that the caller handles ends the wait.
@@ -55,9 +58,14 @@ struct DeferredRequests {
 
   var isEmpty: Bool { entries.isEmpty }
 
-  mutating func add(_ buffer: RequestBuffer, for layer: Int, isInterrupted: Bool, now: TimeSpec) {
+  mutating func add(
+    _ buffer: RequestBuffer, for layer: Int, isInterrupted: Bool, wasTriedWithKnown: Bool = false, now: TimeSpec
+  ) {
     let unique = buffer.header.unique
-    entries[unique] = Entry(buffer: buffer, layer: layer, since: now, isInterrupted: isInterrupted)
+    var entry = Entry(buffer: buffer, layer: layer, since: now)
+    entry.isInterrupted = isInterrupted
+    entry.wasTriedWithKnown = wasTriedWithKnown
+    entries[unique] = entry
     queues[layer, default: Queue()].enqueue(unique)
   }
 

@@ -9,7 +9,7 @@ import Synchronization
 /// nothing to look at, it sleeps.
 final class RequestSupervisor: @unchecked Sendable {
   /// Milliseconds between two looks.
-  private static let interval: CInt = 20
+  private static let interval: CInt = 10
 
   private unowned let session: Session
   private let requests = Locked(DeferredRequests())
@@ -65,13 +65,25 @@ final class RequestSupervisor: @unchecked Sendable {
     guard header.isRepeatable, fuse_session_exited(session.pointer) == 0 else {
       return session.reply(to: header.unique, .ioError)
     }
+    let isUnresponsive = fileSystem.policy(forLayer: layer).isUnresponsive
+    if isUnresponsive, answersFromKnown(buffer) { return }
     let isInterrupted = interrupted.withLock { $0.remove(header.unique) }
-    requests.withLock { $0.add(buffer, for: layer, isInterrupted: isInterrupted, now: .monotonic) }
+    requests.withLock { requests in
+      requests.add(
+        buffer, for: layer, isInterrupted: isInterrupted, wasTriedWithKnown: isUnresponsive, now: .monotonic)
+    }
     eventFD.signal()
     do throws(Errno) { try bulkhead(of: layer).wake() } catch {
       requests.withLock { $0.answer(header.unique) }
       session.reply(to: header.unique, error)
     }
+  }
+
+  /// Tries to answer a request from the last known state, on the worker that has put it off.
+  private func answersFromKnown(_ buffer: RequestBuffer) -> Bool {
+    RequestThread.begin(request: buffer.header.unique, caller: buffer.header.caller)
+    LayerAccess.with(.lastKnown) { buffer.process(in: session.pointer) }
+    return RequestThread.deferredLayer == nil
   }
 
   private func bulkhead(of layer: Int) -> Bulkhead {

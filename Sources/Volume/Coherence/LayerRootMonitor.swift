@@ -134,8 +134,8 @@ final class LayerRootMonitor: Sendable {
       case .onOtherMount: return false
       }
     } catch {
-      // Linux before 5.8 does not report mount ids.
-      if error == .noFunction { return false }
+      // A layer that may not answer says nothing. Linux before 5.8 does not report mount ids.
+      if error == .deferred || error == .noFunction { return false }
       let isDeleted = (try? directory.root.attributes().links) == 0
       fault = isDeleted ? LayerRoot.deleted : LayerRoot.movedAway
     }

@@ -134,14 +134,14 @@ extension MountTests {
     @Test("status names the layer that does not answer", .timeLimit(.minutes(1)))
     func status() throws {
       try withStallingMain { mount, _, layer in
-        #expect(try mount.status().layers.allSatisfy { $0.unresponsive == nil })
+        #expect(try mount.report().layers.allSatisfy { $0.unresponsive == nil })
         layer.stop()
         let child = try Child(Command("cat", (mount.point / "plain.txt").text))
-        try expectEventually { try mount.status().layers[1].unresponsive != nil }
-        #expect(try mount.status().layers[0].unresponsive == nil)
+        try expectEventually { try mount.report().layers[1].unresponsive != nil }
+        #expect(try mount.report().layers[0].unresponsive == nil)
         layer.resume()
         #expect(try child.wait(timeout: 20).outputText == "main's plain\n")
-        try expectEventually { try mount.status().layers[1].unresponsive == nil }
+        try expectEventually { try mount.report().layers[1].unresponsive == nil }
       }
     }
 
