@@ -85,11 +85,10 @@ extension MountTests {
       }
     }
 
-    /// Whether a process waits in the kernel, and no longer for its program to be loaded.
+    /// Whether a process waits for a reply to a request, or for a page that one brings.
     private func isBlocked(_ child: Child) throws -> Bool {
-      let process = "/proc" / ByteString("\(child.pid)")
-      let state = try (process / "stat").readText().split(separator: ") ").last?.first
-      return try state != "R" && (process / "wchan").readText().contains("fuse")
+      let function = try ("/proc" / ByteString("\(child.pid)") / "wchan").readText()
+      return function == "request_wait_answer" || function.contains("folio")
     }
 
     @Test(
