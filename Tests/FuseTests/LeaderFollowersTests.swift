@@ -40,6 +40,22 @@ private final class Roles {
     #expect(roles.followers == [1, 2])
   }
 
+  @Test("a worker that was added takes over from blocked ones, and retires once there is a leader")
+  func retirement() {
+    var roles = LeaderFollowers()
+    let wasFirst = roles.join(0)
+    _ = roles.receive(hasMore: false)
+    let (wasLeader, retiredEarly) = (roles.join(1), roles.retire(1))
+    let hasTakenOver = roles.wake(1)
+    let retiredAsLeader = roles.retire(1)
+    _ = roles.receive(hasMore: false)
+    let (firstLeads, secondLeads) = (roles.finish(0) { false }, roles.finish(1) { false })
+    let (hasRetired, again) = (roles.retire(1), roles.retire(1))
+    #expect(wasFirst && !wasLeader && !retiredEarly && hasTakenOver && !retiredAsLeader)
+    #expect(firstLeads && !secondLeads && hasRetired && !again)
+    #expect(roles.followers.isEmpty && roles.watchdog == nil && roles.leaders == 1)
+  }
+
   @Test(
     "a second pending request promotes a second worker, which becomes a follower when no more are pending")
   func parallel() {

@@ -113,7 +113,13 @@ public final class Session: @unchecked Sendable {
     var result: CInt
     repeat { result = fuse_session_receive_buf(pointer, &buffer) } while result == -EINTR
     guard result > 0 else { throw MountError(message: "the kernel closed the connection before INIT") }
-    fuse_session_process_buf(pointer, &buffer)
+    do throws(Errno) {
+      try InitReply.completing(buffer, to: fuse_session_fd(pointer)) {
+        fuse_session_process_buf(pointer, &buffer)
+      }
+    } catch {
+      throw MountError(message: "cannot reply to INIT: \(error)")
+    }
     if fuse_session_exited(pointer) != 0 {
       throw MountError(message: "the FUSE versions of the kernel and libfuse are incompatible")
     }

@@ -85,9 +85,9 @@ struct LeaderFollowers {
   }
 
   /// Removes a follower, whose thread ends.
-  /// - Returns: false if it was promoted meanwhile.
+  /// - Returns: false if it was promoted meanwhile, or if it has to take over from a worker that blocks.
   mutating func retire(_ worker: Int) -> Bool {
-    guard let index = followers.firstIndex(of: worker) else { return false }
+    guard leaders > 0, let index = followers.firstIndex(of: worker) else { return false }
     followers.remove(at: index)
     if watchdog == worker {
       watchdog = followers.last
