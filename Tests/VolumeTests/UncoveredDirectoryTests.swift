@@ -80,27 +80,74 @@ struct StoreFixture {
     #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
   }
 
-  @Test("what is being resolved during a poll is resolved once more")
-  func pollInBetween() throws {
+  @Test("what is being resolved at a barrier is resolved once more", arguments: [true, false])
+  func barrierInBetween(isKnown: Bool) throws {
     let fixture = try StoreFixture()
     _ = try fixture.folder.folder("1/d")
-    let node = try fixture.lookUp("d")
-    _ = fixture.store.pollUncovered()
-    _ = try fixture.store.merged(of: .root)
     let store = fixture.store
+    _ = try store.merged(of: .root)
+    let node: NodeID
+    if isKnown {
+      node = try fixture.lookUp("d")
+      _ = store.pollUncovered()
+      _ = try store.merged(of: .root)
+    } else {
+      node = store.table.withLock { table in
+        let slot = table.lookUpDirectory(Array("d".utf8), in: NodeTable.root, inodeNumber: 1 << 63)
+        return table.number(of: slot)
+      }
+    }
     let asked = Locked(0)
     fixture.watcher.willWatch.withLock {
       $0 = {
-        if asked.withLock({
-          $0 += 1; return $0
-        }) == 1 {
-          _ = store.pollUncovered()
+        let isFirst = asked.withLock { asked in
+          asked += 1
+          return asked == 1
         }
+        if isFirst { _ = store.takeBackUncovered() }
       }
     }
     _ = try store.merged(of: node)
     #expect(asked.withLock { $0 } > 1)
     #expect(try !fixture.state(node).needsRefresh)
+  }
+
+  @Test("a barrier finds every directory and file that is not covered")
+  func takenBack() throws {
+    let fixture = try StoreFixture()
+    for name in ["a", "b"] { _ = try fixture.folder.folder(ByteString("1/\(name)")) }
+    let nodes = try ["a", "b"].map { try fixture.lookUp($0) }
+    fixture.store.recordUncovered(nodes[0])
+    let found = fixture.store.takeBackUncovered()
+    #expect(Set(found.directories) == Set(nodes + [.root]) && found.files == [nodes[0]])
+    // The root can no longer be resolved; what was cached before may still be.
+    fixture.store.table.withLock { table in _ = table.unresolve(NodeTable.root) }
+    #expect(fixture.store.takeBackUncovered().directories.contains(.root))
+    #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
+  }
+
+  @Test("missing names are recorded while the kernel may have cached them, within a limit")
+  func negativeReplies() {
+    var replies = NegativeReplies()
+    let start = TimeSpec(seconds: 100, nanoseconds: 0)
+    let end = start.advanced(byMilliseconds: 2000)
+    func add(_ name: String, in directory: NodeID, now: TimeSpec) -> Bool {
+      replies.add(Array(name.utf8), in: directory, until: end, now: now)
+    }
+    for number in 0..<NegativeReplies.capacity {
+      #expect(add("\(number)", in: NodeID(rawValue: UInt64(number % 7)), now: start))
+    }
+    #expect(!add("A", in: .root, now: start))
+    let removed = replies.remove(NodeID(rawValue: 3))
+    #expect(Set(removed).count == removed.count && removed.contains(Array("10".utf8)))
+    #expect(replies.count == NegativeReplies.capacity - removed.count)
+    for number in 0..<removed.count {
+      #expect(add("x\(number)", in: .root, now: start))
+    }
+    #expect(add("A", in: .root, now: end), "the others are outdated")
+    #expect(replies.count == 1)
+    let last = replies.remove(.root)
+    #expect(last == [[65]])
   }
 
   @Test("a directory leaves the polled ones once it is watched or forgotten")

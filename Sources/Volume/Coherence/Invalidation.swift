@@ -42,10 +42,24 @@ struct Invalidation: Hashable {
     case file(NodeID)
     case parts(NodeID)
     case subtree(NodeID)
+    /// Everything that the kernel has cached of a directory and the files in it, none of whose changes may have been
+    /// reported. No layer is read.
+    case uncovered(NodeID)
+    /// The same for a file whose directory is covered.
+    case uncoveredFile(NodeID)
     /// Nothing beyond the invalidations of both names: a file was renamed.
     case renamed(EntryKey, to: EntryKey)
   }
 
   let subject: Subject
   var aspects: Aspects = []
+}
+
+extension Invalidation {
+  /// The invalidations of everything whose changes are not reported. A barrier follows them.
+  static func ofUncovered(in store: NodeStore) -> [Invalidation] {
+    let found = store.takeBackUncovered()
+    return found.directories.map { Invalidation(subject: .uncovered($0)) }
+      + found.files.map { Invalidation(subject: .uncoveredFile($0)) }
+  }
 }

@@ -55,6 +55,12 @@ struct Invalidator {
       refresh(directory, isForced: false)
       if invalidation.aspects.contains(.attributes) { observer?.record(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
+    case .uncovered(let directory): takeBack(directory)
+    case .uncoveredFile(let file):
+      store.retryWatch(file)
+      expireName(of: file)
+      counters.contents.add(1)
+      try? kernel.invalidateContent(of: file)
     case .renamed(let source, let target): observer?.record(.renaming(source, to: target))
     }
   }
@@ -108,6 +114,33 @@ struct Invalidator {
     try? kernel.expireEntry(name, in: directory)
   }
 
+  // MARK: - What is not covered
+
+  /// Takes back all that the kernel has cached of a directory, without asking the layers. Where a layer does not
+  /// answer, a lookup may be in flight for which this would wait; only the files of the other layers are taken back.
+  private func takeBack(_ directory: NodeID) {
+    let unresponsive = store.unresponsiveLayers
+    guard let location = store.location(of: directory, without: unresponsive) else { return }
+    if location.answers {
+      // Waits for lookups in flight, of the directory itself and in it.
+      if location.parentAnswers, !location.name.isEmpty { expire(location.name, in: location.parent) }
+      expire(Self.noName, in: directory)
+      let missing = store.negatives.withLock { $0.remove(directory) }
+      let names = store.knownNames(in: directory).union(missing)
+      for name in names.union(store.namesWithStaleNegatives(in: directory)) { expire(name, in: directory) }
+    }
+    counters.contents.add(1)
+    try? kernel.invalidateContent(of: directory)
+    for file in store.files(in: directory, without: unresponsive) {
+      counters.contents.add(1)
+      try? kernel.invalidateContent(of: file)
+    }
+  }
+
+  private func expireName(of file: NodeID) {
+    if let key = store.nameKey(of: file) { expire(key.name, in: key.parent) }
+  }
+
   // MARK: - Parts of directories
 
   /// Resolves a directory again, and those below it down to where nothing changed. Iterative, since a tree may be
@@ -154,6 +187,8 @@ struct Invalidator {
     var names = store.knownNames(in: directory)
     for (_, ofPart) in arrived { names.formUnion(ofPart) }
     for part in change.revealedParts { names.formUnion(Self.names(of: part)) }
+    // A layer that must not be waited for has no names here.
+    if change.isForced { names.formUnion(store.negatives.withLock { $0.remove(directory) }) }
     for name in names { expire(name, in: directory) }
     for file in store.detachPinned(in: directory, of: change.departed) { invalidate(file, .attributes) }
     if change.isForced {

@@ -95,6 +95,7 @@ final class LayerWatcher: Sendable {
       let isDue = nextPoll < TimeSpec.monotonic
       if isDue { nextPoll = TimeSpec.monotonic.advanced(byMilliseconds: Self.pollInterval) }
       if !barriers.isEmpty || (isDue && (needsPolling || hasUncovered)) { roots.requestPathChecks(store) }
+      if !barriers.isEmpty { queue.add(Invalidation.ofUncovered(in: store)) }
       for barrier in barriers { roots.addBarrier(barrier) }
       // The invalidation queue is closed after this thread has ended.
       if isStopped { return }
@@ -185,6 +186,7 @@ final class LayerWatcher: Sendable {
     state.withLock { $0.hasUncovered = false }
     let uncovered = store.pollUncovered()
     queue.add(uncovered.retried.map { Invalidation(subject: .parts($0)) })
+    queue.add(uncovered.formerlyCovered.map { Invalidation(subject: .uncovered($0)) })
     queue.add(uncovered.listed.map { Invalidation(subject: .listing($0)) })
     if uncovered.exist || !faults.isEmpty { state.withLock { $0.hasUncovered = true } }
   }

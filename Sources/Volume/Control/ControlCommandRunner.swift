@@ -54,7 +54,9 @@ struct ControlCommandRunner: Sendable {
 
   /// As `LayerWatcher.barrier`.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
-    if let watcher { watcher.barrier(reached) } else { queue.addBarrier(reached) }
+    if let watcher { return watcher.barrier(reached) }
+    queue.add(Invalidation.ofUncovered(in: store))
+    return queue.addBarrier(reached)
   }
 
   // MARK: - Lines

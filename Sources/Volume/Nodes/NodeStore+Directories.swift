@@ -24,24 +24,27 @@ extension NodeStore {
     of node: NodeID, hint: MergedDirectory?, resolvesAncestors: Bool
   ) throws(Errno) -> MergedDirectory {
     guard let watcher else { return try directory(at: path(of: node)) }
-    var hint = hint
+    var (hint, attempts) = (hint, 0)
     while true {
-      let (present, version, evicted) = try table.withLock {
-        table throws(Errno) -> (MergedDirectory?, Int, [AnyObject]) in
+      let (present, time, evicted) = try table.withLock {
+        table throws(Errno) -> (MergedDirectory?, ResolutionTime, [AnyObject]) in
         let state = try Self.state(of: node, table)
         // Without a watch that reports its coming, it is looked for each time.
         if state.parts?.isEmpty == true, state.isCovered { throw .noSuchFileOrDirectory }
         guard let merged = state.merged, !state.needsRefresh || LayerAccess.current.usesKnownState else {
-          return (nil, state.version, [])
+          return (nil, ResolutionTime(state, table), [])
         }
-        return (merged, state.version, table.touchDirectory(try table.slot(of: node)))
+        return (merged, ResolutionTime(state, table), table.touchDirectory(try table.slot(of: node)))
       }
       withExtendedLifetime(evicted) {}
       if let present { return present }
       if hint == nil, resolvesAncestors { try resolveAncestors(of: node) }
       do throws(Errno) {
         let resolved = try resolve(node, hint: hint, watcher)
-        if let merged = try keep(resolved, of: node, version: version, watcher) { return merged }
+        if let merged = try keep(resolved, of: node, since: time, watcher) { return merged }
+        // Barriers may come faster than a slow layer answers. Nothing is recorded then.
+        attempts += 1
+        if attempts >= Self.maxAttempts, let merged = resolved.merged { return merged }
       } catch {
         unwatchIfForgotten(node)
         throw error
@@ -80,12 +83,25 @@ extension NodeStore {
     }
   }
 
-  /// - Returns: nil if a change came in between.
+  private static let maxAttempts = 16
+
+  /// What tells whether something came in between while a directory was being resolved.
+  private struct ResolutionTime {
+    let version: Int
+    let barriers: Int
+
+    init(_ state: DirectoryState, _ table: NodeTable) {
+      version = state.version
+      barriers = table.barriers
+    }
+  }
+
+  /// - Returns: nil if a change came in between, or a barrier where changes are not reported.
   private func keep(
-    _ resolved: ResolvedDirectory, of node: NodeID, version: Int, _ watcher: any NodeWatcher
+    _ resolved: ResolvedDirectory, of node: NodeID, since time: ResolutionTime, _ watcher: any NodeWatcher
   ) throws(Errno) -> MergedDirectory? {
     let kept = try table.withLock { table throws(Errno) in
-      try Self.keep(resolved, in: try table.slot(of: node), version: version, &table)
+      try Self.keep(resolved, in: try table.slot(of: node), since: time, &table)
     }
     withExtendedLifetime(kept.released) {}
     if kept.isOutdated { watcher.partsMayHaveChanged(of: node) }
@@ -102,7 +118,7 @@ extension NodeStore {
   }
 
   private static func keep(
-    _ resolved: ResolvedDirectory, in slot: UInt32, version: Int, _ table: inout NodeTable
+    _ resolved: ResolvedDirectory, in slot: UInt32, since time: ResolutionTime, _ table: inout NodeTable
   ) throws(Errno) -> KeptDirectory {
     guard let state = table[slot].directory else { throw .notDirectory }
     if let parts = state.parts, parts != resolved.parts {
@@ -113,9 +129,12 @@ extension NodeStore {
     }
     var kept = KeptDirectory()
     let isUnresolved = state.parts == nil
-    if isUnresolved || state.needsRefresh, state.version != version { return kept }
+    if isUnresolved || state.needsRefresh, state.version != time.version { return kept }
+    if isUnresolved, !resolved.isCovered, table.barriers != time.barriers { return kept }
     if isUnresolved {
       if let former = table.set(resolved, of: slot) { kept.released.append(former) }
+      // Takes the invalidation of all names that exist now.
+      kept.isOutdated = resolved.isCovered && state.mayHaveStaleNegatives
     } else if state.needsRefresh || state.merged == nil {
       // That it is covered by now takes an invalidation, with which the next poll records it.
       if let former = table.release(slot) { kept.released.append(former) }

@@ -108,10 +108,11 @@ extension NodeStore {
       let attributes = try file.attributes()
       if (attributes.links == 1 && !isDetached) || watcher == nil { return (attributes, timeout) }
       return watchFile(node, file)
-        ? (try file.attributes(), timeout) : (attributes, min(timeout, CacheMode.short))
+        ? (try file.attributes(), timeout) : (try file.attributes(), min(timeout, CacheMode.short))
     }
     // Only a watch on the file itself reports changes to a file that has lost its name.
     let isReported = !isDetached || watcher?.watchesFile(node) ?? true
+    if !isReported { recordUncovered(node) }
     let timeout = isReported ? timeout : min(timeout, CacheMode.short)
     return try withLocation(of: node) { directory, name, identity throws(Errno) in
       let attributes = try directory.attributes(of: name, identity: identity)
@@ -130,7 +131,8 @@ extension NodeStore {
       try watchFile(node, name, in: part)
       return (try part.attributes(of: name, identity: attributes.identity), timeout)
     } catch {
-      // No watches are left, or the file was replaced just now.
+      // No watches are left, or the file was replaced just now. Read again since it was recorded as uncovered.
+      let attributes = (try? part.attributes(of: name, identity: attributes.identity)) ?? attributes
       return (attributes, min(timeout, CacheMode.short))
     }
   }
@@ -140,8 +142,13 @@ extension NodeStore {
   /// - Throws: as `NodeWatcher.watchFile`.
   func watchFile(_ node: NodeID, _ name: CName, in part: LayerDirectory) throws(Errno) {
     guard let watcher else { return }
-    _ = try part.withWatchPath(of: name) { path, follows throws(Errno) in
-      try watcher.watchFile(node, at: path, follows: follows)
+    do throws(Errno) {
+      _ = try part.withWatchPath(of: name) { path, follows throws(Errno) in
+        try watcher.watchFile(node, at: path, follows: follows)
+      }
+    } catch {
+      if error != .noSuchFileOrDirectory { recordUncovered(node) }
+      throw error
     }
     unwatchIfForgotten(node)
   }
@@ -157,6 +164,7 @@ extension NodeStore {
       if isWatched != nil { unwatchIfForgotten(node) }
       return true
     } catch {
+      recordUncovered(node)
       return false
     }
   }

@@ -29,12 +29,12 @@ extension NodeStore {
       if !isForced { return nil }
       return PartsChange(arrived: (try? merged(of: node).parts) ?? [], isForced: true)
     }
-    let version = table.withLock { table -> Int? in
+    let begin = table.withLock { table -> (version: Int, barriers: Int)? in
       guard let state = try? Self.state(of: node, table) else { return nil }
       state.version += 1
-      return state.parts == nil ? nil : state.version
+      return state.parts == nil ? nil : (state.version, table.barriers)
     }
-    guard let version else { return nil }
+    guard let begin else { return nil }
     let resolved: ResolvedDirectory
     do throws(Errno) { resolved = try resolveAgain(node, watcher) } catch {
       unwatchIfForgotten(node)
@@ -43,7 +43,7 @@ extension NodeStore {
     }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
     return exchangeParts(
-      of: node, for: resolved, version: version, isForced: isForced, readsWhiteouts, watcher)
+      of: node, for: resolved, since: begin, isForced: isForced, readsWhiteouts, watcher)
   }
 
   private func resolveAgain(
@@ -57,8 +57,8 @@ extension NodeStore {
   }
 
   private func exchangeParts(
-    of node: NodeID, for resolved: ResolvedDirectory, version: Int, isForced: Bool, _ readsWhiteouts: Bool,
-    _ watcher: any NodeWatcher
+    of node: NodeID, for resolved: ResolvedDirectory, since begin: (version: Int, barriers: Int),
+    isForced: Bool, _ readsWhiteouts: Bool, _ watcher: any NodeWatcher
   ) -> PartsChange? {
     var (isForgotten, wasOvertaken) = (false, false)
     var removed: [LayerDirectory] = []
@@ -70,17 +70,19 @@ extension NodeStore {
       let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
       removed = state.merged?.parts.filter { !resolved.parts.contains(PartIdentity($0)) } ?? []
       var former: [AnyObject] = []
-      // Marked again after this resolved it.
-      let needsRefresh = state.needsRefresh && state.version != version
+      // A barrier came after this began to resolve it.
+      let needsRefresh = !resolved.isCovered && table.barriers != begin.barriers
       // A thread of a layer may take long, and another may have recorded newer parts meanwhile.
-      wasOvertaken = LayerAccess.current == .waiting && state.version != version
+      wasOvertaken = LayerAccess.current == .waiting && state.version != begin.version
       if let held = table.set(resolved, of: slot) { former.append(held) }
       state.needsRefresh = needsRefresh
       // The version between its first increment and now belongs to the former parts.
       state.version += 1
       if resolved.merged != nil { former += table.touchDirectory(slot) }
-      if parts == resolved.parts, !isForced, wasCovered == resolved.isCovered { return (nil, former) }
-      let isForced = isForced || wasCovered != resolved.isCovered
+      let isCoveredAgain = resolved.isCovered && state.mayHaveStaleNegatives
+      let isForced = isForced || wasCovered != resolved.isCovered || isCoveredAgain
+      if isCoveredAgain { state.mayHaveStaleNegatives = false }
+      if parts == resolved.parts, !isForced { return (nil, former) }
       return (PartsChange(from: parts, to: resolved, isForced: isForced), former)
     }
     if readsWhiteouts {
@@ -123,10 +125,20 @@ extension NodeStore {
     }
   }
 
-  func files(in directory: NodeID) -> [NodeID] {
+  func files(in directory: NodeID, without layers: Set<Int> = []) -> [NodeID] {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return [] }
-      return table.children(of: slot).filter { table[$0].directory == nil }.map { table.number(of: $0) }
+      return table.children(of: slot)
+        .filter { table[$0].directory == nil && !layers.contains(Int(table[$0].layer)) }
+        .map { table.number(of: $0) }
+    }
+  }
+
+  /// The name by which a file was looked up last, unless it has lost it.
+  func nameKey(of file: NodeID) -> EntryKey? {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: file), !table[slot].isDetached else { return nil }
+      return EntryKey(parent: table.number(of: table[slot].parent), name: table.name(of: slot))
     }
   }
 

@@ -11,6 +11,7 @@ final class NodeStore: Sendable {
   let stack: LayerStack
   private let numbers = InodeNumbers()
   let table: Locked<NodeTable>
+  let negatives = Locked(NegativeReplies())
   /// nil with `cache=none` and `cache=SECONDS`: then nothing is watched and only the kernel caches.
   let watcher: (any NodeWatcher)?
   private let cache: CacheMode

@@ -39,12 +39,12 @@ struct EntryOperations: Sendable {
       if !reply.send(known) { store.forget(known.node, lookups: 1) }
       return
     }
-    guard let entry else { return sendNegative(in: parent, reply) }
+    guard let entry else { return sendNegative(name, in: parent, reply) }
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }
   }
 
-  private func sendNegative(in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
-    let timeout = store.timeout(in: parent)
+  private func sendNegative(_ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
+    let timeout = store.negativeTimeout(of: name, in: parent)
     if timeout > 0 { reply.sendNegative(timeout: timeout) } else { reply.fail(.noSuchFileOrDirectory) }
   }
 

@@ -17,7 +17,7 @@ struct PartIdentity: Hashable, Sendable {
 /// - `parts` is nil until the first request in the directory is answered: nothing in it is cached yet, neither
 ///   by the kernel nor by us. It is empty if no layer has the directory any more.
 /// - `merged`, if set, has exactly these parts.
-/// - The table's `uncovered` has exactly the directories with `parts` that are not `isCovered`.
+/// - The table's `uncovered` has exactly the directories that are `isUncovered`.
 /// - Each part has a watch that was added before the part was read, unless the directory is not `isCovered`.
 final class DirectoryState: @unchecked Sendable {
   /// The number of nodes with this parent, and the first of their list.
@@ -32,8 +32,12 @@ final class DirectoryState: @unchecked Sendable {
   /// Whether watches report every change: watches on its own parts and, for layers that lack it, on the
   /// directories above. If not, replies about it have short timeouts.
   var isCovered = false
+  /// Whether it was covered before and may have lasting negative entries in the kernel, of names that came unnoticed.
+  var mayHaveStaleNegatives = false
+  /// Whether it was resolved before; what was cached of it since then may still be.
+  var wasResolved = false
   /// Whether it has to be polled, since something in it may be cached whose changes are not reported.
-  var isUncovered: Bool { parts != nil && !isCovered }
+  var isUncovered: Bool { wasResolved && !isCovered }
   /// Why the directory is not covered, if one of its own parts is the cause.
   var uncachedReason: UncachedReason?
   /// Prefetching of small files: how many first READs there were, saturating; the slot of the last of these

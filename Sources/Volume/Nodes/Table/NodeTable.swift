@@ -20,7 +20,12 @@ struct NodeTable {
   private var firstFree: UInt32 = 0
   /// What lookups released; the next `forget` returns it.
   var deferredRelease = ReleasedResources()
+  /// The directories that watches do not cover.
   var uncovered = PollOrder()
+  /// The files that need watches of their own, since they have several hard links or none, and have none.
+  var uncoveredFiles = PollOrder()
+  /// How many barriers have taken back what is uncovered.
+  var barriers = 0
   /// The number of used slots.
   private(set) var count = 1
   static let root: UInt32 = 1
@@ -189,6 +194,8 @@ struct NodeTable {
     state.parts = resolved.parts
     state.merged = resolved.merged
     state.needsRefresh = false
+    state.wasResolved = true
+    if state.isCovered, !resolved.isCovered { state.mayHaveStaleNegatives = true }
     state.isCovered = resolved.isCovered
     state.uncachedReason = resolved.fallback
     recordCoverage(of: slot)
@@ -201,10 +208,14 @@ struct NodeTable {
     let parts = state.parts ?? []
     state.parts = nil
     state.needsRefresh = false
+    if state.isCovered { state.mayHaveStaleNegatives = true }
     state.isCovered = false
     recordCoverage(of: slot)
     return (release(slot), parts)
   }
+
+  /// The layers that take part in a directory, as far as that is known.
+  func layers(of slot: UInt32) -> Set<Int> { Set(nodes[Int(slot)].directory?.parts?.map(\.layer) ?? []) }
 
   private mutating func recordCoverage(of slot: UInt32) {
     if nodes[Int(slot)].directory?.isUncovered == true {
@@ -273,6 +284,7 @@ struct NodeTable {
     removeName(slot)
     hardLinks.remove(slot)
     uncovered.remove(slot)
+    uncoveredFiles.remove(slot)
     let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
     nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
     firstFree = slot

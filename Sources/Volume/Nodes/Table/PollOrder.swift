@@ -1,14 +1,14 @@
 import Containers
 
-/// The directories that watches do not cover, in the order in which they were polled: those polled the longest ago
-/// come first.
+/// The nodes whose changes no watch reports, in the order in which they were polled: those polled the longest ago come
+/// first.
 struct PollOrder {
   private var order = LRUList()
   private(set) var count = 0
 
   func contains(_ slot: UInt32) -> Bool { order.contains(slot) }
 
-  /// Adds a directory at the end, unless it is there.
+  /// Adds a node at the end, unless it is there.
   mutating func insert(_ slot: UInt32) {
     if order.contains(slot) { return }
     order.touch(slot)
@@ -21,14 +21,14 @@ struct PollOrder {
     count -= 1
   }
 
-  /// The first directory, which becomes the last one; 0 if there is none.
+  /// The first node, which becomes the last one; 0 if there is none.
   mutating func next() -> UInt32 {
     let slot = order.oldest
     if slot != 0 { order.touch(slot) }
     return slot
   }
 
-  /// Moves a directory to the end.
+  /// Moves a node to the end.
   mutating func postpone(_ slot: UInt32) {
     if order.contains(slot) { order.touch(slot) }
   }
