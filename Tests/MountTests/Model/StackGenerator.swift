@@ -25,15 +25,19 @@ struct StackGenerator {
   private var layer = PlannedLayer(root: StackGenerator.emptyDirectory)
   private var budget = 0
   private let isOverlayOnly: Bool
+  private var largestOwner = UInt32.max
   private let scale: StackScale
 
   /// - Parameter isOverlayOnly: whether to generate only what overlayfs understands: no `.wh.` files, and opaque
   ///   directories marked by `trusted.overlay.opaque`, except a layer's root.
   /// - Parameter names: the names to choose from; nil lets the seed choose them.
+  /// - Parameter largestOwner: bindfs(1) refuses user IDs from 2^31 on.
   static func stack(
-    seed: UInt64, count: Int, isOverlayOnly: Bool, scale: StackScale = .large, names: [ByteString]? = nil
+    seed: UInt64, count: Int, isOverlayOnly: Bool, scale: StackScale = .large, names: [ByteString]? = nil,
+    largestOwner: UInt32 = .max
   ) -> [PlannedLayer] {
     var generator = StackGenerator(seed: seed, isOverlayOnly: isOverlayOnly, scale: scale)
+    generator.largestOwner = largestOwner
     if let names { generator.names = names }
     return (0..<count).map { _ in generator.makeLayer() }
   }
@@ -168,7 +172,8 @@ struct StackGenerator {
   private mutating func metadata() -> PlannedMetadata {
     let owners: [UInt32] = [0, 0, 1, 1000, 65534, 4_000_000_000]
     return PlannedMetadata(
-      permissions: UInt32(random.number(0...0o7777)), owner: random.pick(owners), group: random.pick(owners),
+      permissions: UInt32(random.number(0...0o7777)), owner: min(random.pick(owners), largestOwner),
+      group: min(random.pick(owners), largestOwner),
       modified: timestamp())
   }
 

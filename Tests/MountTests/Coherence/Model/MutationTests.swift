@@ -13,6 +13,20 @@ extension MountTests {
     }
 
     @Test(
+      "after a barrier the mount matches the model where changes are not reported", .timeLimit(.minutes(10)),
+      arguments: [Degradation.fewWatches, .shortQueue, .fuse], MutationRun.seeds(percent: 10))
+    func degraded(degradation: Degradation, seed: UInt64) throws {
+      try MutationRun(seed: seed, degradation: degradation).run { try $0.barrier() }
+    }
+
+    @Test(
+      "after a barrier the mount matches the model with plain timeouts", .timeLimit(.minutes(10)),
+      arguments: ["cache=3600", "cache=none"] as [ByteString], MutationRun.seeds(percent: 5))
+    func timeouts(option: ByteString, seed: UInt64) throws {
+      try MutationRun(seed: seed, options: [option]).run { try $0.barrier() }
+    }
+
+    @Test(
       "the mount matches the model 20 ms after a change", .timeLimit(.minutes(10)),
       arguments: MutationRun.seeds(percent: 10))
     func withoutBarrier(seed: UInt64) throws {
@@ -45,6 +59,7 @@ struct MutationRun {
   var options: [ByteString] = []
   /// Whether changes are announced, and every change must cause an event.
   var isWatched = false
+  var degradation = Degradation.none
 
   /// Makes and mounts the stack, then alternates changes and comparisons.
   /// - Parameters:
@@ -56,16 +71,21 @@ struct MutationRun {
     let names = NamePool.choose(using: &random)
     let onOwnFileSystem = seed % 8 >= 6 && TmpfsSupport.keepsUserAttributes
     let plans = StackGenerator.stack(
-      seed: seed, count: seed % 2 == 0 ? 2 : 3, isOverlayOnly: false, scale: .small, names: names)
+      seed: seed, count: seed % 2 == 0 ? 2 : 3, isOverlayOnly: false, scale: .small, names: names,
+      largestOwner: degradation == .fuse ? 65534 : .max)
     let layers = try plans.enumerated().map { index, plan in
       try layer(plan, ByteString("layer\(index)"), in: folder, onOwnFileSystem: onOwnFileSystem)
     }
     var mutator = LayerMutator(layers, names: names, seed: seed, onOneFileSystem: !onOwnFileSystem)
-    let roots = layers.map(\.root)
+    let views = try degradation.views(layers.map(\.root), in: folder, &random)
+    let roots = views.map(\.path)
     var setup = MountSetup(
       main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
     setup.options = options + [isWatched ? "announce=on" : "announce=off"]
+    let limit = try degradation.limit(using: &random)
+    defer { withExtendedLifetime((views, limit)) { limit?.restore() } }
     try withMount(setup) { mount in
+      if degradation.isReadAtStart { limit?.restore() }
       let oracle = isWatched ? try WatcherOracle(mount.point) : nil
       let warmer = CacheWarmer(mount.point, names: names, seed: seed)
       let openDirectories = OpenDirectories(mount.point, names: names, seed: seed)
@@ -74,9 +94,11 @@ struct MutationRun {
         warmer.warm(mutator.stack)
         try openDirectories.openMore(mutator.layers)
         try oracle?.watchAll(mutator.stack)
-        for _ in 0..<random.number(1...5) {
-          log.append("\(log.count): \(try mutator.step())")
-          try openDirectories.closeStale(mutator.layers)
+        try degradation.change(mount) {
+          for _ in 0..<random.number(1...5) {
+            log.append("\(log.count): \(try mutator.step())")
+            try openDirectories.closeStale(mutator.layers)
+          }
         }
         try synchronize(mount)
         let listsFirst = random.percent(30)
@@ -115,7 +137,7 @@ struct MutationRun {
 
   private func report(_ differences: [String], _ log: [String]) -> Comment {
     """
-    seed \(seed) (reproduce with BUNDLEFS_SEED=\(seed)): \(differences.count) differences after step \
+    seed \(seed), \(degradation) (reproduce with BUNDLEFS_SEED=\(seed)): \(differences.count) differences after step \
     \(log.count - 1)
     \(differences.prefix(12).joined(separator: "\n"))
     last changes:
