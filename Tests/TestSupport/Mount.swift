@@ -114,6 +114,11 @@ public final class Mount: Sendable {
   /// Waits for the daemon to exit.
   /// - Throws: `TestFailure` unless it does so in time with status 0.
   public func waitForEnd() throws {
+    let point = self.point
+    if !eventually(within: 10, { process.status() != nil }) {
+      // A mount namespace that was made meanwhile, by whatever runs beside the tests, has a copy of the mount.
+      _ = eventually(within: 60) { process.status() != nil || !MountTable.isInAnyNamespace(point) }
+    }
     let outcome = try process.wait(timeout: 30)
     if outcome.status != 0 {
       throw TestFailure("the daemon's exit status is \(outcome.status): \(outcome.errorText)")

@@ -23,6 +23,15 @@ public enum MountTable {
     return table.split(separator: UInt8(ascii: "\n")).compactMap { entry(ArraySlice($0)) }
   }
 
+  /// Whether something is mounted at a path in the mount namespace of any process.
+  public static func isInAnyNamespace(_ point: ByteString) -> Bool {
+    let processes = ((try? ByteString("/proc").names()) ?? []).filter { pid_t($0.text) != nil }
+    let field = " \(point.text) "
+    return processes.contains { process in
+      ((try? ("/proc" / process / "mountinfo").readText()) ?? "").contains(field)
+    }
+  }
+
   /// The topmost mount at a path.
   public static func entry(at point: ByteString) throws -> Entry? {
     try entries().last { $0.point == point }

@@ -16,7 +16,7 @@ public final class BackgroundProcess: Sendable {
   private let report: Locked<Descriptor?>
 
   /// Forks. The child continues in a new session in `/`, with 0 to 2 on `/dev/null`. The process must be single-threaded.
-  /// - Parameter exit: ends the parent, after the child's report.
+  /// - Parameter exit: ends the parent, after the child's report and, unless that is `ready`, its end.
   /// - Throws: EAGAIN, ENOMEM, EMFILE.
   public static func start(exit: (Outcome) -> Never) throws(Errno) -> BackgroundProcess {
     var ends: [CInt] = [-1, -1]
@@ -31,7 +31,10 @@ public final class BackgroundProcess: Sendable {
         return BackgroundProcess(report: writing)
       }
     }
-    exit(outcome((try? reading.readToEnd()) ?? []))
+    let result = outcome((try? reading.readToEnd()) ?? [])
+    // Its threads, which can have reached a limit, are gone then.
+    if case .ready = result {} else { waitpid(child, nil, 0) }
+    exit(result)
   }
 
   private init(report: consuming Descriptor) { self.report = Locked(report) }

@@ -164,6 +164,8 @@ struct MountCommand {
         case .failed(let message): Terminal.printError(message)
         case .ended: Terminal.printError("the background process ended before the mount was usable")
         }
+        // A process without a descriptor or process left could not run fusermount3.
+        session.unmount()
         _exit(1)
       }
     } catch {

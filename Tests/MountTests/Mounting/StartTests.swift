@@ -42,7 +42,7 @@ extension MountTests {
 
     @Test(
       "where the daemon cannot start, the status is 1 and nothing is mounted", .timeLimit(.minutes(1)),
-      arguments: ["-n 16"])
+      arguments: ["-n 16", "-n 18", "-u 8"])
     func limits(limit: String) throws {
       let fixture = try Fixture()
       try withOpenDevice {
