@@ -18,7 +18,8 @@ enum InitReply {
   ///   - device: the descriptor of `/dev/fuse`. No other thread may use it meanwhile.
   /// - Throws: EMFILE; ENODEV if the mount is gone.
   static func completing(_ request: fuse_buf, to device: CInt, _ body: () -> Void) throws(Errno) {
-    let isOffered = word(at: requestFlags, UnsafeRawBufferPointer(start: request.mem, count: request.size)) ?? 0
+    let isOffered =
+      word(at: requestFlags, UnsafeRawBufferPointer(start: request.mem, count: request.size)) ?? 0
     guard isOffered & parallelDirectoryOperations != 0 else { return body() }
     let kept = try Descriptor.duplicate(of: device)
     let socket = try SocketPair()

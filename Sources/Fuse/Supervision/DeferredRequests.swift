@@ -59,7 +59,8 @@ struct DeferredRequests {
   var isEmpty: Bool { entries.isEmpty }
 
   mutating func add(
-    _ buffer: RequestBuffer, for layer: Int, isInterrupted: Bool, wasTriedWithKnown: Bool = false, now: TimeSpec
+    _ buffer: RequestBuffer, for layer: Int, isInterrupted: Bool, wasTriedWithKnown: Bool = false,
+    now: TimeSpec
   ) {
     let unique = buffer.header.unique
     var entry = Entry(buffer: buffer, layer: layer, since: now)
