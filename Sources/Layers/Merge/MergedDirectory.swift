@@ -18,6 +18,11 @@ public final class MergedDirectory: Sendable {
 
   init(parts: [LayerDirectory]) { self.parts = parts }
 
+  /// The layers of a merged root with their present root directories.
+  public convenience init(replacingRootsOf root: MergedDirectory, in stack: LayerStack) {
+    self.init(parts: root.parts.map { stack.layers[$0.layer].root })
+  }
+
   /// The topmost directory, which supplies owner, mode and extended attributes.
   public var top: LayerDirectory { parts[0] }
 

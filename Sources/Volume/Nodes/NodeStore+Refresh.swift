@@ -38,8 +38,9 @@ extension NodeStore {
     let resolved: ResolvedDirectory
     do throws(Errno) { resolved = try resolveAgain(node, watcher) } catch {
       unwatchIfForgotten(node)
-      if error == .deferred, !isForced { throw error }
-      return dropParts(of: node)
+      if error != .deferred { return dropParts(of: node) }
+      if !isForced { throw error }
+      return keepKnownParts(of: node)
     }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
     return exchangeParts(
@@ -104,6 +105,35 @@ extension NodeStore {
     }
     withExtendedLifetime(former) {}
     return PartsChange(arrived: [], departed: Set(departed.map(\.layer)), isForced: true)
+  }
+
+  /// For a directory with a layer that may not answer: the next request resolves it again, or is answered from what
+  /// is known if the layer does not answer.
+  private func keepKnownParts(of node: NodeID) -> PartsChange {
+    // A layer's root may have been replaced by another directory.
+    let root = node == .root ? knownRoot() : nil
+    var evicted: [AnyObject] = []
+    let former = table.withLock { table -> AnyObject? in
+      guard let slot = try? table.slot(of: node), let state = table[slot].directory else { return nil }
+      defer {
+        state.version += 1
+        state.needsRefresh = true
+      }
+      guard let root, state.merged != nil else { return nil }
+      let former = table.release(slot)
+      state.merged = root
+      state.parts = root.parts.map(PartIdentity.init)
+      evicted = table.touchDirectory(slot)
+      return former
+    }
+    withExtendedLifetime((former, evicted)) {}
+    return PartsChange(arrived: [], isForced: true)
+  }
+
+  /// The present roots of the layers that took part in the root last.
+  private func knownRoot() -> MergedDirectory? {
+    let known = table.withLock { table in (try? Self.state(of: .root, table))?.merged }
+    return known.map { MergedDirectory(replacingRootsOf: $0, in: stack) }
   }
 
   func knownNames(in directory: NodeID) -> Set<[UInt8]> {

@@ -59,6 +59,10 @@ extension MountTests {
         try (fixture.substitution / "replaced.txt").write("changed\n")
         try mount.barrier()
         #expect(try read(mount.point / "replaced.txt") == "changed\n")
+        // Nor does it keep the last known state from being used.
+        try Command([try Binary.underTest(), "invalidate", mount.point]).check(timeout: 20)
+        #expect(try read(mount.point / "replaced.txt") == "changed\n")
+        #expect(try read(mount.point / "folder/both.txt") == "substitution's both\n")
       }
     }
 

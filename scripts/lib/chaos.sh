@@ -1,0 +1,139 @@
+# shellcheck shell=bash
+# Readers of healthy content beside layers that fail in every way. Sourced by scripts/soak after common.sh.
+# shellcheck disable=SC2154 # $run and $binary are set by the sourcing script.
+
+# Makes four layers, top first: a local one whose files the readers verify, one on a loop device, one on FUSE, and MAIN.
+make_chaos_layers() {
+  chaos=$run/chaos
+  mkdir -p "$chaos"/{over,disk,backing,fuse,main,point,results}
+  python3 "$project/scripts/lib/chaos_reader" --fill "$chaos/over" 200
+  echo main >"$chaos/main/from-main"
+  echo fuse >"$chaos/backing/from-fuse"
+  truncate -s 16M "$chaos/image"
+  mkfs.ext4 -q -F "$chaos/image"
+  mount -o loop "$chaos/image" "$chaos/disk"
+  echo disk >"$chaos/disk/from-disk"
+  local layer
+  for layer in disk backing main; do mkdir -p "$chaos/$layer/d0" && echo "$layer" >"$chaos/$layer/d0/in-$layer"; done
+  mount_fuse_layer
+}
+
+mount_fuse_layer() {
+  "$binary" "$chaos/backing" "$chaos/fuse" -o cache=none -f 2>>"$chaos/fuse.errors" &
+  fuse_daemon=$!
+  wait_for_mount "$chaos/fuse"
+}
+
+mount_chaos() {
+  make_chaos_layers
+  "$binary" "$chaos/main" "$chaos/point" -o "substitution=$chaos/over:$chaos/disk:$chaos/fuse" -f \
+    2>"$chaos/errors" &
+  daemon=$!
+  wait_for_mount "$chaos/point"
+  local reader
+  chaos_readers=()
+  for reader in {1..4}; do
+    python3 "$project/scripts/lib/chaos_reader" "$chaos/point" "$chaos/results/$reader" &
+    chaos_readers+=("$!")
+  done
+}
+
+wait_for_mount() {
+  local _
+  for _ in {1..100}; do
+    mountpoint -q "$1" && return
+    sleep 0.1
+  done
+  fail "the mount at $1 did not appear: $(tail -n 3 "$chaos"/*errors)"
+}
+
+# Does harm and undoes it. Prints what it has done.
+disturb() {
+  case $((RANDOM % 8)) in
+    0 | 1)
+      echo "the FUSE layer stops"
+      kill -STOP "$fuse_daemon"
+      timeout 1 cat "$chaos/point/from-fuse" >"$chaos/out" 2>&1
+      sleep "$((RANDOM % 4))"
+      kill -CONT "$fuse_daemon"
+      ;;
+    2)
+      echo "the FUSE layer dies and is mounted again"
+      kill -KILL "$fuse_daemon"
+      wait "$fuse_daemon" 2>/dev/null
+      sleep 1
+      umount -l "$chaos/fuse"
+      mount_fuse_layer
+      ;;
+    3)
+      echo "the disk is removed and mounted again"
+      python3 "$project/scripts/lib/chaos_reader" --shut-down "$chaos/disk"
+      sleep 1
+      umount -l "$chaos/disk"
+      mount -o loop "$chaos/image" "$chaos/disk"
+      ;;
+    4)
+      echo "descriptors are limited"
+      prlimit --pid "$daemon" --nofile=48:
+      sleep 2
+      prlimit --pid "$daemon" --nofile=1024:
+      ;;
+    5)
+      echo "inotify watches are limited"
+      local watches
+      watches=$(</proc/sys/fs/inotify/max_user_watches)
+      echo 8 >/proc/sys/fs/inotify/max_user_watches
+      echo changed >"$chaos/backing/changed"
+      sleep 2
+      echo "$watches" >/proc/sys/fs/inotify/max_user_watches
+      ;;
+    6)
+      echo "signals are sent"
+      local signal
+      for signal in USR1 USR2 ALRM HUP WINCH IO PIPE CONT; do kill -"$signal" "$daemon"; done
+      ;;
+    7)
+      echo "the clock is set an hour ahead, and back"
+      date -s '+1 hour' >/dev/null
+      sleep 1
+      date -s '-1 hour' >/dev/null
+      ;;
+  esac
+}
+
+# Fails unless all layers are read again within 60 seconds.
+expect_recovery() {
+  local _ name
+  for name in fuse disk main; do
+    for _ in {1..300}; do
+      [[ $(timeout 5 cat "$chaos/point/from-$name" "$chaos/point/d0/in-${name/fuse/backing}" 2>/dev/null | wc -l) == 2 ]] &&
+        continue 2
+      sleep 0.2
+    done
+    fail "the layer '$name' did not recover: $("$binary" status "$chaos/point" 2>&1 | head -n 12)"
+  done
+  kill -0 "$daemon" 2>/dev/null || fail "the daemon is gone: $(<"$chaos/errors")"
+}
+
+# chaos MINUTES: the readers verify content all the time, and report at the end.
+run_chaos() {
+  local end=$((SECONDS + $1 * 60)) reader status=0
+  mount_chaos
+  while ((SECONDS < end)); do
+    disturb >"$chaos/what" || true
+    step "$(<"$chaos/what")"
+    expect_recovery
+    for reader in "${chaos_readers[@]}"; do
+      kill -0 "$reader" 2>/dev/null || status=1
+    done
+    ((status == 0)) || break
+  done
+  kill -TERM "${chaos_readers[@]}" 2>/dev/null || true
+  for reader in "${chaos_readers[@]}"; do wait "$reader" || status=1; done
+  cat "$chaos"/results/*
+  "$binary" unmount "$chaos/point"
+  "$binary" unmount "$chaos/fuse"
+  umount "$chaos/disk"
+  daemon=''
+  ((status == 0)) || fail "readers of healthy content read wrong bytes or waited too long"
+}
