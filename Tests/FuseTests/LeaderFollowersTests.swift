@@ -46,7 +46,8 @@ private final class Roles {
     let wasFirst = roles.join(0)
     _ = roles.receive(hasMore: false)
     let (wasLeader, retiredEarly) = (roles.join(1), roles.retire(1))
-    let hasTakenOver = roles.wake(1)
+    // It polls twice: before, the other worker may have just received the request.
+    let hasTakenOver = !roles.wake(1) && roles.wake(1)
     let retiredAsLeader = roles.retire(1)
     _ = roles.receive(hasMore: false)
     let (firstLeads, secondLeads) = (roles.finish(0) { false }, roles.finish(1) { false })

@@ -93,13 +93,11 @@ final class Replayer {
     let file = try open(key)
     let attributes = try file.cachedAttributes()
     guard attributes.isRegular else { throw .invalidArgument }
-    var isTouched = false
-    if isModified {
-      try? touch(file, both: false)
-      isTouched = true
-    }
+    var failure: Errno?
+    if isModified { failure = Self.failure { () throws(Errno) in try touch(file, both: false) } }
     if isClosed, openAndClose(key, file) { return }
-    if !isTouched { try touch(file, both: false) }
+    if let failure { throw failure }
+    if !isModified { try touch(file, both: false) }
   }
 
   /// IN_OPEN and IN_CLOSE_WRITE for a file that is no program.
