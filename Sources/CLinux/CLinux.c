@@ -180,6 +180,16 @@ int linux_mount_id(int file, uint64_t *mount) {
   return result;
 }
 
+int linux_unique_mount_id(int file, uint64_t *mount) {
+  // STATX_MNT_ID_UNIQUE, which Debian 12's headers lack.
+  const unsigned mask = 0x4000;
+  struct statx x;
+  int result = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &x);
+  if (result == 0)
+    *mount = (x.stx_mask & mask) ? x.stx_mnt_id : 0;
+  return result;
+}
+
 int linux_open_no_symlinks(const char *path, uint64_t *mount) {
   struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
   int file = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);

@@ -67,6 +67,8 @@ int linux_device(int file, uint64_t *device);
 
 /// The mount ID, by statx(2) with AT_STATX_DONT_SYNC; 0 before Linux 5.8.
 int linux_mount_id(int file, uint64_t *mount);
+/// The mount ID that is never reused, by statx(2) with AT_STATX_DONT_SYNC; 0 before Linux 6.8.
+int linux_unique_mount_id(int file, uint64_t *mount);
 
 /// openat2(2) of a directory with O_PATH and RESOLVE_NO_SYMLINKS. Sets the mount ID, 0 before Linux 5.8. Requires
 /// Linux 5.6.

@@ -15,9 +15,18 @@ extension Session {
       }
     }
     if mounted.result != 0 { throw MountError(message: mounted.message ?? "mounting failed") }
-    entry = mountTableEntry(at: path)
+    var entry = mountTableEntry(at: path)
+    if let mounted = entry { entry?.uniqueID = Self.uniqueID(of: mounted) }
+    self.entry = entry
     mountPoint = (path, entry?.device ?? 0)
     if dispatcher.passthrough != nil { _ = interpose(on: fuse_session_fd(pointer)) }
+  }
+
+  private static func uniqueID(of entry: MountTableEntry) -> UInt64? {
+    guard let root = try? Descriptor.open(entry.mountPoint, [.pathOnly, .directory, .noFollow]),
+      (try? root.device()) == entry.device
+    else { return nil }
+    return try? root.uniqueMountID()
   }
 
   /// The device number of the mount, once it is mounted.

@@ -39,6 +39,13 @@ extension Descriptor {
     return id == 0 ? nil : Int(clamping: id)
   }
 
+  /// The ID of the mount that holds the file, which is never reused; nil before Linux 6.8.
+  public func uniqueMountID() throws(Errno) -> UInt64? {
+    var id: UInt64 = 0
+    _ = try checked { linux_unique_mount_id(rawValue, &id) }
+    return id == 0 ? nil : id
+  }
+
   /// The size in bytes of a node of the FUSE mount that holds this directory, which must be open for reading.
   /// - Parameter forceSync: whether the kernel sends GETATTR instead of using its cached size.
   /// - Throws: EPERM without `CAP_DAC_READ_SEARCH`; ESTALE if the kernel does not know the node.

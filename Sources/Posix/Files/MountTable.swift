@@ -5,6 +5,8 @@ import Glibc
 public struct MountTableEntry: Sendable {
   /// The mount ID, unique while the mount exists.
   public let id: Int
+  /// The mount ID that is never reused; the mount table does not have it.
+  public var uniqueID: UInt64?
   /// The ID of the mount that this one is mounted on.
   public let parent: Int
   /// The device number of the mounted file system, as in `FileIdentity`.

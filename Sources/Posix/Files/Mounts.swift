@@ -30,6 +30,8 @@ public enum Mounts {
     guard try root.device() == entry.device, try root.mountID() ?? entry.id == entry.id else {
       throw .resourceBusy
     }
+    // Both numbers can be those of another file system that was mounted later.
+    if let wanted = entry.uniqueID, try root.uniqueMountID() != wanted { throw .noSuchFileOrDirectory }
     do throws(Errno) { _ = try checked { linux_detach(root.rawValue) } } catch {
       guard error == .notPermitted else { throw error }
       try fallback(present.mountPoint)
