@@ -28,7 +28,7 @@ _bundlefs_mounts() {
 # Prints the names of a mount's routes; times out on a mount that hangs.
 _bundlefs_names() {
   local control
-  control=$(timeout 1 bundlefs status "$1" --json 2>/dev/null | grep -o '"control":"[^"\\]*"') || return 0
+  control=$(timeout 1 bundlefs status "$1" --json 2>/dev/null | grep -o '"control":"[^"\\]*"' | head -n 1) || return 0
   control=${control#*:\"}
   timeout 1 sed -n 's/^route \([^ ]*\) .*/\1/p' "$1/${control%\"}" 2>/dev/null | sort -u
 }

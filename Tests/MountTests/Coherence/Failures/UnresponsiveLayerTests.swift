@@ -167,6 +167,7 @@ extension MountTests {
       let setup = MountSetup(main: disk, point: fixture.point, substitutions: [fixture.substitution])
       try withMount(setup) { mount in
         #expect(try read(mount.point / "replaced.txt") == "substitution's replaced, longer\n")
+        #expect(try read(mount.point / "folder/both.txt") == "substitution's both\n")
         layer.stop()
         let readers = try (0..<20).map {
           try Child(Command("cat", (mount.point / ByteString("file\($0)")).text))
@@ -175,7 +176,7 @@ extension MountTests {
         try expectEventually { try readers.count { try isBlocked($0) } >= 8 }
         for _ in 0..<5 {
           #expect(try read(mount.point / "replaced.txt") == "substitution's replaced, longer\n")
-          #expect(try Command("ls", (mount.point / "folder").text).run(timeout: 20).status == 0)
+          #expect(try read(mount.point / "folder/added.txt") == "substitution's added\n")
         }
         layer.resume()
         for reader in readers { #expect(try reader.wait(timeout: 20).outputText == "on the disk\n") }
