@@ -6,7 +6,7 @@
 make_chaos_layers() {
   chaos=$run/chaos
   mkdir -p "$chaos"/{over,disk,backing,fuse,main,point,results}
-  python3 "$project/scripts/lib/chaos_reader" --fill "$chaos/over" 200
+  python3 "$project/scripts/lib/chaos_reader.py" --fill "$chaos/over" 200
   echo main >"$chaos/main/from-main"
   echo fuse >"$chaos/backing/from-fuse"
   truncate -s 16M "$chaos/image"
@@ -33,7 +33,7 @@ mount_chaos() {
   local reader
   chaos_readers=()
   for reader in {1..4}; do
-    python3 "$project/scripts/lib/chaos_reader" "$chaos/point" "$chaos/results/$reader" &
+    python3 "$project/scripts/lib/chaos_reader.py" "$chaos/point" "$chaos/results/$reader" &
     chaos_readers+=("$!")
   done
 }
@@ -67,7 +67,7 @@ disturb() {
       ;;
     3)
       echo "the disk is removed and mounted again"
-      python3 "$project/scripts/lib/chaos_reader" --shut-down "$chaos/disk"
+      python3 "$project/scripts/lib/chaos_reader.py" --shut-down "$chaos/disk"
       sleep 1
       umount -l "$chaos/disk"
       mount -o loop "$chaos/image" "$chaos/disk"

@@ -43,15 +43,20 @@ extension NodeStore {
     return file
   }
 
-  /// Opens the file that a node stands for; on EMFILE it evicts descriptors and tries again.
+  /// Opens the file that a node stands for.
   func openByName(_ node: NodeID) throws(Errno) -> (LayerFile, FileIdentity) {
+    try evictingOnDemand { () throws(Errno) in
+      try withLocation(of: node) { directory, name, identity throws(Errno) in
+        (try directory.openFile(name, identity: identity), identity)
+      }
+    }
+  }
+
+  /// Runs a body that opens files and directories of layers; on EMFILE it evicts descriptors and tries again.
+  func evictingOnDemand<Result>(_ body: () throws(Errno) -> Result) throws(Errno) -> Result {
     var count = 1
     while true {
-      do throws(Errno) {
-        return try withLocation(of: node) { directory, name, identity throws(Errno) in
-          (try directory.openFile(name, identity: identity), identity)
-        }
-      } catch {
+      do throws(Errno) { return try body() } catch {
         guard error == .tooManyOpenFiles else { throw error }
         // Layers and concurrent requests use more descriptors than the budget leaves them.
         let evicted = table.withLock { $0.evict(count) }

@@ -28,9 +28,11 @@ struct EntryOperations: Sendable {
     }
     let entry: EntryReply?
     do throws(Errno) {
-      let merged = try store.merged(of: parent)
-      entry = try merged.lookup(name).map { found throws(Errno) in
-        try store.entry(found, name, in: parent, merged)
+      entry = try store.evictingOnDemand { () throws(Errno) in
+        let merged = try store.merged(of: parent)
+        return try merged.lookup(name).map { found throws(Errno) in
+          try store.entry(found, name, in: parent, merged)
+        }
       }
     } catch {
       guard error == .deferred, let known = store.knownDirectory(name, in: parent) else {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Verifies files whose content has its own checksum, and measures how long reading takes.
 
-chaos_reader --fill FOLDER COUNT    makes the files
-chaos_reader --shut-down FOLDER     makes all accesses to a file system fail, as if its disk were removed
-chaos_reader MOUNTPOINT REPORT      reads until SIGTERM; status 1 if a byte was wrong or the 99.9th percentile of the
+chaos_reader.py --fill FOLDER COUNT    makes the files
+chaos_reader.py --shut-down FOLDER     makes all accesses to a file system fail, as if its disk were removed
+chaos_reader.py MOUNTPOINT REPORT      reads until SIGTERM; status 1 if a byte was wrong or the 99.9th percentile of the
                                     time for a file is more than 100 ms
 """
 import fcntl
