@@ -40,8 +40,8 @@ final class WorkerPool: Sendable {
     self.lowLatency = lowLatency && processorCount > 1 ? try LowLatencyMode(CPULatencyRequest()) : nil
     supervisor = try RequestSupervisor(session, supervised)
     supervised.configure { [self] in addWorkerIfAllAreBusy() }
-    try supervisor.start()
     for _ in 0..<self.count { try addWorker() }
+    try supervisor.start()
   }
 
   /// The number of requests received so far if all workers process one, so that none reads the next; nil otherwise.
@@ -83,9 +83,10 @@ final class WorkerPool: Sendable {
   }
 
   private func prepareWakeUp(of worker: Int) throws(Errno) {
-    if wakeUps.withLock({ worker < $0.count }) { return }
-    let wakeUp = try WakeUp()
-    wakeUps.withLock { $0.append(wakeUp) }
+    while wakeUps.withLock({ $0.count <= worker }) {
+      let wakeUp = try WakeUp()
+      wakeUps.withLock { $0.append(wakeUp) }
+    }
   }
 
   private func work(_ worker: Int) {
