@@ -50,7 +50,7 @@ final class ControlFile: Sendable {
   /// Whether a caller may change routes and use the built-in commands: the mount's owner and root.
   func isOwner(_ caller: Caller) -> Bool { caller.user == getuid() || caller.user == 0 }
 
-  /// The caller of a WRITE with the rights that it has on the routes: nobody's, if others may open the file too and
+  /// The caller of a WRITE with the rights that it has on the routes: none, if other users may open the file too and
   /// have perhaps passed it to a program with more rights than they have.
   func writer(_ caller: Caller) -> Caller {
     guard isOpenToOthers, isOwner(caller), !caller.hasOwnRights else { return caller }

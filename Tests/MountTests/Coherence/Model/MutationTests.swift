@@ -14,7 +14,7 @@ extension MountTests {
 
     @Test(
       "after a barrier the mount matches the model where changes are not reported", .timeLimit(.minutes(10)),
-      arguments: [Degradation.fewWatches, .shortQueue, .fuse], MutationRun.seeds(percent: 10))
+      arguments: [Degradation.fewWatches, .shortQueue], MutationRun.seeds(percent: 10))
     func degraded(degradation: Degradation, seed: UInt64) throws {
       try MutationRun(seed: seed, degradation: degradation).run { try $0.barrier() }
     }
