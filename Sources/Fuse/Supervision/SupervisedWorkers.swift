@@ -5,6 +5,8 @@ import Synchronization
 final class SupervisedWorkers: Sendable {
   /// Milliseconds for which a call on a layer may take before the layer is isolated.
   private static let slowAfter: CInt = 1000
+  /// Milliseconds for which all workers may be in the same calls before another one is added.
+  private static let stalledAfter: CInt = 15
   /// Milliseconds without a stalled worker after which the supervisor no longer looks.
   private static let calmAfter: CInt = 200
 
@@ -51,9 +53,11 @@ final class SupervisedWorkers: Sendable {
   /// Has a worker added if none is left that could read a request, and finds layers that have not answered in time.
   func look(now: TimeSpec, _ isSlow: (Int) -> Void) {
     if !isWatched { return }
-    let (slow, isCalm) = state.withLock { state in (Self.record(&state, now: now), Self.isCalm(&state, now)) }
+    let (slow, isStalled, isCalm) = state.withLock { state in
+      (Self.record(&state, now: now), Self.isStalled(state, now), Self.isCalm(&state, now))
+    }
     for layer in slow { isSlow(layer) }
-    addWorker.withLock { $0 }?()
+    if isStalled { addWorker.withLock { $0 }?() }
     if isCalm { watched.store(false, ordering: .relaxed) }
   }
 
@@ -74,6 +78,13 @@ final class SupervisedWorkers: Sendable {
       if let layer = activity.layer, now.milliseconds(since: known.since) >= slowAfter { slow.insert(layer) }
     }
     return slow
+  }
+
+  /// Whether every thread has been in the same call for a while.
+  private static func isStalled(_ state: State, _ now: TimeSpec) -> Bool {
+    state.threads.allSatisfy { thread in
+      state.activities[thread].map { now.milliseconds(since: $0.since) >= stalledAfter } ?? false
+    }
   }
 
   private static func isCalm(_ state: inout State, _ now: TimeSpec) -> Bool {
