@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include <malloc.h>
 #include "CLinux.h"
 
 #include <errno.h>
@@ -291,3 +292,5 @@ pid_t linux_fork_writing_to(int output) {
   closefrom(STDERR_FILENO + 1);
   return 0;
 }
+
+void linux_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }

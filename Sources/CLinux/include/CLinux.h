@@ -81,6 +81,9 @@ int linux_open_beneath(int directory, const char *path, int flags);
 /// AT_EMPTY_PATH. Requires Linux 5.8.
 int linux_rewrite_times(int file, bool including_access);
 
+/// mallopt(3) with M_ARENA_MAX.
+void linux_limit_arenas(int count);
+
 /// gettid(2).
 pid_t linux_gettid(void);
 

@@ -95,3 +95,10 @@ public final class ThreadHandle: Sendable {
 
 /// The number of online processors; at least 1.
 public let processorCount = max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+
+/// The memory that malloc(3) reserves.
+public enum MemoryArenas {
+  /// Has all threads share an arena per processor. By default glibc gives nearly every thread its own, and what one has
+  /// freed serves no other.
+  public static func share() { linux_limit_arenas(CInt(clamping: max(2, processorCount))) }
+}

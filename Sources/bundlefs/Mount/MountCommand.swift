@@ -110,6 +110,7 @@ struct MountCommand {
   private func serve(
     _ volume: Volume, at mountPoint: MountPoint, source: [UInt8], didMount: (Session) -> Void
   ) throws(Failure) {
+    MemoryArenas.share()
     try checkDevice()
     let isDebug = arguments.isDebug || arguments.options.isDebug
     var options = arguments.options.passed
