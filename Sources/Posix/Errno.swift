@@ -73,6 +73,9 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   /// Not of the kernel: the call was not made, since its layer has not answered in time and is left out.
   public static let skipped = Errno(rawValue: 100_001)
 
+  /// Whether the file system itself has failed, such as a FUSE mount whose daemon has died or a disk that was removed.
+  public var isFileSystemFailure: Bool { self == .ioError || self == .socketNotConnected }
+
   /// The message of strerror_r(3).
   public var description: String {
     if self == .deferred || self == .skipped { return "the layer does not answer" }

@@ -88,7 +88,12 @@ public final class MergedDirectory: Sendable {
     if parts.contains(where: { $0.gate.isBypassed }) { return try attributesOfAnswering() }
     var merged = try top.attributes()
     merged.links = 1
-    for part in parts.dropFirst() { merged = Self.merge(merged, below: try part.attributes()) }
+    for part in parts.dropFirst() {
+      do throws(Errno) { merged = Self.merge(merged, below: try part.attributes()) } catch {
+        // What a failed layer would add, a later time, is not worth the failure of the directory.
+        if !error.isFileSystemFailure { throw error }
+      }
+    }
     return merged
   }
 

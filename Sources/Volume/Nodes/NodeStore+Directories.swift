@@ -47,6 +47,8 @@ extension NodeStore {
         if attempts >= Self.maxAttempts, let merged = resolved.merged { return merged }
       } catch {
         unwatchIfForgotten(node)
+        // A layer has failed; what the others have stays available.
+        if error.isFileSystemFailure, let known = knownParts(of: node) { return known }
         throw error
       }
       // A change came in between, so the hint is outdated.
