@@ -36,7 +36,10 @@ tests_passed() {
 # Prints the lines of a log of swift test that are not about passed tests: the first 40 and the last 40, which may
 # report a crash.
 print_failures() {
-  grep -vE '^. (Test|Suite) .* (started|passed)' "$1" |
+  # An argument may contain newlines.
+  awk '/^(◇|✔|➜)/ { inside = 1 }
+      !inside
+      / (started\.|passed.*|skipped.*)$/ { inside = 0 }' "$1" |
     awk -v most=40 -v file="$1" '
       NR <= most { print; next }
       { last[NR % most] = $0 }

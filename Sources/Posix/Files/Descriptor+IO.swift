@@ -77,6 +77,15 @@ extension Descriptor {
     Descriptor(owning: try checked { linux_memory_file(name) })
   }
 
+  /// The writing end of a pipe whose reading end is closed: poll(2) reports `POLLERR`.
+  /// - Throws: EMFILE, ENFILE.
+  public static func brokenPipe() throws(Errno) -> Descriptor {
+    var ends: [CInt] = [-1, -1]
+    _ = try checked { linux_pipe(&ends) }
+    close(ends[0])
+    return Descriptor(owning: ends[1])
+  }
+
   /// Calls fallocate(2) with `FALLOC_FL_PUNCH_HOLE`.
   /// - Throws: EOPNOTSUPP.
   public func punchHole(at offset: Int64, count: Int64) throws(Errno) {

@@ -128,6 +128,7 @@ struct Invalidator {
       let missing = store.negatives.withLock { $0.remove(directory) }
       let names = store.knownNames(in: directory).union(missing)
       for name in names.union(store.namesWithStaleNegatives(in: directory)) { expire(name, in: directory) }
+      for file in store.filesLinked(into: directory) { invalidate(file, .content) }
     }
     counters.contents.add(1)
     try? kernel.invalidateContent(of: directory)

@@ -131,6 +131,15 @@ extension NodeStore {
     }
   }
 
+  /// The known files of which another hard link is in a directory without a watch. Neither its creation nor what is
+  /// written by it is reported in the directories that are watched.
+  func filesLinked(into directory: NodeID) -> [NodeID] {
+    guard watcher != nil, let merged = try? merged(of: directory) else { return [] }
+    return merged.parts.flatMap { part in
+      ((try? part.affectedNames()) ?? []).compactMap { linkedFile(named: $0, in: directory, of: part.layer) }
+    }
+  }
+
   // MARK: - Missing names
 
   /// The names in a directory that was covered before, whose lasting negative entries no invalidation has removed.
