@@ -38,6 +38,7 @@ tests_passed() {
 print_failures() {
   # An argument may contain newlines.
   awk '/^(◇|✔|➜)/ { inside = 1 }
+      /^✘/ { inside = 0 }
       !inside
       / (started\.|passed.*|skipped.*)$/ { inside = 0 }' "$1" |
     awk -v most=40 -v file="$1" '
