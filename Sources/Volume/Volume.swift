@@ -123,6 +123,9 @@ public final class Volume: Sendable {
   /// Milliseconds for which requests wait for remote layers and those on FUSE.
   private static let remoteTimeout: CInt = 30_000
 
+  /// Milliseconds for which requests wait while the file system is about to be unmounted.
+  private static let unmountTimeout: CInt = 300
+
   private func configureGates() {
     for layer in store.stack.layers {
       let timeout = options.layerTimeout ?? (layer.gate.isRemote ? Self.remoteTimeout : nil)
@@ -135,8 +138,10 @@ public final class Volume: Sendable {
 
   public func policy(forLayer layer: Int) -> LayerPolicy {
     let gate = store.stack.layers[layer].gate
+    let timeout =
+      control.isDisconnecting ? min(gate.timeout ?? .max, Self.unmountTimeout) : gate.timeout
     return LayerPolicy(
-      timeout: gate.timeout, skips: options.skipsOverdueLayers, isUnresponsive: gate.unresponsiveSince != nil)
+      timeout: timeout, skips: options.skipsOverdueLayers, isUnresponsive: gate.unresponsiveSince != nil)
   }
 
   public func layerIsSlow(_ layer: Int) { store.stack.layers[layer].gate.isolate() }

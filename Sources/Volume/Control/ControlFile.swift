@@ -107,10 +107,13 @@ final class ControlFile: Sendable {
   func events(_ handle: PollHandle?, _ caller: Caller) -> CInt {
     // Registered before the latest result is looked up, so that no result is missed in between.
     subscribers.register(handle, caller)
-    if let end = disconnectEnd.withLock({ $0 }), TimeSpec.monotonic < end { return POLLHUP | Self.writable }
+    if isDisconnecting { return POLLHUP | Self.writable }
     return subscribers.hasUndeliveredResult(handle, caller, notifier.latest)
       ? POLLIN | POLLRDNORM | POLLPRI | Self.writable : Self.writable
   }
+
+  /// Whether programs are to leave, since the file system is about to be unmounted.
+  var isDisconnecting: Bool { disconnectEnd.withLock { $0 }.map { TimeSpec.monotonic < $0 } ?? false }
 
   /// Makes subscribers close the file, which would keep the mount busy, by POLLHUP for two seconds.
   func disconnectSubscribers() {

@@ -87,13 +87,14 @@ struct MountPoint {
   /// `PROC_SUPER_MAGIC`.
   private static let procfs = 0x9FA0
 
-  /// If the mount is busy, asks the daemon to disconnect the control file's pollers, and retries for 0.5 s.
-  func disconnectListenersAndUnmount() throws(Failure) {
+  /// If the mount is busy, asks the daemon to disconnect the control file's pollers and to fail requests that wait for
+  /// a layer, and retries for a second.
+  func disconnectWaitingAndUnmount() throws(Failure) {
     do throws(Failure) { try unmount(isLazy: false) } catch {
       guard error.message == busy.message, (try? StatusClient.read(.disconnect, at: path)) != nil else {
         throw error
       }
-      for _ in 0..<20 {
+      for _ in 0..<40 {
         usleep(25_000)
         if (try? unmount(isLazy: false)) != nil { return }
       }

@@ -28,7 +28,7 @@ struct UnmountCommand {
     }
     if isLazy { return try mountPoint.unmount(isLazy: true) }
     switch MountHealth(of: mountPoint.path) {
-    case .alive: try mountPoint.disconnectListenersAndUnmount()
+    case .alive: try mountPoint.disconnectWaitingAndUnmount()
     case .dead: try mountPoint.unmount(isLazy: true)
     case .unresponsive: try mountPoint.abort()
     }

@@ -24,7 +24,7 @@ extension MountTests {
 
     /// How a mount is ended.
     enum End: CaseIterable, Sendable {
-      case terminate, terminateTwice, unmountWithoutCallers
+      case terminate, terminateTwice, unmount, unmountWithoutCallers
     }
 
     @Test(
@@ -59,6 +59,7 @@ extension MountTests {
       case .terminateTwice:
         mount.process.signal(SIGTERM)
         mount.process.signal(SIGINT)
+      case .unmount: try unmount.check(timeout: 20)
       case .unmountWithoutCallers:
         for caller in callers { caller.signal(SIGKILL) }
         try unmount.check(timeout: 20)
