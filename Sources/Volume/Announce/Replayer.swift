@@ -57,7 +57,11 @@ final class Replayer {
   }
 
   /// IN_DELETE_SELF for the files that lost a name; their watchers get no event of the file that has it now.
+  ///
+  /// A directory by that name that the kernel has looked up is left alone: the notification would detach it from its
+  /// path before the kernel compares the node (`fuse_reverse_inval_entry`), and programs may have it open.
   func deleteFormerEntries(_ key: EntryKey) {
+    if store.childDirectory(named: key.name, in: key.parent) != nil { return }
     for file in formerFiles(at: key) { try? kernel.deleteEntry(key.name, in: key.parent, of: file) }
   }
 
