@@ -25,19 +25,19 @@ struct StackGenerator {
   private var layer = PlannedLayer(root: StackGenerator.emptyDirectory)
   private var budget = 0
   private let isOverlayOnly: Bool
-  private var largestOwner = UInt32.max
+  private var limits = StackLimits()
   private let scale: StackScale
 
   /// - Parameter isOverlayOnly: whether to generate only what overlayfs understands: no `.wh.` files, and opaque
   ///   directories marked by `trusted.overlay.opaque`, except a layer's root.
   /// - Parameter names: the names to choose from; nil lets the seed choose them.
-  /// - Parameter largestOwner: bindfs(1) refuses user IDs from 2^31 on.
+  /// - Parameter limits: what the layers' file system cannot represent is left out.
   static func stack(
     seed: UInt64, count: Int, isOverlayOnly: Bool, scale: StackScale = .large, names: [ByteString]? = nil,
-    largestOwner: UInt32 = .max
+    limits: StackLimits = StackLimits()
   ) -> [PlannedLayer] {
     var generator = StackGenerator(seed: seed, isOverlayOnly: isOverlayOnly, scale: scale)
-    generator.largestOwner = largestOwner
+    generator.limits = limits
     if let names { generator.names = names }
     return (0..<count).map { _ in generator.makeLayer() }
   }
@@ -114,7 +114,7 @@ struct StackGenerator {
   }
 
   private mutating func makeFile() -> Int {
-    if !layer.files.isEmpty && random.percent(12) {
+    if !layer.files.isEmpty && random.percent(12) && limits.hasHardLinks {
       // Another name of an existing file.
       return random.number(0...layer.files.count - 1)
     }
@@ -172,8 +172,8 @@ struct StackGenerator {
   private mutating func metadata() -> PlannedMetadata {
     let owners: [UInt32] = [0, 0, 1, 1000, 65534, 4_000_000_000]
     return PlannedMetadata(
-      permissions: UInt32(random.number(0...0o7777)), owner: min(random.pick(owners), largestOwner),
-      group: min(random.pick(owners), largestOwner),
+      permissions: UInt32(random.number(0...0o7777)), owner: min(random.pick(owners), limits.largestOwner),
+      group: min(random.pick(owners), limits.largestOwner),
       modified: timestamp())
   }
 
@@ -188,4 +188,15 @@ struct StackGenerator {
     let nanoseconds = random.percent(20) ? 0 : random.number(1...999_999_999)
     return TimeSpec(seconds: Int64(seconds), nanoseconds: UInt32(nanoseconds))
   }
+}
+
+/// What a file system can represent.
+struct StackLimits {
+  /// The largest user and group ID of new files.
+  var largestOwner = UInt32.max
+  var hasHardLinks = true
+
+  /// bindfs(1) refuses user IDs from 2^31 on. It calls by the path by which a file was looked up, also for an open file:
+  /// ENOENT once that hard link is gone.
+  static let bindfs = StackLimits(largestOwner: 65534, hasHardLinks: false)
 }

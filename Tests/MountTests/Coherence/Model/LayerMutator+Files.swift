@@ -106,7 +106,8 @@ extension LayerMutator {
   }
 
   mutating func makeHardLink(_ layer: Int) throws -> String? {
-    guard let old = file(layer, where: { _ in true }), let (index, _) = layers[layer].file(old),
+    guard limits.hasHardLinks, let old = file(layer, where: { _ in true }),
+      let (index, _) = layers[layer].file(old),
       let path = unusedPath(layer)
     else { return nil }
     hardLinks.willChangeLinks(of: index, in: path.dropLast(), layer, layers)

@@ -110,7 +110,8 @@ extension LayerMutator {
 
   private mutating func makeTree(_ layer: Int) throws -> OutsideTree {
     let plans = StackGenerator.stack(
-      seed: random.next(), count: 1, isOverlayOnly: false, scale: .tiny, names: names)
+      seed: random.next(), count: 1, isOverlayOnly: false, scale: .tiny, names: names,
+      limits: limits)
     let path = temporaryPath(layer)
     try path.makeDirectory()
     try LayerMaker.make(plans[0], at: path)

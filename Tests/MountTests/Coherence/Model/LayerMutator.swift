@@ -22,13 +22,17 @@ struct LayerMutator {
   let names: [ByteString]
   /// Whether all layers are on one file system, so that rename(2) works between them.
   let onOneFileSystem: Bool
+  let limits: StackLimits
   private var counter = 0
 
-  init(_ layers: [LiveLayer], names: [ByteString], seed: UInt64, onOneFileSystem: Bool) {
+  init(
+    _ layers: [LiveLayer], names: [ByteString], seed: UInt64, onOneFileSystem: Bool, limits: StackLimits
+  ) {
     random = SplitMix64(seed: seed ^ 0x5eed)
     self.layers = layers
     self.names = names
     self.onOneFileSystem = onOneFileSystem
+    self.limits = limits
     hardLinks = HardLinkModel()
   }
 

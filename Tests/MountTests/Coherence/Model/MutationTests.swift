@@ -14,7 +14,7 @@ extension MountTests {
 
     @Test(
       "after a barrier the mount matches the model where changes are not reported", .timeLimit(.minutes(10)),
-      arguments: [Degradation.fewWatches, .shortQueue], MutationRun.seeds(percent: 10))
+      arguments: [Degradation.fewWatches, .shortQueue, .fuse], MutationRun.seeds(percent: 10))
     func degraded(degradation: Degradation, seed: UInt64) throws {
       try MutationRun(seed: seed, degradation: degradation).run { try $0.barrier() }
     }
@@ -70,13 +70,15 @@ struct MutationRun {
     var random = SplitMix64(seed: seed)
     let names = NamePool.choose(using: &random)
     let onOwnFileSystem = seed % 8 >= 6 && TmpfsSupport.keepsUserAttributes
+    let limits = degradation == .fuse ? StackLimits.bindfs : StackLimits()
     let plans = StackGenerator.stack(
       seed: seed, count: seed % 2 == 0 ? 2 : 3, isOverlayOnly: false, scale: .small, names: names,
-      largestOwner: degradation == .fuse ? 65534 : .max)
+      limits: limits)
     let layers = try plans.enumerated().map { index, plan in
       try layer(plan, ByteString("layer\(index)"), in: folder, onOwnFileSystem: onOwnFileSystem)
     }
-    var mutator = LayerMutator(layers, names: names, seed: seed, onOneFileSystem: !onOwnFileSystem)
+    var mutator = LayerMutator(
+      layers, names: names, seed: seed, onOneFileSystem: !onOwnFileSystem, limits: limits)
     let views = try degradation.views(layers.map(\.root), in: folder, &random)
     let roots = views.map(\.path)
     var setup = MountSetup(
