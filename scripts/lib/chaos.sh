@@ -11,11 +11,22 @@ make_chaos_layers() {
   echo fuse >"$chaos/backing/from-fuse"
   truncate -s 16M "$chaos/image"
   mkfs.ext4 -q -F "$chaos/image"
-  mount -o loop "$chaos/image" "$chaos/disk"
+  attach_disk
   echo disk >"$chaos/disk/from-disk"
   local layer
   for layer in disk backing main; do mkdir -p "$chaos/$layer/d0" && echo "$layer" >"$chaos/$layer/d0/in-$layer"; done
+  # The removal of the disk loses what is not written.
+  sync -f "$chaos/disk/from-disk"
   mount_fuse_layer
+}
+
+# Attaches a loop device of its own each time: what still uses a removed one keeps it.
+attach_disk() {
+  local device
+  device=$(losetup --find --show "$chaos/image")
+  mount "$device" "$chaos/disk"
+  # Detaches the device with its last user.
+  losetup --detach "$device"
 }
 
 mount_fuse_layer() {
@@ -29,6 +40,10 @@ mount_chaos() {
   "$binary" "$chaos/main" "$chaos/point" -o "substitution=$chaos/over:$chaos/disk:$chaos/fuse" -f \
     2>"$chaos/errors" &
   daemon=$!
+  limit_group=/sys/fs/cgroup/bundlefs-chaos-$$
+  [[ -e /sys/fs/cgroup/cgroup.controllers ]] || limit_group=/sys/fs/cgroup/memory/bundlefs-chaos-$$
+  mkdir "$limit_group"
+  echo "$daemon" >"$limit_group/cgroup.procs"
   wait_for_mount "$chaos/point"
   local reader
   chaos_readers=()
@@ -47,9 +62,16 @@ wait_for_mount() {
   fail "the mount at $1 did not appear: $(tail -n 3 "$chaos"/*errors)"
 }
 
+# limit_memory BYTES: limits the daemon's memory; -1 for no limit.
+limit_memory() {
+  local file=$limit_group/memory.max
+  [[ -e $file ]] || file=$limit_group/memory.limit_in_bytes
+  if [[ $1 == -1 && $file == *.max ]]; then echo max >"$file"; else echo "$1" >"$file"; fi
+}
+
 # Does harm and undoes it. Prints what it has done.
 disturb() {
-  case $((RANDOM % 8)) in
+  case $((RANDOM % 9)) in
     0 | 1)
       echo "the FUSE layer stops"
       kill -STOP "$fuse_daemon"
@@ -70,7 +92,7 @@ disturb() {
       python3 "$project/scripts/lib/chaos_reader.py" --shut-down "$chaos/disk"
       sleep 1
       umount -l "$chaos/disk"
-      mount -o loop "$chaos/image" "$chaos/disk"
+      attach_disk
       ;;
     4)
       echo "descriptors are limited"
@@ -97,6 +119,13 @@ disturb() {
       date -s '+1 hour' >/dev/null
       sleep 1
       date -s '-1 hour' >/dev/null
+      ;;
+    8)
+      echo "memory is limited"
+      limit_memory $((20 << 20))
+      cat "$chaos"/point/d*/* >"$chaos/out" 2>&1
+      sleep 1
+      limit_memory -1
       ;;
   esac
 }
@@ -134,6 +163,8 @@ run_chaos() {
   "$binary" unmount "$chaos/point"
   "$binary" unmount "$chaos/fuse"
   umount "$chaos/disk"
+  wait "$daemon" || status=1
   daemon=''
+  rmdir "$limit_group"
   ((status == 0)) || fail "readers of healthy content read wrong bytes or waited too long"
 }

@@ -49,4 +49,13 @@ extension LayerDirectory {
       return try handle.descriptor.directoryAttribute("user.overlay.opaque", is: yes)
     }
   }
+
+  /// As `isOpaque`, but false if the file system has failed: a lookup in the directory fails before it reaches the
+  /// layers below.
+  func isKnownToBeOpaque() throws(Errno) -> Bool {
+    do throws(Errno) { return try isOpaque() } catch {
+      if error.isFileSystemFailure { return false }
+      throw error
+    }
+  }
 }

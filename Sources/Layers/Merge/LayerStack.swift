@@ -28,7 +28,7 @@ public struct LayerStack: Sendable {
     for layer in layers {
       let root = layer.root
       parts.append(root)
-      if root.layer < layers.count - 1, !root.gate.isSkipped, try root.isOpaque() { break }
+      if root.layer < layers.count - 1, !root.gate.isSkipped, try root.isKnownToBeOpaque() { break }
     }
     return MergedDirectory(parts: parts)
   }

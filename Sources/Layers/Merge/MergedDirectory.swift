@@ -9,14 +9,26 @@ public enum Entry: Sendable {
   case directory(MergedDirectory, FileStatus)
 }
 
+/// Why a layer could not be asked.
+public struct LayerFailure: Sendable {
+  /// The layer's index.
+  public let layer: Int
+  public let error: Errno
+}
+
 /// A directory of the merged view: the directories of the layers that are merged in it.
 ///
 /// `.`, `..` and names with a slash are never found and reach no file system.
 public final class MergedDirectory: Sendable {
   /// The merged directories, top layer first; never empty.
   public let parts: [LayerDirectory]
+  /// The failure of a layer below these parts, which may have the directory, too.
+  public let missing: LayerFailure?
 
-  init(parts: [LayerDirectory]) { self.parts = parts }
+  init(parts: [LayerDirectory], missing: LayerFailure? = nil) {
+    self.parts = parts
+    self.missing = missing
+  }
 
   /// The layers of a merged root with their present root directories.
   public convenience init(replacingRootsOf root: MergedDirectory, in stack: LayerStack) {
@@ -29,7 +41,8 @@ public final class MergedDirectory: Sendable {
   /// The directory of a layer, if it is merged.
   public func part(of layer: Int) -> LayerDirectory? { parts.first { $0.layer == layer } }
 
-  /// Looks a name up; nil if it is not visible.
+  /// Looks a name up; nil if it is not visible. A directory is found without the layers from the first on that fails
+  /// below its topmost part.
   /// - Parameters:
   ///   - layer: the first layer to search; those above do not affect the name.
   ///   - isLikelyDirectory: saves a system call if the entry is a directory.
@@ -39,24 +52,41 @@ public final class MergedDirectory: Sendable {
     guard Self.isEntryName(name), !WhiteoutMarkers.isMarker(name) else { return nil }
     let length = strlen(name)
     var collected: [LayerDirectory] = []
-    var merged: FileStatus?
+    var (merged, missing) = (FileStatus?.none, missing)
     search: for (index, part) in parts.enumerated() where part.layer >= layer && !part.gate.isSkipped {
-      let isLast = index == parts.count - 1
-      switch try part.find(name, isLikelyDirectory: isLikelyDirectory) {
-      case .nothing: break
-      case .whiteout: break search
-      case .file(let attributes):
-        if collected.isEmpty { return .file(layer: part.layer, attributes) }
-        break search
-      case .directory(let directory, let attributes):
-        collected.append(directory)
-        merged = Self.merge(merged, below: attributes)
-        if !isLast, try directory.isOpaque() { break search }
+      let isLast = index == parts.count - 1 && missing == nil
+      do throws(Errno) {
+        switch try part.find(name, isLikelyDirectory: isLikelyDirectory) {
+        case .nothing: break
+        case .whiteout:
+          missing = nil
+          break search
+        case .file(let attributes):
+          if collected.isEmpty { return .file(layer: part.layer, attributes) }
+          missing = nil
+          break search
+        case .directory(let directory, let attributes):
+          collected.append(directory)
+          merged = Self.merge(merged, below: attributes)
+          if !isLast, try directory.isOpaque() {
+            missing = nil
+            break search
+          }
+        }
+        if !isLast, try part.hasWhiteoutMarker(name, length: length) {
+          missing = nil
+          break search
+        }
+      } catch {
+        guard error.isFileSystemFailure, !collected.isEmpty else { throw error }
+        missing = LayerFailure(layer: part.layer, error: error)
+        break
       }
-      if !isLast, try part.hasWhiteoutMarker(name, length: length) { break search }
     }
-    guard let merged else { return nil }
-    return .directory(MergedDirectory(parts: collected), merged)
+    if let merged { return .directory(MergedDirectory(parts: collected, missing: missing), merged) }
+    // The layer might have the name.
+    if let missing { throw missing.error }
+    return nil
   }
 
   /// Looks a name up without some layers.
@@ -78,7 +108,7 @@ public final class MergedDirectory: Sendable {
   /// Whether a directory has become opaque and now hides those below it.
   public func hasOpaqueParts() throws(Errno) -> Bool {
     for part in parts.dropLast() where !part.gate.isSkipped {
-      if try part.isOpaque() { return true }
+      if try part.isKnownToBeOpaque() { return true }
     }
     return false
   }

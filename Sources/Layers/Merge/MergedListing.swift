@@ -4,7 +4,7 @@ import Posix
 extension MergedDirectory {
   /// Lists the union of the layers' names, by the merge rules. A part that was removed is empty.
   /// - Parameter limit: the most directory entries to read in all parts.
-  /// - Throws: EFBIG if there are more; what reading a part throws.
+  /// - Throws: EFBIG if there are more; what reading a part throws; the error of a layer that failed.
   public func list(atMost limit: Int = .max) throws(Errno) -> Listing {
     var records = 0
     var shown = Listing()
@@ -17,6 +17,7 @@ extension MergedDirectory {
       if part.layer == parts[parts.count - 1].layer { break }
       for item in hiddenBelow.items { _ = hidden.add(item, of: hiddenBelow) }
     }
+    if let missing { throw missing.error }
     return shown
   }
 }

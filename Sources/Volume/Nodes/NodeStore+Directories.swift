@@ -47,8 +47,6 @@ extension NodeStore {
         if attempts >= Self.maxAttempts, let merged = resolved.merged { return merged }
       } catch {
         unwatchIfForgotten(node)
-        // A layer has failed; what the others have stays available.
-        if error.isFileSystemFailure, let known = knownParts(of: node) { return known }
         throw error
       }
       // A change came in between, so the hint is outdated.
@@ -162,6 +160,10 @@ extension NodeStore {
       var resolved = ResolvedDirectory(merged: merged, isCovered: isCovered)
       guard let parts = merged?.parts else { return resolved }
       for part in parts { try watch(part, for: node, &resolved, watcher) }
+      if let missing = merged?.missing {
+        resolved.isCovered = false
+        resolved.fallback = UncachedReason(layer: missing.layer, reason: "has failed: \(missing.error)")
+      }
       // An overdue layer was left out.
       if LayerAccess.current == .skipping { resolved.isCovered = false }
       // The parent's watches report which layers have the name. A marker in the lowest part could hide nothing;

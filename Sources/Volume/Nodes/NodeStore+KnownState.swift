@@ -4,18 +4,6 @@ import Posix
 
 /// The last known state, for requests that a layer keeps waiting.
 extension NodeStore {
-  /// A directory's parts as they were resolved last; nil if they are not known.
-  func knownParts(of node: NodeID) -> MergedDirectory? {
-    table.withLock { table in (try? Self.state(of: node, table))?.merged }
-  }
-
-  /// As `knownDirectory(_:in:)` after a failed lookup, for which a layer was asked that does not answer or has failed.
-  func knownDirectory(_ name: CName, in parent: NodeID, after error: Errno) -> EntryReply? {
-    if error == .deferred { return knownDirectory(name, in: parent) }
-    guard error.isFileSystemFailure else { return nil }
-    return LayerAccess.with(.lastKnown) { knownDirectory(name, in: parent) }
-  }
-
   /// The entry of a directory that the kernel knows, as it was resolved last; its node has one lookup more.
   /// - Returns: nil if that is not known, or if the calling thread has to ask the layers.
   func knownDirectory(_ name: CName, in parent: NodeID) -> EntryReply? {

@@ -35,7 +35,7 @@ struct EntryOperations: Sendable {
         }
       }
     } catch {
-      guard let known = store.knownDirectory(name, in: parent, after: error) else {
+      guard error == .deferred, let known = store.knownDirectory(name, in: parent) else {
         return reply.fail(error)
       }
       if !reply.send(known) { store.forget(known.node, lookups: 1) }
