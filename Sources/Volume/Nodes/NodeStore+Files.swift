@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Layers
 import Posix
 
@@ -52,16 +53,20 @@ extension NodeStore {
     }
   }
 
-  /// Runs a body that opens files and directories of layers; on EMFILE it evicts descriptors and tries again.
+  /// Runs a body that opens files and directories of layers; on EMFILE it evicts descriptors and tries again. Where
+  /// there are none to evict, concurrent requests have them, and it waits for these, for some 50 ms at most.
   func evictingOnDemand<Result>(_ body: () throws(Errno) -> Result) throws(Errno) -> Result {
-    var count = 1
+    var (count, waits) = (1, 0)
     while true {
       do throws(Errno) { return try body() } catch {
         guard error == .tooManyOpenFiles else { throw error }
         // Layers and concurrent requests use more descriptors than the budget leaves them.
         let evicted = table.withLock { $0.evict(count) }
-        if evicted.isEmpty { throw error }
-        count *= 2
+        count = min(count * 2, 1 << 20)
+        if !evicted.isEmpty { continue }
+        if waits == 25 { throw error }
+        waits += 1
+        usleep(2000)
       }
     }
   }

@@ -23,7 +23,8 @@ struct AttributeOperations: Sendable {
     do throws(Errno) {
       attributes =
         ResourceDirectoryNodes.contain(node)
-        ? try resources.attributes(of: node) : try store.attributes(of: node)
+        ? try resources.attributes(of: node)
+        : try store.evictingOnDemand { () throws(Errno) in try store.attributes(of: node) }
     } catch {
       return reply.fail(error == .noSuchFileOrDirectory ? .staleFileHandle : error)
     }

@@ -75,7 +75,10 @@ private struct DirectoryPage: ~Copyable {
     // The kernel asks until nothing is left.
     if positions.isEmpty, cookie > 0 { operations.listings.drop(node) }
     let merged: MergedDirectory?
-    do throws(Errno) { merged = withEntries ? try store.merged(of: node) : nil } catch {
+    do throws(Errno) {
+      merged =
+        withEntries ? try store.evictingOnDemand { () throws(Errno) in try store.merged(of: node) } : nil
+    } catch {
       store.forget(prepared?.entries ?? [])
       throw error
     }
@@ -197,9 +200,11 @@ private struct ListedDirectory {
       return prepared
     }
     if !isFirst, let snapshot = listings.snapshot(of: node) { return snapshot }
-    let merged = try store.merged(of: node)
-    let version = store.version(of: node)
-    var listing = try merged.list()
+    var (listing, version) = try store.evictingOnDemand { () throws(Errno) in
+      let merged = try store.merged(of: node)
+      let version = store.version(of: node)
+      return (try merged.list(), version)
+    }
     store.record(listing.whiteouts, in: node)
     if node == .root { listing.add(operations.reserved.control, kind: .regular) }
     let snapshot = ListingSnapshot(listing, version: version)

@@ -32,7 +32,7 @@ struct ExtendedAttributeOperations: Sendable {
     do throws(Errno) {
       guard isEnabled else { throw .noFunction }
       if node == ControlFile.node || ResourceDirectoryNodes.contain(node) { throw .noData }
-      value = try self.value(of: name, node, size: size)
+      value = try store.evictingOnDemand { () throws(Errno) in try self.value(of: name, node, size: size) }
     } catch {
       return reply.fail(error)
     }
@@ -44,7 +44,7 @@ struct ExtendedAttributeOperations: Sendable {
     do throws(Errno) {
       guard isEnabled else { throw .noFunction }
       let isOurs = node == ControlFile.node || ResourceDirectoryNodes.contain(node)
-      names = isOurs ? [] : try self.names(of: node)
+      names = isOurs ? [] : try store.evictingOnDemand { () throws(Errno) in try self.names(of: node) }
     } catch {
       return reply.fail(error)
     }

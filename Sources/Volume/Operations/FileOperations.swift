@@ -189,8 +189,10 @@ struct FileOperations: Sendable {
   func readLink(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Bytes>) {
     let target: [UInt8]
     do throws(Errno) {
-      target = try store.withLocation(of: node) { directory, name, identity throws(Errno) in
-        try directory.openPath(name, identity: identity).linkTarget()
+      target = try store.evictingOnDemand { () throws(Errno) in
+        try store.withLocation(of: node) { directory, name, identity throws(Errno) in
+          try directory.openPath(name, identity: identity).linkTarget()
+        }
       }
       // The kernel caches the target, so the node must not be bound to another link.
       try store.table.withLock { table throws(Errno) in table[try table.slot(of: node)].isPinned = true }
