@@ -33,9 +33,10 @@ public final class Volume: Sendable {
   let statusRequests: StatusRequests
 
   private let requests = Locked<RequestCounters?>(nil)
+  private let watchdog: LayerWatchdog
   /// The kernel's side of the mount, between start and stop.
   private let kernel = Locked<(any KernelNotifier)?>(nil)
-  private let invalidator = Locked<ThreadHandle?>(nil)
+  private let invalidator = Locked<FailoverLoop<Invalidator.Step>?>(nil)
 
   /// A file system of these layers.
   /// - Throws: EMFILE beyond `fs.inotify.max_user_instances` or the limit of descriptors; what statfs(2) of a
@@ -45,6 +46,7 @@ public final class Volume: Sendable {
     let reserved = ReservedNames(
       control: options.control.name, resources: Array("\(options.resources.scheme):".utf8))
     queue = try InvalidationQueue()
+    watchdog = try LayerWatchdog { stack.layers[$0].gate.isolate() }
     watcher =
       options.cache == .coherent
       ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue) : nil
@@ -88,17 +90,19 @@ public final class Volume: Sendable {
     self.kernel.withLock { $0 = kernel }
     configureGates()
     try options.contents?.start(threads: max(2, processorCount))
-    try files.start()
-    try control.notifier.start()
-    try commands.worker.start()
-    try filePrefetcher.worker.start()
-    try statusRequests.worker.start()
+    try watchdog.start()
+    try files.start(watchdog)
+    try control.notifier.start(watchdog)
+    try commands.worker.start(watchdog)
+    try filePrefetcher.worker.start(watchdog)
+    try statusRequests.worker.start(watchdog)
     try announcer?.start(kernel)
     let invalidator = Invalidator(
       store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer)
-    let thread = ThreadHandle(try Thread(name: "invalidator") { invalidator.run() })
-    self.invalidator.withLock { $0 = thread }
-    try watcher?.start(store)
+    let loop = invalidator.loop(watchdog)
+    try loop.start()
+    self.invalidator.withLock { $0 = loop }
+    try watcher?.start(store, watchdog)
   }
 
   /// Stops the threads after they have done what is queued. Requests must still be answered meanwhile.
@@ -113,6 +117,7 @@ public final class Volume: Sendable {
     filePrefetcher.worker.stop()
     statusRequests.worker.stop()
     options.contents?.stop()
+    watchdog.stop()
     // The session holds this volume, and these hold the session.
     kernel.withLock { $0 = nil }
     files.setPassthrough(.off)

@@ -20,7 +20,8 @@ import Testing
     layers[1].gate.isolate()
     let barriers = LayerBarriers(layers, try WatcherSignal())
     let worker = SerialWorker(name: "test")
-    try worker.start()
+    let watchdog = try LayerWatchdog { _ in }
+    try worker.start(watchdog)
     defer { worker.stop() }
     let (isWorkerFree, isLayerFree, reached) = (Locked(false), Locked(false), Locked(0))
     _ = worker.add { while !isWorkerFree.withLock({ $0 }) { usleep(1000) } }
@@ -65,7 +66,7 @@ import Testing
     let layers = try layers(try TemporaryFolder())
     let checks = RootCheckQueue(LayerBarriers(layers, try WatcherSignal()))
     let found = Locked<[[UInt8]]>([])
-    try checks.start()
+    try checks.start(LayerWatchdog { _ in })
     defer { checks.stop() }
     let isFree = Locked(false)
     checks.add(.path, of: layers[1].gate) { check in

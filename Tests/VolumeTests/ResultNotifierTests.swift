@@ -15,7 +15,7 @@ import Testing
     notifier.repliesSent(upTo: 1)
     #expect(calls.withLock { $0 } == 1, "there is nothing new")
 
-    try notifier.start()
+    try notifier.start(LayerWatchdog { _ in })
     notifier.repliesSent(upTo: 2)
     #expect(eventually(within: 5) { notifier.latest == 2 } && calls.withLock { $0 } == 2)
     let start = Clock.now
@@ -33,7 +33,7 @@ import Testing
   @Test("with many threads, the highest result is notified of, whichever thread is last")
   func threads() throws {
     let notifier = ResultNotifier {}
-    try notifier.start()
+    try notifier.start(LayerWatchdog { _ in })
     let running = Locked(8)
     for thread in 0..<8 {
       _ = try Thread(name: "writer \(thread)") {

@@ -59,7 +59,8 @@ public final class Session: @unchecked Sendable {
   /// Has libfuse free the path of the mount point. It does so only in `fuse_session_unmount`, which unmounts by path,
   /// whatever is there by now, unless the connection has an error, such as that of a pipe without a reader.
   private func releaseMountPoint() {
-    guard entry != nil, let pipe = try? Descriptor.brokenPipe(), dup2(pipe.rawValue, fuse_session_fd(pointer)) >= 0
+    guard entry != nil, let pipe = try? Descriptor.brokenPipe(),
+      dup2(pipe.rawValue, fuse_session_fd(pointer)) >= 0
     else { return }
     fuse_session_unmount(pointer)
   }

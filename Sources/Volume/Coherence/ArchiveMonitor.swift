@@ -31,7 +31,7 @@ final class ArchiveMonitor: Sendable {
     worker = archives.isEmpty ? nil : SerialWorker(name: "archive-reload")
   }
 
-  func start() throws(Errno) { try worker?.start() }
+  func start(_ watchdog: LayerWatchdog) throws(Errno) { try worker?.start(watchdog) }
 
   func stop() { worker?.stop() }
 

@@ -2,9 +2,9 @@ import Fuse
 import Layers
 import Posix
 
-/// The thread that invalidates the kernel's caches.
+/// Invalidates the kernel's caches, on a thread of its own.
 ///
-/// It holds no lock while it notifies the kernel and answers no requests, since the kernel blocks a notification
+/// The thread holds no lock while it notifies the kernel and answers no requests, since the kernel blocks a notification
 /// until the requests in flight in that directory are answered. ENOENT from a notification means that the kernel
 /// had nothing cached, and is ignored.
 struct Invalidator {
@@ -31,17 +31,25 @@ struct Invalidator {
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
   private static let noName: [UInt8] = [UInt8(ascii: ".")]
 
-  func run() {
-    LayerAccess.current = .shared
-    while let work = queue.take() {
-      for item in work {
-        switch item {
-        case .invalidate(let invalidation): invalidate(invalidation)
-        case .barrier(let reached): reached()
+  /// What its thread does next.
+  enum Step {
+    case work(InvalidationQueue.Work)
+    /// After the work that was taken at once.
+    case flush
+  }
+
+  /// The loop of its thread. An invalidation for which that waits for a layer that does not answer is made again.
+  func loop(_ watchdog: LayerWatchdog) -> FailoverLoop<Step> {
+    FailoverLoop(
+      name: "invalidator", repeats: true, watchdog,
+      take: { [queue] in queue.take().map { $0.map { .work($0) } + [.flush] } },
+      handle: { step in
+        switch step {
+        case .work(.invalidate(let invalidation)): invalidate(invalidation)
+        case .work(.barrier(let reached)): reached()
+        case .flush: observer?.flush()
         }
-      }
-      observer?.flush()
-    }
+      })
   }
 
   func invalidate(_ invalidation: Invalidation) {

@@ -46,9 +46,9 @@ final class LayerRootMonitor: Sendable {
   }
 
   /// - Throws: EAGAIN.
-  func start() throws(Errno) {
+  func start(_ watchdog: LayerWatchdog) throws(Errno) {
     recordInnerMounts()
-    try checks.start()
+    try checks.start(watchdog)
   }
 
   /// Ends the thread after the requested checks.

@@ -41,9 +41,9 @@ final class LayerWatcher: Sendable {
   }
 
   /// Starts the watcher thread. From now on requests may be answered.
-  func start(_ store: NodeStore) throws(Errno) {
-    try archives.start()
-    try roots.start()
+  func start(_ store: NodeStore, _ watchdog: LayerWatchdog) throws(Errno) {
+    try archives.start(watchdog)
+    try roots.start(watchdog)
     let thread = ThreadHandle(try Thread(name: "layer-watcher") { self.run(store) })
     state.withLock { $0.thread = thread }
   }

@@ -25,7 +25,7 @@ final class RootCheckQueue: Sendable {
   init(_ barriers: LayerBarriers) { self.barriers = barriers }
 
   /// - Throws: EAGAIN.
-  func start() throws(Errno) { try worker.start() }
+  func start(_ watchdog: LayerWatchdog) throws(Errno) { try worker.start(watchdog, repeats: true) }
 
   /// Ends the thread after the queued checks.
   func stop() { worker.stop() }

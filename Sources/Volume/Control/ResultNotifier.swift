@@ -24,7 +24,7 @@ final class ResultNotifier: Sendable {
   var latest: UInt64 { state.withLock { $0.notified } }
 
   /// Starts the worker thread; before that, notifications are synchronous and undelayed.
-  func start() throws(Errno) { try worker.start() }
+  func start(_ watchdog: LayerWatchdog) throws(Errno) { try worker.start(watchdog) }
 
   func stop() { worker.stop() }
 

@@ -15,9 +15,9 @@ struct FileOperations: Sendable {
   private let attributeRefresher = SerialWorker(name: "attr-refresh")
   private let passthrough = Locked(PassthroughMode.off)
 
-  func start() throws(Errno) {
-    try sizeChecker.start()
-    try attributeRefresher.start()
+  func start(_ watchdog: LayerWatchdog) throws(Errno) {
+    try sizeChecker.start(watchdog)
+    try attributeRefresher.start(watchdog)
   }
 
   func stop() {

@@ -6,34 +6,34 @@ final class SerialWorker: Sendable {
   typealias Job = @Sendable () -> Void
 
   private let queue = BlockingQueue<Job>()
-  private let isStarted = Locked(false)
-  private let thread = Locked<ThreadHandle?>(nil)
   private let name: String
+  private let loop = Locked<FailoverLoop<Job>?>(nil)
 
   init(name: String) { self.name = name }
 
+  /// - Parameter repeats: whether a job that waits for a layer that does not answer is run again, on another thread and
+  ///   without waiting for that layer.
   /// - Throws: EAGAIN.
-  func start() throws(Errno) {
-    isStarted.withLock { $0 = true }
-    let handle = ThreadHandle(
-      try Thread(name: name) { [queue] in
-        LayerAccess.current = .shared
-        while let job = queue.dequeue() {
-          LayerAccess.clearDeferral()
-          job()
-        }
+  func start(_ watchdog: LayerWatchdog, repeats: Bool = false) throws(Errno) {
+    let loop = FailoverLoop(
+      name: name, repeats: repeats, watchdog,
+      take: { [queue] in queue.dequeue().map { [$0] } },
+      handle: { (job: Job) in
+        LayerAccess.clearDeferral()
+        job()
       })
-    thread.withLock { $0 = handle }
+    try loop.start()
+    self.loop.withLock { $0 = loop }
   }
 
   /// - Returns: false if the thread has not been started or is ending; the job is then not run.
   func add(_ job: @escaping Job) -> Bool {
-    isStarted.withLock { $0 } && queue.enqueue(job)
+    loop.withLock { $0 != nil } && queue.enqueue(job)
   }
 
   /// Ends the thread after the jobs in the queue. Requests must still be answered meanwhile.
   func stop() {
     queue.close()
-    thread.withLock { $0 }?.join()
+    loop.withLock { $0 }?.join()
   }
 }
