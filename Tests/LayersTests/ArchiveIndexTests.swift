@@ -34,8 +34,10 @@ import Testing
     let fixture = try ArchiveFixture([
       entry("plain", 0o100640), entry("suid", 0o104755), entry("link", 0o120777), entry("device", 0o060600),
       entry("long link", 0o120777, String(repeating: "x", count: 4096)), entry("dos", 0),
+      entry("closed/", 0o040000, ""),
     ])
     #expect(try fixture.attributes("plain").mode == 0o100640)
+    #expect(try fixture.attributes("closed").mode == 0o040000)
     #expect(try fixture.attributes("suid").mode == 0o100755)
     #expect(try fixture.attributes("link").mode == 0o120777)
     #expect(try fixture.open("link").linkTarget() == Array("target".utf8))
@@ -59,9 +61,13 @@ import Testing
     }
     let fixture = try ArchiveFixture([
       entry("both", windows + unix), entry("windows", windows), entry("dos", []),
+      entry("fraction", windows + number(0x5455, 2) + number(5, 2) + [1] + number(1_555_526_401, 4)),
       entry("broken", number(0x5455, 2) + number(500, 2)), entry("folder/new", unix),
     ])
     #expect(try fixture.attributes("both").modified == TimeSpec(seconds: 1_234_567_891, nanoseconds: 0))
+    #expect(
+      try fixture.attributes("fraction").modified
+        == TimeSpec(seconds: 1_555_526_401, nanoseconds: 234_567_800))
     let sinceEpoch = ticks - 116_444_736_000_000_000
     #expect(
       try fixture.attributes("windows").modified
@@ -87,13 +93,19 @@ import Testing
     fielded.extra =
       ZipBuilder.number(0x7075, 2) + ZipBuilder.number(5 + name.count, 2) + [1]
       + ZipBuilder.number(Int(ZipBuilder.checksum([0x80, 0x81])), 4) + name
+    var replaced = ZipBuilder.Entry("_15.txt", "")
+    let euro = Array("€15.txt".utf8)
+    replaced.extra =
+      ZipBuilder.number(0x7075, 2) + ZipBuilder.number(5 + euro.count, 2) + [1]
+      + ZipBuilder.number(Int(ZipBuilder.checksum(replaced.name.bytes)), 4) + euro
     var outdated = ZipBuilder.Entry(ByteString([0x81, 0x82]), "")
     outdated.extra = fielded.extra
     let fixture = try ArchiveFixture([
-      flagged, .init(utf8 + "2", ""), .init(dos, ""), fielded, outdated, .init("back\\slash", ""),
+      flagged, .init(utf8 + "2", ""), .init(dos, ""), fielded, outdated, replaced,
+      .init("back\\slash", ""),
     ])
     #expect(
-      Set(try fixture.paths()) == ["né1", "né2", "é¢\u{A0}", "日本", "üé", "back\\slash"])
+      Set(try fixture.paths()) == ["né1", "né2", "é¢\u{A0}", "日本", "üé", "€15.txt", "back\\slash"])
   }
 
   @Test("unsafe names are skipped and counted")
@@ -141,6 +153,10 @@ import Testing
       { $0.isWide = true },
       {
         $0.isWide = true
+        $0.disk = 0xFFFF
+      },
+      {
+        $0.isWide = true
         $0.prefix = [UInt8](repeating: 7, count: 1000)
         $0.comment = [UInt8](repeating: 0x50, count: 65535)
       },
@@ -150,6 +166,17 @@ import Testing
       #expect(try fixture.paths() == ["a", "b"])
       #expect(try fixture.text("a") == "first")
       #expect(try fixture.text("b") == "second")
+    }
+    let parts: [(inout ZipBuilder) -> Void] = [
+      { $0.disk = 1 },
+      {
+        ($0.isWide, $0.disk, $0.wideDisk) = (true, 0xFFFF, 1)
+      },
+    ]
+    for part in parts {
+      #expect(throws: ArchiveError.damaged("it is one of several parts")) {
+        try ArchiveFixture(entries, part)
+      }
     }
   }
 

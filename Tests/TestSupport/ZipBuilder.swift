@@ -53,6 +53,10 @@ public struct ZipBuilder {
   public var signature: [UInt8] = []
   /// Whether to write the zip64 records.
   public var isWide = false
+  /// The disk number in the end record.
+  public var disk = 0
+  /// The disk number in the zip64 end record.
+  public var wideDisk = 0
   private var entries: [Entry] = []
 
   /// Creates an empty archive.
@@ -81,14 +85,16 @@ public struct ZipBuilder {
     table += signature
     let end = isWide ? wideEnd(table.count, body.count) : []
     let count = isWide ? 0xFFFF : entries.count
-    return prefix + body + table + end + Self.number(0x0605_4B50, 4) + Self.number(0, 4)
+    return prefix + body + table + end + Self.number(0x0605_4B50, 4) + Self.number(disk, 2)
+      + Self.number(disk, 2)
       + Self.number(count, 2) + Self.number(count, 2) + Self.number(isWide ? 0xFFFF_FFFF : table.count, 4)
       + Self.number(isWide ? 0xFFFF_FFFF : body.count, 4) + Self.number(comment.count, 2) + comment
   }
 
   private func wideEnd(_ size: Int, _ offset: Int) -> [UInt8] {
     Self.number(0x0606_4B50, 4) + Self.number(44, 8) + Self.number(45, 2) + Self.number(45, 2)
-      + Self.number(0, 8) + Self.number(entries.count, 8) + Self.number(entries.count, 8)
+      + Self.number(wideDisk, 4) + Self.number(wideDisk, 4) + Self.number(entries.count, 8)
+      + Self.number(entries.count, 8)
       + Self.number(size, 8) + Self.number(offset, 8) + Self.number(0x0706_4B50, 4) + Self.number(0, 4)
       + Self.number(prefix.count + offset + size, 8) + Self.number(1, 4)
   }

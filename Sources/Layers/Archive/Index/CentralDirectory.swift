@@ -69,6 +69,7 @@ struct CentralDirectory {
   private static func read(
     _ tail: UnsafeRawBufferPointer, _ record: Int, _ end: UInt64, _ source: ArchiveSource
   ) throws(ArchiveError) -> CentralDirectory {
+    var disk = UInt32(tail.number(at: record + 4, as: UInt16.self))
     var count = UInt64(tail.number(at: record + 10, as: UInt16.self))
     var size = UInt64(tail.number(at: record + 12, as: UInt32.self))
     var offset = UInt64(tail.number(at: record + 16, as: UInt32.self))
@@ -76,10 +77,11 @@ struct CentralDirectory {
     if record >= locatorSize, tail.number(at: record - locatorSize, as: UInt32.self) == locatorSignature {
       let declared = tail.number(at: record - locatorSize + 8, as: UInt64.self)
       if let zip64 = try zip64End(declared, before: end - UInt64(locatorSize), source) {
-        (count, size, offset, end) = zip64
+        (count, size, offset, end) = (zip64.count, zip64.size, zip64.offset, zip64.end)
+        if disk == 0xFFFF { disk = zip64.disk }
       }
     }
-    if tail.number(at: record + 4, as: UInt16.self) != 0, count != 0xFFFF {
+    if disk != 0 {
       throw .damaged("it is one of several parts")
     }
     // Even with bytes before the archive, the central directory ends at the end record.
@@ -106,7 +108,7 @@ struct CentralDirectory {
     } ?? false
   }
 
-  private typealias Zip64End = (count: UInt64, size: UInt64, offset: UInt64, end: UInt64)
+  private typealias Zip64End = (disk: UInt32, count: UInt64, size: UInt64, offset: UInt64, end: UInt64)
 
   /// The zip64 end record, right before its locator or at the declared offset; nil if neither has it.
   private static func zip64End(
@@ -117,7 +119,8 @@ struct CentralDirectory {
       let found = try withBytes(zip64EndSize, at: offset, source) { bytes -> Zip64End? in
         guard bytes.number(at: 0, as: UInt32.self) == zip64EndSignature else { return nil }
         return (
-          bytes.number(at: 32, as: UInt64.self), bytes.number(at: 40, as: UInt64.self),
+          bytes.number(at: 16, as: UInt32.self), bytes.number(at: 32, as: UInt64.self),
+          bytes.number(at: 40, as: UInt64.self),
           bytes.number(at: 48, as: UInt64.self), offset
         )
       }

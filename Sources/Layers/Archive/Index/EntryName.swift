@@ -1,12 +1,14 @@
 import Glibc
 
 enum EntryName {
-  /// Calls the body with the name: as it is if flagged as UTF-8 or valid as such, otherwise converted from
-  /// code page 437, as libzip guesses.
+  /// Calls the body with the name: as it is if flagged as UTF-8; that of Info-ZIP's field, which some programs write
+  /// beside a name with replacement characters; as it is if valid as UTF-8; or else converted from code page 437, as
+  /// libzip guesses.
   static func withBytes<Result>(of record: ZipRecord, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     let name = record.name
-    if record.flags & 1 << 11 != 0 || name.allSatisfy({ $0 < 0x80 }) { return body(name) }
+    if record.flags & 1 << 11 != 0 { return body(name) }
     if let unicode = record.unicodeName { return body(unicode) }
+    if name.allSatisfy({ $0 < 0x80 }) { return body(name) }
     if String(validating: name, as: UTF8.self) != nil { return body(name) }
     var converted: [UInt8] = []
     converted.reserveCapacity(name.count * 3)

@@ -99,7 +99,7 @@ struct ZipRecord {
     let unix = isUnix ? externalAttributes >> 16 : 0
     let kind = unix & 0o170000
     if name.last == EntryName.slash || (kind == FileKind.directory.rawValue && size == 0) {
-      return FileKind.directory.rawValue | (unix & 0o777 != 0 ? unix & 0o777 : 0o755)
+      return FileKind.directory.rawValue | (unix != 0 ? unix & 0o777 : 0o755)
     }
     // `PATH_MAX` bounds the target of a link.
     if kind == FileKind.symbolicLink.rawValue, size > 0, size < 4096 {
@@ -111,23 +111,31 @@ struct ZipRecord {
   }
 
   /// The mtime in nanoseconds since the epoch: from the extra fields of Info-ZIP, of older Unix programs or
-  /// of NTFS, and otherwise the local DOS time.
+  /// of NTFS, and otherwise the local DOS time. Info-ZIP's whole seconds take their fraction from NTFS's field, if that
+  /// is the same time.
   func modified(_ clock: inout DOSTime) -> Int64 {
     if let field = field(0x5455), field.count >= 5, field[0] & 1 != 0 {
-      return Int64(field.number(at: 1, as: Int32.self)) * 1_000_000_000
+      let seconds = Int64(field.number(at: 1, as: Int32.self))
+      if let precise = windowsTime, precise >= 0, precise / 1_000_000_000 == seconds { return precise }
+      return seconds * 1_000_000_000
     }
     for number in [0x5855, 0x000D] as [UInt16] {
       if let field = field(number), field.count >= 8 {
         return Int64(field.number(at: 4, as: Int32.self)) * 1_000_000_000
       }
     }
-    if let field = field(0x000A), field.count >= 16, field.number(at: 4, as: UInt16.self) == 1 {
-      // In 100 ns since 1601.
-      let ticks = Int64(clamping: field.number(at: 8, as: UInt64.self))
-      let (nanoseconds, overflows) = (ticks - 116_444_736_000_000_000).multipliedReportingOverflow(by: 100)
-      if !overflows { return nanoseconds }
+    return windowsTime ?? clock.nanoseconds(date: dosDate, time: dosTime)
+  }
+
+  /// The mtime of NTFS's field, in nanoseconds since the epoch.
+  private var windowsTime: Int64? {
+    guard let field = field(0x000A), field.count >= 16, field.number(at: 4, as: UInt16.self) == 1 else {
+      return nil
     }
-    return clock.nanoseconds(date: dosDate, time: dosTime)
+    // In 100 ns since 1601.
+    let ticks = Int64(clamping: field.number(at: 8, as: UInt64.self))
+    let (nanoseconds, overflows) = (ticks - 116_444_736_000_000_000).multipliedReportingOverflow(by: 100)
+    return overflows ? nil : nanoseconds
   }
 
   /// The UTF-8 name in Info-ZIP's extra field.
