@@ -119,4 +119,24 @@ import Testing
       modified = content.modified
     }
   }
+
+  @Test("the text begins with the table's, however routes come and go")
+  func tableText() throws {
+    var random = SplitMix64(seed: 6)
+    var content = try content("route N0 x0://s:A")
+    for number in 1...300 {
+      _ = content.record([]) { routes throws(RoutingError) in
+        if random.percent(70) {
+          try routes.append(Route(name: "N\(number)", pattern: RoutePattern("x\(number)://s:A")))
+        } else if random.percent(95) {
+          routes.remove(name: "N\(random.number(0...number))")
+        } else {
+          routes.removeAll()
+        }
+        return .applied(overlaps: [])
+      }
+      #expect(content.text.starts(with: content.table.text.utf8))
+      #expect(content.size == content.text.count)
+    }
+  }
 }

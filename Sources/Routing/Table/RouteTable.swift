@@ -14,6 +14,9 @@ public struct RouteTable: Sendable {
   /// The routes, in order.
   public var routes: [Route] { entries.compactMap { $0?.route } }
 
+  /// The route that was appended last, if it is still there.
+  public var last: Route? { entries.last.flatMap(\.self)?.route }
+
   /// The `route` commands that recreate the table, each with a newline.
   public var text: String { routes.map { "\($0)\n" }.joined() }
 

@@ -41,7 +41,7 @@ struct ControlContent {
       failure = error
       outcome = .rejected(error)
     }
-    if table.count != routeCount { tableText = Array(table.text.utf8) }
+    updateTableText(formerCount: routeCount)
     sequence += 1
     let time = TimeSpec.now
     let result = RouteResult(
@@ -51,6 +51,15 @@ struct ControlContent {
     touch(time)
     cachedText = nil
     return failure
+  }
+
+  /// One new route only adds its line, so that registering many takes time in proportion to them.
+  private mutating func updateTableText(formerCount: Int) {
+    if table.count == formerCount + 1, let route = table.last {
+      tableText += "\(route)\n".utf8
+    } else if table.count != formerCount {
+      tableText = Array(table.text.utf8)
+    }
   }
 
   /// Advances the mtime to the given time, and by at least a nanosecond.
