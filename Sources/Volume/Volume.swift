@@ -109,7 +109,8 @@ public final class Volume: Sendable {
   public func stop() {
     watcher?.stop()
     queue.end()
-    invalidator.withLock { $0 }?.join()
+    // Its loop holds the kernel's side, too.
+    invalidator.withLock { $0.take() }?.join()
     announcer?.stop()
     files.stop()
     commands.worker.stop()
