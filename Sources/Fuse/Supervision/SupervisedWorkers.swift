@@ -44,7 +44,7 @@ final class SupervisedWorkers: Sendable {
       var callers: [UInt64: Int32] = [:]
       for thread in state.threads {
         let activity = thread.activity
-        if activity.request != 0 { callers[activity.request] = activity.caller }
+        if activity.caller != 0 { callers[activity.request] = activity.caller }
       }
       return callers
     }

@@ -149,12 +149,15 @@ final class WorkerPool: Sendable {
   /// Runs the file system's idle work while no request is pending.
   private func runIdleWork() {
     while session.dispatcher.fileSystem.runIdleWork(beginIdleWork) {
+      RequestThread.begin(request: 0, caller: 0)
       roles.withLock { $0.endIdleWork() }
     }
   }
 
   private func beginIdleWork() -> Bool {
-    !session.hasRequest && roles.withLock { $0.beginIdleWork() }
+    guard !session.hasRequest, roles.withLock({ $0.beginIdleWork() }) else { return false }
+    RequestThread.begin(request: RequestThread.idleWork, caller: 0)
+    return true
   }
 
   /// Processes a request.

@@ -37,8 +37,8 @@ extension MountTests {
       }
 
       func stop() throws {
-        try ByteString("/proc/sys/vm/drop_caches").overwrite([UInt8]("3".utf8), at: 0)
         server.process.signal(SIGSTOP)
+        try Command.shell("echo 3 > /proc/sys/vm/drop_caches").check()
       }
 
       func resume() { server.process.signal(SIGCONT) }
@@ -65,12 +65,15 @@ extension MountTests {
         // The invalidator has to look whether the disk has such folders, too.
         for number in 0..<10 { try (fixture.substitution / ByteString("d\(number)")).makeDirectory() }
         try (fixture.substitution / "file").write("new\n")
+        let waiting = try Child(Command("cat", (mount.point / "d7/file").text))
         let isSeen = eventually(within: 20) {
           (try? Command("cat", (mount.point / "file").text).run(timeout: 20).outputText) == "new\n"
         }
         #expect(isSeen)
         try mount.barrier()
+        #expect(waiting.status() == nil, "the disk has answered")
         disk.resume()
+        #expect(eventually(within: 20) { waiting.status() != nil })
         #expect(try (mount.point / "d3/file").readText() == "disk\n")
       }
     }
