@@ -118,6 +118,46 @@ import Testing
     #expect(try file.readAll() == [UInt8](repeating: 3, count: 100_000))
   }
 
+  private func firstBytes(of file: LayerFile) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: 65536)
+    let count = try bytes.withUnsafeMutableBytes { buffer throws(Errno) in try file.read(into: buffer, at: 0)
+    }
+    return Array(bytes[..<count])
+  }
+
+  @Test(
+    "what was read of an entry without being verified is not continued by the next archive",
+    arguments: [0, 1])
+  func unverified(threads: Int) throws {
+    let content = [UInt8]((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
+    let good: [ZipBuilder.Entry] = [.init("stored", content), .init("packed", content, .deflated)]
+    for isDamaged in [true, false] {
+      // The same sizes and checksums: only the bytes differ.
+      var bytes = ZipBuilder(good).bytes
+      if isDamaged { for index in [100, bytes.count / 2 + 1000] { bytes[index] ^= 1 } }
+      let fixture = try ArchiveFixture(good, threads: threads)
+      try fixture.path.replace(bytes)
+      _ = fixture.layer.reload()
+      let files = try ["stored", "packed"].map { try fixture.open($0) }
+      let stored = try fixture.attributes("stored").identity
+      let starts = files.map { try? firstBytes(of: $0) }
+      if isDamaged { for file in files { #expect(throws: Errno.ioError) { try file.readAll() } } }
+      try fixture.path.replace(ZipBuilder(good).bytes)
+      #expect(changes(fixture.layer.reload()).contains("replaced stored"))
+      #expect(try fixture.attributes("stored").identity != stored)
+      // The packed one may have been verified, or found damaged, before its first bytes were returned.
+      for (file, start) in zip(files, starts) where start != nil {
+        if isDamaged {
+          #expect(throws: Errno.ioError) { try file.readAll() }
+        } else {
+          #expect(try file.readAll() == content)
+        }
+      }
+      #expect(try fixture.content("stored") == content)
+      #expect(try fixture.content("packed") == content)
+    }
+  }
+
   @Test("without a watch, the next access to the root reloads the archive")
   func unwatched() throws {
     let fixture = try ArchiveFixture([.init("a", "one")])

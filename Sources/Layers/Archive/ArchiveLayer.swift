@@ -212,7 +212,7 @@ public final class ArchiveLayer: Sendable {
       do throws(ArchiveError) {
         let source = try open()
         seen = source.attributes
-        let index = try ArchiveIndex.read(source, folder: folder, former: former)
+        let index = try readIndex(of: source, after: former)
         state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, seen, nil) }
         let unverified = moveContents(to: index)
         let difference = ArchiveDifference(from: former, to: index, unverified: unverified)
@@ -225,6 +225,29 @@ public final class ArchiveLayer: Sendable {
         return nil
       }
     }
+  }
+
+  /// Reads the index. A file of which bytes were returned that were never verified becomes another file, so that no
+  /// reader gets a part of its content from this state of the archive and a part from the next.
+  private func readIndex(
+    of source: ArchiveSource, after former: ArchiveIndex
+  ) throws(ArchiveError) -> ArchiveIndex {
+    let isReplaced = source.attributes.identity != former.source.attributes.identity
+    var distrusted = distrustedInodes(isReplaced)
+    var index = try ArchiveIndex.read(source, folder: folder, former: former, distrusted: distrusted)
+    // Bytes may have been returned meanwhile; bounded, since readers go on.
+    for _ in 0..<3 {
+      let now = distrustedInodes(isReplaced)
+      if now.isSubset(of: distrusted) { break }
+      distrusted.formUnion(now)
+      index = try ArchiveIndex.read(source, folder: folder, former: former, distrusted: distrusted)
+    }
+    return index
+  }
+
+  private func distrustedInodes(_ isReplaced: Bool) -> Set<UInt64> {
+    let open = openContents()
+    return unverified.all.filter { open[$0]?.isDistrusted(afterReplacement: isReplaced) ?? true }
   }
 
   private func open() throws(ArchiveError) -> ArchiveSource {

@@ -97,6 +97,12 @@ final class ArchiveContent: @unchecked Sendable {
 
   var attributes: FileStatus { state.withLock { $0.attributes } }
 
+  /// Whether bytes were returned that the next state of the archive must not continue, even if its checksum is the same:
+  /// those of a damaged entry, and unverified ones if another file replaces the archive's.
+  func isDistrusted(afterReplacement isReplaced: Bool) -> Bool {
+    state.withLock { $0.failure == .ioError || (isReplaced && $0.isUnverified) }
+  }
+
   /// Continues with a new archive that has the same content.
   /// - Returns: whether unverified bytes were returned, which may be wrong.
   func move(to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus) -> Bool {

@@ -5,6 +5,8 @@ import Posix
 final class UnverifiedEntries: Sendable {
   private let inodes = Locked<Set<UInt64>>([])
 
+  var all: Set<UInt64> { inodes.withLock { $0 } }
+
   func insert(_ inode: UInt64) { inodes.withLock { _ = $0.insert(inode) } }
 
   func remove(_ inode: UInt64) -> Bool { inodes.withLock { $0.remove(inode) != nil } }

@@ -33,16 +33,17 @@ final class ArchiveIndex: Sendable {
   /// - Parameters:
   ///   - folder: the path from the archive's root to the folder that is the layer.
   ///   - former: what is the same in both keeps its inode number.
+  ///   - distrusted: the inode numbers of files that become other files.
   static func read(
     _ source: ArchiveSource, folder: [[UInt8]], former: ArchiveIndex? = nil,
-    progress: (UInt64, UInt64) -> Void = { _, _ in }
+    distrusted: Set<UInt64> = [], progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) -> ArchiveIndex {
     let directory = try CentralDirectory.find(in: source)
     var builder = ArchiveIndexBuilder(source, directory, folder: folder)
     try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
     guard source.isUnchanged else { throw .changing }
     try builder.finish()
-    let numbers = InodeAssignment(builder.takeTree(), after: former)
+    let numbers = InodeAssignment(builder.takeTree(), after: former, except: distrusted)
     return ArchiveIndex(builder, numbers: numbers)
   }
 

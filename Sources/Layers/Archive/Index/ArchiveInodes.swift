@@ -1,10 +1,10 @@
-/// Assigns inode numbers: a path with the same content as before keeps its number.
+/// Assigns inode numbers: a path with the same content as before keeps its number, unless that is distrusted.
 struct InodeAssignment: ~Copyable {
   var tree: ArchiveTree
   var folders: [UInt64: UInt32] = [:]
   var nextInode: UInt64
 
-  init(_ tree: consuming ArchiveTree, after former: ArchiveIndex?) {
+  init(_ tree: consuming ArchiveTree, after former: ArchiveIndex?, except distrusted: Set<UInt64>) {
     nextInode = former?.nextInode ?? ArchiveIndex.firstInode + 1
     self.tree = tree
     var matches: NodeMatches?
@@ -12,7 +12,9 @@ struct InodeAssignment: ~Copyable {
     for node in 0..<UInt32(self.tree.count) {
       if node == ArchiveTree.root {
         self.tree[node].inode = ArchiveIndex.firstInode
-      } else if let former, let match = matches?[node], isSame(node, former.tree[match]) {
+      } else if let former, let match = matches?[node], isSame(node, former.tree[match]),
+        !distrusted.contains(former.tree[match].inode)
+      {
         self.tree[node].inode = former.tree[match].inode
       } else {
         self.tree[node].inode = nextInode
