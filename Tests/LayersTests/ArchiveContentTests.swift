@@ -80,6 +80,8 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
       "full": .ioError,
       "full2": .ioError,
     ]
+    let unreadable = fixture.layer.statistics.unreadable.map { "\($0.count) \($0.reason)" }
+    #expect(unreadable == ["2 encrypted", "1 compressed by WavPack"])
     for (name, errno) in expected {
       #expect(throws: errno, "\(name)") { try fixture.content(name) }
       #expect(throws: errno, "\(name) again") { try fixture.content(name) }

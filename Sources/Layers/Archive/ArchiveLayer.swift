@@ -96,13 +96,17 @@ public final class ArchiveLayer: Sendable {
     public let folders: Int
     /// Names that are not visible.
     public let skipped: [SkippedNames]
+    /// Files that are visible, but cannot be read.
+    public let unreadable: [UnreadableEntries]
   }
 
   /// The present statistics.
   public var statistics: Statistics {
     let index = current
     let (files, folders) = index.counts
-    return Statistics(entries: index.entries, files: files, folders: folders, skipped: index.skipped)
+    return Statistics(
+      entries: index.entries, files: files, folders: folders, skipped: index.skipped,
+      unreadable: index.tree.unreadable)
   }
 
   // MARK: - Files

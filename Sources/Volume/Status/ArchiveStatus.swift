@@ -29,6 +29,13 @@ struct ArchiveStatus {
           json.strings(showsNames ? skipped.names.map(Self.text) : [])
         }
       }
+      json.name("unreadable")
+      json.array(figures.unreadable) { json, unreadable in
+        json.object { json in
+          json.member("reason", unreadable.reason)
+          json.member("count", unreadable.count)
+        }
+      }
       json.member("note", note)
     }
   }
@@ -42,6 +49,10 @@ struct ArchiveStatus {
       let names = (showsNames ? skipped.names : []).prefix(5).map(Self.text).joined(separator: ", ")
       let list = names.isEmpty ? "" : ": \(names)" + (skipped.count > 5 ? ", …" : "")
       lines.append("skipped \(skipped.count) (\(skipped.reason.rawValue))\(list)")
+    }
+    // An archive may use any number of methods.
+    for unreadable in figures.unreadable.prefix(8) {
+      lines.append("unreadable \(unreadable.count) (\(unreadable.reason))")
     }
     return lines
   }
