@@ -33,8 +33,8 @@ struct ListenCommand {
 
   /// Returns when the mount ends.
   func run() throws(Failure) {
-    // If the reader of the output exits, the next write ends the process, as in any pipeline.
     signal(SIGPIPE, SIG_DFL)
+    endWhenOutputCloses()
     do throws(Errno) {
       _ = try ResultListener(control, since: since).run { event in
         switch event {
@@ -48,6 +48,16 @@ struct ListenCommand {
       }
     } catch {
       if !error.isEndOfMount { throw .failed("\(control.path.shown): \(error)") }
+    }
+  }
+
+  /// Ends the process as a write to a pipe without a reader does, but when the reader closes it and not with the next
+  /// result. Without a thread, only that write ends it.
+  private func endWhenOutputCloses() {
+    try? Posix.Thread.startDetached(name: "output") {
+      var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+      while poll(&output, 1, -1) < 0, errno == EINTR {}
+      if output.revents & Int16(POLLERR) != 0 { kill(getpid(), SIGPIPE) }
     }
   }
 }
