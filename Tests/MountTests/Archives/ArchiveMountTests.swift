@@ -215,7 +215,15 @@ extension MountTests {
         try (folder / "app.ipa").replace(good)
         try mount.barrier()
         #expect(try big.read() == content)
-        #expect(try big.status().inode == inode)
+        // Readers of the damaged one must not go on with it.
+        #expect(try big.status().inode != inode)
+        // Nor are the two mixed without a barrier.
+        for round in 0..<10 {
+          for bytes in [damaged, good] {
+            try (folder / "app.ipa").replace(bytes)
+            if let read = try? big.read(), read != content { Issue.record("mixed in round \(round)") }
+          }
+        }
       }
     }
 
