@@ -23,22 +23,25 @@ public struct ControlFile: ~Copyable, Sendable {
     try descriptor.writeInOneCall(command + [UInt8(ascii: "\n")])
   }
 
-  /// Why ``wait(cancellation:)`` returned.
+  /// Why ``wait(cancellation:milliseconds:)`` returned.
   enum Wakeup {
     case readable
     /// The daemon exits, or asks its clients to close the file before an unmount.
     case hangup
     case cancelled
+    case timedOut
   }
 
   /// Polls until there is a result that this open file has not been woken for.
-  func wait(cancellation: borrowing CancellationPipe) -> Wakeup {
+  /// - Parameter milliseconds: for how long; -1 for any time.
+  func wait(cancellation: borrowing CancellationPipe, milliseconds: CInt) -> Wakeup {
     var polled = [
       pollfd(fd: descriptor.rawValue, events: Int16(POLLIN | POLLPRI), revents: 0),
       pollfd(fd: cancellation.readEnd, events: Int16(POLLIN), revents: 0),
     ]
     while true {
-      let count = poll(&polled, 2, -1)
+      let count = poll(&polled, 2, milliseconds)
+      if count == 0 { return .timedOut }
       if count < 0, errno == EINTR { continue }
       if count < 0 { return .hangup }
       if polled[1].revents != 0 { return .cancelled }

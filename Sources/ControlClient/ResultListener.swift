@@ -60,22 +60,34 @@ public final class ResultListener: Sendable {
   private func listen(_ report: (Event) -> Void) throws(Errno) -> Bool {
     let file = try location.open([.read])
     try reportNew(in: file, report)
+    var delay = RetryDelay()
     while true {
-      switch file.wait(cancellation: cancellation) {
+      switch file.wait(cancellation: cancellation, milliseconds: delay.milliseconds) {
       case .cancelled: return false
       case .hangup:
         // A result may have arrived together with the hangup.
         try reportNew(in: file, report)
         return !cancellation.isCancelled
-      case .readable:
-        // While another process is writing, a read may still return the state before the poll.
-        var retries = 20
-        while try !reportNew(in: file, report), retries > 0 {
-          if cancellation.wait(milliseconds: 1) { return false }
-          retries -= 1
+      case .readable, .timedOut:
+        if try !reportNew(in: file, report) {
+          delay.increase()
+          continue
         }
+        delay = RetryDelay()
         while try reportNew(in: file, report) {}
       }
+    }
+  }
+
+  /// When to read again after a wake-up without a new result. Until the process that wrote it has run, the kernel
+  /// reads the file up to its former size.
+  private struct RetryDelay {
+    /// -1 for none.
+    private(set) var milliseconds: CInt = -1
+
+    /// Gives up after some eight seconds: the result may have been read with an earlier wake-up.
+    mutating func increase() {
+      milliseconds = milliseconds < 0 ? 1 : milliseconds < 4096 ? milliseconds * 2 : -1
     }
   }
 
