@@ -53,7 +53,9 @@ extension Session {
       events.didStart()
       let reason = end.wait(self, pool, onHangup: events.hangup)
       shutdown.begin()
-      if end.wait(for: shutdown.finished, milliseconds: Self.shutdownTimeout(reason)) { return }
+      if end.wait(for: shutdown.finished, milliseconds: Self.shutdownTimeout(reason)) {
+        return shutdown.join()
+      }
       abandon(events)
     } catch {
       unmount()
@@ -102,21 +104,27 @@ private final class SharedEventFD: Sendable {
 private final class Shutdown: Sendable {
   private let begun: EventFD
   let finished: EventFD
+  private let thread = Locked<ThreadHandle?>(nil)
 
   init(_ session: Session, _ pool: WorkerPool, _ events: SessionEvents) throws(Errno) {
     begun = try EventFD()
     finished = try EventFD()
     let (willStop, report) = (events.willStop, events.report)
-    try Thread.startDetached(name: "shutdown") { [self] in
-      begun.wait(or: -1, milliseconds: -1)
-      willStop()
-      fuse_session_exit(session.pointer)
-      // What is left behind may still use the session.
-      if !pool.join() { _ = Unmanaged.passRetained(session) }
-      session.report(session.unmount(), report)
-      finished.signal()
-    }
+    let handle = ThreadHandle(
+      try Thread(name: "shutdown") { [self] in
+        begun.wait(or: -1, milliseconds: -1)
+        willStop()
+        fuse_session_exit(session.pointer)
+        // What is left behind may still use the session.
+        if !pool.join() { _ = Unmanaged.passRetained(session) }
+        session.report(session.unmount(), report)
+        finished.signal()
+      })
+    thread.withLock { $0 = handle }
   }
 
   func begin() { begun.signal() }
+
+  /// Waits for the thread, which holds the file system, to end; to be called once `finished` is signalled.
+  func join() { thread.withLock { $0 }?.join() }
 }

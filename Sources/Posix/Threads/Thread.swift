@@ -48,6 +48,11 @@ public struct Thread: ~Copyable, Sendable {
     pthread_join(handle, nil)
   }
 
+  /// Calls pthread_detach(3).
+  public consuming func detach() {
+    pthread_detach(handle)
+  }
+
   /// Makes a blocking system call of the thread return EINTR; requires `Interrupt.installHandler`.
   public borrowing func interrupt() {
     pthread_kill(handle, Interrupt.signal)
@@ -78,18 +83,23 @@ extension Thread {
   }
 }
 
-/// A shared thread, which is joined once.
+/// A shared thread, which is joined or detached once.
 public final class ThreadHandle: Sendable {
   private let thread: Locked<Thread?>
   /// Takes ownership of a thread.
   public init(_ thread: consuming Thread) { self.thread = Locked(thread) }
 
-  /// As `Thread.interrupt`; does nothing after `join`.
+  /// As `Thread.interrupt`; does nothing after `join` or `detach`.
   public func interrupt() { thread.withLock { $0?.interrupt() } }
 
   /// Joins the thread; does nothing the second time.
   public func join() {
     if let thread = thread.withLock({ $0.take() }) { thread.join() }
+  }
+
+  /// Leaves the thread to end by itself.
+  public func detach() {
+    if let thread = thread.withLock({ $0.take() }) { thread.detach() }
   }
 }
 

@@ -5,11 +5,12 @@ import Posix
 /// Handles elements in order on one thread, which is replaced when an element makes it wait for a layer that does not
 /// answer. The thread left behind ends when the layer answers.
 ///
-/// Invariants: only the runner that `state.runner` names takes elements; `current` is what it handles, and `thread` is
-/// its thread then.
+/// Invariants: only the runner that `state.runner` names takes elements; `handle` is its thread, `current` is what it
+/// handles, and `thread` describes its thread then.
 final class FailoverLoop<Element: Sendable>: LayerWatchdog.Loop {
   private struct State {
     var runner = 0
+    var handle: ThreadHandle?
     var remaining = Queue<Element>()
     var current: Element?
     var thread: RequestThread?
@@ -42,15 +43,19 @@ final class FailoverLoop<Element: Sendable>: LayerWatchdog.Loop {
 
   /// - Throws: EAGAIN.
   func start() throws(Errno) {
-    try startRunner(state.withLock { $0.runner })
+    let handle = try startRunner(0)
+    state.withLock { $0.handle = handle }
     watchdog.add(self)
   }
 
-  /// Waits until the elements have ended and are handled.
-  func join() { _ = ended.dequeue() }
+  /// Waits until the elements have ended and are handled, and for the thread to end: it holds the file system.
+  func join() {
+    _ = ended.dequeue()
+    state.withLock { $0.handle }?.join()
+  }
 
-  private func startRunner(_ runner: Int) throws(Errno) {
-    try Thread.startDetached(name: name) { [self] in run(runner) }
+  private func startRunner(_ runner: Int) throws(Errno) -> ThreadHandle {
+    ThreadHandle(try Thread(name: name) { [self] in run(runner) })
   }
 
   private func run(_ runner: Int) {
@@ -100,7 +105,9 @@ final class FailoverLoop<Element: Sendable>: LayerWatchdog.Loop {
       isolate(layer)
       let runner = state.runner + 1
       // If no thread can be started now, the next look tries again.
-      guard (try? startRunner(runner)) != nil else { return true }
+      guard let handle = try? startRunner(runner) else { return true }
+      state.handle?.detach()
+      state.handle = handle
       state.runner = runner
       state.current = nil
       if repeats {
