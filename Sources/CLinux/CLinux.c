@@ -1,10 +1,12 @@
 #define _GNU_SOURCE
 #include <malloc.h>
+#include <pthread.h>
 #include "CLinux.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sched.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
@@ -277,6 +279,81 @@ uint32_t linux_major(uint64_t device) { return major(device); }
 uint32_t linux_minor(uint64_t device) { return minor(device); }
 
 pid_t linux_fork(void) { return fork(); }
+
+pid_t linux_fork_sharing_files(void) {
+  // What fork(3) does beside the system call, as far as a single thread needs it: the C library reads the thread's ID
+  // from memory, and the kernel finds the thread's robust locks by a list that no child inherits.
+  int *thread = NULL;
+  void *robust = NULL;
+  size_t size = 0;
+  if (prctl(PR_GET_TID_ADDRESS, &thread, 0, 0, 0) != 0 || thread == NULL ||
+      syscall(SYS_get_robust_list, 0, &robust, &size) != 0) {
+    errno = ENOSYS;
+    return -1;
+  }
+  struct clone_args arguments = {
+      .flags = CLONE_FILES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
+      .child_tid = (uintptr_t)thread,
+      .exit_signal = SIGCHLD,
+  };
+  pid_t child = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (child == 0)
+    syscall(SYS_set_robust_list, robust, size);
+  return child;
+}
+
+int linux_signal_at_end_of_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+static const int forwarded_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static volatile pid_t *signal_receiver;
+static volatile int *pending_signal;
+
+static void forward_signal(int signal, siginfo_t *info, void *context) {
+  (void)context;
+  // A terminal sends its signals to both.
+  if (info->si_code > 0)
+    return;
+  int saved = errno;
+  if (*signal_receiver == 0)
+    *pending_signal = signal;
+  else
+    kill(*signal_receiver, signal);
+  errno = saved;
+}
+
+void linux_forward_signals(volatile pid_t *receiver, volatile int *pending) {
+  signal_receiver = receiver;
+  pending_signal = pending;
+  struct sigaction action = {.sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+  for (size_t i = 0; i < sizeof forwarded_signals / sizeof *forwarded_signals; i++)
+    sigaction(forwarded_signals[i], &action, NULL);
+}
+
+void linux_stop_forwarding_signals(void) {
+  for (size_t i = 0; i < sizeof forwarded_signals / sizeof *forwarded_signals; i++)
+    signal(forwarded_signals[i], SIG_DFL);
+}
+
+size_t linux_lock_size(void) { return sizeof(pthread_mutex_t); }
+
+int linux_lock_initialize(void *lock) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  int error = pthread_mutex_init(lock, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+  return error;
+}
+
+enum linux_lock_result linux_lock_acquire(void *lock) {
+  int error = pthread_mutex_lock(lock);
+  if (error == EOWNERDEAD)
+    pthread_mutex_consistent(lock);
+  return error == 0 ? linux_lock_free : error == EOWNERDEAD ? linux_lock_of_dead_owner : linux_lock_failed;
+}
+
+int linux_lock_release(void *lock) { return pthread_mutex_unlock(lock); }
 
 int linux_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
 

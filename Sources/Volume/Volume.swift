@@ -50,7 +50,9 @@ public final class Volume: Sendable {
     watcher =
       options.cache == .coherent
       ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue) : nil
-    store = try NodeStore(stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget)
+    store = try NodeStore(
+      stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
+      memory: options.memory.map { NodeMemory($0) })
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()
@@ -151,6 +153,19 @@ public final class Volume: Sendable {
   }
 
   public func layerIsSlow(_ layer: Int) { store.stack.layers[layer].gate.isolate() }
+
+  /// Takes back what the kernel has cached from a predecessor, since the layers may have changed meanwhile. To be called
+  /// after `start`, before any request is processed.
+  public func recover() {
+    _ = watcher?.barrier {}
+    queue.add([Invalidation(subject: .subtree(.root))])
+  }
+
+  /// The size in bytes of the memory that `VolumeOptions.memory` needs.
+  public static let memorySize = NodeMemory.size
+
+  /// The descriptors in the memory that are a predecessor's open files.
+  public static func openFiles(in memory: SharedMemory) -> [CInt] { NodeMemory(memory).openFiles }
 
   /// Drops everything that the kernel and the daemon have cached.
   public func invalidateAll() {

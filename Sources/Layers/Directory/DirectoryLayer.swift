@@ -43,6 +43,25 @@ public final class DirectoryLayer: Sendable {
     opened = Locked(root)
   }
 
+  /// Goes on with a root that a predecessor opened.
+  /// - Parameters:
+  ///   - root: open in both processes.
+  ///   - isPrivateClone: as the predecessor's.
+  /// - Throws: what statx(2) answers.
+  public init(
+    path: [UInt8], index: Int, covered: CoveredMountPoint?, root: consuming Descriptor, isPrivateClone: Bool
+  ) throws(Errno) {
+    self.path = path
+    self.index = index
+    self.isPrivateClone = isPrivateClone
+    self.covered = isPrivateClone ? nil : covered
+    let handle = SharedDescriptor(root)
+    gate = LayerGate(layer: index, isRemote: try handle.descriptor.isOnRemoteFileSystem())
+    opened = Locked(
+      LayerDirectory(
+        gate: gate, handle: handle, attributes: try handle.descriptor.attributes(), covered: self.covered))
+  }
+
   /// The result of `reopen`.
   public enum ReopenResult: Sendable {
     /// The path leads to the present root.
@@ -135,7 +154,16 @@ public final class CoveredMountPoint: Sendable {
   /// Records a directory that is about to be mounted over.
   /// - Parameter path: its absolute path without symbolic links.
   /// - Returns: nil for `/`, which no layer can contain as an entry.
-  public init?(path: [UInt8]) throws(Errno) {
+  public convenience init?(path: [UInt8]) throws(Errno) {
+    let directory = try withCName(path) { name throws(Errno) in
+      try Descriptor.open(name, [.pathOnly, .directory])
+    }
+    try self.init(path: path, beneath: directory)
+  }
+
+  /// - Parameter beneath: the directory, which may be mounted over by now.
+  /// - Returns: as for `init(path:)`.
+  public init?(path: [UInt8], beneath directory: consuming Descriptor) throws(Errno) {
     guard let slash = path.lastIndex(of: UInt8(ascii: "/")), slash + 1 < path.count else { return nil }
     let parent = slash == 0 ? [UInt8(ascii: "/")] : Array(path[..<slash])
     let attributes = try withCName(parent) { name throws(Errno) in
@@ -144,10 +172,11 @@ public final class CoveredMountPoint: Sendable {
     device = attributes.identity.device
     parentInode = attributes.identity.inode
     name = Array(path[(slash + 1)...])
-    beneath = try withCName(path) { name throws(Errno) in
-      SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
-    }
+    beneath = SharedDescriptor(directory)
   }
+
+  /// The number of the descriptor of the directory beneath the mount.
+  public var directory: CInt { beneath.descriptor.rawValue }
 
   /// Records the device number of the mount, once it is mounted.
   public func setDevice(_ device: UInt64) { ownDevice.store(device, ordering: .relaxed) }

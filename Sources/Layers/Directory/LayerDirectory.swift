@@ -52,6 +52,11 @@ public final class LayerDirectory: Sendable {
     covered = nil
   }
 
+  /// The number of the directory's descriptor; nil for a folder of an archive.
+  public var descriptorNumber: CInt? {
+    if case .descriptor(let handle) = backing { handle.descriptor.rawValue } else { nil }
+  }
+
   /// Whether the directory is a folder of an archive.
   public var isInArchive: Bool { if case .archive = backing { true } else { false } }
 

@@ -13,13 +13,21 @@ struct InheritedDescriptors {
       // The lowest free number is the one that is missing.
       _ = Glibc.open("/dev/null", O_RDWR)
     }
-    guard let directory = try? Descriptor.open("/proc/self/fd", [.read, .directory]) else { return }
-    try? directory.forEachEntry { entry in
-      guard let number = CInt(String(cString: entry.name)) else { return }
-      if number > STDERR_FILENO, number != directory.rawValue { numbers.append(number) }
-    }
+    numbers = OpenDescriptors.all().filter { $0 > STDERR_FILENO }
   }
 
   /// Closes them.
   func close() { for number in numbers { _ = Glibc.close(number) } }
+}
+
+/// The open descriptors of this process.
+enum OpenDescriptors {
+  static func all() -> [CInt] {
+    guard let directory = try? Descriptor.open("/proc/self/fd", [.read, .directory]) else { return [] }
+    var numbers: [CInt] = []
+    try? directory.forEachEntry { entry in
+      if let number = CInt(String(cString: entry.name)), number != directory.rawValue { numbers.append(number) }
+    }
+    return numbers
+  }
 }

@@ -29,6 +29,8 @@ struct MountOptions {
   /// In milliseconds; nil for the default.
   var layerTimeout: CInt?
   var skipsOverdueLayers = false
+  /// Whether the mount outlives the death of the process that answers its requests.
+  var survives = true
   var passed: [[UInt8]] = []
 
   /// The size of one READ request: passthrough saves no request for smaller files.
@@ -74,6 +76,7 @@ struct MountOptions {
     case "resource_scheme": resources.scheme = try option.scheme()
     case "fsname" where hasValue: fsname = option.value.map(MountOption.unescape)
     case "max_read" where hasValue: maxRead = try option.readSize()
+    case "survive": survives = try option.isOn()
     case "low_latency" where !hasValue: lowLatency = true
     case "layer_timeout": layerTimeout = try option.seconds()
     case "layer_timeout_action": skipsOverdueLayers = try option.timeoutAction()

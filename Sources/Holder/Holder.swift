@@ -1,0 +1,111 @@
+import CLinux
+import Glibc
+import Posix
+
+/// The process that keeps a mount while its workers come and go.
+///
+/// It forks a worker, waits until that has died, and forks the next one. The workers share its table of open files:
+/// `/dev/fuse` and the files that programs read stay open. Apart from that it makes no call on a file, and it allocates
+/// nothing, so that nothing but a signal can end it.
+public struct Holder {
+  /// How many workers may die in a row before they are ready.
+  private static let attempts = 10
+  /// The longest pause before a worker is forked, in microseconds.
+  private static let longestPause: UInt32 = 1_000_000
+
+  private let state: UnsafeMutablePointer<HolderState>
+
+  /// Prepares the state at the beginning of the memory, which is zero.
+  public init(_ memory: SharedMemory) {
+    state = memory.values(of: HolderState.self, at: 0)
+    state.initialize(to: HolderState())
+    linux_lock_initialize(lock)
+  }
+
+  private var lock: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(state) + (MemoryLayout<HolderState>.offset(of: \.lock) ?? 0)
+  }
+
+  /// What the calling process has become.
+  public enum Role {
+    /// The first worker, which mounts.
+    case first
+    /// One that goes on where another one has died.
+    case successor
+    /// One that only unmounts, since no worker gets ready.
+    case undertaker
+  }
+
+  /// Returns in each worker. The holder itself exits when the last worker has ended, with that one's status. The process
+  /// must be single-threaded.
+  /// - Throws: what fork(2) answers the first time; ENOSYS if open files cannot be shared.
+  public func run() throws(Errno) -> Role {
+    linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
+    if try isWorker() { return .first }
+    var failures = 0
+    while true {
+      waitForDeath()
+      let phase = state.pointee.phase
+      let status = reap()
+      if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
+      state.pointee.deaths += 1
+      state.pointee.lastStatus = status
+      failures = phase == .ready ? 0 : failures + 1
+      if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
+      let isLast = failures >= Self.attempts
+      if (try? isWorker()) == true { return isLast ? .undertaker : .successor }
+    }
+  }
+
+  /// Forks a worker; true in the worker, which has the lock then.
+  private func isWorker() throws(Errno) -> Bool {
+    state.pointee.phase = .none
+    state.pointee.worker = 0
+    let holder = getpid()
+    let child = linux_fork_sharing_files()
+    if child < 0 { throw .current }
+    if child == 0 {
+      linux_stop_forwarding_signals()
+      // Without a holder nothing would keep the mount from hanging after the worker's own death.
+      linux_signal_at_end_of_parent(SIGTERM)
+      if getppid() != holder { _exit(1) }
+      _ = linux_lock_acquire(lock)
+      state.pointee.phase = .started
+      return true
+    }
+    state.pointee.worker = child
+    let signal = state.pointee.pendingSignal
+    state.pointee.pendingSignal = 0
+    if signal != 0 { kill(child, signal) }
+    while state.pointee.phase == .none, !hasEnded(child) { usleep(100) }
+    return false
+  }
+
+  /// Waits until the worker's main thread has died. Its process may live on for as long as one of its threads waits for
+  /// a request that it read itself and that only its successor can answer.
+  private func waitForDeath() {
+    _ = linux_lock_acquire(lock)
+    linux_lock_release(lock)
+  }
+
+  private func hasEnded(_ child: pid_t) -> Bool {
+    var information = siginfo_t()
+    return waitid(P_PID, id_t(child), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+      && information.si_signo == SIGCHLD
+  }
+
+  /// How the worker ended; as if by SIGKILL if it has threads that cannot end yet.
+  private func reap() -> CInt {
+    var status = CInt(SIGKILL)
+    for _ in 0..<20 {
+      if waitpid(state.pointee.worker, &status, WNOHANG) > 0 { return status }
+      usleep(100)
+    }
+    return status
+  }
+
+  private func exit(like status: CInt) -> Never {
+    let signal = status & 0x7F
+    _exit(signal == 0 ? status >> 8 & 0xFF : 128 + signal)
+  }
+}

@@ -1,0 +1,60 @@
+import Glibc
+import Layers
+import Posix
+
+/// Opens the layers of a plan.
+struct LayerOpener {
+  let plan: MountPlan
+  let covered: CoveredMountPoint?
+  /// The roots that a predecessor has opened, by layer.
+  private let roots: [LayerRootRecord]
+  private let contents: ContentCache
+
+  init(_ plan: MountPlan, covered: CoveredMountPoint?, roots: [LayerRootRecord] = []) {
+    self.plan = plan
+    self.roots = roots
+    self.covered = covered
+    contents = ContentCache(
+      budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget))
+  }
+
+  /// - Returns: the layers, and the cache of their archives' contents, if there are any.
+  func open() throws(Failure) -> (LayerStack, ContentCache?) {
+    var layers: [Layer] = []
+    for (given, path) in plan.layers {
+      let role = layers.count < plan.layers.count - 1 ? "substitution" : "MAIN"
+      layers.append(try open(path, as: "\(role) \(given.shown)", index: layers.count))
+    }
+    let hasArchive = layers.contains { $0.archive != nil }
+    return (LayerStack(layers: layers), hasArchive ? contents : nil)
+  }
+
+  private func open(_ path: [UInt8], as role: String, index: Int) throws(Failure) -> Layer {
+    if let archive = ArchivePath(path) {
+      do throws(ArchiveError) { return .archive(try archive.open(index: index, contents)) } catch {
+        throw .failed("\(role): \(error.message)")
+      }
+    }
+    do throws(Errno) { return .directory(try directory(path, index: index)) } catch {
+      throw .failed("\(role): \(Self.reason(error, path))")
+    }
+  }
+
+  private func directory(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
+    if index < roots.count, roots[index].file >= 0 {
+      return try DirectoryLayer(
+        path: path, index: index, covered: covered, root: try Descriptor.duplicate(of: roots[index].file),
+        isPrivateClone: roots[index].isClone)
+    }
+    return try DirectoryLayer(path: try realPath(path), index: index, covered: covered)
+  }
+
+  private static func reason(_ error: Errno, _ path: [UInt8]) -> String {
+    switch error {
+    case .noSuchFileOrDirectory: "no such directory"
+    case .notDirectory: "neither a directory nor a zip archive"
+    case .socketNotConnected: "the mount there is dead; remove it with 'fusermount3 -u \(path.shown)'"
+    default: "\(error)"
+    }
+  }
+}

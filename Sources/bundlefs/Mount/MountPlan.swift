@@ -1,0 +1,59 @@
+import Bundles
+import Glibc
+import Layers
+import Posix
+import Volume
+
+/// What is to be mounted where: everything that is read from arguments and files before anything is opened.
+struct MountPlan {
+  let mountPoint: MountPoint
+  let arguments: MountArguments
+  /// The layers' paths as they were given, and resolved; top first, MAIN last.
+  let layers: [(given: [UInt8], path: [UInt8])]
+  /// Without what the layers determine.
+  let volumeOptions: VolumeOptions
+  /// Options for libfuse.
+  let sessionOptions: [[UInt8]]
+
+  init(_ arguments: MountArguments, at mountPoint: MountPoint) throws(Failure) {
+    self.arguments = arguments
+    self.mountPoint = mountPoint
+    layers = (arguments.options.substitutions + [arguments.main]).map { ($0, MountOptions.resolved($0)) }
+    volumeOptions = try Self.volumeOptions(arguments, mountPoint)
+    sessionOptions = Self.sessionOptions(arguments)
+  }
+
+  var isDebug: Bool { arguments.isDebug || arguments.options.isDebug }
+  var isForeground: Bool { arguments.isForeground || isDebug }
+
+  private static func volumeOptions(_ arguments: MountArguments, _ mountPoint: MountPoint) throws(Failure)
+    -> VolumeOptions
+  {
+    let given = arguments.options
+    var options = VolumeOptions()
+    options.servesExtendedAttributes = given.servesExtendedAttributes
+    options.descriptorBudget = DescriptorLimit.raise()
+    options.control = given.control
+    options.resources = given.resources
+    options.resources.mountPoint = mountPoint.path
+    options.resources.lookup.userLanguages = Language.ofUser { getenv($0).map { String(cString: $0) } }
+    for path in given.routes { try RoutesFile(path).load(into: &options.control.routes) }
+    options.cache = given.cache
+    options.passthrough = given.passthrough
+    options.maxRead = given.maxRead
+    options.layerTimeout = given.layerTimeout
+    options.skipsOverdueLayers = given.skipsOverdueLayers
+    options.announce = given.announceMode
+    options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    options.shown.append(("fsname", (given.fsname ?? MountOptions.resolved(arguments.main)).shown))
+    return options
+  }
+
+  private static func sessionOptions(_ arguments: MountArguments) -> [[UInt8]] {
+    var options = arguments.options.passed
+    let source = arguments.options.fsname ?? MountOptions.resolved(arguments.main)
+    options.append(Array("fsname=".utf8) + source)
+    if let maxRead = arguments.options.maxRead { options.append(Array("max_read=\(maxRead)".utf8)) }
+    return options + ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
+  }
+}

@@ -1,0 +1,76 @@
+import Fuse
+import Glibc
+import Holder
+import Layers
+import Posix
+import Volume
+
+/// The descriptor of a layer's root, for successors.
+struct LayerRootRecord: BitwiseCopyable {
+  /// -1 for an archive.
+  var file: CInt = -1
+  var isClone = false
+}
+
+/// The memory that the holder and the workers of a mount share: the holder's state, the INIT request, the layers' roots,
+/// and from there on what the volume records.
+final class SurvivalMemory {
+  let memory: SharedMemory
+  private static let (initPlace, rootsPlace) = (HolderState.reserved, 2 * HolderState.reserved)
+  private static let mostRoots = 4096
+  private static let largestInit = rootsPlace - initPlace
+
+  /// - Throws: ENOMEM, EMFILE; EFBIG beyond RLIMIT_FSIZE.
+  init() throws(Errno) { memory = try SharedMemory(name: "bundlefs", size: Volume.memorySize) }
+
+  var state: HolderState {
+    get { memory.values(of: HolderState.self, at: 0).pointee }
+    _modify { yield &memory.values(of: HolderState.self, at: 0).pointee }
+  }
+
+  var initRequest: [UInt8] {
+    Array(UnsafeRawBufferPointer(start: memory.base + Self.initPlace, count: Int(state.initSize)))
+  }
+
+  /// Records what a successor needs to go on with a mount. Until then none is started.
+  /// - Throws: EMFILE.
+  func record(_ session: Session, _ stack: LayerStack, _ covered: CoveredMountPoint?) throws(Errno) {
+    let request = session.initRequest
+    guard request.count <= Self.largestInit, stack.layers.count <= Self.mostRoots else { return }
+    request.withUnsafeBytes { bytes in
+      guard let address = bytes.baseAddress else { return }
+      (memory.base + Self.initPlace).copyMemory(from: address, byteCount: bytes.count)
+    }
+    let roots = memory.values(of: LayerRootRecord.self, at: Self.rootsPlace)
+    for (index, layer) in stack.layers.enumerated() { roots[index] = try Self.record(of: layer) }
+    state.device = session.descriptor
+    state.beneath = try covered.map { covered throws(Errno) in
+      try Descriptor.duplicate(of: covered.directory).release()
+    } ?? -1
+    state.initSize = UInt32(request.count)
+  }
+
+  private static func record(of layer: Layer) throws(Errno) -> LayerRootRecord {
+    guard case .directory(let directory) = layer, let root = directory.root.descriptorNumber else {
+      return LayerRootRecord()
+    }
+    return LayerRootRecord(
+      file: try Descriptor.duplicate(of: root).release(), isClone: directory.isPrivateClone)
+  }
+
+  func roots(_ count: Int) -> [LayerRootRecord] {
+    let roots = memory.values(of: LayerRootRecord.self, at: Self.rootsPlace)
+    return (0..<min(count, Self.mostRoots)).map { roots[$0] }
+  }
+
+  /// Closes the files that dead workers have left open, apart from those that successors use, on a thread of its own:
+  /// closing a file of a layer that does not answer can block.
+  func closeStaleFiles(layers: Int) {
+    var kept: Set<CInt> = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
+    kept.formUnion(roots(layers).map(\.file))
+    kept.formUnion(Volume.openFiles(in: memory))
+    withUnsafeBytes(of: state.others) { kept.formUnion($0.bindMemory(to: CInt.self)) }
+    let stale = OpenDescriptors.all().filter { !kept.contains($0) }
+    try? Posix.Thread.startDetached(name: "stale files") { for file in stale { close(file) } }
+  }
+}
