@@ -98,9 +98,11 @@ public struct Holder {
   private func reap() -> CInt {
     var status = CInt(SIGKILL)
     for _ in 0..<20 {
-      if waitpid(state.pointee.worker, &status, WNOHANG) > 0 { return status }
+      if waitpid(state.pointee.worker, &status, WNOHANG) > 0 { break }
       usleep(100)
     }
+    // Those that could not end then.
+    while waitpid(-1, nil, WNOHANG) > 0 {}
     return status
   }
 
