@@ -158,7 +158,7 @@ public final class Volume: Sendable {
   /// after `start`, before any request is processed.
   public func recover() {
     _ = watcher?.barrier {}
-    queue.add([Invalidation(subject: .subtree(.root))])
+    queue.add([Invalidation(subject: .inherited)])
   }
 
   /// The size in bytes of the memory that `VolumeOptions.memory` needs.

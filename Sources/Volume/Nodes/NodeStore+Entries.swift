@@ -73,6 +73,7 @@ extension NodeStore {
       let slot = table.lookUpFile(
         attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),
         inodeNumber: number, soleSize: attributes.links > 1 ? nil : attributes.size)
+      table.memory?.add(Fingerprint(attributes), of: slot)
       let isSettled = attributes.links > 1 || table.recordReportedSize(attributes.size, of: slot)
       return (table.number(of: slot), number, isSettled)
     }
@@ -96,7 +97,10 @@ extension NodeStore {
     }
     let number = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      if !isDirectory, !table.recordReportedSize(attributes.size, of: slot) { timeout = 0 }
+      if !isDirectory {
+        table.memory?.add(Fingerprint(attributes), of: slot)
+        if !table.recordReportedSize(attributes.size, of: slot) { timeout = 0 }
+      }
       return table[slot].inodeNumber
     }
     return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)

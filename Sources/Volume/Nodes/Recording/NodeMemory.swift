@@ -16,9 +16,10 @@ struct NodeMemory: @unchecked Sendable {
     static let links = 1 << 30
     static let names = 2 << 30
     static let nodes = 18 << 30
+    static let fingerprints = 34 << 30
   }
   /// The size of the memory in bytes.
-  static let size = 34 << 30
+  static let size = 36 << 30
 
   private struct Header: BitwiseCopyable {
     var slots: UInt32 = 0
@@ -45,13 +46,16 @@ struct NodeMemory: @unchecked Sendable {
   }
 
   private static let journalCapacity = 512
-  private static let slotCapacity = (size - Place.nodes) / MemoryLayout<NodeRecord>.stride
+  private static let slotCapacity = min(
+    (Place.fingerprints - Place.nodes) / MemoryLayout<NodeRecord>.stride,
+    (size - Place.fingerprints) / MemoryLayout<Fingerprint>.stride)
 
   private let memory: SharedMemory
   private let header: UnsafeMutablePointer<Header>
   private let journal: UnsafeMutablePointer<Change>
   private let records: UnsafeMutablePointer<NodeRecord>
   private let links: UnsafeMutablePointer<Link>
+  private let fingerprints: UnsafeMutablePointer<Fingerprint>
   private let devices: UnsafeMutablePointer<UInt64>
 
   /// - Parameter memory: of at least `size` bytes; zero, or what a former process has written.
@@ -61,6 +65,7 @@ struct NodeMemory: @unchecked Sendable {
     journal = memory.values(of: Change.self, at: Place.journal)
     records = memory.values(of: NodeRecord.self, at: Place.nodes)
     links = memory.values(of: Link.self, at: Place.links)
+    fingerprints = memory.values(of: Fingerprint.self, at: Place.fingerprints)
     devices = memory.values(of: UInt64.self, at: Place.devices)
     redo()
   }
@@ -121,6 +126,24 @@ struct NodeMemory: @unchecked Sendable {
     }
     atomicMemoryFence(ordering: .releasing)
     header.pointee.committed = 0
+  }
+
+  // MARK: - Fingerprints
+
+  /// Of the state of a node's file or directory that the kernel may have cached.
+  func fingerprint(of slot: UInt32) -> Fingerprint { fingerprints[Int(slot)] }
+
+  /// Records a state before the kernel learns of it.
+  func add(_ fingerprint: Fingerprint, of slot: UInt32) {
+    if slot >= Self.slotCapacity { return }
+    let present = fingerprints[Int(slot)]
+    if present == fingerprint || present == .unknown { return }
+    fingerprints[Int(slot)] = present == .none ? fingerprint : .unknown
+  }
+
+  /// Replaces what is recorded, once the kernel has nothing older.
+  func set(_ fingerprint: Fingerprint, of slot: UInt32) {
+    if slot < Self.slotCapacity { fingerprints[Int(slot)] = fingerprint }
   }
 
   // MARK: - Hard links

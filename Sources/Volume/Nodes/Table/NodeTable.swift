@@ -29,7 +29,7 @@ struct NodeTable {
   /// The number of used slots.
   var count = 1
   /// Where a successor finds the nodes; nil if none is to come.
-  private let memory: NodeMemory?
+  let memory: NodeMemory?
   static let root: UInt32 = 1
   /// Node numbers with a greater generation belong to `ControlFile`, `ResourceDirectoryNodes` and tombstones.
   private static let lastGeneration: UInt32 = (1 << 30) - 1
@@ -168,6 +168,7 @@ struct NodeTable {
     nodes[Int(slot)].layer = UInt16(layer)
     nodes[Int(slot)].inodeNumber = inodeNumber
     nodes[Int(slot)].wasRebound = true
+    memory?.set(.unknown, of: slot)
     if file(identity, layer: layer) == 0 { index(slot) }
   }
 
@@ -275,6 +276,7 @@ struct NodeTable {
       node.generation = nodes[Int(slot)].generation
       nodes[Int(slot)] = node
     }
+    memory?.set(.none, of: slot)
     count += 1
     return slot
   }
