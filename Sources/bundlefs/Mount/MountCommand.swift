@@ -61,6 +61,8 @@ struct MountCommand {
       let worker = MountWorker(plan: plan, process: process, survival: nil)
       return try worker.mountAndServe { lock?.release() }
     }
+    // The kernel looks for a worker's lock in it at the very end of the process.
+    _ = Unmanaged.passRetained(memory.memory)
     let worker = MountWorker(plan: plan, process: process, survival: memory)
     let role: Holder.Role
     do throws(Errno) { role = try Holder(memory.memory).run() } catch {
