@@ -14,10 +14,26 @@ public struct Holder {
   private static let longestPause: UInt32 = 1_000_000
 
   private let state: UnsafeMutablePointer<HolderState>
+  /// The arguments of the program that replaces this one; the first is its path.
+  private let replacement: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  private let isReplacement: Bool
 
-  /// Prepares the state at the beginning of the memory, which is zero.
-  public init(_ memory: SharedMemory) {
+  /// - Parameters:
+  ///   - memory: with the state at its beginning; zero, or what another program has left.
+  ///   - replacement: the arguments of the program that replaces this one in an upgrade, its path first.
+  ///   - isReplacement: whether this program has replaced another one.
+  public init(_ memory: SharedMemory, replacement arguments: [[UInt8]], isReplacement: Bool) {
     state = memory.values(of: HolderState.self, at: 0)
+    self.isReplacement = isReplacement
+    replacement = .allocate(capacity: arguments.count + 1)
+    for (index, argument) in arguments.enumerated() {
+      replacement[index] = strndup(argument.map { CChar(bitPattern: $0) }, argument.count)
+    }
+    replacement[arguments.count] = nil
+    if isReplacement {
+      state.pointee.upgrades += 1
+      return
+    }
     state.initialize(to: HolderState())
     linux_lock_initialize(lock)
   }
@@ -41,16 +57,21 @@ public struct Holder {
   /// - Throws: what fork(2) answers the first time; ENOSYS if open files cannot be shared.
   public func run() throws(Errno) -> Role {
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
-    if try isWorker() { return .first }
+    if try isWorker() { return isReplacement ? .successor : .first }
     var failures = 0
     while true {
       waitForDeath()
       let phase = state.pointee.phase
       let status = reap()
       if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
-      state.pointee.deaths += 1
-      state.pointee.lastStatus = status
-      failures = phase == .ready ? 0 : failures + 1
+      if phase == .replaced {
+        // Returns only if it fails; then this program goes on.
+        if let program = replacement[0] { execv(program, replacement) }
+      } else {
+        state.pointee.deaths += 1
+        state.pointee.lastStatus = status
+      }
+      failures = phase == .ready || phase == .replaced ? 0 : failures + 1
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
       let isLast = failures >= Self.attempts
       if (try? isWorker()) == true { return isLast ? .undertaker : .successor }

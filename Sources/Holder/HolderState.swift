@@ -15,6 +15,8 @@ public struct HolderState: BitwiseCopyable {
     case started
     /// It answers requests.
     case ready
+    /// It has handed over to the program that is installed now.
+    case replaced
     /// It has unmounted, or has never mounted.
     case ended
   }
@@ -39,6 +41,8 @@ public struct HolderState: BitwiseCopyable {
   public var deaths: UInt32 = 0
   /// How the last one died, as wait(2) has it.
   public var lastStatus: CInt = 0
+  /// How often the program was replaced by a newer one.
+  public var upgrades: UInt32 = 0
   /// The descriptor of `/dev/fuse`, that of the directory beneath the mount point, and further ones that must stay
   /// open; -1 for none.
   public var device: CInt = -1

@@ -30,6 +30,10 @@ public struct VolumeOptions: Sendable {
 
   /// Where a successor finds what the kernel knows, and what a predecessor has left there; nil if none is to come.
   public var memory: SharedMemory?
+  /// What is known of predecessors; nil if the mount does not outlive the process.
+  public var survival: (@Sendable () -> SurvivalStatus)?
+  /// The change to the program that is installed now; nil if that is impossible.
+  public var upgrade: Upgrade?
 
   /// The defaults.
   public init() {}

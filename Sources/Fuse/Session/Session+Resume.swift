@@ -43,6 +43,9 @@ extension Session {
     try answerInit(&buffer)
   }
 
+  /// Makes `serve` return soon, with the connection as it is, for a successor to go on.
+  public func handOver() { end.withLock { $0 }?.handOver() }
+
   /// Has the kernel send the requests again that a predecessor had read and not answered.
   public func requestUnanswered() {
     var notification = (length: UInt32(16), code: Self.resend, unique: UInt64(0))

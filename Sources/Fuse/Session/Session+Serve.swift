@@ -42,20 +42,27 @@ extension Session {
   ///   - count: the number of worker threads.
   ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
   /// - Throws: if a thread cannot be started; the mount is unmounted then, too.
-  public func serve(workers count: Int, lowLatency: Bool, _ events: SessionEvents) throws(MountError) {
+  /// - Returns: whether a successor is to go on: then the connection is left as it is.
+  public func serve(
+    workers count: Int, lowLatency: Bool, _ events: SessionEvents
+  ) throws(MountError) -> Bool {
     Self.holdSignals()
     do throws(Errno) {
       try Interrupt.installHandler()
       let end = try SessionEnd(signals: Self.signals)
+      self.end.withLock { $0 = end }
+      defer { self.end.withLock { $0 = nil } }
       try events.willStart()
       let pool = try WorkerPool(session: self, count: count, lowLatency: lowLatency) { end.workerDidEnd() }
       let shutdown = try Shutdown(self, pool, events)
       events.didStart()
       let reason = end.wait(self, pool, onHangup: events.hangup)
-      shutdown.begin()
+      shutdown.begin(unmounts: reason != .handover)
       if end.wait(for: shutdown.finished, milliseconds: Self.shutdownTimeout(reason)) {
-        return shutdown.join()
+        shutdown.join()
+        return reason == .handover
       }
+      if reason == .handover { return true }
       abandon(events)
     } catch {
       unmount()
@@ -69,6 +76,8 @@ extension Session {
     case .signal, .workersEnded: 4000
     // The worst case is known, and `bundlefs unmount` has waited.
     case .workersBlocked: 500
+    // What is not answered by then, the successor answers.
+    case .handover: 30
     }
   }
 
@@ -105,6 +114,7 @@ private final class Shutdown: Sendable {
   private let begun: EventFD
   let finished: EventFD
   private let thread = Locked<ThreadHandle?>(nil)
+  private let unmounts = Locked(true)
 
   init(_ session: Session, _ pool: WorkerPool, _ events: SessionEvents) throws(Errno) {
     begun = try EventFD()
@@ -117,13 +127,16 @@ private final class Shutdown: Sendable {
         fuse_session_exit(session.pointer)
         // What is left behind may still use the session.
         if !pool.join() { _ = Unmanaged.passRetained(session) }
-        session.report(session.unmount(), report)
+        if unmounts.withLock({ $0 }) { session.report(session.unmount(), report) }
         finished.signal()
       })
     thread.withLock { $0 = handle }
   }
 
-  func begin() { begun.signal() }
+  func begin(unmounts: Bool) {
+    self.unmounts.withLock { $0 = unmounts }
+    begun.signal()
+  }
 
   /// Waits for the thread, which holds the file system, to end; to be called once `finished` is signalled.
   func join() { thread.withLock { $0 }?.join() }

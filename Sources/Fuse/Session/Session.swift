@@ -21,6 +21,8 @@ public final class Session: @unchecked Sendable {
   let dispatcher: Dispatcher
   /// The path of the mount point, and the device number of the mount.
   var mountPoint = (path: [UInt8](), device: UInt64(0))
+  /// What ends it; nil before and after `serve`.
+  let end = Locked<SessionEnd?>(nil)
   /// The mount in the mount table; nil before `mount`.
   var entry: MountTableEntry?
 

@@ -6,8 +6,17 @@ import Volume
 /// `bundlefs MAIN MOUNTPOINT`.
 struct MountCommand {
   private let arguments: MountArguments
+  /// The memory of the program that this one replaces; nil if it mounts.
+  private var resumed: CInt?
 
   init(_ arguments: [[UInt8]]) throws(Failure) { self.arguments = try MountArguments(arguments) }
+
+  /// `bundlefs --resume MEMORY …`, which takes the place of another program.
+  init(resuming arguments: [[UInt8]]) throws(Failure) {
+    guard let memory = arguments.first.flatMap({ CInt($0.shown) }) else { throw .usage("'--resume' needs a number") }
+    self.arguments = try MountArguments([[]] + arguments.dropFirst())
+    resumed = memory
+  }
 
   /// Returns when the mount ends. Without `-f` it forks, and the parent exits once the mount is usable.
   func run() throws(Failure) {
@@ -15,6 +24,7 @@ struct MountCommand {
     if arguments.wantsVersion { return Terminal.print("bundlefs \(Volume.version)") }
     if let namespace = arguments.namespace { try MountNamespace.enter(namespace) }
     if arguments.options.isRemount { return try remount() }
+    if let resumed { return try resume(resumed) }
     let inherited = InheritedDescriptors()
     let mountPoint = try MountPoint(arguments.mountPoint)
     let lock = MountLock(for: mountPoint)
@@ -61,11 +71,27 @@ struct MountCommand {
       let worker = MountWorker(plan: plan, process: process, survival: nil)
       return try worker.mountAndServe { lock?.release() }
     }
+    try hold(memory, plan, process, lock)
+  }
+
+  private func resume(_ memory: CInt) throws(Failure) {
+    let plan = try MountPlan(arguments, at: MountPoint(path: arguments.mountPoint))
+    let present = try Failure.naming("the memory of the former program") { () throws(Errno) in
+      try SurvivalMemory(resuming: memory)
+    }
+    try hold(present, plan, nil, nil)
+  }
+
+  private func hold(
+    _ memory: SurvivalMemory, _ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?
+  ) throws(Failure) {
     // The kernel looks for a worker's lock in it at the very end of the process.
     _ = Unmanaged.passRetained(memory.memory)
     let worker = MountWorker(plan: plan, process: process, survival: memory)
+    let replacement = [ProgramUpgrade.path] + plan.arguments(forSuccessorWith: memory.memory.file.rawValue)
+    let holder = Holder(memory.memory, replacement: replacement, isReplacement: resumed != nil)
     let role: Holder.Role
-    do throws(Errno) { role = try Holder(memory.memory).run() } catch {
+    do throws(Errno) { role = try holder.run() } catch {
       throw .failed("cannot start a worker process: \(error); '-o survive=off' needs none")
     }
     defer { memory.state.phase = .ended }

@@ -19,6 +19,8 @@ struct MountOptions {
   var flags: [String] = []
   /// The names of all options that were given.
   private(set) var names: [String] = []
+  /// The options that hold after an upgrade, too, with their backslashes.
+  private(set) var lasting: [[UInt8]] = []
   /// Whether unknown options are ignored: mount(8) passes `-s` to its helpers.
   var isSloppy = false
   /// In bytes; nil for the kernel's maximum.
@@ -51,7 +53,10 @@ struct MountOptions {
   /// Reads a comma-separated list of options. A backslash escapes the next byte.
   mutating func read(_ list: [UInt8]) throws(Failure) {
     for option in MountOption.split(list, at: UInt8(ascii: ",")) where !option.isEmpty {
-      try read(MountOption(option))
+      let parsed = MountOption(option)
+      try read(parsed)
+      // The others name files, which may be others after an upgrade.
+      if parsed.name != "substitution", parsed.name != "routes" { lasting.append(option) }
     }
   }
 

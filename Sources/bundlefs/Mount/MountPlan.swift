@@ -23,6 +23,21 @@ struct MountPlan {
     sessionOptions = Self.sessionOptions(arguments)
   }
 
+  /// The arguments with which a newer program goes on with the mount, without its own path.
+  func arguments(forSuccessorWith memory: CInt) -> [[UInt8]] {
+    var options = arguments.options.lasting
+    let substitutions = layers.dropLast().map { MountOption.escape($0.path) }
+    if !substitutions.isEmpty {
+      options.append(Array("substitution=".utf8) + Array(substitutions.joined(separator: [UInt8(ascii: ":")])))
+    }
+    var list = ["--resume", "\(memory)"].map { Array($0.utf8) }
+    if isDebug { list.append(Array("-d".utf8)) } else if isForeground { list.append(Array("-f".utf8)) }
+    if !options.isEmpty {
+      list += [Array("-o".utf8), Array(options.joined(separator: [UInt8(ascii: ",")]))]
+    }
+    return list + [Array("--".utf8), layers[layers.count - 1].path, mountPoint.path]
+  }
+
   var isDebug: Bool { arguments.isDebug || arguments.options.isDebug }
   var isForeground: Bool { arguments.isForeground || isDebug }
 

@@ -21,13 +21,15 @@ struct MountWorker {
       try CoveredMountPoint(path: plan.mountPoint.path)
     }
     let (stack, contents) = try LayerOpener(plan, covered: covered).open()
-    let volume = try makeVolume(stack, contents)
+    let sessions = Locked<Session?>(nil)
+    let volume = try makeVolume(stack, contents, sessions)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
     Session.holdSignals()
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       let before = Set(OpenDescriptors.all())
+      sessions.withLock { $0 = session }
       try session.mount(at: plan.mountPoint.path, debug: plan.isDebug)
       if session.coversItsOwnKind {
         session.unmount()
@@ -43,7 +45,7 @@ struct MountWorker {
         session.unmount()
         throw MountError(message: "interrupted")
       }
-      try serve(volume, session)
+      try serve(volume, session, isSuccessor: false)
     } catch {
       throw .failed("cannot mount at \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -54,15 +56,18 @@ struct MountWorker {
     if survival.state.wasReady != 0 { process?.disown() }
     Session.holdSignals()
     if survival.state.wasReady != 0 { survival.closeStaleFiles(layers: plan.layers.count) }
+    survival.closeFilesOnExec(layers: plan.layers.count)
     let covered = try coveredMountPoint(survival)
     let roots = survival.roots(plan.layers.count)
     let (stack, contents) = try LayerOpener(plan, covered: covered, roots: roots).open()
-    let volume = try makeVolume(stack, contents)
+    let sessions = Locked<Session?>(nil)
+    let volume = try makeVolume(stack, contents, sessions)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
+      sessions.withLock { $0 = session }
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
-      try serve(volume, session)
+      try serve(volume, session, isSuccessor: true)
     } catch {
       throw .failed("cannot go on with \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -76,10 +81,16 @@ struct MountWorker {
     }
   }
 
-  private func makeVolume(_ stack: LayerStack, _ contents: ContentCache?) throws(Failure) -> Volume {
+  private func makeVolume(
+    _ stack: LayerStack, _ contents: ContentCache?, _ session: Locked<Session?>
+  ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
     options.contents = contents
-    options.memory = survival?.memory
+    if let survival {
+      options.memory = survival.memory
+      options.survival = { survival.status }
+      options.upgrade = Upgrade(refusal: ProgramUpgrade.refusal) { session.withLock { $0 }?.handOver() }
+    }
     do throws(Errno) { return try Volume(stack: stack, options: options) } catch {
       throw .failed(
         "cannot create an inotify instance: \(error); raise the sysctl fs.inotify.max_user_instances, "
@@ -102,12 +113,11 @@ struct MountWorker {
     try? survival.record(session, stack, covered)
   }
 
-  private func serve(_ volume: Volume, _ session: Session) throws(MountError) {
+  private func serve(_ volume: Volume, _ session: Session, isSuccessor: Bool) throws(MountError) {
     MemoryArenas.share()
     if let reason = volume.beginPassthrough(session) {
       Terminal.printError("mounted without passthrough: \(reason)")
     }
-    let isSuccessor = (survival?.state.deaths ?? 0) > 0
     var events = SessionEvents(
       willStart: { () throws(Errno) in
         try volume.start(session, requests: session.requests)
@@ -120,8 +130,13 @@ struct MountWorker {
     events.didStart = isReady
     events.hangup = volume.invalidateAll
     events.report = { Terminal.printError($0) }
-    try session.serve(
+    let isHandedOver = try session.serve(
       workers: max(2, processorCount), lowLatency: plan.arguments.options.lowLatency, events)
+    guard isHandedOver, let survival else { return }
+    survival.keepFilesAcrossExec(layers: plan.layers.count)
+    survival.state.phase = .replaced
+    // Without closing any file.
+    _exit(0)
   }
 
   private func isReady() {

@@ -14,7 +14,7 @@ struct LayerRootRecord: BitwiseCopyable {
 
 /// The memory that the holder and the workers of a mount share: the holder's state, the INIT request, the layers' roots,
 /// and from there on what the volume records.
-final class SurvivalMemory {
+final class SurvivalMemory: Sendable {
   let memory: SharedMemory
   private static let (initPlace, rootsPlace) = (HolderState.reserved, 2 * HolderState.reserved)
   private static let mostRoots = 4096
@@ -22,6 +22,14 @@ final class SurvivalMemory {
 
   /// - Throws: ENOMEM, EMFILE; EFBIG beyond RLIMIT_FSIZE.
   init() throws(Errno) { memory = try SharedMemory(name: "bundlefs", size: Volume.memorySize) }
+
+  /// The memory of another program that this one replaces.
+  init(resuming file: CInt) throws(Errno) { memory = try SharedMemory(mapping: Descriptor(owning: file)) }
+
+  var status: SurvivalStatus {
+    SurvivalStatus(
+      deaths: Int(state.deaths), lastStatus: state.lastStatus, upgrades: Int(state.upgrades))
+  }
 
   var state: HolderState {
     get { memory.values(of: HolderState.self, at: 0).pointee }
@@ -63,13 +71,28 @@ final class SurvivalMemory {
     return (0..<min(count, Self.mostRoots)).map { roots[$0] }
   }
 
-  /// Closes the files that dead workers have left open, apart from those that successors use, on a thread of its own:
-  /// closing a file of a layer that does not answer can block.
-  func closeStaleFiles(layers: Int) {
+  private func keptFiles(layers: Int) -> Set<CInt> {
     var kept: Set<CInt> = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
     kept.formUnion(roots(layers).map(\.file))
     kept.formUnion(Volume.openFiles(in: memory))
     withUnsafeBytes(of: state.others) { kept.formUnion($0.bindMemory(to: CInt.self)) }
+    return kept.subtracting([-1])
+  }
+
+  /// Lets the files that successors use stay open when the holder becomes another program.
+  func keepFilesAcrossExec(layers: Int) {
+    for file in keptFiles(layers: layers) { _ = fcntl(file, F_SETFD, 0) }
+  }
+
+  /// Makes programs that this one runs not inherit the files; undoes `keepFilesAcrossExec`.
+  func closeFilesOnExec(layers: Int) {
+    for file in keptFiles(layers: layers) where file > STDERR_FILENO { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
+  }
+
+  /// Closes the files that dead workers have left open, apart from those that successors use, on a thread of its own:
+  /// closing a file of a layer that does not answer can block.
+  func closeStaleFiles(layers: Int) {
+    let kept = keptFiles(layers: layers)
     let stale = OpenDescriptors.all().filter { !kept.contains($0) }
     try? Posix.Thread.startDetached(name: "stale files") { for file in stale { close(file) } }
   }
