@@ -8,6 +8,8 @@ import Posix
 /// `/dev/fuse` and the files that programs read stay open. Apart from that it makes no call on a file, and it allocates
 /// nothing, so that nothing but a signal can end it.
 public struct Holder {
+  /// The signals that are passed on to the worker, where they are blocked at first.
+  private static let signals = SignalSet([SIGTERM, SIGINT, SIGHUP])
   /// How many workers may die in a row before they are ready.
   private static let attempts = 10
   /// The longest pause before a worker is forked, in microseconds.
@@ -56,6 +58,7 @@ public struct Holder {
   /// must be single-threaded.
   /// - Throws: what fork(2) answers the first time; ENOSYS if open files cannot be shared.
   public func run() throws(Errno) -> Role {
+    SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
     if try isWorker() { return isReplacement ? .successor : .first }
     var failures = 0
@@ -83,13 +86,16 @@ public struct Holder {
     state.pointee.phase = .none
     state.pointee.worker = 0
     let holder = getpid()
+    // They stay pending in the worker until it can unmount.
+    Self.signals.block()
     let child = linux_fork_sharing_files()
+    if child != 0 { Self.signals.unblock() }
     if child < 0 { throw .current }
     if child == 0 {
       linux_stop_forwarding_signals()
       // Without a holder nothing would keep the mount from hanging after the worker's own death.
       linux_signal_at_end_of_parent(SIGTERM)
-      if getppid() != holder { _exit(1) }
+      if getppid() != holder { kill(getpid(), SIGTERM) }
       _ = linux_lock_acquire(lock)
       state.pointee.phase = .started
       return true

@@ -16,6 +16,8 @@ struct MountWorker {
   /// Mounts, and returns when the mount ends.
   /// - Parameter didMount: called once it is mounted.
   func mountAndServe(didMount: () -> Void) throws(Failure) {
+    // Until then they end the process at once.
+    Session.releaseSignals()
     // All checks come before the mount, so that a failure leaves nothing behind.
     var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
       try CoveredMountPoint(path: plan.mountPoint.path)

@@ -246,7 +246,7 @@ extension MountTests {
       let (folder, setup) = try Self.folder([])
       try (folder / "app.ipa").write(archive(0))
       try withMount(setup) { mount in
-        let daemon = mount.process.pid
+        let daemon = mount.worker
         for round in 1...20 {
           _ = try (mount.point / "same").read()
           #expect(try (mount.point / "big").read()[1_999_999] == UInt8(round - 1))
@@ -270,7 +270,7 @@ extension MountTests {
         let content = try (mount.point / "a").read()
         #expect(try !mount.command("status", "--json").outputText.contains(#""bytes":0,"entries":0"#))
         if bySignal {
-          kill(mount.process.pid, SIGHUP)
+          kill(mount.worker, SIGHUP)
         } else {
           try mount.command("invalidate")
         }

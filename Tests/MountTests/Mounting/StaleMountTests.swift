@@ -53,9 +53,9 @@ extension MountTests {
     func stopped() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        mount.process.signal(SIGSTOP)
+        mount.signalWorker(SIGSTOP)
         let outcome = try fixture.setup.command(foreground: false).run(timeout: 20)
-        mount.process.signal(SIGCONT)
+        mount.signalWorker(SIGCONT)
         #expect(outcome.status == 1 && outcome.errorText.contains("busy"), "\(outcome.errorText)")
         #expect(try MountTable.entries().filter { $0.point == fixture.point }.count == 1)
         try expectFixture(at: mount.point)

@@ -14,7 +14,7 @@ extension MountTests {
 
     @Test(
       "after a barrier the mount matches the model where changes are not reported", .timeLimit(.minutes(10)),
-      arguments: [Degradation.fewWatches, .shortQueue, .fuse], MutationRun.seeds(percent: 10))
+      arguments: [Degradation.fewWatches, .shortQueue, .fuse, .deaths], MutationRun.seeds(percent: 10))
     func degraded(degradation: Degradation, seed: UInt64) throws {
       try MutationRun(seed: seed, degradation: degradation).run { try $0.barrier() }
     }
@@ -96,7 +96,8 @@ struct MutationRun {
         warmer.warm(mutator.stack)
         try openDirectories.openMore(mutator.layers)
         try oracle?.watchAll(mutator.stack)
-        try degradation.change(mount) {
+        let death = degradation.death(using: &random)
+        try degradation.change(mount, death) {
           for _ in 0..<random.number(1...5) {
             log.append("\(log.count): \(try mutator.step())")
             try openDirectories.closeStale(mutator.layers)
