@@ -57,8 +57,8 @@ public final class Volume: Sendable {
     let resources = ResourceDirectory(resolver, store, listings, reserved)
     control = ControlFile(options.control)
     commands = ControlCommandRunner(
-      control: control, resolver: resolver, store: store, queue: queue, watcher: watcher,
-      contents: options.contents)
+      control: control, heldLines: HeldLines(control), resolver: resolver, store: store, queue: queue,
+      watcher: watcher, contents: options.contents)
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
@@ -94,6 +94,7 @@ public final class Volume: Sendable {
     try files.start(watchdog)
     try control.notifier.start(watchdog)
     try commands.worker.start(watchdog)
+    try commands.heldLines.start(watchdog)
     try filePrefetcher.worker.start(watchdog)
     try statusRequests.worker.start(watchdog)
     try announcer?.start(kernel)
@@ -113,6 +114,7 @@ public final class Volume: Sendable {
     invalidator.withLock { $0.take() }?.join()
     announcer?.stop()
     files.stop()
+    commands.heldLines.stop()
     commands.worker.stop()
     control.notifier.stop()
     filePrefetcher.worker.stop()

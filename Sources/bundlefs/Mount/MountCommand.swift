@@ -3,6 +3,7 @@ import Fuse
 import Glibc
 import Layers
 import Posix
+import Routing
 import Volume
 
 /// `bundlefs MAIN MOUNTPOINT`.
@@ -61,6 +62,7 @@ struct MountCommand {
     options.resources = given.resources
     options.resources.mountPoint = mountPoint.path
     options.resources.lookup.userLanguages = Language.ofUser { getenv($0).map { String(cString: $0) } }
+    options.control.routes = RouteTable(builtInSchemes: ["bundlefs", given.resources.scheme])
     for path in given.routes { try RoutesFile(path).load(into: &options.control.routes) }
     options.cache = given.cache
     options.passthrough = given.passthrough
