@@ -8,19 +8,26 @@ public struct ControlFile: ~Copyable, Sendable {
 
   init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-  /// The results that the file holds, oldest first.
-  /// - Throws: EBUSY if other processes write so often that no two reads agree; the errors of read(2).
-  public func results() throws(Errno) -> [ResultLine] {
-    guard let results = try ResultLines.read(by: { () throws(Errno) in try descriptor.readAll() }) else {
-      throw .resourceBusy
-    }
-    return results
+  /// The sequence number of the newest result; 0 if there is none.
+  /// - Throws: EACCES if the user may not read the file; ENOTCONN if the daemon is dead.
+  func newestSequence() throws(Errno) -> UInt64 {
+    try page(from: ResultsProtocol.Position(.max), size: ResultsProtocol.bufferSizes.small).newest
+  }
+
+  /// Results from a position on, in at most so many bytes.
+  /// - Throws: as `newestSequence`.
+  func page(from position: ResultsProtocol.Position, size: Int) throws(Errno) -> ResultsProtocol.Page {
+    var buffer = ResultsProtocol.request(position, size: size)
+    try descriptor.ioctl(ResultsProtocol.command(size: size), &buffer)
+    guard let page = ResultsProtocol.page(in: buffer) else { throw Errno(rawValue: EPROTO) }
+    return page
   }
 
   /// Writes a command as one line; returns when the daemon has carried it out.
   /// - Throws: the errno value with which the daemon rejects the command; ENOTCONN if the daemon is dead.
   public func write(_ command: [UInt8]) throws(Errno) {
-    try descriptor.writeInOneCall(command + [UInt8(ascii: "\n")])
+    let line = command + [UInt8(ascii: "\n")]
+    if try writeLines(line) != line.count { throw .invalidArgument }
   }
 
   /// Why ``wait(cancellation:milliseconds:)`` returned.
@@ -29,19 +36,21 @@ public struct ControlFile: ~Copyable, Sendable {
     /// The daemon exits, or asks its clients to close the file before an unmount.
     case hangup
     case cancelled
-    case timedOut
   }
 
-  /// Polls until there is a result that this open file has not been woken for.
-  /// - Parameter milliseconds: for how long; -1 for any time.
-  func wait(cancellation: borrowing CancellationPipe, milliseconds: CInt) -> Wakeup {
+  /// Writes commands, each with its newline, in one call.
+  /// - Returns: the bytes of those that succeeded before the first that failed.
+  /// - Throws: the errno value with which the daemon rejects the first; ENOTCONN if the daemon is dead.
+  func writeLines(_ lines: [UInt8]) throws(Errno) -> Int { try descriptor.writeOnce(lines, at: 0) }
+
+  /// Polls until there is a result that this thread has not read.
+  func wait(cancellation: borrowing CancellationPipe) -> Wakeup {
     var polled = [
-      pollfd(fd: descriptor.rawValue, events: Int16(POLLIN | POLLPRI), revents: 0),
+      pollfd(fd: descriptor.rawValue, events: Int16(POLLIN | POLLPRI) | ResultsProtocol.pollEvent, revents: 0),
       pollfd(fd: cancellation.readEnd, events: Int16(POLLIN), revents: 0),
     ]
     while true {
-      let count = poll(&polled, 2, milliseconds)
-      if count == 0 { return .timedOut }
+      let count = poll(&polled, 2, -1)
       if count < 0, errno == EINTR { continue }
       if count < 0 { return .hangup }
       if polled[1].revents != 0 { return .cancelled }

@@ -21,11 +21,11 @@ public final class ResultListener: Sendable {
   private let cancellation: CancellationPipe
   private let last: Locked<UInt64>
 
-  /// Reads the control file once to find where to begin.
+  /// Asks for the newest result to find where to begin.
   /// - Parameter since: the sequence number after which results are reported; nil reports only new results.
-  /// - Throws: as ``ControlFileLocation/open(_:)`` and ``ControlFile/results()``; EMFILE.
+  /// - Throws: as ``ControlFileLocation/open(_:)``; EACCES without permission to read; EMFILE.
   public init(_ location: ControlFileLocation, since: UInt64?) throws(Errno) {
-    let newest = try location.open([.read]).results().last?.sequence ?? 0
+    let newest = try location.open([.read]).newestSequence()
     // Sequence numbers begin at 1 with each mount: a higher one than the newest is of an earlier mount.
     last = Locked(since.map { $0 > newest ? 0 : $0 } ?? newest)
     cancellation = try CancellationPipe()
@@ -60,55 +60,26 @@ public final class ResultListener: Sendable {
   private func listen(_ report: (Event) -> Void) throws(Errno) -> Bool {
     let file = try location.open([.read])
     try reportNew(in: file, report)
-    var delay = RetryDelay()
     while true {
-      switch file.wait(cancellation: cancellation, milliseconds: delay.milliseconds) {
+      switch file.wait(cancellation: cancellation) {
       case .cancelled: return false
       case .hangup:
         // A result may have arrived together with the hangup.
         try reportNew(in: file, report)
         return !cancellation.isCancelled
-      case .readable, .timedOut:
-        if try !reportNew(in: file, report) {
-          delay.increase()
-          continue
-        }
-        delay = RetryDelay()
-        while try reportNew(in: file, report) {}
+      case .readable: try reportNew(in: file, report)
       }
     }
   }
 
-  /// When to read again after a wake-up without a new result. Until the process that wrote it has run, the kernel
-  /// reads the file up to its former size.
-  private struct RetryDelay {
-    /// -1 for none.
-    private(set) var milliseconds: CInt = -1
-
-    /// Gives up after some eight seconds: the result may have been read with an earlier wake-up.
-    mutating func increase() {
-      milliseconds = milliseconds < 0 ? 1 : milliseconds < 4096 ? milliseconds * 2 : -1
-    }
-  }
-
-  /// - Returns: whether there was a new result.
-  @discardableResult
-  private func reportNew(in file: borrowing ControlFile, _ report: (Event) -> Void) throws(Errno) -> Bool {
-    let results: [ResultLine]
-    do throws(Errno) { results = try file.results() } catch {
-      // The process whose writes kept the reads from agreeing wakes this poll again.
-      if error == .resourceBusy { return false }
-      throw error
-    }
-    let previous = lastSequence
-    if let first = results.first, first.sequence - 1 > previous {
-      deliver(.missed(previous + 1...first.sequence - 1), upTo: first.sequence - 1, report)
-    }
-    for result in results where result.sequence > previous {
-      if cancellation.isCancelled { return false }
-      deliver(.result(result), upTo: result.sequence, report)
-    }
-    return lastSequence != previous
+  private func reportNew(in file: borrowing ControlFile, _ report: (Event) -> Void) throws(Errno) {
+    var reader = ResultReader(after: lastSequence)
+    var batch: ResultReader.Batch
+    repeat {
+      batch = try reader.read(file)
+      if let missed = batch.missed { deliver(.missed(missed), upTo: missed.upperBound, report) }
+      for result in batch.results { deliver(.result(result), upTo: result.sequence, report) }
+    } while batch.hasMore && !cancellation.isCancelled
   }
 
   private func deliver(_ event: Event, upTo sequence: UInt64, _ report: (Event) -> Void) {

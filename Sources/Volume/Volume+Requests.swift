@@ -1,6 +1,7 @@
 import Fuse
 import Glibc
 import Posix
+import Routing
 
 /// Each FUSE request, and the part that replies to it.
 extension Volume: FileSystem {
@@ -42,7 +43,7 @@ extension Volume: FileSystem {
     _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>
   ) {
     if node == ControlFile.node, !isReadByRing(events) {
-      reply.send(events: control.events(handle, reply.caller))
+      reply.send(events: control.events(events, handle, reply.caller))
     } else {
       // Always ready, like a regular file.
       reply.send(events: POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM)
@@ -58,8 +59,12 @@ extension Volume: FileSystem {
   }
 
   public func ioctl(
-    _ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>
+    _ command: UInt32, of node: NodeID, input: UnsafeRawBufferPointer, size: Int,
+    reply: consuming Reply<ReplyKind.Ioctl>
   ) {
+    if node == ControlFile.node, ResultsProtocol.isCommand(command, size: size) {
+      return control.sendResults(from: input, size: size, reply)
+    }
     statusRequests.run(command, of: node, size: size, reply)
   }
 
@@ -93,11 +98,11 @@ extension Volume: FileSystem {
   // MARK: - Changes
 
   public func write(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
     reply: consuming Reply<ReplyKind.Write>
   ) {
     if node == ControlFile.node {
-      commands.write(bytes, at: offset, reply)
+      commands.write(bytes, at: offset, appends: appends, reply)
     } else {
       reply.fail(.readOnlyFileSystem)
     }

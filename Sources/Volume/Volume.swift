@@ -59,8 +59,8 @@ public final class Volume: Sendable {
     let resources = ResourceDirectory(resolver, store, listings, reserved)
     control = ControlFile(options.control)
     commands = ControlCommandRunner(
-      control: control, resolver: resolver, store: store, queue: queue, watcher: watcher,
-      contents: options.contents)
+      control: control, heldLines: HeldLines(control), resolver: resolver, store: store, queue: queue,
+      watcher: watcher, contents: options.contents)
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
@@ -96,6 +96,7 @@ public final class Volume: Sendable {
     try files.start(watchdog)
     try control.notifier.start(watchdog)
     try commands.worker.start(watchdog)
+    try commands.heldLines.start(watchdog)
     try filePrefetcher.worker.start(watchdog)
     try statusRequests.worker.start(watchdog)
     try announcer?.start(kernel)
@@ -115,6 +116,7 @@ public final class Volume: Sendable {
     invalidator.withLock { $0.take() }?.join()
     announcer?.stop()
     files.stop()
+    commands.heldLines.stop()
     commands.worker.stop()
     control.notifier.stop()
     filePrefetcher.worker.stop()

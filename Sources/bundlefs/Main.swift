@@ -16,8 +16,8 @@ enum Main {
       case "--can-resume": try ProgramUpgrade.check(rest)
       case "--resume": try MountCommand(resuming: rest).run()
       case "status": try StatusCommand(rest).run()
-      case "route": exit(try RouteCommand(rest, posts: true).run())
-      case "match": exit(try RouteCommand(rest, posts: false).run())
+      case "route": try route(rest, posts: true)
+      case "match": try route(rest, posts: false)
       case "listen": try ListenCommand(rest).run()
       case "diff": exit(try ComparisonCommand(rest, isTree: false).run())
       case "tree": exit(try ComparisonCommand(rest, isTree: true).run())
@@ -31,6 +31,11 @@ enum Main {
       Terminal.printError(error.message)
       exit(error.status)
     }
+  }
+
+  private static func route(_ arguments: [[UInt8]], posts: Bool) throws(Failure) {
+    var command = try RouteCommand(arguments, posts: posts)
+    exit(try command.run())
   }
 }
 

@@ -44,7 +44,7 @@ private final class FileSystemStub: FileSystem {
     reply.send(Array("content".utf8.prefix(size)))
   }
   func write(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
     reply: consuming Reply<ReplyKind.Write>
   ) {}
   func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>) {
@@ -62,7 +62,10 @@ private final class FileSystemStub: FileSystem {
   ) {}
   func statfs(reply: consuming Reply<ReplyKind.Statfs>) {}
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<ReplyKind.Offset>) {}
-  func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>) {}
+  func ioctl(
+    _ command: UInt32, of node: NodeID, input: UnsafeRawBufferPointer, size: Int,
+    reply: consuming Reply<ReplyKind.Ioctl>
+  ) {}
   func poll(
     _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>
   ) {}

@@ -14,6 +14,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     if let posted = line.posted { precondition(posted.sequence == line.sequence) }
   }
   _ = StatusProtocol.page(in: text, after: count)
+  _ = ResultsProtocol.page(in: text)
   _ = String(escaping: text)
   return 0
 }

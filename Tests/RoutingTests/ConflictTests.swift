@@ -78,8 +78,11 @@ private struct URLSet {
 
   /// The names that a route overlaps; nil if it is shadowed.
   private func overlaps(of route: Route, in table: inout RouteTable) -> [String]? {
+    let overlaps = table.overlaps(of: route.pattern)
     do {
-      return try table.append(route)
+      try table.append(route)
+      #expect(overlaps.count == overlaps.names.count && !overlaps.isIncomplete)
+      return overlaps.names
     } catch {
       #expect(error.code == .shadowed)
       return nil
@@ -100,21 +103,110 @@ private struct URLSet {
     #expect(table.count == 2)
   }
 
-  @Test("each overlapping name is returned once")
+  @Test("a route inserted before another is searched before it, hidden by none and hides none")
+  func insertion() throws {
+    let pool = try patterns(100, seed: 5)
+    let parsed = try urls.map { url throws(RoutingError) in try RouteURL(Array(url.text.utf8)) }
+    var random = SplitMix64(seed: 6)
+    var (refused, inserted) = (0, 0)
+    for _ in 0..<400 {
+      var table = RouteTable()
+      var registered: [(name: String, set: URLSet)] = []
+      for number in 0..<random.number(2...8) {
+        let (pattern, set) = random.pick(pool)
+        let route = try Route(name: "N\(number)", pattern: pattern)
+        let place = registered.isEmpty ? 0 : random.number(0...registered.count)
+        let isHidden =
+          registered[..<place].contains { $0.set.covers(set) }
+          || registered[place...].contains { set.covers($0.set) }
+        do {
+          if place < registered.count {
+            try table.insert(route, before: registered[place].name)
+            inserted += 1
+          } else {
+            try table.append(route)
+          }
+          #expect(!isHidden, "\(route)\n\(table.text)")
+          registered.insert((route.name, set), at: place)
+        } catch {
+          #expect(isHidden && error.code == .shadowed, "\(route)\n\(table.text)")
+          refused += 1
+        }
+        #expect(table.routes.map(\.name) == registered.map(\.name))
+      }
+      for _ in 0..<40 {
+        let index = random.number(0...urls.count - 1)
+        let expected = registered.first { $0.set.contains(index) }?.name
+        #expect(try table.match(parsed[index])?.name == expected, "\(urls[index].text)\n\(table.text)")
+      }
+    }
+    #expect(refused > 100 && inserted > 100)
+    var table = RouteTable()
+    let unknown = #expect(throws: RoutingError.self) {
+      try table.insert(Route(name: "A", pattern: RoutePattern("s:A")), before: "B")
+    }
+    #expect(unknown?.code == .noRoute)
+  }
+
+  @Test("each overlapping name is returned once, and at most 16 with the count of all")
   func once() throws {
     var table = try table([("A", "l:(a)K"), ("B", "l:(b)K"), ("A", "l:(c)K"), ("C", "x://i:K")])
-    #expect(try table.append(Route(name: "All", pattern: RoutePattern("s:K"))) == ["A", "B", "C"])
+    let overlaps = table.overlaps(of: try RoutePattern("s:K"))
+    #expect(overlaps.names == ["A", "B", "C"] && overlaps.count == 4 && !overlaps.isIncomplete)
+    for number in 0..<100 { try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K"))) }
+    let more = table.overlaps(of: try RoutePattern("s:K"))
+    #expect(more.names == ["A", "B", "C"] + (0..<13).map { "N\($0)" } && more.count == 104)
+    for number in 100..<2000 { try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K"))) }
+    let most = table.overlaps(of: try RoutePattern("s:K"))
+    #expect(most.isIncomplete && most.count > 100 && most.names.count == 16)
+  }
+
+  @Test("a route of a built-in scheme is refused")
+  func builtIn() throws {
+    var table = RouteTable(builtInSchemes: ["rsrc"])
+    let dead = try Route(name: "Dead", pattern: RoutePattern("RSRC://*:A"))
+    let error = #expect(throws: RoutingError.self) { try table.append(dead) }
+    #expect(error?.code == .shadowed)
+    try table.append(Route(name: "All", pattern: RoutePattern("*:A")))
+    #expect(throws: RoutingError.self) { try table.insert(dead, before: "All") }
+    table.removeAll()
+    #expect(throws: RoutingError.self) { try table.append(dead) }
+    #expect(table.textSize == 0)
   }
 
   @Test("a thousand patterns that differ only in required parameters")
   func manyParameters() throws {
     var table = RouteTable()
     for index in 0..<1000 {
-      let overlaps = try table.append(
-        Route(name: "N\(index)", pattern: RoutePattern("s:A?key\(index)=s:B")))
-      #expect(overlaps.count == index)
+      let route = try Route(name: "N\(index)", pattern: RoutePattern("s:A?key\(index)=s:B"))
+      if index < 400 { #expect(table.overlaps(of: route.pattern).count == index) }
+      try table.append(route)
     }
     let match = try table.match(RouteURL(bytes("x:a?other=1&key900=v&key901=w")))
     #expect(match?.name == "N900" && match?.query == "other=1&key901=w")
+  }
+
+  @Test("registration is linear, however the routes overlap")
+  func linear() throws {
+    let shapes: [(String, (Int) -> String)] = [
+      ("distinct", { "l:(a\($0))A/s:B" }), ("last component", { "l:(a)A/l:(b\($0))B" }),
+      ("crossing", { $0 % 2 == 0 ? "l:(a\($0))A/s:B" : "s:A/l:(b\($0))B" }),
+      ("dead ends", { $0 % 2 == 0 ? "l:(a\($0))A/l:(x)B" : "s:A/l:(b\($0))B" }),
+      ("numbers", { $0 % 2 == 0 ? "l:(a\($0))A/s:B" : "i:A/l:(b\($0))B" }),
+      ("schemes", { "x\($0)://*:A" }), ("lengths", { "l:(a\($0))A/**:B" }),
+      ("parameters", { "s:A?p\($0)=s:B" }), ("values", { "s:A?p=l:(\($0))B" }),
+    ]
+    for (name, pattern) in shapes {
+      try LinearTime.check(name: name) { size in
+        try (0..<size / 512).map { try Route(name: "N", pattern: RoutePattern(pattern($0))) }
+      } parse: { routes in
+        var table = RouteTable()
+        for route in routes {
+          _ = table.overlaps(of: route.pattern)
+          try table.append(route)
+        }
+        #expect(table.count == routes.count && table.textSize == table.text.utf8.count)
+      }
+    }
   }
 }

@@ -75,4 +75,20 @@ import Testing
       #expect(try ControlCommand(bytes("{" + longest + end)) == .ignored)
     }
   }
+
+  @Test("a route may name the one that it precedes; a literal may look like that")
+  func before() throws {
+    let pattern = try RoutePattern("l:(a)A")
+    let route = try Route(name: "N", pattern: pattern)
+    #expect(try ControlCommand("route N l:(a)A before O\n".utf8) == .route(route, before: "O"))
+    #expect(try ControlCommand("route N l:(a)A \t before  O \r\n".utf8) == .route(route, before: "O"))
+    guard case .route(let literal, nil) = try ControlCommand("route N l:(a)b before c)K".utf8) else {
+      Issue.record("the literal was split")
+      return
+    }
+    #expect(literal.pattern.description == "l:(a)b%20before%20c)K")
+    for line in ["route N before O", "route N l:(a)A before", "route N l:(a)A before O P", "route N l:(a)A after O"] {
+      #expect(throws: RoutingError.self) { try ControlCommand(line.utf8) }
+    }
+  }
 }

@@ -51,13 +51,13 @@ enum ModelType: Hashable {
 struct ModelURL {
   var scheme: String
   var segments: [String]
-  /// The parameters by name.
-  var query: [String: String]
+  /// The values of the parameters by name.
+  var query: [String: [String]]
 
   var text: String {
-    "\(scheme):" + segments.joined(separator: "/")
-      + (query.isEmpty
-        ? "" : "?" + query.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "&"))
+    let parameters = query.sorted { $0.key < $1.key }.flatMap { name, values in values.map { "\(name)=\($0)" } }
+    return "\(scheme):" + segments.joined(separator: "/")
+      + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
   }
 
   /// Every URL with up to three segments, three schemes, and the parameters p and q.
@@ -68,12 +68,13 @@ struct ModelURL {
         ModelType.texts.map { path + [$0.text] }
       }
     }
-    var queries: [[String: String]] = []
-    for p in [nil, "", "a", "b", "1", "-2", "1.5", "2.5"] {
+    var queries: [[String: [String]]] = []
+    let values = ["", "a", "b", "1", "-2", "1.5", "2.5"].map { [$0] }
+    for p in [nil] + values + [["a", "1"], ["1", "a"], ["1", "-2"], ["1.5", "2.5"]] {
       for q in [nil, "a", "b"] {
-        var query: [String: String] = [:]
+        var query: [String: [String]] = [:]
         query["p"] = p
-        query["q"] = q
+        query["q"] = q.map { [$0] }
         queries.append(query)
       }
     }
@@ -91,28 +92,37 @@ struct ModelPattern {
     let name: String
     let type: ModelType
     let isOptional: Bool
+    var isArray = false
   }
 
   var scheme: String?
   var types: [ModelType]
   var hasTail: Bool
+  /// Whether the tail may be empty or, without one, the last component absent.
+  var isEndOptional = false
   var parameters: [Parameter]
 
   /// Whether the URL matches by the definition of patterns.
   func matches(_ url: ModelURL) -> Bool {
     if let scheme, scheme != url.scheme { return false }
-    guard hasTail ? url.segments.count > types.count : url.segments.count == types.count else { return false }
+    let (count, excess) = (types.count, url.segments.count - types.count)
+    let fits = hasTail ? excess > 0 || isEndOptional && excess == 0 : excess == 0 || isEndOptional && excess == -1
+    guard fits, count >= 0 else { return false }
     for (type, segment) in zip(types, url.segments) where !type.matches(segment) { return false }
     return parameters.allSatisfy { parameter in
-      url.query[parameter.name].map { parameter.type.matches($0) } ?? parameter.isOptional
+      guard let values = url.query[parameter.name] else { return parameter.isOptional }
+      return (parameter.isArray ? values[...] : values.prefix(1)).allSatisfy { parameter.type.matches($0) }
     }
   }
 
   var text: String {
-    var parts = types.enumerated().map { "\($1.text):\($1.literalPart)K\($0)" }
-    if hasTail { parts.append("*:Rest") }
+    var parts = types.enumerated().map { index, type in
+      let mark = isEndOptional && !hasTail && index == types.count - 1 ? "?" : ""
+      return "\(type.text)\(mark):\(type.literalPart)K\(index)"
+    }
+    if hasTail { parts.append(isEndOptional ? "**:Rest" : "*:Rest") }
     let query = parameters.map {
-      "\($0.name)=\($0.type.text)\($0.isOptional ? "?" : ""):\($0.type.literalPart)P\($0.name)"
+      "\($0.name)=\($0.type.text)\($0.isOptional ? "?" : "")\($0.isArray ? "[]" : ""):\($0.type.literalPart)P\($0.name)"
     }
     return (scheme.map { "\($0)://" } ?? "") + parts.joined(separator: "/")
       + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
@@ -124,16 +134,20 @@ struct ModelPattern {
     var parameters: [Parameter] = []
     if random.percent(40) {
       parameters.append(
-        Parameter(name: "p", type: .random(&random), isOptional: random.percent(50)))
+        Parameter(
+          name: "p", type: .random(&random), isOptional: random.percent(50), isArray: random.percent(30)))
     }
     if random.percent(20) {
       let type = random.percent(50) ? ModelType.text : .literal("a")
       parameters.append(Parameter(name: "q", type: type, isOptional: random.percent(50)))
     }
     let hasTail = random.percent(30)
-    let types = (0..<random.number(hasTail ? 0...2 : 1...2)).map { _ in ModelType.random(&random) }
+    let scheme = random.percent(40) ? random.pick(["x", "y"]) : nil
+    // A scheme may stand alone.
+    let fewest = hasTail || scheme != nil ? 0 : 1
+    let types = (0..<random.number(fewest...2)).map { _ in ModelType.random(&random) }
+    let isEndOptional = random.percent(30) && (hasTail || !types.isEmpty)
     return ModelPattern(
-      scheme: random.percent(40) ? random.pick(["x", "y"]) : nil, types: types, hasTail: hasTail,
-      parameters: parameters)
+      scheme: scheme, types: types, hasTail: hasTail, isEndOptional: isEndOptional, parameters: parameters)
   }
 }

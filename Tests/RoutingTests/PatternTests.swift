@@ -8,7 +8,7 @@ import Testing
   private static let refused: [(pattern: String, column: Int, words: String)] = [
     ("", 1, "component is missing"),
     ("/", 2, "component is missing"),
-    ("x://", 5, "component is missing"),
+    ("?", 1, "component is missing"),
     ("x:///", 6, "component is missing"),
     ("?a=s:A", 1, "component is missing"),
     ("//s:A", 2, "is empty"),
@@ -24,7 +24,16 @@ import Testing
     ("s:A?b=i:", 9, "key is missing"),
     ("s", 1, "a colon and a key"),
     ("s:A/animal", 5, "a colon and a key"),
-    ("s:A/s?:B", 5, "a colon and a key"),
+    ("s?:A/s:B", 1, "only the last component"),
+    ("s:A/s?:B/*:C", 5, "only the last component"),
+    ("s:A/s??:B", 5, "a colon and a key"),
+    ("***:A", 1, "unknown type"),
+    ("s*:A", 1, "unknown type"),
+    ("s[]:A", 1, "unknown type"),
+    ("**:A/s:B", 1, "must be last"),
+    ("s:A?b=s[:B", 7, "unknown type"),
+    ("s:A?b=s[]?:B", 7, "unknown type"),
+    ("s:A?b=s[]", 7, "unknown type"),
     ("*", 1, "a colon and a key"),
     ("d:A", 1, "unknown type"),
     ("S:A", 1, "unknown type"),
@@ -103,6 +112,8 @@ import Testing
       ("l:(a)b)A/*:_9", "l:(a)b)A/*:_9"), ("l:(é#=:)A", "l:(é#=:)A"),
       ("l:(%00%0A)A", "l:(%00%0A)A"), ("*:A?%C3%A9%20%3D=l?:(a)B&c=i:C", "*:A?é%20%3D=l?:(a)B&c=i:C"),
       ("s:A?b=f?:B&c=l:(x=y)C", "s:A?b=f?:B&c=l:(x=y)C"), ("s:0/s:1", "s:0/s:1"),
+      ("X://", "x://"), ("x://?a=s:A", "x://?a=s:A"), ("i?:A", "i?:A"), ("s:A/l?:(a)B?c=s:C", "s:A/l?:(a)B?c=s:C"),
+      ("**:A", "**:A"), ("s:A/**:B?c=i?[]:C&d=l[]:(x)D", "s:A/**:B?c=i?[]:C&d=l[]:(x)D"),
     ])
   func canonical(pattern: String, expected: String) throws {
     #expect(try RoutePattern(pattern).description == expected)
@@ -133,18 +144,20 @@ import Testing
       key += 1
       return "K_\(key)"
     }
-    let components = (0..<random.number(0...4)).map { _ in
+    var components = (0..<random.number(0...4)).map { _ in
       RoutePattern.Component(type: type(&random), key: nextKey())
     }
     let tail = components.isEmpty || random.percent(30) ? nextKey() : nil
+    if tail == nil, random.percent(30) { components[components.count - 1].isOptional = true }
     let names = Set((0..<random.number(0...3)).map { _ in text(&random) })
     let parameters = names.map {
       RoutePattern.Parameter(
-        name: $0, type: type(&random), isOptional: random.percent(50), key: nextKey())
+        name: $0, type: type(&random), isOptional: random.percent(50), key: nextKey(),
+        isArray: random.percent(30))
     }
     return RoutePattern(
       scheme: random.percent(50) ? random.pick(["x", "a+b", "s", "i-1.0"]) : nil, components: components,
-      tail: tail, parameters: parameters)
+      tail: tail, parameters: parameters, isTailOptional: tail != nil && random.percent(30))
   }
 
   private static func type(_ random: inout SplitMix64) -> ValueType {

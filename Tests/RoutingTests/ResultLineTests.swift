@@ -49,7 +49,7 @@ import Testing
     let words = #"x:","outcome":"rejected","errno":"ENOENT"#
     let result = RouteResult(
       sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: Array(words.utf8),
-      outcome: .applied(overlaps: []))
+      outcome: .applied())
     let read = try #require(ResultLine(result.json[...]))
     #expect(!read.isRejected && read.isResult(of: Array(words.utf8)))
     #expect(!read.isResult(of: Array("x:".utf8)))
@@ -63,7 +63,7 @@ import Testing
   func bytes() throws {
     let url: [UInt8] = Array("x:".utf8) + [0xFF, 0x41]
     let result = RouteResult(
-      sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: url, outcome: .applied(overlaps: []))
+      sequence: 3, time: Timestamp(seconds: 0, nanoseconds: 0), url: url, outcome: .applied())
     #expect(try #require(ResultLine(result.json[...])).isResult(of: url))
   }
 

@@ -24,7 +24,7 @@ import Testing
       line(url, .posted(try match(url, pattern, name: "CCFAnimalNotification"))) == #"""
         {"sequence":1,"time":"2026-01-02T03:04:05.678Z","url":"ccfurlresponder://animal/platypus/3.1/4",\#
         "outcome":"posted","notification":"CCFAnimalNotification","userInfo":{"CCFAnimal":"platypus",\#
-        "CCFAnimalDomain":"animal","CCFAverageLifeExpectancy":4,"CCFAverageWeight":3.1}}
+        "CCFAnimalDomain":"animal","CCFAverageLifeExpectancy":4,"CCFAverageWeight":3.1},"scheme":"ccfurlresponder","listeners":0}
         """#)
   }
 
@@ -66,12 +66,20 @@ import Testing
     #expect(
       line("x:a?b#c", .matched(try match("x:a?b#c", "s:A")), sequence: .max)
         == start
-        + #""x:a?b#c","outcome":"matched","notification":"N","userInfo":{"A":"a"},"query":"b","fragment":"c"}"#
+        + #""x:a?b#c","outcome":"matched","notification":"N","userInfo":{"A":"a"},"scheme":"x","query":"b","fragment":"c"}"#
     )
-    #expect(line("reset", .applied(overlaps: []), sequence: .max) == start + #""reset","outcome":"applied"}"#)
+    #expect(line("reset", .applied(), sequence: .max) == start + #""reset","outcome":"applied"}"#)
     #expect(
-      line("route N s:A", .applied(overlaps: ["A", "B"]), sequence: .max)
-        == start + #""route N s:A","outcome":"applied","overlaps":["A","B"]}"#)
+      line("route N s:A", .applied(overlaps: RouteOverlaps(["A", "B"], isIncomplete: false)), sequence: .max)
+        == start + #""route N s:A","outcome":"applied","overlaps":["A","B"],"overlapCount":2}"#)
+    let many = RouteOverlaps((0..<99).map { "N\($0)" }, isIncomplete: true)
+    #expect(
+      line("route N s:A", .applied(overlaps: many)).hasSuffix(
+        #""N15"],"overlapCount":99,"overlapsIncomplete":true}"#))
+    #expect(
+      line("X://h:80/a?s=1&t=x&s=2", .posted(try match("X://h:80/a?s=1&t=x&s=2", "s:H/s:A?s=i[]:S"), listeners: 3))
+        .hasSuffix(
+          #""userInfo":{"A":"a","H":"h","S":[1,2]},"scheme":"x","port":80,"query":"t=x","listeners":3}"#))
   }
 
   @Test("strings round-trip through Foundation")
@@ -134,7 +142,7 @@ import Testing
     ])
   func invalid(url: String, expected: String) throws {
     #expect(String(escaping: bytes(url)) == expected)
-    let line = line(url, .applied(overlaps: []))
+    let line = line(url, .applied())
     #expect(try parsed(Array(line.utf8))["url"] as? String == expected)
   }
 

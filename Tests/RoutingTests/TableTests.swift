@@ -25,7 +25,7 @@ import Testing
     let segments = (0..<random.number(1...5)).map { _ in
       random.percent(80) ? random.pick(Self.words) : random.pick(ModelType.texts).text
     }
-    let query = random.percent(50) ? ["p": random.pick(ModelType.texts).text] : [:]
+    let query = random.percent(50) ? ["p": [random.pick(ModelType.texts).text]] : [:]
     return ModelURL(scheme: random.pick(["x", "y", "z"]), segments: segments, query: query)
   }
 
@@ -61,7 +61,7 @@ import Testing
     }
     var url = ModelURL(scheme: model.scheme ?? "z", segments: model.types.map { text($0) }, query: [:])
     if model.hasTail { url.segments += Array(repeating: "more", count: random.number(1...2)) }
-    for parameter in model.parameters { url.query[parameter.name] = text(parameter.type) }
+    for parameter in model.parameters { url.query[parameter.name] = [text(parameter.type)] }
     return url
   }
 
@@ -103,7 +103,8 @@ import Testing
     let one = try Route(name: "One", pattern: RoutePattern("i:A"))
     #expect(throws: RoutingError.self) { try table.append(one) }
     #expect(table.remove(name: "All") == 1)
-    #expect(try table.append(one).isEmpty)
+    #expect(table.overlaps(of: one.pattern) == .none)
+    try table.append(one)
     #expect(try table.match(RouteURL(bytes("x:1")))?.name == "One")
     #expect(try table.match(RouteURL(bytes("x:a"))) == nil)
     #expect(table.text == "route Other s:A/s:B\nroute One i:A\n")
@@ -119,7 +120,7 @@ import Testing
     }
     var copy = RouteTable()
     for line in table.text.split(separator: "\n") {
-      guard case .route(let route) = try ControlCommand(line.utf8) else {
+      guard case .route(let route, nil) = try ControlCommand(line.utf8) else {
         Issue.record("no route: \(line)")
         return
       }
@@ -133,6 +134,35 @@ import Testing
     var table = try table([("\u{E9}", "l:(a)A"), ("e\u{301}", "l:(b)A")])
     #expect(table.remove(name: "\u{E9}") == 1)
     #expect(table.text == "route e\u{301} l:(b)A\n")
+  }
+
+  @Test(
+    "optional ends, rests that may be empty, and arrays bind what is there",
+    arguments: [
+      ("app://", "app://", "{}"), ("app://", "app:", "{}"), ("app://", "app:a", ""), ("app://", "x://", ""),
+      ("app://?q=s:Q", "app://?q=1", #"{"Q":"1"}"#),
+      ("l:(a)A/i?:B", "x://a/1", #"{"A":"a","B":1}"#), ("l:(a)A/i?:B", "x://a", #"{"A":"a"}"#),
+      ("l:(a)A/i?:B", "x://a/b", ""), ("l:(a)A/i?:B", "x://a/1/2", ""), ("i?:B", "x://", "{}"),
+      ("s:A/l?:(b)B", "x:a", #"{"A":"a"}"#), ("s:A/l?:(b)B", "x:a/b", #"{"A":"a","B":"b"}"#),
+      ("s:A/**:B", "x:a", #"{"A":"a","B":""}"#), ("s:A/**:B", "x:a/b/c", #"{"A":"a","B":"b/c"}"#),
+      ("**:B", "x:", #"{"B":""}"#), ("s:A/*:B", "x:a", ""),
+      ("s:A?s=i[]:S", "x:a?s=1&t=2&s=3", #"{"A":"a","S":[1,3]} query=t=2"#), ("s:A?s=i[]:S", "x:a?s=1&s=b", ""),
+      ("s:A?s=i[]:S", "x:a", ""), ("s:A?s=s?[]:S", "x:a", #"{"A":"a"}"#),
+      ("s:A?s=s?[]:S", "x:a?s", #"{"A":"a","S":[""]}"#),
+    ])
+  func newParts(pattern: String, url: String, expected: String) throws {
+    let table = try table([("N", pattern)])
+    #expect(try table.match(RouteURL(bytes(url)))?.shown ?? "" == expected)
+  }
+
+  @Test("a route with two ends is removed from both")
+  func removalOfTwoEnds() throws {
+    var table = try table([("A", "l:(a)A/i?:B"), ("B", "l:(b)A/**:B"), ("C", "*:C")])
+    #expect(try table.match(RouteURL(bytes("x:a")))?.name == "A")
+    #expect(table.remove(name: "A") == 1 && table.remove(name: "B") == 1)
+    for url in ["x:a", "x:a/1", "x:b", "x:b/1"] {
+      #expect(try table.match(RouteURL(bytes(url)))?.name == "C")
+    }
   }
 
   @Test(

@@ -5,73 +5,11 @@ import Testing
 
 @testable import Volume
 
-@Suite struct ResultRingTests {
-  private func line(_ number: Int, length: Int = 8) -> [UInt8] {
-    let digits = Array("\(number)".utf8)
-    return digits + Array(repeating: UInt8(ascii: "."), count: length - digits.count - 1) + [
-      UInt8(ascii: "\n")
-    ]
-  }
-
-  @Test("at most 1,024 lines are kept")
-  func lines() {
-    var ring = ResultRing()
-    for number in 1...1024 { ring.append(line(number)) }
-    #expect(ring.lines.count == 1024 && ring.lines.first == line(1))
-    for number in 1025...3000 { ring.append(line(number)) }
-    #expect(ring.lines == (1977...3000).map { line($0) })
-    #expect(ring.size == 1024 * 8)
-  }
-
-  @Test("at most 256 KiB are kept, to the byte")
-  func bytes() {
-    var ring = ResultRing()
-    for number in 1...256 { ring.append(line(number, length: 1024)) }
-    #expect(ring.lines.count == 256 && ring.size == 256 * 1024)
-    ring.append(line(257))
-    #expect(ring.lines.count == 256 && ring.lines.first == line(2, length: 1024))
-    #expect(ring.size == 255 * 1024 + 8)
-  }
-
-  @Test("the newest line is kept whatever its length")
-  func oneLine() {
-    var ring = ResultRing()
-    ring.append(line(1))
-    let long = line(2, length: 256 * 1024 + 1)
-    ring.append(long)
-    #expect(ring.lines == [long] && ring.size == long.count)
-    ring.append(line(3))
-    #expect(ring.lines == [line(3)] && ring.size == 8)
-  }
-
-  @Test("with lines of random lengths, the ring equals a list truncated at its front")
-  func model() {
-    var random = SplitMix64(seed: 4)
-    var ring = ResultRing()
-    var list: [[UInt8]] = []
-    for number in 1...6000 {
-      let length = random.percent(1) ? random.number(8...300_000) : random.number(8...(number % 2000 + 8))
-      ring.append(line(number, length: length))
-      list.append(line(number, length: length))
-      var size = list.reduce(0) { $0 + $1.count }
-      while list.count > 1024 || (size > 256 * 1024 && list.count > 1) { size -= list.removeFirst().count }
-      guard ring.size == size else {
-        Issue.record("after line \(number) there are \(ring.size) bytes, not \(size)")
-        return
-      }
-      if number % 50 == 0, ring.lines != list {
-        Issue.record("after line \(number) there are other lines")
-        return
-      }
-    }
-  }
-}
-
 @Suite struct ControlContentTests {
   private func content(_ routes: String...) throws -> ControlContent {
     var table = RouteTable()
     for route in routes {
-      guard case .route(let route) = try ControlCommand(Array(route.utf8)) else {
+      guard case .route(let route, nil) = try ControlCommand(Array(route.utf8)) else {
         throw TestFailure("no route")
       }
       try table.append(route)
@@ -83,7 +21,7 @@ import Testing
   func order() throws {
     var content = try content("route A i:A")
     #expect(String(decoding: content.text, as: UTF8.self) == "route A i:A\n")
-    let first = content.record(Array("x:1".utf8)) { _ in .applied(overlaps: []) }
+    let first = content.record(Array("x:1".utf8)) { _ in .applied() }
     #expect(first == nil)
     let failure = content.record(Array("reset".utf8)) { routes throws(RoutingError) in
       routes.removeAll()
@@ -110,7 +48,7 @@ import Testing
         } else {
           routes.remove(name: "N")
         }
-        return .applied(overlaps: [])
+        return .applied()
       }
       guard content.modified > modified, content.size == content.text.count else {
         Issue.record("result \(number)")
@@ -133,10 +71,52 @@ import Testing
         } else {
           routes.removeAll()
         }
-        return .applied(overlaps: [])
+        return .applied()
       }
       #expect(content.text.starts(with: content.table.text.utf8))
       #expect(content.size == content.text.count)
     }
+  }
+
+  @Test("the results from any position on, in pages of any size")
+  func pages() throws {
+    var content = try content()
+    let empty = content.page(from: ResultsProtocol.Position(1), limit: 100)
+    #expect(empty.first == 1 && empty.newest == 0 && empty.text.isEmpty)
+    for number in 1...2000 { _ = content.record(Array("x:\(number)".utf8)) { _ in .applied() } }
+    for limit in [1, 10, 100, 1000, 16_000] {
+      var text: [UInt8] = []
+      var (sequence, offset) = (UInt64(limit == 1 ? 1990 : 1), 0)
+      while sequence <= 2000 {
+        let page = content.page(
+          from: ResultsProtocol.Position(sequence, offset: UInt64(offset)), limit: limit)
+        if page.first != sequence {
+          #expect(page.first == 977 && sequence == 1)
+          (sequence, offset) = (page.first, 0)
+        }
+        #expect(page.newest == 2000 && !page.text.isEmpty && page.text.count <= limit)
+        text += page.text
+        let ends = page.text.count { $0 == UInt8(ascii: "\n") }
+        offset = page.text.lastIndex(of: UInt8(ascii: "\n")).map { page.text.endIndex - $0 - 1 }
+          ?? offset + page.text.count
+        sequence += UInt64(ends)
+      }
+      #expect(content.text.suffix(text.count).elementsEqual(text))
+      #expect(text.count { $0 == UInt8(ascii: "\n") } == (limit == 1 ? 11 : 1024))
+    }
+  }
+
+  @Test("positions beyond the results and beyond a line")
+  func strangePositions() throws {
+    var content = try content()
+    _ = content.record(Array("x:1".utf8)) { _ in .applied() }
+    let later = content.page(from: ResultsProtocol.Position(7, offset: 3), limit: 100)
+    #expect(later.first == 7 && later.newest == 1 && later.text.isEmpty)
+    let latest = content.page(from: ResultsProtocol.Position(.max, offset: .max), limit: 100)
+    #expect(latest.first == .max && latest.newest == 1 && latest.text.isEmpty)
+    let beyond = content.page(from: ResultsProtocol.Position(1, offset: .max), limit: 100)
+    #expect(beyond.first == 1 && beyond.text.isEmpty)
+    let zero = content.page(from: ResultsProtocol.Position(0, offset: 1), limit: 10)
+    #expect(zero.first == 1 && zero.text.elementsEqual(#"{"sequence"#.utf8.prefix(10)))
   }
 }

@@ -9,6 +9,12 @@ public final class RoutedURL: Sendable {
   public let time: Date
   /// The URL as written; bytes that are not UTF-8 are percent-encoded.
   public let text: String
+  /// The URL's scheme, in lower case.
+  public let scheme: String?
+  /// The URL's port; nil if there is none.
+  public let port: Int?
+  /// How many listeners there were, this one included.
+  public let listeners: Int?
   /// The query parameters that the route does not bind, as written; nil if there are none.
   public let query: String?
   /// The fragment as written; nil if there is none.
@@ -22,6 +28,9 @@ public final class RoutedURL: Sendable {
     let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     time = (try? style.parse(posted.time)) ?? Date()
     text = posted.url
+    scheme = posted.scheme
+    port = posted.port
+    listeners = posted.listeners
     query = posted.query
     fragment = posted.fragment
   }
@@ -29,13 +38,19 @@ public final class RoutedURL: Sendable {
 
 extension PostedResult {
   var notification: Notification {
-    let values = userInfo.mapValues { value -> Any in
-      switch value {
-      case .text(let text): text
-      case .integer(let integer): Int(integer)
-      case .number(let number): number
-      }
-    }
+    let values = userInfo.mapValues(\.foundationValue)
     return Notification(name: Notification.Name(name), object: RoutedURL(self), userInfo: values)
+  }
+}
+
+extension RouteValue {
+  /// `String`, `Int`, `Double`, or an array of them.
+  fileprivate var foundationValue: Any {
+    switch self {
+    case .text(let text): text
+    case .integer(let integer): Int(integer)
+    case .number(let number): number
+    case .array(let values): values.map(\.foundationValue)
+    }
   }
 }

@@ -38,8 +38,9 @@ public protocol FileSystem: AnyObject, Sendable {
   /// READ. A reply of fewer than `size` bytes is the end of the file.
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<ReplyKind.Bytes>)
   /// WRITE.
+  /// - Parameter appends: whether the file is open with O_APPEND.
   func write(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
     reply: consuming Reply<ReplyKind.Write>)
   /// WRITE of a page that a program changed in a shared mapping; the caller is the kernel.
   func writeBack(to node: NodeID, reply: consuming Reply<ReplyKind.Write>)
@@ -60,7 +61,9 @@ public protocol FileSystem: AnyObject, Sendable {
   /// LSEEK with `SEEK_DATA` or `SEEK_HOLE`.
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, reply: consuming Reply<ReplyKind.Offset>)
   /// IOCTL with an output buffer of `size` bytes.
-  func ioctl(_ command: UInt32, of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.Ioctl>)
+  func ioctl(
+    _ command: UInt32, of node: NodeID, input: UnsafeRawBufferPointer, size: Int,
+    reply: consuming Reply<ReplyKind.Ioctl>)
   /// POLL.
   /// - Parameter handle: to be woken at further events; nil if the process does not wait.
   func poll(

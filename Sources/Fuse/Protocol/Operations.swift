@@ -105,10 +105,11 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
     guard let request else { return }
     fileSystem(request, .statfs).statfs(reply: Reply(request))
   }
-  table.ioctl = { request, node, command, _, _, _, _, _, size in
+  table.ioctl = { request, node, command, _, _, _, input, inputSize, size in
     guard let request else { return }
     fileSystem(request, .ioctl).ioctl(
-      command, of: NodeID(rawValue: node), size: size, reply: Reply(request))
+      command, of: NodeID(rawValue: node), input: UnsafeRawBufferPointer(start: input, count: inputSize),
+      size: size, reply: Reply(request))
   }
   table.poll = { request, node, info, handle in
     guard let request else { return }
@@ -181,7 +182,7 @@ private func addChanges(_ table: inout fuse_lowlevel_ops) {
     }
     fileSystem(request, .write).write(
       UnsafeRawBufferPointer(start: bytes, count: size), to: NodeID(rawValue: node), at: Int64(offset),
-      reply: Reply(request))
+      appends: (info?.pointee.flags ?? 0) & O_APPEND != 0, reply: Reply(request))
   }
   table.link = { request, _, _, _ in change(request, .makeLink) }
   table.create = { request, _, _, _, _ in change(request, .create) }

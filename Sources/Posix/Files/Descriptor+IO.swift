@@ -56,6 +56,12 @@ extension Descriptor {
     if count != bytes.count { throw .invalidArgument }
   }
 
+  /// Calls pwrite(2) once.
+  /// - Returns: how many bytes were written.
+  public func writeOnce(_ bytes: [UInt8], at offset: Int64) throws(Errno) -> Int {
+    try checked { pwrite(rawValue, bytes, bytes.count, off_t(offset)) }
+  }
+
   /// `SEEK_HOLE`.
   public static var seekHole: CInt { CInt(linux_SEEK_HOLE) }
 
@@ -96,8 +102,13 @@ extension Descriptor {
   /// - Returns: `size` bytes; those that the command does not set are 0.
   public func ioctl(_ command: UInt32, size: Int) throws(Errno) -> [UInt8] {
     var answer = [UInt8](repeating: 0, count: size)
-    _ = try checked { linux_ioctl(rawValue, UInt(command), &answer) }
+    try ioctl(command, &answer)
     return answer
+  }
+
+  /// Calls ioctl(2) with a buffer that the command reads and fills.
+  public func ioctl(_ command: UInt32, _ buffer: inout [UInt8]) throws(Errno) {
+    _ = try checked { linux_ioctl(rawValue, UInt(command), &buffer) }
   }
 }
 

@@ -6,8 +6,8 @@ public enum ControlCommand: Hashable, Sendable {
   case post(RouteURL)
   /// `match URL`: match the URL without posting.
   case match(RouteURL)
-  /// `route NAME PATTERN`: register a route.
-  case route(Route)
+  /// `route NAME PATTERN`: register a route; `route NAME PATTERN before OTHER`: before another.
+  case route(Route, before: String? = nil)
   /// `unroute NAME`: remove the routes with a name.
   case unroute(String)
   /// `reset`: remove all routes.
@@ -43,7 +43,7 @@ public enum ControlCommand: Hashable, Sendable {
       return .match(try url(words.rest))
     case "route":
       let nameStart = words.rest.startIndex
-      return .route(try route(words.next(), at: nameStart, words.rest))
+      return try route(words.next(), at: nameStart, words.rest)
     case "unroute":
       let name = try Self.name(words.next())
       try requireEnd(of: words)
@@ -60,13 +60,34 @@ public enum ControlCommand: Hashable, Sendable {
   }
 
   private static func route(
-    _ name: ArraySlice<UInt8>, at start: Int, _ pattern: ArraySlice<UInt8>
-  ) throws(RoutingError) -> Route {
+    _ name: ArraySlice<UInt8>, at start: Int, _ rest: ArraySlice<UInt8>
+  ) throws(RoutingError) -> ControlCommand {
     let name = try Self.name(name)
-    if pattern.isEmpty { throw .malformed("a pattern is missing", at: pattern.startIndex) }
+    if rest.isEmpty { throw .malformed("a pattern is missing", at: rest.startIndex) }
+    // A literal may contain " before ", so the whole is tried first.
+    var (pattern, other): (ArraySlice<UInt8>, String?) = (rest, nil)
+    if let split = splitBefore(rest), (try? RoutePattern(Array(rest))) == nil {
+      pattern = split.pattern
+      other = try Self.name(split.other)
+    }
     let parsed: RoutePattern
     do { parsed = try RoutePattern(Array(pattern)) } catch { throw error.shifted(by: pattern.startIndex) }
-    do { return try Route(name: name, pattern: parsed) } catch { throw error.shifted(by: start) }
+    do { return .route(try Route(name: name, pattern: parsed), before: other) } catch {
+      throw error.shifted(by: start)
+    }
+  }
+
+  /// Splits `PATTERN before OTHER`; nil if the text is not of this form.
+  private static func splitBefore(
+    _ text: ArraySlice<UInt8>
+  ) -> (pattern: ArraySlice<UInt8>, other: ArraySlice<UInt8>)? {
+    guard let space = text.lastIndex(where: { Words.isWhitespace($0) }) else { return nil }
+    let head = Words.withoutWhitespaceAtEnd(text[..<space])
+    let word = Array("before".utf8)
+    guard head.suffix(word.count).elementsEqual(word), let last = head.dropLast(word.count).last,
+      Words.isWhitespace(last)
+    else { return nil }
+    return (Words.withoutWhitespaceAtEnd(head.dropLast(word.count)), text[(space + 1)...])
   }
 
   private static func name(_ bytes: ArraySlice<UInt8>) throws(RoutingError) -> String {
@@ -89,8 +110,7 @@ private struct Words {
   private(set) var rest: ArraySlice<UInt8>
 
   init(_ line: [UInt8]) {
-    rest = Self.withoutNewline(line)
-    while let last = rest.last, Self.isWhitespace(last) { rest.removeLast() }
+    rest = Self.withoutWhitespaceAtEnd(Self.withoutNewline(line))
     skipWhitespace()
   }
 
@@ -112,7 +132,11 @@ private struct Words {
 
   private mutating func skipWhitespace() { rest = rest.drop { Self.isWhitespace($0) } }
 
-  private static func isWhitespace(_ byte: UInt8) -> Bool {
+  static func withoutWhitespaceAtEnd(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    text.prefix((text.lastIndex { !isWhitespace($0) } ?? text.startIndex - 1) + 1 - text.startIndex)
+  }
+
+  static func isWhitespace(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 }

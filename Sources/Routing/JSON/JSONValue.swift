@@ -34,4 +34,10 @@ public enum JSONValue: Hashable, Sendable {
     guard case .string(let string) = self else { return nil }
     return string
   }
+
+  /// The integer; nil for other values, and beyond `Int`.
+  public var int: Int? {
+    guard case .integer(let integer) = self else { return nil }
+    return Int(exactly: integer)
+  }
 }

@@ -4,6 +4,7 @@ struct PatternParser {
   private var names: Set<[UInt8]> = []
   private var components: [RoutePattern.Component] = []
   private var tail: String?
+  private var isTailOptional = false
   private var parameters: [RoutePattern.Parameter] = []
 
   init(_ text: [UInt8]) { self.text = text }
@@ -13,12 +14,28 @@ struct PatternParser {
       throw RoutingError(.tooLong, "a pattern is at most \(RouteURL.maxLength) bytes long")
     }
     try validateBytes()
-    let query = text.firstIndex(of: UInt8(ascii: "?"))
-    let pathEnd = query ?? text.count
-    let scheme = try parseScheme(before: pathEnd)
-    try parseComponents(scheme.end..<pathEnd)
+    let scheme = try parseScheme(before: text.firstIndex(of: UInt8(ascii: "?")) ?? text.count)
+    let query = queryStart(from: scheme.end)
+    let path = scheme.end..<(query ?? text.count)
+    // A scheme alone is for URLs without components.
+    if scheme.name == nil || !path.isEmpty { try parseComponents(path) }
     if let query { try parseParameters(query + 1..<text.count) }
-    return RoutePattern(scheme: scheme.name, components: components, tail: tail, parameters: parameters)
+    return RoutePattern(
+      scheme: scheme.name, components: components, tail: tail, parameters: parameters,
+      isTailOptional: isTailOptional)
+  }
+
+  /// The first `?` that is not the mark of an optional component, as in `s?:Key`.
+  private func queryStart(from start: Int) -> Int? {
+    var component = start
+    for offset in start..<text.count {
+      if text[offset] == UInt8(ascii: "/") { component = offset + 1 }
+      guard text[offset] == UInt8(ascii: "?") else { continue }
+      let isMark =
+        offset == component + 1 && offset + 1 < text.count && text[offset + 1] == UInt8(ascii: ":")
+      if !isMark { return offset }
+    }
+    return nil
   }
 
   private func validateBytes() throws(RoutingError) {
@@ -61,26 +78,34 @@ struct PatternParser {
 
   private mutating func parseComponent(_ range: Range<Int>, isLast: Bool) throws(RoutingError) {
     if range.isEmpty { throw .malformed("a component is empty", at: range.lowerBound) }
-    let letter = try parseLetter(range, allowed: "s, i, f, l or *")
-    let value = range.lowerBound + 2..<range.upperBound
+    let (letter, mark, end) = try parseLetter(range)
+    let value = end..<range.upperBound
     if letter == UInt8(ascii: "*") {
       if !isLast { throw .malformed("*: must be last", at: range.lowerBound) }
       tail = try parseKey(value)
+      isTailOptional = mark != nil
     } else {
-      let (type, keyRange) = try parseType(letter, at: range.lowerBound, value, allowed: "s, i, f, l or *")
-      components.append(RoutePattern.Component(type: type, key: try parseKey(keyRange)))
+      if mark != nil, !isLast { throw .malformed("only the last component may be optional", at: range.lowerBound) }
+      let (type, key) = try parseType(letter, at: range.lowerBound, value, allowed: Self.componentTypes)
+      components.append(
+        RoutePattern.Component(type: type, key: try parseKey(key), isOptional: mark != nil))
     }
   }
 
-  /// The type letter, which a colon follows.
-  private func parseLetter(_ range: Range<Int>, allowed: String) throws(RoutingError) -> UInt8 {
+  private static let componentTypes = "s, i, f, l or *"
+
+  /// A component's type letter, its mark (`?` after a letter, `*` after `*`), and the offset after the colon.
+  private func parseLetter(_ range: Range<Int>) throws(RoutingError) -> (UInt8, mark: UInt8?, end: Int) {
     guard let colon = text[range].firstIndex(of: UInt8(ascii: ":")) else {
-      throw .malformed("a type (\(allowed)), a colon and a key are expected", at: range.lowerBound)
+      throw .malformed("a type (\(Self.componentTypes)), a colon and a key are expected", at: range.lowerBound)
     }
-    guard colon == range.lowerBound + 1 else {
-      throw .malformed("unknown type: expected \(allowed)", at: range.lowerBound)
+    let letter = text[range.lowerBound]
+    if colon == range.lowerBound + 1 { return (letter, nil, colon + 1) }
+    let mark = letter == UInt8(ascii: "*") ? letter : UInt8(ascii: "?")
+    guard colon == range.lowerBound + 2, text[range.lowerBound + 1] == mark else {
+      throw .malformed("unknown type: expected \(Self.componentTypes)", at: range.lowerBound)
     }
-    return text[range.lowerBound]
+    return (letter, mark, colon + 1)
   }
 
   private func parseType(
@@ -167,12 +192,16 @@ struct PatternParser {
     offset += 1
     let isOptional = text[offset] == UInt8(ascii: "?")
     if isOptional { offset += 1 }
+    let isArray = text[offset..<range.upperBound].starts(with: "[]".utf8)
+    if isArray { offset += 2 }
     guard offset < range.upperBound, text[offset] == UInt8(ascii: ":") else {
-      throw .malformed("unknown type: expected s, i, f or l, and ? if it is optional", at: letterOffset)
+      throw .malformed("unknown type: expected s, i, f or l, ? if it is optional, [] for an array",
+        at: letterOffset)
     }
     let (type, key) = try parseType(
       text[letterOffset], at: letterOffset, offset + 1..<range.upperBound, allowed: "s, i, f or l")
-    return RoutePattern.Parameter(name: name, type: type, isOptional: isOptional, key: try parseKey(key))
+    return RoutePattern.Parameter(
+      name: name, type: type, isOptional: isOptional, key: try parseKey(key), isArray: isArray)
   }
 
   private mutating func parseName(_ range: Range<Int>) throws(RoutingError) -> [UInt8] {

@@ -13,26 +13,23 @@ extension RoutePattern {
       && intersectsQuery(of: other)
   }
 
+  /// The texts of the component with an index, in a URL that has so many.
+  private func type(_ index: Int) -> ValueType { index < components.count ? components[index].type : .text }
+
   private func coversPath(of other: RoutePattern) -> Bool {
-    let (count, otherCount) = (components.count, other.components.count)
-    if tail == nil {
-      guard other.tail == nil, count == otherCount else { return false }
-    } else {
-      // A tail matches at least one component.
-      guard other.tail == nil ? count < otherCount : count <= otherCount else { return false }
+    let (lengths, otherLengths) = (lengths, other.lengths)
+    guard lengths.lowerBound <= otherLengths.lowerBound, otherLengths.upperBound <= lengths.upperBound else {
+      return false
     }
-    return zip(components, other.components).allSatisfy { $0.type.covers($1.type) }
+    let count = min(max(components.count, other.components.count), otherLengths.upperBound)
+    return (0..<count).allSatisfy { type($0).covers(other.type($0)) }
   }
 
   private func intersectsPath(of other: RoutePattern) -> Bool {
-    let (count, otherCount) = (components.count, other.components.count)
-    switch (tail == nil, other.tail == nil) {
-    case (true, true): guard count == otherCount else { return false }
-    case (true, false): guard count > otherCount else { return false }
-    case (false, true): guard count < otherCount else { return false }
-    case (false, false): break
-    }
-    return zip(components, other.components).allSatisfy { $0.type.intersects($1.type) }
+    let shortest = max(lengths.lowerBound, other.lengths.lowerBound)
+    guard shortest <= min(lengths.upperBound, other.lengths.upperBound) else { return false }
+    return (0..<min(shortest, max(components.count, other.components.count)))
+      .allSatisfy { type($0).intersects(other.type($0)) }
   }
 
   private func coversQuery(of other: RoutePattern) -> Bool {
@@ -41,6 +38,8 @@ extension RoutePattern {
         // The other pattern matches whether the parameter is present or absent.
         return parameter.isOptional && parameter.type == .text
       }
+      // The other pattern may match whatever follows the first occurrence.
+      if parameter.isArray, !same.isArray, parameter.type != .text { return false }
       return (parameter.isOptional || !same.isOptional) && parameter.type.covers(same.type)
     }
   }

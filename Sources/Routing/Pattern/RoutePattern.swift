@@ -3,15 +3,18 @@
 ///     [SCHEME://]COMPONENT/COMPONENT…[?PARAMETER&PARAMETER…]
 ///
 /// A component is `s:Key` (any text), `i:Key` (an integer), `f:Key` (a number), `l:(text)Key` (exactly that
-/// text) or, as the last, `*:Key` (one or more components, joined by `/`). A parameter is `name=` and one of
-/// the first four; a `?` after the type's letter makes it optional.
+/// text) or, as the last, `*:Key` (one or more components, joined by `/`) or `**:Key` (any number of them). A `?`
+/// after the type's letter makes the last component optional. A parameter is `name=` and one of the first four; a
+/// `?` after the letter makes it optional, and `[]` binds the values of all its occurrences as an array. `SCHEME://`
+/// alone matches URLs without components.
 ///
-/// The first `?` of a pattern begins the parameters. A literal's text ends at the last `)` of its component or
+/// The first `?` of a pattern that is no part of a component's type begins the parameters. A literal's text ends at the last `)` of its component or
 /// parameter. Literals and parameter names are percent-decoded after splitting, so `%2F`, `%3F`, `%26` and
 /// `%25` denote `/`, `?`, `&` and `%`.
 ///
 /// A required parameter must be present, and its first occurrence must match. An optional parameter may be
-/// absent but must match if present. Further occurrences are ignored.
+/// absent but must match if present. Further occurrences are ignored, unless they are bound to an array and must
+/// match, too.
 public struct RoutePattern: Hashable, Sendable, CustomStringConvertible {
   /// A component that is bound to a key.
   public struct Component: Hashable, Sendable {
@@ -19,6 +22,8 @@ public struct RoutePattern: Hashable, Sendable, CustomStringConvertible {
     public let type: ValueType
     /// The key in the result's userInfo.
     public let key: String
+    /// Whether it may be absent; only the last component may.
+    public var isOptional = false
   }
 
   /// A parameter that is bound to a key.
@@ -31,6 +36,8 @@ public struct RoutePattern: Hashable, Sendable, CustomStringConvertible {
     public let isOptional: Bool
     /// The key in the result's userInfo.
     public let key: String
+    /// Whether all occurrences are bound, as an array.
+    public var isArray = false
   }
 
   /// The required scheme, in lower case; nil for any.
@@ -41,6 +48,15 @@ public struct RoutePattern: Hashable, Sendable, CustomStringConvertible {
   public let tail: String?
   /// The parameters of the query.
   public let parameters: [Parameter]
+  /// Whether there may be no remaining components.
+  public var isTailOptional = false
+
+  /// The numbers of components of the URLs that match.
+  var lengths: ClosedRange<Int> {
+    let count = components.count
+    if tail != nil { return (isTailOptional ? count : count + 1)...Int.max }
+    return (components.last?.isOptional == true ? count - 1 : count)...count
+  }
 }
 
 extension RoutePattern {
@@ -56,18 +72,20 @@ extension RoutePattern {
   public init(_ text: String) throws(RoutingError) { try self.init(Array(text.utf8)) }
   /// The canonical text, which has no whitespace and parses as an equal pattern.
   public var description: String {
-    var parts = components.map { Self.written($0.type, key: $0.key) }
-    if let tail { parts.append("*:\(tail)") }
+    var parts = components.map { Self.written($0.type, isOptional: $0.isOptional, key: $0.key) }
+    if let tail { parts.append("\(isTailOptional ? "**" : "*"):\(tail)") }
     let query = parameters.map {
       Self.encoded($0.name, inName: true) + "="
-        + Self.written($0.type, isOptional: $0.isOptional, key: $0.key)
+        + Self.written($0.type, isOptional: $0.isOptional, isArray: $0.isArray, key: $0.key)
     }
     return (scheme.map { "\($0)://" } ?? "") + parts.joined(separator: "/")
       + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
   }
 
-  private static func written(_ type: ValueType, isOptional: Bool = false, key: String) -> String {
-    let mark = isOptional ? "?" : ""
+  private static func written(
+    _ type: ValueType, isOptional: Bool, isArray: Bool = false, key: String
+  ) -> String {
+    let mark = (isOptional ? "?" : "") + (isArray ? "[]" : "")
     return switch type {
     case .text: "s\(mark):\(key)"
     case .integer: "i\(mark):\(key)"

@@ -10,6 +10,12 @@ public struct PostedResult: Hashable, Sendable {
   public let name: String
   /// The values of the bound keys.
   public let userInfo: [String: RouteValue]
+  /// The URL's scheme, in lower case; nil from an earlier version.
+  public let scheme: String?
+  /// The URL's port; nil if there is none.
+  public let port: Int?
+  /// How many listeners there were, this one included; nil from an earlier version.
+  public let listeners: Int?
   /// The parameters that the pattern does not bind, percent-encoded; nil if there are none.
   public let query: String?
   /// The fragment, percent-encoded; nil if there is none.
@@ -26,6 +32,7 @@ extension ResultLine {
     else { return nil }
     return PostedResult(
       sequence: sequence, time: time, url: url, name: name, userInfo: members.compactMapValues(Self.value),
+      scheme: result["scheme"]?.string, port: result["port"]?.int, listeners: result["listeners"]?.int,
       query: result["query"]?.string, fragment: result["fragment"]?.string)
   }
 
@@ -34,7 +41,8 @@ extension ResultLine {
     case .string(let text): .text(text)
     case .integer(let integer): .integer(integer)
     case .number(let number): .number(number)
-    case .boolean, .null, .array, .object: nil
+    case .array(let values): .array(values.compactMap(Self.value))
+    case .boolean, .null, .object: nil
     }
   }
 }

@@ -19,7 +19,11 @@ public struct ResultLine: Sendable {
 
   /// Whether this is the result of a URL or a command.
   public func isResult(of line: [UInt8]) -> Bool {
-    contains(#""url":\#(JSONWriter.quoted(String(escaping: line))),"outcome":"#)
+    let member = Array(#""url":"#.utf8)
+    // It follows the number and the time, in which no quotation mark is escaped.
+    guard let start = bytes.indices.first(where: { bytes[$0...].starts(with: member) }) else { return false }
+    let value = JSONWriter.quoted(String(escaping: line)) + #","outcome":"#
+    return bytes[(start + member.count)...].starts(with: value.utf8)
   }
 
   /// Whether the outcome is `rejected`.
@@ -36,42 +40,5 @@ public struct ResultLine: Sendable {
   private func contains(_ text: String) -> Bool {
     let pattern = Array(text.utf8)
     return bytes.indices.contains { bytes[$0...].starts(with: pattern) }
-  }
-}
-
-/// Reads the results in a control file.
-public enum ResultLines {
-  /// Reads the results, oldest first; `text` reads the file from the start.
-  /// - Returns: nil if no two reads agree, because of continuous writes.
-  public static func read<Failure: Error>(
-    by text: () throws(Failure) -> [UInt8]
-  ) throws(Failure) -> [ResultLine]? {
-    // Reading the file takes several READ requests, between which its content may shift, so a line may be torn.
-    // Only lines that two reads agree on are returned. A busy writer can prevent agreement, hence the limit.
-    for _ in 0..<1000 {
-      guard let results = parsed(try text()), let others = parsed(try text()) else { continue }
-      guard let first = results.first, let other = others.first, let last = results.last else {
-        if results.isEmpty { return [] }
-        continue
-      }
-      if other.sequence > last.sequence { continue }
-      let start = max(first.sequence, other.sequence)
-      let common = results.drop { $0.sequence < start }
-      let same = others.drop { $0.sequence < start }
-      if zip(common, same).allSatisfy({ $0.bytes == $1.bytes }), common.count <= same.count {
-        return Array(common)
-      }
-    }
-    return nil
-  }
-
-  /// - Returns: nil if the text is not a control file's: during a write, the page cache briefly holds the written
-  ///   bytes at the offset of the write.
-  private static func parsed(_ text: [UInt8]) -> [ResultLine]? {
-    let lines = text.split(separator: UInt8(ascii: "\n")).drop { $0.starts(with: "route ".utf8) }
-    let results = lines.compactMap { ResultLine($0) }
-    let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
-    let isInOrder = zip(results, results.dropFirst()).allSatisfy { $0.sequence &+ 1 == $1.sequence }
-    return isWhole && isInOrder && results.count == lines.count ? results : nil
   }
 }

@@ -2,15 +2,14 @@
 public struct RouteResult: Sendable {
   /// The outcome of a command.
   public enum Outcome: Sendable {
-    /// The URL matched and the notification was posted.
-    case posted(RouteMatch)
+    /// The URL matched and the notification was posted to so many listeners.
+    case posted(RouteMatch, listeners: Int = 0)
     /// The URL matched; the command was `match`.
     case matched(RouteMatch)
     /// The URL resolved to a resource.
     case resolved(ResolvedResource)
-    /// A route command or a built-in URL was executed. The names are those of the routes that a new route
-    /// overlaps.
-    case applied(overlaps: [String])
+    /// A route command or a built-in URL was executed. A new route may overlap others.
+    case applied(overlaps: RouteOverlaps = .none)
     /// The command failed.
     case rejected(RoutingError)
   }
@@ -47,9 +46,10 @@ public struct RouteResult: Sendable {
   private func write(_ outcome: Outcome, to json: inout JSONWriter) {
     json.name("outcome")
     switch outcome {
-    case .posted(let match):
+    case .posted(let match, let listeners):
       json.string("posted")
       write(match, to: &json)
+      json.member("listeners", listeners)
     case .matched(let match):
       json.string("matched")
       write(match, to: &json)
@@ -58,9 +58,11 @@ public struct RouteResult: Sendable {
       resource.write(to: &json)
     case .applied(let overlaps):
       json.string("applied")
-      if overlaps.isEmpty { return }
+      if overlaps.count == 0 { return }
       json.name("overlaps")
-      json.strings(overlaps)
+      json.strings(overlaps.names)
+      json.member("overlapCount", overlaps.count)
+      if overlaps.isIncomplete { json.member("overlapsIncomplete", true) }
     case .rejected(let error):
       json.string("rejected")
       json.member("errno", error.code.rawValue)
@@ -77,6 +79,8 @@ public struct RouteResult: Sendable {
         json.value(item.value)
       }
     }
+    json.member("scheme", match.scheme)
+    if let port = match.port { json.member("port", port) }
     if let query = match.query { json.member("query", query) }
     if let fragment = match.fragment { json.member("fragment", fragment) }
   }
@@ -89,6 +93,7 @@ extension JSONWriter {
     case .text(let text): string(text)
     case .integer(let integer): self.integer(integer)
     case .number(let number): self.number(number)
+    case .array(let values): array(values) { $0.value($1) }
     }
   }
 }

@@ -1,54 +1,143 @@
+/// The earlier routes that a route overlaps.
+public struct RouteOverlaps: Hashable, Sendable {
+  /// The names of the first of them, each once, in order.
+  public let names: [String]
+  /// How many routes were found.
+  public let count: Int
+  /// Whether the search ended before it had found all.
+  public let isIncomplete: Bool
+
+  /// The most names.
+  public static let maxNames = 16
+
+  /// No route.
+  public static let none = RouteOverlaps([], isIncomplete: false)
+
+  /// - Parameter names: those of the overlapped routes, in order.
+  init(_ names: [String], count: Int? = nil, isIncomplete: Bool) {
+    var seen: Set<[UInt8]> = []
+    self.names = Array(names.filter { seen.insert(Array($0.utf8)).inserted }.prefix(Self.maxNames))
+    self.count = count ?? names.count
+    self.isIncomplete = isIncomplete
+  }
+}
+
 /// Finds the routes whose scheme and components overlap a pattern's. The search descends the trie like
-/// ``RouteSearch``, but follows every edge whose type intersects the pattern's.
+/// ``RouteSearch``, but follows every edge whose type intersects the pattern's. Since that may be all of them, and a
+/// table is built route by route, it ends after a number of steps.
 struct OverlapSearch {
+  private enum Step {
+    case node(RouteTrie.NodeNumber, depth: Int)
+    /// The literal children of a node from a position on.
+    case literals(RouteTrie.NodeNumber, from: Int, depth: Int)
+    /// The parameters of a node from a position on, and the literals of each.
+    case parameters(RouteTrie.NodeNumber, from: Int)
+    case values(RouteTrie.NodeNumber, from: Int)
+    /// The routes that end at a node, from a position on.
+    case ends(RouteTrie.NodeNumber, from: Int)
+  }
+
+  static let maxSteps = 1024
+
   private let pattern: RoutePattern
   private let trie: RouteTrie
-  private var pending: [(node: RouteTrie.NodeNumber, depth: Int)] = []
+  private let lengths: ClosedRange<Int>
+  private var pending: [Step] = []
   private var found: [RouteIndex] = []
 
   /// The indexes of the overlapping routes, ascending.
-  static func indexes(overlapping pattern: RoutePattern, in trie: RouteTrie) -> [RouteIndex] {
-    var search = OverlapSearch(pattern: pattern, trie: trie)
-    search.run()
-    return search.found.sorted()
+  static func indexes(
+    overlapping pattern: RoutePattern, in trie: RouteTrie
+  ) -> (found: [RouteIndex], isIncomplete: Bool) {
+    var search = OverlapSearch(pattern: pattern, trie: trie, lengths: pattern.lengths)
+    let isIncomplete = search.run()
+    // A route that may lack its last component is found at both of its ends.
+    let sorted = search.found.sorted()
+    return (sorted.indices.filter { $0 == 0 || sorted[$0] != sorted[$0 - 1] }.map { sorted[$0] }, isIncomplete)
   }
 
-  private mutating func run() {
+  /// - Returns: whether it ended early.
+  private mutating func run() -> Bool {
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
     follow(RouteTrie.root, scheme ?? .text, to: 0)
-    while let (node, depth) = pending.popLast() {
-      // A tail matches one component of any text, then any number.
-      let hasMore = depth < pattern.components.count || pattern.tail != nil
-      if pattern.tail == nil ? !hasMore : depth > pattern.components.count { collect(node) }
-      guard hasMore else { continue }
-      if trie.nodes[Int(node)].tail != 0 { collect(trie.nodes[Int(node)].tail) }
-      follow(
-        node, depth < pattern.components.count ? pattern.components[depth].type : .text, to: depth + 1)
+    var steps = 0
+    while let step = pending.popLast() {
+      steps += 1
+      if steps > Self.maxSteps { return true }
+      take(step)
     }
+    return false
+  }
+
+  private mutating func take(_ step: Step) {
+    switch step {
+    case .node(let node, let depth): visit(node, depth)
+    case .literals(let parent, let position, let depth):
+      let child = trie.nodes[Int(parent)].literals[position]
+      queueLiterals(of: parent, from: position + 1, depth)
+      if type(depth - 1).intersects(.literal(trie.nodes[Int(child)].label)) {
+        pending.append(.node(child, depth: depth))
+      }
+    case .parameters(let parent, let position):
+      let node = trie.nodes[Int(parent)].parameters[position]
+      if position + 1 < trie.nodes[Int(parent)].parameters.count {
+        pending.append(.parameters(parent, from: position + 1))
+      }
+      queueEnds(at: node, from: 0)
+      if !trie.nodes[Int(node)].literals.isEmpty { pending.append(.values(node, from: 0)) }
+    case .values(let parent, let position):
+      if position + 1 < trie.nodes[Int(parent)].literals.count {
+        pending.append(.values(parent, from: position + 1))
+      }
+      queueEnds(at: trie.nodes[Int(parent)].literals[position], from: 0)
+    case .ends(let node, let position):
+      found.append(trie.nodes[Int(node)].ends[position])
+      queueEnds(at: node, from: position + 1)
+    }
+  }
+
+  /// The texts of the component with an index; the scheme's is -1.
+  private func type(_ index: Int) -> ValueType {
+    index >= 0 && index < pattern.components.count ? pattern.components[index].type : .text
+  }
+
+  private mutating func visit(_ node: RouteTrie.NodeNumber, _ depth: Int) {
+    if lengths.contains(depth) { collect(node) }
+    if depth >= lengths.upperBound {
+      // Only a tail that may be empty ends here, and that has an end of its own at this node.
+      return
+    }
+    if trie.nodes[Int(node)].tail != 0 { collect(trie.nodes[Int(node)].tail) }
+    follow(node, type(depth), to: depth + 1)
   }
 
   private mutating func follow(_ parent: RouteTrie.NodeNumber, _ type: ValueType, to depth: Int) {
     let node = trie.nodes[Int(parent)]
     for (child, childType) in [(node.integer, ValueType.integer), (node.number, .number), (node.text, .text)]
     where child != 0 && type.intersects(childType) {
-      pending.append((child, depth))
+      pending.append(.node(child, depth: depth))
     }
     if case .literal(let literal) = type {
       let child = trie.literalChild(of: parent, literal.span)
-      if child != 0 { pending.append((child, depth)) }
+      if child != 0 { pending.append(.node(child, depth: depth)) }
     } else {
-      for child in node.literals where type.intersects(.literal(trie.nodes[Int(child)].label)) {
-        pending.append((child, depth))
-      }
+      queueLiterals(of: parent, from: 0, depth)
     }
   }
 
-  /// Adds all routes that end at a node or at its parameters' nodes.
-  private mutating func collect(_ node: RouteTrie.NodeNumber) {
-    found += trie.nodes[Int(node)].ends
-    for parameter in trie.nodes[Int(node)].parameters {
-      found += trie.nodes[Int(parameter)].ends
-      for literal in trie.nodes[Int(parameter)].literals { found += trie.nodes[Int(literal)].ends }
+  private mutating func queueLiterals(of parent: RouteTrie.NodeNumber, from position: Int, _ depth: Int) {
+    if position < trie.nodes[Int(parent)].literals.count {
+      pending.append(.literals(parent, from: position, depth: depth))
     }
+  }
+
+  /// Queues all routes that end at a node or at its parameters' nodes.
+  private mutating func collect(_ node: RouteTrie.NodeNumber) {
+    queueEnds(at: node, from: 0)
+    if !trie.nodes[Int(node)].parameters.isEmpty { pending.append(.parameters(node, from: 0)) }
+  }
+
+  private mutating func queueEnds(at node: RouteTrie.NodeNumber, from position: Int) {
+    if position < trie.nodes[Int(node)].ends.count { pending.append(.ends(node, from: position)) }
   }
 }

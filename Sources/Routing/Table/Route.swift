@@ -4,6 +4,8 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   public let name: String
   /// The pattern of the URLs.
   public let pattern: RoutePattern
+  /// The bytes of the command that registers it, with a newline.
+  let lineSize: Int
 
   /// Creates a route that can be written as one line.
   /// - Throws: EINVAL if the name is not one word; E2BIG if the line is too long.
@@ -11,7 +13,8 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
     try Self.validate(name: name)
     self.name = name
     self.pattern = pattern
-    guard description.utf8.count <= RouteURL.maxLength else {
+    lineSize = 8 + name.utf8.count + pattern.description.utf8.count
+    guard lineSize <= RouteURL.maxLength + 1 else {
       throw RoutingError(.tooLong, "a route's line is at most \(RouteURL.maxLength) bytes long")
     }
   }
@@ -36,14 +39,14 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
 /// array of a route: with many routes every retain is a cache miss.
 final class RouteEntry: Sendable {
   let route: Route
-  /// The node where the route's path in the trie ends.
-  let node: RouteTrie.NodeNumber
+  /// The nodes where the route's paths in the trie end.
+  let nodes: [RouteTrie.NodeNumber]
   /// Sorted by key.
   let bindings: [Binding]
 
-  init(_ route: Route, node: RouteTrie.NodeNumber) {
+  init(_ route: Route, nodes: [RouteTrie.NodeNumber]) {
     self.route = route
-    self.node = node
+    self.nodes = nodes
     bindings = Binding.all(of: route.pattern)
   }
 }
@@ -51,11 +54,8 @@ final class RouteEntry: Sendable {
 /// A key of a pattern and the part of a URL that it is bound to. Small, to limit cache misses.
 struct Binding: Sendable {
   enum Source {
-    /// The text of the pattern's literal.
-    case literal(String)
-    case text(component: Int)
-    case integer(component: Int)
-    case number(component: Int)
+    /// The component with an index, if the URL has it.
+    case component(Int, ValueType)
     /// All components from an index on.
     case tail(from: Int)
     /// The value of the pattern's parameter with an index.
@@ -68,7 +68,7 @@ struct Binding: Sendable {
   static func all(of pattern: RoutePattern) -> [Binding] {
     var bindings: [Binding] = []
     for (index, component) in pattern.components.enumerated() {
-      bindings.append(Binding(key: component.key, source: source(component.type, index)))
+      bindings.append(Binding(key: component.key, source: .component(index, component.type)))
     }
     if let tail = pattern.tail {
       bindings.append(Binding(key: tail, source: .tail(from: pattern.components.count)))
@@ -77,14 +77,5 @@ struct Binding: Sendable {
       bindings.append(Binding(key: parameter.key, source: .parameter(index)))
     }
     return bindings.sorted { $0.key < $1.key }
-  }
-
-  private static func source(_ type: ValueType, _ component: Int) -> Source {
-    switch type {
-    case .text: .text(component: component)
-    case .integer: .integer(component: component)
-    case .number: .number(component: component)
-    case .literal(let text): .literal(String(decoding: text, as: UTF8.self))
-    }
   }
 }

@@ -6,6 +6,8 @@ public enum RouteValue: Hashable, Sendable {
   case integer(Int64)
   /// From `f:`; finite.
   case number(Double)
+  /// From a parameter's `[]`.
+  case array([RouteValue])
 }
 
 /// The result of matching a URL against a route.
@@ -20,7 +22,11 @@ public struct RouteMatch: Sendable {
 
   /// The name of the route and of the notification.
   public let name: String
-  /// The bound values, sorted by key. An absent optional parameter has none.
+  /// The URL's scheme, in lower case.
+  public let scheme: String
+  /// The URL's port; nil without one.
+  public let port: Int?
+  /// The bound values, sorted by key. An absent optional component or parameter has none.
   public let userInfo: [Item]
   /// The parameters that the pattern does not bind, percent-encoded; nil if there are none.
   public let query: String?
@@ -32,6 +38,8 @@ public struct RouteMatch: Sendable {
 
   init(_ url: RouteURL, _ entry: RouteEntry) {
     name = entry.route.name
+    scheme = url.scheme
+    port = url.port
     var items: [Item] = []
     items.reserveCapacity(entry.bindings.count)
     for binding in entry.bindings {
@@ -57,17 +65,29 @@ extension RouteURL {
 
   fileprivate func value(of binding: borrowing Binding, _ pattern: RoutePattern) -> RouteValue? {
     switch binding.source {
-    case .literal(let text): return .text(text)
-    case .text(let component): return .text(text(of: componentRanges[component]))
-    case .integer(let component): return value(of: componentRanges[component], .integer)
-    case .number(let component): return value(of: componentRanges[component], .number)
+    case .component(let index, let type):
+      return index < componentRanges.count ? value(of: componentRanges[index], type) : nil
     case .tail(let start): return .text(componentRanges[start...].map { text(of: $0) }.joined(separator: "/"))
     case .parameter(let index):
       let parameter = pattern.parameters[index]
+      if parameter.isArray { return values(of: parameter) }
       return self.index(ofParameter: parameter.name).flatMap {
         value(of: parameters[$0].value, parameter.type)
       }
     }
+  }
+
+  /// All values of a parameter; nil if it does not occur.
+  private func values(of parameter: RoutePattern.Parameter) -> RouteValue? {
+    let values = parameters.filter { isParameter($0, parameter.name) }.compactMap {
+      value(of: $0.value, parameter.type)
+    }
+    return values.isEmpty ? nil : .array(values)
+  }
+
+  /// Whether a parameter has a name.
+  func isParameter(_ parameter: Parameter, _ name: [UInt8]) -> Bool {
+    decoded.span.extracting(parameter.name.offsets).isEqual(to: name)
   }
 
   private func value(of range: ByteRange, _ type: ValueType) -> RouteValue? {
@@ -81,7 +101,12 @@ extension RouteURL {
 
   /// The parameters of the query that a pattern does not bind, joined.
   fileprivate func unboundQuery(_ pattern: RoutePattern) -> String? {
-    let bound = pattern.parameters.compactMap { index(ofParameter: $0.name) }
+    let bound = Set(
+      pattern.parameters.flatMap { parameter in
+        parameter.isArray
+          ? parameters.indices.filter { isParameter(parameters[$0], parameter.name) }
+          : index(ofParameter: parameter.name).map { [$0] } ?? []
+      })
     if bound.count == parameters.count { return nil }
     var rest: [UInt8] = []
     for (index, parameter) in parameters.enumerated() where !bound.contains(index) {

@@ -8,32 +8,79 @@ public struct RouteTable: Sendable {
   /// The number of routes.
   public private(set) var count = 0
 
+  /// Changes with every change of the routes.
+  public private(set) var version = 0
+  /// The bytes of ``text``.
+  public private(set) var textSize = 0
+  /// Schemes whose URLs never come to the table.
+  private let builtInSchemes: Set<String>
+
   /// An empty table.
-  public init() {}
+  /// - Parameter builtInSchemes: in lower case; a route that is limited to one of them is refused.
+  public init(builtInSchemes: Set<String> = []) { self.builtInSchemes = builtInSchemes }
 
   /// The routes, in order.
   public var routes: [Route] { entries.compactMap { $0?.route } }
-
-  /// The route that was appended last, if it is still there.
-  public var last: Route? { entries.last.flatMap(\.self)?.route }
 
   /// The `route` commands that recreate the table, each with a newline.
   public var text: String { routes.map { "\($0)\n" }.joined() }
 
   /// Appends a route.
-  /// - Returns: The names of the earlier routes that overlap it, each once, in order.
-  /// - Throws: EEXIST if an earlier route matches all its URLs.
-  @discardableResult
-  public mutating func append(_ route: Route) throws(RoutingError) -> [String] {
-    let overlapping = OverlapSearch.indexes(overlapping: route.pattern, in: trie)
-      .compactMap { entries[Int($0)]?.route }
-      .filter { $0.pattern.overlaps(route.pattern) }
-    if let earlier = overlapping.first(where: { $0.pattern.covers(route.pattern) }) {
+  /// - Throws: EEXIST if an earlier route, or what is built in, takes all its URLs.
+  public mutating func append(_ route: Route) throws(RoutingError) {
+    try requireUse(of: route)
+    if let index = covering(route.pattern), let earlier = entries[Int(index)]?.route {
       throw Self.shadowed(route, by: earlier)
     }
     add(route)
-    var seen: Set<[UInt8]> = []
-    return overlapping.map(\.name).filter { seen.insert(Array($0.utf8)).inserted }
+  }
+
+  /// Inserts a route before the first one with a name.
+  /// - Throws: ENOENT if there is none; EEXIST if an earlier route, or what is built in, takes all URLs of the new one,
+  ///   or the new one those of a later route.
+  public mutating func insert(_ route: Route, before name: String) throws(RoutingError) {
+    try requireUse(of: route)
+    guard let place = indexes[Array(name.utf8)]?.first else {
+      throw RoutingError(.noRoute, "no route is named \(name)")
+    }
+    if let index = covering(route.pattern), index < place, let earlier = entries[Int(index)]?.route {
+      throw Self.shadowed(route, by: earlier)
+    }
+    for case let later? in entries[Int(place)...] where route.pattern.covers(later.route.pattern) {
+      throw Self.shadowed(later.route, by: route)
+    }
+    var routes = entries[..<Int(place)].compactMap { $0?.route }
+    routes.append(route)
+    replace(by: routes + entries[Int(place)...].compactMap { $0?.route })
+  }
+
+  /// The routes that a pattern overlaps.
+  public func overlaps(of pattern: RoutePattern) -> RouteOverlaps {
+    let (indexes, isIncomplete) = OverlapSearch.indexes(overlapping: pattern, in: trie)
+    var names: [String] = []
+    var count = 0
+    for index in indexes {
+      // Without parameters, what the search finds overlaps.
+      guard let route = entries[Int(index)]?.route,
+        pattern.parameters.isEmpty || route.pattern.parameters.isEmpty || pattern.overlaps(route.pattern)
+      else { continue }
+      count += 1
+      // Some may have one name.
+      if names.count < 8 * RouteOverlaps.maxNames { names.append(route.name) }
+    }
+    return RouteOverlaps(names, count: count, isIncomplete: isIncomplete)
+  }
+
+  /// The index of the first route that takes all URLs of a pattern.
+  private func covering(_ pattern: RoutePattern) -> RouteIndex? {
+    CoverSearch.first(covering: pattern, in: trie) { index in
+      entries[Int(index)]?.route.pattern.covers(pattern) ?? false
+    }
+  }
+
+  private func requireUse(of route: Route) throws(RoutingError) {
+    guard let scheme = route.pattern.scheme, builtInSchemes.contains(scheme) else { return }
+    throw RoutingError(.shadowed, "\(route.pattern) never matches: the URLs of \(scheme): are built in")
   }
 
   /// Removes all routes with a name.
@@ -42,27 +89,35 @@ public struct RouteTable: Sendable {
   public mutating func remove(name: String) -> Int {
     guard let removed = indexes.removeValue(forKey: Array(name.utf8)) else { return 0 }
     for index in removed {
-      if let entry = entries[Int(index)] { trie.remove(index, from: entry.node) }
+      guard let entry = entries[Int(index)] else { continue }
+      for node in entry.nodes { trie.remove(index, from: node) }
+      textSize -= entry.route.lineSize
       entries[Int(index)] = nil
     }
     count -= removed.count
+    version += 1
     // Rebuilding only when tombstones outnumber routes keeps removal amortized.
-    if entries.count > 2 * count { rebuild() }
+    if entries.count > 2 * count { replace(by: routes) }
     return removed.count
   }
 
   /// Removes all routes.
-  public mutating func removeAll() { self = RouteTable() }
+  public mutating func removeAll() {
+    let former = version
+    self = RouteTable(builtInSchemes: builtInSchemes)
+    version = former + 1
+  }
 
   private mutating func add(_ route: Route) {
     let index = RouteIndex(entries.count)
-    entries.append(RouteEntry(route, node: trie.add(route.pattern, at: index)))
+    entries.append(RouteEntry(route, nodes: trie.add(route.pattern, at: index)))
     indexes[Array(route.name.utf8), default: []].append(index)
     count += 1
+    version += 1
+    textSize += route.lineSize
   }
 
-  private mutating func rebuild() {
-    let routes = routes
+  private mutating func replace(by routes: [Route]) {
     removeAll()
     for route in routes { add(route) }
   }
@@ -100,8 +155,10 @@ extension RoutePattern {
         if expected.isOptional { continue }
         return false
       }
-      guard expected.type.matches(url.decoded.span.extracting(url.parameters[index].value.offsets)) else {
-        return false
+      // The values of all occurrences, or of the first.
+      for parameter in expected.isArray ? url.parameters[index...] : url.parameters[index...index]
+      where !expected.isArray || url.isParameter(parameter, expected.name) {
+        if !expected.type.matches(url.decoded.span.extracting(parameter.value.offsets)) { return false }
       }
     }
     return true

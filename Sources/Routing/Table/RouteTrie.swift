@@ -35,16 +35,24 @@ struct RouteTrie: Sendable {
   private(set) var parameterEdges = EdgeIndex()
 
   /// Adds a route whose index is greater than all others.
-  /// - Returns: The node where the route's path ends.
-  mutating func add(_ pattern: RoutePattern, at index: RouteIndex) -> NodeNumber {
+  /// - Returns: The nodes where the route's paths end: two if it may lack its last component or its tail.
+  mutating func add(_ pattern: RoutePattern, at index: RouteIndex) -> [NodeNumber] {
     var node = visit(Self.root, index)
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
     node = visit(child(of: node, for: scheme ?? .text), index)
-    for component in pattern.components { node = visit(child(of: node, for: component.type), index) }
+    var ends: [NodeNumber] = []
+    for component in pattern.components {
+      if component.isOptional { ends.append(node) }
+      node = visit(child(of: node, for: component.type), index)
+    }
+    if pattern.isTailOptional { ends.append(node) }
     if pattern.tail != nil { node = visit(child(of: node, \.tail), index) }
-    node = end(of: pattern, from: node, index)
-    nodes[Int(node)].ends.append(index)
-    return node
+    ends.append(node)
+    return ends.map { node in
+      let end = end(of: pattern, from: node, index)
+      nodes[Int(end)].ends.append(index)
+      return end
+    }
   }
 
   mutating func remove(_ index: RouteIndex, from node: NodeNumber) {

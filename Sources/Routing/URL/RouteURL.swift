@@ -1,7 +1,7 @@
 /// A URL, split by RFC 3986 and then percent-decoded.
 ///
-/// The components are the host, if present, and the non-empty segments of the path. The user and the port are
-/// validated and ignored; `.` and `..` are ordinary components. An IPv6 host keeps its brackets. Query
+/// The components are the host, if present, and the non-empty segments of the path. The user is validated and
+/// ignored, and the port is no component; `.` and `..` are ordinary components. An IPv6 host keeps its brackets. Query
 /// parameters are separated by `&`; `name` equals `name=`, and `+` is a plus sign.
 ///
 /// Spaces and control characters must be percent-encoded. Other characters that RFC 3986 excludes
@@ -24,6 +24,7 @@ public struct RouteURL: Sendable {
   let componentRanges: [ByteRange]
   let parameters: [Parameter]
   let fragmentRange: ByteRange?
+  private let portRange: ByteRange?
   /// The offset of the first component or parameter that is not UTF-8.
   private let firstNonUTF8: Int?
 
@@ -51,12 +52,16 @@ public struct RouteURL: Sendable {
     componentRanges = parser.components
     parameters = parser.parameters
     fragmentRange = parser.fragment
+    portRange = parser.port
     firstNonUTF8 = parser.isASCII ? nil : Self.firstNonUTF8(in: decoded, parser)
     self.decoded = decoded
   }
 
   /// The scheme in lower case.
   public var scheme: String { text(of: schemeRange) }
+
+  /// The port; nil without one, or if it does not fit.
+  public var port: Int? { portRange.flatMap { Int(String(decoding: text[$0.offsets], as: UTF8.self)) } }
 
   /// The components, decoded.
   public var components: [[UInt8]] { componentRanges.map { Array(decoded[$0.offsets]) } }

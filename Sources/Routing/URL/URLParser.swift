@@ -3,6 +3,7 @@ struct URLParser {
   private(set) var scheme = ByteRange(0..<0)
   private(set) var schemeHasCapitals = false
   private(set) var hasHost = false
+  private(set) var port: ByteRange?
   var components: [ByteRange] = []
   var parameters: [RouteURL.Parameter] = []
   private(set) var fragment: ByteRange?
@@ -92,6 +93,7 @@ struct URLParser {
       for offset in end + 1..<range.upperBound where !text[offset].isDigit {
         throw .malformed("a port is a number", at: offset)
       }
+      if end + 1 < range.upperBound { port = ByteRange(end + 1..<range.upperBound) }
     }
     hasHost = start < end
     if hasHost { components.append(ByteRange(start..<end)) }

@@ -18,6 +18,25 @@ extension Caller {
     return Self.hasOneUser(status) && !Self.isSecure(auxiliary)
   }
 
+  /// Whether the calling process is in a group; false if it cannot be examined.
+  func isMember(of group: UInt32) -> Bool {
+    guard thread != 0, let status = try? contents("status") else { return false }
+    return Self.isMember(of: group, status)
+  }
+
+  /// Whether the file system group ID or a supplementary one in `/proc/PID/status` is the group.
+  static func isMember(of group: UInt32, _ status: [UInt8]) -> Bool {
+    let name = String(group).utf8
+    for line in status.split(separator: UInt8(ascii: "\n")) {
+      let words = line.split { $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ") }
+      guard let title = words.first else { continue }
+      let groups = title.elementsEqual("Gid:".utf8) ? words.suffix(1) : words.dropFirst()
+      let hasGroups = title.elementsEqual("Gid:".utf8) || title.elementsEqual("Groups:".utf8)
+      if hasGroups, groups.contains(where: { $0.elementsEqual(name) }) { return true }
+    }
+    return false
+  }
+
   private func contents(_ name: String) throws(Errno) -> [UInt8] {
     try Descriptor.open(Array("/proc/\(thread)/\(name)".utf8), [.read]).readAll(limit: 64 << 10)
   }

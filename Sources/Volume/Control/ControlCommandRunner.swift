@@ -17,6 +17,7 @@ struct ControlCommandRunner: Sendable {
   let control: ControlFile
   /// Continues writes that take long.
   let worker = SerialWorker(name: "control-write")
+  let heldLines: HeldLines
   let resolver: ResourceResolver
   let store: NodeStore
   let queue: InvalidationQueue
@@ -27,14 +28,18 @@ struct ControlCommandRunner: Sendable {
   // MARK: - Writes
 
   func write(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ reply: consuming Reply<ReplyKind.Write>
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, appends: Bool,
+    _ reply: consuming Reply<ReplyKind.Write>
   ) {
     let writer = control.writer(reply.caller)
-    let (piece, before) = control.take(bytes, at: offset, writer)
-    if let before { finish(before) }
-    switch piece {
+    let piece = control.take(bytes, at: offset, appends: appends, writer)
+    for line in piece.completed { finish(line) }
+    switch piece.kind {
     case .retries(let error): reply.fail(error.code.errno)
-    case .continues(let line): ControlFileWrite(self, bytes, at: offset, after: line, writer, reply).run()
+    case .continues(let line):
+      ControlFileWrite(
+        self, bytes, at: offset, after: line, sizeOfWrite: piece.sizeOfWrite, writer, reply
+      ).run()
     }
   }
 
@@ -72,8 +77,9 @@ struct ControlCommandRunner: Sendable {
       .match(let url) where url.scheme == resolver.scheme:
       return resolve(url, for: writer)
     case .post(let url):
+      let listeners = control.listenerCount
       return control.appendResult(of: url.text) { routes throws(RoutingError) in
-        .posted(try routes.found(url))
+        .posted(try routes.found(url), listeners: listeners)
       }
     case .match(let url):
       return control.appendResult(of: url.text) { routes throws(RoutingError) in
@@ -110,7 +116,7 @@ struct ControlCommandRunner: Sendable {
 
   /// Appends the result of a line whose barrier was reached.
   func appendApplied(_ line: ArraySlice<UInt8>) {
-    _ = control.appendResult(of: Self.trimmed(line)) { _ in .applied(overlaps: []) }
+    _ = control.appendResult(of: Self.trimmed(line)) { _ in .applied() }
   }
 
   private func fail(_ line: ArraySlice<UInt8>, _ error: RoutingError) -> CommandOutcome {
@@ -152,16 +158,18 @@ extension RouteTable {
     return match
   }
 
-  /// - Returns: the names of the routes that a new one overlaps.
-  fileprivate mutating func change(_ command: ControlCommand) throws(RoutingError) -> [String] {
+  fileprivate mutating func change(_ command: ControlCommand) throws(RoutingError) -> RouteOverlaps {
     switch command {
-    case .route(let route): return try append(route)
+    case .route(let route, let other):
+      let overlaps = overlaps(of: route.pattern)
+      if let other { try insert(route, before: other) } else { try append(route) }
+      return overlaps
     case .unroute(let name):
       if remove(name: name) == 0 { throw RoutingError(.noRoute, "no route is named \(name)") }
     case .reset: removeAll()
     case .ignored, .post, .match: break
     }
-    return []
+    return .none
   }
 }
 

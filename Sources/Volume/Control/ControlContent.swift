@@ -7,26 +7,44 @@ struct ControlContent {
   private(set) var sequence: UInt64 = 0
   /// The mtime. It advances with every change so that the kernel drops its cached pages.
   private(set) var modified = TimeSpec.now
-  private var tableText: [UInt8]
-  private var results = ResultRing()
+  /// nil until it is read.
+  private var tableText: [UInt8]?
+  private var results: ResultRing
   private var cachedText: [UInt8]?
 
-  init(_ table: RouteTable) {
+  init(_ table: RouteTable, maxResults: Int = ControlOptions.defaultResults) {
     self.table = table
-    tableText = Array(table.text.utf8)
+    results = ResultRing(lineLimit: maxResults)
   }
 
-  var size: Int { tableText.count + results.size }
+  var size: Int { table.textSize + results.size }
 
   var text: [UInt8] {
     mutating get {
       if let cachedText { return cachedText }
+      let tableText = tableText ?? Array(table.text.utf8)
+      self.tableText = tableText
       var text = tableText
       text.reserveCapacity(size)
-      for line in results.lines { text += line }
+      for index in 0..<results.count { text += results[index] }
       cachedText = text
       return text
     }
+  }
+
+  /// The results from a position on, as far as they are kept, in at most so many bytes.
+  func page(from position: ResultsProtocol.Position, limit: Int) -> ResultsProtocol.Page {
+    let oldest = sequence - UInt64(results.count) + 1
+    let first = max(position.sequence, oldest)
+    var offset = first == position.sequence ? Int(clamping: position.offset) : 0
+    var text: [UInt8] = []
+    var next = first
+    while next <= sequence, text.count < limit {
+      text += results[Int(next - oldest)].dropFirst(offset).prefix(limit - text.count)
+      offset = 0
+      next += 1
+    }
+    return ResultsProtocol.Page(first: first, newest: sequence, text: text[...])
   }
 
   /// Runs the body on the route table and appends its outcome to the results.
@@ -36,12 +54,12 @@ struct ControlContent {
   ) -> RoutingError? {
     var failure: RoutingError?
     let outcome: RouteResult.Outcome
-    let routeCount = table.count
+    let version = table.version
     do throws(RoutingError) { outcome = try body(&table) } catch {
       failure = error
       outcome = .rejected(error)
     }
-    updateTableText(formerCount: routeCount)
+    if table.version != version { tableText = nil }
     sequence += 1
     let time = TimeSpec.now
     let result = RouteResult(
@@ -53,50 +71,8 @@ struct ControlContent {
     return failure
   }
 
-  /// One new route only adds its line, so that registering many takes time in proportion to them.
-  private mutating func updateTableText(formerCount: Int) {
-    if table.count == formerCount + 1, let route = table.last {
-      tableText += "\(route)\n".utf8
-    } else if table.count != formerCount {
-      tableText = Array(table.text.utf8)
-    }
-  }
-
   /// Advances the mtime to the given time, and by at least a nanosecond.
   mutating func touch(_ time: TimeSpec = .now) { modified = max(time, modified.next) }
-}
-
-/// A ring buffer of the last results, limited to 1,024 lines and 256 KiB but always holding the newest line.
-struct ResultRing {
-  static let lineLimit = 1024
-  static let byteLimit = 256 * 1024
-
-  private var ring: [[UInt8]] = []
-  /// The index of the oldest line, once the ring has wrapped.
-  private var oldest = 0
-  /// How many of the oldest lines were emptied to stay within `byteLimit`.
-  private var dropped = 0
-  private(set) var size = 0
-
-  var lines: [[UInt8]] { Array((ring[oldest...] + ring[..<oldest]).dropFirst(dropped)) }
-
-  mutating func append(_ line: [UInt8]) {
-    if ring.count < Self.lineLimit {
-      ring.append(line)
-    } else {
-      size -= ring[oldest].count
-      ring[oldest] = line
-      oldest = (oldest + 1) % Self.lineLimit
-      dropped = max(0, dropped - 1)
-    }
-    size += line.count
-    while size > Self.byteLimit, dropped < ring.count - 1 {
-      let index = (oldest + dropped) % ring.count
-      size -= ring[index].count
-      ring[index] = []
-      dropped += 1
-    }
-  }
 }
 
 extension TimeSpec {

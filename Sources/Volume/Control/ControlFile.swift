@@ -12,6 +12,10 @@ public struct ControlOptions: Sendable {
   public var mode: UInt32 = 0o600
   /// Whether listings leave it out.
   public var isHidden = false
+  /// How many results it keeps.
+  public var maxResults = defaultResults
+  /// How many results it keeps unless the user chooses.
+  public static let defaultResults = 1024
   /// The routes that are registered at the start.
   public var routes = RouteTable()
 
@@ -43,7 +47,7 @@ final class ControlFile: Sendable {
     name = options.name
     isHidden = options.isHidden
     mode = options.mode & 0o777 & ~(options.mode << 1 & 0o044)
-    content = Locked(ControlContent(options.routes))
+    content = Locked(ControlContent(options.routes, maxResults: options.maxResults))
     notifier = ResultNotifier { [subscribers] in subscribers.wake() }
   }
 
@@ -88,6 +92,30 @@ final class ControlFile: Sendable {
     return start < text.count ? text[start..<min(text.count, start + size)] : []
   }
 
+  /// Replies to the ioctl of `ResultsProtocol`.
+  func sendResults(from input: UnsafeRawBufferPointer, size: Int, _ reply: consuming Reply<ReplyKind.Ioctl>) {
+    guard let position = ResultsProtocol.position(in: input) else { return reply.fail(.invalidArgument) }
+    let caller = reply.caller
+    // The kernel does not say whether the file is open for reading.
+    guard mayRead(caller) else { return reply.fail(.permissionDenied) }
+    let page = content.withLock {
+      $0.page(from: position, limit: ResultsProtocol.textSize(in: size))
+    }
+    subscribers.recordDelivery(to: caller, upTo: page.newest)
+    reply.send(ResultsProtocol.reply(page))
+  }
+
+  /// Whether the permissions let a caller read.
+  private func mayRead(_ caller: Caller) -> Bool {
+    if caller.user == 0 { return true }
+    if caller.user == getuid() { return mode & 0o400 != 0 }
+    switch mode & 0o044 {
+    case 0: return false
+    case 0o044: return true
+    default: return caller.isMember(of: getgid()) ? mode & 0o040 != 0 : mode & 0o004 != 0
+    }
+  }
+
   /// Replies to LSEEK: all of it is data.
   func seek(_ offset: Int64, whence: CInt, _ reply: consuming Reply<ReplyKind.Offset>) {
     let size = Int64(content.withLock { $0.size })
@@ -104,11 +132,15 @@ final class ControlFile: Sendable {
 
   private static let writable = POLLOUT | POLLWRNORM
 
-  func events(_ handle: PollHandle?, _ caller: Caller) -> CInt {
+  /// - Parameter requested: what the caller polls for: whether it reads results by ioctl(2), and may be
+  ///   woken for them at once.
+  func events(_ requested: CInt, _ handle: PollHandle?, _ caller: Caller) -> CInt {
+    let isListener = requested & CInt(ResultsProtocol.pollEvent) != 0
     // Registered before the latest result is looked up, so that no result is missed in between.
-    subscribers.register(handle, caller)
+    subscribers.register(handle, caller, isListener: isListener)
     if isDisconnecting { return POLLHUP | Self.writable }
-    return subscribers.hasUndeliveredResult(handle, caller, notifier.latest)
+    let latest = isListener ? content.withLock { $0.sequence } : notifier.latest
+    return subscribers.hasUndeliveredResult(handle, caller, latest)
       ? POLLIN | POLLRDNORM | POLLPRI | Self.writable : Self.writable
   }
 
@@ -125,15 +157,22 @@ final class ControlFile: Sendable {
 
   /// As `WriteReassembler.take`.
   func take(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ writer: Caller
-  ) -> (WriteReassembler.Fragment, before: WriteReassembler.PartialLine?) {
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, appends: Bool, _ writer: Caller
+  ) -> WriteReassembler.Piece {
     // The kernel has put the bytes into its pages of the file. A new mtime makes it drop them, also on failure.
     content.withLock { $0.touch() }
-    return reassembler.withLock { $0.take(bytes, at: offset, writer) }
+    return reassembler.withLock { $0.take(bytes, at: offset, appends: appends, writer) }
   }
 
   /// Records that a WRITE was replied to, so that subscribers may be woken for its results.
-  func didReply() { notifier.repliesSent(upTo: content.withLock { $0.sequence }) }
+  func didReply() {
+    let latest = content.withLock { $0.sequence }
+    subscribers.wakeListeners(for: latest)
+    notifier.repliesSent(upTo: latest)
+  }
+
+  /// How many threads listen to results.
+  var listenerCount: Int { subscribers.listenerCount }
 
   /// Runs a command on the routes and appends its result.
   func appendResult(

@@ -14,19 +14,22 @@ struct ControlFileWrite: Sendable {
   private let bytes: [UInt8]
   /// How many of the bytes came with the WRITE before.
   private let carried: Int
+  /// The bytes of its write(2) up to its end.
+  private let sizeOfWrite: Int
   private let deferred: DeferredReply<ReplyKind.Write>
   private var done = 0
 
   /// - Parameter line: the line that it continues; empty for a new write(2).
   init(
     _ runner: ControlCommandRunner, _ bytes: UnsafeRawBufferPointer, at offset: Int64, after line: [UInt8],
-    _ writer: Caller, _ reply: consuming Reply<ReplyKind.Write>
+    sizeOfWrite: Int, _ writer: Caller, _ reply: consuming Reply<ReplyKind.Write>
   ) {
     self.runner = runner
     self.writer = writer
     end = offset &+ Int64(bytes.count)
     self.bytes = line + bytes
     carried = line.count
+    self.sizeOfWrite = sizeOfWrite
     deferred = DeferredReply(reply)
   }
 
@@ -45,11 +48,14 @@ struct ControlFileWrite: Sendable {
         let after = rest
         if runner.worker.add({ after.run(until: nil) }) { return }
       }
-      if line.endIndex == bytes.count,
-        runner.control.reassembler.withLock({ $0.hold(line, endingAt: end, writer) })
-      {
-        rest.skip(line)
-        break
+      if line.endIndex == bytes.count {
+        switch hold(line) {
+        case .complete: break
+        case .full: return rest.replyLost()
+        case .fragment, .buffer:
+          rest.skip(line)
+          return rest.reply(nil)
+        }
       }
       if WriteReassembler.wasZeroed(line, endingAt: end &- Int64(bytes.count - line.endIndex)) {
         return rest.replyLost()
@@ -76,10 +82,21 @@ struct ControlFileWrite: Sendable {
     rest.reply(nil)
   }
 
+  /// Holds the last line if it may be incomplete.
+  private func hold(_ line: ArraySlice<UInt8>) -> WriteReassembler.Hold {
+    let size = bytes.count - carried
+    let hold = runner.control.reassembler.withLock {
+      $0.hold(line, endingAt: end, size: size, sizeOfWrite: sizeOfWrite, writer)
+    }
+    if hold == .buffer { runner.heldLines.watch { [runner] in runner.finish($0) } }
+    return hold
+  }
+
   /// The next line, with its newline if it has one.
   private var next: ArraySlice<UInt8>? {
     if done == bytes.count { return nil }
-    let end = bytes[done...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+    // What was carried has no newline.
+    let end = bytes[max(done, carried)...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
     return bytes[done..<end]
   }
 

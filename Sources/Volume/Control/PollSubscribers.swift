@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Posix
 
 /// The clients that poll(2) the control file, with the last result that was delivered to each.
@@ -8,6 +9,8 @@ import Posix
 /// the file, which begins with GETATTR; or once poll reported it twice, since epoll(7) polls both when a file is
 /// added and when it is waited for. A client that polls without waiting has no poll handle and is identified by
 /// its thread alone.
+///
+/// A listener reads results by ioctl(2), which says what was delivered to its thread.
 final class PollSubscribers: Sendable {
   private struct Subscriber {
     var delivered: UInt64 = 0
@@ -15,6 +18,7 @@ final class PollSubscribers: Sendable {
     var reported: UInt64 = 0
     var reportCount = 0
     var thread: Int32 = 0
+    var isListener = false
     var handle: PollHandle?
   }
 
@@ -22,10 +26,15 @@ final class PollSubscribers: Sendable {
   static let capacity = 4096
 
   private let subscribers = Locked<[UInt64: Subscriber]>([:])
+  /// The last result for which listeners were woken.
+  private let woken = Locked<UInt64>(0)
 
-  func register(_ handle: PollHandle?, _ caller: Caller) {
+  func register(_ handle: PollHandle?, _ caller: Caller, isListener: Bool = false) {
     let dropped = subscribers.withLock { subscribers in
-      subscribers[Self.key(handle, caller), default: Subscriber()].handle = handle
+      let key = Self.key(handle, caller)
+      subscribers[key, default: Subscriber()].handle = handle
+      subscribers[key]?.isListener = isListener
+      subscribers[key]?.thread = caller.thread
       return Self.dropExcess(from: &subscribers)
     }
     for handle in dropped { handle.wake() }
@@ -61,11 +70,48 @@ final class PollSubscribers: Sendable {
     }
   }
 
+  /// Marks results as delivered to the listeners of a thread.
+  func recordDelivery(to caller: Caller, upTo latest: UInt64) {
+    // 0 stands for any thread outside our PID namespace.
+    if caller.thread == 0 { return }
+    subscribers.withLock { subscribers in
+      for (key, subscriber) in subscribers where subscriber.isListener && subscriber.thread == caller.thread {
+        subscribers[key]?.delivered = max(subscriber.delivered, latest)
+      }
+    }
+  }
+
+  /// How many listeners there are, whose threads still run.
+  var listenerCount: Int {
+    subscribers.withLock { subscribers in
+      for (key, subscriber) in subscribers where subscriber.isListener && !Self.isAlive(subscriber.thread) {
+        subscribers[key] = nil
+      }
+      return subscribers.values.count(where: \.isListener)
+    }
+  }
+
+  private static func isAlive(_ thread: Int32) -> Bool { thread == 0 || kill(thread, 0) == 0 || errno == EPERM }
+
   /// Wakes all waiting clients, which then poll again.
-  func wake() {
+  func wake() { wake { _ in true } }
+
+  /// Wakes waiting listeners if there is a result for which they were not woken.
+  func wakeListeners(for latest: UInt64) {
+    let isNew = woken.withLock { woken in
+      defer { woken = max(woken, latest) }
+      return latest > woken
+    }
+    if isNew { wake(where: \.isListener) }
+  }
+
+  private func wake(where isWoken: (Subscriber) -> Bool) {
     let handles = subscribers.withLock { subscribers in
-      let handles = subscribers.values.compactMap(\.handle)
-      for key in subscribers.keys { subscribers[key]?.handle = nil }
+      var handles: [PollHandle] = []
+      for (key, subscriber) in subscribers where isWoken(subscriber) {
+        if let handle = subscriber.handle { handles.append(handle) }
+        subscribers[key]?.handle = nil
+      }
       return handles
     }
     for handle in handles { handle.wake() }

@@ -14,8 +14,8 @@ struct AttributeOperations: Sendable {
     if node == ControlFile.node {
       // Now it may be certain that no WRITE continues the last line.
       let caller = control.writer(reply.caller)
-      let write = control.reassembler.withLock { $0.takeCompletedLine(caller) }
-      if let write { commands.finish(write) }
+      let line = control.reassembler.withLock { $0.takeCompletedFragment(caller) }
+      if let line { commands.finish(line) }
       reply.send(control.attributes(for: reply.caller))
       return
     }

@@ -1,42 +1,111 @@
 import ControlClient
+import Glibc
 import Posix
 import Routing
 
-/// `bundlefs route MOUNTPOINT URL…` and `bundlefs match MOUNTPOINT URL…`.
+/// `bundlefs route MOUNTPOINT URL…` and `bundlefs match MOUNTPOINT URL…`; the URL `-` stands for those on standard input.
 struct RouteCommand {
   private let control: ControlFileLocation
-  private let urls: [[UInt8]]
-  private let prefix: String
+  private let arguments: [[UInt8]]
+  private let prefix: [UInt8]
+  private var status: CInt = 0
 
   init(_ arguments: [[UInt8]], posts: Bool) throws(Failure) {
     let name = posts ? "route" : "match"
     guard arguments.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }
-    urls = Array(arguments.dropFirst())
-    for url in urls where url.contains(UInt8(ascii: "\n")) {
+    self.arguments = Array(arguments.dropFirst())
+    for url in self.arguments where url.contains(UInt8(ascii: "\n")) {
       throw .usage("'\(url.shown)' contains a newline; pass each URL as an argument of its own")
     }
-    prefix = posts ? "" : "match "
+    prefix = posts ? [] : Array("match ".utf8)
     control = try MountPoint(mounted: arguments[0]).controlFile()
   }
 
   /// - Returns: the exit status: 1 if a URL was rejected.
-  func run() throws(Failure) -> CInt {
-    try Failure.naming(control.path.shown) { () throws(Errno) in
-      var status: CInt = 0
+  mutating func run() throws(Failure) -> CInt {
+    let arguments = arguments
+    do throws(Errno) {
       var writer = try ControlFileWriter(control)
-      for url in urls {
-        let outcome = try writer.write(Array(prefix.utf8) + url, url: url)
-        // Posted, by a user who may not read the results.
-        if outcome.error == nil, !writer.readsResults, prefix.isEmpty { continue }
-        guard let result = outcome.result else {
-          Terminal.printError("\(url.shown): \(outcome.reason)")
-          status = 1
-          continue
+      var urls: [[UInt8]] = []
+      for argument in arguments {
+        if argument.elementsEqual("-".utf8) {
+          try send(urls, to: &writer)
+          urls = []
+          try sendInput(to: &writer)
+        } else {
+          urls.append(argument)
         }
-        Terminal.print(result.bytes.shown.escapingControls)
-        if result.isRejected { status = 1 }
       }
-      return status
+      try send(urls, to: &writer)
+    } catch {
+      throw .failed("\(control.path.shown): \(error)")
     }
+    return status
+  }
+
+  /// Sends the lines of standard input as they arrive.
+  private mutating func sendInput(to writer: inout ControlFileWriter) throws(Errno) {
+    var lines = InputLines(STDIN_FILENO)
+    while let urls = try lines.next() { try send(urls.filter { !Self.isIgnored($0) }, to: &writer) }
+  }
+
+  /// Whether the control file ignores a line, for which there is no result.
+  private static func isIgnored(_ line: [UInt8]) -> Bool {
+    let first = line.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+    return first == nil || first == UInt8(ascii: "#") || first == UInt8(ascii: "{")
+  }
+
+  // MARK: - Batches
+
+  /// The lines of one write, within the size of a WRITE request.
+  private static let limits = (lines: 256, bytes: 60_000)
+
+  private mutating func send(_ urls: [[UInt8]], to writer: inout ControlFileWriter) throws(Errno) {
+    var rest = urls[...]
+    while !rest.isEmpty {
+      let batch = batch(of: rest)
+      rest = rest.dropFirst(batch.count)
+      let outcomes = try writer.write(batch.map { ControlFileWriter.Command(prefix + $0, url: $0) })
+      var output = ""
+      for (url, outcome) in zip(batch, outcomes) { report(outcome, of: url, writer.readsResults, &output) }
+      Terminal.printLines(output)
+    }
+  }
+
+  /// The first lines, as far as none changes what becomes of the next.
+  private func batch(of urls: ArraySlice<[UInt8]>) -> ArraySlice<[UInt8]> {
+    var (count, size) = (0, 0)
+    for url in urls {
+      size += prefix.count + url.count + 1
+      let isAlone = !isEvaluatedOnly(url)
+      if count > 0, isAlone || count == Self.limits.lines || size > Self.limits.bytes { break }
+      count += 1
+      if isAlone { break }
+    }
+    return urls.prefix(count)
+  }
+
+  /// Whether a line is a URL that routes or resources take, and no command.
+  private func isEvaluatedOnly(_ url: [UInt8]) -> Bool {
+    switch try? ControlCommand(prefix + url) {
+    case .post(let url), .match(let url): url.scheme != "bundlefs"
+    default: false
+    }
+  }
+
+  private mutating func report(
+    _ outcome: ControlFileWriter.Outcome, of url: [UInt8], _ readsResults: Bool, _ output: inout String
+  ) {
+    // Posted, by a user who may not read the results.
+    if outcome.error == nil, !readsResults, prefix.isEmpty { return }
+    guard let result = outcome.result else {
+      Terminal.printLines(output)
+      output = ""
+      Terminal.printError("\(url.shown): \(outcome.reason)")
+      status = 1
+      return
+    }
+    output += result.bytes.shown.escapingControls + "\n"
+    if result.isRejected { status = 1 }
   }
 }

@@ -95,6 +95,15 @@ struct MountOption {
     return CInt(seconds * 1000)
   }
 
+  /// A number within a range.
+  func count(in range: ClosedRange<Int>) throws(Failure) -> Int {
+    guard let count = value.flatMap({ Int($0.shown) }), range.contains(count) else {
+      throw invalid(
+        expected: "a number from \(range.lowerBound) to \(range.upperBound), such as \(name)=\(range.upperBound)")
+    }
+    return count
+  }
+
   /// Whether overdue layers are skipped.
   func timeoutAction() throws(Failure) -> Bool {
     guard let value, let skips = ["error": false, "skip": true][value.shown] else {

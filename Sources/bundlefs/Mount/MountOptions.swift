@@ -73,6 +73,7 @@ struct MountOptions {
       passthrough = UInt64(hasValue ? try option.byteCount(example: "1M") : Self.defaultPassthrough)
     case "routes": routes.append(try option.path())
     case "control": control.name = try option.fileName()
+    case "results": control.maxResults = try option.count(in: 1...100_000)
     case "routes_mode": control.mode = try option.mode()
     case "hide_routes" where !hasValue: control.isHidden = true
     case "languages": resources.lookup.languages = try option.languages()

@@ -2,6 +2,7 @@ import Bundles
 import Glibc
 import Layers
 import Posix
+import Routing
 import Volume
 
 /// What is to be mounted where: everything that is read from arguments and files before anything is opened.
@@ -52,6 +53,7 @@ struct MountPlan {
     options.resources = given.resources
     options.resources.mountPoint = mountPoint.path
     options.resources.lookup.userLanguages = Language.ofUser { getenv($0).map { String(cString: $0) } }
+    options.control.routes = RouteTable(builtInSchemes: ["bundlefs", given.resources.scheme])
     for path in given.routes { try RoutesFile(path).load(into: &options.control.routes) }
     options.cache = given.cache
     options.passthrough = given.passthrough

@@ -23,7 +23,8 @@ struct RoutesFile {
   private func register(_ line: ArraySlice<UInt8>, in table: inout RouteTable) throws(RoutingError) {
     switch try ControlCommand(line) {
     case .ignored: break
-    case .route(let route): try table.append(route)
+    case .route(let route, nil): try table.append(route)
+    case .route(let route, let other?): try table.insert(route, before: other)
     case .post, .match, .unroute, .reset:
       throw RoutingError(.malformed, "only 'route NAME PATTERN' lines are allowed in a routes file", at: 0)
     }

@@ -5,6 +5,9 @@ import Routing
 enum Terminal {
   static func print(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
 
+  /// Prints lines, each with its newline.
+  static func printLines(_ text: String) { if !text.isEmpty { write(text, to: STDOUT_FILENO) } }
+
   static func printError(_ text: String) { write("bundlefs: \(text.escapingControls)\n", to: STDERR_FILENO) }
 
   private static func write(_ text: String, to file: CInt) {

@@ -1,0 +1,69 @@
+/// Finds the first route that matches all URLs of a pattern. The search descends the trie like ``RouteSearch``, but
+/// follows every edge whose type covers the pattern's.
+struct CoverSearch {
+  private let pattern: RoutePattern
+  private let trie: RouteTrie
+  private var pending: [(node: RouteTrie.NodeNumber, depth: Int)] = []
+  private var best = RouteIndex.max
+
+  /// - Parameter covers: whether the route with an index covers the pattern.
+  static func first(
+    covering pattern: RoutePattern, in trie: RouteTrie, _ covers: (RouteIndex) -> Bool
+  ) -> RouteIndex? {
+    var search = CoverSearch(pattern: pattern, trie: trie)
+    search.run(covers)
+    return search.best == .max ? nil : search.best
+  }
+
+  private mutating func run(_ covers: (RouteIndex) -> Bool) {
+    let root = RouteTrie.root
+    if let scheme = pattern.scheme { queue(trie.literalChild(of: root, Array(scheme.utf8).span), 0) }
+    queue(trie.nodes[Int(root)].text, 0)
+    // A tail that may be empty covers one that may not, from one component further on.
+    let depths = pattern.components.count + (pattern.tail == nil ? 0 : 1)
+    while let (node, depth) = pending.popLast() {
+      if depth == pattern.components.count, pattern.tail == nil { test(node, covers) }
+      let tail = trie.nodes[Int(node)].tail
+      if tail != 0 { test(tail, covers) }
+      if depth < depths { follow(node, depth) }
+    }
+  }
+
+  private mutating func follow(_ node: RouteTrie.NodeNumber, _ depth: Int) {
+    let type = depth < pattern.components.count ? pattern.components[depth].type : .text
+    if case .literal(let literal) = type { queue(trie.literalChild(of: node, literal.span), depth + 1) }
+    if ValueType.integer.covers(type) { queue(trie.nodes[Int(node)].integer, depth + 1) }
+    if ValueType.number.covers(type) { queue(trie.nodes[Int(node)].number, depth + 1) }
+    queue(trie.nodes[Int(node)].text, depth + 1)
+  }
+
+  private mutating func queue(_ node: RouteTrie.NodeNumber, _ depth: Int) {
+    if node != 0, trie.nodes[Int(node)].least < best { pending.append((node, depth)) }
+  }
+
+  /// Tests the routes that end at a node or require parameters that the pattern requires.
+  private mutating func test(_ node: RouteTrie.NodeNumber, _ covers: (RouteIndex) -> Bool) {
+    testEnds(node, covers)
+    if trie.nodes[Int(node)].parameters.isEmpty { return }
+    for parameter in pattern.parameters {
+      let named = trie.parameterEdges.find(parameter.name.span, from: node, in: trie.nodes)
+      if named == 0 { continue }
+      testEnds(named, covers)
+      if case .literal(let literal) = parameter.type {
+        let child = trie.literalChild(of: named, literal.span)
+        if child != 0 { testEnds(child, covers) }
+      }
+    }
+  }
+
+  private mutating func testEnds(_ node: RouteTrie.NodeNumber, _ covers: (RouteIndex) -> Bool) {
+    for position in trie.nodes[Int(node)].ends.indices {
+      let index = trie.nodes[Int(node)].ends[position]
+      if index >= best { return }
+      if covers(index) {
+        best = index
+        return
+      }
+    }
+  }
+}
