@@ -57,7 +57,7 @@ public final class Volume: Sendable {
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()
     let resources = ResourceDirectory(resolver, store, listings, reserved)
-    control = ControlFile(options.control)
+    control = ControlFile(options.control, memory: options.memory)
     commands = ControlCommandRunner(
       control: control, heldLines: HeldLines(control), resolver: resolver, store: store, queue: queue,
       watcher: watcher, contents: options.contents)
