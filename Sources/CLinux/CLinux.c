@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/sched.h>
 #include <linux/openat2.h>
 #include <sched.h>
@@ -332,6 +333,25 @@ void linux_forward_signals(volatile pid_t *receiver, volatile int *pending) {
 void linux_stop_forwarding_signals(void) {
   for (size_t i = 0; i < sizeof forwarded_signals / sizeof *forwarded_signals; i++)
     signal(forwarded_signals[i], SIG_DFL);
+}
+
+static int drop_segments(struct dl_phdr_info *object, size_t size, void *data) {
+  (void)size;
+  uintptr_t page = *(uintptr_t *)data;
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0)
+      continue;
+    uintptr_t start = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+    uintptr_t end = object->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+    madvise((void *)start, end - start, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+void linux_drop_code(void) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  dl_iterate_phdr(drop_segments, &page);
 }
 
 size_t linux_lock_size(void) { return sizeof(pthread_mutex_t); }

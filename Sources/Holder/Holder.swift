@@ -61,6 +61,7 @@ public struct Holder {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
     if try isWorker() { return isReplacement ? .successor : .first }
+    linux_drop_code()
     var failures = 0
     while true {
       waitForDeath()

@@ -163,6 +163,9 @@ public final class Volume: Sendable {
     queue.add([Invalidation(subject: .inherited)])
   }
 
+  /// The open files, by the kernel's numbers, that programs polled in a predecessor.
+  public var polledFiles: [UInt64] { control.polledFiles }
+
   /// The size in bytes of the memory that `VolumeOptions.memory` needs.
   public static let memorySize = NodeMemory.size
 

@@ -188,6 +188,9 @@ void linux_forward_signals(volatile pid_t *receiver, volatile int *pending);
 /// Undoes linux_forward_signals in a child.
 void linux_stop_forwarding_signals(void);
 
+/// Drops the pages of programs and libraries that are only read; they are read again when they are needed.
+void linux_drop_code(void);
+
 /// A lock in shared memory that outlives its owner.
 enum linux_lock_result { linux_lock_free, linux_lock_of_dead_owner, linux_lock_failed };
 /// The size of the lock in bytes.

@@ -7,8 +7,8 @@ extension Session {
   /// FUSE_INIT_EXT in `flags` of the INIT request, FUSE_HAS_RESEND in `flags2`, and their offsets.
   private static let (initExt, hasResend): (UInt32, UInt32) = (1 << 30, 1 << 7)
   private static let (flags, flags2) = (52, 56)
-  /// FUSE_NOTIFY_RESEND.
-  private static let resend: Int32 = 7
+  /// FUSE_NOTIFY_POLL and FUSE_NOTIFY_RESEND.
+  private static let (poll, resend): (Int32, Int32) = (1, 7)
 
   /// The descriptor of `/dev/fuse`.
   public var descriptor: CInt { fuse_session_fd(pointer) }
@@ -45,6 +45,15 @@ extension Session {
 
   /// Makes `serve` return soon, with the connection as it is, for a successor to go on.
   public func handOver() { end.withLock { $0 }?.handOver() }
+
+  /// Makes programs poll again that a predecessor would have woken.
+  /// - Parameter files: the kernel's numbers of their open files.
+  public func wakePollers(of files: [UInt64]) {
+    for file in files {
+      var notification = (length: UInt32(24), code: Self.poll, unique: UInt64(0), file: file)
+      _ = write(descriptor, &notification, 24)
+    }
+  }
 
   /// Has the kernel send the requests again that a predecessor had read and not answered.
   public func requestUnanswered() {

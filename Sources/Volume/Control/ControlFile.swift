@@ -37,7 +37,7 @@ final class ControlFile: Sendable {
   let isHidden: Bool
   private let mode: UInt32
   private let content: Locked<ControlContent>
-  private let subscribers = PollSubscribers()
+  private let subscribers: PollSubscribers
   let notifier: ResultNotifier
   let reassembler: Locked<WriteReassembler>
   /// Until when subscribers get POLLHUP.
@@ -48,6 +48,7 @@ final class ControlFile: Sendable {
     name = options.name
     isHidden = options.isHidden
     mode = options.mode & 0o777 & ~(options.mode << 1 & 0o044)
+    subscribers = PollSubscribers(memory.map { PollRecord($0) })
     let log = memory.map { ControlLog($0) }
     let content = ControlContent(options.routes, maxResults: options.maxResults, log: log)
     reassembler = Locked(WriteReassembler(content.held))
@@ -129,6 +130,9 @@ final class ControlFile: Sendable {
       reply.send(whence == Descriptor.seekHole ? size : offset)
     }
   }
+
+  /// As `PollSubscribers.recordedFiles`.
+  var polledFiles: [UInt64] { subscribers.recordedFiles }
 
   var counts: (routes: Int, results: UInt64) { content.withLock { ($0.table.count, $0.sequence) } }
 

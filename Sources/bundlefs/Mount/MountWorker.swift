@@ -126,6 +126,7 @@ struct MountWorker {
         if isSuccessor {
           volume.recover()
           session.requestUnanswered()
+          session.wakePollers(of: volume.polledFiles)
         }
       },
       willStop: volume.stop)
