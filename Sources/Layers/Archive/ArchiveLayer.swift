@@ -23,7 +23,7 @@ public final class ArchiveLayer: Sendable {
   private let name: [UInt8]
   /// The contents in use, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
-  private let unverified = UnverifiedEntries()
+  private let served = ServedEntries()
   /// Entries belong to the user who mounts, as if extracted by that user.
   private let owner = geteuid()
   private let group = getegid()
@@ -137,7 +137,7 @@ public final class ArchiveLayer: Sendable {
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
       let content = ArchiveContent(
-        node, at: header(of: node, in: index), attributes(of: node), gate, cache.pool, unverified)
+        node, at: header(of: node, in: index), attributes(of: node), gate, cache.pool, served)
       // Purges dead references before the dictionary grows.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -214,12 +214,9 @@ public final class ArchiveLayer: Sendable {
       if !isOutdated { return nil }
       var seen = try? attributesNow()
       do throws(ArchiveError) {
-        let source = try open()
+        let source = try open(generation: former.source.generation &+ 1)
         seen = source.attributes
-        let index = try readIndex(of: source, after: former)
-        state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, seen, nil) }
-        let unverified = moveContents(to: index)
-        let difference = ArchiveDifference(from: former, to: index, unverified: unverified)
+        let difference = ArchiveDifference(from: former, to: try replace(former, by: source))
         return difference.isEmpty ? nil : difference
       } catch {
         // A file that is being written will change again.
@@ -231,30 +228,26 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  /// Reads the index. A file of which bytes were returned that were never verified becomes another file, so that no
-  /// reader gets a part of its content from this state of the archive and a part from the next.
-  private func readIndex(
-    of source: ArchiveSource, after former: ArchiveIndex
-  ) throws(ArchiveError) -> ArchiveIndex {
-    let isReplaced = source.attributes.identity != former.source.attributes.identity
-    var distrusted = distrustedInodes(isReplaced)
+  /// Continues with a new state of the archive. A file of which bytes were returned that were never verified becomes
+  /// another file, so that no reader gets a part of its content from one state and a part from the next.
+  private func replace(_ former: ArchiveIndex, by source: ArchiveSource) throws(ArchiveError) -> ArchiveIndex
+  {
+    var distrusted = served.unverified(byOtherThan: source.generation)
     var index = try ArchiveIndex.read(source, folder: folder, former: former, distrusted: distrusted)
-    // Bytes may have been returned meanwhile; bounded, since readers go on.
-    for _ in 0..<3 {
-      let now = distrustedInodes(isReplaced)
-      if now.isSubset(of: distrusted) { break }
-      distrusted.formUnion(now)
-      index = try ArchiveIndex.read(source, folder: folder, former: former, distrusted: distrusted)
+    while true {
+      state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, source.attributes, nil) }
+      moveContents(to: index)
+      // Readers went on meanwhile; from now on those of this state do.
+      let late = served.unverified(byOtherThan: source.generation).subtracting(distrusted)
+      if late.isEmpty { break }
+      distrusted.formUnion(late)
+      index = ArchiveIndex(index, replacing: late)
     }
+    served.removeAll(except: index.tree)
     return index
   }
 
-  private func distrustedInodes(_ isReplaced: Bool) -> Set<UInt64> {
-    let open = openContents()
-    return unverified.all.filter { open[$0]?.isDistrusted(afterReplacement: isReplaced) ?? true }
-  }
-
-  private func open() throws(ArchiveError) -> ArchiveSource {
+  private func open(generation: UInt32) throws(ArchiveError) -> ArchiveSource {
     let folder = parent.withLock { $0 }
     let handle: SharedDescriptor
     do throws(Errno) {
@@ -263,20 +256,16 @@ public final class ArchiveLayer: Sendable {
           try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
-    return try ArchiveSource(copy: handle)
+    return try ArchiveSource(copy: handle, generation: generation)
   }
 
   /// Moves open contents to the new index where it has the same content.
-  /// - Returns: the inode numbers of contents of which unverified bytes were returned to readers.
-  private func moveContents(to index: ArchiveIndex) -> Set<UInt64> {
-    var lost = Set<UInt64>()
-    var left = openContents { open in lost = unverified.take { open[$0] != nil } }
-    if left.isEmpty { return lost }
+  private func moveContents(to index: ArchiveIndex) {
+    var left = openContents()
+    if left.isEmpty { return }
     for node in index.tree.nodes where !node.isFolder {
       guard let content = left.removeValue(forKey: node.inode) else { continue }
-      if content.move(to: header(of: node, in: index), node, attributes(of: node)) {
-        lost.insert(node.inode)
-      }
+      content.move(to: header(of: node, in: index), node, attributes(of: node))
       if left.isEmpty { break }
     }
     // The new archive lacks the rest. Those in use keep the former file open and are accounted for again.
@@ -284,18 +273,12 @@ public final class ArchiveLayer: Sendable {
     let detached = left.values.map { WeakContent(content: $0) }
     left = [:]
     for entry in detached { entry.content?.accountDetached() }
-    return lost
   }
 
-  /// - Parameter body: runs while no content can be added.
-  private func openContents(
-    _ body: ([UInt64: ArchiveContent]) -> Void = { _ in }
-  ) -> [UInt64: ArchiveContent] {
+  private func openContents() -> [UInt64: ArchiveContent] {
     contents.withLock { contents in
       contents = contents.filter { $0.value.content != nil }
-      let open = contents.compactMapValues(\.content)
-      body(open)
-      return open
+      return contents.compactMapValues(\.content)
     }
   }
 

@@ -2,13 +2,13 @@ import Posix
 
 /// Stored entries, which are read directly from the archive's file.
 extension ArchiveContent {
-  /// - Returns: false if the file was overwritten, so that the whole entry must be verified first.
+  /// - Returns: false if the whole entry must be verified first.
   func readStored(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Bool {
     let header = state.withLock { $0.header }
     do throws(Errno) {
       let (start, isCopied) = try state.withLock { state throws(Errno) in
         if let failure = state.failure { throw failure }
-        return (try Self.start(&state), state.storage != nil)
+        return (try Self.start(&state), state.storage != nil || (isLarge && state.continuesFormer))
       }
       if isCopied { return false }
       try header.source.read(into: buffer, at: start + range.lowerBound)
@@ -17,7 +17,7 @@ extension ArchiveContent {
         if state.header.source !== header.source { return false }
         try check(&state, start, upTo: range, UnsafeRawBufferPointer(buffer))
         if let failure = state.failure { throw failure }
-        if state.verifiedEnd < size { markUnverified(&state) }
+        record(&state, range, isVerified: state.verifiedEnd == size)
         return true
       }
     } catch {
@@ -42,8 +42,9 @@ extension ArchiveContent {
         try readIntoChecksum(&state, start, upTo: end)
       }
     }
-    guard state.verifiedEnd == size, state.header.source.isUnchanged else { return }
-    if state.checksum == state.node.crc { markVerified(&state) } else { state.failure = .ioError }
+    guard state.verifiedEnd == size else { return }
+    guard state.header.source.isUnchanged else { throw .ioError }
+    if state.checksum == state.node.crc { setVerified(&state) } else { state.failure = .ioError }
   }
 
   /// Reads at most 128 KiB for the checksum alone.
@@ -56,17 +57,25 @@ extension ArchiveContent {
     state.verifiedEnd += UInt64(count)
   }
 
-  /// Records that unverified bytes are returned, which the kernel then caches.
-  func markUnverified(_ state: inout State) {
-    if state.isUnverified { return }
-    state.isUnverified = true
-    unverified.insert(inode)
+  /// Records that bytes are returned, which the kernel then caches.
+  func record(_ state: inout State, _ range: Range<UInt64>, isVerified: Bool) {
+    if !isLarge { return }
+    let isFirst = !isVerified && state.unverifiedEnd == 0
+    if !isVerified { state.unverifiedEnd = max(state.unverifiedEnd, range.upperBound) }
+    // A detached content's inode number is no longer in use. Until the present state is verified, those bytes are of
+    // the former.
+    if state.isDetached || state.continuesFormer || (state.isRecorded && !isFirst) { return }
+    state.isRecorded = true
+    served.insert(
+      inode, from: state.header.source.generation,
+      isVerified: isVerified && size <= largestContinued)
   }
 
-  func markVerified(_ state: inout State) {
-    if !state.isUnverified { return }
-    state.isUnverified = false
-    _ = unverified.remove(inode)
+  func setVerified(_ state: inout State) {
+    state.verifiedEnd = size
+    state.continuesFormer = false
+    state.unverifiedEnd = 0
+    if isLarge, size <= largestContinued { served.setVerified(inode) }
   }
 
   /// The offset of the first compressed byte, from the local file header.

@@ -127,7 +127,9 @@ final class ContentPool: Sendable {
   func touch(_ content: ArchiveContent) { lru.withLock { $0.touch(content) } }
 
   /// Sets the memory of a content, and evicts others to make room.
-  func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
+  /// - Returns: the bytes by which the budget is exceeded nevertheless.
+  @discardableResult
+  func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) -> Int {
     let evicted = lru.withLock { lru in
       lru.set(content, bytes: bytes, isFile: isFile)
       var evicted: [ArchiveContent] = []
@@ -138,6 +140,7 @@ final class ContentPool: Sendable {
       return evicted
     }
     evict(evicted)
+    return max(0, lru.withLock { $0.bytes } - budget)
   }
 
   func evictAll() { evict(lru.withLock { $0.removeAll() }) }

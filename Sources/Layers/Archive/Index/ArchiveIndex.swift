@@ -30,6 +30,21 @@ final class ArchiveIndex: Sendable {
     nextInode = numbers.nextInode
   }
 
+  /// The same state, in which the files with these inode numbers are other files.
+  init(_ other: ArchiveIndex, replacing distrusted: Set<UInt64>) {
+    source = other.source
+    skipped = other.skipped
+    entries = other.entries
+    (prefixLength, dataEnd) = (other.prefixLength, other.dataEnd)
+    folders = other.folders
+    var (tree, next) = (other.tree, other.nextInode)
+    for node in 0..<UInt32(tree.count) where distrusted.contains(tree[node].inode) {
+      tree[node].inode = next
+      next += 1
+    }
+    (self.tree, nextInode) = (tree, next)
+  }
+
   /// - Parameters:
   ///   - folder: the path from the archive's root to the folder that is the layer.
   ///   - former: what is the same in both keeps its inode number.

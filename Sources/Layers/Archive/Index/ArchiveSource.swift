@@ -6,6 +6,8 @@ final class ArchiveSource: Sendable {
   let descriptor: Descriptor
   /// The file's status when it was opened.
   let attributes: FileStatus
+  /// Counts the states of the archive that were loaded.
+  let generation: UInt32
 
   private let reloadDeadline = Locked<TimeSpec?>(nil)
 
@@ -24,10 +26,29 @@ final class ArchiveSource: Sendable {
 
   var size: UInt64 { attributes.size }
 
-  init(_ descriptor: consuming Descriptor) throws(ArchiveError) {
-    do throws(Errno) { attributes = try descriptor.attributes() } catch { throw .unreadable(error) }
+  init(_ descriptor: consuming Descriptor, generation: UInt32 = 0) throws(ArchiveError) {
+    do throws(Errno) { attributes = try Self.settledAttributes(of: descriptor) } catch {
+      throw .unreadable(error)
+    }
     guard attributes.isRegular else { throw .noFile }
     self.descriptor = descriptor
+    self.generation = generation
+  }
+
+  /// The status after the clock of mtimes has ticked since the last write, so that a later write changes the mtime: a
+  /// tick of 4 ms is common.
+  private static func settledAttributes(of descriptor: borrowing Descriptor) throws(Errno) -> FileStatus {
+    var attributes = try descriptor.attributes()
+    for _ in 0..<50 {
+      var now = timespec()
+      clock_gettime(CLOCK_REALTIME_COARSE, &now)
+      // Of a time in the future nothing is known.
+      let age = Int64(now.tv_sec) - attributes.modified.seconds
+      if age != 0 || now.tv_nsec > Int(attributes.modified.nanoseconds) { break }
+      usleep(1000)
+      attributes = try descriptor.attributes()
+    }
+    return attributes
   }
 
   convenience init(path: [UInt8]) throws(ArchiveError) {
@@ -41,10 +62,10 @@ final class ArchiveSource: Sendable {
   }
 
   /// Duplicates the descriptor.
-  convenience init(copy handle: SharedDescriptor) throws(ArchiveError) {
+  convenience init(copy handle: SharedDescriptor, generation: UInt32 = 0) throws(ArchiveError) {
     let number = fcntl(handle.descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
     if number < 0 { throw .unreadable(.current) }
-    try self.init(Descriptor(owning: number))
+    try self.init(Descriptor(owning: number), generation: generation)
   }
 
   /// Whether the file was not modified since it was opened. Added and removed names do not count.
