@@ -10,6 +10,7 @@ public final class ArchiveLayer: Sendable {
   public let archivePath: [UInt8]
   /// The path from the archive's root to the folder that is the layer.
   public let folder: [[UInt8]]
+  private let encoding: NameEncoding?
   /// The layer's index in the stack, 0 on top.
   let index: Int
   let cache: ContentCache
@@ -43,11 +44,13 @@ public final class ArchiveLayer: Sendable {
 
   /// Opens an archive; `progress` receives the bytes of the central directory read so far, and the total.
   public init(
-    archivePath: [UInt8], folder: [[UInt8]] = [], index: Int, cache: ContentCache,
+    archivePath: [UInt8], folder: [[UInt8]] = [], encoding: NameEncoding? = nil, index: Int,
+    cache: ContentCache,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
     self.folder = folder
+    self.encoding = encoding
     self.index = index
     self.cache = cache
     let source = try ArchiveSource(path: archivePath)
@@ -61,7 +64,7 @@ public final class ArchiveLayer: Sendable {
     } catch { throw .unreadable(error) }
     let isRemote = try? source.descriptor.isOnRemoteFileSystem()
     gate = LayerGate(layer: index, isRemote: isRemote ?? false)
-    let first = try ArchiveIndex.read(source, folder: folder, progress: progress)
+    let first = try ArchiveIndex.read(source, folder: folder, encoding: encoding, progress: progress)
     state = Locked(State(index: first, seen: source.attributes))
   }
 
@@ -106,7 +109,7 @@ public final class ArchiveLayer: Sendable {
     let (files, folders) = index.counts
     return Statistics(
       entries: index.entries, files: files, folders: folders, skipped: index.skipped,
-      unreadable: index.tree.unreadable)
+      unreadable: index.tree.unreadable(hasPassword: !cache.pool.passwords.isEmpty))
   }
 
   // MARK: - Files
@@ -233,7 +236,8 @@ public final class ArchiveLayer: Sendable {
   private func replace(_ former: ArchiveIndex, by source: ArchiveSource) throws(ArchiveError) -> ArchiveIndex
   {
     var distrusted = served.unverified(byOtherThan: source.generation)
-    var index = try ArchiveIndex.read(source, folder: folder, former: former, distrusted: distrusted)
+    var index = try ArchiveIndex.read(
+      source, folder: folder, encoding: encoding, former: former, distrusted: distrusted)
     while true {
       state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, source.attributes, nil) }
       moveContents(to: index)

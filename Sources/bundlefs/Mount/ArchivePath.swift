@@ -26,13 +26,15 @@ struct ArchivePath {
     return nil
   }
 
-  func open(index: Int, _ contents: ContentCache) throws(ArchiveError) -> ArchiveLayer {
+  func open(index: Int, _ encoding: NameEncoding?, _ contents: ContentCache) throws(ArchiveError)
+    -> ArchiveLayer
+  {
     let path: [UInt8]
     do throws(Errno) { path = try realPath(archive) } catch { throw .unreadable(error) }
     var bar = ProgressBar(title: "reading \(archive.shown)")
     defer { bar.end() }
     return try ArchiveLayer(
-      archivePath: path, folder: directory, index: index, cache: contents,
+      archivePath: path, folder: directory, encoding: encoding, index: index, cache: contents,
       progress: { bar.show($0, of: $1) })
   }
 

@@ -3,7 +3,7 @@ import Posix
 extension ArchiveContent {
   static func cost(of state: State, written: UInt64) -> Int {
     Int(clamping: written - state.available.lowerBound) + overhead
-      + (state.decoder == nil ? 0 : EntryDecoder.cost)
+      + (state.decoder?.cost ?? 0)
   }
 
   /// The size up to which an entry continues a former state of the archive.
@@ -11,7 +11,7 @@ extension ArchiveContent {
 
   /// The most bytes of one entry that are kept. Even with a smaller budget, requests that the kernel sends out of order
   /// must find what was decoded for the first of them.
-  var residentLimit: UInt64 { UInt64(max(cache.budget - EntryDecoder.cost, Self.smallestLimit)) }
+  var residentLimit: UInt64 { UInt64(max(cache.budget - EntryDecoder.usualCost, Self.smallestLimit)) }
 
   static let smallestLimit = 4 << 20
 

@@ -73,15 +73,15 @@ extension ArchiveContent {
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
     let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
     if let decoder, let storage { return (decoder, storage) }
-    let started = try state.withLock { state throws(Errno) -> (LocalHeader, UInt64, ArchiveNode, Bool)? in
+    let started = try state.withLock { state throws(Errno) -> (LocalHeader, CompressedEntry, Bool)? in
       guard state.header.source === source else { return nil }
       let target = state.target
       reset(&state)
       state.target = max(state.target, target)
-      return (state.header, try Self.start(&state), state.node, state.avoidsDisk)
+      return (state.header, try Self.compressedEntry(&state), state.avoidsDisk)
     }
-    guard let (header, start, node, avoidsDisk) = started else { return nil }
-    let newDecoder = try EntryDecoder(CompressedEntry(source: source, start: start, node: node))
+    guard let (header, entry, avoidsDisk) = started else { return nil }
+    let newDecoder = try EntryDecoder.make(entry, passwords: cache.passwords)
     let newStorage = try ContentStorage(
       size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile,
       directories: avoidsDisk ? [] : ContentStorage.directories)

@@ -78,8 +78,13 @@ extension ArchiveContent {
     if isLarge, size <= largestContinued { served.setVerified(inode) }
   }
 
+  static func compressedEntry(_ state: inout State) throws(Errno) -> CompressedEntry {
+    CompressedEntry(
+      source: state.header.source, header: state.header.offset, start: try start(&state), node: state.node)
+  }
+
   /// The offset of the first compressed byte, from the local file header.
-  /// - Throws: EIO for a wrong header or a truncated entry; EACCES for an encrypted entry.
+  /// - Throws: EIO for a wrong header or a truncated entry; EACCES if only it says that the entry is encrypted.
   static func start(_ state: inout State) throws(Errno) -> UInt64 {
     if let start = state.start { return start }
     let header = state.header
@@ -92,7 +97,7 @@ extension ArchiveContent {
       let extra = bytes.number(at: 28, as: UInt16.self)
       return (30 + UInt64(name) + UInt64(extra), bytes.number(at: 6, as: UInt16.self))
     }
-    if flags & 1 != 0 { throw .permissionDenied }
+    if flags & 1 != 0, !state.node.flags.contains(.isEncrypted) { throw .permissionDenied }
     let start = header.offset + length
     guard start <= header.end, header.end - start >= state.node.compressedSize else { throw .ioError }
     state.start = start

@@ -100,7 +100,7 @@ final class ArchiveContent: @unchecked Sendable {
     self.gate = gate
     self.cache = cache
     self.served = served
-    isLarge = size > (node.method == 0 ? Self.verifiedAtOnce : Self.smallSize)
+    isLarge = size > (node.isStored ? Self.verifiedAtOnce : Self.smallSize)
     var first = State(node: node, header: header, attributes: attributes)
     first.continuesFormer = served.isServed(inode, byOtherThan: header.source.generation)
     state = Locked(first)
@@ -160,12 +160,12 @@ final class ArchiveContent: @unchecked Sendable {
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
     let node = state.withLock { $0.node }
-    if node.flags.contains(.isEncrypted) { throw .permissionDenied }
+    if node.flags.contains(.isEncrypted), cache.passwords.isEmpty { throw .permissionDenied }
     if size == 0 { try checkEmpty(node) }
     guard let range = range(at: offset, count: buffer.count) else { return 0 }
     try Self.checkSizes(of: node)
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
-    if node.method == 0, try readStored(range, into: part) { return range.count }
+    if node.isStored, try readStored(range, into: part) { return range.count }
     if try readDecoded(range, into: part) {
       if isCounted { cache.count(isHit: true) }
       return range.count
@@ -220,7 +220,7 @@ final class ArchiveContent: @unchecked Sendable {
     let size = node.size
     if node.flags.contains(.isOverlapping) { throw .ioError }
     let isPossible =
-      node.method == 0
+      node.isStored
       ? node.compressedSize == size
         // The worst case of all methods is slightly more than the content.
       : node.compressedSize / 2 <= size.addingReportingOverflow(64 << 10).partialValue
@@ -232,11 +232,9 @@ final class ArchiveContent: @unchecked Sendable {
     if node.crc != 0 { throw .ioError }
     try Self.checkSizes(of: node)
     // The usual encodings of no bytes.
-    if node.method == 0 || (node.method == 8 && node.compressedSize == 2) { return }
-    let (source, start) = try state.withLock { state throws(Errno) in
-      (state.header.source, try Self.start(&state))
-    }
-    let decoder = try EntryDecoder(CompressedEntry(source: source, start: start, node: node))
+    if node.isStored || (node.method == 8 && node.compressedSize == 2) { return }
+    let entry = try state.withLock { state throws(Errno) in try Self.compressedEntry(&state) }
+    let decoder = try EntryDecoder.make(entry, passwords: cache.passwords)
     _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try decoder.read(into: byte) }
   }
 }

@@ -46,15 +46,16 @@ final class ArchiveIndex: Sendable {
   }
 
   /// - Parameters:
+  ///   - encoding: that of names which are not flagged as UTF-8; nil to guess it.
   ///   - folder: the path from the archive's root to the folder that is the layer.
   ///   - former: what is the same in both keeps its inode number.
   ///   - distrusted: the inode numbers of files that become other files.
   static func read(
-    _ source: ArchiveSource, folder: [[UInt8]], former: ArchiveIndex? = nil,
+    _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, former: ArchiveIndex? = nil,
     distrusted: Set<UInt64> = [], progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) -> ArchiveIndex {
     let directory = try CentralDirectory.find(in: source)
-    var builder = ArchiveIndexBuilder(source, directory, folder: folder)
+    var builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
     try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
     guard source.isUnchanged else { throw .changing }
     try builder.finish()

@@ -1,0 +1,44 @@
+import Posix
+
+struct CompressedEntry: Sendable {
+  let source: ArchiveSource
+  /// Offset of the local file header.
+  let header: UInt64
+  /// Offset of the first compressed byte.
+  let start: UInt64
+  let node: ArchiveNode
+}
+
+/// Decodes one entry from its beginning to its end. Not thread-safe.
+class EntryDecoder: @unchecked Sendable {
+  let entry: CompressedEntry
+  private(set) final var position: UInt64 = 0
+
+  /// The memory of most decoders in bytes, approximately.
+  static let usualCost = 192 << 10
+  var cost: Int { Self.usualCost }
+
+  /// Creates the decoder for an entry.
+  /// - Throws: EACCES if no password fits; EOPNOTSUPP for an unknown method; ENOMEM; EIO.
+  static func make(_ entry: CompressedEntry, passwords: [[UInt8]]) throws(Errno) -> EntryDecoder {
+    if entry.node.flags.contains(.isEncrypted) || !LibzipDecoder.supports(entry.node.method) {
+      return try LibarchiveDecoder(entry, passwords)
+    }
+    return try LibzipDecoder(entry)
+  }
+
+  init(_ entry: CompressedEntry) throws(Errno) { self.entry = entry }
+
+  /// - Returns: the byte count; 0 at the end, once the checksum was verified.
+  /// - Throws: EIO for damage and for a wrong size.
+  final func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    if buffer.isEmpty { return 0 }
+    let count = try decode(into: buffer)
+    position += UInt64(count)
+    if position > entry.node.size || (count == 0 && position < entry.node.size) { throw .ioError }
+    return count
+  }
+
+  /// Implements `read`, but for the check of the size.
+  func decode(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int { throw .notSupported }
+}
