@@ -33,6 +33,50 @@ import Testing
     #expect(try fixture.content("long") == Self.long)
   }
 
+  /// Four times 60,000 bytes that begin with 200 arbitrary ones, then text, then one byte 300,000 times.
+  private static let repetitive: [UInt8] = {
+    var number = 1
+    let arbitrary = (0..<200).map { _ in
+      number = (number * 1_103_515_245 + 12345) & 0x7FFF_FFFF
+      return UInt8(truncatingIfNeeded: number >> 16)
+    }
+    let block = arbitrary + [UInt8](repeating: 0, count: 59_800)
+    return block * 4 + short + [UInt8](repeating: 7, count: 300_000)
+  }()
+
+  @Test("Deflate64 is decoded, with distant and long matches", arguments: [0, 1])
+  func deflate64(threads: Int) throws {
+    let fixture = try ArchiveFixture(archive: try bytes(ForeignArchive.deflate64), threads: threads)
+    #expect(fixture.layer.statistics.unreadable.isEmpty)
+    let file = try fixture.open("far")
+    #expect(try file.readAll() == Self.repetitive)
+    fixture.cache.evictAll()
+    // Small reads, between which matches continue.
+    var part = [UInt8](repeating: 0, count: 37)
+    for offset in stride(from: 0, to: 300_000, by: 59_999) {
+      let count = try part.withUnsafeMutableBytes { buffer throws(Errno) in
+        try file.read(into: buffer, at: Int64(offset))
+      }
+      #expect(part[..<count] == Self.repetitive[offset..<offset + 37])
+    }
+  }
+
+  @Test("any damage of a Deflate64 stream is an error or has no effect")
+  func damagedDeflate64() throws {
+    let archive = try bytes(ForeignArchive.deflate64)
+    let directory = try #require(archive.indices.first { archive[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
+    for index in stride(from: 33, to: directory, by: 41) {
+      var damaged = archive
+      damaged[index] ^= UInt8(1 << (index % 8))
+      let fixture = try ArchiveFixture(archive: damaged)
+      do {
+        // Some bits at the end of a block have no meaning.
+        let isRight = try fixture.content("far") == Self.repetitive
+        #expect(isRight, "byte \(index)")
+      } catch { #expect(error as? Errno == .ioError) }
+    }
+  }
+
   @Test("PPMd is decoded")
   func ppmd() throws {
     #expect(try ArchiveFixture(archive: try bytes(ForeignArchive.ppmd)).content("short") == Self.short)

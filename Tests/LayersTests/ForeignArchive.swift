@@ -1,6 +1,42 @@
 /// Archives that other programs made, of 7-Zip 16.02 and Info-ZIP 3.0; `zstandard` by Python. The password of the
 /// encrypted ones is `secret`. `long` and `short` have 40,000 and 100 lines, see `ArchiveMethodTests`.
 enum ForeignArchive {
+  static let deflate64 = """
+    UEsDBBUAAAAJAEKzdl06/bu/WAkAABxFCAADAAAAZmFyOlbXmO39+9HvkG9779fIPGxn3G94L6yI3z09rT1yVYdN5Ksw4epLrQtv
+    2ISE6puvS42+xVQ548xjqbK++Jsz++Xtzd45V/jy/tq37NaTtr47mrl+/8MeFij87t8YwTrhKOed4LOrrD1mBl0Omss2/9XWQ2zC
+    Mzw3McqtMeownBPkNrXQrD/8m6Ws2K+Okq8zasRjHHfnFvbxF0QeZ5TWN7adeEB2KS/vauPeurh+u2cZJcusNh6eLLgi5fjtUw8S
+    Hn7ez8mQvuix6gJFw/arSUdXMIx4MOLBiAcjHox4MOLBiAcjHox4MOLBiAcjHox4MOLBiAcA8uBAAAAAAADI/7UQ9Hq9Xq/X6/V6
+    vV6v10MeHAgAAAAAAPm/FoJer9fr9Xq9Xq/X6/V6vV6v1+v1er1er9frIQ8OBAAAAACA/F8LQa/X6/V6vV6v1+v1er1er9fr9Xq9
+    Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v10P+HcgAAAAADPK3PsdXJvF4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+Px
+    eDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xgz/C+V
+    x+NF/h0LAAAAAAzyt57C/jKJx+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H
+    4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwe
+    j8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8XgP/0vlf6k8
+    Ho/H40X+HQgAAAAACPK33uMyicfj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6P
+    x+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8
+    Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho93wf9SeTwej8fj
+    8Xg8XuTTMUoGMRSF0VJwFbOEmSSTxAWNKIg2U7h8wU5ye+E/p/yq94rL4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwe
+    j8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4
+    PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj
+    8Xg8Ho/H4/F4vH/y8f55bfv29brdb9d2X9/382861lTWVNfU1nSuqa9prGmu6SWcms4/Qiuh1dBaaGdoPbQR2gwt/FH20I7QSmg1
+    tBbaGVoPbYQ2Qwt/1D20I7QSWg2thXaG1kMboc3Qwh9tD+0IrYRWQ2uhnaH10EZoM7S/f/Dr5tfNr/uB1/3E4/F4PB6P90MeHAgA
+    AAAAAPm/FoJer9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr
+    9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v
+    1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1kAcHAgAAAABA
+    /q+FoNfr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X
+    6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1e
+    r9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1ej3kwYEAAAAAAJD/ayHo
+    9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v
+    1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9
+    Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1eD3lwIAAAAAAA5P9aCHq9Xq/X
+    6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1e
+    r9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6
+    vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9fr9Xq9Xq/X6/V6vV6v1+v1er1er9dTHhwSAAAAAAj6/9oTNoDH4/F4PB6P
+    x+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8
+    Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDwej8fj8Xg8Ho/H4/F4PB6Px+Px
+    eDwej8fj8Xg8Ho/H4/F4PB6Px+PxeDzeLVBLAQI/AxUAAAAJAEKzdl06/bu/WAkAABxFCAADACQAAAAAAAAAIICkgQAAAABmYXIK
+    ACAAAAAAAAEAGAB6zit10HrdAQAAAAAAAAAAAAAAAAAAAABQSwUGAAAAAAEAAQBVAAAAeQkAAAAA
+    """
   static let lzma = """
     UEsDBD8AAgAOAIWxdl0GfdxCQAEAAMAVDAAEAAAAbG9uZxoCBQBdAAAQAAA2GkofCKAmA00GnfiyiiJFGLNyEtUtce9ln7Yv4Vcd
     wk8Q/hlv6lyYDZ8G2IqvHa3lYe64yb94xeRbN+oFAc8WOzDa0tJX3u5PIaeQ5460w7vulA3446Rk6+rHtuo78vDNYdfRkLpuoT3r

@@ -8,7 +8,9 @@ import Posix
 public final class ArchiveLayer: Sendable {
   /// The absolute path of the archive, without symbolic links.
   public let archivePath: [UInt8]
-  /// The path from the archive's root to the folder that is the layer.
+  /// The paths of archives within archives, the outermost first.
+  public let inner: [[[UInt8]]]
+  /// The path from the root of the innermost archive to the folder that is the layer.
   public let folder: [[UInt8]]
   private let encoding: NameEncoding?
   /// The layer's index in the stack, 0 on top.
@@ -44,11 +46,13 @@ public final class ArchiveLayer: Sendable {
 
   /// Opens an archive; `progress` receives the bytes of the central directory read so far, and the total.
   public init(
-    archivePath: [UInt8], folder: [[UInt8]] = [], encoding: NameEncoding? = nil, index: Int,
+    archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
+    index: Int,
     cache: ContentCache,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
+    self.inner = inner
     self.folder = folder
     self.encoding = encoding
     self.index = index
@@ -64,14 +68,17 @@ public final class ArchiveLayer: Sendable {
     } catch { throw .unreadable(error) }
     let isRemote = try? source.descriptor.isOnRemoteFileSystem()
     gate = LayerGate(layer: index, isRemote: isRemote ?? false)
-    let first = try ArchiveIndex.read(source, folder: folder, encoding: encoding, progress: progress)
+    let archive = try source.archive(inside: inner, encoding: encoding)
+    let first = try ArchiveIndex.read(archive, folder: folder, encoding: encoding, progress: progress)
     state = Locked(State(index: first, seen: source.attributes))
   }
 
   /// The name shown to users.
   public var path: [UInt8] {
-    folder.isEmpty
-      ? archivePath : archivePath + Array("!/".utf8) + Array(folder.joined(separator: [EntryName.slash]))
+    let paths = folder.isEmpty ? inner : inner + [folder]
+    return paths.reduce(archivePath) {
+      $0 + Array("!/".utf8) + Array($1.joined(separator: [EntryName.slash]))
+    }
   }
 
   /// The root directory.
@@ -140,7 +147,7 @@ public final class ArchiveLayer: Sendable {
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
       let content = ArchiveContent(
-        node, at: header(of: node, in: index), attributes(of: node), gate, cache.pool, served)
+        node, at: index.header(of: node), attributes(of: node), gate, cache.pool, served)
       // Purges dead references before the dictionary grows.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -148,12 +155,6 @@ public final class ArchiveLayer: Sendable {
       contents[node.inode] = WeakContent(content: content)
       return content
     }
-  }
-
-  private func header(of node: ArchiveNode, in index: ArchiveIndex) -> LocalHeader {
-    LocalHeader(
-      source: index.source, offset: node.offset.addingReportingOverflow(index.prefixLength).partialValue,
-      end: index.dataEnd)
   }
 
   // MARK: - Changes
@@ -260,7 +261,7 @@ public final class ArchiveLayer: Sendable {
           try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
-    return try ArchiveSource(copy: handle, generation: generation)
+    return try ArchiveSource(copy: handle, generation: generation).archive(inside: inner, encoding: encoding)
   }
 
   /// Moves open contents to the new index where it has the same content.
@@ -269,7 +270,7 @@ public final class ArchiveLayer: Sendable {
     if left.isEmpty { return }
     for node in index.tree.nodes where !node.isFolder {
       guard let content = left.removeValue(forKey: node.inode) else { continue }
-      content.move(to: header(of: node, in: index), node, attributes(of: node))
+      content.move(to: index.header(of: node), node, attributes(of: node))
       if left.isEmpty { break }
     }
     // The new archive lacks the rest. Those in use keep the former file open and are accounted for again.

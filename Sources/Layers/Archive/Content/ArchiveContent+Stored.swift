@@ -83,24 +83,31 @@ extension ArchiveContent {
       source: state.header.source, header: state.header.offset, start: try start(&state), node: state.node)
   }
 
-  /// The offset of the first compressed byte, from the local file header.
-  /// - Throws: EIO for a wrong header or a truncated entry; EACCES if only it says that the entry is encrypted.
+  /// The offset of the first compressed byte.
   static func start(_ state: inout State) throws(Errno) -> UInt64 {
     if let start = state.start { return start }
-    let header = state.header
-    guard header.offset < header.end, header.end - header.offset >= 30 else { throw .ioError }
+    let start = try state.header.contentStart(of: state.node)
+    state.start = start
+    return start
+  }
+}
+
+extension LocalHeader {
+  /// The offset of the first compressed byte.
+  /// - Throws: EIO for a wrong header or a truncated entry; EACCES if only it says that the entry is encrypted.
+  func contentStart(of node: ArchiveNode) throws(Errno) -> UInt64 {
+    guard offset < end, end - offset >= 30 else { throw .ioError }
     let (length, flags) = try withUnsafeTemporaryBytes(30) { bytes throws(Errno) -> (UInt64, UInt16) in
-      try header.source.read(into: bytes, at: header.offset)
+      try source.read(into: bytes, at: offset)
       let bytes = UnsafeRawBufferPointer(bytes)
       guard bytes.number(at: 0, as: UInt32.self) == 0x0403_4B50 else { throw .ioError }
       let name = bytes.number(at: 26, as: UInt16.self)
       let extra = bytes.number(at: 28, as: UInt16.self)
       return (30 + UInt64(name) + UInt64(extra), bytes.number(at: 6, as: UInt16.self))
     }
-    if flags & 1 != 0, !state.node.flags.contains(.isEncrypted) { throw .permissionDenied }
-    let start = header.offset + length
-    guard start <= header.end, header.end - start >= state.node.compressedSize else { throw .ioError }
-    state.start = start
+    if flags & 1 != 0, !node.flags.contains(.isEncrypted) { throw .permissionDenied }
+    let start = offset + length
+    guard start <= end, end - start >= node.compressedSize else { throw .ioError }
     return start
   }
 }

@@ -17,11 +17,21 @@ class EntryDecoder: @unchecked Sendable {
   /// The memory of most decoders in bytes, approximately.
   static let usualCost = 192 << 10
   var cost: Int { Self.usualCost }
+  /// Whether `read` compares the checksum, since `decode` does not.
+  var verifiesChecksum: Bool { false }
+  private final var checksum: UInt32 = 0
+
+  /// Whether entries in a compression method can be decoded.
+  static func canDecode(_ method: UInt16) -> Bool {
+    LibzipDecoder.supports(method) || method == Deflate64Decoder.method || Libarchive.supports(method)
+  }
 
   /// Creates the decoder for an entry.
   /// - Throws: EACCES if no password fits; EOPNOTSUPP for an unknown method; ENOMEM; EIO.
   static func make(_ entry: CompressedEntry, passwords: [[UInt8]]) throws(Errno) -> EntryDecoder {
-    if entry.node.flags.contains(.isEncrypted) || !LibzipDecoder.supports(entry.node.method) {
+    let isEncrypted = entry.node.flags.contains(.isEncrypted)
+    if !isEncrypted, entry.node.method == Deflate64Decoder.method { return try Deflate64Decoder(entry) }
+    if isEncrypted || !LibzipDecoder.supports(entry.node.method) {
       return try LibarchiveDecoder(entry, passwords)
     }
     return try LibzipDecoder(entry)
@@ -36,9 +46,13 @@ class EntryDecoder: @unchecked Sendable {
     let count = try decode(into: buffer)
     position += UInt64(count)
     if position > entry.node.size || (count == 0 && position < entry.node.size) { throw .ioError }
+    if verifiesChecksum {
+      checksum = UnsafeRawBufferPointer(rebasing: buffer[..<count]).crc32(after: checksum)
+      if count == 0, checksum != entry.node.crc { throw .ioError }
+    }
     return count
   }
 
-  /// Implements `read`, but for the check of the size.
+  /// Implements `read`, but for the check of the size and, if `verifiesChecksum`, of the checksum.
   func decode(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int { throw .notSupported }
 }

@@ -10,7 +10,8 @@ final class LibarchiveDecoder: EntryDecoder, @unchecked Sendable {
   private let input: EntryStream
   private let archive: OpaquePointer
   private let hasChecksum: Bool
-  private var checksum: UInt32 = 0
+
+  override var verifiesChecksum: Bool { hasChecksum }
 
   /// The dictionaries of LZMA, XZ and Zstandard, and the model of PPMd, grow with the content.
   override var cost: Int { (1 << 20) + Int(clamping: min(entry.node.size, 64 << 20)) }
@@ -63,10 +64,6 @@ final class LibarchiveDecoder: EntryDecoder, @unchecked Sendable {
     let count = library.read_data.unsafelyUnwrapped(archive, buffer.baseAddress, buffer.count)
     if count < 0 {
       throw input.failure ?? (isPasswordWrong ? .permissionDenied : .ioError)
-    }
-    if hasChecksum {
-      checksum = UnsafeRawBufferPointer(rebasing: buffer[..<count]).crc32(after: checksum)
-      if count == 0, checksum != entry.node.crc { throw .ioError }
     }
     return count
   }

@@ -63,6 +63,11 @@ final class ArchiveIndex: Sendable {
     return ArchiveIndex(builder, numbers: numbers)
   }
 
+  func header(of node: ArchiveNode) -> LocalHeader {
+    LocalHeader(
+      source: source, offset: node.offset.addingReportingOverflow(prefixLength).partialValue, end: dataEnd)
+  }
+
   func find(_ name: CName, in folder: UInt32) -> UInt32? {
     tree.find(UnsafeRawBufferPointer(start: name, count: strlen(name)), in: folder)
   }

@@ -13,7 +13,7 @@ extension ArchiveTree {
     for node in nodes where !node.isFolder && node.size > 0 {
       if node.flags.contains(.isEncrypted) { encrypted += 1 } else { methods[node.method, default: 0] += 1 }
     }
-    let unknown = methods.filter { !LibzipDecoder.supports($0.key) && !Libarchive.supports($0.key) }
+    let unknown = methods.filter { !EntryDecoder.canDecode($0.key) }
     let first =
       encrypted > 0 && !hasPassword ? [UnreadableEntries(reason: "encrypted", count: encrypted)] : []
     return first
@@ -27,7 +27,6 @@ extension ArchiveTree {
     switch method {
     case 1: "Shrink"
     case 6: "Implode"
-    case 9: "Deflate64"
     case 14: "LZMA"
     case 93: "Zstandard"
     case 95: "XZ"
