@@ -10,12 +10,13 @@ struct LayerOpener {
   private let roots: [LayerRootRecord]
   private let contents: ContentCache
 
-  init(_ plan: MountPlan, covered: CoveredMountPoint?, roots: [LayerRootRecord] = []) {
+  init(_ plan: MountPlan, covered: CoveredMountPoint?, roots: [LayerRootRecord] = []) throws(Failure) {
     self.plan = plan
     self.roots = roots
     self.covered = covered
     contents = ContentCache(
-      budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget))
+      budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
+      passwords: try plan.arguments.options.archivePasswordFile.map(PasswordFile.init)?.passwords() ?? [])
   }
 
   /// - Returns: the layers, and the cache of their archives' contents, if there are any.
@@ -31,7 +32,9 @@ struct LayerOpener {
 
   private func open(_ path: [UInt8], as role: String, index: Int) throws(Failure) -> Layer {
     if let archive = ArchivePath(path) {
-      do throws(ArchiveError) { return .archive(try archive.open(index: index, contents)) } catch {
+      do throws(ArchiveError) {
+        return .archive(try archive.open(index: index, plan.arguments.options.archiveEncoding, contents))
+      } catch {
         throw .failed("\(role): \(error.message)")
       }
     }
