@@ -41,9 +41,16 @@ public final class BackgroundProcess: Sendable {
 
   private init(report: consuming Descriptor) { self.report = Locked(report) }
 
+  /// Standard error goes to the journal, where there is one.
   private static func leaveTerminal() {
     guard let null = try? Descriptor.open("/dev/null", [.readWrite]) else { return }
-    for number in STDIN_FILENO...STDERR_FILENO { dup2(null.rawValue, number) }
+    dup2(null.rawValue, STDIN_FILENO)
+    dup2(null.rawValue, STDOUT_FILENO)
+    if let journal = Journal.stream(name: "bundlefs") {
+      dup2(journal.rawValue, STDERR_FILENO)
+    } else {
+      dup2(null.rawValue, STDERR_FILENO)
+    }
   }
 
   /// Reports success.

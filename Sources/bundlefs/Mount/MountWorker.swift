@@ -147,6 +147,9 @@ struct MountWorker {
     survival?.state.wasReady = 1
     survival?.state.phase = .ready
     if !wasReady { process?.isReady() }
+    guard let status = survival?.status, let cause = status.cause, wasReady else { return }
+    Terminal.printError(
+      "\(plan.mountPoint.path.shown): goes on; \(status.deaths) workers have died, the last one by \(cause)")
   }
 
   private func checkDevice() throws(Failure) {

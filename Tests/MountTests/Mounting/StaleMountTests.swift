@@ -9,7 +9,7 @@ extension MountTests {
     /// A mount whose daemon is dead.
     /// - Parameter isCached: whether the kernel has cached the root's attributes, which hide the death from stat(2).
     private func staleMount(_ fixture: Fixture, isCached: Bool) throws -> DaemonMount {
-      let mount = try DaemonMount(fixture.setup)
+      let mount = try DaemonMount(fixture.setup("survive=off"))
       let process = try mount.process()
       // Once as stat(1) does, which asks for the birth time too.
       if isCached { try Command("stat", fixture.point.text).check() }

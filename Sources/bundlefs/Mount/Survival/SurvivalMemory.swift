@@ -52,9 +52,10 @@ final class SurvivalMemory: Sendable {
     let roots = memory.values(of: LayerRootRecord.self, at: Self.rootsPlace)
     for (index, layer) in stack.layers.enumerated() { roots[index] = try Self.record(of: layer) }
     state.device = session.descriptor
-    state.beneath = try covered.map { covered throws(Errno) in
-      try Descriptor.duplicate(of: covered.directory).release()
-    } ?? -1
+    // It is needed only where a layer can lead into the mount, and it would keep an automount from expiring.
+    if let covered, stack.layers.contains(where: { $0.isPlainDirectory }) {
+      state.beneath = try Descriptor.duplicate(of: covered.directory).release()
+    }
     state.initSize = UInt32(request.count)
   }
 
@@ -95,5 +96,12 @@ final class SurvivalMemory: Sendable {
     let kept = keptFiles(layers: layers)
     let stale = OpenDescriptors.all().filter { !kept.contains($0) }
     try? Posix.Thread.startDetached(name: "stale files") { for file in stale { close(file) } }
+  }
+}
+
+extension Layer {
+  /// Whether it is a directory in which mounts are visible.
+  fileprivate var isPlainDirectory: Bool {
+    if case .directory(let directory) = self { !directory.isPrivateClone } else { false }
   }
 }

@@ -14,9 +14,16 @@ extension MountTests {
 
     @Test(
       "after a barrier the mount matches the model where changes are not reported", .timeLimit(.minutes(10)),
-      arguments: [Degradation.fewWatches, .shortQueue, .fuse, .deaths], MutationRun.seeds(percent: 10))
+      arguments: [Degradation.fewWatches, .shortQueue, .fuse], MutationRun.seeds(percent: 10))
     func degraded(degradation: Degradation, seed: UInt64) throws {
       try MutationRun(seed: seed, degradation: degradation).run { try $0.barrier() }
+    }
+
+    @Test(
+      "after a barrier the mount matches the model while workers die", .timeLimit(.minutes(30)),
+      arguments: MutationRun.seeds(percent: 20))
+    func deaths(seed: UInt64) throws {
+      try MutationRun(seed: seed, degradation: .deaths).run { try $0.barrier() }
     }
 
     @Test(
