@@ -66,7 +66,7 @@ public struct Holder {
     while true {
       waitForDeath()
       let phase = state.pointee.phase
-      let status = reap()
+      let status = reap(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToReap)
       if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
       if phase == .replaced {
         // Returns only if it fails; then this program goes on.
@@ -122,10 +122,13 @@ public struct Holder {
       && information.si_signo == SIGCHLD
   }
 
+  /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.
+  private static let (attemptsToReap, lastAttempts) = (20, 50_000)
+
   /// How the worker ended; as if by SIGKILL if it has threads that cannot end yet.
-  private func reap() -> CInt {
+  private func reap(attempts: Int) -> CInt {
     var status = CInt(SIGKILL)
-    for _ in 0..<20 {
+    for _ in 0..<attempts {
       if waitpid(state.pointee.worker, &status, WNOHANG) > 0 { break }
       usleep(100)
     }

@@ -13,15 +13,17 @@ struct InheritedCaches {
   func takeBack() {
     var pending = [NodeID.root]
     while let directory = pending.popLast() {
+      // That it is resolved again makes it unknown.
+      let recorded = store.recordedFingerprint(of: directory)
       let change = try? store.refreshParts(of: directory, isForced: true, readsWhiteouts: false)
-      if let change { takeBack(change.arrived, of: directory) }
+      if let change { takeBack(change.arrived, of: directory, recorded) }
       pending += store.childDirectories(of: directory)
     }
   }
 
-  private func takeBack(_ parts: [LayerDirectory], of directory: NodeID) {
+  private func takeBack(_ parts: [LayerDirectory], of directory: NodeID, _ recorded: Fingerprint) {
     let fingerprint = store.fingerprint(of: parts)
-    let isUnchanged = store.isAsRecorded(directory, fingerprint)
+    let isUnchanged = recorded == fingerprint && recorded != .unknown
     if !isUnchanged { takeBackNames(of: directory, parts) }
     for (file, name) in store.changedFiles(in: directory, parts) {
       if isUnchanged { invalidator.expire(name, in: directory) }

@@ -22,7 +22,10 @@ extension NodeStore {
       }
       if attributes.links > 1 {
         isSizeSettled = try table.withLock { table throws(Errno) in
-          table.recordReportedSize(attributes.size, of: try table.slot(of: node.number))
+          let slot = try table.slot(of: node.number)
+          // They were read again.
+          table.memory?.add(Fingerprint(attributes), of: slot)
+          return table.recordReportedSize(attributes.size, of: slot)
         }
       }
       if !isSizeSettled { timeout = 0 }

@@ -4,11 +4,11 @@ import Fuse
 
 /// What the kernel may have cached from a predecessor, compared with the layers.
 extension NodeStore {
-  /// Whether a directory's parts are as they were when the kernel began to cache it.
-  func isAsRecorded(_ directory: NodeID, _ fingerprint: Fingerprint) -> Bool {
+  /// Of the state that a directory had when the kernel began to cache it.
+  func recordedFingerprint(of directory: NodeID) -> Fingerprint {
     table.withLock { table in
-      guard let slot = try? table.slot(of: directory), let memory = table.memory else { return false }
-      return fingerprint != .unknown && memory.fingerprint(of: slot) == fingerprint
+      guard let slot = try? table.slot(of: directory) else { return .unknown }
+      return table.memory?.fingerprint(of: slot) ?? .unknown
     }
   }
 
@@ -31,7 +31,8 @@ extension NodeStore {
     return Fingerprint(of: states)
   }
 
-  /// The files of a directory that are not as the kernel may have cached them, with their names.
+  /// The files of a directory that are not as the kernel may have cached them, with their names. Those with several hard
+  /// links are among them, since they need watches of their own.
   func changedFiles(in directory: NodeID, _ parts: [LayerDirectory]) -> [(node: NodeID, name: [UInt8])] {
     let known = table.withLock { table -> [(NodeID, [UInt8], Node, Fingerprint)] in
       guard let slot = try? table.slot(of: directory) else { return [] }
@@ -42,7 +43,7 @@ extension NodeStore {
     return known.compactMap { number, name, node, fingerprint in
       if !node.isDetached, let part = parts.first(where: { $0.layer == node.layer }),
         let present = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
-        present.identity == node.identity, Fingerprint(present) == fingerprint, fingerprint != .unknown
+        present.links == 1, present.identity == node.identity, Fingerprint(present) == fingerprint, fingerprint != .unknown
       {
         return nil
       }

@@ -210,6 +210,8 @@ struct NodeTable {
   mutating func set(_ resolved: NodeStore.ResolvedDirectory, of slot: UInt32) -> AnyObject? {
     guard let state = nodes[Int(slot)].directory else { return nil }
     let former = release(slot)
+    // It can come to have its former parts again.
+    if state.wasResolved, state.parts != resolved.parts { memory?.set(.unknown, of: slot) }
     state.parts = resolved.parts
     state.merged = resolved.merged
     state.needsRefresh = false
@@ -225,6 +227,7 @@ struct NodeTable {
   mutating func unresolve(_ slot: UInt32) -> (former: AnyObject?, parts: [PartIdentity]) {
     guard let state = nodes[Int(slot)].directory else { return (nil, []) }
     let parts = state.parts ?? []
+    memory?.set(.unknown, of: slot)
     state.parts = nil
     state.needsRefresh = false
     if state.isCovered { state.mayHaveStaleNegatives = true }
