@@ -21,7 +21,7 @@ struct NodeMemory: @unchecked Sendable {
   /// The size of the memory in bytes.
   static let size = 36 << 30
 
-  private struct Header: BitwiseCopyable {
+  struct Header: BitwiseCopyable {
     var slots: UInt32 = 0
     var links: UInt32 = 0
     var devices: UInt32 = 0
@@ -40,20 +40,20 @@ struct NodeMemory: @unchecked Sendable {
     var parent: UInt64 = 0
   }
 
-  private struct Change: BitwiseCopyable {
+  struct Change: BitwiseCopyable {
     var slot: UInt32 = 0
     var record = NodeRecord()
   }
 
-  private static let journalCapacity = 512
+  static let journalCapacity = 512
   private static let slotCapacity = min(
     (Place.fingerprints - Place.nodes) / MemoryLayout<NodeRecord>.stride,
     (size - Place.fingerprints) / MemoryLayout<Fingerprint>.stride)
 
   private let memory: SharedMemory
-  private let header: UnsafeMutablePointer<Header>
-  private let journal: UnsafeMutablePointer<Change>
-  private let records: UnsafeMutablePointer<NodeRecord>
+  let header: UnsafeMutablePointer<Header>
+  let journal: UnsafeMutablePointer<Change>
+  let records: UnsafeMutablePointer<NodeRecord>
   private let links: UnsafeMutablePointer<Link>
   private let fingerprints: UnsafeMutablePointer<Fingerprint>
   private let devices: UnsafeMutablePointer<UInt64>
