@@ -153,10 +153,14 @@ private struct URLSet {
     var table = try table([("A", "l:(a)K"), ("B", "l:(b)K"), ("A", "l:(c)K"), ("C", "x://i:K")])
     let overlaps = table.overlaps(of: try RoutePattern("s:K"))
     #expect(overlaps.names == ["A", "B", "C"] && overlaps.count == 4 && !overlaps.isIncomplete)
-    for number in 0..<100 { try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K"))) }
+    for number in 0..<100 {
+      try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K")))
+    }
     let more = table.overlaps(of: try RoutePattern("s:K"))
     #expect(more.names == ["A", "B", "C"] + (0..<13).map { "N\($0)" } && more.count == 104)
-    for number in 100..<2000 { try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K"))) }
+    for number in 100..<2000 {
+      try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K")))
+    }
     let most = table.overlaps(of: try RoutePattern("s:K"))
     #expect(most.isIncomplete && most.count > 100 && most.names.count == 16)
   }
