@@ -37,7 +37,7 @@ struct OverlapSearch {
     case ends(RouteTrie.NodeNumber, from: Int)
   }
 
-  static let maxSteps = 1024
+  static let maxSteps = 300
 
   private let pattern: RoutePattern
   private let trie: RouteTrie

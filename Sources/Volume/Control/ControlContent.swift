@@ -65,7 +65,9 @@ struct ControlContent {
     let result = RouteResult(
       sequence: sequence, time: Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)),
       url: line, outcome: outcome)
-    results.append(result.json + [UInt8(ascii: "\n")])
+    var line = result.json
+    line.append(UInt8(ascii: "\n"))
+    results.append(line)
     touch(time)
     cachedText = nil
     return failure
