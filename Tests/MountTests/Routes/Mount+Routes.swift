@@ -51,7 +51,7 @@ extension Mount {
       if listener.status() != nil { return true }
       guard try (process / "wchan").readText().contains("poll") else { return false }
       let files = try Command.shell("readlink /proc/$1/fd/*", ByteString("\(listener.pid)")).run(timeout: 10)
-      return files.outputText.split(separator: "\n").contains { $0 == controlFile.text }
+      return files.outputText.split(separator: "\n").contains { $0.hasPrefix((point / "").text) }
     }
     guard isWaiting, listener.status() == nil else {
       throw TestFailure("bundlefs listen is not ready: \(listener.errorText)")
