@@ -19,11 +19,14 @@ let package = Package(
       name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(
       name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev", "zlib1g-dev"])]),
+    // Headers only: the library is loaded on demand.
+    .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
-    .target(name: "Layers", dependencies: ["CZip", "Containers", "Posix"], swiftSettings: strict),
+    .target(
+      name: "Layers", dependencies: ["CArchive", "CZip", "Containers", "Posix"], swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
     .target(name: "Bundles", dependencies: ["Containers", "Layers", "Posix"], swiftSettings: strict),
     .target(

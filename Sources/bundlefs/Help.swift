@@ -66,6 +66,11 @@ enum Help {
                      change (default), not at all, or for a time
         cache_size=N memory for decompressed files of zip archives, in bytes;
                      suffixes K, M and G (default: 256M)
+        archive_encoding=NAME
+                     the encoding of names in zip archives that are not flagged
+                     as UTF-8: cp866, shift_jis, gbk, ... (default: a guess)
+        archive_password_file=FILE
+                     passwords of encrypted archive entries, one per line
         passthrough, passthrough=N
                      let the kernel read files of at least N bytes (default:
                      128K) directly if possible; each open is then a request

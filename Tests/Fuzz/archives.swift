@@ -7,7 +7,7 @@ import Posix
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   write(UnsafeRawBufferPointer(start: start, count: count))
   setTime(UnsafeRawBufferPointer(start: start, count: count))
-  let cache = ContentCache(budget: 1 << 20)
+  let cache = ContentCache(budget: 1 << 20, passwords: [Array("secret".utf8)])
   do throws(ArchiveError) {
     let layer = try ArchiveLayer(archivePath: path, index: 0, cache: cache)
     // 46 bytes is the size of a central directory record.

@@ -141,6 +141,29 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     #expect(fixture.cache.statistics.bytes <= 40 << 20)
   }
 
+  @Test("entries that are larger than the cache are read within its budget", arguments: [0, 2])
+  func withinBudget(threads: Int) throws {
+    let contents = [UInt8(3), 4].map { [UInt8](repeating: $0, count: 24 << 20) }
+    let budget = 12 << 20
+    let fixture = try ArchiveFixture(
+      contents.enumerated().map { .init(ByteString("\($0)"), $1, .deflated) }, budget: budget,
+      threads: threads)
+    let files = try (0..<2).map { try fixture.open("\($0)") }
+    var part = [UInt8](repeating: 0, count: 1 << 18)
+    var most = 0
+    for offset in stride(from: 0, to: 24 << 20, by: part.count) {
+      for (file, content) in zip(files, contents) {
+        let count = try part.withUnsafeMutableBytes { buffer throws(Errno) in
+          try file.read(into: buffer, at: Int64(offset))
+        }
+        #expect(part[..<count] == content[offset..<offset + count])
+        most = max(most, fixture.cache.statistics.bytes)
+      }
+    }
+    // The chunk that each thread decodes is counted before others make room for it.
+    #expect(most > budget / 2 && most <= budget + 2 * ArchiveContent.chunkSize)
+  }
+
   @Test("concurrent readers of an entry share one decoding")
   func once() throws {
     let content = bytes(2_000_000)

@@ -145,6 +145,34 @@ import Testing
     }
   }
 
+  @Test("names in the encoding that the user gave, unless they are flagged as UTF-8 or not valid in it")
+  func givenEncoding() throws {
+    let entries = [
+      ZipBuilder.Entry(ByteString([0x8F, 0xE0, 0xA8, 0xA2, 0xA5, 0xE2])), .init("ascii"),
+      .init(ByteString([0x82, 0xA0, 0x5C])),
+    ]
+    #expect(
+      try ArchiveFixture(entries, encoding: "cp866").paths() == ["ascii", "В\u{430}\\", "Привет"].sorted())
+    #expect(try ArchiveFixture(entries, encoding: "cp932").paths().contains("あ\\"))
+    var flagged = ZipBuilder.Entry("\u{E4}")
+    flagged.flags = 1 << 11
+    #expect(try ArchiveFixture([flagged], encoding: "cp866").paths() == ["\u{E4}"])
+    #expect(
+      try ArchiveFixture([.init(ByteString([0x80, 0xFF]))], encoding: "shift_jis").paths() == ["Ç\u{A0}"])
+    #expect(NameEncoding("no such encoding") == nil)
+  }
+
+  @Test("an archive between the program that extracts it and other bytes is found as unzip finds it")
+  func enclosed() throws {
+    let entries = [ZipBuilder.Entry("a", "1"), .init("b", [UInt8](repeating: 5, count: 3000), .deflated)]
+    for (prefix, trailing) in [(0, 66_000), (1000, 66_000), (1000, 1)] {
+      let archive =
+        [UInt8](repeating: 0x7F, count: prefix) + ZipBuilder(entries).bytes
+        + [UInt8](repeating: 0, count: trailing)
+      #expect(try ArchiveFixture(archive: archive).text("a") == "1", "\(prefix), \(trailing)")
+    }
+  }
+
   @Test("bytes before the archive, a comment that contains an end record, zip64")
   func framing() throws {
     let entries: [ZipBuilder.Entry] = [.init("a", "first"), .init("b", "second", .deflated)]

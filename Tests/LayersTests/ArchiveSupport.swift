@@ -12,19 +12,29 @@ final class ArchiveFixture {
   let layer: ArchiveLayer
   let cache: ContentCache
 
-  init(
+  convenience init(
     _ entries: [ZipBuilder.Entry], inside: [ByteString] = [], budget: Int = ContentCache.defaultBudget,
-    threads: Int = 0, _ change: (inout ZipBuilder) -> Void = { _ in }
+    threads: Int = 0, encoding: String? = nil, _ change: (inout ZipBuilder) -> Void = { _ in }
+  ) throws {
+    var builder = ZipBuilder(entries)
+    change(&builder)
+    try self.init(
+      archive: builder.bytes, inside: inside, budget: budget, threads: threads,
+      encoding: encoding)
+  }
+
+  init(
+    archive: [UInt8], inside: [ByteString] = [], budget: Int = ContentCache.defaultBudget, threads: Int = 0,
+    passwords: [[UInt8]] = [], encoding: String? = nil
   ) throws {
     folder = try TemporaryFolder()
     path = folder / "archive.zip"
-    var builder = ZipBuilder(entries)
-    change(&builder)
-    try path.write(builder.bytes)
-    cache = ContentCache(budget: budget)
+    try path.write(archive)
+    cache = ContentCache(budget: budget, passwords: passwords)
     if threads > 0 { try cache.start(threads: threads) }
     layer = try ArchiveLayer(
-      archivePath: path.bytes, folder: inside.map(\.bytes), index: 0, cache: cache)
+      archivePath: path.bytes, folder: inside.map(\.bytes), encoding: encoding.flatMap { NameEncoding($0) },
+      index: 0, cache: cache)
   }
 
   deinit { cache.stop() }

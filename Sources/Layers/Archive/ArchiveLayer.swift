@@ -8,8 +8,11 @@ import Posix
 public final class ArchiveLayer: Sendable {
   /// The absolute path of the archive, without symbolic links.
   public let archivePath: [UInt8]
-  /// The path from the archive's root to the folder that is the layer.
+  /// The paths of archives within archives, the outermost first.
+  public let inner: [[[UInt8]]]
+  /// The path from the root of the innermost archive to the folder that is the layer.
   public let folder: [[UInt8]]
+  private let encoding: NameEncoding?
   /// The layer's index in the stack, 0 on top.
   let index: Int
   let cache: ContentCache
@@ -23,7 +26,7 @@ public final class ArchiveLayer: Sendable {
   private let name: [UInt8]
   /// The contents in use, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
-  private let unverified = UnverifiedEntries()
+  private let served = ServedEntries()
   /// Entries belong to the user who mounts, as if extracted by that user.
   private let owner = geteuid()
   private let group = getegid()
@@ -43,11 +46,15 @@ public final class ArchiveLayer: Sendable {
 
   /// Opens an archive; `progress` receives the bytes of the central directory read so far, and the total.
   public init(
-    archivePath: [UInt8], folder: [[UInt8]] = [], index: Int, cache: ContentCache,
+    archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
+    index: Int,
+    cache: ContentCache,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
+    self.inner = inner
     self.folder = folder
+    self.encoding = encoding
     self.index = index
     self.cache = cache
     let source = try ArchiveSource(path: archivePath)
@@ -61,14 +68,17 @@ public final class ArchiveLayer: Sendable {
     } catch { throw .unreadable(error) }
     let isRemote = try? source.descriptor.isOnRemoteFileSystem()
     gate = LayerGate(layer: index, isRemote: isRemote ?? false)
-    let first = try ArchiveIndex.read(source, folder: folder, progress: progress)
+    let archive = try source.archive(inside: inner, encoding: encoding)
+    let first = try ArchiveIndex.read(archive, folder: folder, encoding: encoding, progress: progress)
     state = Locked(State(index: first, seen: source.attributes))
   }
 
   /// The name shown to users.
   public var path: [UInt8] {
-    folder.isEmpty
-      ? archivePath : archivePath + Array("!/".utf8) + Array(folder.joined(separator: [EntryName.slash]))
+    let paths = folder.isEmpty ? inner : inner + [folder]
+    return paths.reduce(archivePath) {
+      $0 + Array("!/".utf8) + Array($1.joined(separator: [EntryName.slash]))
+    }
   }
 
   /// The root directory.
@@ -106,7 +116,7 @@ public final class ArchiveLayer: Sendable {
     let (files, folders) = index.counts
     return Statistics(
       entries: index.entries, files: files, folders: folders, skipped: index.skipped,
-      unreadable: index.tree.unreadable)
+      unreadable: index.tree.unreadable(hasPassword: !cache.pool.passwords.isEmpty))
   }
 
   // MARK: - Files
@@ -137,7 +147,7 @@ public final class ArchiveLayer: Sendable {
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
       let content = ArchiveContent(
-        node, at: header(of: node, in: index), attributes(of: node), gate, cache.pool, unverified)
+        node, at: index.header(of: node), attributes(of: node), gate, cache.pool, served)
       // Purges dead references before the dictionary grows.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -145,12 +155,6 @@ public final class ArchiveLayer: Sendable {
       contents[node.inode] = WeakContent(content: content)
       return content
     }
-  }
-
-  private func header(of node: ArchiveNode, in index: ArchiveIndex) -> LocalHeader {
-    LocalHeader(
-      source: index.source, offset: node.offset.addingReportingOverflow(index.prefixLength).partialValue,
-      end: index.dataEnd)
   }
 
   // MARK: - Changes
@@ -214,12 +218,9 @@ public final class ArchiveLayer: Sendable {
       if !isOutdated { return nil }
       var seen = try? attributesNow()
       do throws(ArchiveError) {
-        let source = try open()
+        let source = try open(generation: former.source.generation &+ 1)
         seen = source.attributes
-        let index = try readIndex(of: source, after: former)
-        state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, seen, nil) }
-        let unverified = moveContents(to: index)
-        let difference = ArchiveDifference(from: former, to: index, unverified: unverified)
+        let difference = ArchiveDifference(from: former, to: try replace(former, by: source))
         return difference.isEmpty ? nil : difference
       } catch {
         // A file that is being written will change again.
@@ -231,30 +232,27 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  /// Reads the index. A file of which bytes were returned that were never verified becomes another file, so that no
-  /// reader gets a part of its content from this state of the archive and a part from the next.
-  private func readIndex(
-    of source: ArchiveSource, after former: ArchiveIndex
-  ) throws(ArchiveError) -> ArchiveIndex {
-    let isReplaced = source.attributes.identity != former.source.attributes.identity
-    var distrusted = distrustedInodes(isReplaced)
-    var index = try ArchiveIndex.read(source, folder: folder, former: former, distrusted: distrusted)
-    // Bytes may have been returned meanwhile; bounded, since readers go on.
-    for _ in 0..<3 {
-      let now = distrustedInodes(isReplaced)
-      if now.isSubset(of: distrusted) { break }
-      distrusted.formUnion(now)
-      index = try ArchiveIndex.read(source, folder: folder, former: former, distrusted: distrusted)
+  /// Continues with a new state of the archive. A file of which bytes were returned that were never verified becomes
+  /// another file, so that no reader gets a part of its content from one state and a part from the next.
+  private func replace(_ former: ArchiveIndex, by source: ArchiveSource) throws(ArchiveError) -> ArchiveIndex
+  {
+    var distrusted = served.unverified(byOtherThan: source.generation)
+    var index = try ArchiveIndex.read(
+      source, folder: folder, encoding: encoding, former: former, distrusted: distrusted)
+    while true {
+      state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, source.attributes, nil) }
+      moveContents(to: index)
+      // Readers went on meanwhile; from now on those of this state do.
+      let late = served.unverified(byOtherThan: source.generation).subtracting(distrusted)
+      if late.isEmpty { break }
+      distrusted.formUnion(late)
+      index = ArchiveIndex(index, replacing: late)
     }
+    served.removeAll(except: index.tree)
     return index
   }
 
-  private func distrustedInodes(_ isReplaced: Bool) -> Set<UInt64> {
-    let open = openContents()
-    return unverified.all.filter { open[$0]?.isDistrusted(afterReplacement: isReplaced) ?? true }
-  }
-
-  private func open() throws(ArchiveError) -> ArchiveSource {
+  private func open(generation: UInt32) throws(ArchiveError) -> ArchiveSource {
     let folder = parent.withLock { $0 }
     let handle: SharedDescriptor
     do throws(Errno) {
@@ -263,20 +261,16 @@ public final class ArchiveLayer: Sendable {
           try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
-    return try ArchiveSource(copy: handle)
+    return try ArchiveSource(copy: handle, generation: generation).archive(inside: inner, encoding: encoding)
   }
 
   /// Moves open contents to the new index where it has the same content.
-  /// - Returns: the inode numbers of contents of which unverified bytes were returned to readers.
-  private func moveContents(to index: ArchiveIndex) -> Set<UInt64> {
-    var lost = Set<UInt64>()
-    var left = openContents { open in lost = unverified.take { open[$0] != nil } }
-    if left.isEmpty { return lost }
+  private func moveContents(to index: ArchiveIndex) {
+    var left = openContents()
+    if left.isEmpty { return }
     for node in index.tree.nodes where !node.isFolder {
       guard let content = left.removeValue(forKey: node.inode) else { continue }
-      if content.move(to: header(of: node, in: index), node, attributes(of: node)) {
-        lost.insert(node.inode)
-      }
+      content.move(to: index.header(of: node), node, attributes(of: node))
       if left.isEmpty { break }
     }
     // The new archive lacks the rest. Those in use keep the former file open and are accounted for again.
@@ -284,18 +278,12 @@ public final class ArchiveLayer: Sendable {
     let detached = left.values.map { WeakContent(content: $0) }
     left = [:]
     for entry in detached { entry.content?.accountDetached() }
-    return lost
   }
 
-  /// - Parameter body: runs while no content can be added.
-  private func openContents(
-    _ body: ([UInt64: ArchiveContent]) -> Void = { _ in }
-  ) -> [UInt64: ArchiveContent] {
+  private func openContents() -> [UInt64: ArchiveContent] {
     contents.withLock { contents in
       contents = contents.filter { $0.value.content != nil }
-      let open = contents.compactMapValues(\.content)
-      body(open)
-      return open
+      return contents.compactMapValues(\.content)
     }
   }
 

@@ -145,7 +145,6 @@ enum ArchiveChangeMapper {
       case .deleted: .deleted
       case .replaced: [.movedFrom, .movedTo]
       case .attributes: .attributes
-      case .content: .modified
       }
     return item.isFolder ? mask.union(.isDirectory) : mask
   }

@@ -2,7 +2,8 @@ import Glibc
 import Layers
 import Posix
 
-/// A path that names an archive, or a directory inside one: `ARCHIVE` or `ARCHIVE!/DIRECTORY`.
+/// A path that names an archive, a directory inside one, or the same of an archive that is stored in another:
+/// `ARCHIVE`, `ARCHIVE!/DIRECTORY` or `ARCHIVE!/ARCHIVE!/DIRECTORY`.
 struct ArchivePath {
   private let archive: [UInt8]
   private let directory: [[UInt8]]
@@ -26,14 +27,37 @@ struct ArchivePath {
     return nil
   }
 
-  func open(index: Int, _ contents: ContentCache) throws(ArchiveError) -> ArchiveLayer {
+  func open(index: Int, _ encoding: NameEncoding?, _ contents: ContentCache) throws(ArchiveError)
+    -> ArchiveLayer
+  {
     let path: [UInt8]
     do throws(Errno) { path = try realPath(archive) } catch { throw .unreadable(error) }
     var bar = ProgressBar(title: "reading \(archive.shown)")
     defer { bar.end() }
-    return try ArchiveLayer(
-      archivePath: path, folder: directory, index: index, cache: contents,
-      progress: { bar.show($0, of: $1) })
+    func open(_ inner: [[[UInt8]]], _ directory: [[UInt8]]) throws(ArchiveError) -> ArchiveLayer {
+      try ArchiveLayer(
+        archivePath: path, inner: inner, folder: directory, encoding: encoding, index: index, cache: contents,
+        progress: { bar.show($0, of: $1) })
+    }
+    // A directory of the whole name takes precedence over archives within the archive.
+    do throws(ArchiveError) { return try open([], directory) } catch .noFolder {
+      let (inner, rest) = Self.innerArchives(of: directory)
+      return try open(inner, rest)
+    }
+  }
+
+  /// Splits the names after each that ends with `!`.
+  private static func innerArchives(of names: [[UInt8]]) -> (inner: [[[UInt8]]], directory: [[UInt8]]) {
+    var (inner, rest): ([[[UInt8]]], [[UInt8]]) = ([], [])
+    for name in names {
+      let isArchive = name.count > 1 && name.last == UInt8(ascii: "!")
+      rest.append(isArchive ? name.dropLast() : name)
+      if isArchive {
+        inner.append(rest)
+        rest = []
+      }
+    }
+    return (inner, rest)
   }
 
   private static func kind(of path: [UInt8]) -> FileKind? {

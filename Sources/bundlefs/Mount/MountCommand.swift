@@ -77,7 +77,8 @@ struct MountCommand {
 
   private func openLayers(_ covered: CoveredMountPoint?) throws(Failure) -> (LayerStack, ContentCache?) {
     let contents = ContentCache(
-      budget: arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget))
+      budget: arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
+      passwords: try arguments.options.archivePasswordFile.map(PasswordFile.init)?.passwords() ?? [])
     var layers: [Layer] = []
     for path in arguments.options.substitutions {
       layers.append(try open(path, as: "substitution", index: layers.count, covered, contents))
@@ -91,7 +92,9 @@ struct MountCommand {
     _ path: [UInt8], as role: String, index: Int, _ covered: CoveredMountPoint?, _ contents: ContentCache
   ) throws(Failure) -> Layer {
     if let archive = ArchivePath(path) {
-      do throws(ArchiveError) { return .archive(try archive.open(index: index, contents)) } catch {
+      do throws(ArchiveError) {
+        return .archive(try archive.open(index: index, arguments.options.archiveEncoding, contents))
+      } catch {
         throw .failed("\(role) \(path.shown): \(error.message)")
       }
     }

@@ -1,4 +1,5 @@
 import Bundles
+import Layers
 import Routing
 import Volume
 
@@ -47,6 +48,13 @@ struct MountOption {
       !name.contains(UInt8(ascii: "/")), name != [dot], name != [dot, dot]
     else { throw invalid(expected: "\(name)=NAME, a file name of at most 255 bytes without '/'") }
     return name
+  }
+
+  func encoding() throws(Failure) -> NameEncoding {
+    guard let value, !value.isEmpty, let encoding = NameEncoding(value.shown) else {
+      throw invalid(expected: "\(name)=NAME, an encoding of 'iconv -l', such as cp866, shift_jis or gbk")
+    }
+    return encoding
   }
 
   func mode() throws(Failure) -> UInt32 {

@@ -1,4 +1,5 @@
 import Bundles
+import Layers
 import Posix
 import Routing
 import Volume
@@ -13,6 +14,8 @@ extension MountOptions {
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description
     shown["cache_size"] = cacheSize.map(String.init) ?? ""
+    shown["archive_password_file"] = archivePasswordFile.map { Self.resolved($0).shown } ?? ""
+    shown["archive_encoding"] = archiveEncoding?.description ?? ""
     shown["passthrough"] = passthrough.map { String($0) } ?? ""
     shown["routes"] = routes.map { Self.resolved($0).shown }.joined(separator: ":")
     shown["control"] = control.name.shown

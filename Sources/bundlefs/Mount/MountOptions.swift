@@ -1,4 +1,5 @@
 import Bundles
+import Layers
 import Routing
 import Volume
 
@@ -15,6 +16,8 @@ struct MountOptions {
   var isDebug = false
   /// In bytes; nil for the default.
   var cacheSize: Int?
+  var archivePasswordFile: [UInt8]?
+  var archiveEncoding: NameEncoding?
   var isRemount = false
   var flags: [String] = []
   /// The names of all options that were given.
@@ -62,6 +65,8 @@ struct MountOptions {
     case "announce": announces = try option.isOn()
     case "cache": cache = try option.cacheMode()
     case "cache_size": cacheSize = try option.byteCount(example: "512M")
+    case "archive_password_file": archivePasswordFile = try option.path()
+    case "archive_encoding": archiveEncoding = try option.encoding()
     case "passthrough":
       passthrough = UInt64(hasValue ? try option.byteCount(example: "1M") : Self.defaultPassthrough)
     case "routes": routes.append(try option.path())

@@ -3,15 +3,38 @@ import Posix
 extension ArchiveContent {
   static func cost(of state: State, written: UInt64) -> Int {
     Int(clamping: written - state.available.lowerBound) + overhead
-      + (state.decoder == nil ? 0 : EntryDecoder.cost)
+      + (state.decoder?.cost ?? 0)
   }
 
-  /// The most bytes of one entry that are kept.
-  var residentLimit: UInt64 { UInt64(max(cache.budget, 16 << 20)) }
+  /// The size up to which an entry continues a former state of the archive.
+  var largestContinued: UInt64 { min(Self.largestContinued, residentLimit) }
+
+  /// The most bytes of one entry that are kept. Even with a smaller budget, requests that the kernel sends out of order
+  /// must find what was decoded for the first of them.
+  var residentLimit: UInt64 { UInt64(max(cache.budget - EntryDecoder.usualCost, Self.smallestLimit)) }
+
+  static let smallestLimit = 4 << 20
+
+  var readAhead: UInt64 { min(Self.largestReadAhead, residentLimit / 4) }
+
+  /// Sets the memory of the entry, of which a thread decodes bytes, and keeps to the cache's budget: evicts others, and
+  /// then discards the beginning of this one.
+  func account(_ storage: ContentStorage, written end: UInt64) {
+    let bytes = state.withLock { $0.storage === storage ? Self.cost(of: $0, written: end) : 0 }
+    let excess = cache.account(self, bytes: bytes, isFile: storage.isFile)
+    let (discarded, rest) = state.withLock { state -> (Range<UInt64>, Int) in
+      guard state.storage === storage else { return (0..<0, 0) }
+      let limit = excess == 0 ? residentLimit : UInt64(max(Self.smallestLimit, bytes - excess))
+      let discarded = trim(&state, storage, to: limit)
+      return (discarded, Self.cost(of: state, written: end))
+    }
+    if discarded.isEmpty { return }
+    storage.discard(discarded)
+    cache.account(self, bytes: rest, isFile: storage.isFile)
+  }
 
   /// Discards the beginning of an entry that exceeds the limit, up to the ranges that readers wait for.
-  func trim(_ state: inout State, _ storage: ContentStorage) -> Range<UInt64> {
-    let limit = residentLimit
+  private func trim(_ state: inout State, _ storage: ContentStorage, to limit: UInt64) -> Range<UInt64> {
     guard storage.isFile, state.available.count > limit else { return 0..<0 }
     var lower = state.available.upperBound - limit / 2
     for waiter in state.waiters where waiter.range.lowerBound >= state.available.lowerBound {
@@ -33,7 +56,7 @@ extension ArchiveContent {
         let written = max(state.decoder?.position ?? 0, state.available.upperBound)
         return (nil, (Self.cost(of: state, written: written), storage.isFile))
       }
-      Self.reset(&state)
+      reset(&state)
       return (storage, nil)
     }
     withExtendedLifetime(former) {}

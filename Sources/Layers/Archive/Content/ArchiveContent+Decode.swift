@@ -20,20 +20,25 @@ extension ArchiveContent {
       guard try write(bytes, at: end - UInt64(count), to: storage) else { return }
     }
     let isUnchanged = source.isUnchanged
-    let (bytes, discarded) = state.withLock { state -> (Int, Range<UInt64>) in
+    try state.withLock { state throws(Errno) in
       // The content was moved to another archive.
-      guard state.decoder === decoder, state.storage === storage else { return (0, 0..<0) }
-      if !isUnchanged { state.wasOverwritten = true }
+      guard state.decoder === decoder, state.storage === storage else { return }
+      if !isUnchanged, !state.wasOverwritten { try setOverwritten(&state) }
       if count == 0 {
         complete(&state)
-      } else if !state.wasOverwritten, end < size {
+      } else if !state.wasOverwritten, !state.continuesFormer, isLarge, end < size {
         state.available = state.available.lowerBound..<end
       }
-      let discarded = trim(&state, storage)
-      return (Self.cost(of: state, written: end), discarded)
     }
-    if !discarded.isEmpty { storage.discard(discarded) }
-    cache.account(self, bytes: bytes, isFile: storage.isFile)
+    account(storage, written: end)
+  }
+
+  /// - Throws: ESTALE if unverified bytes were returned that the decoder did not yield before; EIO, which waits for a
+  ///   reload, if the entry is too large to be kept until it is verified.
+  private func setOverwritten(_ state: inout State) throws(Errno) {
+    if state.available.upperBound < state.unverifiedEnd { throw .staleFileHandle }
+    if size > residentLimit { throw .ioError }
+    state.wasOverwritten = true
   }
 
   /// - Returns: false if the disk is full; then decoding begins again, into memory.
@@ -47,7 +52,7 @@ extension ArchiveContent {
       guard error == .noSpace, storage.isOnDisk else { throw error }
       state.withLock { state in
         state.avoidsDisk = true
-        if state.storage === storage { Self.reset(&state) }
+        if state.storage === storage { reset(&state) }
       }
       return false
     }
@@ -58,23 +63,25 @@ extension ArchiveContent {
     state.decoder = nil
     state.decodedHeader = nil
     state.available = state.available.lowerBound..<size
-    // What was returned before the file was overwritten remains unverified.
-    if !state.wasOverwritten { markVerified(&state) }
+    // What was returned before the file was overwritten is of this decoder, and so verified with the rest.
+    let continuesFormer = state.continuesFormer && state.wasOverwritten
+    setVerified(&state)
+    state.continuesFormer = continuesFormer
   }
 
   /// - Returns: nil if the content was moved to another archive.
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
     let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
     if let decoder, let storage { return (decoder, storage) }
-    let started = try state.withLock { state throws(Errno) -> (LocalHeader, UInt64, ArchiveNode, Bool)? in
+    let started = try state.withLock { state throws(Errno) -> (LocalHeader, CompressedEntry, Bool)? in
       guard state.header.source === source else { return nil }
       let target = state.target
-      Self.reset(&state)
+      reset(&state)
       state.target = max(state.target, target)
-      return (state.header, try Self.start(&state), state.node, state.avoidsDisk)
+      return (state.header, try Self.compressedEntry(&state), state.avoidsDisk)
     }
-    guard let (header, start, node, avoidsDisk) = started else { return nil }
-    let newDecoder = try EntryDecoder(CompressedEntry(source: source, start: start, node: node))
+    guard let (header, entry, avoidsDisk) = started else { return nil }
+    let newDecoder = try EntryDecoder.make(entry, passwords: cache.passwords)
     let newStorage = try ContentStorage(
       size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile,
       directories: avoidsDisk ? [] : ContentStorage.directories)

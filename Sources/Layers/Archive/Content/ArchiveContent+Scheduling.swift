@@ -6,11 +6,11 @@ extension ArchiveContent {
     let (storage, needsMore) = try state.withLock { state throws(Errno) -> (ContentStorage?, Bool) in
       if let failure = state.failure { throw failure }
       guard let storage = state.storage, state.available.contains(range) else { return (nil, false) }
-      let isNear = range.upperBound + Self.readAhead / 2 > state.available.upperBound
+      let isNear = range.upperBound + readAhead / 2 > state.available.upperBound
       let needsMore = isNear && !state.isComplete && !state.isDecoding
       if needsMore {
         state.isDecoding = true
-        state.target = max(state.target, range.upperBound + Self.readAhead)
+        state.target = max(state.target, range.upperBound + readAhead)
       }
       return (storage, needsMore)
     }
@@ -21,9 +21,15 @@ extension ArchiveContent {
     return state.withLock { state in
       // The storage may have been evicted or replaced during the read.
       guard state.storage === storage, state.available.contains(range) else { return false }
-      if !state.isComplete { markUnverified(&state) }
+      record(&state, range, isVerified: state.isComplete || state.verifiedEnd == size)
       return true
     }
+  }
+
+  /// Claims decoding for a reader that needs the beginning at once, unless all of a large entry has to be verified.
+  func claimFirstDecoding() -> Bool {
+    let isWhole = state.withLock { isLarge && $0.continuesFormer }
+    return !isWhole && claimDecoding()
   }
 
   /// - Returns: false if another thread decodes.
@@ -92,7 +98,7 @@ extension ArchiveContent {
       state.waiters.allSatisfy({ $0.range.lowerBound < available.lowerBound })
     {
       // All waiters need a range that was discarded.
-      Self.reset(&state)
+      reset(&state)
     }
     return next
   }
@@ -101,7 +107,7 @@ extension ArchiveContent {
     state.waiters.isEmpty && (state.isComplete || state.available.upperBound >= min(size, state.target))
   }
 
-  static func reset(_ state: inout State) {
+  func reset(_ state: inout State) {
     state.storage = nil
     state.decoder = nil
     state.decodedHeader = nil
@@ -121,7 +127,7 @@ extension ArchiveContent {
     cache.account(self, bytes: 0, isFile: false)
     let isWaiting = state.withLock { state -> Bool in
       if source !== (state.decodedHeader ?? state.header).source { return false }
-      Self.reset(&state)
+      reset(&state)
       if source !== state.header.source { return false }
       if error.isTransient || source.isUnchanged {
         state.failure = error

@@ -2,13 +2,13 @@ import Posix
 
 /// Stored entries, which are read directly from the archive's file.
 extension ArchiveContent {
-  /// - Returns: false if the file was overwritten, so that the whole entry must be verified first.
+  /// - Returns: false if the whole entry must be verified first.
   func readStored(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Bool {
     let header = state.withLock { $0.header }
     do throws(Errno) {
       let (start, isCopied) = try state.withLock { state throws(Errno) in
         if let failure = state.failure { throw failure }
-        return (try Self.start(&state), state.storage != nil)
+        return (try Self.start(&state), state.storage != nil || (isLarge && state.continuesFormer))
       }
       if isCopied { return false }
       try header.source.read(into: buffer, at: start + range.lowerBound)
@@ -17,7 +17,7 @@ extension ArchiveContent {
         if state.header.source !== header.source { return false }
         try check(&state, start, upTo: range, UnsafeRawBufferPointer(buffer))
         if let failure = state.failure { throw failure }
-        if state.verifiedEnd < size { markUnverified(&state) }
+        record(&state, range, isVerified: state.verifiedEnd == size)
         return true
       }
     } catch {
@@ -42,8 +42,9 @@ extension ArchiveContent {
         try readIntoChecksum(&state, start, upTo: end)
       }
     }
-    guard state.verifiedEnd == size, state.header.source.isUnchanged else { return }
-    if state.checksum == state.node.crc { markVerified(&state) } else { state.failure = .ioError }
+    guard state.verifiedEnd == size else { return }
+    guard state.header.source.isUnchanged else { throw .ioError }
+    if state.checksum == state.node.crc { setVerified(&state) } else { state.failure = .ioError }
   }
 
   /// Reads at most 128 KiB for the checksum alone.
@@ -56,37 +57,57 @@ extension ArchiveContent {
     state.verifiedEnd += UInt64(count)
   }
 
-  /// Records that unverified bytes are returned, which the kernel then caches.
-  func markUnverified(_ state: inout State) {
-    if state.isUnverified { return }
-    state.isUnverified = true
-    unverified.insert(inode)
+  /// Records that bytes are returned, which the kernel then caches.
+  func record(_ state: inout State, _ range: Range<UInt64>, isVerified: Bool) {
+    if !isLarge { return }
+    let isFirst = !isVerified && state.unverifiedEnd == 0
+    if !isVerified { state.unverifiedEnd = max(state.unverifiedEnd, range.upperBound) }
+    // A detached content's inode number is no longer in use. Until the present state is verified, those bytes are of
+    // the former.
+    if state.isDetached || state.continuesFormer || (state.isRecorded && !isFirst) { return }
+    state.isRecorded = true
+    served.insert(
+      inode, from: state.header.source.generation,
+      isVerified: isVerified && size <= largestContinued)
   }
 
-  func markVerified(_ state: inout State) {
-    if !state.isUnverified { return }
-    state.isUnverified = false
-    _ = unverified.remove(inode)
+  func setVerified(_ state: inout State) {
+    state.verifiedEnd = size
+    state.continuesFormer = false
+    state.unverifiedEnd = 0
+    if isLarge, size <= largestContinued { served.setVerified(inode) }
   }
 
-  /// The offset of the first compressed byte, from the local file header.
-  /// - Throws: EIO for a wrong header or a truncated entry; EACCES for an encrypted entry.
+  static func compressedEntry(_ state: inout State) throws(Errno) -> CompressedEntry {
+    CompressedEntry(
+      source: state.header.source, header: state.header.offset, start: try start(&state), node: state.node)
+  }
+
+  /// The offset of the first compressed byte.
   static func start(_ state: inout State) throws(Errno) -> UInt64 {
     if let start = state.start { return start }
-    let header = state.header
-    guard header.offset < header.end, header.end - header.offset >= 30 else { throw .ioError }
+    let start = try state.header.contentStart(of: state.node)
+    state.start = start
+    return start
+  }
+}
+
+extension LocalHeader {
+  /// The offset of the first compressed byte.
+  /// - Throws: EIO for a wrong header or a truncated entry; EACCES if only it says that the entry is encrypted.
+  func contentStart(of node: ArchiveNode) throws(Errno) -> UInt64 {
+    guard offset < end, end - offset >= 30 else { throw .ioError }
     let (length, flags) = try withUnsafeTemporaryBytes(30) { bytes throws(Errno) -> (UInt64, UInt16) in
-      try header.source.read(into: bytes, at: header.offset)
+      try source.read(into: bytes, at: offset)
       let bytes = UnsafeRawBufferPointer(bytes)
       guard bytes.number(at: 0, as: UInt32.self) == 0x0403_4B50 else { throw .ioError }
       let name = bytes.number(at: 26, as: UInt16.self)
       let extra = bytes.number(at: 28, as: UInt16.self)
       return (30 + UInt64(name) + UInt64(extra), bytes.number(at: 6, as: UInt16.self))
     }
-    if flags & 1 != 0 { throw .permissionDenied }
-    let start = header.offset + length
-    guard start <= header.end, header.end - start >= state.node.compressedSize else { throw .ioError }
-    state.start = start
+    if flags & 1 != 0, !node.flags.contains(.isEncrypted) { throw .permissionDenied }
+    let start = offset + length
+    guard start <= end, end - start >= node.compressedSize else { throw .ioError }
     return start
   }
 }

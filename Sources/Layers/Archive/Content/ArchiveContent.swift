@@ -13,18 +13,20 @@ struct LocalHeader: Sendable {
 /// The content of an entry, shared by all its readers.
 ///
 /// A stored entry is read directly from the file. Any other is decoded from its beginning, a little further
-/// than readers have asked for, into storage that the cache may evict. All but the last chunk is returned
-/// before the checksum is verified, so that a read up to the end of a damaged entry fails.
+/// than readers have asked for, into storage that the cache may evict. All but the last chunk of a large
+/// one is returned before the checksum is verified, so that a read up to the end of a damaged entry fails.
 ///
-/// If the archive's file is overwritten, its bytes are returned only after the whole entry was decoded and
-/// verified.
+/// If the archive's file is overwritten, or bytes of its former state were returned, no further bytes are
+/// returned before the whole entry was decoded and verified.
 final class ArchiveContent: @unchecked Sendable {
   let inode: UInt64
   let size: UInt64
   let cache: ContentPool
   /// Passes the calls on the archive's file.
   let gate: LayerGate
-  let unverified: UnverifiedEntries
+  let served: ServedEntries
+  /// Whether bytes may be returned before all are verified.
+  let isLarge: Bool
   let state: Locked<State>
   /// Its slot in `ContentLRU`, guarded by the pool's lock; 0 for none.
   var slot: UInt32 = 0
@@ -35,10 +37,13 @@ final class ArchiveContent: @unchecked Sendable {
   /// Up to this offset the reading thread decodes synchronously, in about a millisecond.
   static let smallSize: UInt64 = 256 << 10
   /// How far beyond a read the entry is decoded.
-  static let readAhead: UInt64 = 4 << 20
+  static let largestReadAhead: UInt64 = 4 << 20
   /// Stored entries up to this size are verified before the first byte is returned; larger ones while they
   /// are read, if that is nearly in order.
   static let verifiedAtOnce: UInt64 = 1 << 20
+  /// An entry above this size becomes another file in the next state of the archive, so that the next read need not
+  /// wait for all of it.
+  static let largestContinued: UInt64 = 64 << 20
   /// The memory of a content beside its bytes.
   static let overhead = 512
 
@@ -51,8 +56,12 @@ final class ArchiveContent: @unchecked Sendable {
     var attributes: FileStatus
     /// Whether the present archive lacks the entry.
     var isDetached = false
-    /// Whether unverified bytes were returned.
-    var isUnverified = false
+    /// Up to where unverified bytes were returned.
+    var unverifiedEnd: UInt64 = 0
+    /// Whether bytes of a former state of the archive were returned.
+    var continuesFormer = false
+    /// Whether `served` has it with the present state of the archive.
+    var isRecorded = false
     /// Stored entries: up to where they are in `checksum`.
     var verifiedEnd: UInt64 = 0
     var checksum: UInt32 = 0
@@ -84,29 +93,29 @@ final class ArchiveContent: @unchecked Sendable {
 
   init(
     _ node: ArchiveNode, at header: LocalHeader, _ attributes: FileStatus, _ gate: LayerGate,
-    _ cache: ContentPool,
-    _ unverified: UnverifiedEntries
+    _ cache: ContentPool, _ served: ServedEntries
   ) {
     inode = node.inode
     size = node.size
     self.gate = gate
     self.cache = cache
-    self.unverified = unverified
-    state = Locked(State(node: node, header: header, attributes: attributes))
+    self.served = served
+    isLarge = size > (node.isStored ? Self.verifiedAtOnce : Self.smallSize)
+    var first = State(node: node, header: header, attributes: attributes)
+    first.continuesFormer = served.isServed(inode, byOtherThan: header.source.generation)
+    state = Locked(first)
   }
 
   var attributes: FileStatus { state.withLock { $0.attributes } }
 
-  /// Whether bytes were returned that the next state of the archive must not continue, even if its checksum is the same:
-  /// those of a damaged entry, and unverified ones if another file replaces the archive's.
-  func isDistrusted(afterReplacement isReplaced: Bool) -> Bool {
-    state.withLock { $0.failure == .ioError || (isReplaced && $0.isUnverified) }
-  }
-
-  /// Continues with a new archive that has the same content.
-  /// - Returns: whether unverified bytes were returned, which may be wrong.
-  func move(to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus) -> Bool {
-    let (wasUnverified, wasWaiting, former) = state.withLock { state -> (Bool, Bool, AnyObject?) in
+  /// Continues with a new state of the archive, which has the same content as far as its index shows. Does nothing if
+  /// unverified bytes were returned.
+  func move(to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus) {
+    let (wasWaiting, former) = state.withLock { state -> (Bool, AnyObject?) in
+      let generation = header.source.generation
+      if state.header.source === header.source || served.isUnverified(inode, byOtherThan: generation) {
+        return (false, nil)
+      }
       let former = state.isComplete ? nil : state.storage
       state.node = node
       state.header = header
@@ -117,14 +126,14 @@ final class ArchiveContent: @unchecked Sendable {
       state.checksum = 0
       state.failure = nil
       // Verified content is the same in the new archive.
-      if !state.isComplete { Self.reset(&state) }
-      state.isUnverified = false
+      if !state.isComplete { reset(&state) }
+      state.continuesFormer = served.isServed(inode, byOtherThan: generation)
+      state.isRecorded = false
       defer { state.reloadDeadline = nil }
-      return (unverified.remove(inode), state.reloadDeadline != nil, former)
+      return (state.reloadDeadline != nil, former)
     }
     if former != nil { cache.account(self, bytes: 0, isFile: false) }
     if wasWaiting { decodeAsynchronously() }
-    return wasUnverified
   }
 
   /// Records that the present archive lacks the entry; readers continue with the former file.
@@ -151,18 +160,18 @@ final class ArchiveContent: @unchecked Sendable {
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, isCounted: Bool = true
   ) throws(Errno) -> Int? {
     let node = state.withLock { $0.node }
-    if node.flags.contains(.isEncrypted) { throw .permissionDenied }
+    if node.flags.contains(.isEncrypted), cache.passwords.isEmpty { throw .permissionDenied }
     if size == 0 { try checkEmpty(node) }
     guard let range = range(at: offset, count: buffer.count) else { return 0 }
     try Self.checkSizes(of: node)
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
-    if node.method == 0, try readStored(range, into: part) { return range.count }
+    if node.isStored, try readStored(range, into: part) { return range.count }
     if try readDecoded(range, into: part) {
       if isCounted { cache.count(isHit: true) }
       return range.count
     }
     if isCounted { cache.count(isHit: false) }
-    if range.upperBound <= Self.smallSize, claimDecoding() {
+    if range.upperBound <= Self.smallSize, claimFirstDecoding() {
       decodeSynchronously(to: size <= Self.smallSize ? size : range.upperBound)
       if try readDecoded(range, into: part) { return range.count }
     }
@@ -194,7 +203,7 @@ final class ArchiveContent: @unchecked Sendable {
       if let failure = state.failure { return (true, failure) }
       if state.available.contains(range) { return (true, nil) }
       state.waiters.append(Waiter(range: range, completion: completion))
-      state.target = max(state.target, range.upperBound + Self.readAhead)
+      state.target = max(state.target, range.upperBound + readAhead)
       return (false, nil)
     }
     if isReady { return completion(failure) }
@@ -211,7 +220,7 @@ final class ArchiveContent: @unchecked Sendable {
     let size = node.size
     if node.flags.contains(.isOverlapping) { throw .ioError }
     let isPossible =
-      node.method == 0
+      node.isStored
       ? node.compressedSize == size
         // The worst case of all methods is slightly more than the content.
       : node.compressedSize / 2 <= size.addingReportingOverflow(64 << 10).partialValue
@@ -223,11 +232,9 @@ final class ArchiveContent: @unchecked Sendable {
     if node.crc != 0 { throw .ioError }
     try Self.checkSizes(of: node)
     // The usual encodings of no bytes.
-    if node.method == 0 || (node.method == 8 && node.compressedSize == 2) { return }
-    let (source, start) = try state.withLock { state throws(Errno) in
-      (state.header.source, try Self.start(&state))
-    }
-    let decoder = try EntryDecoder(CompressedEntry(source: source, start: start, node: node))
+    if node.isStored || (node.method == 8 && node.compressedSize == 2) { return }
+    let entry = try state.withLock { state throws(Errno) in try Self.compressedEntry(&state) }
+    let decoder = try EntryDecoder.make(entry, passwords: cache.passwords)
     _ = try withUnsafeTemporaryBytes(1) { byte throws(Errno) in try decoder.read(into: byte) }
   }
 }

@@ -23,8 +23,10 @@ public final class ContentCache: Sendable {
 
   let pool: ContentPool
 
-  /// Creates a cache with a budget in bytes.
-  public init(budget: Int = ContentCache.defaultBudget) { pool = ContentPool(budget: budget) }
+  /// Creates a cache with a budget in bytes, for archives of which the passwords may open encrypted entries.
+  public init(budget: Int = ContentCache.defaultBudget, passwords: [[UInt8]] = []) {
+    pool = ContentPool(budget: budget, passwords: passwords)
+  }
 
   // Breaks the cycle between the contents and the pool.
   deinit { pool.close() }
@@ -46,6 +48,7 @@ public final class ContentCache: Sendable {
 /// The cache's shared state, to which the contents refer.
 final class ContentPool: Sendable {
   let budget: Int
+  let passwords: [[UInt8]]
   private let lru = Locked(ContentLRU())
   private let queue = BlockingQueue<ArchiveContent>()
   let reloadWaiters = ReloadWaiters()
@@ -55,8 +58,9 @@ final class ContentPool: Sendable {
   /// The most contents in files.
   private let mostFiles: Int
 
-  init(budget: Int) {
+  init(budget: Int, passwords: [[UInt8]]) {
     self.budget = budget
+    self.passwords = passwords
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     mostFiles = min(1024, max(16, Int(clamping: limit.rlim_max) / 32))
@@ -127,7 +131,9 @@ final class ContentPool: Sendable {
   func touch(_ content: ArchiveContent) { lru.withLock { $0.touch(content) } }
 
   /// Sets the memory of a content, and evicts others to make room.
-  func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) {
+  /// - Returns: the bytes by which the budget is exceeded nevertheless.
+  @discardableResult
+  func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) -> Int {
     let evicted = lru.withLock { lru in
       lru.set(content, bytes: bytes, isFile: isFile)
       var evicted: [ArchiveContent] = []
@@ -138,6 +144,7 @@ final class ContentPool: Sendable {
       return evicted
     }
     evict(evicted)
+    return max(0, lru.withLock { $0.bytes } - budget)
   }
 
   func evictAll() { evict(lru.withLock { $0.removeAll() }) }

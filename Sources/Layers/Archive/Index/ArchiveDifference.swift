@@ -9,8 +9,6 @@ public struct ArchiveDifference: Sendable {
     case replaced
     /// Mode or mtime.
     case attributes
-    /// The content is the same, but unverified bytes were returned before.
-    case content
   }
   /// A difference. Below a folder that was created or deleted none are listed.
   public struct Item: Sendable {
@@ -31,13 +29,12 @@ public struct ArchiveDifference: Sendable {
   /// Whether there are no differences.
   public var isEmpty: Bool { items.isEmpty && !isRootChanged }
 
-  /// - Parameter unverified: the inode numbers of files of which unverified bytes were returned.
-  init(from former: ArchiveIndex, to present: ArchiveIndex, unverified: Set<UInt64> = []) {
+  init(from former: ArchiveIndex, to present: ArchiveIndex) {
     self.former = former
     self.present = present
     isRootChanged = !former.tree[ArchiveTree.root].hasSameAttributes(as: present.tree[ArchiveTree.root])
     addDeleted()
-    addOthers(unverified)
+    addOthers()
   }
 
   private mutating func addDeleted() {
@@ -51,7 +48,7 @@ public struct ArchiveDifference: Sendable {
     }
   }
 
-  private mutating func addOthers(_ unverified: Set<UInt64>) {
+  private mutating func addOthers() {
     let matches = NodeMatches(of: present.tree, in: former.tree)
     for node in 1..<UInt32(max(1, present.tree.count)) {
       let entry = present.tree[node]
@@ -59,8 +56,6 @@ public struct ArchiveDifference: Sendable {
       if let match = matches[node], former.tree[match].isFolder == entry.isFolder {
         if entry.inode != former.tree[match].inode {
           items.append(Item(node: node, kind: .replaced, isFolder: entry.isFolder))
-        } else if unverified.contains(entry.inode) {
-          items.append(Item(node: node, kind: .content, isFolder: false))
         } else if !entry.hasSameAttributes(as: former.tree[match]) {
           items.append(Item(node: node, kind: .attributes, isFolder: entry.isFolder))
         }

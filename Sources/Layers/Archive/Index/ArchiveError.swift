@@ -14,6 +14,10 @@ public enum ArchiveError: Error, Hashable, Sendable {
   case noFolder([UInt8])
   /// The folder's path is a file.
   case fileForFolder([UInt8])
+  /// The file that should be an archive inside it does not exist.
+  case noInnerArchive([UInt8])
+  /// The archive inside it is compressed or encrypted.
+  case packedInnerArchive([UInt8])
   /// It is being written.
   case changing
 
@@ -27,6 +31,9 @@ public enum ArchiveError: Error, Hashable, Sendable {
     case .noFolder(let path): "the archive has no folder '\(String(decoding: path, as: UTF8.self))'"
     case .fileForFolder(let path):
       "'\(String(decoding: path, as: UTF8.self))' is a file in the archive, not a folder"
+    case .noInnerArchive(let path): "the archive has no file '\(String(decoding: path, as: UTF8.self))'"
+    case .packedInnerArchive(let path):
+      "'\(String(decoding: path, as: UTF8.self))' is compressed in the archive; only a stored archive can be a layer"
     case .changing: "the archive is being written to"
     }
   }

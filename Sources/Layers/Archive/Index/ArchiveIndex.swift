@@ -30,21 +30,42 @@ final class ArchiveIndex: Sendable {
     nextInode = numbers.nextInode
   }
 
+  /// The same state, in which the files with these inode numbers are other files.
+  init(_ other: ArchiveIndex, replacing distrusted: Set<UInt64>) {
+    source = other.source
+    skipped = other.skipped
+    entries = other.entries
+    (prefixLength, dataEnd) = (other.prefixLength, other.dataEnd)
+    folders = other.folders
+    var (tree, next) = (other.tree, other.nextInode)
+    for node in 0..<UInt32(tree.count) where distrusted.contains(tree[node].inode) {
+      tree[node].inode = next
+      next += 1
+    }
+    (self.tree, nextInode) = (tree, next)
+  }
+
   /// - Parameters:
+  ///   - encoding: that of names which are not flagged as UTF-8; nil to guess it.
   ///   - folder: the path from the archive's root to the folder that is the layer.
   ///   - former: what is the same in both keeps its inode number.
   ///   - distrusted: the inode numbers of files that become other files.
   static func read(
-    _ source: ArchiveSource, folder: [[UInt8]], former: ArchiveIndex? = nil,
+    _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, former: ArchiveIndex? = nil,
     distrusted: Set<UInt64> = [], progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) -> ArchiveIndex {
     let directory = try CentralDirectory.find(in: source)
-    var builder = ArchiveIndexBuilder(source, directory, folder: folder)
+    var builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
     try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
     guard source.isUnchanged else { throw .changing }
     try builder.finish()
     let numbers = InodeAssignment(builder.takeTree(), after: former, except: distrusted)
     return ArchiveIndex(builder, numbers: numbers)
+  }
+
+  func header(of node: ArchiveNode) -> LocalHeader {
+    LocalHeader(
+      source: source, offset: node.offset.addingReportingOverflow(prefixLength).partialValue, end: dataEnd)
   }
 
   func find(_ name: CName, in folder: UInt32) -> UInt32? {

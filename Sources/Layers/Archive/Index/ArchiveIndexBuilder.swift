@@ -19,7 +19,12 @@ struct ArchiveIndexBuilder: ~Copyable {
   private var lastPrefix: [UInt8] = []
   private var lastFolder: UInt32?
 
-  init(_ source: ArchiveSource, _ directory: CentralDirectory, folder: [[UInt8]]) {
+  private let converter: NameConverter?
+
+  init(
+    _ source: ArchiveSource, _ directory: CentralDirectory, folder: [[UInt8]], encoding: NameEncoding?
+  ) {
+    converter = encoding.flatMap { NameConverter($0) }
     self.source = source
     self.directory = directory
     self.folder = folder
@@ -32,7 +37,7 @@ struct ArchiveIndexBuilder: ~Copyable {
   mutating func add(_ record: ZipRecord) {
     entries += 1
     // The closure cannot capture a mutable `self`.
-    let reason = EntryName.withBytes(of: record) { path in
+    let reason = EntryName.withBytes(of: record, converter) { path in
       if let fault = EntryName.fault(of: path) { return fault as SkipReason? }
       // The kernel refuses such a size, and `off_t` cannot hold it.
       if record.size > UInt64(Int64.max) { return .tooLarge }

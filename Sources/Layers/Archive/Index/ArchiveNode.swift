@@ -33,12 +33,17 @@ struct ArchiveNode {
     static let hasEndMarker = Flags(rawValue: 8)
   }
 
+  /// Whether the content is in the archive as it is.
+  var isStored: Bool { method == 0 && !flags.contains(.isEncrypted) }
   var isFolder: Bool { UInt32(mode) & 0o170000 == FileKind.directory.rawValue }
   var kind: FileKind { FileKind(rawValue: UInt32(mode) & 0o170000) ?? .regular }
 
   /// Whether two nodes of one path have the same content, as far as the central directory shows.
   func hasSameContent(as other: ArchiveNode) -> Bool {
-    kind == other.kind && crc == other.crc && size == other.size && method == other.method
+    // Encrypted entries may come without a checksum.
+    let isUnknown = flags.contains(.isEncrypted) && crc == 0 && size > 0
+    return !isUnknown && kind == other.kind && crc == other.crc && size == other.size
+      && method == other.method
       && compressedSize == other.compressedSize
       && flags.subtracting(.isOverlapping) == other.flags.subtracting(.isOverlapping)
   }

@@ -6,6 +6,8 @@ final class ArchiveSource: Sendable {
   let descriptor: Descriptor
   /// The file's status when it was opened.
   let attributes: FileStatus
+  /// Counts the states of the archive that were loaded.
+  let generation: UInt32
 
   private let reloadDeadline = Locked<TimeSpec?>(nil)
 
@@ -22,12 +24,48 @@ final class ArchiveSource: Sendable {
   /// Ends the wait: the overwritten file cannot be loaded.
   func expireDeadline() { reloadDeadline.withLock { $0 = TimeSpec(seconds: 0, nanoseconds: 0) } }
 
-  var size: UInt64 { attributes.size }
+  /// Where the archive is in the file: all of it, unless the archive is stored in another one.
+  private let range: Range<UInt64>
 
-  init(_ descriptor: consuming Descriptor) throws(ArchiveError) {
-    do throws(Errno) { attributes = try descriptor.attributes() } catch { throw .unreadable(error) }
+  var size: UInt64 { UInt64(range.count) }
+
+  init(_ descriptor: consuming Descriptor, generation: UInt32 = 0) throws(ArchiveError) {
+    do throws(Errno) { attributes = try Self.settledAttributes(of: descriptor) } catch {
+      throw .unreadable(error)
+    }
     guard attributes.isRegular else { throw .noFile }
+    range = 0..<attributes.size
     self.descriptor = descriptor
+    self.generation = generation
+  }
+
+  /// An archive that is stored in another one, from an offset on.
+  init(inside outer: ArchiveSource, at start: UInt64, size: UInt64) throws(ArchiveError) {
+    guard start <= outer.size, size <= outer.size - start else { throw .noArchive }
+    let number = fcntl(outer.descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
+    if number < 0 { throw .unreadable(.current) }
+    descriptor = Descriptor(owning: number)
+    (attributes, generation) = (outer.attributes, outer.generation)
+    range = outer.range.lowerBound + start..<outer.range.lowerBound + start + size
+  }
+
+  /// The status after the clock of mtimes has ticked since the last write, so that a later write changes the mtime: a
+  /// tick of 4 ms is common.
+  private static func settledAttributes(of descriptor: borrowing Descriptor) throws(Errno) -> FileStatus {
+    var attributes = try descriptor.attributes()
+    for _ in 0..<50 {
+      var now = timespec()
+      clock_gettime(CLOCK_REALTIME_COARSE, &now)
+      // Of a time in the future nothing is known.
+      if Int64(now.tv_sec) != attributes.modified.seconds
+        || now.tv_nsec > Int(attributes.modified.nanoseconds)
+      {
+        break
+      }
+      usleep(1000)
+      attributes = try descriptor.attributes()
+    }
+    return attributes
   }
 
   convenience init(path: [UInt8]) throws(ArchiveError) {
@@ -41,10 +79,10 @@ final class ArchiveSource: Sendable {
   }
 
   /// Duplicates the descriptor.
-  convenience init(copy handle: SharedDescriptor) throws(ArchiveError) {
+  convenience init(copy handle: SharedDescriptor, generation: UInt32 = 0) throws(ArchiveError) {
     let number = fcntl(handle.descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
     if number < 0 { throw .unreadable(.current) }
-    try self.init(Descriptor(owning: number))
+    try self.init(Descriptor(owning: number), generation: generation)
   }
 
   /// Whether the file was not modified since it was opened. Added and removed names do not count.
@@ -54,9 +92,10 @@ final class ArchiveSource: Sendable {
       && now.modified == attributes.modified
   }
 
-  /// - Throws: EIO if the file ends before.
+  /// - Throws: EIO if the archive ends before.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) {
-    guard offset <= UInt64(Int64.max), try descriptor.read(into: buffer, at: Int64(offset)) == buffer.count
+    guard offset <= size, buffer.count <= size - offset,
+      try descriptor.read(into: buffer, at: Int64(range.lowerBound + offset)) == buffer.count
     else { throw .ioError }
   }
 }

@@ -16,11 +16,14 @@ struct CentralDirectory {
   private static let locatorSignature: UInt32 = 0x0706_4B50
   private static let zip64EndSignature: UInt32 = 0x0606_4B50
   private static let endSize = 22
+  /// How many bytes before the end of the file are searched for the end record: a comment has up to 64 KiB, and other
+  /// bytes may follow it. unzip(1) searches at least 66,000 bytes.
+  private static let searched: UInt64 = 72 << 10
   private static let locatorSize = 20
   private static let zip64EndSize = 56
 
   static func find(in source: ArchiveSource) throws(ArchiveError) -> CentralDirectory {
-    let count = Int(min(source.size, UInt64(endSize + 0xFFFF + locatorSize)))
+    let count = Int(min(source.size, searched))
     guard count >= endSize else { throw .noArchive }
     let tail = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
     defer { tail.deallocate() }
@@ -31,9 +34,9 @@ struct CentralDirectory {
     return try find(in: UnsafeRawBufferPointer(tail), at: start, source)
   }
 
-  /// Prefers the last end record whose comment ends with the file; otherwise takes the last one of an
-  /// archive that begins with the file. One that begins later belongs to a nested archive of a truncated
-  /// one.
+  /// Prefers the last end record whose comment ends with the file; otherwise takes the last one of an archive that
+  /// begins with the file, or follows a program that extracts it. In a file that begins with an entry, an archive that
+  /// begins later is nested in a truncated one.
   private static func find(
     in tail: UnsafeRawBufferPointer, at start: UInt64, _ source: ArchiveSource
   ) throws(ArchiveError) -> CentralDirectory {
@@ -59,6 +62,9 @@ struct CentralDirectory {
       do throws(ArchiveError) {
         let found = try read(tail, offset, start + UInt64(offset), source)
         if isExact || found.prefixLength == 0 { return found }
+        if try withBytes(4, at: 0, source, { $0.number(at: 0, as: UInt32.self) != 0x0403_4B50 }) ?? false {
+          return found
+        }
       } catch {
         if fault == .noArchive { fault = error }
       }

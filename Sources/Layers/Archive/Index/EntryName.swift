@@ -2,13 +2,16 @@ import Glibc
 
 enum EntryName {
   /// Calls the body with the name: as it is if flagged as UTF-8; that of Info-ZIP's field, which some programs write
-  /// beside a name with replacement characters; as it is if valid as UTF-8; or else converted from code page 437, as
-  /// libzip guesses.
-  static func withBytes<Result>(of record: ZipRecord, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+  /// beside a name with replacement characters; converted from the encoding that the user gave; as it is if valid as
+  /// UTF-8; or else converted from code page 437, as libzip guesses.
+  static func withBytes<Result>(
+    of record: ZipRecord, _ converter: NameConverter?, _ body: (UnsafeRawBufferPointer) -> Result
+  ) -> Result {
     let name = record.name
     if record.flags & 1 << 11 != 0 { return body(name) }
     if let unicode = record.unicodeName { return body(unicode) }
     if name.allSatisfy({ $0 < 0x80 }) { return body(name) }
+    if let converted = converter?.convert(name) { return body(converted) }
     if String(validating: name, as: UTF8.self) != nil { return body(name) }
     var converted: [UInt8] = []
     converted.reserveCapacity(name.count * 3)

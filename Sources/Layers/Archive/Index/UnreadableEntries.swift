@@ -1,5 +1,3 @@
-import CZip
-
 /// Files of an archive that are visible, but whose content cannot be read, for one reason.
 public struct UnreadableEntries: Sendable {
   /// Why, for users.
@@ -8,15 +6,16 @@ public struct UnreadableEntries: Sendable {
 }
 
 extension ArchiveTree {
-  /// The files that cannot be read: the encrypted ones first, then by compression method.
-  var unreadable: [UnreadableEntries] {
+  /// The files that cannot be read: the encrypted ones first, unless there is a password, then by compression method.
+  func unreadable(hasPassword: Bool) -> [UnreadableEntries] {
     var encrypted = 0
     var methods: [UInt16: Int] = [:]
     for node in nodes where !node.isFolder && node.size > 0 {
       if node.flags.contains(.isEncrypted) { encrypted += 1 } else { methods[node.method, default: 0] += 1 }
     }
-    let unknown = methods.filter { zip_compression_method_supported(Int32($0.key), 0) == 0 }
-    let first = encrypted > 0 ? [UnreadableEntries(reason: "encrypted", count: encrypted)] : []
+    let unknown = methods.filter { !EntryDecoder.canDecode($0.key) }
+    let first =
+      encrypted > 0 && !hasPassword ? [UnreadableEntries(reason: "encrypted", count: encrypted)] : []
     return first
       + unknown.sorted { $0.key < $1.key }.map { method, count in
         UnreadableEntries(reason: "compressed by \(Self.name(of: method))", count: count)
@@ -28,7 +27,6 @@ extension ArchiveTree {
     switch method {
     case 1: "Shrink"
     case 6: "Implode"
-    case 9: "Deflate64"
     case 14: "LZMA"
     case 93: "Zstandard"
     case 95: "XZ"

@@ -1,84 +1,12 @@
 import CZip
-import Glibc
 import Posix
-
-struct CompressedEntry: Sendable {
-  let source: ArchiveSource
-  /// Offset of the first compressed byte.
-  let start: UInt64
-  let node: ArchiveNode
-}
-
-/// Decodes one entry from its beginning to its end by libzip. Not thread-safe.
-///
-/// libzip reads a synthetic archive with this entry only: a central directory and a local header, then the
-/// bytes of the real file. So it never parses the real central directory again, and decoders share nothing
-/// but the file.
-final class EntryDecoder: @unchecked Sendable {
-  private let entry: CompressedEntry
-  private let input: SingleEntryArchive
-  private let archive: OpaquePointer
-  private let file: OpaquePointer
-  private(set) var position: UInt64 = 0
-
-  /// Bytes, approximately.
-  static let cost = 192 << 10
-
-  /// - Throws: EOPNOTSUPP for a method that libzip lacks; ENOMEM; EIO.
-  init(_ entry: CompressedEntry) throws(Errno) {
-    self.entry = entry
-    input = SingleEntryArchive(entry)
-    var error = zip_error_t()
-    zip_error_init(&error)
-    defer { zip_error_fini(&error) }
-    let context = Unmanaged.passUnretained(input).toOpaque()
-    guard let source = zip_source_function_create(SingleEntryArchive.callback, context, &error) else {
-      throw .noMemory
-    }
-    guard let archive = zip_open_from_source(source, ZIP_RDONLY, &error) else {
-      zip_source_free(source)
-      throw input.failure ?? .ioError
-    }
-    guard let file = zip_fopen_index(archive, 0, 0) else {
-      let code = zip_error_code_zip(zip_get_error(archive))
-      zip_discard(archive)
-      throw input.failure ?? Self.error(code)
-    }
-    self.archive = archive
-    self.file = file
-  }
-
-  deinit {
-    zip_fclose(file)
-    zip_discard(archive)
-  }
-
-  /// - Returns: the byte count; 0 at the end, once the checksum was verified.
-  /// - Throws: EIO for damage and for a wrong size.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
-    guard let start = buffer.baseAddress else { return 0 }
-    let count = zip_fread(file, start, zip_uint64_t(buffer.count))
-    if count < 0 { throw input.failure ?? Self.error(zip_error_code_zip(zip_file_get_error(file))) }
-    position += UInt64(count)
-    if position > entry.node.size || (count == 0 && position < entry.node.size) { throw .ioError }
-    return Int(count)
-  }
-
-  private static func error(_ code: CInt) -> Errno {
-    switch code {
-    case ZIP_ER_COMPNOTSUPP, ZIP_ER_ENCRNOTSUPP: .notSupported
-    case ZIP_ER_MEMORY: .noMemory
-    default: .ioError
-    }
-  }
-}
 
 /// The synthetic archive that libzip reads.
 ///
 /// The central directory comes first, so that all offsets fit 32 bits. A gap before the end record exceeds
 /// the range that libzip searches for it, so that it finds none in the compressed bytes of a nested
 /// archive.
-private final class SingleEntryArchive {
+final class SingleEntryArchive {
   private let entry: CompressedEntry
   private let head: [UInt8]
   private let tail: [UInt8]

@@ -1,0 +1,58 @@
+import Posix
+
+struct CompressedEntry: Sendable {
+  let source: ArchiveSource
+  /// Offset of the local file header.
+  let header: UInt64
+  /// Offset of the first compressed byte.
+  let start: UInt64
+  let node: ArchiveNode
+}
+
+/// Decodes one entry from its beginning to its end. Not thread-safe.
+class EntryDecoder: @unchecked Sendable {
+  let entry: CompressedEntry
+  private(set) final var position: UInt64 = 0
+
+  /// The memory of most decoders in bytes, approximately.
+  static let usualCost = 192 << 10
+  var cost: Int { Self.usualCost }
+  /// Whether `read` compares the checksum, since `decode` does not.
+  var verifiesChecksum: Bool { false }
+  private final var checksum: UInt32 = 0
+
+  /// Whether entries in a compression method can be decoded.
+  static func canDecode(_ method: UInt16) -> Bool {
+    LibzipDecoder.supports(method) || method == Deflate64Decoder.method || Libarchive.supports(method)
+  }
+
+  /// Creates the decoder for an entry.
+  /// - Throws: EACCES if no password fits; EOPNOTSUPP for an unknown method; ENOMEM; EIO.
+  static func make(_ entry: CompressedEntry, passwords: [[UInt8]]) throws(Errno) -> EntryDecoder {
+    let isEncrypted = entry.node.flags.contains(.isEncrypted)
+    if !isEncrypted, entry.node.method == Deflate64Decoder.method { return try Deflate64Decoder(entry) }
+    if isEncrypted || !LibzipDecoder.supports(entry.node.method) {
+      return try LibarchiveDecoder(entry, passwords)
+    }
+    return try LibzipDecoder(entry)
+  }
+
+  init(_ entry: CompressedEntry) throws(Errno) { self.entry = entry }
+
+  /// - Returns: the byte count; 0 at the end, once the checksum was verified.
+  /// - Throws: EIO for damage and for a wrong size.
+  final func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    if buffer.isEmpty { return 0 }
+    let count = try decode(into: buffer)
+    position += UInt64(count)
+    if position > entry.node.size || (count == 0 && position < entry.node.size) { throw .ioError }
+    if verifiesChecksum {
+      checksum = UnsafeRawBufferPointer(rebasing: buffer[..<count]).crc32(after: checksum)
+      if count == 0, checksum != entry.node.crc { throw .ioError }
+    }
+    return count
+  }
+
+  /// Implements `read`, but for the check of the size and, if `verifiesChecksum`, of the checksum.
+  func decode(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int { throw .notSupported }
+}

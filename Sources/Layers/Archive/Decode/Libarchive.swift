@@ -1,0 +1,15 @@
+import CArchive
+
+/// The functions of libarchive, which is loaded when it is first needed.
+enum Libarchive {
+  /// nil if it is not installed.
+  static let functions: bundlefs_libarchive? = {
+    var functions = bundlefs_libarchive()
+    return bundlefs_libarchive_load(&functions) != 0 ? functions : nil
+  }()
+
+  /// The methods of zip entries that it decodes beside those of libzip: LZMA, Zstandard, XZ and PPMd.
+  private static let methods: Set<UInt16> = [14, 93, 95, 98]
+
+  static func supports(_ method: UInt16) -> Bool { methods.contains(method) && functions != nil }
+}
