@@ -46,7 +46,8 @@ public struct ControlFile: ~Copyable, Sendable {
   /// Polls until there is a result that this thread has not read.
   func wait(cancellation: borrowing CancellationPipe) -> Wakeup {
     var polled = [
-      pollfd(fd: descriptor.rawValue, events: Int16(POLLIN | POLLPRI) | ResultsProtocol.pollEvent, revents: 0),
+      pollfd(
+        fd: descriptor.rawValue, events: Int16(POLLIN | POLLPRI) | ResultsProtocol.pollEvent, revents: 0),
       pollfd(fd: cancellation.readEnd, events: Int16(POLLIN), revents: 0),
     ]
     while true {

@@ -18,9 +18,10 @@ enum Help {
            bundlefs sync MOUNTPOINT
            bundlefs invalidate MOUNTPOINT [PATH...]
            bundlefs upgrade MOUNTPOINT
-           bundlefs route MOUNTPOINT URL...
-           bundlefs match MOUNTPOINT URL...
-           bundlefs listen MOUNTPOINT [NAME...] [--since SEQUENCE]
+           bundlefs route MOUNTPOINT URL...|-
+           bundlefs match MOUNTPOINT URL...|-
+           bundlefs listen MOUNTPOINT [NAME...] [--since SEQUENCE] [--count N]
+                           [--timeout SECONDS] [--exec COMMAND [ARGUMENT...]]
            bundlefs resources MOUNTPOINT [--type EXTENSION] [--localization NAME]
                               [--json]
            bundlefs open URL...
@@ -45,10 +46,12 @@ enum Help {
 
     Lines written to the file .routes in the mount register routes and post
     URLs: 'route NAME PATTERN', 'unroute NAME', 'reset', 'match URL', or a URL;
-    see bundlefs-routes(5). 'route' writes URLs and prints their results; 'match'
-    does so without posting them. 'listen' prints results as they arrive: all of
-    them, or those posted under a NAME; with --since, first the ones that follow
-    that SEQUENCE number.
+    see bundlefs-routes(5). 'route' writes URLs, those on standard input for '-',
+    and prints their results; 'match' does so without posting them. 'listen'
+    prints results as they arrive: all of them, or those posted under a NAME;
+    with --since, first the ones that follow that SEQUENCE number. It ends after
+    --count results or --timeout seconds. --exec runs a command for each instead,
+    with the result on its standard input and in BUNDLEFS_... variables.
 
     The files in the mount are the resources of a bundle: the URL
     'rsrc:///logo.png', or the path MOUNTPOINT/rsrc:/logo.png, finds the logo in
@@ -78,6 +81,7 @@ enum Help {
         xattr=on|off whether extended attributes are served (default: on)
         routes=FILE  register the routes in FILE at start; may be repeated
         control=NAME the name of the control file (default: .routes)
+        results=N    how many results it keeps (default: 1024)
         routes_mode=OCTAL
                      its permissions (default: 600); users with write permission
                      can post URLs, only the mount's owner and root can change

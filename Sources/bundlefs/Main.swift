@@ -18,7 +18,7 @@ enum Main {
       case "status": try StatusCommand(rest).run()
       case "route": try route(rest, posts: true)
       case "match": try route(rest, posts: false)
-      case "listen": try ListenCommand(rest).run()
+      case "listen": exit(try ListenCommand(rest).run())
       case "diff": exit(try ComparisonCommand(rest, isTree: false).run())
       case "tree": exit(try ComparisonCommand(rest, isTree: true).run())
       case "open": exit(try OpenCommand(rest).run())

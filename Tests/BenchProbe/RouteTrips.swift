@@ -43,7 +43,7 @@ struct RouteTrips {
     guard count > 0 else { throw Failure(refused: "pread") }
     end = offset + count
     let text = String(decoding: buffer[..<count], as: UTF8.self)
-    guard text.hasSuffix("\"userInfo\":{\"Number\":\(number)}}\n") else {
+    guard text.hasSuffix("\"userInfo\":{\"Number\":\(number)},\"scheme\":\"bench\",\"listeners\":0}\n") else {
       throw Failure("after URL \(number) the file ends with \(text.suffix(200))")
     }
   }

@@ -12,7 +12,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
       precondition(error.offset.map { $0 <= line.count } ?? (error.code != .malformed))
     }
   }
-  precondition(table.routes.count == table.count)
+  precondition(table.routes.count == table.count && table.textSize == table.text.utf8.count)
   checkText(of: table)
   return 0
 }
@@ -24,7 +24,8 @@ private func execute(_ command: ControlCommand, _ table: inout RouteTable) throw
     guard let match = try table.match(url) else { return }
     precondition(table.routes.contains { $0.name == match.name })
     precondition(match.userInfo.allSatisfy { match[$0.key] == $0.value }, "keys are unique")
-  case .route(let route): try table.append(route)
+  case .route(let route, nil): try table.append(route)
+  case .route(let route, let other?): try table.insert(route, before: other)
   case .unroute(let name):
     table.remove(name: name)
     precondition(!table.routes.contains { Array($0.name.utf8) == Array(name.utf8) })

@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -17,6 +18,21 @@ import Testing
     let layer = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
     let modified = try layer.root.attributes().modified
     #expect(day < "2000" ? modified.seconds < 0 : modified.seconds > 4_000_000_000)
+  }
+
+  @Test("an archive with the earliest and the latest time that a file system stores")
+  func extremeSeconds() throws {
+    // tmpfs stores any number of seconds.
+    let path = ByteString("/dev/shm/bundlefs-time.\(getpid()).zip")
+    defer { try? path.remove() }
+    try path.write(ZipBuilder([.init("a", "1")]).bytes)
+    for seconds in [Int.min, Int.max] {
+      let time = timespec(tv_sec: seconds, tv_nsec: 999_999_999)
+      let isSet = try withCName(path.bytes) { utimensat(AT_FDCWD, $0, [time, time], 0) == 0 }
+      #expect(isSet)
+      let layer = try ArchiveLayer(archivePath: path.bytes, index: 0, cache: ContentCache())
+      #expect(!layer.isOutdated)
+    }
   }
 
   /// An entry whose sizes are in the zip64 field.

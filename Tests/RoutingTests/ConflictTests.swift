@@ -153,12 +153,16 @@ private struct URLSet {
     var table = try table([("A", "l:(a)K"), ("B", "l:(b)K"), ("A", "l:(c)K"), ("C", "x://i:K")])
     let overlaps = table.overlaps(of: try RoutePattern("s:K"))
     #expect(overlaps.names == ["A", "B", "C"] && overlaps.count == 4 && !overlaps.isIncomplete)
-    for number in 0..<100 { try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K"))) }
+    for number in 0..<80 {
+      try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K")))
+    }
     let more = table.overlaps(of: try RoutePattern("s:K"))
-    #expect(more.names == ["A", "B", "C"] + (0..<13).map { "N\($0)" } && more.count == 104)
-    for number in 100..<2000 { try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K"))) }
+    #expect(more.names == ["A", "B", "C"] + (0..<13).map { "N\($0)" } && more.count == 84)
+    for number in 80..<2000 {
+      try table.append(Route(name: "N\(number)", pattern: RoutePattern("l:(\(number))K")))
+    }
     let most = table.overlaps(of: try RoutePattern("s:K"))
-    #expect(most.isIncomplete && most.count > 100 && most.names.count == 16)
+    #expect(most.isIncomplete && most.count > 50 && most.names.count == 16)
   }
 
   @Test("a route of a built-in scheme is refused")
@@ -179,7 +183,7 @@ private struct URLSet {
     var table = RouteTable()
     for index in 0..<1000 {
       let route = try Route(name: "N\(index)", pattern: RoutePattern("s:A?key\(index)=s:B"))
-      if index < 400 { #expect(table.overlaps(of: route.pattern).count == index) }
+      if index < 100 { #expect(table.overlaps(of: route.pattern).count == index) }
       try table.append(route)
     }
     let match = try table.match(RouteURL(bytes("x:a?other=1&key900=v&key901=w")))

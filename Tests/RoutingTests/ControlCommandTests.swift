@@ -87,7 +87,9 @@ import Testing
       return
     }
     #expect(literal.pattern.description == "l:(a)b%20before%20c)K")
-    for line in ["route N before O", "route N l:(a)A before", "route N l:(a)A before O P", "route N l:(a)A after O"] {
+    for line in [
+      "route N before O", "route N l:(a)A before", "route N l:(a)A before O P", "route N l:(a)A after O",
+    ] {
       #expect(throws: RoutingError.self) { try ControlCommand(line.utf8) }
     }
   }

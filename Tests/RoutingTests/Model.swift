@@ -55,7 +55,8 @@ struct ModelURL {
   var query: [String: [String]]
 
   var text: String {
-    let parameters = query.sorted { $0.key < $1.key }.flatMap { name, values in values.map { "\(name)=\($0)" } }
+    let parameters = query.sorted { $0.key < $1.key }.flatMap { name, values in values.map { "\(name)=\($0)" }
+    }
     return "\(scheme):" + segments.joined(separator: "/")
       + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
   }
@@ -106,7 +107,8 @@ struct ModelPattern {
   func matches(_ url: ModelURL) -> Bool {
     if let scheme, scheme != url.scheme { return false }
     let (count, excess) = (types.count, url.segments.count - types.count)
-    let fits = hasTail ? excess > 0 || isEndOptional && excess == 0 : excess == 0 || isEndOptional && excess == -1
+    let fits =
+      hasTail ? excess > 0 || isEndOptional && excess == 0 : excess == 0 || isEndOptional && excess == -1
     guard fits, count >= 0 else { return false }
     for (type, segment) in zip(types, url.segments) where !type.matches(segment) { return false }
     return parameters.allSatisfy { parameter in

@@ -112,7 +112,8 @@ import Testing
       ("l:(a)b)A/*:_9", "l:(a)b)A/*:_9"), ("l:(é#=:)A", "l:(é#=:)A"),
       ("l:(%00%0A)A", "l:(%00%0A)A"), ("*:A?%C3%A9%20%3D=l?:(a)B&c=i:C", "*:A?é%20%3D=l?:(a)B&c=i:C"),
       ("s:A?b=f?:B&c=l:(x=y)C", "s:A?b=f?:B&c=l:(x=y)C"), ("s:0/s:1", "s:0/s:1"),
-      ("X://", "x://"), ("x://?a=s:A", "x://?a=s:A"), ("i?:A", "i?:A"), ("s:A/l?:(a)B?c=s:C", "s:A/l?:(a)B?c=s:C"),
+      ("X://", "x://"), ("x://?a=s:A", "x://?a=s:A"), ("i?:A", "i?:A"),
+      ("s:A/l?:(a)B?c=s:C", "s:A/l?:(a)B?c=s:C"),
       ("**:A", "**:A"), ("s:A/**:B?c=i?[]:C&d=l[]:(x)D", "s:A/**:B?c=i?[]:C&d=l[]:(x)D"),
     ])
   func canonical(pattern: String, expected: String) throws {

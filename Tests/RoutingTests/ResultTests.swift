@@ -77,9 +77,12 @@ import Testing
       line("route N s:A", .applied(overlaps: many)).hasSuffix(
         #""N15"],"overlapCount":99,"overlapsIncomplete":true}"#))
     #expect(
-      line("X://h:80/a?s=1&t=x&s=2", .posted(try match("X://h:80/a?s=1&t=x&s=2", "s:H/s:A?s=i[]:S"), listeners: 3))
-        .hasSuffix(
-          #""userInfo":{"A":"a","H":"h","S":[1,2]},"scheme":"x","port":80,"query":"t=x","listeners":3}"#))
+      line(
+        "X://h:80/a?s=1&t=x&s=2",
+        .posted(try match("X://h:80/a?s=1&t=x&s=2", "s:H/s:A?s=i[]:S"), listeners: 3)
+      )
+      .hasSuffix(
+        #""userInfo":{"A":"a","H":"h","S":[1,2]},"scheme":"x","port":80,"query":"t=x","listeners":3}"#))
   }
 
   @Test("strings round-trip through Foundation")

@@ -97,7 +97,8 @@ import Testing
         #expect(page.newest == 2000 && !page.text.isEmpty && page.text.count <= limit)
         text += page.text
         let ends = page.text.count { $0 == UInt8(ascii: "\n") }
-        offset = page.text.lastIndex(of: UInt8(ascii: "\n")).map { page.text.endIndex - $0 - 1 }
+        offset =
+          page.text.lastIndex(of: UInt8(ascii: "\n")).map { page.text.endIndex - $0 - 1 }
           ?? offset + page.text.count
         sequence += UInt64(ends)
       }

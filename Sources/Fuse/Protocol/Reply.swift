@@ -196,6 +196,16 @@ public final class DeferredReply<Kind>: Sendable {
 
   deinit { pending.remove(unique) }
 
+  /// Whether the caller was interrupted or killed (INTERRUPT) and no longer waits, unless for this reply.
+  public var isInterrupted: Bool {
+    reply.withLock { reply in
+      switch reply {
+      case .some(let reply): fuse_req_interrupted(reply.request) != 0
+      case .none: false
+      }
+    }
+  }
+
   /// Returns the reply; nil after the first call.
   public func take() -> Reply<Kind>? {
     pending.remove(unique)

@@ -33,3 +33,41 @@ public func runQuietly(_ program: String, _ arguments: [String], _ operand: [UIn
   if status == 0 { return .succeeded }
   return .failed(LastLine.read(from: fileno(stream)).map(String.init) ?? "\(program) failed")
 }
+
+/// Child processes.
+public enum ChildProcess {
+  /// Runs a program found on PATH until it exits.
+  /// - Parameters:
+  ///   - words: its name and its arguments, which need not be UTF-8.
+  ///   - variables: `NAME=VALUE`, added to the environment.
+  ///   - input: its standard input.
+  /// - Returns: why it could not be started; nil if it ran.
+  public static func run(
+    _ words: [[UInt8]], adding variables: [[UInt8]], input: borrowing Descriptor
+  ) -> Errno? {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, input.rawValue, STDIN_FILENO)
+
+    let arguments = words.map { copy($0) }
+    let added = variables.map { copy($0) }
+    defer { for text in arguments + added { free(text) } }
+    var environment: [UnsafeMutablePointer<CChar>?] = added
+    var next = environ
+    while let variable = next.pointee {
+      environment.append(variable)
+      next += 1
+    }
+    var child = pid_t()
+    let program = (words.first ?? []).map { CChar(bitPattern: $0) } + [0]
+    let error = posix_spawnp(&child, program, &actions, nil, arguments + [nil], environment + [nil])
+    if error != 0 { return Errno(rawValue: error) }
+    while waitpid(child, nil, 0) == -1, errno == EINTR {}
+    return nil
+  }
+
+  private static func copy(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
+    strndup(text.map { CChar(bitPattern: $0) }, text.count)
+  }
+}

@@ -74,7 +74,9 @@ public enum ResultsProtocol {
   public static func page(in buffer: [UInt8]) -> Page? {
     guard buffer.count >= headerSize else { return nil }
     return buffer.withUnsafeBytes { bytes in
-      guard let count = Int(exactly: word(2, in: bytes)), count <= textSize(in: bytes.count) else { return nil }
+      guard let count = Int(exactly: word(2, in: bytes)), count <= textSize(in: bytes.count) else {
+        return nil
+      }
       return Page(
         first: word(0, in: bytes), newest: word(1, in: bytes),
         text: buffer[headerSize..<headerSize + count])

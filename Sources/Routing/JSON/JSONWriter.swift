@@ -6,7 +6,8 @@ public struct JSONWriter: Sendable {
   private var isFirst = true
 
   /// An empty text.
-  public init() {}
+  /// - Parameter capacity: the bytes that it will probably have.
+  public init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
   /// The text of an object whose members the body writes.
   public static func object(_ members: (inout JSONWriter) -> Void) -> String {
@@ -79,8 +80,19 @@ public struct JSONWriter: Sendable {
   /// JSON allows but that would control a terminal.
   public mutating func string(_ string: String) {
     bytes.append(UInt8(ascii: "\""))
-    if string.utf8.allSatisfy({ $0 < 0x7F }) { ascii(string.utf8) } else { unicode(string.unicodeScalars) }
+    if string.utf8.allSatisfy(Self.isPlain) {
+      bytes += string.utf8
+    } else if string.utf8.allSatisfy({ $0 < 0x7F }) {
+      ascii(string.utf8)
+    } else {
+      unicode(string.unicodeScalars)
+    }
     bytes.append(UInt8(ascii: "\""))
+  }
+
+  /// Whether a byte stands for itself in a string.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
   }
 
   private mutating func unicode(_ scalars: String.UnicodeScalarView) {

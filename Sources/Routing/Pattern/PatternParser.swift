@@ -85,7 +85,9 @@ struct PatternParser {
       tail = try parseKey(value)
       isTailOptional = mark != nil
     } else {
-      if mark != nil, !isLast { throw .malformed("only the last component may be optional", at: range.lowerBound) }
+      if mark != nil, !isLast {
+        throw .malformed("only the last component may be optional", at: range.lowerBound)
+      }
       let (type, key) = try parseType(letter, at: range.lowerBound, value, allowed: Self.componentTypes)
       components.append(
         RoutePattern.Component(type: type, key: try parseKey(key), isOptional: mark != nil))
@@ -97,7 +99,8 @@ struct PatternParser {
   /// A component's type letter, its mark (`?` after a letter, `*` after `*`), and the offset after the colon.
   private func parseLetter(_ range: Range<Int>) throws(RoutingError) -> (UInt8, mark: UInt8?, end: Int) {
     guard let colon = text[range].firstIndex(of: UInt8(ascii: ":")) else {
-      throw .malformed("a type (\(Self.componentTypes)), a colon and a key are expected", at: range.lowerBound)
+      throw .malformed(
+        "a type (\(Self.componentTypes)), a colon and a key are expected", at: range.lowerBound)
     }
     let letter = text[range.lowerBound]
     if colon == range.lowerBound + 1 { return (letter, nil, colon + 1) }
@@ -195,7 +198,8 @@ struct PatternParser {
     let isArray = text[offset..<range.upperBound].starts(with: "[]".utf8)
     if isArray { offset += 2 }
     guard offset < range.upperBound, text[offset] == UInt8(ascii: ":") else {
-      throw .malformed("unknown type: expected s, i, f or l, ? if it is optional, [] for an array",
+      throw .malformed(
+        "unknown type: expected s, i, f or l, ? if it is optional, [] for an array",
         at: letterOffset)
     }
     let (type, key) = try parseType(

@@ -33,7 +33,7 @@ public struct RouteResult: Sendable {
 
   /// The JSON object on one line, without a newline. Bytes of the URL that are not UTF-8 are percent-encoded.
   public var json: [UInt8] {
-    var json = JSONWriter()
+    var json = JSONWriter(capacity: 256 + 2 * url.count)
     json.object { json in
       json.member("sequence", sequence)
       json.member("time", time.description)

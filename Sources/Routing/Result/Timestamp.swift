@@ -17,18 +17,25 @@ public struct Timestamp: Hashable, Sendable, CustomStringConvertible {
   public var description: String {
     var (time, fields) = (time_t(seconds), tm())
     gmtime_r(&time, &fields)
-    let date = [(fields.tm_year + 1900, 4), (fields.tm_mon + 1, 2), (fields.tm_mday, 2)]
-    let clock = [(fields.tm_hour, 2), (fields.tm_min, 2), (fields.tm_sec, 2)]
-    return Self.joined(date, by: "-") + "T" + Self.joined(clock, by: ":") + "."
-      + Self.padded(CInt(nanoseconds / 1_000_000), 3) + "Z"
-  }
-
-  private static func joined(_ fields: [(value: CInt, width: Int)], by separator: String) -> String {
-    fields.map { padded($0.value, $0.width) }.joined(separator: separator)
-  }
-
-  private static func padded(_ value: CInt, _ width: Int) -> String {
-    let digits = String(value)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    return String(unsafeUninitializedCapacity: 24) { text in
+      var end = 0
+      func write(_ number: CInt, _ width: Int, _ separator: Unicode.Scalar) {
+        var rest = number
+        for index in (end..<end + width).reversed() {
+          text[index] = UInt8(ascii: "0") + UInt8(rest % 10)
+          rest /= 10
+        }
+        text[end + width] = UInt8(ascii: separator)
+        end += width + 1
+      }
+      write(fields.tm_year + 1900, 4, "-")
+      write(fields.tm_mon + 1, 2, "-")
+      write(fields.tm_mday, 2, "T")
+      write(fields.tm_hour, 2, ":")
+      write(fields.tm_min, 2, ":")
+      write(fields.tm_sec, 2, ".")
+      write(CInt(nanoseconds / 1_000_000), 3, "Z")
+      return end
+    }
   }
 }

@@ -37,7 +37,7 @@ struct OverlapSearch {
     case ends(RouteTrie.NodeNumber, from: Int)
   }
 
-  static let maxSteps = 1024
+  static let maxSteps = 300
 
   private let pattern: RoutePattern
   private let trie: RouteTrie
@@ -53,7 +53,9 @@ struct OverlapSearch {
     let isIncomplete = search.run()
     // A route that may lack its last component is found at both of its ends.
     let sorted = search.found.sorted()
-    return (sorted.indices.filter { $0 == 0 || sorted[$0] != sorted[$0 - 1] }.map { sorted[$0] }, isIncomplete)
+    return (
+      sorted.indices.filter { $0 == 0 || sorted[$0] != sorted[$0 - 1] }.map { sorted[$0] }, isIncomplete
+    )
   }
 
   /// - Returns: whether it ended early.

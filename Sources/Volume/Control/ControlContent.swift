@@ -79,7 +79,8 @@ struct ControlContent {
     let result = RouteResult(
       sequence: sequence, time: Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)),
       url: line, outcome: outcome)
-    let text = result.json + [UInt8(ascii: "\n")]
+    var text = result.json
+    text.append(UInt8(ascii: "\n"))
     results.append(text)
     touch(time)
     cachedText = nil

@@ -54,27 +54,32 @@ struct ControlFileWrite: Sendable {
 
   /// Runs the lines that are left. After a barrier it goes on on the thread that reached it, since a request's
   /// worker must not wait for other requests. A long write goes on on a serial worker.
-  func run() { run(until: TimeSpec.monotonic.advanced(byMilliseconds: Self.timeSlice)) }
+  func run() { run(until: Self.endOfSlice) }
+
+  private static var endOfSlice: TimeSpec { TimeSpec.monotonic.advanced(byMilliseconds: timeSlice) }
 
   /// - Parameter deadline: nil on the serial worker, and on a thread of a layer.
   private func run(until deadline: TimeSpec?) {
     var rest = self
+    var sliceEnd = deadline ?? Self.endOfSlice
     while let line = rest.next {
-      if let deadline, deadline < TimeSpec.monotonic {
+      if sliceEnd < TimeSpec.monotonic {
+        if deferred.isInterrupted { return rest.replyLost(EINTR) }
         let after = rest
-        if runner.worker.add({ after.run(until: nil) }) { return }
+        if deadline != nil, runner.worker.add({ after.run(until: nil) }) { return }
+        sliceEnd = Self.endOfSlice
       }
       if line.endIndex == bytes.count {
         switch hold(line) {
         case .complete: break
-        case .full: return rest.replyLost()
+        case .full: return rest.replyLost(EAGAIN)
         case .fragment, .buffer:
           rest.skip(line)
           return rest.reply(nil)
         }
       }
       if WriteReassembler.wasZeroed(line, endingAt: end &- Int64(bytes.count - line.endIndex)) {
-        return rest.replyLost()
+        return rest.replyLost(EAGAIN)
       }
       switch runner.run(line, writer, rest.origin(of: line)) {
       case .done: rest.skip(line)
@@ -118,7 +123,8 @@ struct ControlFileWrite: Sendable {
 
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
 
-  private func replyLost() { send(errno: done > carried ? nil : Errno(rawValue: EAGAIN)) }
+  /// Replies that the rest was not run.
+  private func replyLost(_ error: CInt) { send(errno: done > carried ? nil : Errno(rawValue: error)) }
 
   private func reply(_ error: RoutingError?) {
     guard let error, done == 0 else { return send(errno: nil) }

@@ -99,7 +99,9 @@ final class PollSubscribers: Sendable {
     }
   }
 
-  private static func isAlive(_ thread: Int32) -> Bool { thread == 0 || kill(thread, 0) == 0 || errno == EPERM }
+  private static func isAlive(_ thread: Int32) -> Bool {
+    thread == 0 || kill(thread, 0) == 0 || errno == EPERM
+  }
 
   /// Wakes all waiting clients, which then poll again.
   func wake() { wake { _ in true } }

@@ -3,51 +3,62 @@ import Glibc
 import Posix
 import Routing
 
-/// `bundlefs listen MOUNTPOINT [NAME…] [--since SEQUENCE]`.
+/// `bundlefs listen MOUNTPOINT [NAME…] [--since SEQUENCE] [--count N] [--timeout SECONDS] [--exec COMMAND…]`.
 struct ListenCommand {
   private let control: ControlFileLocation
-  private let names: [[UInt8]]
-  private let since: UInt64?
+  private let options: ListenOptions
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
-    var operands: [[UInt8]] = []
-    var since: UInt64?
-    var rest = arguments[...]
-    while let argument = rest.popFirst() {
-      if argument == Array("--since".utf8) {
-        guard let number = rest.popFirst().flatMap({ UInt64($0.shown) }) else {
-          throw .usage("'--since' needs the sequence number of a result")
-        }
-        since = number
-      } else if argument.starts(with: "--".utf8) {
-        throw .usage("'listen' has no option '\(argument.shown)'")
-      } else {
-        operands.append(argument)
-      }
-    }
-    guard let mountPoint = operands.first else { throw .usage("'listen' needs a MOUNTPOINT") }
-    names = Array(operands.dropFirst())
-    self.since = since
-    control = try MountPoint(mounted: mountPoint).controlFile()
+    options = try ListenOptions(arguments)
+    control = try MountPoint(mounted: options.mountPoint).controlFile()
   }
 
-  /// Returns when the mount ends.
-  func run() throws(Failure) {
+  /// Returns when the mount ends, after a time, or after a number of results.
+  /// - Returns: the exit status: 1 if there were fewer results.
+  func run() throws(Failure) -> CInt {
     signal(SIGPIPE, SIG_DFL)
     endWhenOutputCloses()
+    var count = 0
+    var failure: Failure?
     do throws(Errno) {
-      _ = try ResultListener(control, since: since).run { event in
+      let listener = try ResultListener(control, since: options.since)
+      if let seconds = options.timeout { try Self.cancel(listener, after: seconds) }
+      _ = try listener.run { event in
         switch event {
-        case .result(let result):
-          if names.isEmpty || result.isPosted(as: names) {
-            Terminal.print(result.bytes.shown.escapingControls)
+        case .result(let result) where options.selects(result):
+          do throws(Failure) { try handle(result) } catch {
+            failure = error
+            return listener.cancel()
           }
+          count += 1
+          if count == options.count { listener.cancel() }
+        case .result: break
         case .missed(let numbers):
           Terminal.printError("missed results \(numbers.lowerBound) to \(numbers.upperBound)")
         }
       }
     } catch {
       if !error.isEndOfMount { throw .failed("\(control.path.shown): \(error)") }
+    }
+    if let failure { throw failure }
+    return count < options.count ?? 0 ? 1 : 0
+  }
+
+  private func handle(_ result: ResultLine) throws(Failure) {
+    if options.command.isEmpty {
+      Terminal.print(result.bytes.shown.escapingControls)
+    } else {
+      try EventCommand(options.command).run(result)
+    }
+  }
+
+  private static func cancel(_ listener: ResultListener, after seconds: Double) throws(Errno) {
+    try Posix.Thread.startDetached(name: "timeout") {
+      var (rest, left) = (timespec(), timespec())
+      rest.tv_sec = Int(seconds)
+      rest.tv_nsec = Int((seconds - Double(rest.tv_sec)) * 1e9)
+      while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
+      listener.cancel()
     }
   }
 

@@ -107,7 +107,8 @@ struct MountOption {
   func count(in range: ClosedRange<Int>) throws(Failure) -> Int {
     guard let count = value.flatMap({ Int($0.shown) }), range.contains(count) else {
       throw invalid(
-        expected: "a number from \(range.lowerBound) to \(range.upperBound), such as \(name)=\(range.upperBound)")
+        expected:
+          "a number from \(range.lowerBound) to \(range.upperBound), such as \(name)=\(range.upperBound)")
     }
     return count
   }

@@ -19,6 +19,7 @@ extension MountOptions {
     shown["passthrough"] = passthrough.map { String($0) } ?? ""
     shown["routes"] = routes.map { Self.resolved($0).shown }.joined(separator: ":")
     shown["control"] = control.name.shown
+    shown["results"] = String(control.maxResults)
     shown["routes_mode"] = String(control.mode, radix: 8)
     shown["hide_routes"] = Self.onOff(control.isHidden)
     shown["languages"] = (resources.lookup.languages ?? []).map(\.shown).joined(separator: ":")

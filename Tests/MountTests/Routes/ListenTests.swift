@@ -98,6 +98,111 @@ extension MountTests {
       }
     }
 
+    @Test("--count and --timeout end it", .timeLimit(.minutes(1)))
+    func limits() throws {
+      try withMount(routes: numberAndTextRoutes) { mount in
+        let two = try mount.listen("Text", "--count", "2")
+        try mount.writeControl("x:1\nx:a\nx:b\nx:c\n")
+        let outcome = try two.wait(timeout: 10)
+        #expect(outcome.status == 0)
+        #expect(try urls(outcome.outputText.split(separator: "\n").map(String.init)) == ["x:a", "x:b"])
+        let binary = try Binary.underTest()
+        let short = try Command([binary, "listen", mount.point, "--timeout", "0.2"]).run(timeout: 10)
+        #expect(short.status == 0 && short.outputText == "")
+        let fewer = Command([
+          binary, "listen", mount.point, "--since", "5", "--timeout", "0.3", "--count", "2",
+        ])
+        let one = try fewer.run(timeout: 10)
+        #expect(one.status == 1)
+        #expect(try urls(one.outputText.split(separator: "\n").map(String.init)) == ["x:c"])
+      }
+    }
+
+    @Test("--exec runs a command for each result, without a shell", .timeLimit(.minutes(1)))
+    func exec() throws {
+      try withMount(routes: "route Any s:A?s=s[]:S&n=i?:N\n") { mount in
+        let script =
+          #"echo "$1/$BUNDLEFS_NOTIFICATION/$BUNDLEFS_URL/$BUNDLEFS_VALUE_A/$BUNDLEFS_VALUE_S/${BUNDLEFS_VALUE_N-none}"; cat"#
+        let listener = try mount.listen(
+          "--count", "2", "--exec", "bash", "-c", ByteString(script), "bash", "$(id)")
+        try mount.writeControl("x:%24(id)?s=1&s=%22\nx:%00?s=&n=7\n")
+        let outcome = try listener.wait(timeout: 10)
+        #expect(outcome.status == 0 && outcome.errorText == "")
+        let lines = outcome.outputText.split(separator: "\n").map(String.init)
+        let results = try mount.routesText().lines
+        #expect(
+          lines == [
+            #"$(id)/Any/x:%24(id)?s=1&s=%22/$(id)/["1","\""]/none"#, results[1],
+            #"$(id)/Any/x:%00?s=&n=7//[""]/7"#, results[2],
+          ])
+        let missing = try mount.listen("--exec", "/no/such/program")
+        try mount.writeControl("x:1?s=1\n")
+        let failed = try missing.wait(timeout: 10)
+        #expect(failed.status == 1 && failed.errorText.contains("/no/such/program"))
+      }
+    }
+
+    @Test("a posted result tells how many listen", .timeLimit(.minutes(1)))
+    func listenerCount() throws {
+      try withMount(routes: numberAndTextRoutes) { mount in
+        try mount.writeControl("x:1\n")
+        #expect(try mount.lastResult().listeners == 0)
+        let listeners = try (0..<3).map { _ in try mount.listen() }
+        try mount.writeControl("x:2\n")
+        #expect(try mount.lastResult().listeners == 3)
+        for listener in listeners.dropFirst() {
+          listener.signal(SIGTERM)
+          _ = try listener.wait(timeout: 10)
+        }
+        try mount.writeControl("x:3\n")
+        #expect(try mount.lastResult().listeners == 1)
+      }
+    }
+
+    @Test("the ring holds as many results as results= says", .timeLimit(.minutes(1)))
+    func largerRing() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup("results=5000")) { mount in
+        try mount.writeControl("route Any s:A\n" + (2...6000).map { "x:\($0)\n" }.joined())
+        let words: [ByteString] = [
+          try Binary.underTest(), "listen", mount.point, "--since", "1", "--count", "5000",
+        ]
+        let outcome = try Command(words).run(timeout: 20)
+        #expect(outcome.errorText == "bundlefs: missed results 2 to 1000\n")
+        let lines = outcome.outputText.split(separator: "\n").map(String.init)
+        #expect(try urls([lines[0], lines[4999]]) == ["x:1001", "x:6000"])
+      }
+    }
+
+    @Test("listen needs permission to read, and has it as a member of the group", .timeLimit(.minutes(1)))
+    func permissions() throws {
+      let fixture = try Fixture()
+      for (mode, canListen) in [("644", true), ("622", false), ("640", false)] {
+        try withMount(fixture.setup("allow_other,routes_mode=" + ByteString(mode))) { mount in
+          try mount.writeControl("route Any s:A\nx:1\n")
+          let command = Command([
+            try Binary.underTest(), "listen", mount.point, "--since", "1", "--count", "1", "--timeout", "5",
+          ])
+          let outcome = try command.asUser(12345).run(timeout: 15)
+          #expect(outcome.status == (canListen ? 0 : 1), "\(mode): \(outcome.errorText)")
+          // An open file without the right to read it shows no results, either.
+          if mode == "622" {
+            let script = """
+              import fcntl, os
+              f = os.open(path, os.O_WRONLY)
+              try:
+                  fcntl.ioctl(f, 3 << 30 | 1024 << 16 | 0x6c << 8 | 1, bytearray(1024))
+              except OSError as error:
+                  print(error.errno)
+              """
+            let python = Command(
+              "/usr/bin/python3", "-c", "import sys; path = sys.argv[1]\n" + script, mount.controlFile.text)
+            #expect(try python.asUser(12345).run(timeout: 10).outputText == "13\n")
+          }
+        }
+      }
+    }
+
     @Test("listen exits when the reader of its output exits", .timeLimit(.minutes(1)))
     func brokenPipe() throws {
       try withMount(routes: numberAndTextRoutes) { mount in

@@ -46,9 +46,12 @@ extension Mount {
   func listen(_ arguments: ByteString...) throws -> Child {
     let listener = try Child(Command([try Binary.underTest(), "listen", point] + arguments))
     let process = ByteString("/proc/\(listener.pid)")
-    // It blocks in poll(2) after printing the existing results.
+    // It blocks in poll(2) after printing the existing results; before, it polls without having the file open.
     let isWaiting = try eventually(within: 20) {
-      try listener.status() != nil || (process / "wchan").readText().contains("poll")
+      if listener.status() != nil { return true }
+      guard try (process / "wchan").readText().contains("poll") else { return false }
+      let files = try Command.shell("readlink /proc/$1/fd/*", ByteString("\(listener.pid)")).run(timeout: 10)
+      return files.outputText.split(separator: "\n").contains { $0.hasPrefix((point / "").text) }
     }
     guard isWaiting, listener.status() == nil else {
       throw TestFailure("bundlefs listen is not ready: \(listener.errorText)")

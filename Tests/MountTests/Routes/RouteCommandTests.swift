@@ -38,6 +38,33 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "- takes URLs from standard input, and sends those that are there together", .timeLimit(.minutes(1)))
+    func standardInput() throws {
+      try withMount(routes: numberAndTextRoutes) { mount in
+        let script = #"""
+          for n in {1..1000}; do echo "x:$n"; [ $((n % 100)) != 0 ] || echo "x://no/$n"; done > urls
+          printf '\n# a comment\nx:%%\r\nx:last' >> urls
+          "$B" route "$M" x:first - x:end < urls; echo "status $?"
+          (echo x:1; sleep 0.2; echo x:2) | "$B" match "$M" -
+          """#
+        let folder = try TemporaryFolder()
+        let outcome = try mount.bash("cd " + folder.path.text + "\n" + script)
+        #expect(outcome.errorText == "")
+        let lines = outcome.outputText.split(separator: "\n").map(String.init)
+        guard lines.count == 1017 else { throw TestFailure("\(lines.count) lines") }
+        #expect(lines[1014] == "status 1")
+        let results = try (lines[..<1014] + lines[1015...]).map { try RoutedResult($0) }
+        var urls = (1...1000).flatMap { $0 % 100 == 0 ? ["x:\($0)", "x://no/\($0)"] : ["x:\($0)"] }
+        urls = ["x:first"] + urls + ["x:%", "x:last", "x:end"]
+        #expect(results.dropLast(2).map(\.url) == urls)
+        #expect(results.count { $0.errno == "ENOENT" } == 10 && results.count { $0.errno == "EINVAL" } == 1)
+        #expect(results.suffix(2).map(\.outcome) == ["matched", "matched"])
+        // No line is written twice.
+        #expect(try mount.routesText().results.last?.sequence == 2 + 1014 + 2)
+      }
+    }
+
     @Test("a long URL is written separately", .timeLimit(.minutes(1)))
     func long() throws {
       try withMount(routes: numberAndTextRoutes) { mount in

@@ -8,11 +8,14 @@ struct RoutedResult: Decodable {
   enum Value: Decodable, Equatable, CustomStringConvertible {
     case text(String)
     case number(Double)
+    case array([Value])
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
       if let text = try? container.decode(String.self) {
         self = .text(text)
+      } else if let values = try? container.decode([Value].self) {
+        self = .array(values)
       } else {
         self = .number(try container.decode(Double.self))
       }
@@ -22,6 +25,7 @@ struct RoutedResult: Decodable {
       switch self {
       case .text(let text): text
       case .number(let number): "\(number)"
+      case .array(let values): "\(values)"
       }
     }
   }
@@ -35,6 +39,10 @@ struct RoutedResult: Decodable {
   var query: String?
   var fragment: String?
   var overlaps: [String]?
+  var overlapCount: Int?
+  var scheme: String?
+  var port: Int?
+  var listeners: Int?
   var errno: String?
   var error: String?
 

@@ -76,5 +76,102 @@ extension MountTests {
         #expect(try mount.lastResult().url == "x:4")
       }
     }
+
+    /// Writes the URL in `$U` and then `x:end`.
+    private static let writers = [
+      #"echo "$U" > "$R"; echo x:end > "$R""#, #"echo "$U" >> "$R"; echo x:end >> "$R""#,
+      #"printf '%s\n' "$U" x:end >> "$R""#,
+      #"zsh -fc 'echo "$U" >> "$1"; echo x:end >> "$1"' zsh "$R""#,
+      #"fish --no-config -c 'echo $U >> $argv[1]; echo x:end >> $argv[1]' "$R""#,
+      #"fish --no-config -c 'printf "%s\n" $U x:end > $argv[1]' "$R""#,
+      #"printf '%s\n' "$U" x:end | sort -r >> "$R""#, #"printf '%s\n' "$U" x:end | awk 1 > "$R""#,
+      #"printf '%s\n' "$U" x:end | dd bs=512 status=none >> "$R""#,
+      #"python3 -c 'import os, sys; f = open(sys.argv[1], "a"); print(os.environ["U"], file=f); print("x:end", file=f)' "$R""#,
+    ]
+
+    @Test(
+      "a URL that a buffer cuts arrives whole, or not at all", .timeLimit(.minutes(1)),
+      arguments: writers)
+    func buffers(script: String) throws {
+      try withMount(routes: "route Any s:Text\n") { mount in
+        for length in [511, 512, 1024, 4096, 5000, 20_000, 65_536] {
+          // Each part of it would be a URL, too.
+          let url = "x:" + String(repeating: "z:", count: length / 2 - 1) + (length % 2 == 0 ? "" : "z")
+          let outcome = try mount.bash("export U='\(url)'\n" + script)
+          #expect(outcome.status == 0, "\(length): \(outcome.errorText)")
+          let ends = try eventually(within: 5) { try mount.routesText().results.last?.url == "x:end" }
+          let text = try mount.routesText()
+          #expect(ends && text.results.suffix(2).map(\.url) == [url, "x:end"], "\(length)")
+        }
+        let posted = try mount.routesText().results.count
+        _ = try mount.bash("export U=x:\(String(repeating: "z:", count: 35_000))\n" + script)
+        let more = try mount.routesText().results.dropFirst(posted).filter { $0.outcome == "posted" }
+        #expect(more.allSatisfy { $0.url == "x:end" })
+      }
+    }
+
+    @Test("a line that seems cut is run once its program has closed the file", .timeLimit(.minutes(1)))
+    func unfinishedLine() throws {
+      try withMount(routes: "route Any s:Text\n") { mount in
+        let url = "x:" + String(repeating: "a", count: 510)
+        let script = #"""
+          import os, time
+          f = os.open(path, os.O_RDWR)
+          line = b"x:" + 510 * b"a"
+          print(os.write(f, line))
+          time.sleep(0.3)
+          print(len(os.pread(f, 1 << 20, 0).splitlines()))
+          """#
+        try mount.expectPython(script, prints: "512", "2")
+        let isRun = try eventually(within: 10) { try mount.lastResult().url == url }
+        #expect(isRun)
+        let outcome = try mount.bash("printf %s \(url)b > $R; printf %s \(url) > $R")
+        #expect(outcome.status == 0)
+        let isRunAgain = try eventually(within: 10) {
+          try mount.routesText().results.suffix(2).map(\.url) == [url + "b", url]
+        }
+        #expect(isRunAgain)
+      }
+    }
+
+    @Test("threads of one process continue a line, other processes do not", .timeLimit(.minutes(1)))
+    func threads() throws {
+      try withMount(routes: "route Any s:Text\n") { mount in
+        let script = #"""
+          import os, threading
+          f = os.open(path, os.O_WRONLY)
+          os.write(f, b"x:" + 510 * b"a")
+          if os.fork() == 0:
+              os.pwrite(f, b"x:other\n", 512)
+              os._exit(0)
+          os.wait()
+          rest = threading.Thread(target=os.write, args=[f, b"rest\n"])
+          rest.start()
+          rest.join()
+          """#
+        try mount.expectPython(script)
+        let urls = try mount.routesText().results.dropFirst().map(\.url)
+        #expect(urls == ["x:other", "x:" + String(repeating: "a", count: 510) + "rest"])
+      }
+    }
+
+    @Test("a writer of many lines can be killed", .timeLimit(.minutes(1)))
+    func killedWriter() throws {
+      try withMount(routes: "route Any s:Text\n") { mount in
+        let script = #"""
+          import os, signal, subprocess, sys, time
+          child = subprocess.Popen([sys.executable, "-c", """if True:
+              import os, sys
+              os.write(os.open(sys.argv[1], os.O_WRONLY), b"".join(b"x:%d\\n" % n for n in range(100000)))
+              """, path])
+          while b"x:" not in open(path, "rb").read():
+              pass
+          child.kill()
+          child.wait()
+          print(child.returncode)
+          """#
+        try mount.expectPython(script, prints: "-9")
+      }
+    }
   }
 }

@@ -77,7 +77,7 @@ _bundlefs_operands() {
   while ((index < cursor)); do
     word=${line[index]}
     case $word in
-      -o | --since | --type | --localization) index=$((index + 1)) ;;
+      -o | --since | --count | --timeout | --exec | --type | --localization) index=$((index + 1)) ;;
       -*) ;;
       *) operands+=("$word") ;;
     esac
@@ -99,7 +99,7 @@ _bundlefs() {
   kind=${kinds[${#operands[@]}]-${kinds[-1]}}
   case $previous in
     -o) kind=options ;;
-    --since | --type | --localization) kind=none ;;
+    --since | --count | --timeout | --exec | --type | --localization) kind=none ;;
   esac
   [[ $current != -* ]] || kind=flags
 

@@ -14,7 +14,7 @@ function __bundlefs_operands
     for word in (commandline -opc)
         if test $skip = 1
             set skip 0
-        else if contains -- $word -o --since --type --localization
+        else if contains -- $word -o --since --count --timeout --exec --type --localization
             set skip 1
         else if not string match -q -- '-*' $word
             printf '%s\n' $word

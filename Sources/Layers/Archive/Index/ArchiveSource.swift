@@ -57,8 +57,11 @@ final class ArchiveSource: Sendable {
       var now = timespec()
       clock_gettime(CLOCK_REALTIME_COARSE, &now)
       // Of a time in the future nothing is known.
-      let age = Int64(now.tv_sec) - attributes.modified.seconds
-      if age != 0 || now.tv_nsec > Int(attributes.modified.nanoseconds) { break }
+      if Int64(now.tv_sec) != attributes.modified.seconds
+        || now.tv_nsec > Int(attributes.modified.nanoseconds)
+      {
+        break
+      }
       usleep(1000)
       attributes = try descriptor.attributes()
     }

@@ -1,0 +1,202 @@
+"""compare.py BUNDLEFS FOLDER: compares the zip archives below a folder with what Python's zipfile and bsdtar read.
+
+Prints each difference as `ARCHIVE: ENTRY: reason`, then how often each reason occurred. Exits with status 1 if there is
+a reason other than those of the manual.
+"""
+import collections
+import errno
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+# The differences that bundlefs(8) names.
+KNOWN = {
+    "encrypted",
+    "damaged; bsdtar alone reads it",
+    "method that is not supported",
+    "skipped name",
+    "not a zip archive, or its end is missing",
+    "a damaged zip archive",
+}
+
+
+class Timeout(Exception):
+    pass
+
+
+def limited(seconds, function, *arguments):
+    """Calls the function; raises Timeout if it takes longer."""
+
+    def expire(*_):
+        raise Timeout()
+
+    signal.signal(signal.SIGALRM, expire)
+    signal.alarm(seconds)
+    try:
+        return function(*arguments)
+    finally:
+        signal.alarm(0)
+
+
+def run(command, seconds=60):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
+
+
+def names_of(info):
+    """The names that an entry may have: Python decodes those that are not flagged as code page 437."""
+    yield info.filename
+    if not info.flag_bits & 1 << 11:
+        try:
+            raw = info.orig_filename.encode("cp437")
+            yield raw.decode("utf-8")
+        except UnicodeError:
+            pass
+    extra = info.extra
+    while len(extra) >= 4:
+        number, size = int.from_bytes(extra[:2], "little"), int.from_bytes(extra[2:4], "little")
+        if number == 0x7075 and size > 5:
+            yield extra[9 : 4 + size].decode("utf-8", "surrogateescape")
+        extra = extra[4 + size :]
+
+
+def content_in_mount(point, name):
+    """The content or link target of an entry, or an errno."""
+    path = os.path.join(os.fsencode(point), os.fsencode(name))
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            return os.readlink(path)
+        if stat.S_ISDIR(mode):
+            return None
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        return error.errno
+
+
+def content_elsewhere(archive, path, info):
+    """The content as Python or else bsdtar reads it, None if neither can, and whether Python can."""
+    try:
+        return archive.read(info), True
+    except Exception:  # zipfile raises errors of all kinds for damage.
+        pass
+    pattern = "".join("\\" + letter if letter in "*?[]\\" else letter for letter in info.filename)
+    read = run(["bsdtar", "-xOf", path, "--", pattern])
+    return (read.stdout if read.returncode == 0 and read.stdout else None), False
+
+
+def is_normal(name):
+    parts = name.split("/")
+    return not name.startswith("/") and ".." not in parts and "\0" not in name and bool(name.strip("./"))
+
+
+class Comparison:
+    def __init__(self, bundlefs):
+        self.bundlefs = bundlefs
+        self.reasons = collections.Counter()
+        self.equal = 0
+
+    def report(self, path, entry, reason, detail=""):
+        self.reasons[reason] += 1
+        print("%s: %s: %s%s" % (path, entry, reason, detail and ": " + detail), flush=True)
+
+    def compare(self, path):
+        with tempfile.TemporaryDirectory() as point:
+            try:
+                mounted = run([self.bundlefs, path, point, "-o", "announce=off"])
+            except subprocess.TimeoutExpired:
+                return self.report(path, "-", "the mount hangs")
+            if mounted.returncode != 0:
+                return self.refused(path, mounted.stderr.decode(errors="replace").strip())
+            try:
+                self.compare_entries(path, point)
+            finally:
+                run([self.bundlefs, "unmount", "--lazy", point])
+
+    def refused(self, path, message):
+        reason = "refused"
+        for known in ("not a zip archive, or its end is missing", "a damaged zip archive"):
+            if known in message:
+                reason = known
+        try:
+            with zipfile.ZipFile(path) as archive:
+                if archive.infolist() and all(content_elsewhere(archive, path, i)[0] is not None for i in archive.infolist()):
+                    reason = "refused although others read it"
+        except Exception:
+            pass
+        self.report(path, "-", reason, message)
+
+    def compare_entries(self, path, point):
+        status = json.loads(run([self.bundlefs, "status", point, "--json"]).stdout)
+        layers = status.get("layers", [])
+        has_skipped = any(layer.get("archive", {}).get("skipped") for layer in layers)
+        try:
+            archive = zipfile.ZipFile(path)
+        except Exception as error:
+            return self.report(path, "-", "Python cannot read it", str(error))
+        with archive:
+            last = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
+            for info in last.values():
+                self.compare_entry(path, point, archive, info, has_skipped)
+
+    def compare_entry(self, path, point, archive, info, has_skipped):
+        shown = errno.ENOENT
+        for name in names_of(info):
+            if not is_normal(name):
+                continue
+            shown = limited(60, content_in_mount, point, name)
+            if shown != errno.ENOENT:
+                break
+        expected, by_python = content_elsewhere(archive, path, info)
+        if shown == expected or (isinstance(shown, int) and expected is None and shown == errno.EIO):
+            self.equal += 1
+        elif isinstance(shown, bytes):
+            kind = "wrong content" if expected is not None else "readable here only"
+            self.report(path, info.filename, kind, "%d bytes" % len(shown))
+        elif shown is None:
+            self.report(path, info.filename, "skipped name" if has_skipped else "a folder instead of a file")
+        elif shown in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            self.report(path, info.filename, "skipped name" if has_skipped else "missing")
+        elif shown == errno.EACCES and info.flag_bits & 1:
+            self.report(path, info.filename, "encrypted")
+        elif shown == errno.EOPNOTSUPP:
+            self.report(path, info.filename, "method that is not supported", str(info.compress_type))
+        elif shown == errno.EIO and not by_python:
+            self.report(path, info.filename, "damaged; bsdtar alone reads it")
+        else:
+            self.report(path, info.filename, "unreadable", os.strerror(shown))
+
+
+def is_archive(path):
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    ends = (".zip", ".jar", ".whl", ".apk", ".ipa", ".docx", ".odt", ".epub", ".xpi")
+    return path.lower().endswith(ends) or zipfile.is_zipfile(path)
+
+
+def main():
+    comparison = Comparison(sys.argv[1])
+    archives = 0
+    for folder, _, files in os.walk(sys.argv[2]):
+        for name in sorted(files):
+            path = os.path.join(folder, name)
+            if not is_archive(path):
+                continue
+            archives += 1
+            try:
+                comparison.compare(path)
+            except Timeout:
+                comparison.report(path, "-", "a read hangs")
+    print("%d archives, %d equal entries" % (archives, comparison.equal))
+    for reason, count in comparison.reasons.most_common():
+        print("%6d %s" % (count, reason))
+    harmless = KNOWN | {"Python cannot read it", "readable here only"}
+    sys.exit(1 if set(comparison.reasons) - harmless or not archives else 0)
+
+
+main()
