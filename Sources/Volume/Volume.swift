@@ -159,7 +159,7 @@ public final class Volume: Sendable {
   /// Takes back what the kernel has cached from a predecessor, since the layers may have changed meanwhile. To be called
   /// after `start`, before any request is processed.
   public func recover() {
-    _ = watcher?.barrier {}
+    watcher?.checkLayers(store)
     queue.add([Invalidation(subject: .inherited)])
   }
 

@@ -5,7 +5,8 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "status", "diff", "tree", "sync", "invalidate", "upgrade", "route", "match", "listen", "resources",
+    "unmount", "status", "diff", "tree", "sync", "invalidate", "upgrade", "route", "match", "listen",
+    "resources",
     "open",
   ]
 

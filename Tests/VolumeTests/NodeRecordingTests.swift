@@ -57,9 +57,11 @@ import Testing
     mutating func step() {
       let directories = [NodeTable.root] + slots.filter { table[$0].kind == .directory }
       let parent = random.pick(directories)
-      let name = Array("name \(random.number(0...12))".utf8) + Array(repeating: 97, count: random.number(0...40))
+      let name =
+        Array("name \(random.number(0...12))".utf8) + Array(repeating: 97, count: random.number(0...40))
       switch random.number(0...9) {
-      case 0...2: _ = table.lookUpDirectory(name, in: parent, inodeNumber: 1 << 63 | UInt64(random.number(1...99)))
+      case 0...2:
+        _ = table.lookUpDirectory(name, in: parent, inodeNumber: 1 << 63 | UInt64(random.number(1...99)))
       case 3...6:
         let inode = UInt64(random.number(1...30))
         let identity = FileIdentity(device: 1, inode: inode, born: TimeSpec(seconds: 1, nanoseconds: 0))

@@ -33,7 +33,9 @@ public final class SharedMemory: @unchecked Sendable {
   deinit { munmap(base, size) }
 
   /// The bytes from an offset on, as values of a type whose alignment the offset has.
-  public func values<Value: BitwiseCopyable>(of type: Value.Type, at offset: Int) -> UnsafeMutablePointer<Value> {
+  public func values<Value: BitwiseCopyable>(of type: Value.Type, at offset: Int) -> UnsafeMutablePointer<
+    Value
+  > {
     (base + offset).assumingMemoryBound(to: type)
   }
 }

@@ -78,8 +78,10 @@ struct ControlCommandRunner: Sendable {
     do throws(RoutingError) { command = try ControlCommand(line) } catch { return fail(line, error, origin) }
     switch command {
     case .ignored: return .done
-    case .post(let url) where url.scheme == BuiltInCommand.scheme: return runBuiltIn(url, line, writer, origin)
-    case .match(let url) where url.scheme == BuiltInCommand.scheme: return fail(line, .noRoute(for: url), origin)
+    case .post(let url) where url.scheme == BuiltInCommand.scheme:
+      return runBuiltIn(url, line, writer, origin)
+    case .match(let url) where url.scheme == BuiltInCommand.scheme:
+      return fail(line, .noRoute(for: url), origin)
     case .post(let url) where url.scheme == resolver.scheme,
       .match(let url) where url.scheme == resolver.scheme:
       return resolve(url, for: writer, origin)
@@ -110,7 +112,8 @@ struct ControlCommandRunner: Sendable {
       result = .failure(error)
     }
     if LayerAccess.current == .shared, LayerAccess.deferredLayer != nil { return .deferred }
-    return control.appendResult(of: url.text, origin) { _ throws(RoutingError) in .resolved(try result.get()) }
+    return control.appendResult(of: url.text, origin) { _ throws(RoutingError) in .resolved(try result.get())
+    }
   }
 
   private func runBuiltIn(

@@ -116,7 +116,8 @@ struct ControlContent {
 
   private mutating func beginLog() {
     let (table, results, sequence, headers, replies, held) = (
-      table, results, sequence, headers, lastReplies, held)
+      table, results, sequence, headers, lastReplies, held
+    )
     log?.begin { append in
       append(.table, nil, Array(table.text.utf8))
       for reply in replies { append(.reply, reply, []) }
@@ -126,7 +127,8 @@ struct ControlContent {
         let number = first + UInt64(index)
         let place = headers.count - Int(sequence - number) - 1
         append(
-          .result, headers.indices.contains(place) ? headers[place] : ControlLog.ResultHeader(sequence: number),
+          .result,
+          headers.indices.contains(place) ? headers[place] : ControlLog.ResultHeader(sequence: number),
           results[index])
       }
     }

@@ -99,7 +99,9 @@ struct ControlLog: @unchecked Sendable {
     entry.storeBytes(of: kind.rawValue, toByteOffset: 4, as: UInt32.self)
     if let header { entry.storeBytes(of: header, toByteOffset: 8, as: ResultHeader.self) }
     bytes.withUnsafeBytes { source in
-      if let address = source.baseAddress { (entry + 8 + headerSize).copyMemory(from: address, byteCount: bytes.count) }
+      if let address = source.baseAddress {
+        (entry + 8 + headerSize).copyMemory(from: address, byteCount: bytes.count)
+      }
     }
     return end
   }
@@ -113,7 +115,8 @@ struct ControlLog: @unchecked Sendable {
     while offset + 8 <= end {
       let entry = half + offset
       let size = Int(entry.load(as: UInt32.self))
-      guard size >= 8, offset + size <= end, let kind = Kind(rawValue: entry.load(fromByteOffset: 4, as: UInt32.self))
+      guard size >= 8, offset + size <= end,
+        let kind = Kind(rawValue: entry.load(fromByteOffset: 4, as: UInt32.self))
       else { return }
       let hasHeader = kind == .result || kind == .reply
       let headerSize = hasHeader ? MemoryLayout<ResultHeader>.size : 0

@@ -20,7 +20,8 @@ extension WriteReassembler.PartialLine {
   }
 
   init?(from reader: inout ByteReader) {
-    guard let id = reader.next(), let writer = reader.next(), let end = reader.next(), let isBuffer = reader.next(),
+    guard let id = reader.next(), let writer = reader.next(), let end = reader.next(),
+      let isBuffer = reader.next(),
       let count = reader.next(), let line = reader.next(count)
     else { return nil }
     self.init(

@@ -39,10 +39,25 @@ final class NodeStore: Sendable {
 
   /// Takes over the files that a predecessor has opened: some may have lost their names since.
   private func adoptFiles(_ memory: NodeMemory) {
+    for (index, layer) in stack.layers.enumerated() {
+      if let archive = layer.archive { adoptFiles(of: archive, index) }
+    }
     table.withLock { table in
       for (slot, layer, file) in table.inheritedFiles(memory) where layer < stack.layers.count {
         table.adopt(LayerFile(Descriptor(owning: file), nil, stack.layers[layer].gate), for: slot)
       }
+    }
+  }
+
+  private func adoptFiles(of archive: ArchiveLayer, _ layer: Int) {
+    let known = table.withLock { table in
+      (1..<UInt32(table.nodes.count)).filter {
+        table[$0].isPinned && table[$0].layer == layer && table[$0].kind != nil
+      }.map { ($0, table[$0].identity.inode) }
+    }
+    let files = archive.takeFormerFiles(known: Set(known.map(\.1)))
+    table.withLock { table in
+      for (slot, inode) in known { if let file = files[inode] { table.adopt(file, for: slot) } }
     }
   }
 

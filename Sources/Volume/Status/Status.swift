@@ -94,8 +94,8 @@ struct Status {
   private func writeFeatures(to json: inout JSONWriter) {
     json.name("passthrough")
     if let passthrough { passthrough.write(to: &json) } else { json.null() }
-      json.name("survival")
-      if let survival { survival.write(to: &json) } else { json.null() }
+    json.name("survival")
+    if let survival { survival.write(to: &json) } else { json.null() }
     json.name("announce")
     announcements.write(to: &json)
     json.name("contents")

@@ -26,7 +26,9 @@ enum OpenDescriptors {
     guard let directory = try? Descriptor.open("/proc/self/fd", [.read, .directory]) else { return [] }
     var numbers: [CInt] = []
     try? directory.forEachEntry { entry in
-      if let number = CInt(String(cString: entry.name)), number != directory.rawValue { numbers.append(number) }
+      if let number = CInt(String(cString: entry.name)), number != directory.rawValue {
+        numbers.append(number)
+      }
     }
     return numbers
   }

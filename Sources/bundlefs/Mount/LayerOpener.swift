@@ -10,36 +10,42 @@ struct LayerOpener {
   private let roots: [LayerRootRecord]
   private let contents: ContentCache
 
-  init(_ plan: MountPlan, covered: CoveredMountPoint?, roots: [LayerRootRecord] = []) throws(Failure) {
+  init(
+    _ plan: MountPlan, covered: CoveredMountPoint?, roots: [LayerRootRecord] = [],
+    archives: ArchiveRegistry? = nil
+  ) throws(Failure) {
     self.plan = plan
     self.roots = roots
     self.covered = covered
     contents = ContentCache(
       budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
-      passwords: try plan.arguments.options.archivePasswordFile.map(PasswordFile.init)?.passwords() ?? [])
+      passwords: try plan.arguments.options.archivePasswordFile.map(PasswordFile.init)?.passwords() ?? [],
+      registry: archives)
   }
 
   /// - Returns: the layers, and the cache of their archives' contents, if there are any.
   func open() throws(Failure) -> (LayerStack, ContentCache?) {
     var layers: [Layer] = []
-    for (given, path) in plan.layers {
+    for layer in plan.layers {
       let role = layers.count < plan.layers.count - 1 ? "substitution" : "MAIN"
-      layers.append(try open(path, as: "\(role) \(given.shown)", index: layers.count))
+      layers.append(try open(layer, as: "\(role) \(layer.given.shown)", index: layers.count))
     }
     let hasArchive = layers.contains { $0.archive != nil }
     return (LayerStack(layers: layers), hasArchive ? contents : nil)
   }
 
-  private func open(_ path: [UInt8], as role: String, index: Int) throws(Failure) -> Layer {
-    if let archive = ArchivePath(path) {
+  private func open(
+    _ layer: MountPlan.LayerPath, as role: String, index: Int
+  ) throws(Failure) -> Layer {
+    if let archive = layer.archive {
       do throws(ArchiveError) {
         return .archive(try archive.open(index: index, plan.arguments.options.archiveEncoding, contents))
       } catch {
         throw .failed("\(role): \(error.message)")
       }
     }
-    do throws(Errno) { return .directory(try directory(path, index: index)) } catch {
-      throw .failed("\(role): \(Self.reason(error, path))")
+    do throws(Errno) { return .directory(try directory(layer.path, index: index)) } catch {
+      throw .failed("\(role): \(Self.reason(error, layer.path))")
     }
   }
 

@@ -13,7 +13,9 @@ struct MountCommand {
 
   /// `bundlefs --resume MEMORY …`, which takes the place of another program.
   init(resuming arguments: [[UInt8]]) throws(Failure) {
-    guard let memory = arguments.first.flatMap({ CInt($0.shown) }) else { throw .usage("'--resume' needs a number") }
+    guard let memory = arguments.first.flatMap({ CInt($0.shown) }) else {
+      throw .usage("'--resume' needs a number")
+    }
     self.arguments = try MountArguments([[]] + arguments.dropFirst())
     resumed = memory
   }

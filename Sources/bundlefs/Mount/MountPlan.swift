@@ -9,8 +9,22 @@ import Volume
 struct MountPlan {
   let mountPoint: MountPoint
   let arguments: MountArguments
-  /// The layers' paths as they were given, and resolved; top first, MAIN last.
-  let layers: [(given: [UInt8], path: [UInt8])]
+  /// A layer's path as it was given, and resolved.
+  struct LayerPath {
+    let given: [UInt8]
+    let path: [UInt8]
+    /// nil for a directory.
+    let archive: ArchivePath?
+
+    init(_ given: [UInt8]) {
+      self.given = given
+      path = MountOptions.resolved(given)
+      archive = ArchivePath(path)
+    }
+  }
+
+  /// Top first, MAIN last.
+  let layers: [LayerPath]
   /// Without what the layers determine.
   let volumeOptions: VolumeOptions
   /// Options for libfuse.
@@ -19,7 +33,7 @@ struct MountPlan {
   init(_ arguments: MountArguments, at mountPoint: MountPoint) throws(Failure) {
     self.arguments = arguments
     self.mountPoint = mountPoint
-    layers = (arguments.options.substitutions + [arguments.main]).map { ($0, MountOptions.resolved($0)) }
+    layers = (arguments.options.substitutions + [arguments.main]).map { LayerPath($0) }
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
   }
@@ -29,7 +43,8 @@ struct MountPlan {
     var options = arguments.options.lasting
     let substitutions = layers.dropLast().map { MountOption.escape($0.path) }
     if !substitutions.isEmpty {
-      options.append(Array("substitution=".utf8) + Array(substitutions.joined(separator: [UInt8(ascii: ":")])))
+      options.append(
+        Array("substitution=".utf8) + Array(substitutions.joined(separator: [UInt8(ascii: ":")])))
     }
     var list = ["--resume", "\(memory)"].map { Array($0.utf8) }
     if isDebug { list.append(Array("-d".utf8)) } else if isForeground { list.append(Array("-f".utf8)) }

@@ -22,7 +22,7 @@ struct MountWorker {
     var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
       try CoveredMountPoint(path: plan.mountPoint.path)
     }
-    let (stack, contents) = try LayerOpener(plan, covered: covered).open()
+    let (stack, contents) = try LayerOpener(plan, covered: covered, archives: survival?.archives).open()
     let sessions = Locked<Session?>(nil)
     let volume = try makeVolume(stack, contents, sessions)
     try checkDevice()
@@ -61,7 +61,9 @@ struct MountWorker {
     survival.closeFilesOnExec(layers: plan.layers.count)
     let covered = try coveredMountPoint(survival)
     let roots = survival.roots(plan.layers.count)
-    let (stack, contents) = try LayerOpener(plan, covered: covered, roots: roots).open()
+    let (stack, contents) = try LayerOpener(
+      plan, covered: covered, roots: roots, archives: survival.archives
+    ).open()
     let sessions = Locked<Session?>(nil)
     let volume = try makeVolume(stack, contents, sessions)
     do throws(MountError) {

@@ -88,7 +88,8 @@ extension MountTests {
     func end(isSuccessor: Bool) throws {
       let ends: [(Mount) throws -> Void] = [
         { kill($0.process.pid, SIGTERM) }, { kill($0.worker, SIGTERM) }, { kill($0.process.pid, SIGKILL) },
-        { try Command("umount", $0.point.text).check() }, { try Command("umount", "-l", $0.point.text).check() },
+        { try Command("umount", $0.point.text).check() },
+        { try Command("umount", "-l", $0.point.text).check() },
         { mount in
           let worker = mount.worker
           kill(mount.process.pid, SIGTERM)

@@ -7,7 +7,9 @@ import Testing
 extension MountTests {
   @Suite struct UpgradeTests {
     /// A mount by a copy of the program, which can be replaced.
-    private func withCopy(_ body: (_ mount: DaemonMount, _ program: ByteString, Fixture) throws -> Void) throws {
+    private func withCopy(_ body: (_ mount: DaemonMount, _ program: ByteString, Fixture) throws -> Void)
+      throws
+    {
       let fixture = try Fixture()
       let program = fixture.folder / "bundlefs"
       try Command("cp", try Binary.underTest().text, program.text).check()

@@ -43,7 +43,8 @@ extension NodeStore {
     return known.compactMap { number, name, node, fingerprint in
       if !node.isDetached, let part = parts.first(where: { $0.layer == node.layer }),
         let present = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
-        present.links == 1, present.identity == node.identity, Fingerprint(present) == fingerprint, fingerprint != .unknown
+        present.links == 1, present.identity == node.identity, Fingerprint(present) == fingerprint,
+        fingerprint != .unknown
       {
         return nil
       }

@@ -60,7 +60,9 @@ final class InodeNumbers: Sendable {
 
   func file(device: UInt64, inode: UInt64) -> UInt64 {
     state.withLock { state in
-      if inode >= Self.reserved, inode >> Self.inodeBits == 0, let index = Self.index(of: device, &state, memory) {
+      if inode >= Self.reserved, inode >> Self.inodeBits == 0,
+        let index = Self.index(of: device, &state, memory)
+      {
         return index << Self.inodeBits | inode
       }
       return Self.hashed(BackingInode(device: device, inode: inode), &state)

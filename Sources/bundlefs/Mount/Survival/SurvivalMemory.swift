@@ -16,15 +16,24 @@ struct LayerRootRecord: BitwiseCopyable {
 /// and from there on what the volume records.
 final class SurvivalMemory: Sendable {
   let memory: SharedMemory
+  /// The states of the layers that are archives.
+  let archives: ArchiveRegistry
+  private static let archivesPlace = 20 << 20
   private static let (initPlace, rootsPlace) = (HolderState.reserved, 2 * HolderState.reserved)
   private static let mostRoots = 4096
   private static let largestInit = rootsPlace - initPlace
 
   /// - Throws: ENOMEM, EMFILE; EFBIG beyond RLIMIT_FSIZE.
-  init() throws(Errno) { memory = try SharedMemory(name: "bundlefs", size: Volume.memorySize) }
+  init() throws(Errno) {
+    memory = try SharedMemory(name: "bundlefs", size: Volume.memorySize)
+    archives = ArchiveRegistry(memory, at: Self.archivesPlace)
+  }
 
   /// The memory of another program that this one replaces.
-  init(resuming file: CInt) throws(Errno) { memory = try SharedMemory(mapping: Descriptor(owning: file)) }
+  init(resuming file: CInt) throws(Errno) {
+    memory = try SharedMemory(mapping: Descriptor(owning: file))
+    archives = ArchiveRegistry(memory, at: Self.archivesPlace)
+  }
 
   var status: SurvivalStatus {
     SurvivalStatus(
@@ -76,6 +85,7 @@ final class SurvivalMemory: Sendable {
     var kept: Set<CInt> = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
     kept.formUnion(roots(layers).map(\.file))
     kept.formUnion(Volume.openFiles(in: memory))
+    kept.formUnion(archives.files)
     withUnsafeBytes(of: state.others) { kept.formUnion($0.bindMemory(to: CInt.self)) }
     return kept.subtracting([-1])
   }
