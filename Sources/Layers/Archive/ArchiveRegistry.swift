@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import Posix
 import Synchronization
@@ -107,21 +106,14 @@ final class ArchiveRegistration: Sendable {
 extension ArchiveIndex {
   /// A memory file with the next inode number, followed by those of the nodes, in the order of the tree.
   fileprivate func numbersFile() throws(Errno) -> Descriptor {
-    let file = linux_memory_file("inode numbers")
-    if file < 0 { throw .current }
-    let descriptor = Descriptor(owning: file)
+    let file = try withCName(Array("inode numbers".utf8)) { name throws(Errno) in
+      try Descriptor.memory(name: name)
+    }
     var numbers = [nextInode]
     numbers.reserveCapacity(tree.count + 1)
     for node in tree.nodes { numbers.append(node.inode) }
-    var offset = 0
-    while offset < numbers.count * 8 {
-      let count = numbers.withUnsafeBytes {
-        pwrite(file, $0.baseAddress! + offset, $0.count - offset, off_t(offset))
-      }
-      if count <= 0 { throw .current }
-      offset += count
-    }
-    return descriptor
+    try file.writeAll(numbers)
+    return file
   }
 
   /// The numbers of a former process; nil if they cannot be read.
@@ -130,5 +122,18 @@ extension ArchiveIndex {
     var numbers = [UInt64](repeating: 0, count: Int(bytes / 8))
     let count = numbers.withUnsafeMutableBytes { pread(file.rawValue, $0.baseAddress, $0.count, 0) }
     return count == Int(bytes) ? numbers : nil
+  }
+}
+
+extension Descriptor {
+  fileprivate borrowing func writeAll(_ numbers: [UInt64]) throws(Errno) {
+    var offset = 0
+    while offset < numbers.count * 8 {
+      let count = numbers.withUnsafeBytes { bytes in
+        pwrite(rawValue, bytes.baseAddress.map { $0 + offset }, bytes.count - offset, off_t(offset))
+      }
+      if count <= 0 { throw .current }
+      offset += count
+    }
   }
 }
