@@ -56,7 +56,8 @@ public final class Volume: Sendable {
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()
-    let resources = ResourceDirectory(resolver, store, listings, reserved)
+    let resources = ResourceDirectory(
+      resolver, store, listings, reserved, memory: options.memory)
     control = ControlFile(options.control, memory: options.memory)
     commands = ControlCommandRunner(
       control: control, heldLines: HeldLines(control), resolver: resolver, store: store, queue: queue,

@@ -1,12 +1,7 @@
 import Posix
-import Synchronization
 
-/// The control file's state in shared memory, for a successor: a log of what has changed, begun again with the present
-/// state when it has grown long.
-///
-/// There are two halves of the memory. What is appended counts once `position`, which names the half and its end, is
-/// written, so that a successor finds whole entries whenever the writer dies.
-struct ControlLog: @unchecked Sendable {
+/// The control file's state in shared memory, for a successor.
+struct ControlLog: Sendable {
   /// What an entry records.
   enum Kind: UInt32 {
     /// The `route` commands that make the table.
@@ -35,96 +30,43 @@ struct ControlLog: @unchecked Sendable {
     var errno: UInt64 = 0
   }
 
-  private static let (positionPlace, halves, halfSize) = (16 << 20, 64 << 20, 448 << 20)
-  private static let halfBit: UInt64 = 1 << 63
-  /// The size from which on the log is begun again, at least.
+  private static let place = 64 << 20..<960 << 20
   private static let leastLimit = 4 << 20
 
-  private let memory: SharedMemory
-  private let position: UnsafeMutablePointer<UInt64>
-  /// The end of what is appended, and not yet committed.
-  private var end: Int
-  /// The size at which it is begun again.
-  private var limit = leastLimit
+  private var log: SharedLog
 
-  init(_ memory: SharedMemory) {
-    self.memory = memory
-    position = memory.values(of: UInt64.self, at: Self.positionPlace)
-    end = Int(position.pointee & ~Self.halfBit)
-  }
+  init(_ memory: SharedMemory) { log = SharedLog(memory, in: Self.place, leastLimit: Self.leastLimit) }
 
-  private var half: UnsafeMutableRawPointer {
-    memory.base + Self.halves + (position.pointee & Self.halfBit == 0 ? 0 : Self.halfSize)
-  }
+  var isEmpty: Bool { log.isEmpty }
+  var isLong: Bool { log.isLong }
 
-  /// Whether nothing was ever recorded.
-  var isEmpty: Bool { position.pointee == 0 }
-
-  /// Whether it should be begun again.
-  var isLong: Bool { end > limit }
-
-  // MARK: - Writing
-
-  /// Appends an entry, which counts from the next `commit` on. What has no room is left out.
+  /// As `SharedLog.append`.
   mutating func append(_ kind: Kind, _ header: ResultHeader? = nil, _ bytes: [UInt8]) {
-    end = Self.write(kind, header, bytes, to: half, at: end)
+    log.append(kind.rawValue, Self.encoded(header) + bytes)
   }
 
-  func commit() {
-    atomicMemoryFence(ordering: .releasing)
-    position.pointee = position.pointee & Self.halfBit | UInt64(end)
-  }
+  func commit() { log.commit() }
 
-  /// Begins it again in the other half, with the entries that the body appends.
+  /// As `SharedLog.begin`.
   mutating func begin(_ body: (_ append: (Kind, ResultHeader?, [UInt8]) -> Void) -> Void) {
-    let other = ~position.pointee & Self.halfBit
-    let start = memory.base + Self.halves + (other == 0 ? 0 : Self.halfSize)
-    var end = 0
-    body { kind, header, bytes in end = Self.write(kind, header, bytes, to: start, at: end) }
-    atomicMemoryFence(ordering: .releasing)
-    position.pointee = other | UInt64(end)
-    self.end = end
-    limit = max(Self.leastLimit, 4 * end)
-  }
-
-  private static func write(
-    _ kind: Kind, _ header: ResultHeader?, _ bytes: [UInt8], to start: UnsafeMutableRawPointer, at offset: Int
-  ) -> Int {
-    let headerSize = header == nil ? 0 : MemoryLayout<ResultHeader>.size
-    let size = 8 + headerSize + bytes.count
-    let end = (offset + size + 7) & ~7
-    if end > halfSize { return offset }
-    let entry = start + offset
-    entry.storeBytes(of: UInt32(size), as: UInt32.self)
-    entry.storeBytes(of: kind.rawValue, toByteOffset: 4, as: UInt32.self)
-    if let header { entry.storeBytes(of: header, toByteOffset: 8, as: ResultHeader.self) }
-    bytes.withUnsafeBytes { source in
-      if let address = source.baseAddress {
-        (entry + 8 + headerSize).copyMemory(from: address, byteCount: bytes.count)
-      }
+    log.begin { append in
+      body { kind, header, bytes in append(kind.rawValue, Self.encoded(header) + bytes) }
     }
-    return end
   }
 
-  // MARK: - Reading
+  private static func encoded(_ header: ResultHeader?) -> [UInt8] {
+    guard let header else { return [] }
+    return withUnsafeBytes(of: header) { Array($0) }
+  }
 
   /// Calls the body with each entry of a predecessor.
   func forEach(_ body: (Kind, ResultHeader?, [UInt8]) -> Void) {
-    var offset = 0
-    let end = Int(position.pointee & ~Self.halfBit)
-    while offset + 8 <= end {
-      let entry = half + offset
-      let size = Int(entry.load(as: UInt32.self))
-      guard size >= 8, offset + size <= end,
-        let kind = Kind(rawValue: entry.load(fromByteOffset: 4, as: UInt32.self))
-      else { return }
-      let hasHeader = kind == .result || kind == .reply
-      let headerSize = hasHeader ? MemoryLayout<ResultHeader>.size : 0
-      if size < 8 + headerSize { return }
-      let header = hasHeader ? entry.load(fromByteOffset: 8, as: ResultHeader.self) : nil
-      let bytes = UnsafeRawBufferPointer(start: entry + 8 + headerSize, count: size - 8 - headerSize)
-      body(kind, header, Array(bytes))
-      offset = (offset + size + 7) & ~7
+    let size = MemoryLayout<ResultHeader>.size
+    log.forEach { kind, bytes in
+      guard let kind = Kind(rawValue: kind) else { return }
+      guard kind == .result || kind == .reply else { return body(kind, nil, Array(bytes)) }
+      if bytes.count < size { return }
+      body(kind, bytes.loadUnaligned(as: ResultHeader.self), Array(bytes[size...]))
     }
   }
 }
