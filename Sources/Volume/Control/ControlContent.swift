@@ -115,23 +115,19 @@ struct ControlContent {
   }
 
   private mutating func beginLog() {
-    let (table, results, sequence, headers, replies, held) = (
-      table, results, sequence, headers, lastReplies, held
-    )
-    log?.begin { append in
-      append(.table, nil, Array(table.text.utf8))
-      for reply in replies { append(.reply, reply, []) }
-      append(.reply, ControlLog.ResultHeader(), held)
-      let first = sequence - UInt64(results.count) + 1
-      for index in 0..<results.count {
-        let number = first + UInt64(index)
-        let place = headers.count - Int(sequence - number) - 1
-        append(
-          .result,
-          headers.indices.contains(place) ? headers[place] : ControlLog.ResultHeader(sequence: number),
-          results[index])
-      }
+    if log == nil { return }
+    var entries = [ControlLog.Entry(kind: .table, bytes: Array(table.text.utf8))]
+    for reply in lastReplies { entries.append(ControlLog.Entry(kind: .reply, header: reply, bytes: [])) }
+    entries.append(ControlLog.Entry(kind: .reply, header: ControlLog.ResultHeader(), bytes: held))
+    let first = sequence - UInt64(results.count) + 1
+    for index in 0..<results.count {
+      let number = first + UInt64(index)
+      let place = headers.count - Int(sequence - number) - 1
+      let header =
+        headers.indices.contains(place) ? headers[place] : ControlLog.ResultHeader(sequence: number)
+      entries.append(ControlLog.Entry(kind: .result, header: header, bytes: results[index]))
     }
+    log?.begin(entries)
   }
 
   private mutating func restore(from log: ControlLog) {

@@ -47,10 +47,16 @@ struct ControlLog: Sendable {
 
   func commit() { log.commit() }
 
+  struct Entry {
+    let kind: Kind
+    var header: ResultHeader?
+    let bytes: [UInt8]
+  }
+
   /// As `SharedLog.begin`.
-  mutating func begin(_ body: (_ append: (Kind, ResultHeader?, [UInt8]) -> Void) -> Void) {
+  mutating func begin(_ entries: [Entry]) {
     log.begin { append in
-      body { kind, header, bytes in append(kind.rawValue, Self.encoded(header) + bytes) }
+      for entry in entries { append(entry.kind.rawValue, Self.encoded(entry.header) + entry.bytes) }
     }
   }
 
