@@ -136,14 +136,16 @@ extension MountTests {
       }
     }
 
-    @Test("resources take precedence over routes of the same scheme", .timeLimit(.minutes(1)))
+    @Test("resources take precedence over routes", .timeLimit(.minutes(1)))
     func precedence() throws {
       let bundle = try BundleFixture()
       try withMount(bundle.setup()) { mount in
-        try mount.writeControl("route Mine rsrc://*:Path")
+        try expectErrno(.fileExists) { try mount.writeControl("route Mine rsrc://*:Path") }
+        try mount.writeControl("route Mine *:Path")
         try mount.writeControl("rsrc:///logo.png")
         try expectErrno(.noSuchFileOrDirectory) { try mount.writeControl("rsrc:///nosuch") }
-        #expect(try mount.routesText().summaries == ["applied", "resolved", "rejected ENOENT"])
+        let summaries = try mount.routesText().summaries
+        #expect(summaries == ["rejected EEXIST", "applied", "resolved", "rejected ENOENT"])
       }
     }
   }

@@ -105,7 +105,7 @@ END {
   member("cores", 1)
   printf "%d", cores
   member("load_at_start", 1)
-  printf "%.2f", load
+  printf "%.2f", machine_load
   member("rounds", 1)
   printf "%d", rounds
   member("files", 1)

@@ -138,7 +138,7 @@ END {
     "change.")
   height += 19
   text_at(margin, height, "ratio", substr(date, 1, 10) ", " version ", " kernel ", " cores \
-    " processors" (load > cores / 2 ? ", busy with other work (load " load ")" : ""))
+    " processors" (machine_load > cores / 2 ? ", busy with other work (load " machine_load ")" : ""))
   height += 18
   printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" " \
     "aria-label=\"bundlefs beside other union file systems\">\n", width, height, width, height
