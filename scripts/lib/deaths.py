@@ -146,6 +146,10 @@ class Run:
                 lost = error.errno == 116 and time.monotonic() - self.layers.removed.get(name, 0) < 2
                 if not lost:
                     self.fault("%s: %s" % (name, error))
+        for _, descriptor, _, mapping in kept:
+            os.close(descriptor)
+            if mapping:
+                mapping.close()
 
     def read_file(self, name, choose, kept):
         with open(os.path.join(self.point, name), "rb", buffering=0) as file:
