@@ -62,12 +62,6 @@ private struct SocketPair: ~Copyable {
 }
 
 extension Descriptor {
-  fileprivate static func duplicate(of file: CInt) throws(Errno) -> Descriptor {
-    let copy = fcntl(file, F_DUPFD_CLOEXEC, 0)
-    if copy < 0 { throw .current }
-    return Descriptor(owning: copy)
-  }
-
   /// Makes another descriptor refer to this one's file.
   fileprivate borrowing func replace(_ other: CInt) throws(Errno) {
     if dup2(rawValue, other) < 0 || fcntl(other, F_SETFD, FD_CLOEXEC) < 0 { throw .current }

@@ -35,6 +35,12 @@ public struct Descriptor: ~Copyable, Sendable {
     }
   }
 
+  /// Another descriptor of the same open file.
+  /// - Throws: EMFILE.
+  public static func duplicate(of file: CInt) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { fcntl(file, F_DUPFD_CLOEXEC, 0) })
+  }
+
   /// Calls open(2).
   public static func open(_ path: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
     Descriptor(owning: try checked { linux_openat(AT_FDCWD, path, flags.openBits | O_CLOEXEC) })
