@@ -30,7 +30,7 @@ public struct ControlFile: ~Copyable, Sendable {
     if try writeLines(line) != line.count { throw .invalidArgument }
   }
 
-  /// Why ``wait(cancellation:milliseconds:)`` returned.
+  /// Why ``wait(cancellation:)`` returned.
   enum Wakeup {
     case readable
     /// The daemon exits, or asks its clients to close the file before an unmount.

@@ -120,6 +120,22 @@ import Testing
     }
   }
 
+  @Test("an encryption field that leaves no room in a header is an error")
+  func oversizedEncryptionField() throws {
+    let archive = try bytes(ForeignArchive.aes256)
+    let extra = 30 + Int(archive[26]) + Int(archive[27]) << 8
+    let end = extra + Int(archive[28]) + Int(archive[29]) << 8
+    let field = try #require((extra..<end).first { archive[$0...].starts(with: [0x01, 0x99, 7, 0]) })
+    let values = archive[field + 4..<field + 11]
+    let oversized: [UInt8] = [0x01, 0x99, 0xFB, 0xFF] + values + [UInt8](repeating: 0, count: 0xFFFB - 7)
+    var changed = archive[..<28] + [0xFF, 0xFF] + archive[30..<extra] + oversized + archive[end...]
+    let record = try #require(changed.indices.last { changed[$0...].starts(with: [0x50, 0x4B, 5, 6]) })
+    let directory = changed.count - archive.count + Int(changed[record + 16]) + Int(changed[record + 17]) << 8
+    for byte in 0..<4 { changed[record + 16 + byte] = UInt8(directory >> (8 * byte) & 0xFF) }
+    let fixture = try ArchiveFixture(archive: Array(changed), passwords: [Array("secret".utf8)])
+    #expect(throws: Errno.ioError) { try fixture.content("short") }
+  }
+
   @Test("an encrypted entry without a checksum is another file in another archive")
   func replaced() throws {
     let fixture = try ArchiveFixture(

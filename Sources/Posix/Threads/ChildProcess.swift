@@ -23,13 +23,11 @@ public func runQuietly(_ program: String, _ arguments: [String], _ operand: [UIn
   posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDOUT_FILENO)
   posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDERR_FILENO)
 
-  let last = strndup(operand.map { CChar(bitPattern: $0) }, operand.count)
-  let vector = ([program] + arguments).map { strdup($0) } + [last]
+  let vector = ([program] + arguments).map { strdup($0) } + [copy(operand)]
   defer { for argument in vector { free(argument) } }
   var child = pid_t()
   guard posix_spawnp(&child, program, &actions, nil, vector + [nil], environ) == 0 else { return .notFound }
-  var status: CInt = 0
-  while waitpid(child, &status, 0) == -1, errno == EINTR {}
+  let status = wait(for: child)
   if status == 0 { return .succeeded }
   return .failed(LastLine.read(from: fileno(stream)).map(String.init) ?? "\(program) failed")
 }
@@ -50,8 +48,8 @@ public enum ChildProcess {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, input.rawValue, STDIN_FILENO)
 
-    let arguments = words.map { copy($0) }
-    let added = variables.map { copy($0) }
+    let arguments = words.map(copy)
+    let added = variables.map(copy)
     defer { for text in arguments + added { free(text) } }
     var environment: [UnsafeMutablePointer<CChar>?] = added
     var next = environ
@@ -63,11 +61,20 @@ public enum ChildProcess {
     let program = (words.first ?? []).map { CChar(bitPattern: $0) } + [0]
     let error = posix_spawnp(&child, program, &actions, nil, arguments + [nil], environment + [nil])
     if error != 0 { return Errno(rawValue: error) }
-    while waitpid(child, nil, 0) == -1, errno == EINTR {}
+    _ = wait(for: child)
     return nil
   }
+}
 
-  private static func copy(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
-    strndup(text.map { CChar(bitPattern: $0) }, text.count)
-  }
+/// A copy for a vector of arguments, to be freed.
+private func copy(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
+  strndup(text.map { CChar(bitPattern: $0) }, text.count)
+}
+
+/// Waits until a child process exits.
+/// - Returns: how, as wait(2) has it.
+private func wait(for child: pid_t) -> CInt {
+  var status: CInt = 0
+  while waitpid(child, &status, 0) == -1, errno == EINTR {}
+  return status
 }

@@ -8,9 +8,9 @@
 /// `?` after the letter makes it optional, and `[]` binds the values of all its occurrences as an array. `SCHEME://`
 /// alone matches URLs without components.
 ///
-/// The first `?` of a pattern that is no part of a component's type begins the parameters. A literal's text ends at the last `)` of its component or
-/// parameter. Literals and parameter names are percent-decoded after splitting, so `%2F`, `%3F`, `%26` and
-/// `%25` denote `/`, `?`, `&` and `%`.
+/// The first `?` of a pattern that is no part of a component's type begins the parameters. A literal's text ends at the
+/// last `)` of its component or parameter. Literals and parameter names are percent-decoded after splitting, so `%2F`,
+/// `%3F`, `%26` and `%25` denote `/`, `?`, `&` and `%`.
 ///
 /// A required parameter must be present, and its first occurrence must match. An optional parameter may be
 /// absent but must match if present. Further occurrences are ignored, unless they are bound to an array and must

@@ -31,18 +31,22 @@ extension ResultLine {
       case .object(let members) = result["userInfo"]
     else { return nil }
     return PostedResult(
-      sequence: sequence, time: time, url: url, name: name, userInfo: members.compactMapValues(Self.value),
+      sequence: sequence, time: time, url: url, name: name,
+      userInfo: members.compactMapValues(RouteValue.init),
       scheme: result["scheme"]?.string, port: result["port"]?.int, listeners: result["listeners"]?.int,
       query: result["query"]?.string, fragment: result["fragment"]?.string)
   }
+}
 
-  private static func value(_ value: JSONValue) -> RouteValue? {
-    switch value {
-    case .string(let text): .text(text)
-    case .integer(let integer): .integer(integer)
-    case .number(let number): .number(number)
-    case .array(let values): .array(values.compactMap(Self.value))
-    case .boolean, .null, .object: nil
+extension RouteValue {
+  /// A value as a result shows it; nil for what no key is bound to.
+  public init?(_ json: JSONValue) {
+    switch json {
+    case .string(let text): self = .text(text)
+    case .integer(let integer): self = .integer(integer)
+    case .number(let number): self = .number(number)
+    case .array(let values): self = .array(values.compactMap(RouteValue.init))
+    case .boolean, .null, .object: return nil
     }
   }
 }

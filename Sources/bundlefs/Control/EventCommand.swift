@@ -40,23 +40,10 @@ struct EventCommand {
 
   /// A string as it is, another value as JSON.
   private static func text(of value: JSONValue) -> String? {
+    guard let bound = RouteValue(value) else { return nil }
+    if case .text(let text) = bound { return text }
     var json = JSONWriter()
-    switch value {
-    case .string(let text): return text
-    case .array(let values): json.array(values) { $0.scalar($1) }
-    default: json.scalar(value)
-    }
+    json.value(bound)
     return json.text
-  }
-}
-
-extension JSONWriter {
-  fileprivate mutating func scalar(_ value: JSONValue) {
-    switch value {
-    case .string(let text): string(text)
-    case .integer(let integer): self.integer(integer)
-    case .number(let number): self.number(number)
-    case .boolean, .null, .array, .object: null()
-    }
   }
 }

@@ -10,9 +10,7 @@ struct PasswordFile {
     let text = try Failure.naming("archive_password_file \(path.shown)") { () throws(Errno) in
       try Descriptor.open(path, [.read]).readToEnd()
     }
-    let passwords = text.split(separator: UInt8(ascii: "\n")).map { line in
-      Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
-    }
+    let passwords = text.split(separator: UInt8(ascii: "\n")).map(\.withoutReturn)
     let isValid = passwords.allSatisfy { !$0.isEmpty && !$0.contains(0) }
     if passwords.isEmpty || !isValid {
       throw .failed("archive_password_file \(path.shown): one password in each line is expected")

@@ -28,16 +28,17 @@ struct InputLines {
     var lines: [[UInt8]] = []
     var begin = 0
     for index in start..<rest.count where rest[index] == UInt8(ascii: "\n") {
-      lines.append(Self.withoutReturn(rest[begin..<index]))
+      lines.append(rest[begin..<index].withoutReturn)
       begin = index + 1
     }
     rest.removeFirst(begin)
-    if isAtEnd, !rest.isEmpty { lines.append(Self.withoutReturn(rest[...])) }
+    if isAtEnd, !rest.isEmpty { lines.append(rest[...].withoutReturn) }
     if rest.count > Self.maxLength { throw Errno(rawValue: EMSGSIZE) }
     return lines
   }
+}
 
-  private static func withoutReturn(_ line: ArraySlice<UInt8>) -> [UInt8] {
-    Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
-  }
+extension ArraySlice<UInt8> {
+  /// A line without the CR of CR LF.
+  var withoutReturn: [UInt8] { Array(last == UInt8(ascii: "\r") ? dropLast() : self) }
 }

@@ -98,9 +98,11 @@ private struct EntryHeader {
         extra += field
       }
     }
+    // The field of a real header can be so long that it leaves no room for the other.
+    guard let extraSize = UInt16(exactly: extra.count) else { throw .ioError }
     bytes = Self.bytes(UInt32(0x0403_4B50)) + [45, 0] + Self.bytes(flags) + Self.bytes(node.method)
     bytes += [0, 0, 0x21, 0] + Self.bytes(crc) + Self.bytes(UInt32.max) + Self.bytes(UInt32.max)
-    bytes += Self.bytes(UInt16(1)) + Self.bytes(UInt16(extra.count)) + [UInt8(ascii: "x")] + extra
+    bytes += Self.bytes(UInt16(1)) + Self.bytes(extraSize) + [UInt8(ascii: "x")] + extra
   }
 
   private static let winZip: UInt16 = 99

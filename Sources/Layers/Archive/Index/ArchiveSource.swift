@@ -47,9 +47,7 @@ final class ArchiveSource: Sendable {
   /// An archive that is stored in another one, from an offset on.
   init(inside outer: ArchiveSource, at start: UInt64, size: UInt64) throws(ArchiveError) {
     guard start <= outer.size, size <= outer.size - start else { throw .noArchive }
-    let number = fcntl(outer.descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
-    if number < 0 { throw .unreadable(.current) }
-    descriptor = Descriptor(owning: number)
+    descriptor = try Self.duplicate(of: outer.descriptor)
     (attributes, generation) = (outer.attributes, outer.generation)
     range = outer.range.lowerBound + start..<outer.range.lowerBound + start + size
   }
@@ -85,9 +83,13 @@ final class ArchiveSource: Sendable {
 
   /// Duplicates the descriptor.
   convenience init(copy handle: SharedDescriptor, generation: UInt32 = 0) throws(ArchiveError) {
-    let number = fcntl(handle.descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
-    if number < 0 { throw .unreadable(.current) }
-    try self.init(Descriptor(owning: number), generation: generation)
+    try self.init(Self.duplicate(of: handle.descriptor), generation: generation)
+  }
+
+  private static func duplicate(of descriptor: borrowing Descriptor) throws(ArchiveError) -> Descriptor {
+    do throws(Errno) { return try Descriptor.duplicate(of: descriptor.rawValue) } catch {
+      throw .unreadable(error)
+    }
   }
 
   /// Whether the file was not modified since it was opened. Added and removed names do not count.
