@@ -199,6 +199,7 @@ class Run:
             except OSError as error:
                 self.fault("post: %s" % error)
             posted += urls
+        os.close(descriptor)
 
     # Checks.
 
