@@ -180,20 +180,22 @@ public final class ArchiveLayer: Sendable {
   /// Goes on with the files that a predecessor had open, and closes its former states that none of them needs. What the
   /// kernel may have of large ones is distrusted: whether it was verified is not known any more.
   /// - Parameter known: the inode numbers of files that were read.
-  /// - Returns: the files that the present state lacks, by inode number.
+  /// - Returns: the files, by inode number: their readers keep them when the archive is replaced.
   public func takeFormerFiles(known: Set<UInt64>) -> [UInt64: LayerFile] {
     let present = current
     var missing = known
+    var files: [UInt64: LayerFile] = [:]
     for node in present.tree.nodes where missing.remove(node.inode) != nil {
+      if node.isFolder { continue }
       if node.size > ArchiveContent.smallSize {
         served.insert(node.inode, from: present.source.generation, isVerified: false)
       }
+      if let content = content(of: node, in: present) { files[node.inode] = LayerFile(content) }
     }
     let former = former.withLock { former in
       defer { former = [] }
       return former
     }
-    var files: [UInt64: LayerFile] = [:]
     for index in former {
       for node in index.tree.nodes where !node.isFolder && missing.remove(node.inode) != nil {
         files[node.inode] = LayerFile(detachedContent(of: node, in: index))
