@@ -350,6 +350,9 @@ static int drop_segments(struct dl_phdr_info *object, size_t size, void *data) {
 }
 
 void linux_drop_code(void) {
+  // The first call of a function reads the symbol tables of all libraries: not later, when the caller waits.
+  pthread_mutex_t unused = PTHREAD_MUTEX_INITIALIZER;
+  if (pthread_mutex_lock(&unused) == 0) pthread_mutex_unlock(&unused);
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   dl_iterate_phdr(drop_segments, &page);
 }

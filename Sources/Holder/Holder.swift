@@ -61,9 +61,9 @@ public struct Holder {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
     if try isWorker() { return isReplacement ? .successor : .first }
-    linux_drop_code()
     var failures = 0
     while true {
+      linux_drop_code()
       waitForDeath()
       let phase = state.pointee.phase
       let status = reap(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToReap)
