@@ -207,8 +207,8 @@ public final class Volume: Sendable {
   /// containers have it, counts for one more; then no overlayfs can be mounted over this mount.
   private var passthroughDepth: Int {
     if options.passthrough == nil { return 0 }
-    let folders = store.stack.layers.filter { $0.archive == nil }
+    let folders = store.stack.layers.compactMap(\.folder)
     if folders.isEmpty { return 0 }
-    return folders.contains { $0.root.isStacked } ? 2 : 1
+    return folders.contains(where: \.isStacked) ? 2 : 1
   }
 }

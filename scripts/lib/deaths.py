@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """deaths.py BUNDLEFS MINUTES [SEED]: kills the worker of a mount every 20 to 600 ms, while programs read and write.
 
-Eight threads read files of folders and of a zip archive, keep some open or mapped, and check every byte; the layers
-change by rename, removal and a new archive; four threads post URLs, and a listener prints the results; the kernel's
-caches are dropped. Once a second everything is compared after a barrier. Fails at an error, a wrong byte, a lost or
+Eight threads read files of folders and of a zip archive, keep some open or mapped, and check every byte; shells stand
+in folders that do not change, and list and read them; the layers change by rename, removal and a new archive; four
+threads post URLs, and a listener prints the results; the kernel's caches are dropped. Once a second everything is compared after a barrier. Fails at an error, a wrong byte, a lost or
 doubled result, or if the holder's memory grows or reaches 4 MiB.
 """
 import io
@@ -49,6 +49,8 @@ class Layers:
             self.put("main", name)
             if random.random() < 0.2:
                 self.put("over", name)
+        for number in range(60):
+            self.write(body("still", number), "over" if number % 4 else "main", "still", str(number % 3), str(number))
         self.pack(PACKED)
 
     def path(self, *parts):
@@ -125,7 +127,15 @@ class Run:
             routes.write("route Number i:A\n")
         self.results = open(os.path.join(self.folder, "results"), "w+")
         self.listener = subprocess.Popen([self.binary, "listen", self.point], stdout=self.results)
+        self.shells = [self.shell(str(number)) for number in range(3)]
         time.sleep(0.5)
+
+    def shell(self, folder):
+        """Prints the same line again and again."""
+        loop = "while echo $(ls | cksum) $(cat * | cksum); do sleep 0.01; done"
+        output = open(os.path.join(self.folder, "shell" + folder), "w+")
+        place = os.path.join(self.point, "still", folder)
+        return subprocess.Popen(["sh", "-c", loop], cwd=place, stdout=output, stderr=output), output
 
     def workers(self):
         with open("/proc/%d/task/%d/children" % (self.holder.pid, self.holder.pid)) as file:
@@ -235,6 +245,13 @@ class Run:
             if [url for url in urls if url.startswith("w%d:" % number)] != posted:
                 self.fault("writer %d: results were lost, doubled or out of order" % number)
 
+    def check_shells(self):
+        for shell, output in self.shells:
+            output.seek(0)
+            lines = output.read().splitlines()
+            if shell.poll() is not None or len(lines) < 10 or len(set(lines)) > 1:
+                self.fault("a shell printed: %s" % sorted(set(lines)))
+
     def memory(self):
         with open("/proc/%d/status" % self.holder.pid) as file:
             return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
@@ -257,6 +274,7 @@ class Run:
         for thread in threads:
             thread.join()
         self.check_results()
+        self.check_shells()
         last = self.memory()
         print("%d reads, %d deaths, %d results; the holder has %d KiB, %d at first" % (
             self.reads, self.kills, sum(map(len, self.posted)), last, first), flush=True)
@@ -266,6 +284,9 @@ class Run:
     def end(self):
         self.stopped.set()
         self.listener.kill()
+        for shell, _ in self.shells:
+            shell.kill()
+            shell.wait()
         subprocess.run([self.binary, "unmount", "--lazy", self.point])
         if self.holder.wait(30) != 0:
             self.fault("the holder's exit status")

@@ -13,6 +13,8 @@ public final class DirectoryLayer: Sendable {
   public let isPrivateClone: Bool
   private let index: Int
   private let covered: CoveredMountPoint?
+  /// As statfs(2) has it.
+  private let fileSystemType: Int
   private let opened: Locked<LayerDirectory>
   /// Passes the calls on the layer.
   public let gate: LayerGate
@@ -35,7 +37,8 @@ public final class DirectoryLayer: Sendable {
     let plain = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
-    gate = LayerGate(layer: index, isRemote: try plain.descriptor.isOnRemoteFileSystem())
+    fileSystemType = try plain.descriptor.fileSystemType()
+    gate = LayerGate(layer: index, isRemote: FileSystemType.remote[fileSystemType] != nil)
     let (root, isClone) = try Self.root(plain, gate, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
     // A needless reference would keep the directory busy, so that an automount there would never expire.
@@ -43,23 +46,41 @@ public final class DirectoryLayer: Sendable {
     opened = Locked(root)
   }
 
-  /// Goes on with a root that a predecessor opened.
-  /// - Parameters:
-  ///   - root: open in both processes.
-  ///   - isPrivateClone: as the predecessor's.
+  /// What a successor must know of a root to go on with it without a call, which could block.
+  public struct Root: BitwiseCopyable {
+    /// When the predecessor opened it.
+    let attributes: FileStatus
+    let fileSystemType: Int
+    let recordsInodes: Bool
+    let isPrivateClone: Bool
+  }
+
+  /// The present root for a successor.
   /// - Throws: what statx(2) answers.
+  public func rootForSuccessor() throws(Errno) -> (root: Root, file: CInt)? {
+    let present = root
+    guard case .descriptor(let handle) = present.backing else { return nil }
+    let root = Root(
+      attributes: try handle.descriptor.attributes(), fileSystemType: fileSystemType,
+      recordsInodes: present.recordsInodes, isPrivateClone: isPrivateClone)
+    return (root, handle.descriptor.rawValue)
+  }
+
+  /// Goes on with a root that a predecessor opened.
+  /// - Parameter file: open in both processes.
   public init(
-    path: [UInt8], index: Int, covered: CoveredMountPoint?, root: consuming Descriptor, isPrivateClone: Bool
-  ) throws(Errno) {
+    path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor
+  ) {
     self.path = path
     self.index = index
-    self.isPrivateClone = isPrivateClone
-    self.covered = isPrivateClone ? nil : covered
-    let handle = SharedDescriptor(root)
-    gate = LayerGate(layer: index, isRemote: try handle.descriptor.isOnRemoteFileSystem())
+    isPrivateClone = root.isPrivateClone
+    self.covered = root.isPrivateClone ? nil : covered
+    fileSystemType = root.fileSystemType
+    gate = LayerGate(layer: index, isRemote: FileSystemType.remote[fileSystemType] != nil)
     opened = Locked(
       LayerDirectory(
-        gate: gate, handle: handle, attributes: try handle.descriptor.attributes(), covered: self.covered))
+        gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,
+        recordsInodes: root.recordsInodes))
   }
 
   /// The result of `reopen`.
@@ -107,6 +128,12 @@ public final class DirectoryLayer: Sendable {
 
   /// Calls `statvfs(3)` for the file system that holds the layer.
   public func statvfs() throws(Errno) -> statvfs { try root.statvfs() }
+
+  /// The name of the root's file system if it can change without inotify(7) events on this machine.
+  var unwatchableFileSystem: String? { FileSystemType.unwatchable[fileSystemType] }
+
+  /// Whether the file system is stacked on another one: overlayfs or eCryptfs.
+  public var isStacked: Bool { fileSystemType == 0x794C_7630 || fileSystemType == 0xF15F }
 }
 
 extension LayerDirectory {
@@ -128,14 +155,6 @@ extension LayerDirectory {
       FileSystemType.unwatchable[
         try gate.call { () throws(Errno) in try layer.current.source.descriptor.fileSystemType() }]
     }
-  }
-
-  /// Whether the file system is stacked on another one: overlayfs or eCryptfs.
-  public var isStacked: Bool {
-    guard case .descriptor(let handle) = backing, let type = try? handle.descriptor.fileSystemType() else {
-      return false
-    }
-    return type == 0x794C_7630 || type == 0xF15F
   }
 }
 

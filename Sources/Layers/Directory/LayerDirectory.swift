@@ -27,17 +27,25 @@ public final class LayerDirectory: Sendable {
   let recordsInodes: Bool
   let covered: CoveredMountPoint?
 
-  init(
+  convenience init(
     gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
     in parent: LayerDirectory? = nil
   ) {
+    let isOnSameDevice = parent?.identity.device == attributes.identity.device
+    let inherited = isOnSameDevice ? parent?.recordsInodes : nil
+    self.init(
+      gate: gate, handle: handle, attributes: attributes, covered: covered,
+      recordsInodes: inherited ?? Self.recordsInodes(handle))
+  }
+
+  /// Makes no call.
+  init(
+    gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
+    recordsInodes: Bool
+  ) {
     layer = gate.layer
     self.gate = gate
-    if let parent, parent.identity.device == attributes.identity.device {
-      recordsInodes = parent.recordsInodes
-    } else {
-      recordsInodes = Self.recordsInodes(handle)
-    }
+    self.recordsInodes = recordsInodes
     self.identity = attributes.identity
     self.backing = .descriptor(handle)
     self.covered = covered
@@ -50,11 +58,6 @@ public final class LayerDirectory: Sendable {
     self.backing = .archive(archive)
     recordsInodes = true
     covered = nil
-  }
-
-  /// The number of the directory's descriptor; nil for a folder of an archive.
-  public var descriptorNumber: CInt? {
-    if case .descriptor(let handle) = backing { handle.descriptor.rawValue } else { nil }
   }
 
   /// Whether the directory is a folder of an archive.

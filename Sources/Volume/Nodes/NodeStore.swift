@@ -30,7 +30,7 @@ final class NodeStore: Sendable {
     table = RecordedNodeTable(NodeTable(budget: budget, memory: memory))
     var unwatchable: [Int: String] = [:]
     for (index, layer) in stack.layers.enumerated() {
-      guard let type = try layer.root.unwatchableFileSystem() else { continue }
+      guard let type = try layer.unwatchableFileSystem() else { continue }
       unwatchable[index] = Self.unwatchableReason(type)
     }
     unwatchableLayers = unwatchable

@@ -50,10 +50,9 @@ struct LayerOpener {
   }
 
   private func directory(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
-    if index < roots.count, roots[index].file >= 0 {
-      return try DirectoryLayer(
-        path: path, index: index, covered: covered, root: try Descriptor.duplicate(of: roots[index].file),
-        isPrivateClone: roots[index].isClone)
+    if index < roots.count, let root = roots[index].root {
+      let file = try Descriptor.duplicate(of: roots[index].file)
+      return DirectoryLayer(path: path, index: index, covered: covered, root: root, file: file)
     }
     return try DirectoryLayer(path: try realPath(path), index: index, covered: covered)
   }

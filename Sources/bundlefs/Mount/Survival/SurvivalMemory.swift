@@ -5,11 +5,11 @@ import Layers
 import Posix
 import Volume
 
-/// The descriptor of a layer's root, for successors.
+/// A layer's root, for successors.
 struct LayerRootRecord: BitwiseCopyable {
   /// -1 for an archive.
   var file: CInt = -1
-  var isClone = false
+  var root: DirectoryLayer.Root?
 }
 
 /// The memory that the holder and the workers of a mount share: the holder's state, the INIT request, the layers' roots,
@@ -18,10 +18,10 @@ final class SurvivalMemory: Sendable {
   let memory: SharedMemory
   /// The states of the layers that are archives.
   let archives: ArchiveRegistry
-  private static let archivesPlace = 20 << 20
-  private static let (initPlace, rootsPlace) = (HolderState.reserved, 2 * HolderState.reserved)
+  private static let initPlace = HolderState.reserved
+  private static let largestInit = 2 * HolderState.reserved - initPlace
+  private static let (archivesPlace, rootsPlace) = (20 << 20, 24 << 20)
   private static let mostRoots = 4096
-  private static let largestInit = rootsPlace - initPlace
 
   /// - Throws: ENOMEM, EMFILE; EFBIG beyond RLIMIT_FSIZE.
   init() throws(Errno) {
@@ -69,11 +69,8 @@ final class SurvivalMemory: Sendable {
   }
 
   private static func record(of layer: Layer) throws(Errno) -> LayerRootRecord {
-    guard case .directory(let directory) = layer, let root = directory.root.descriptorNumber else {
-      return LayerRootRecord()
-    }
-    return LayerRootRecord(
-      file: try Descriptor.duplicate(of: root).release(), isClone: directory.isPrivateClone)
+    guard let (root, file) = try layer.folder?.rootForSuccessor() else { return LayerRootRecord() }
+    return LayerRootRecord(file: try Descriptor.duplicate(of: file).release(), root: root)
   }
 
   func roots(_ count: Int) -> [LayerRootRecord] {
@@ -111,7 +108,5 @@ final class SurvivalMemory: Sendable {
 
 extension Layer {
   /// Whether it is a directory in which mounts are visible.
-  fileprivate var isPlainDirectory: Bool {
-    if case .directory(let directory) = self { !directory.isPrivateClone } else { false }
-  }
+  fileprivate var isPlainDirectory: Bool { folder.map { !$0.isPrivateClone } ?? false }
 }
