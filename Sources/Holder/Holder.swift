@@ -67,7 +67,9 @@ public struct Holder {
       waitForDeath()
       let phase = state.pointee.phase
       let status = reap(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToReap)
-      if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
+      // A worker that exits with status 0 meant to end.
+      let hasEnded = phase == .ended || (phase != .replaced && status == 0)
+      if hasEnded || state.pointee.initSize == 0 { exit(like: status) }
       if phase == .replaced {
         // Returns only if it fails; then this program goes on.
         if let program = replacement[0] { execv(program, replacement) }

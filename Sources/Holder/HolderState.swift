@@ -39,6 +39,8 @@ public struct HolderState: BitwiseCopyable {
   var rawPhase: UInt32 = 0
   /// How many workers have died.
   public var deaths: UInt32 = 0
+  /// How many of these deaths a successor has reported.
+  public var reportedDeaths: UInt32 = 0
   /// How the last one died, as wait(2) has it.
   public var lastStatus: CInt = 0
   /// How often the program was replaced by a newer one.

@@ -12,6 +12,8 @@ public struct SessionEvents {
   public var hangup: () -> Void = {}
   /// Called on a thread of its own while requests are still processed, so it may wait for some.
   public var willStop: @Sendable () -> Void
+  /// Called before the process exits without its threads, on the thread that serves.
+  public var willAbandon: () -> Void = {}
   /// Called with a message about an end that was not clean.
   public var report: @Sendable (String) -> Void = { _ in }
 
@@ -83,6 +85,7 @@ extension Session {
 
   /// Unmounts, closes the connection, and exits without waiting for the threads.
   private func abandon(_ events: SessionEvents) -> Never {
+    events.willAbandon()
     // Unmounting can block, too, if the path leads through a file system that does not answer.
     if let unmounted = try? SharedEventFD(EventFD()) {
       let thread: Void? = try? Thread.startDetached(name: "unmount") { [self, report = events.report] in
@@ -114,7 +117,8 @@ private final class Shutdown: Sendable {
   private let begun: EventFD
   let finished: EventFD
   private let thread = Locked<ThreadHandle?>(nil)
-  private let unmounts = Locked(true)
+  /// Whether to unmount; nil until it begins.
+  private let unmounts = Locked<Bool?>(nil)
 
   init(_ session: Session, _ pool: WorkerPool, _ events: SessionEvents) throws(Errno) {
     begun = try EventFD()
@@ -122,12 +126,13 @@ private final class Shutdown: Sendable {
     let (willStop, report) = (events.willStop, events.report)
     let handle = ThreadHandle(
       try Thread(name: "shutdown") { [self] in
-        begun.wait(or: -1, milliseconds: -1)
+        // A signal handler that runs in this thread ends the wait, too.
+        while unmounts.withLock({ $0 == nil }) { begun.wait(or: -1, milliseconds: -1) }
         willStop()
         fuse_session_exit(session.pointer)
         // What is left behind may still use the session.
         if !pool.join() { _ = Unmanaged.passRetained(session) }
-        if unmounts.withLock({ $0 }) { session.report(session.unmount(), report) }
+        if unmounts.withLock({ $0 }) == true { session.report(session.unmount(), report) }
         finished.signal()
       })
     thread.withLock { $0 = handle }

@@ -134,6 +134,7 @@ struct MountWorker {
       willStop: volume.stop)
     events.didStart = isReady
     events.hangup = volume.invalidateAll
+    events.willAbandon = { survival?.state.phase = .ended }
     events.report = { Terminal.printError($0) }
     let isHandedOver = try session.serve(
       workers: max(2, processorCount), lowLatency: plan.arguments.options.lowLatency, events)
@@ -149,9 +150,16 @@ struct MountWorker {
     survival?.state.wasReady = 1
     survival?.state.phase = .ready
     if !wasReady { process?.isReady() }
-    guard let status = survival?.status, let cause = status.cause, wasReady else { return }
+    if let survival, wasReady { reportDeath(survival) }
+  }
+
+  private func reportDeath(_ survival: SurvivalMemory) {
+    let status = survival.status
+    // A worker that follows an upgrade has none to report.
+    guard let cause = status.cause, survival.state.reportedDeaths < status.deaths else { return }
+    survival.state.reportedDeaths = UInt32(clamping: status.deaths)
     Terminal.printError(
-      "\(plan.mountPoint.path.shown): goes on; \(status.deaths) workers have died, the last one by \(cause)")
+      "\(plan.mountPoint.path.shown): goes on; deaths of workers: \(status.deaths), the last one by \(cause)")
   }
 
   private func checkDevice() throws(Failure) {
