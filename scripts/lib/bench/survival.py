@@ -54,8 +54,9 @@ class Mount:
 
 
 def probe(*arguments):
+    """In ns, the time of each access, if the probe measures that."""
     output = subprocess.run([PROBE, *arguments], check=True, capture_output=True, text=True).stdout
-    return int(output.split()[0])
+    return float(output.split()[0]) if output else 0
 
 
 def path(name):
@@ -95,14 +96,14 @@ def main():
     for number in range(ROUNDS):
         for survive in ("on", "off") if number % 2 else ("off", "on"):
             measure(survive, results[survive])
-    print("%-22s %12s %12s %8s" % ("", "survive=on", "survive=off", "ratio"))
+    print("%-22s %12s %12s %8s" % ("µs an access", "survive=on", "survive=off", "ratio"))
     for name, values in results["on"].items():
         on, off = statistics.median(values), statistics.median(results["off"][name])
         unit = 1 if name.startswith("bytes") else 1000
         ratios = sorted(one / other for one, other in zip(values, results["off"][name]))
-        print("%-22s %12.0f %12.0f %8.2f" % (name, on / unit, off / unit, statistics.median(ratios)))
+        print("%-22s %12.1f %12.1f %8.2f" % (name, on / unit, off / unit, statistics.median(ratios)))
     delays = deaths()
-    print("times in µs; from a death to the answer to a miss: p50 %.1f ms, p99 %.1f ms, longest %.1f ms of %d" % (
+    print("from a death to the answer to a miss: p50 %.1f ms, p99 %.1f ms, longest %.1f ms of %d" % (
         delays[len(delays) // 2], delays[len(delays) * 99 // 100], delays[-1], len(delays)))
 
 
