@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -333,6 +334,17 @@ void linux_forward_signals(volatile pid_t *receiver, volatile int *pending) {
 void linux_stop_forwarding_signals(void) {
   for (size_t i = 0; i < sizeof forwarded_signals / sizeof *forwarded_signals; i++)
     signal(forwarded_signals[i], SIG_DFL);
+}
+
+bool linux_has_ended(pid_t child, int *status) {
+  siginfo_t information = {0};
+  if (waitid(P_PID, (id_t)child, &information, WEXITED | WNOHANG | WNOWAIT) != 0 || information.si_pid == 0)
+    return false;
+  int number = information.si_status;
+  *status = information.si_code == CLD_EXITED ? W_EXITCODE(number, 0)
+            : information.si_code == CLD_DUMPED ? W_EXITCODE(0, number) | WCOREFLAG
+                                                : W_EXITCODE(0, number);
+  return true;
 }
 
 static int drop_segments(struct dl_phdr_info *object, size_t size, void *data) {

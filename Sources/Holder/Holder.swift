@@ -63,10 +63,12 @@ public struct Holder {
     if try isWorker() { return isReplacement ? .successor : .first }
     var failures = 0
     while true {
+      // Only now, since it can take longer than the successor needs.
+      while waitpid(-1, nil, WNOHANG) > 0 {}
       linux_drop_code()
       waitForDeath()
       let phase = state.pointee.phase
-      let status = reap(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToReap)
+      let status = waitForEnd(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToEnd)
       // A worker that exits with status 0 meant to end.
       let hasEnded = phase == .ended || (phase != .replaced && status == 0)
       if hasEnded || state.pointee.initSize == 0 { exit(like: status) }
@@ -119,23 +121,20 @@ public struct Holder {
   }
 
   private func hasEnded(_ child: pid_t) -> Bool {
-    var information = siginfo_t()
-    return waitid(P_PID, id_t(child), &information, WEXITED | WNOHANG | WNOWAIT) == 0
-      && information.si_signo == SIGCHLD
+    var status: CInt = 0
+    return linux_has_ended(child, &status)
   }
 
   /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.
-  private static let (attemptsToReap, lastAttempts) = (20, 50_000)
+  private static let (attemptsToEnd, lastAttempts) = (20, 50_000)
 
   /// How the worker ended; as if by SIGKILL if it has threads that cannot end yet.
-  private func reap(attempts: Int) -> CInt {
+  private func waitForEnd(attempts: Int) -> CInt {
     var status = CInt(SIGKILL)
     for _ in 0..<attempts {
-      if waitpid(state.pointee.worker, &status, WNOHANG) > 0 { break }
+      if linux_has_ended(state.pointee.worker, &status) { break }
       usleep(100)
     }
-    // Those that could not end then.
-    while waitpid(-1, nil, WNOHANG) > 0 {}
     return status
   }
 

@@ -50,6 +50,8 @@ public struct HolderState: BitwiseCopyable {
   public var device: CInt = -1
   public var beneath: CInt = -1
   public var others: Kept = (-1, -1, -1, -1, -1, -1, -1, -1)
+  /// Whether files that successors use stay open across execve(2).
+  public var keepsFiles: UInt32 = 0
   /// Whether a worker has been ready.
   public var wasReady: UInt32 = 0
   /// The size of the INIT request, which follows the state; 0 before the mount.

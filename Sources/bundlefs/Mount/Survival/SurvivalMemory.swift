@@ -78,30 +78,32 @@ final class SurvivalMemory: Sendable {
     return (0..<min(count, Self.mostRoots)).map { roots[$0] }
   }
 
-  private func keptFiles(layers: Int) -> Set<CInt> {
-    var kept: Set<CInt> = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
-    kept.formUnion(roots(layers).map(\.file))
-    kept.formUnion(Volume.openFiles(in: memory))
-    kept.formUnion(archives.files)
-    withUnsafeBytes(of: state.others) { kept.formUnion($0.bindMemory(to: CInt.self)) }
-    return kept.subtracting([-1])
+  private func keptFiles(layers: Int) -> [CInt] {
+    var kept: [CInt] = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
+    kept += roots(layers).map(\.file)
+    kept += Volume.openFiles(in: memory)
+    kept += archives.files
+    withUnsafeBytes(of: state.others) { kept += $0.bindMemory(to: CInt.self) }
+    return kept.filter { $0 >= 0 }
   }
 
   /// Lets the files that successors use stay open when the holder becomes another program.
   func keepFilesAcrossExec(layers: Int) {
+    state.keepsFiles = 1
     for file in keptFiles(layers: layers) { _ = fcntl(file, F_SETFD, 0) }
   }
 
   /// Makes programs that this one runs not inherit the files; undoes `keepFilesAcrossExec`.
   func closeFilesOnExec(layers: Int) {
+    if state.keepsFiles == 0 { return }
     for file in keptFiles(layers: layers) where file > STDERR_FILENO { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
+    state.keepsFiles = 0
   }
 
   /// Closes the files that dead workers have left open, apart from those that successors use, on a thread of its own:
   /// closing a file of a layer that does not answer can block.
   func closeStaleFiles(layers: Int) {
-    let kept = keptFiles(layers: layers)
-    let stale = OpenDescriptors.all().filter { !kept.contains($0) }
+    let stale = OpenDescriptors.others(than: keptFiles(layers: layers))
     try? Posix.Thread.startDetached(name: "stale files") { for file in stale { close(file) } }
   }
 }
