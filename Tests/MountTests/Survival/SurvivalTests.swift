@@ -121,6 +121,21 @@ extension MountTests {
       }
     }
 
+    @Test("a worker that is sent SIGSEGV goes on or has a successor", .timeLimit(.minutes(2)))
+    func crash() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        // The handler that prints the backtrace returns once if the signal was sent.
+        for _ in 0..<10 where try mount.report().survival?.restarts == 0 {
+          mount.signalWorker(SIGSEGV)
+          try ByteString("/proc/sys/vm/drop_caches").write("3")
+          #expect(try (mount.point / "plain.txt").read() == (fixture.main / "plain.txt").read())
+          _ = eventually(within: 5) { (try? mount.report().survival?.restarts) != 0 }
+        }
+        #expect(try mount.report().survival?.cause == "signal 11")
+      }
+    }
+
     @Test("without survival there is one process", .timeLimit(.minutes(1)))
     func off() throws {
       let fixture = try Fixture()
