@@ -24,6 +24,7 @@ let package = Package(
     .target(name: "CLinux"),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
+    .target(name: "Holder", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(
       name: "Layers", dependencies: ["CArchive", "CZip", "Containers", "Posix"], swiftSettings: strict),
@@ -39,7 +40,7 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "bundlefs",
-      dependencies: ["Volume", "ControlClient", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
+      dependencies: ["Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix"],
       swiftSettings: strict,
       // The other linker, gold, warns of calls inside Foundation's static library.
       linkerSettings: [.unsafeFlags(["-use-ld=lld"])]),

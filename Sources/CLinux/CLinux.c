@@ -1,10 +1,13 @@
 #define _GNU_SOURCE
 #include <malloc.h>
+#include <pthread.h>
 #include "CLinux.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
+#include <linux/sched.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -277,6 +281,114 @@ uint32_t linux_major(uint64_t device) { return major(device); }
 uint32_t linux_minor(uint64_t device) { return minor(device); }
 
 pid_t linux_fork(void) { return fork(); }
+
+pid_t linux_fork_sharing_files(void) {
+  // What fork(3) does beside the system call, as far as a single thread needs it: the C library reads the thread's ID
+  // from memory, and the kernel finds the thread's robust locks by a list that no child inherits.
+  int *thread = NULL;
+  void *robust = NULL;
+  size_t size = 0;
+  if (prctl(PR_GET_TID_ADDRESS, &thread, 0, 0, 0) != 0 || thread == NULL ||
+      syscall(SYS_get_robust_list, 0, &robust, &size) != 0) {
+    errno = ENOSYS;
+    return -1;
+  }
+  struct clone_args arguments = {
+      .flags = CLONE_FILES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
+      .child_tid = (uintptr_t)thread,
+      .exit_signal = SIGCHLD,
+  };
+  pid_t child = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (child == 0)
+    syscall(SYS_set_robust_list, robust, size);
+  return child;
+}
+
+int linux_signal_at_end_of_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+static const int forwarded_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static volatile pid_t *signal_receiver;
+static volatile int *pending_signal;
+
+static void forward_signal(int signal, siginfo_t *info, void *context) {
+  (void)context;
+  // A terminal sends its signals to both.
+  if (info->si_code > 0)
+    return;
+  int saved = errno;
+  if (*signal_receiver == 0)
+    *pending_signal = signal;
+  else
+    kill(*signal_receiver, signal);
+  errno = saved;
+}
+
+void linux_forward_signals(volatile pid_t *receiver, volatile int *pending) {
+  signal_receiver = receiver;
+  pending_signal = pending;
+  struct sigaction action = {.sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+  for (size_t i = 0; i < sizeof forwarded_signals / sizeof *forwarded_signals; i++)
+    sigaction(forwarded_signals[i], &action, NULL);
+}
+
+void linux_stop_forwarding_signals(void) {
+  for (size_t i = 0; i < sizeof forwarded_signals / sizeof *forwarded_signals; i++)
+    signal(forwarded_signals[i], SIG_DFL);
+}
+
+bool linux_has_ended(pid_t child, int *status) {
+  siginfo_t information = {0};
+  if (waitid(P_PID, (id_t)child, &information, WEXITED | WNOHANG | WNOWAIT) != 0 || information.si_pid == 0)
+    return false;
+  int number = information.si_status;
+  *status = information.si_code == CLD_EXITED ? W_EXITCODE(number, 0)
+            : information.si_code == CLD_DUMPED ? W_EXITCODE(0, number) | WCOREFLAG
+                                                : W_EXITCODE(0, number);
+  return true;
+}
+
+static int drop_segments(struct dl_phdr_info *object, size_t size, void *data) {
+  (void)size;
+  uintptr_t page = *(uintptr_t *)data;
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0)
+      continue;
+    uintptr_t start = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+    uintptr_t end = object->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+    madvise((void *)start, end - start, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+void linux_drop_code(void) {
+  // The first call of a function reads the symbol tables of all libraries: not later, when the caller waits.
+  pthread_mutex_t unused = PTHREAD_MUTEX_INITIALIZER;
+  if (pthread_mutex_lock(&unused) == 0) pthread_mutex_unlock(&unused);
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  dl_iterate_phdr(drop_segments, &page);
+}
+
+size_t linux_lock_size(void) { return sizeof(pthread_mutex_t); }
+
+int linux_lock_initialize(void *lock) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  int error = pthread_mutex_init(lock, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+  return error;
+}
+
+enum linux_lock_result linux_lock_acquire(void *lock) {
+  int error = pthread_mutex_lock(lock);
+  if (error == EOWNERDEAD)
+    pthread_mutex_consistent(lock);
+  return error == 0 ? linux_lock_free : error == EOWNERDEAD ? linux_lock_of_dead_owner : linux_lock_failed;
+}
+
+int linux_lock_release(void *lock) { return pthread_mutex_unlock(lock); }
 
 int linux_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
 

@@ -38,6 +38,9 @@ public enum Layer: Sendable {
   /// The archive, if the layer is one.
   public var archive: ArchiveLayer? { if case .archive(let layer) = self { layer } else { nil } }
 
+  /// The folder, if the layer is one.
+  public var folder: DirectoryLayer? { if case .directory(let layer) = self { layer } else { nil } }
+
   /// Passes the calls on the layer.
   public var gate: LayerGate {
     switch self {
@@ -59,6 +62,15 @@ public enum Layer: Sendable {
     switch self {
     case .directory(let layer): layer.root
     case .archive(let layer): layer.root
+    }
+  }
+
+  /// The name of the file system if it can change without inotify(7) events on this machine; nil otherwise.
+  /// - Throws: what fstatfs(2) of an archive answers.
+  public func unwatchableFileSystem() throws(Errno) -> String? {
+    switch self {
+    case .directory(let layer): layer.unwatchableFileSystem
+    case .archive(let layer): try layer.root.unwatchableFileSystem()
     }
   }
 

@@ -50,12 +50,15 @@ public final class Volume: Sendable {
     watcher =
       options.cache == .coherent
       ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue) : nil
-    store = try NodeStore(stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget)
+    store = try NodeStore(
+      stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
+      memory: options.memory.map { NodeMemory($0) })
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()
-    let resources = ResourceDirectory(resolver, store, listings, reserved)
-    control = ControlFile(options.control)
+    let resources = ResourceDirectory(
+      resolver, store, listings, reserved, memory: options.memory)
+    control = ControlFile(options.control, memory: options.memory)
     commands = ControlCommandRunner(
       control: control, heldLines: HeldLines(control), resolver: resolver, store: store, queue: queue,
       watcher: watcher, contents: options.contents)
@@ -154,6 +157,22 @@ public final class Volume: Sendable {
 
   public func layerIsSlow(_ layer: Int) { store.stack.layers[layer].gate.isolate() }
 
+  /// Takes back what the kernel has cached from a predecessor, since the layers may have changed meanwhile. To be called
+  /// after `start`, before any request is processed.
+  public func recover() {
+    watcher?.checkLayers(store)
+    queue.add([Invalidation(subject: .inherited)])
+  }
+
+  /// The open files, by the kernel's numbers, that programs polled in a predecessor.
+  public var polledFiles: [UInt64] { control.polledFiles }
+
+  /// The size in bytes of the memory that `VolumeOptions.memory` needs.
+  public static let memorySize = NodeMemory.size
+
+  /// The descriptors in the memory that are a predecessor's open files.
+  public static func openFiles(in memory: SharedMemory) -> [CInt] { NodeMemory(memory).openFiles }
+
   /// Drops everything that the kernel and the daemon have cached.
   public func invalidateAll() {
     // The daemon's caches first, since the kernel's are filled from them.
@@ -188,8 +207,8 @@ public final class Volume: Sendable {
   /// containers have it, counts for one more; then no overlayfs can be mounted over this mount.
   private var passthroughDepth: Int {
     if options.passthrough == nil { return 0 }
-    let folders = store.stack.layers.filter { $0.archive == nil }
+    let folders = store.stack.layers.compactMap(\.folder)
     if folders.isEmpty { return 0 }
-    return folders.contains { $0.root.isStacked } ? 2 : 1
+    return folders.contains(where: \.isStacked) ? 2 : 1
   }
 }

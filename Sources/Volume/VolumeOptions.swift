@@ -1,4 +1,5 @@
 import Layers
+import Posix
 
 /// The user's choices for a mount.
 public struct VolumeOptions: Sendable {
@@ -26,6 +27,13 @@ public struct VolumeOptions: Sendable {
   public var skipsOverdueLayers = false
   /// Whether inotify reports changes in the layers to programs that watch the mount.
   public var announce = AnnounceMode.on
+
+  /// Where a successor finds what the kernel knows, and what a predecessor has left there; nil if none is to come.
+  public var memory: SharedMemory?
+  /// What is known of predecessors; nil if the mount does not outlive the process.
+  public var survival: (@Sendable () -> SurvivalStatus)?
+  /// The change to the program that is installed now; nil if that is impossible.
+  public var upgrade: Upgrade?
 
   /// The defaults.
   public init() {}

@@ -5,7 +5,8 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "status", "diff", "tree", "sync", "invalidate", "route", "match", "listen", "resources",
+    "unmount", "status", "diff", "tree", "sync", "invalidate", "upgrade", "route", "match", "listen",
+    "resources",
     "open",
   ]
 
@@ -17,6 +18,7 @@ enum Help {
            bundlefs tree MOUNTPOINT [PATH] [--json]
            bundlefs sync MOUNTPOINT
            bundlefs invalidate MOUNTPOINT [PATH...]
+           bundlefs upgrade MOUNTPOINT
            bundlefs route MOUNTPOINT URL...|-
            bundlefs match MOUNTPOINT URL...|-
            bundlefs listen MOUNTPOINT [NAME...] [--since SEQUENCE] [--count N]
@@ -41,7 +43,7 @@ enum Help {
     entries that the layers override, add and hide; 'tree' lists all entries and
     marks those that are not MAIN's. 'sync' waits until all changes completed so
     far are visible. 'invalidate' drops cached data, which is never necessary on
-    local layers.
+    local layers. 'upgrade' has the installed program take the mount over.
 
     Lines written to the file .routes in the mount register routes and post
     URLs: 'route NAME PATTERN', 'unroute NAME', 'reset', 'match URL', or a URL;
@@ -105,6 +107,9 @@ enum Help {
                      remote file systems, no limit for others
         layer_timeout_action=error|skip
                      skip: after that time answer as if the layer were empty
+        survive=on|off
+                     whether the mount outlives the death of the process that
+                     answers requests (default: on)
         low_latency  keep idle processors awake during bursts of requests; root only,
                      affects the whole machine
         ro, rw, suid, nosuid, dev, nodev, exec, noexec, atime, noatime,

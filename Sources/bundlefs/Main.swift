@@ -12,6 +12,9 @@ enum Main {
       case let command? where Help.commands.contains(command) && Help.isRequested(by: rest):
         Terminal.print(Help.text)
       case "unmount": try UnmountCommand(rest).run()
+      case "upgrade": try UpgradeCommand(rest).run()
+      case "--can-resume": try ProgramUpgrade.check(rest)
+      case "--resume": try MountCommand(resuming: rest).run()
       case "status": try StatusCommand(rest).run()
       case "route": try route(rest, posts: true)
       case "match": try route(rest, posts: false)

@@ -156,8 +156,8 @@ import Testing
     try ResourceURLProtocol.register(mountPoint: mount.point.url, scheme: hung.scheme)
     try other.register()
     try await withSession { session in
-      mount.process.signal(SIGSTOP)
-      defer { mount.process.signal(SIGCONT) }
+      mount.signalWorker(SIGSTOP)
+      defer { mount.signalWorker(SIGCONT) }
       let ends = Locked(0)
       let tasks = (0..<20).map { _ in
         session.dataTask(with: URLRequest(url: (try? hung.url("///a.txt")) ?? URL(fileURLWithPath: "/"))) {
@@ -172,7 +172,7 @@ import Testing
       }.resume()
       #expect(eventually(within: 20) { loaded.withLock { $0 } == Data("substitution".utf8) })
       #expect(ends.withLock { $0 } == 0)
-      mount.process.signal(SIGCONT)
+      mount.signalWorker(SIGCONT)
       #expect(eventually(within: 20) { ends.withLock { $0 } == 20 })
     }
     try mount.unmount()

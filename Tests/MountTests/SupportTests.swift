@@ -33,7 +33,7 @@ extension MountTests {
       var setup = fixture.setup
       setup.lifetime = 2
       let mount = try Mount(setup)
-      mount.process.signal(SIGSTOP)
+      mount.signalWorker(SIGSTOP)
       let start = Clock.now
       // The stopped daemon never replies; the kernel fails the request when the daemon is killed.
       let error = try errorNumber { _ = try (mount.point / "plain.txt").status() }

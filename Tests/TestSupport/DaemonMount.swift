@@ -40,10 +40,15 @@ public final class DaemonMount {
     }
   }
 
-  /// The daemon's process ID.
+  /// The process ID of the worker.
+  public func worker() throws -> pid_t { Mount.worker(of: try process()) }
+
+  /// The process ID of the holder, or of the daemon with `survive=off`.
   /// - Throws: `TestFailure` unless there is exactly one.
   public func process() throws -> pid_t {
-    let processes = Self.processes(serving: point)
+    let all = Self.processes(serving: point)
+    let children = Set(all.map { Mount.worker(of: $0) })
+    let processes = all.count == 1 ? all : all.filter { !children.contains($0) }
     guard let process = processes.first, processes.count == 1 else {
       throw TestFailure("\(processes.count) processes serve \(point)")
     }

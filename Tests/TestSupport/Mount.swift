@@ -96,6 +96,21 @@ public final class Mount: Sendable {
 
   deinit { abandon() }
 
+  /// The process that answers requests: a child of the holder, or the daemon itself with `survive=off`.
+  public var worker: pid_t { Self.worker(of: process.pid) }
+
+  /// The living child of a holder; the process itself without one.
+  public static func worker(of holder: pid_t) -> pid_t {
+    let list = (try? ByteString("/proc/\(holder)/task/\(holder)/children").readText()) ?? ""
+    // A dead one that could not end yet has no program any more.
+    let living = list.split(separator: " ").compactMap { pid_t($0) }
+      .filter { (try? ByteString("/proc/\($0)/exe").linkTarget()) != nil }
+    return living.last ?? holder
+  }
+
+  /// Sends a signal to the process that answers requests.
+  public func signalWorker(_ signal: CInt) { kill(worker, signal) }
+
   /// Unmounts with `bundlefs unmount` and waits for the daemon.
   /// - Throws: `TestFailure` unless the command succeeds and the daemon exits in time with status 0.
   public func unmount() throws {

@@ -19,6 +19,7 @@ import Testing
         #expect(index != 0 && names.updateValue(name, forKey: index) == nil, "seed \(seed)")
       } else if let index = names.keys.sorted().randomElement(using: &random) {
         arena.remove(index)
+        if random.percent(50) { arena.reclaim() }
         names[index] = nil
       }
     }
@@ -46,6 +47,7 @@ import Testing
     func round(_ number: Int) {
       let indexes = (0..<1_000).map { arena.add(Array(repeating: UInt8(number), count: $0 % 100)) }
       for index in indexes { arena.remove(index) }
+      arena.reclaim()
     }
     round(1)
     let size = arena.size

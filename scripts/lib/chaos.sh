@@ -43,9 +43,9 @@ mount_chaos() {
   limit_group=/sys/fs/cgroup/bundlefs-chaos-$$
   [[ -e /sys/fs/cgroup/cgroup.controllers ]] || limit_group=/sys/fs/cgroup/memory/bundlefs-chaos-$$
   mkdir "$limit_group"
-  echo "$daemon" >"$limit_group/cgroup.procs"
   wait_for_mount "$chaos/point"
-  local reader
+  local process reader
+  for process in "$daemon" $(daemon_worker "$daemon"); do echo "$process" >"$limit_group/cgroup.procs"; done
   chaos_readers=()
   for reader in {1..4}; do
     python3 "$project/scripts/lib/chaos_reader.py" "$chaos/point" "$chaos/results/$reader" &
@@ -62,6 +62,12 @@ wait_for_mount() {
   fail "the mount at $1 did not appear: $(tail -n 3 "$chaos"/*errors)"
 }
 
+# limit_files NUMBER: limits the descriptors of the daemon, and of the workers that it forks later.
+limit_files() {
+  local process
+  for process in "$daemon" $(daemon_worker "$daemon"); do prlimit --pid "$process" --nofile="$1:"; done
+}
+
 # limit_memory BYTES: limits the daemon's memory; -1 for no limit.
 limit_memory() {
   local file=$limit_group/memory.max
@@ -71,7 +77,7 @@ limit_memory() {
 
 # Does harm and undoes it. Prints what it has done.
 disturb() {
-  case $((RANDOM % 9)) in
+  case $((RANDOM % 10)) in
     0 | 1)
       echo "the FUSE layer stops"
       kill -STOP "$fuse_daemon"
@@ -96,9 +102,9 @@ disturb() {
       ;;
     4)
       echo "descriptors are limited"
-      prlimit --pid "$daemon" --nofile=48:
+      limit_files 48
       sleep 2
-      prlimit --pid "$daemon" --nofile=1024:
+      limit_files 1024
       ;;
     5)
       echo "inotify watches are limited"
@@ -121,6 +127,10 @@ disturb() {
       date -s '-1 hour' >/dev/null
       ;;
     8)
+      echo "the worker is killed"
+      kill -KILL "$(daemon_worker "$daemon")"
+      ;;
+    9)
       echo "memory is limited"
       limit_memory $((20 << 20))
       cat "$chaos"/point/d*/* >"$chaos/out" 2>&1

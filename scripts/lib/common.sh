@@ -165,3 +165,8 @@ require_fuse_device() {
   [[ -r /dev/fuse && -w /dev/fuse ]] ||
     fail "no permission to open /dev/fuse: run as root, or run as root: chmod 666 /dev/fuse"
 }
+
+# daemon_worker HOLDER: prints the process that answers the requests of a mount.
+daemon_worker() {
+  awk '{ print $NF }' "/proc/$1/task/$1/children"
+}

@@ -67,16 +67,22 @@ generate_load() {
   done
 }
 
-# Appends a line to the samples: seconds, KiB of anonymous memory of the daemon, its descriptors.
+# Appends a line to the samples: seconds, KiB of memory of the daemon's processes without files, its descriptors.
 sample() {
   # Without load, and without nodes that only the kernel's caches hold.
   kill -STOP "$worker"
   sleep 1.5
   echo 2 >/proc/sys/vm/drop_caches
   sleep 1
-  printf '%s %s %s\n' "$SECONDS" "$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$daemon/status")" \
+  printf '%s %s %s\n' "$SECONDS" "$(daemon_memory)" \
     "$(find "/proc/$daemon/fd" -mindepth 1 2>/dev/null | wc -l)" >>"$samples"
   kill -CONT "$worker"
+}
+
+# Of the holder and its worker.
+daemon_memory() {
+  awk '$1 == "RssAnon:" || $1 == "RssShmem:" { sum += $2 } END { print sum }' \
+    "/proc/$daemon/status" "/proc/$(daemon_worker "$daemon")/status"
 }
 
 sample_until_exit() {

@@ -175,6 +175,34 @@ struct linux_thread_state linux_read_thread(const struct linux_thread_state *thr
 
 /// fork(2), which Swift does not import.
 pid_t linux_fork(void);
+/// Forks a child that shares the table of open files with its parent (CLONE_FILES): what it opens stays open after its
+/// death, and what it closes is closed in both. The process must be single-threaded. ENOSYS if the kernel does not tell
+/// where the C library keeps the thread's ID (CONFIG_CHECKPOINT_RESTORE).
+pid_t linux_fork_sharing_files(void);
+/// prctl(2) with PR_SET_PDEATHSIG: the signal is sent when the thread that forked this process ends.
+int linux_signal_at_end_of_parent(int signal);
+
+/// Sends SIGTERM, SIGINT and SIGHUP that other processes send to this one to the process whose ID is there, and keeps the
+/// last one in `pending` while that is 0.
+void linux_forward_signals(volatile pid_t *receiver, volatile int *pending);
+/// Undoes linux_forward_signals in a child.
+void linux_stop_forwarding_signals(void);
+
+/// Whether a child process has ended, and how, as wait(2) has it. It stays a zombie: reaping it can take 30 ms.
+bool linux_has_ended(pid_t child, int *status);
+
+/// Drops the pages of programs and libraries that are only read; they are read again when they are needed.
+void linux_drop_code(void);
+
+/// A lock in shared memory that outlives its owner.
+enum linux_lock_result { linux_lock_free, linux_lock_of_dead_owner, linux_lock_failed };
+/// The size of the lock in bytes.
+size_t linux_lock_size(void);
+int linux_lock_initialize(void *lock);
+/// Waits for the lock; the caller owns it then.
+enum linux_lock_result linux_lock_acquire(void *lock);
+int linux_lock_release(void *lock);
+
 /// pipe2(2) with O_CLOEXEC.
 int linux_pipe(int *ends);
 

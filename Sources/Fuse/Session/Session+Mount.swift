@@ -15,6 +15,10 @@ extension Session {
       }
     }
     if mounted.result != 0 { throw MountError(message: mounted.message ?? "mounting failed") }
+    recordMount(at: path)
+  }
+
+  func recordMount(at path: [UInt8]) {
     var entry = mountTableEntry(at: path)
     if let mounted = entry { entry?.uniqueID = Self.uniqueID(of: mounted) }
     self.entry = entry

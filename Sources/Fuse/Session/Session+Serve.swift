@@ -12,6 +12,8 @@ public struct SessionEvents {
   public var hangup: () -> Void = {}
   /// Called on a thread of its own while requests are still processed, so it may wait for some.
   public var willStop: @Sendable () -> Void
+  /// Called before the process exits without its threads, on the thread that serves.
+  public var willAbandon: () -> Void = {}
   /// Called with a message about an end that was not clean.
   public var report: @Sendable (String) -> Void = { _ in }
 
@@ -42,20 +44,27 @@ extension Session {
   ///   - count: the number of worker threads.
   ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
   /// - Throws: if a thread cannot be started; the mount is unmounted then, too.
-  public func serve(workers count: Int, lowLatency: Bool, _ events: SessionEvents) throws(MountError) {
+  /// - Returns: whether a successor is to go on: then the connection is left as it is.
+  public func serve(
+    workers count: Int, lowLatency: Bool, _ events: SessionEvents
+  ) throws(MountError) -> Bool {
     Self.holdSignals()
     do throws(Errno) {
       try Interrupt.installHandler()
       let end = try SessionEnd(signals: Self.signals)
+      self.end.withLock { $0 = end }
+      defer { self.end.withLock { $0 = nil } }
       try events.willStart()
       let pool = try WorkerPool(session: self, count: count, lowLatency: lowLatency) { end.workerDidEnd() }
       let shutdown = try Shutdown(self, pool, events)
       events.didStart()
       let reason = end.wait(self, pool, onHangup: events.hangup)
-      shutdown.begin()
+      shutdown.begin(unmounts: reason != .handover)
       if end.wait(for: shutdown.finished, milliseconds: Self.shutdownTimeout(reason)) {
-        return shutdown.join()
+        shutdown.join()
+        return reason == .handover
       }
+      if reason == .handover { return true }
       abandon(events)
     } catch {
       unmount()
@@ -69,11 +78,14 @@ extension Session {
     case .signal, .workersEnded: 4000
     // The worst case is known, and `bundlefs unmount` has waited.
     case .workersBlocked: 500
+    // What is not answered by then, the successor answers.
+    case .handover: 30
     }
   }
 
   /// Unmounts, closes the connection, and exits without waiting for the threads.
   private func abandon(_ events: SessionEvents) -> Never {
+    events.willAbandon()
     // Unmounting can block, too, if the path leads through a file system that does not answer.
     if let unmounted = try? SharedEventFD(EventFD()) {
       let thread: Void? = try? Thread.startDetached(name: "unmount") { [self, report = events.report] in
@@ -105,6 +117,8 @@ private final class Shutdown: Sendable {
   private let begun: EventFD
   let finished: EventFD
   private let thread = Locked<ThreadHandle?>(nil)
+  /// Whether to unmount; nil until it begins.
+  private let unmounts = Locked<Bool?>(nil)
 
   init(_ session: Session, _ pool: WorkerPool, _ events: SessionEvents) throws(Errno) {
     begun = try EventFD()
@@ -112,18 +126,22 @@ private final class Shutdown: Sendable {
     let (willStop, report) = (events.willStop, events.report)
     let handle = ThreadHandle(
       try Thread(name: "shutdown") { [self] in
-        begun.wait(or: -1, milliseconds: -1)
+        // A signal handler that runs in this thread ends the wait, too.
+        while unmounts.withLock({ $0 == nil }) { begun.wait(or: -1, milliseconds: -1) }
         willStop()
         fuse_session_exit(session.pointer)
         // What is left behind may still use the session.
         if !pool.join() { _ = Unmanaged.passRetained(session) }
-        session.report(session.unmount(), report)
+        if unmounts.withLock({ $0 }) == true { session.report(session.unmount(), report) }
         finished.signal()
       })
     thread.withLock { $0 = handle }
   }
 
-  func begin() { begun.signal() }
+  func begin(unmounts: Bool) {
+    self.unmounts.withLock { $0 = unmounts }
+    begun.signal()
+  }
 
   /// Waits for the thread, which holds the file system, to end; to be called once `finished` is signalled.
   func join() { thread.withLock { $0 }?.join() }

@@ -21,8 +21,13 @@ public final class Session: @unchecked Sendable {
   let dispatcher: Dispatcher
   /// The path of the mount point, and the device number of the mount.
   var mountPoint = (path: [UInt8](), device: UInt64(0))
+  /// What ends it; nil before and after `serve`.
+  let end = Locked<SessionEnd?>(nil)
   /// The mount in the mount table; nil before `mount`.
   var entry: MountTableEntry?
+
+  /// The INIT request, for `resume`; empty before `negotiate`.
+  public private(set) var initRequest: [UInt8] = []
 
   /// Calls `fuse_session_new`.
   /// - Parameters:
@@ -125,6 +130,11 @@ public final class Session: @unchecked Sendable {
     var result: CInt
     repeat { result = fuse_session_receive_buf(pointer, &buffer) } while result == -EINTR
     guard result > 0 else { throw MountError(message: "the kernel closed the connection before INIT") }
+    initRequest = Array(UnsafeRawBufferPointer(start: buffer.mem, count: buffer.size))
+    try answerInit(&buffer)
+  }
+
+  func answerInit(_ buffer: inout fuse_buf) throws(MountError) {
     do throws(Errno) {
       try InitReply.completing(buffer, to: fuse_session_fd(pointer)) {
         fuse_session_process_buf(pointer, &buffer)

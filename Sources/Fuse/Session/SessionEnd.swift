@@ -9,6 +9,8 @@ final class SessionEnd: Sendable {
     case signal
     /// A worker has read ENODEV: the file system is unmounted.
     case workersEnded
+    /// A successor is to go on.
+    case handover
     /// It is unmounted, at least lazily, and no worker can notice since all of them wait for layers.
     case workersBlocked
   }
@@ -18,8 +20,13 @@ final class SessionEnd: Sendable {
   /// The number of checks in a row that find the workers blocked.
   private static let patience = 4
 
+  /// Milliseconds.
+  private static let debounce: CInt = 250
+
+  private let firstRequest = Locked<TimeSpec?>(nil)
   private let signals: SignalDescriptor
   private let workersEnded: EventFD
+  private let handover: EventFD
   private let mounts: MountTableWatch
 
   /// - Parameter signals: blocked in all threads.
@@ -27,10 +34,13 @@ final class SessionEnd: Sendable {
   init(signals: SignalSet) throws(Errno) {
     self.signals = try SignalDescriptor(signals)
     workersEnded = try EventFD()
+    handover = try EventFD()
     mounts = try MountTableWatch()
   }
 
   func workerDidEnd() { workersEnded.signal() }
+
+  func handOver() { handover.signal() }
 
   /// Waits until the session has to end.
   func wait(_ session: Session, _ pool: WorkerPool, onHangup: () -> Void) -> Reason {
@@ -41,9 +51,11 @@ final class SessionEnd: Sendable {
         pollfd(fd: signals.rawValue, events: Int16(POLLIN), revents: 0),
         pollfd(fd: workersEnded.rawValue, events: Int16(POLLIN), revents: 0),
         pollfd(fd: mounts.rawValue, events: Int16(POLLPRI), revents: 0),
+        pollfd(fd: handover.rawValue, events: Int16(POLLIN), revents: 0),
       ]
-      poll(&polled, 3, isMounted ? -1 : Self.interval)
+      poll(&polled, 4, isMounted ? -1 : Self.interval)
       if polled[1].revents != 0 { return .workersEnded }
+      if polled[3].revents != 0 { return .handover }
       if isEndRequested(onHangup) { return .signal }
       if polled[2].revents != 0 { isMounted = session.isInMountTable }
       if isMounted { continue }
@@ -70,12 +82,21 @@ final class SessionEnd: Sendable {
     }
   }
 
+  /// A signal soon after the first one is the same request: a service manager signals all processes of a service, and
+  /// one of these may pass it on.
   private func isEndRequested(_ onHangup: () -> Void) -> Bool {
+    var isRequested = false
     while let signal = signals.next() {
-      if signal != SIGHUP { return true }
-      onHangup()
+      if signal == SIGHUP { onHangup() } else { isRequested = true }
     }
-    return false
+    if !isRequested { return false }
+    return firstRequest.withLock { first in
+      guard let begin = first else {
+        first = .monotonic
+        return true
+      }
+      return TimeSpec.monotonic.milliseconds(since: begin) > Self.debounce
+    }
   }
 }
 

@@ -27,6 +27,8 @@ public final class ArchiveLayer: Sendable {
   /// The contents in use, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>([:])
   private let served = ServedEntries()
+  /// States that a predecessor had open for readers.
+  private let former: Locked<[ArchiveIndex]>
   /// Entries belong to the user who mounts, as if extracted by that user.
   private let owner = geteuid()
   private let group = getegid()
@@ -57,7 +59,6 @@ public final class ArchiveLayer: Sendable {
     self.encoding = encoding
     self.index = index
     self.cache = cache
-    let source = try ArchiveSource(path: archivePath)
     let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
     name = Array(archivePath[(slash + 1)...])
     do throws(Errno) {
@@ -66,11 +67,28 @@ public final class ArchiveLayer: Sendable {
           SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
         })
     } catch { throw .unreadable(error) }
-    let isRemote = try? source.descriptor.isOnRemoteFileSystem()
+    let inherited = InheritedArchives(
+      cache.registry, layer: index, folder: folder, encoding: encoding, isInner: !inner.isEmpty)
+    former = Locked(inherited.former)
+    let first: ArchiveIndex
+    if let present = inherited.present {
+      first = present
+    } else {
+      let source = try ArchiveSource(path: archivePath, generation: inherited.nextGeneration)
+      let archive = try source.archive(inside: inner, encoding: encoding)
+      first = try ArchiveIndex.read(
+        archive, folder: folder, encoding: encoding, after: inherited.nextInode, progress: progress)
+    }
+    let isRemote = try? first.source.descriptor.isOnRemoteFileSystem()
     gate = LayerGate(layer: index, isRemote: isRemote ?? false)
-    let archive = try source.archive(inside: inner, encoding: encoding)
-    let first = try ArchiveIndex.read(archive, folder: folder, encoding: encoding, progress: progress)
-    state = Locked(State(index: first, seen: source.attributes))
+    state = Locked(State(index: first, seen: first.source.attributes))
+    if inherited.present == nil { register(first) }
+  }
+
+  /// Records a state before anything is answered from it.
+  private func register(_ index: ArchiveIndex) {
+    guard let registration = cache.registry?.register(index, layer: self.index) else { return }
+    index.source.registration.withLock { $0 = registration }
   }
 
   /// The name shown to users.
@@ -157,6 +175,42 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
+  // MARK: - Predecessors
+
+  /// Goes on with the files that a predecessor had open, and closes its former states that none of them needs. What the
+  /// kernel may have of large ones is distrusted: whether it was verified is not known any more.
+  /// - Parameter known: the inode numbers of files that were read.
+  /// - Returns: the files, by inode number: their readers keep them when the archive is replaced.
+  public func takeFormerFiles(known: Set<UInt64>) -> [UInt64: LayerFile] {
+    let present = current
+    var missing = known
+    var files: [UInt64: LayerFile] = [:]
+    for node in present.tree.nodes where missing.remove(node.inode) != nil {
+      if node.isFolder { continue }
+      if node.size > ArchiveContent.smallSize {
+        served.insert(node.inode, from: present.source.generation, isVerified: false)
+      }
+      if let content = content(of: node, in: present) { files[node.inode] = LayerFile(content) }
+    }
+    let former = former.withLock { former in
+      defer { former = [] }
+      return former
+    }
+    for index in former {
+      for node in index.tree.nodes where !node.isFolder && missing.remove(node.inode) != nil {
+        files[node.inode] = LayerFile(detachedContent(of: node, in: index))
+      }
+    }
+    return files
+  }
+
+  private func detachedContent(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent {
+    let content = ArchiveContent(
+      node, at: index.header(of: node), attributes(of: node), gate, cache.pool, served)
+    content.detach()
+    return content
+  }
+
   // MARK: - Changes
 
   /// Records whether a watch reports changes of the file and leads to `reload`.
@@ -240,6 +294,7 @@ public final class ArchiveLayer: Sendable {
     var index = try ArchiveIndex.read(
       source, folder: folder, encoding: encoding, former: former, distrusted: distrusted)
     while true {
+      register(index)
       state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, source.attributes, nil) }
       moveContents(to: index)
       // Readers went on meanwhile; from now on those of this state do.

@@ -13,6 +13,8 @@ public final class DirectoryLayer: Sendable {
   public let isPrivateClone: Bool
   private let index: Int
   private let covered: CoveredMountPoint?
+  /// As statfs(2) has it.
+  private let fileSystemType: Int
   private let opened: Locked<LayerDirectory>
   /// Passes the calls on the layer.
   public let gate: LayerGate
@@ -35,12 +37,50 @@ public final class DirectoryLayer: Sendable {
     let plain = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
-    gate = LayerGate(layer: index, isRemote: try plain.descriptor.isOnRemoteFileSystem())
+    fileSystemType = try plain.descriptor.fileSystemType()
+    gate = LayerGate(layer: index, isRemote: FileSystemType.remote[fileSystemType] != nil)
     let (root, isClone) = try Self.root(plain, gate, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
     // A needless reference would keep the directory busy, so that an automount there would never expire.
     self.covered = isClone ? nil : covered
     opened = Locked(root)
+  }
+
+  /// What a successor must know of a root to go on with it without a call, which could block.
+  public struct Root: BitwiseCopyable {
+    /// When the predecessor opened it.
+    let attributes: FileStatus
+    let fileSystemType: Int
+    let recordsInodes: Bool
+    let isPrivateClone: Bool
+  }
+
+  /// The present root for a successor.
+  /// - Throws: what statx(2) answers.
+  public func rootForSuccessor() throws(Errno) -> (root: Root, file: CInt)? {
+    let present = root
+    guard case .descriptor(let handle) = present.backing else { return nil }
+    let root = Root(
+      attributes: try handle.descriptor.attributes(), fileSystemType: fileSystemType,
+      recordsInodes: present.recordsInodes, isPrivateClone: isPrivateClone)
+    return (root, handle.descriptor.rawValue)
+  }
+
+  /// Goes on with a root that a predecessor opened.
+  /// - Parameter file: open in both processes.
+  public init(
+    path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor
+  ) {
+    self.path = path
+    self.index = index
+    isPrivateClone = root.isPrivateClone
+    self.covered = root.isPrivateClone ? nil : covered
+    fileSystemType = root.fileSystemType
+    gate = LayerGate(layer: index, isRemote: FileSystemType.remote[fileSystemType] != nil)
+    opened = Locked(
+      LayerDirectory(
+        gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,
+        recordsInodes: root.recordsInodes))
   }
 
   /// The result of `reopen`.
@@ -88,6 +128,12 @@ public final class DirectoryLayer: Sendable {
 
   /// Calls `statvfs(3)` for the file system that holds the layer.
   public func statvfs() throws(Errno) -> statvfs { try root.statvfs() }
+
+  /// The name of the root's file system if it can change without inotify(7) events on this machine.
+  var unwatchableFileSystem: String? { FileSystemType.unwatchable[fileSystemType] }
+
+  /// Whether the file system is stacked on another one: overlayfs or eCryptfs.
+  public var isStacked: Bool { fileSystemType == 0x794C_7630 || fileSystemType == 0xF15F }
 }
 
 extension LayerDirectory {
@@ -110,14 +156,6 @@ extension LayerDirectory {
         try gate.call { () throws(Errno) in try layer.current.source.descriptor.fileSystemType() }]
     }
   }
-
-  /// Whether the file system is stacked on another one: overlayfs or eCryptfs.
-  public var isStacked: Bool {
-    guard case .descriptor(let handle) = backing, let type = try? handle.descriptor.fileSystemType() else {
-      return false
-    }
-    return type == 0x794C_7630 || type == 0xF15F
-  }
 }
 
 /// Our own mount point, recorded before it is mounted over.
@@ -135,7 +173,16 @@ public final class CoveredMountPoint: Sendable {
   /// Records a directory that is about to be mounted over.
   /// - Parameter path: its absolute path without symbolic links.
   /// - Returns: nil for `/`, which no layer can contain as an entry.
-  public init?(path: [UInt8]) throws(Errno) {
+  public convenience init?(path: [UInt8]) throws(Errno) {
+    let directory = try withCName(path) { name throws(Errno) in
+      try Descriptor.open(name, [.pathOnly, .directory])
+    }
+    try self.init(path: path, beneath: directory)
+  }
+
+  /// - Parameter beneath: the directory, which may be mounted over by now.
+  /// - Returns: as for `init(path:)`.
+  public init?(path: [UInt8], beneath directory: consuming Descriptor) throws(Errno) {
     guard let slash = path.lastIndex(of: UInt8(ascii: "/")), slash + 1 < path.count else { return nil }
     let parent = slash == 0 ? [UInt8(ascii: "/")] : Array(path[..<slash])
     let attributes = try withCName(parent) { name throws(Errno) in
@@ -144,10 +191,11 @@ public final class CoveredMountPoint: Sendable {
     device = attributes.identity.device
     parentInode = attributes.identity.inode
     name = Array(path[(slash + 1)...])
-    beneath = try withCName(path) { name throws(Errno) in
-      SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
-    }
+    beneath = SharedDescriptor(directory)
   }
+
+  /// The number of the descriptor of the directory beneath the mount.
+  public var directory: CInt { beneath.descriptor.rawValue }
 
   /// Records the device number of the mount, once it is mounted.
   public func setDevice(_ device: UInt64) { ownDevice.store(device, ordering: .relaxed) }

@@ -27,17 +27,25 @@ public final class LayerDirectory: Sendable {
   let recordsInodes: Bool
   let covered: CoveredMountPoint?
 
-  init(
+  convenience init(
     gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
     in parent: LayerDirectory? = nil
   ) {
+    let isOnSameDevice = parent?.identity.device == attributes.identity.device
+    let inherited = isOnSameDevice ? parent?.recordsInodes : nil
+    self.init(
+      gate: gate, handle: handle, attributes: attributes, covered: covered,
+      recordsInodes: inherited ?? Self.recordsInodes(handle))
+  }
+
+  /// Makes no call.
+  init(
+    gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
+    recordsInodes: Bool
+  ) {
     layer = gate.layer
     self.gate = gate
-    if let parent, parent.identity.device == attributes.identity.device {
-      recordsInodes = parent.recordsInodes
-    } else {
-      recordsInodes = Self.recordsInodes(handle)
-    }
+    self.recordsInodes = recordsInodes
     self.identity = attributes.identity
     self.backing = .descriptor(handle)
     self.covered = covered

@@ -161,6 +161,9 @@ public final class LayerFile: Sendable {
     }
   }
 
+  /// The descriptor's number; nil for an entry of an archive.
+  public var number: CInt? { if case .file(let file) = kind { file } else { nil } }
+
   /// Calls the body with the file's descriptor.
   /// - Throws: EOPNOTSUPP for an entry of an archive; what the body throws.
   public func withDescriptor<Result>(

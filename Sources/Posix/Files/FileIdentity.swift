@@ -1,7 +1,7 @@
 import CLinux
 
 /// A file type; the raw value is its `S_IFMT` bits.
-public enum FileKind: UInt32, Sendable {
+public enum FileKind: UInt32, Sendable, BitwiseCopyable {
   case fifo = 0o010000
   case characterDevice = 0o020000
   case directory = 0o040000
@@ -16,7 +16,7 @@ public enum FileKind: UInt32, Sendable {
 ///
 /// Stored for every known file, hence compact: device numbers have 32 bits in the kernel, and an Int64 of nanoseconds
 /// wraps around after 584 years.
-public struct FileIdentity: Hashable, Sendable {
+public struct FileIdentity: Hashable, Sendable, BitwiseCopyable {
   /// The inode number.
   public let inode: UInt64
   private let birth: Int64

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// The result of statx(2).
-public struct FileStatus: Sendable, Equatable {
+public struct FileStatus: Sendable, Equatable, BitwiseCopyable {
   /// Device, inode number and birth time.
   public var identity: FileIdentity
   /// `st_mode`: type and permission bits.

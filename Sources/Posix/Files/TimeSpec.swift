@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// A point in time, as struct timespec.
-public struct TimeSpec: Hashable, Sendable, Comparable {
+public struct TimeSpec: Hashable, Sendable, Comparable, BitwiseCopyable {
   /// Seconds since the clock's epoch; may be negative.
   public var seconds: Int64
   /// Nanoseconds, 0..<1,000,000,000.

@@ -15,7 +15,8 @@ public final class BackgroundProcess: Sendable {
 
   private let report: Locked<Descriptor?>
 
-  /// Forks. The child continues in a new session in `/`, with 0 to 2 on `/dev/null`. The process must be single-threaded.
+  /// Forks. The child continues in a new session in `/`; its 0 to 2 are on `/dev/null` once it is ready. The process must
+  /// be single-threaded.
   /// - Parameter exit: ends the parent, after the child's report and, unless that is `ready`, its end.
   /// - Throws: EAGAIN, ENOMEM, EMFILE.
   public static func start(exit: (Outcome) -> Never) throws(Errno) -> BackgroundProcess {
@@ -27,7 +28,8 @@ public final class BackgroundProcess: Sendable {
       let writing = Descriptor(owning: ends[1])
       child = try checked { linux_fork() }
       if child == 0 {
-        detach()
+        setsid()
+        _ = chdir("/")
         return BackgroundProcess(report: writing)
       }
     }
@@ -39,15 +41,35 @@ public final class BackgroundProcess: Sendable {
 
   private init(report: consuming Descriptor) { self.report = Locked(report) }
 
-  private static func detach() {
-    setsid()
-    _ = chdir("/")
+  /// Standard error goes to the journal, where there is one.
+  private static func leaveTerminal() {
     guard let null = try? Descriptor.open("/dev/null", [.readWrite]) else { return }
-    for number in STDIN_FILENO...STDERR_FILENO { dup2(null.rawValue, number) }
+    dup2(null.rawValue, STDIN_FILENO)
+    dup2(null.rawValue, STDOUT_FILENO)
+    if let journal = Journal.stream(name: "bundlefs") {
+      dup2(journal.rawValue, STDERR_FILENO)
+    } else {
+      dup2(null.rawValue, STDERR_FILENO)
+    }
   }
 
   /// Reports success.
-  public func isReady() { send([0]) }
+  public func isReady() {
+    Self.leaveTerminal()
+    send([0])
+  }
+
+  /// Whether the parent has ended before the report, perhaps by a signal from the terminal.
+  public var isAbandoned: Bool {
+    report.withLock { report in
+      guard let file = report?.rawValue else { return false }
+      var polled = pollfd(fd: file, events: 0, revents: 0)
+      return poll(&polled, 1, 0) > 0 && polled.revents & Int16(POLLERR) != 0
+    }
+  }
+
+  /// Forgets the report without closing anything, in a process that shares open files with one that has sent it.
+  public func disown() { report.withLock { _ = $0.take()?.release() } }
 
   /// Reports a failure.
   public func fail(_ message: String) { send(Array(message.utf8)) }

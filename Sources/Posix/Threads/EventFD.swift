@@ -20,7 +20,8 @@ public struct EventFD: ~Copyable, Sendable {
     _ = Glibc.write(descriptor.rawValue, &one, 8)
   }
 
-  /// Waits for `signal`, for another descriptor to become readable, or for the timeout.
+  /// Waits for `signal`, for another descriptor to become readable, for the timeout, or until a signal handler has run
+  /// in the thread.
   /// - Parameters:
   ///   - other: a descriptor that is polled for `POLLIN`; -1 for none.
   ///   - urgent: a descriptor that is polled for `POLLPRI`; -1 for none.

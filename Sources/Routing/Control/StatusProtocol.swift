@@ -26,6 +26,9 @@ public enum StatusProtocol {
     case entries = 0x65
     /// Disconnects the control file's listeners before an unmount; the text is empty.
     case disconnect = 0x71
+    /// Has the program that is installed now take the daemon's place; the text says why not, or is empty. For the mount's
+    /// owner and root.
+    case upgrade = 0x75
   }
 
   /// The maximum size of a text in bytes.

@@ -42,6 +42,8 @@ struct Invalidation: Hashable {
     case file(NodeID)
     case parts(NodeID)
     case subtree(NodeID)
+    /// What the kernel has cached from a predecessor, as far as the layers have changed since.
+    case inherited
     /// Everything that the kernel has cached of a directory and the files in it, none of whose changes may have been
     /// reported. No layer is read.
     case uncovered(NodeID)

@@ -29,7 +29,7 @@ struct Invalidator {
   }
 
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
-  private static let noName: [UInt8] = [UInt8(ascii: ".")]
+  static let noName: [UInt8] = [UInt8(ascii: ".")]
 
   /// What its thread does next.
   enum Step {
@@ -63,6 +63,7 @@ struct Invalidator {
       refresh(directory, isForced: false)
       if invalidation.aspects.contains(.attributes) { observer?.record(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
+    case .inherited: InheritedCaches(self).takeBack()
     case .uncovered(let directory): takeBack(directory)
     case .uncoveredFile(let file):
       store.retryWatch(file)
@@ -98,26 +99,27 @@ struct Invalidator {
     try? kernel.invalidateEntry(name, in: directory)
   }
 
-  private func invalidate(_ file: NodeID, _ aspects: Invalidation.Aspects) {
+  func invalidate(_ file: NodeID, _ aspects: Invalidation.Aspects) {
     // No event reported what happened to a file between the loss of its name and the watch on the file itself.
     let wasUnwatched = store.watchDetached(file)
     if aspects.contains(.content) || wasUnwatched {
       counters.contents.add(1)
       try? kernel.invalidateContent(of: file)
+      store.forgetFingerprint(of: file)
     } else if aspects.contains(.attributes) {
       counters.attributes.add(1)
       try? kernel.invalidateAttributes(of: file)
     }
   }
 
-  private func invalidateListing(of directory: NodeID) {
+  func invalidateListing(of directory: NodeID) {
     // A READDIR in flight would still add to the kernel's cache what it read before.
     expire(Self.noName, in: directory)
     counters.contents.add(1)
     try? kernel.invalidateContent(of: directory)
   }
 
-  private func expire(_ name: [UInt8], in directory: NodeID) {
+  func expire(_ name: [UInt8], in directory: NodeID) {
     counters.entries.add(1)
     try? kernel.expireEntry(name, in: directory)
   }
@@ -185,7 +187,7 @@ struct Invalidator {
   }
 
   /// A part that cannot be read shows no names either.
-  private static func names(of part: LayerDirectory) -> [[UInt8]] { (try? part.affectedNames()) ?? [] }
+  static func names(of part: LayerDirectory) -> [[UInt8]] { (try? part.affectedNames()) ?? [] }
 
   private func invalidate(_ change: NodeStore.PartsChange, of directory: NodeID) {
     // Requests in flight were still answered from the former parts.

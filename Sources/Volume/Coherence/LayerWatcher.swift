@@ -71,6 +71,13 @@ final class LayerWatcher: Sendable {
     return !isStopped
   }
 
+  /// Queues checks of all layers, which may have changed before this process.
+  func checkLayers(_ store: NodeStore) {
+    for layer in store.stack.layers.indices {
+      roots.requestCheck([.path, .archiveWritten], of: layer, store)
+    }
+  }
+
   var overflows: Int { state.withLock { $0.overflows } }
 
   // MARK: - The watcher thread

@@ -31,6 +31,9 @@ struct ControlCommandRunner: Sendable {
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, appends: Bool,
     _ reply: consuming Reply<ReplyKind.Write>
   ) {
+    if ResentRequest.isCurrent, let former = control.reply(to: ResentRequest.current) {
+      return ControlFileWrite.send(former, reply)
+    }
     let writer = control.writer(reply.caller)
     let piece = control.take(bytes, at: offset, appends: appends, writer)
     for line in piece.completed { finish(line) }
@@ -39,19 +42,22 @@ struct ControlCommandRunner: Sendable {
     case .continues(let line):
       ControlFileWrite(
         self, bytes, at: offset, after: line, sizeOfWrite: piece.sizeOfWrite, writer, reply
-      ).run()
+      ).begin()
     }
   }
 
   /// Runs the last line of a write(2) that turned out to be complete.
   func finish(_ write: WriteReassembler.PartialLine) {
-    switch run(write.line[...], write.writer) {
+    let origin = write.origin
+    // A predecessor may have died in between.
+    if control.progress(of: origin.request) != nil { return }
+    switch run(write.line[...], write.writer, origin) {
     case .deferred where store.stack.runDeferred({ finish(write) }): return
     case .needsBarrier: break
     default: return control.didReply()
     }
     let apply: @Sendable () -> Void = {
-      self.appendApplied(write.line[...])
+      self.appendApplied(write.line[...], origin)
       self.control.didReply()
     }
     if !barrier(apply) { apply() }
@@ -66,34 +72,39 @@ struct ControlCommandRunner: Sendable {
 
   // MARK: - Lines
 
-  func run(_ line: ArraySlice<UInt8>, _ writer: Caller) -> CommandOutcome {
+  /// - Parameter origin: of the result.
+  func run(_ line: ArraySlice<UInt8>, _ writer: Caller, _ origin: ControlLog.Origin) -> CommandOutcome {
     let command: ControlCommand
-    do throws(RoutingError) { command = try ControlCommand(line) } catch { return fail(line, error) }
+    do throws(RoutingError) { command = try ControlCommand(line) } catch { return fail(line, error, origin) }
     switch command {
     case .ignored: return .done
-    case .post(let url) where url.scheme == BuiltInCommand.scheme: return runBuiltIn(url, line, writer)
-    case .match(let url) where url.scheme == BuiltInCommand.scheme: return fail(line, .noRoute(for: url))
+    case .post(let url) where url.scheme == BuiltInCommand.scheme:
+      return runBuiltIn(url, line, writer, origin)
+    case .match(let url) where url.scheme == BuiltInCommand.scheme:
+      return fail(line, .noRoute(for: url), origin)
     case .post(let url) where url.scheme == resolver.scheme,
       .match(let url) where url.scheme == resolver.scheme:
-      return resolve(url, for: writer)
+      return resolve(url, for: writer, origin)
     case .post(let url):
       let listeners = control.listenerCount
-      return control.appendResult(of: url.text) { routes throws(RoutingError) in
+      return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
         .posted(try routes.found(url), listeners: listeners)
       }
     case .match(let url):
-      return control.appendResult(of: url.text) { routes throws(RoutingError) in
+      return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
         .matched(try routes.found(url))
       }
     case .route, .unroute, .reset:
-      guard control.isOwner(writer) else { return fail(line, .notOwner) }
-      return control.appendResult(of: Self.trimmed(line)) { routes throws(RoutingError) in
+      guard control.isOwner(writer) else { return fail(line, .notOwner, origin) }
+      return control.appendResult(of: Self.trimmed(line), origin) { routes throws(RoutingError) in
         .applied(overlaps: try routes.change(command))
       }
     }
   }
 
-  private func resolve(_ url: RouteURL, for writer: Caller) -> CommandOutcome {
+  private func resolve(
+    _ url: RouteURL, for writer: Caller, _ origin: ControlLog.Origin
+  ) -> CommandOutcome {
     // This reads the layers, so it comes before the control file's lock is taken.
     let result: Result<ResolvedResource, RoutingError>
     LayerAccess.clearDeferral()
@@ -101,26 +112,31 @@ struct ControlCommandRunner: Sendable {
       result = .failure(error)
     }
     if LayerAccess.current == .shared, LayerAccess.deferredLayer != nil { return .deferred }
-    return control.appendResult(of: url.text) { _ throws(RoutingError) in .resolved(try result.get()) }
+    return control.appendResult(of: url.text, origin) { _ throws(RoutingError) in .resolved(try result.get())
+    }
   }
 
-  private func runBuiltIn(_ url: RouteURL, _ line: ArraySlice<UInt8>, _ writer: Caller) -> CommandOutcome {
-    guard control.isOwner(writer) else { return fail(line, .notOwner) }
+  private func runBuiltIn(
+    _ url: RouteURL, _ line: ArraySlice<UInt8>, _ writer: Caller, _ origin: ControlLog.Origin
+  ) -> CommandOutcome {
+    guard control.isOwner(writer) else { return fail(line, .notOwner, origin) }
     do throws(RoutingError) {
       if case .invalidate(let path) = try BuiltInCommand(url) { queue.add(invalidations(of: path)) }
     } catch {
-      return fail(line, error)
+      return fail(line, error, origin)
     }
     return .needsBarrier
   }
 
   /// Appends the result of a line whose barrier was reached.
-  func appendApplied(_ line: ArraySlice<UInt8>) {
-    _ = control.appendResult(of: Self.trimmed(line)) { _ in .applied() }
+  func appendApplied(_ line: ArraySlice<UInt8>, _ origin: ControlLog.Origin) {
+    _ = control.appendResult(of: Self.trimmed(line), origin) { _ in .applied() }
   }
 
-  private func fail(_ line: ArraySlice<UInt8>, _ error: RoutingError) -> CommandOutcome {
-    control.appendResult(of: Self.trimmed(line)) { _ throws(RoutingError) in throw error }
+  private func fail(
+    _ line: ArraySlice<UInt8>, _ error: RoutingError, _ origin: ControlLog.Origin
+  ) -> CommandOutcome {
+    control.appendResult(of: Self.trimmed(line), origin) { _ throws(RoutingError) in throw error }
   }
 
   /// The line as a result shows it: without trailing white space, cut to the longest URL.
@@ -158,7 +174,7 @@ extension RouteTable {
     return match
   }
 
-  fileprivate mutating func change(_ command: ControlCommand) throws(RoutingError) -> RouteOverlaps {
+  mutating func change(_ command: ControlCommand) throws(RoutingError) -> RouteOverlaps {
     switch command {
     case .route(let route, let other):
       let overlaps = overlaps(of: route.pattern)

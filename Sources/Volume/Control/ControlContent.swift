@@ -11,10 +11,23 @@ struct ControlContent {
   private var tableText: [UInt8]?
   private var results: ResultRing
   private var cachedText: [UInt8]?
+  /// Where a successor finds all this; nil if none is to come.
+  private var log: ControlLog?
+  /// The headers of the last results, oldest first: a line among them may be of a WRITE that has no reply yet.
+  private var headers: [ControlLog.ResultHeader] = []
+  /// The last replies, oldest first: the process may die before the kernel has one.
+  private var lastReplies: [ControlLog.ResultHeader] = []
+  /// How many of both are kept, at least.
+  private static let keptHeaders = 256
+  /// The encoded lines that are held.
+  private(set) var held: [UInt8] = []
 
-  init(_ table: RouteTable, maxResults: Int = ControlOptions.defaultResults) {
+  /// - Parameter log: what a predecessor has recorded there is restored.
+  init(_ table: RouteTable, maxResults: Int = ControlOptions.defaultResults, log: ControlLog? = nil) {
     self.table = table
     results = ResultRing(lineLimit: maxResults)
+    self.log = log
+    if let log, !log.isEmpty { restore(from: log) } else { beginLog() }
   }
 
   var size: Int { table.textSize + results.size }
@@ -50,7 +63,8 @@ struct ControlContent {
   /// Runs the body on the route table and appends its outcome to the results.
   /// - Returns: the error that the body threw; nil on success.
   mutating func record(
-    _ line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
+    _ line: [UInt8], _ origin: ControlLog.Origin = ControlLog.Origin(),
+    _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
   ) -> RoutingError? {
     var failure: RoutingError?
     let outcome: RouteResult.Outcome
@@ -65,12 +79,91 @@ struct ControlContent {
     let result = RouteResult(
       sequence: sequence, time: Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)),
       url: line, outcome: outcome)
-    var line = result.json
-    line.append(UInt8(ascii: "\n"))
-    results.append(line)
+    var text = result.json
+    text.append(UInt8(ascii: "\n"))
+    results.append(text)
     touch(time)
     cachedText = nil
+    if log != nil { record(text, failure, origin, change: table.version == version ? nil : line) }
     return failure
+  }
+
+  // MARK: - Log
+
+  private mutating func record(
+    _ text: [UInt8], _ failure: RoutingError?, _ origin: ControlLog.Origin, change: [UInt8]?
+  ) {
+    var header = ControlLog.ResultHeader(sequence: sequence, origin: origin)
+    header.errno = UInt64(failure?.code.errno.rawValue ?? 0)
+    headers.append(header)
+    if headers.count > 2 * Self.keptHeaders { headers.removeFirst(Self.keptHeaders) }
+    if let change { log?.append(.change, nil, change) }
+    log?.append(.result, header, text)
+    log?.commit()
+    if log?.isLong == true { beginLog() }
+  }
+
+  /// Records the reply to a WRITE, and the lines that are held from then on.
+  mutating func record(_ reply: ControlLog.ResultHeader, held: [UInt8]) {
+    if log == nil { return }
+    self.held = held
+    lastReplies.append(reply)
+    if lastReplies.count > 2 * Self.keptHeaders { lastReplies.removeFirst(Self.keptHeaders) }
+    log?.append(.reply, reply, held)
+    log?.commit()
+    if log?.isLong == true { beginLog() }
+  }
+
+  private mutating func beginLog() {
+    if log == nil { return }
+    var entries = [ControlLog.Entry(kind: .table, bytes: Array(table.text.utf8))]
+    for reply in lastReplies { entries.append(ControlLog.Entry(kind: .reply, header: reply, bytes: [])) }
+    entries.append(ControlLog.Entry(kind: .reply, header: ControlLog.ResultHeader(), bytes: held))
+    let first = sequence - UInt64(results.count) + 1
+    for index in 0..<results.count {
+      let number = first + UInt64(index)
+      let place = headers.count - Int(sequence - number) - 1
+      let header =
+        headers.indices.contains(place) ? headers[place] : ControlLog.ResultHeader(sequence: number)
+      entries.append(ControlLog.Entry(kind: .result, header: header, bytes: results[index]))
+    }
+    log?.begin(entries)
+  }
+
+  private mutating func restore(from log: ControlLog) {
+    log.forEach { kind, header, bytes in
+      switch kind {
+      case .table:
+        table.removeAll()
+        for line in bytes.split(separator: UInt8(ascii: "\n")) { apply(Array(line)) }
+      case .change: apply(bytes)
+      case .reply:
+        held = bytes
+        if let header { lastReplies.append(header) }
+      case .result:
+        guard let header else { return }
+        sequence = header.sequence
+        headers.append(header)
+        results.append(bytes)
+      }
+    }
+    headers.removeFirst(max(0, headers.count - Self.keptHeaders))
+    lastReplies.removeFirst(max(0, lastReplies.count - Self.keptHeaders))
+  }
+
+  private mutating func apply(_ line: [UInt8]) {
+    guard let command = try? ControlCommand(line) else { return }
+    _ = try? table.change(command)
+  }
+
+  /// What a predecessor has done of a request that is there again.
+  func progress(of request: UInt64) -> ControlLog.ResultHeader? {
+    headers.last { $0.origin.request == request }
+  }
+
+  /// What a predecessor has replied, if the request is there again.
+  func reply(to request: UInt64) -> ControlLog.ResultHeader? {
+    lastReplies.last { $0.origin.request == request }
   }
 
   /// Advances the mtime to the given time, and by at least a nanosecond.

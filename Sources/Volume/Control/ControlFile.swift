@@ -37,17 +37,22 @@ final class ControlFile: Sendable {
   let isHidden: Bool
   private let mode: UInt32
   private let content: Locked<ControlContent>
-  private let subscribers = PollSubscribers()
+  private let subscribers: PollSubscribers
   let notifier: ResultNotifier
-  let reassembler = Locked(WriteReassembler())
+  let reassembler: Locked<WriteReassembler>
   /// Until when subscribers get POLLHUP.
   private let disconnectEnd = Locked<TimeSpec?>(nil)
 
-  init(_ options: ControlOptions) {
+  /// - Parameter memory: where a successor finds the state, and what a predecessor has left there.
+  init(_ options: ControlOptions, memory: SharedMemory? = nil) {
     name = options.name
     isHidden = options.isHidden
     mode = options.mode & 0o777 & ~(options.mode << 1 & 0o044)
-    content = Locked(ControlContent(options.routes, maxResults: options.maxResults))
+    subscribers = PollSubscribers(memory.map { PollRecord($0) })
+    let log = memory.map { ControlLog($0) }
+    let content = ControlContent(options.routes, maxResults: options.maxResults, log: log)
+    reassembler = Locked(WriteReassembler(content.held))
+    self.content = Locked(content)
     notifier = ResultNotifier { [subscribers] in subscribers.wake() }
   }
 
@@ -126,6 +131,9 @@ final class ControlFile: Sendable {
     }
   }
 
+  /// As `PollSubscribers.recordedFiles`.
+  var polledFiles: [UInt64] { subscribers.recordedFiles }
+
   var counts: (routes: Int, results: UInt64) { content.withLock { ($0.table.count, $0.sequence) } }
 
   // MARK: - Polling
@@ -176,8 +184,23 @@ final class ControlFile: Sendable {
 
   /// Runs a command on the routes and appends its result.
   func appendResult(
-    of line: [UInt8], _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
+    of line: [UInt8], _ origin: ControlLog.Origin,
+    _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
   ) -> CommandOutcome {
-    content.withLock { $0.record(line, body) }.map { .failed($0) } ?? .done
+    content.withLock { $0.record(line, origin, body) }.map { .failed($0) } ?? .done
+  }
+
+  /// As `ControlContent.progress`.
+  func progress(of request: UInt64) -> ControlLog.ResultHeader? {
+    content.withLock { $0.progress(of: request) }
+  }
+
+  /// As `ControlContent.reply`.
+  func reply(to request: UInt64) -> ControlLog.ResultHeader? { content.withLock { $0.reply(to: request) } }
+
+  /// Records a reply to a WRITE before it is sent.
+  func record(_ reply: ControlLog.ResultHeader) {
+    let held = reassembler.withLock { $0.encoded }
+    content.withLock { $0.record(reply, held: held) }
   }
 }

@@ -17,6 +17,8 @@ struct ControlFileWrite: Sendable {
   /// The bytes of its write(2) up to its end.
   private let sizeOfWrite: Int
   private let deferred: DeferredReply<ReplyKind.Write>
+  /// Its `unique`, without the mark of one that is sent again.
+  private let request: UInt64
   private var done = 0
 
   /// - Parameter line: the line that it continues; empty for a new write(2).
@@ -31,6 +33,20 @@ struct ControlFileWrite: Sendable {
     carried = line.count
     self.sizeOfWrite = sizeOfWrite
     deferred = DeferredReply(reply)
+    request = ResentRequest.current
+  }
+
+  /// Runs all lines, or those that a predecessor has left.
+  func begin() {
+    guard ResentRequest.isCurrent, let progress = runner.control.progress(of: request) else { return run() }
+    var rest = self
+    rest.done = Int(clamping: progress.errno == 0 ? progress.origin.end : progress.origin.start)
+    guard let code = RoutingErrorCode(errno: progress.errno) else { return rest.run() }
+    rest.reply(RoutingError(code, "refused before"))
+  }
+
+  private func origin(of line: ArraySlice<UInt8>) -> ControlLog.Origin {
+    ControlLog.Origin(request: request, start: UInt64(line.startIndex), end: UInt64(line.endIndex))
   }
 
   /// Milliseconds for which it may keep a worker that others wait for.
@@ -65,7 +81,7 @@ struct ControlFileWrite: Sendable {
       if WriteReassembler.wasZeroed(line, endingAt: end &- Int64(bytes.count - line.endIndex)) {
         return rest.replyLost(EAGAIN)
       }
-      switch runner.run(line, writer) {
+      switch runner.run(line, writer, rest.origin(of: line)) {
       case .done: rest.skip(line)
       case .failed(let error): return rest.reply(error)
       case .deferred:
@@ -76,12 +92,12 @@ struct ControlFileWrite: Sendable {
         rest.skip(line)
         let after = rest
         let isQueued = runner.barrier {
-          after.runner.appendApplied(line)
+          after.runner.appendApplied(line, after.origin(of: line))
           after.run()
         }
         if isQueued { return }
         // The mount ends: there is nothing left to wait for.
-        runner.appendApplied(line)
+        runner.appendApplied(line, rest.origin(of: line))
       }
     }
     rest.reply(nil)
@@ -108,21 +124,56 @@ struct ControlFileWrite: Sendable {
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
 
   /// Replies that the rest was not run.
-  private func replyLost(_ error: CInt) {
-    guard let reply = deferred.take() else { return }
-    defer { runner.control.didReply() }
-    if done > carried { reply.send(count: done - carried) } else { reply.fail(Errno(rawValue: error)) }
-  }
+  private func replyLost(_ error: CInt) { send(errno: done > carried ? nil : Errno(rawValue: error)) }
 
   private func reply(_ error: RoutingError?) {
-    guard let reply = deferred.take() else { return }
-    defer { runner.control.didReply() }
-    guard let error, done == 0 else { return reply.send(count: done - carried) }
+    guard let error, done == 0 else { return send(errno: nil) }
     if carried > 0, let line = next {
       let rest = line.dropFirst(carried)
       runner.control.reassembler.withLock { $0.recordRejection(of: rest, writer, error) }
     }
-    reply.fail(error.code.errno)
+    send(errno: error.code.errno)
+  }
+
+  /// - Parameter errno: nil for the number of bytes that are done.
+  private func send(errno: Errno?) {
+    guard let reply = deferred.take() else { return }
+    var header = ControlLog.ResultHeader(origin: ControlLog.Origin(request: request))
+    header.origin.end = UInt64(max(0, done - carried))
+    header.errno = UInt64(errno?.rawValue ?? 0)
+    runner.control.record(header)
+    Self.send(header, reply)
+    runner.control.didReply()
+  }
+
+  static func send(_ header: ControlLog.ResultHeader, _ reply: consuming Reply<ReplyKind.Write>) {
+    if header.errno == 0 {
+      reply.send(count: Int(clamping: header.origin.end))
+    } else {
+      reply.fail(Errno(rawValue: CInt(truncatingIfNeeded: header.errno)))
+    }
+  }
+}
+
+/// Requests that the kernel sends again, since a predecessor had read and not answered them.
+enum ResentRequest {
+  /// FUSE_UNIQUE_RESEND.
+  private static let mark: UInt64 = 1 << 63
+
+  /// The `unique` of the request that the thread processes, as it was the first time.
+  static var current: UInt64 { RequestThread.request & ~mark }
+
+  /// Whether the request that the thread processes is one.
+  static var isCurrent: Bool { RequestThread.request & mark != 0 }
+}
+
+extension RoutingErrorCode {
+  fileprivate init?(errno: UInt64) {
+    let codes: [RoutingErrorCode] = [
+      .malformed, .noRoute, .shadowed, .tooLong, .notPermitted, .forbidden, .unreadable,
+    ]
+    guard let code = codes.first(where: { UInt64($0.errno.rawValue) == errno }) else { return nil }
+    self = code
   }
 }
 

@@ -26,10 +26,18 @@ final class PollSubscribers: Sendable {
   static let capacity = 4096
 
   private let subscribers = Locked<[UInt64: Subscriber]>([:])
+  /// nil if no successor is to come.
+  private let record: Locked<PollRecord?>
   /// The last result for which listeners were woken.
   private let woken = Locked<UInt64>(0)
 
+  init(_ record: PollRecord? = nil) { self.record = Locked(record) }
+
+  /// The open files that were polled in a predecessor or are now, by the kernel's numbers.
+  var recordedFiles: [UInt64] { record.withLock { $0?.all ?? [] } }
+
   func register(_ handle: PollHandle?, _ caller: Caller, isListener: Bool = false) {
+    if let file = handle?.file { record.withLock { $0?.add(file) } }
     let dropped = subscribers.withLock { subscribers in
       let key = Self.key(handle, caller)
       subscribers[key, default: Subscriber()].handle = handle

@@ -16,6 +16,8 @@ import Routing
 struct WriteReassembler {
   /// An incomplete line that the next WRITE may continue.
   struct PartialLine {
+    /// Its number; no other line has it.
+    let id: UInt64
     let writer: Caller
     let line: [UInt8]
     /// The offset at which the next WRITE would begin.
@@ -47,6 +49,7 @@ struct WriteReassembler {
   private static let pageSize = Int64(sysconf(CInt(_SC_PAGESIZE)))
 
   private var partials: [PartialLine] = []
+  private var nextID: UInt64 = 1
   private var rejected: (thread: Int32, rest: [UInt8], error: RoutingError)?
   /// The last WRITE, as far as it matters to its next fragment.
   private var last: (thread: Int32, end: Int64, size: Int)?
@@ -105,10 +108,27 @@ struct WriteReassembler {
     if partials.count >= Self.capacity { return .full }
     partials.append(
       PartialLine(
-        writer: writer, line: Array(line), end: end, isBuffer: isBuffer,
+        id: nextID, writer: writer, line: Array(line), end: end, isBuffer: isBuffer,
         deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)))
+    nextID += 1
     return isBuffer ? .buffer : .fragment
   }
+
+  // MARK: - Records
+
+  init() {}
+
+  /// Takes over the lines that a predecessor held.
+  init(_ encoded: [UInt8]) {
+    var reader = ByteReader(encoded)
+    while let line = PartialLine(from: &reader) {
+      partials.append(line)
+      nextID = max(nextID, line.id + 1)
+    }
+  }
+
+  /// The lines that are held.
+  var encoded: [UInt8] { partials.flatMap(\.encoded) }
 
   /// Whether a program's buffer may have this size: a multiple of 512, or 2,038, which is tcsh's.
   private static func isBuffer(_ size: Int) -> Bool { size % 512 == 0 || size == 2038 }

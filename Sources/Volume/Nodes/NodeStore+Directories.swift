@@ -89,10 +89,13 @@ extension NodeStore {
   private struct ResolutionTime {
     let version: Int
     let barriers: Int
+    /// Whether the kernel has nothing cached of it, and a successor is to know what it began with.
+    let isFirst: Bool
 
     init(_ state: DirectoryState, _ table: NodeTable) {
       version = state.version
       barriers = table.barriers
+      isFirst = table.memory != nil && !state.wasResolved
     }
   }
 
@@ -100,8 +103,12 @@ extension NodeStore {
   private func keep(
     _ resolved: ResolvedDirectory, of node: NodeID, since time: ResolutionTime, _ watcher: any NodeWatcher
   ) throws(Errno) -> MergedDirectory? {
+    // Before anything is answered from it.
+    let first = time.isFirst ? fingerprint(of: resolved.merged?.parts ?? []) : .none
     let kept = try table.withLock { table throws(Errno) in
-      try Self.keep(resolved, in: try table.slot(of: node), since: time, &table)
+      let slot = try table.slot(of: node)
+      if time.isFirst { table.memory?.add(first, of: slot) }
+      return try Self.keep(resolved, in: slot, since: time, &table)
     }
     withExtendedLifetime(kept.released) {}
     if kept.isOutdated { watcher.partsMayHaveChanged(of: node) }

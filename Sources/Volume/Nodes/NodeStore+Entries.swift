@@ -22,7 +22,10 @@ extension NodeStore {
       }
       if attributes.links > 1 {
         isSizeSettled = try table.withLock { table throws(Errno) in
-          table.recordReportedSize(attributes.size, of: try table.slot(of: node.number))
+          let slot = try table.slot(of: node.number)
+          // They were read again.
+          table.memory?.add(Fingerprint(attributes), of: slot)
+          return table.recordReportedSize(attributes.size, of: slot)
         }
       }
       if !isSizeSettled { timeout = 0 }
@@ -73,6 +76,7 @@ extension NodeStore {
       let slot = table.lookUpFile(
         attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),
         inodeNumber: number, soleSize: attributes.links > 1 ? nil : attributes.size)
+      table.memory?.add(Fingerprint(attributes), of: slot)
       let isSettled = attributes.links > 1 || table.recordReportedSize(attributes.size, of: slot)
       return (table.number(of: slot), number, isSettled)
     }
@@ -96,7 +100,10 @@ extension NodeStore {
     }
     let number = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      if !isDirectory, !table.recordReportedSize(attributes.size, of: slot) { timeout = 0 }
+      if !isDirectory {
+        table.memory?.add(Fingerprint(attributes), of: slot)
+        if !table.recordReportedSize(attributes.size, of: slot) { timeout = 0 }
+      }
       return table[slot].inodeNumber
     }
     return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)

@@ -123,6 +123,7 @@ extension NodeStore {
       let former = table.release(slot)
       state.merged = root
       state.parts = root.parts.map(PartIdentity.init)
+      table.memory?.set(.unknown, of: slot)
       evicted = table.touchDirectory(slot)
       return former
     }

@@ -9,8 +9,8 @@ import Posix
 /// a call on a layer, nor while anything that the table released is closed.
 final class NodeStore: Sendable {
   let stack: LayerStack
-  private let numbers = InodeNumbers()
-  let table: Locked<NodeTable>
+  private let numbers: InodeNumbers
+  let table: RecordedNodeTable
   let negatives = Locked(NegativeReplies())
   /// nil with `cache=none` and `cache=SECONDS`: then nothing is watched and only the kernel caches.
   let watcher: (any NodeWatcher)?
@@ -20,18 +20,45 @@ final class NodeStore: Sendable {
 
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
-    _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int
+    _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int,
+    memory: NodeMemory? = nil
   ) throws(Errno) {
     self.stack = stack
     self.watcher = watcher
     self.cache = cache
-    table = Locked(NodeTable(budget: budget))
+    numbers = InodeNumbers(memory: memory)
+    table = RecordedNodeTable(NodeTable(budget: budget, memory: memory))
     var unwatchable: [Int: String] = [:]
     for (index, layer) in stack.layers.enumerated() {
-      guard let type = try layer.root.unwatchableFileSystem() else { continue }
+      guard let type = try layer.unwatchableFileSystem() else { continue }
       unwatchable[index] = Self.unwatchableReason(type)
     }
     unwatchableLayers = unwatchable
+    if let memory { adoptFiles(memory) }
+  }
+
+  /// Takes over the files that a predecessor has opened: some may have lost their names since.
+  private func adoptFiles(_ memory: NodeMemory) {
+    for (index, layer) in stack.layers.enumerated() {
+      if let archive = layer.archive { adoptFiles(of: archive, index) }
+    }
+    table.withLock { table in
+      for (slot, layer, file) in table.inheritedFiles(memory) where layer < stack.layers.count {
+        table.adopt(LayerFile(Descriptor(owning: file), nil, stack.layers[layer].gate), for: slot)
+      }
+    }
+  }
+
+  private func adoptFiles(of archive: ArchiveLayer, _ layer: Int) {
+    let known = table.withLock { table in
+      (1..<UInt32(table.nodes.count)).filter {
+        table[$0].isPinned && table[$0].layer == layer && table[$0].kind != nil
+      }.map { ($0, table[$0].identity.inode) }
+    }
+    let files = archive.takeFormerFiles(known: Set(known.map(\.1)))
+    table.withLock { table in
+      for (slot, inode) in known { if let file = files[inode] { table.adopt(file, for: slot) } }
+    }
   }
 
   /// Seconds for which the kernel may keep the entries of a directory, present or absent.

@@ -16,14 +16,17 @@ final class ResourceDirectory: Sendable {
   private let startTime = TimeSpec.now
 
   init(
-    _ resolver: ResourceResolver, _ store: NodeStore, _ listings: ListingCache, _ reserved: ReservedNames
+    _ resolver: ResourceResolver, _ store: NodeStore, _ listings: ListingCache, _ reserved: ReservedNames,
+    memory: SharedMemory?
   ) {
     self.resolver = resolver
     self.store = store
     self.listings = listings
     name = reserved.resources
     nodes = Locked(
-      ResourceDirectoryNodes(root: InodeNumbers.directory(parent: InodeNumbers.root, name: name)))
+      ResourceDirectoryNodes(
+        root: InodeNumbers.directory(parent: InodeNumbers.root, name: name),
+        record: memory.map { ResourceDirectoryRecord($0) }))
   }
 
   func forget(_ node: NodeID, lookups: UInt64) { nodes.withLock { $0.forget(node, lookups: lookups) } }

@@ -24,7 +24,19 @@ struct ResourceDirectoryNodes {
   private var nodes: [[[UInt8]]: NodeID] = [[]: root]
   private var last = root.rawValue
 
-  init(root: UInt64) { directories = [Self.root: Directory(path: [], inodeNumber: root, lookups: 0)] }
+  private var record: ResourceDirectoryRecord?
+
+  /// - Parameter record: what a predecessor has left there is restored. How often the kernel knows those directories is
+  ///   not, so they are kept.
+  init(root: UInt64, record: ResourceDirectoryRecord? = nil) {
+    self.record = record
+    directories = [Self.root: Directory(path: [], inodeNumber: root, lookups: 0)]
+    for entry in record?.all ?? [] {
+      directories[entry.node] = Directory(path: entry.path, inodeNumber: entry.inodeNumber, lookups: 1 << 62)
+      nodes[entry.path] = entry.node
+      last = max(last, entry.node.rawValue)
+    }
+  }
 
   static func contain(_ node: NodeID) -> Bool { node.rawValue & (mark | 1 << 63) == mark }
 
@@ -57,6 +69,11 @@ struct ResourceDirectoryNodes {
     let number = NodeID(rawValue: last)
     directories[number] = Directory(path: path, inodeNumber: inodeNumber, lookups: 1)
     nodes[path] = number
+    record?.add(ResourceDirectoryRecord.Entry(node: number, inodeNumber: inodeNumber, path: path)) {
+      directories.filter { $0.key != Self.root }.map {
+        ResourceDirectoryRecord.Entry(node: $0.key, inodeNumber: $0.value.inodeNumber, path: $0.value.path)
+      }
+    }
     return number
   }
 

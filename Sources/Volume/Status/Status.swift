@@ -61,6 +61,8 @@ struct Status {
   let contents: ContentCacheStatistics?
   /// nil if the option is off.
   let passthrough: PassthroughStatus?
+  /// nil if the mount does not outlive the process.
+  let survival: SurvivalStatus?
 
   var json: String {
     JSONWriter.object { json in
@@ -92,6 +94,8 @@ struct Status {
   private func writeFeatures(to json: inout JSONWriter) {
     json.name("passthrough")
     if let passthrough { passthrough.write(to: &json) } else { json.null() }
+    json.name("survival")
+    if let survival { survival.write(to: &json) } else { json.null() }
     json.name("announce")
     announcements.write(to: &json)
     json.name("contents")
@@ -115,6 +119,7 @@ struct Status {
     lines += bundle.lines
     if let contents { lines.append(contents.line) }
     if let passthrough { lines.append(passthrough.line) }
+    if let survival { lines.append(survival.text) }
     lines.append(
       "nodes known to the kernel: \(nodes); open descriptors: \(descriptors); watches: \(watches)")
     lines.append(

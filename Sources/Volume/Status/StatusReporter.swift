@@ -40,7 +40,8 @@ struct StatusReporter: Sendable {
       readAhead: filePrefetcher.stored.count, listedAhead: listingPrefetcher.hits.count,
       announcements: AnnouncementStatus(mode: options.announce, figures: announcer?.figures),
       overflows: watcher?.overflows ?? 0, uncached: uncached,
-      contents: options.contents?.statistics, passthrough: passthrough())
+      contents: options.contents?.statistics, passthrough: passthrough(),
+      survival: options.survival?())
   }
 
   private func layerStatus(_ index: Int, _ showsNames: Bool) -> Status.Layer {

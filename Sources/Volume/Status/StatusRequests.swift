@@ -22,6 +22,7 @@ struct StatusRequests: Sendable {
     }
     let isOwner = control.isOwner(reply.caller)
     if form == .disconnect, isOwner { control.disconnectSubscribers() }
+    if form == .upgrade { return isOwner ? upgrade(reply) : reply.fail(.permissionDenied) }
     guard form.isOfDirectory else { return send(form, of: node, page, reply) }
     // The layers may have names that other users must not see.
     if !isOwner { return reply.fail(.permissionDenied) }
@@ -29,6 +30,17 @@ struct StatusRequests: Sendable {
     let key = PagedReplies.Key(form: form, node: node, caller: reply.caller)
     let deferred = DeferredReply(reply)
     let isQueued = worker.add { [self] in compare(key, deferred) }
+    if !isQueued, let reply = deferred.take() { reply.fail(.ioError) }
+  }
+
+  private func upgrade(_ reply: consuming Reply<ReplyKind.Ioctl>) {
+    guard let upgrade = reporter.options.upgrade else { return reply.fail(.notSupported) }
+    let deferred = DeferredReply(reply)
+    let isQueued = worker.add {
+      let refusal = upgrade.refusal()
+      deferred.take()?.send(Self.page(0, of: Array((refusal ?? "").utf8)))
+      if refusal == nil { upgrade.begin() }
+    }
     if !isQueued, let reply = deferred.take() { reply.fail(.ioError) }
   }
 
@@ -58,7 +70,10 @@ struct StatusRequests: Sendable {
 
   /// The text's length (four bytes, little-endian) and a page of it.
   private func page(_ page: UInt8, of key: PagedReplies.Key) throws(Errno) -> [UInt8] {
-    let text = try text(key, page: page)
+    Self.page(page, of: try text(key, page: page))
+  }
+
+  private static func page(_ page: UInt8, of text: [UInt8]) -> [UInt8] {
     let length = UInt32(text.count)
     let start = min(Int(page) * StatusProtocol.pageSize, text.count)
     let part = text[start..<min(start + StatusProtocol.pageSize, text.count)]
@@ -87,7 +102,7 @@ struct StatusRequests: Sendable {
     case .resources: reporter.resourceSearchPath
     case .differences: ComparisonText.encoded(try comparison(of: node), isWhole: false)
     case .entries: ComparisonText.encoded(try comparison(of: node), isWhole: true)
-    case .disconnect: []
+    case .disconnect, .upgrade: []
     }
   }
 

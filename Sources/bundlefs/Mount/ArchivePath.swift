@@ -31,7 +31,11 @@ struct ArchivePath {
     -> ArchiveLayer
   {
     let path: [UInt8]
-    do throws(Errno) { path = try realPath(archive) } catch { throw .unreadable(error) }
+    do throws(Errno) { path = try realPath(archive) } catch {
+      // A predecessor may have had it open.
+      guard contents.registry != nil else { throw .unreadable(error) }
+      path = archive
+    }
     var bar = ProgressBar(title: "reading \(archive.shown)")
     defer { bar.end() }
     func open(_ inner: [[[UInt8]]], _ directory: [[UInt8]]) throws(ArchiveError) -> ArchiveLayer {

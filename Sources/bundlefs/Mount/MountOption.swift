@@ -166,6 +166,12 @@ struct MountOption {
     return parts
   }
 
+  /// Adds the backslashes that `unescape` removes.
+  static func escape(_ bytes: [UInt8]) -> [UInt8] {
+    let special: [UInt8] = [UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "\\")]
+    return bytes.flatMap { special.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] }
+  }
+
   /// Removes the backslashes before `,`, `:` and `\`.
   static func unescape(_ bytes: [UInt8]) -> [UInt8] {
     let special: [UInt8] = [UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "\\")]

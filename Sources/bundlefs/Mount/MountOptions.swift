@@ -22,6 +22,8 @@ struct MountOptions {
   var flags: [String] = []
   /// The names of all options that were given.
   private(set) var names: [String] = []
+  /// The options that hold after an upgrade, too, with their backslashes.
+  private(set) var lasting: [[UInt8]] = []
   /// Whether unknown options are ignored: mount(8) passes `-s` to its helpers.
   var isSloppy = false
   /// In bytes; nil for the kernel's maximum.
@@ -32,6 +34,8 @@ struct MountOptions {
   /// In milliseconds; nil for the default.
   var layerTimeout: CInt?
   var skipsOverdueLayers = false
+  /// Whether the mount outlives the death of the process that answers its requests.
+  var survives = true
   var passed: [[UInt8]] = []
 
   /// The size of one READ request: passthrough saves no request for smaller files.
@@ -52,7 +56,10 @@ struct MountOptions {
   /// Reads a comma-separated list of options. A backslash escapes the next byte.
   mutating func read(_ list: [UInt8]) throws(Failure) {
     for option in MountOption.split(list, at: UInt8(ascii: ",")) where !option.isEmpty {
-      try read(MountOption(option))
+      let parsed = MountOption(option)
+      try read(parsed)
+      // The others name files, which may be others after an upgrade.
+      if parsed.name != "substitution", parsed.name != "routes" { lasting.append(option) }
     }
   }
 
@@ -80,6 +87,7 @@ struct MountOptions {
     case "resource_scheme": resources.scheme = try option.scheme()
     case "fsname" where hasValue: fsname = option.value.map(MountOption.unescape)
     case "max_read" where hasValue: maxRead = try option.readSize()
+    case "survive": survives = try option.isOn()
     case "low_latency" where !hasValue: lowLatency = true
     case "layer_timeout": layerTimeout = try option.seconds()
     case "layer_timeout_action": skipsOverdueLayers = try option.timeoutAction()

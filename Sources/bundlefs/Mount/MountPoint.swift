@@ -7,6 +7,9 @@ struct MountPoint {
   /// The absolute path, without symbolic links.
   let path: [UInt8]
 
+  /// A path that is known to be absolute and without symbolic links.
+  init(path: [UInt8]) { self.path = path }
+
   /// Resolves a path, also if a dead mount makes realpath(3) fail.
   init(_ given: [UInt8]) throws(Failure) {
     do throws(Errno) {

@@ -143,8 +143,8 @@ extension MountTests {
           let control = ByteString("/proc/self/fd/\(root)/.routes")
           _ = try seen.read()
           let watcher = try MountWatcher(mount.point)
-          outerMount.process.signal(SIGSTOP)
-          defer { outerMount.process.signal(SIGCONT) }
+          outerMount.signalWorker(SIGSTOP)
+          defer { outerMount.signalWorker(SIGCONT) }
           for round in 0..<50 {
             try (inner.main / "plain.txt").write("round \(round)\n")
             try control.overwrite(Array("bundlefs:///sync\n".utf8), at: 0)
@@ -152,7 +152,7 @@ extension MountTests {
           }
           try watcher.readEvents()
           #expect(watcher.masks("plain.txt") == [], "the announcement was not blocked")
-          outerMount.process.signal(SIGCONT)
+          outerMount.signalWorker(SIGCONT)
           #expect(try watcher.receives(.closeWrite, "plain.txt"))
         }
         try mount.unmount()

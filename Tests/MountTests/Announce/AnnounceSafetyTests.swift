@@ -219,14 +219,14 @@ extension MountTests {
         for name in try fixture.main.names() { try (fixture.main / name).remove() }
         for _ in 0..<50 { try churn.step() }
         // The daemon is stopped while another file system replaces the mount.
-        mount.process.signal(SIGSTOP)
+        mount.signalWorker(SIGSTOP)
         try Command("umount", "-l", mount.point.text).check()
         try Command("mount", "-t", "tmpfs", "tmpfs", mount.point.text).check()
         defer { _ = try? Command("umount", "-l", mount.point.text).run() }
         try fill(mount.point)
         let before = try fingerprint(mount.point)
         for _ in 0..<50 { try churn.step() }
-        mount.process.signal(SIGCONT)
+        mount.signalWorker(SIGCONT)
         try mount.waitForEnd()
         #expect(try fingerprint(mount.point) == before, "device \(device)")
         #expect(try churn.differences() == [])

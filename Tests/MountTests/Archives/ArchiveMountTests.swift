@@ -246,7 +246,7 @@ extension MountTests {
       let (folder, setup) = try Self.folder([])
       try (folder / "app.ipa").write(archive(0))
       try withMount(setup) { mount in
-        let daemon = mount.process.pid
+        let daemon = mount.worker
         for round in 1...20 {
           _ = try (mount.point / "same").read()
           #expect(try (mount.point / "big").read()[1_999_999] == UInt8(round - 1))
@@ -261,6 +261,29 @@ extension MountTests {
       }
     }
 
+    @Test("an open entry is read to its end after a death and a replacement", arguments: [false, true])
+    func replacedAfterDeath(isStored: Bool) throws {
+      func archive(_ byte: UInt8) -> [UInt8] {
+        let content = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 >> 8) ^ byte }
+        return ZipBuilder([.init("entry", content, isStored ? .stored : .deflated)]).bytes
+      }
+      let (folder, setup) = try Self.folder([])
+      try (folder / "app.ipa").write(archive(1))
+      try withMount(setup) { mount in
+        let content = try (mount.point / "entry").read()
+        let file = try Descriptor.open((mount.point / "entry").bytes, [.read])
+        let former = mount.worker
+        kill(former, SIGKILL)
+        #expect(eventually(within: 20) { mount.worker != former })
+        try mount.barrier()
+        try (folder / "app.ipa").replace(archive(2))
+        try mount.barrier()
+        try ByteString("/proc/sys/vm/drop_caches").write("3")
+        #expect(try file.readAll() == content)
+        #expect(try (mount.point / "entry").read() != content)
+      }
+    }
+
     @Test("unpacked content is dropped by invalidate and SIGHUP", arguments: [false, true])
     func dropped(bySignal: Bool) throws {
       let (folder, setup) = try Self.folder([
@@ -270,7 +293,7 @@ extension MountTests {
         let content = try (mount.point / "a").read()
         #expect(try !mount.command("status", "--json").outputText.contains(#""bytes":0,"entries":0"#))
         if bySignal {
-          kill(mount.process.pid, SIGHUP)
+          kill(mount.worker, SIGHUP)
         } else {
           try mount.command("invalidate")
         }

@@ -58,7 +58,7 @@ extension MountTests {
       defer { withExtendedLifetime(fixture) {} }
       try withMount(setup) { mount in
         Self.walk(mount)
-        let descriptors = ByteString("/proc/\(mount.process.pid)/fd")
+        let descriptors = ByteString("/proc/\(mount.worker)/fd")
         let targets = try descriptors.names().compactMap { try? (descriptors / $0).linkTarget() }
         #expect(targets.contains("/dev/fuse") && !targets.contains(ByteString(CPULatencyRequest.device)))
       }

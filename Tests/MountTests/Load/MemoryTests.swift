@@ -63,7 +63,7 @@ struct DaemonProcess {
   }
 
   private let mount: Mount
-  private var process: ByteString { ByteString("/proc/\(mount.process.pid)") }
+  private var process: ByteString { ByteString("/proc/\(mount.worker)") }
 
   init(_ mount: Mount) { self.mount = mount }
 

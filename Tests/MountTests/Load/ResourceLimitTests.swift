@@ -30,7 +30,7 @@ extension MountTests {
           listeners.allSatisfy { $0.outputText.split(separator: "\n").count { $0.contains("posted") } == 4 }
         }
         #expect(isDelivered, "\(listeners.map(\.outputText))")
-        #expect(try ByteString("/proc/\(mount.process.pid)/fd").list().count <= 64)
+        #expect(try ByteString("/proc/\(mount.worker)/fd").list().count <= 64)
         #expect(mount.process.errorText == "")
       }
     }

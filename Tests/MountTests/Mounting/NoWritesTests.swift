@@ -70,9 +70,9 @@ extension MountTests {
       let tracer = try Child(
         Command([
           "strace", "-f", "-q", "-e", ByteString("trace=\(calls)"), "-e", "signal=none", "-o", log, "-p",
-          ByteString("\(mount.process.pid)"),
+          ByteString("\(mount.worker)"),
         ]))
-      let status = ByteString("/proc/\(mount.process.pid)/status")
+      let status = ByteString("/proc/\(mount.worker)/status")
       let isAttached = try eventually(within: 10) {
         try status.readText().contains("TracerPid:\t\(tracer.pid)\n")
       }

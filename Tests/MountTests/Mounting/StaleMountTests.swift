@@ -9,7 +9,7 @@ extension MountTests {
     /// A mount whose daemon is dead.
     /// - Parameter isCached: whether the kernel has cached the root's attributes, which hide the death from stat(2).
     private func staleMount(_ fixture: Fixture, isCached: Bool) throws -> DaemonMount {
-      let mount = try DaemonMount(fixture.setup)
+      let mount = try DaemonMount(fixture.setup("survive=off"))
       let process = try mount.process()
       // Once as stat(1) does, which asks for the birth time too.
       if isCached { try Command("stat", fixture.point.text).check() }
@@ -53,9 +53,9 @@ extension MountTests {
     func stopped() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
-        mount.process.signal(SIGSTOP)
+        mount.signalWorker(SIGSTOP)
         let outcome = try fixture.setup.command(foreground: false).run(timeout: 20)
-        mount.process.signal(SIGCONT)
+        mount.signalWorker(SIGCONT)
         #expect(outcome.status == 1 && outcome.errorText.contains("busy"), "\(outcome.errorText)")
         #expect(try MountTable.entries().filter { $0.point == fixture.point }.count == 1)
         try expectFixture(at: mount.point)

@@ -156,8 +156,8 @@ extension MountTests {
           let before = try second.lastResult().url
           let open = Command([try Binary.underTest(), "open", "both://hello", "rsrc:///logo.png"])
           do {
-            second.process.signal(SIGSTOP)
-            defer { second.process.signal(SIGCONT) }
+            second.signalWorker(SIGSTOP)
+            defer { second.signalWorker(SIGCONT) }
             let results = try open.check(timeout: 20).outputText.split(separator: "\n")
             #expect(try results.map { try RoutedResult(String($0)).summary } == ["posted First", "resolved"])
             let refused = try Command([try Binary.underTest(), "open", "nobody://a/b/c/d/e/f"]).run(

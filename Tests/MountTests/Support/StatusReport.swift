@@ -41,6 +41,13 @@ struct StatusReport: Decodable, Sendable {
   var announce: Announcements
   var fallbacks: [UncachedReason]
   var passthrough: Passthrough?
+  var survival: Survival?
+
+  struct Survival: Decodable, Sendable {
+    var restarts: Int
+    var cause: String?
+    var upgrades: Int
+  }
 
   struct Passthrough: Decodable, Sendable {
     var smallest: Int?

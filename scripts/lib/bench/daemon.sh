@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
-# The parts start, memory, delay and routes. Sourced by scripts/bench.
+# The parts start, memory, delay, routes and survival. Sourced by scripts/bench.
 
 # From the mounting command to the first reply about a file.
 measure_start() {
@@ -50,16 +50,16 @@ measure_memory() {
 
 # Records the memory before and after the probe's passes, and the processor time in three idle seconds after.
 memory_of() {
-  local part=$1 peer=$2 folder=$3 count=$4 pid before idle
+  local part=$1 peer=$2 folder=$3 count=$4 processes before idle
   mount_peer "$peer" "$folder/main" "$folder/substitution" || return 0
-  pid=$(daemons_of "$root")
-  [[ $pid =~ ^[0-9]+$ ]] || fail "expected one daemon for $root, found: $pid"
-  before=$(own_memory "$pid")
+  mapfile -t processes < <(daemons_of "$root")
+  ((${#processes[@]})) || fail "found no daemon for $root"
+  before=$(own_memory "${processes[@]}")
   measure walk "$root"
   measure pass "$root" "${@:5}"
   record "$part" "$peer" files "$count"
   record "$part" "$peer" before "$before"
-  record "$part" "$peer" after "$(own_memory "$pid")"
+  record "$part" "$peer" after "$(own_memory "${processes[@]}")"
   sleep 1
   idle=$(daemon_time "$root")
   sleep 3
@@ -113,4 +113,11 @@ measure_routes() {
     record routes bundlefs trip "$trip"
   done <figures
   unmount_all
+}
+
+# Prints a table of its own, which is not in the JSON or the SVG.
+measure_survival() {
+  make_tree
+  step "Survival: rounds: $rounds"
+  "$project/scripts/lib/bench/survival.py" "$bundlefs" "$probe" "$work" "$rounds"
 }

@@ -135,19 +135,19 @@ unmount_all() {
   mounted=()
 }
 
-# Prints the anonymous memory of a process in KiB.
+# Prints the memory of processes in KiB that is not a file's: anonymous, and shared with each other.
 own_memory() {
-  awk '$1 == "RssAnon:" { print $2 }' "/proc/$1/status"
+  local paths=("${@/#//proc/}")
+  awk '$1 == "RssAnon:" || $1 == "RssShmem:" { sum += $2 } END { print sum }' "${paths[@]/%//status}"
 }
 
 # Prints the processor time of the mount's daemon in nanoseconds, in steps of 10 ms; 0 without a daemon.
 daemon_time() {
-  local pid
-  pid=$(daemons_of "$1" | head -n 1)
-  if [[ -z $pid ]]; then
-    printf '0\n'
-    return
-  fi
+  local paths
+  mapfile -t paths < <(daemons_of "$1")
+  paths=("${paths[@]/#//proc/}")
   # The process name, in parentheses, may contain spaces.
-  sed 's/.*) //' "/proc/$pid/stat" | awk -v ticks="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($12 + $13) * 1e9 / ticks }'
+  sed 's/.*) //' /dev/null "${paths[@]/%//stat}" | awk -v ticks="$(getconf CLK_TCK)" '
+    { sum += $12 + $13 }
+    END { printf "%.0f\n", sum * 1e9 / ticks }'
 }

@@ -22,9 +22,14 @@ public final class ContentCache: Sendable {
   public static let defaultBudget = 256 << 20
 
   let pool: ContentPool
+  /// Where a successor finds the archives; nil if none is to come.
+  public let registry: ArchiveRegistry?
 
   /// Creates a cache with a budget in bytes, for archives of which the passwords may open encrypted entries.
-  public init(budget: Int = ContentCache.defaultBudget, passwords: [[UInt8]] = []) {
+  public init(
+    budget: Int = ContentCache.defaultBudget, passwords: [[UInt8]] = [], registry: ArchiveRegistry? = nil
+  ) {
+    self.registry = registry
     pool = ContentPool(budget: budget, passwords: passwords)
   }
 

@@ -49,18 +49,36 @@ final class ArchiveIndex: Sendable {
   ///   - encoding: that of names which are not flagged as UTF-8; nil to guess it.
   ///   - folder: the path from the archive's root to the folder that is the layer.
   ///   - former: what is the same in both keeps its inode number.
+  ///   - nextInode: the first number for what is not the same; nil for the one that follows those of `former`.
   ///   - distrusted: the inode numbers of files that become other files.
   static func read(
     _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, former: ArchiveIndex? = nil,
-    distrusted: Set<UInt64> = [], progress: (UInt64, UInt64) -> Void = { _, _ in }
+    distrusted: Set<UInt64> = [], after nextInode: UInt64? = nil,
+    progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) -> ArchiveIndex {
     let directory = try CentralDirectory.find(in: source)
     var builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
     try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
     guard source.isUnchanged else { throw .changing }
     try builder.finish()
-    let numbers = InodeAssignment(builder.takeTree(), after: former, except: distrusted)
+    let numbers = InodeAssignment(
+      builder.takeTree(), after: former, except: distrusted, from: nextInode)
     return ArchiveIndex(builder, numbers: numbers)
+  }
+
+  /// Reads the index of a state that a predecessor had read.
+  /// - Parameter numbers: as `InodeAssignment`.
+  /// - Throws: `changing` if the file was overwritten since.
+  static func restore(
+    _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, numbers: [UInt64]
+  ) throws(ArchiveError) -> ArchiveIndex {
+    let directory = try CentralDirectory.find(in: source)
+    var builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
+    try directory.forEachRecord(in: source, progress: { _, _ in }) { builder.add($0) }
+    guard source.isUnchanged else { throw .changing }
+    try builder.finish()
+    guard let assigned = InodeAssignment(builder.takeTree(), numbers: numbers) else { throw .changing }
+    return ArchiveIndex(builder, numbers: assigned)
   }
 
   func header(of node: ArchiveNode) -> LocalHeader {

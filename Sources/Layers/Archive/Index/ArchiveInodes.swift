@@ -4,8 +4,12 @@ struct InodeAssignment: ~Copyable {
   var folders: [UInt64: UInt32] = [:]
   var nextInode: UInt64
 
-  init(_ tree: consuming ArchiveTree, after former: ArchiveIndex?, except distrusted: Set<UInt64>) {
-    nextInode = former?.nextInode ?? ArchiveIndex.firstInode + 1
+  /// - Parameter first: the first new number; nil for the one that follows those of `former`.
+  init(
+    _ tree: consuming ArchiveTree, after former: ArchiveIndex?, except distrusted: Set<UInt64>,
+    from first: UInt64? = nil
+  ) {
+    nextInode = first ?? former?.nextInode ?? ArchiveIndex.firstInode + 1
     self.tree = tree
     var matches: NodeMatches?
     if let former { matches = NodeMatches(of: self.tree, in: former.tree) }
@@ -20,6 +24,18 @@ struct InodeAssignment: ~Copyable {
         self.tree[node].inode = nextInode
         nextInode += 1
       }
+      if self.tree[node].isFolder { folders[self.tree[node].inode] = node }
+    }
+  }
+
+  /// The numbers that a predecessor assigned: the next one, and those of the nodes.
+  /// - Returns: nil if they are another tree's.
+  init?(_ tree: consuming ArchiveTree, numbers: [UInt64]) {
+    guard numbers.count == tree.count + 1 else { return nil }
+    nextInode = numbers[0]
+    self.tree = tree
+    for node in 0..<UInt32(self.tree.count) {
+      self.tree[node].inode = numbers[Int(node) + 1]
       if self.tree[node].isFolder { folders[self.tree[node].inode] = node }
     }
   }

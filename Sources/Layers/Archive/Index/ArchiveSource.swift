@@ -9,6 +9,9 @@ final class ArchiveSource: Sendable {
   /// Counts the states of the archive that were loaded.
   let generation: UInt32
 
+  /// Where a successor finds it; removed before the descriptor is closed.
+  let registration = Locked<ArchiveRegistration?>(nil)
+
   private let reloadDeadline = Locked<TimeSpec?>(nil)
 
   /// The deadline by `TimeSpec.monotonic` for reads that find the file overwritten and wait for a reload:
@@ -20,6 +23,8 @@ final class ArchiveSource: Sendable {
       return present
     }
   }
+
+  deinit { registration.withLock { $0 = nil } }
 
   /// Ends the wait: the overwritten file cannot be loaded.
   func expireDeadline() { reloadDeadline.withLock { $0 = TimeSpec(seconds: 0, nanoseconds: 0) } }
@@ -66,14 +71,14 @@ final class ArchiveSource: Sendable {
     return attributes
   }
 
-  convenience init(path: [UInt8]) throws(ArchiveError) {
+  convenience init(path: [UInt8], generation: UInt32 = 0) throws(ArchiveError) {
     let opened: SharedDescriptor
     do throws(Errno) {
       opened = try withCName(path) { name throws(Errno) in
         SharedDescriptor(try Descriptor.open(name, [.read, .nonBlocking, .noControllingTerminal]))
       }
     } catch { throw .unreadable(error) }
-    try self.init(copy: opened)
+    try self.init(copy: opened, generation: generation)
   }
 
   /// Duplicates the descriptor.

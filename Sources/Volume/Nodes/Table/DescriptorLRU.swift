@@ -11,13 +11,13 @@ struct DescriptorLRU {
   init(budget: Int) { self.budget = budget }
 
   /// Makes a node the most recently used one: it has just stored descriptors, or is about to use them.
-  mutating func touch(_ slot: UInt32, in nodes: [Node]) {
+  mutating func touch(_ slot: UInt32, in nodes: NodeSlots) {
     if !order.contains(slot) { count += Self.weight(nodes[Int(slot)]) }
     order.touch(slot)
   }
 
   /// Removes what a node holds; its users keep their references.
-  mutating func remove(_ slot: UInt32, in nodes: inout [Node]) -> AnyObject? {
+  mutating func remove(_ slot: UInt32, in nodes: inout NodeSlots) -> AnyObject? {
     guard order.contains(slot) else { return nil }
     order.remove(slot)
     count -= Self.weight(nodes[Int(slot)])
@@ -28,7 +28,7 @@ struct DescriptorLRU {
   }
 
   /// Removes what exceeds the budget, and what at least `atLeast` nodes hold, least recently used first.
-  mutating func evict(atLeast: Int = 0, in nodes: inout [Node]) -> [AnyObject] {
+  mutating func evict(atLeast: Int = 0, in nodes: inout NodeSlots) -> [AnyObject] {
     var evicted: [AnyObject] = []
     var rounds = 0
     while order.oldest != 0, count > budget || rounds < atLeast {
@@ -43,7 +43,7 @@ struct DescriptorLRU {
   }
 
   /// Checks, for tests, that exactly the nodes that hold something are listed.
-  func checkInvariants(_ nodes: [Node]) -> [String] {
+  func checkInvariants(_ nodes: NodeSlots) -> [String] {
     var listed = 0
     var slot = order.newest
     while slot != 0, listed <= nodes.count {

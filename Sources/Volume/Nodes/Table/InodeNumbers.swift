@@ -33,16 +33,36 @@ final class InodeNumbers: Sendable {
 
   private let state: Locked<State>
   private let smallestLimit: Int
+  private let memory: NodeMemory?
 
-  /// - Parameter limit: how many hashed numbers are kept, at least, before those of unknown files are dropped.
-  init(limit: Int = 1 << 16) {
+  /// - Parameters:
+  ///   - limit: how many hashed numbers are kept, at least, before those of unknown files are dropped.
+  ///   - memory: where devices are recorded, and from where those of a predecessor are restored.
+  init(limit: Int = 1 << 16, memory: NodeMemory? = nil) {
     smallestLimit = limit
-    state = Locked(State(limit: limit))
+    self.memory = memory
+    var state = State(limit: limit)
+    for device in memory?.recordedDevices ?? [] { _ = Self.index(of: device, &state, nil) }
+    for slot in 1..<max(memory?.slotCount ?? 1, 1) {
+      if let record = memory?[slot], record.kind != nil { Self.restore(record, &state) }
+    }
+    self.state = Locked(state)
+  }
+
+  private static func restore(_ record: NodeRecord, _ state: inout State) {
+    let number = record.inodeNumber
+    guard record.kind != .directory, isHashed(number) else { return }
+    let key = BackingInode(device: record.identity.device, inode: record.identity.inode)
+    state.owners[number] = key
+    let mask: UInt64 = 1 << inodeBits - 1
+    if number & mask != mixed(mixed(key.inode) ^ key.device) & mask { state.displaced[key] = number }
   }
 
   func file(device: UInt64, inode: UInt64) -> UInt64 {
     state.withLock { state in
-      if inode >= Self.reserved, inode >> Self.inodeBits == 0, let index = Self.index(of: device, &state) {
+      if inode >= Self.reserved, inode >> Self.inodeBits == 0,
+        let index = Self.index(of: device, &state, memory)
+      {
         return index << Self.inodeBits | inode
       }
       return Self.hashed(BackingInode(device: device, inode: inode), &state)
@@ -68,16 +88,18 @@ final class InodeNumbers: Sendable {
   static func isHashed(_ number: UInt64) -> Bool { number >> inodeBits == lastIndex }
 
   /// - Returns: nil if there are too many devices.
-  private static func index(of device: UInt64, _ state: inout State) -> UInt64? {
-    let first = state.firstDevice ?? device
-    if first == device {
-      state.firstDevice = first
+  private static func index(of device: UInt64, _ state: inout State, _ memory: NodeMemory?) -> UInt64? {
+    if state.firstDevice == device { return 0 }
+    if state.firstDevice == nil {
+      state.firstDevice = device
+      memory?.add(device: device)
       return 0
     }
     if let index = state.indexes[device] { return index }
     let index = UInt64(state.indexes.count + 1)
     if index >= lastIndex { return nil }
     state.indexes[device] = index
+    memory?.add(device: device)
     return index
   }
 

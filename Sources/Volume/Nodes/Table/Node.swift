@@ -61,6 +61,28 @@ struct Node {
     self.inodeNumber = inodeNumber
   }
 
+  // MARK: - Records
+
+  /// What outlives the process.
+  var record: NodeRecord {
+    var record = NodeRecord()
+    (record.generation, record.parent, record.name) = (generation, parent, name)
+    (record.layer, record.kind, record.flags) = (layer, kind, flags.rawValue)
+    record.identity = identity
+    record.file = file?.number.map { $0 + 1 } ?? 0
+    (record.inodeNumber, record.lookups, record.reportedSize) = (inodeNumber, lookups, lastReportedSize)
+    return record
+  }
+
+  /// The node without what it holds.
+  init(_ record: NodeRecord) {
+    (generation, parent, name) = (record.generation, record.parent, record.name)
+    (layer, kind, flags) = (record.layer, record.kind, Flags(rawValue: record.flags))
+    identity = record.identity
+    (inodeNumber, lookups, lastReportedSize) = (record.inodeNumber, record.lookups, record.reportedSize)
+    if kind == .directory { content = .directory(DirectoryState()) }
+  }
+
   // MARK: - Flags of files
 
   private struct Flags: OptionSet {

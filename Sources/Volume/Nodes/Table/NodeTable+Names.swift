@@ -128,10 +128,11 @@ extension NodeTable {
   mutating func removeName(_ slot: UInt32) {
     entries.remove(slot)
     names.remove(nodes[Int(slot)].name)
+    if !nodes.isRecorded { names.reclaim() }
     unlinkFromParent(slot)
   }
 
-  private mutating func linkToParent(_ slot: UInt32) {
+  mutating func linkToParent(_ slot: UInt32) {
     let parent = nodes[Int(slot)].parent
     let next = nodes[Int(parent)].directory?.firstChild ?? 0
     nodes[Int(slot)].nextSibling = next

@@ -9,15 +9,15 @@ import Posix
 /// table's lock.
 struct NodeTable {
   /// Slot 0 is never used, slot 1 is the root.
-  var nodes: [Node]
-  private(set) var descriptors: DescriptorLRU
+  var nodes: NodeSlots
+  var descriptors: DescriptorLRU
   /// Files by identity.
-  private(set) var identities = HashIndex()
+  var identities = HashIndex()
   /// All nodes but the root by parent and name.
   var entries = HashIndex()
   var names = NameArena()
   var hardLinks = HardLinkNames()
-  private var firstFree: UInt32 = 0
+  var firstFree: UInt32 = 0
   /// What lookups released; the next `forget` returns it.
   var deferredRelease = ReleasedResources()
   /// The directories that watches do not cover.
@@ -27,14 +27,32 @@ struct NodeTable {
   /// How many barriers have taken back what is uncovered.
   var barriers = 0
   /// The number of used slots.
-  private(set) var count = 1
+  var count = 1
+  /// Where a successor finds the nodes; nil if none is to come.
+  let memory: NodeMemory?
   static let root: UInt32 = 1
   /// Node numbers with a greater generation belong to `ControlFile`, `ResourceDirectoryNodes` and tombstones.
   private static let lastGeneration: UInt32 = (1 << 30) - 1
 
-  init(budget: Int) {
-    nodes = [Node(), Node(directory: InodeNumbers.root)]
+  /// - Parameter memory: what a predecessor has recorded there is restored.
+  init(budget: Int, memory: NodeMemory? = nil) {
+    self.memory = memory
+    nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)], isRecorded: memory != nil)
     descriptors = DescriptorLRU(budget: budget)
+    names = NameArena(shared: memory?.names)
+    hardLinks = HardLinkNames(isRecorded: memory != nil)
+    if let memory { restore(from: memory) }
+  }
+
+  /// Records what has changed, so that it outlives this process; to be called before anything is replied.
+  mutating func record() {
+    guard let memory, !nodes.changed.isEmpty || hardLinks.hasChanged else { return }
+    // A name is added before another one goes, so that a death in between loses none.
+    hardLinks.recordAdditions(in: memory, &names)
+    memory.write(nodes.changed, of: nodes)
+    nodes.forgetChanges()
+    hardLinks.recordRemovals(in: memory, &names)
+    names.reclaim()
   }
 
   /// - Throws: ESTALE for a number that no node has; the kernel never sends one.
@@ -150,6 +168,7 @@ struct NodeTable {
     nodes[Int(slot)].layer = UInt16(layer)
     nodes[Int(slot)].inodeNumber = inodeNumber
     nodes[Int(slot)].wasRebound = true
+    memory?.set(.unknown, of: slot)
     if file(identity, layer: layer) == 0 { index(slot) }
   }
 
@@ -191,6 +210,8 @@ struct NodeTable {
   mutating func set(_ resolved: NodeStore.ResolvedDirectory, of slot: UInt32) -> AnyObject? {
     guard let state = nodes[Int(slot)].directory else { return nil }
     let former = release(slot)
+    // It can come to have its former parts again.
+    if state.wasResolved, state.parts != resolved.parts { memory?.set(.unknown, of: slot) }
     state.parts = resolved.parts
     state.merged = resolved.merged
     state.needsRefresh = false
@@ -206,6 +227,7 @@ struct NodeTable {
   mutating func unresolve(_ slot: UInt32) -> (former: AnyObject?, parts: [PartIdentity]) {
     guard let state = nodes[Int(slot)].directory else { return (nil, []) }
     let parts = state.parts ?? []
+    memory?.set(.unknown, of: slot)
     state.parts = nil
     state.needsRefresh = false
     if state.isCovered { state.mayHaveStaleNegatives = true }
@@ -257,6 +279,7 @@ struct NodeTable {
       node.generation = nodes[Int(slot)].generation
       nodes[Int(slot)] = node
     }
+    memory?.set(.none, of: slot)
     count += 1
     return slot
   }
@@ -291,7 +314,7 @@ struct NodeTable {
     count -= 1
   }
 
-  private mutating func index(_ slot: UInt32) {
+  mutating func index(_ slot: UInt32) {
     nodes[Int(slot)].isIndexed = true
     identities.insert(slot, NodeHash.of(nodes[Int(slot)].identity, layer: nodes[Int(slot)].layer))
   }

@@ -48,14 +48,14 @@ extension MountTests {
       try withMount(fixture.setup) { mount in
         try mount.warmCaches()
         // A stopped daemon does not read its events.
-        mount.process.signal(SIGSTOP)
+        mount.signalWorker(SIGSTOP)
         for number in 0..<200 {
           let file = fixture.main / "folder" / ByteString("file-\(number)")
           if number % 3 == 0 { try file.remove() } else { try file.write("after, and longer\n") }
         }
         try (fixture.substitution / "only/deep").makeDirectories()
         try (fixture.substitution / "only/deep/new").write("new\n")
-        mount.process.signal(SIGCONT)
+        mount.signalWorker(SIGCONT)
         try mount.barrier()
         try expectEventually {
           for number in 0..<200 {

@@ -37,11 +37,11 @@ extension MountTests {
       }
 
       func stop() throws {
-        server.process.signal(SIGSTOP)
+        server.signalWorker(SIGSTOP)
         try Command.shell("echo 3 > /proc/sys/vm/drop_caches").check()
       }
 
-      func resume() { server.process.signal(SIGCONT) }
+      func resume() { server.signalWorker(SIGCONT) }
 
       deinit {
         resume()

@@ -13,7 +13,7 @@ extension MountTests {
       let inner = try fixture.folder.folder("inner")
       try (backing / "plain.txt").write("the inner one's\n")
       var innerSetup = MountSetup(main: backing, point: inner)
-      innerSetup.options = ["cache=none"]
+      innerSetup.options = ["cache=none", "survive=off"]
       let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [inner])
       let first = try Mount(innerSetup)
       try withMount(setup) { mount in
@@ -40,7 +40,9 @@ extension MountTests {
     func unmounting() throws {
       let fixture = try Fixture()
       let inner = try fixture.folder.folder("inner")
-      let first = try Mount(MountSetup(main: fixture.substitution, point: inner))
+      var innerSetup = MountSetup(main: fixture.substitution, point: inner)
+      innerSetup.options = ["survive=off"]
+      let first = try Mount(innerSetup)
       try withMount(MountSetup(main: inner, point: fixture.point)) { mount in
         first.process.signal(SIGKILL)
         try expectEventually { try errorNumber { _ = try (mount.point / "other").status() } == .ioError }

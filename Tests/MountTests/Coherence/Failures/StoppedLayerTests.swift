@@ -19,15 +19,15 @@ extension MountTests {
         let setup = MountSetup(main: inner, point: fixture.point, substitutions: [override])
         try withMount(setup) { mount in
           try mount.warmCaches()
-          innerMount.process.signal(SIGSTOP)
-          defer { innerMount.process.signal(SIGCONT) }
+          innerMount.signalWorker(SIGSTOP)
+          defer { innerMount.signalWorker(SIGCONT) }
           for round in 0..<3 {
             let text = String(repeating: "after \(round)\n", count: round + 1)
             try (override / "local/file").write(text)
             try mount.command("sync", timeout: 20)
             try expectEventually { try (mount.point / "local/file").readText() == text }
           }
-          innerMount.process.signal(SIGCONT)
+          innerMount.signalWorker(SIGCONT)
           try expectEventually { try (mount.point / "plain.txt").readText() == "main's plain\n" }
         }
       }

@@ -20,8 +20,8 @@ extension MountTests {
         mount = try Mount(setup)
       }
 
-      func stop() { mount.process.signal(SIGSTOP) }
-      func resume() { mount.process.signal(SIGCONT) }
+      func stop() { mount.signalWorker(SIGSTOP) }
+      func resume() { mount.signalWorker(SIGCONT) }
 
       // A stopped daemon would keep every process that waits for it from being killed.
       deinit { resume() }

@@ -39,7 +39,7 @@ extension MountTests {
     /// How many deleted files the daemon has open.
     private static func deleted(of mount: Mount) throws -> Int {
       try Command.shell(
-        #"ls -l "/proc/$1/fd" | grep -c -e "/file.*(deleted)" || true"#, ByteString("\(mount.process.pid)")
+        #"ls -l "/proc/$1/fd" | grep -c -e "/file.*(deleted)" || true"#, ByteString("\(mount.worker)")
       )
       .check().outputText.split(separator: "\n").compactMap { Int($0) }.first ?? 0
     }

@@ -11,11 +11,13 @@ enum Degradation {
   case shortQueue
   /// Some layers lie on FUSE.
   case fuse
+  /// The daemon's worker dies now and then.
+  case deaths
 
   /// Lowers a limit of the kernel for the daemon that is started next; nil without one.
   func limit(using random: inout SplitMix64) throws -> KernelLimit? {
     switch self {
-    case .none, .fuse: nil
+    case .none, .fuse, .deaths: nil
     case .fewWatches: try .watches(random.number(0...30))
     case .shortQueue: try .queuedEvents(16)
     }
@@ -24,11 +26,21 @@ enum Degradation {
   /// Whether the limit matters only when the daemon starts.
   var isReadAtStart: Bool { self == .shortQueue }
 
+  /// When a worker dies.
+  enum Death { case none, beforeChanges, afterChanges }
+
+  func death(using random: inout SplitMix64) -> Death {
+    if self != .deaths || random.percent(50) { return .none }
+    return random.percent(50) ? .beforeChanges : .afterChanges
+  }
+
   /// Makes changes to the layers.
-  func change(_ mount: Mount, _ body: () throws -> Void) throws {
-    if self == .shortQueue { mount.process.signal(SIGSTOP) }
-    defer { if self == .shortQueue { mount.process.signal(SIGCONT) } }
+  func change(_ mount: Mount, _ death: Death, _ body: () throws -> Void) throws {
+    if self == .shortQueue { mount.signalWorker(SIGSTOP) }
+    defer { if self == .shortQueue { mount.signalWorker(SIGCONT) } }
+    if death == .beforeChanges { mount.signalWorker(SIGKILL) }
     try body()
+    if death == .afterChanges { mount.signalWorker(SIGKILL) }
   }
 
   /// The folders to mount in place of the layers, some of them by bindfs(1).

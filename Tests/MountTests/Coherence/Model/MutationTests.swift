@@ -20,6 +20,13 @@ extension MountTests {
     }
 
     @Test(
+      "after a barrier the mount matches the model while workers die", .timeLimit(.minutes(30)),
+      arguments: MutationRun.seeds(percent: 20))
+    func deaths(seed: UInt64) throws {
+      try MutationRun(seed: seed, degradation: .deaths).run { try $0.barrier() }
+    }
+
+    @Test(
       "after a barrier the mount matches the model with plain timeouts", .timeLimit(.minutes(10)),
       arguments: ["cache=3600", "cache=none"] as [ByteString], MutationRun.seeds(percent: 5))
     func timeouts(option: ByteString, seed: UInt64) throws {
@@ -96,7 +103,8 @@ struct MutationRun {
         warmer.warm(mutator.stack)
         try openDirectories.openMore(mutator.layers)
         try oracle?.watchAll(mutator.stack)
-        try degradation.change(mount) {
+        let death = degradation.death(using: &random)
+        try degradation.change(mount, death) {
           for _ in 0..<random.number(1...5) {
             log.append("\(log.count): \(try mutator.step())")
             try openDirectories.closeStale(mutator.layers)

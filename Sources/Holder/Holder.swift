@@ -1,0 +1,145 @@
+import CLinux
+import Glibc
+import Posix
+
+/// The process that keeps a mount while its workers come and go.
+///
+/// It forks a worker, waits until that has died, and forks the next one. The workers share its table of open files:
+/// `/dev/fuse` and the files that programs read stay open. Apart from that it makes no call on a file, and it allocates
+/// nothing, so that nothing but a signal can end it.
+public struct Holder {
+  /// The signals that are passed on to the worker, where they are blocked at first.
+  private static let signals = SignalSet([SIGTERM, SIGINT, SIGHUP])
+  /// How many workers may die in a row before they are ready.
+  private static let attempts = 10
+  /// The longest pause before a worker is forked, in microseconds.
+  private static let longestPause: UInt32 = 1_000_000
+
+  private let state: UnsafeMutablePointer<HolderState>
+  /// The arguments of the program that replaces this one; the first is its path.
+  private let replacement: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  private let isReplacement: Bool
+
+  /// - Parameters:
+  ///   - memory: with the state at its beginning; zero, or what another program has left.
+  ///   - replacement: the arguments of the program that replaces this one in an upgrade, its path first.
+  ///   - isReplacement: whether this program has replaced another one.
+  public init(_ memory: SharedMemory, replacement arguments: [[UInt8]], isReplacement: Bool) {
+    state = memory.values(of: HolderState.self, at: 0)
+    self.isReplacement = isReplacement
+    replacement = .allocate(capacity: arguments.count + 1)
+    for (index, argument) in arguments.enumerated() {
+      replacement[index] = strndup(argument.map { CChar(bitPattern: $0) }, argument.count)
+    }
+    replacement[arguments.count] = nil
+    if isReplacement {
+      state.pointee.upgrades += 1
+      return
+    }
+    state.initialize(to: HolderState())
+    linux_lock_initialize(lock)
+  }
+
+  private var lock: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(state) + (MemoryLayout<HolderState>.offset(of: \.lock) ?? 0)
+  }
+
+  /// What the calling process has become.
+  public enum Role {
+    /// The first worker, which mounts.
+    case first
+    /// One that goes on where another one has died.
+    case successor
+    /// One that only unmounts, since no worker gets ready.
+    case undertaker
+  }
+
+  /// Returns in each worker. The holder itself exits when the last worker has ended, with that one's status. The process
+  /// must be single-threaded.
+  /// - Throws: what fork(2) answers the first time; ENOSYS if open files cannot be shared.
+  public func run() throws(Errno) -> Role {
+    SignalSet.ignoreStray()
+    linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
+    if try isWorker() { return isReplacement ? .successor : .first }
+    var failures = 0
+    while true {
+      // Only now, since it can take longer than the successor needs.
+      while waitpid(-1, nil, WNOHANG) > 0 {}
+      linux_drop_code()
+      waitForDeath()
+      let phase = state.pointee.phase
+      let status = waitForEnd(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToEnd)
+      // A worker that exits with status 0 meant to end.
+      let hasEnded = phase == .ended || (phase != .replaced && status == 0)
+      if hasEnded || state.pointee.initSize == 0 { exit(like: status) }
+      if phase == .replaced {
+        // Returns only if it fails; then this program goes on.
+        if let program = replacement[0] { execv(program, replacement) }
+      } else {
+        state.pointee.deaths += 1
+        state.pointee.lastStatus = status
+      }
+      failures = phase == .ready || phase == .replaced ? 0 : failures + 1
+      if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
+      let isLast = failures >= Self.attempts
+      if (try? isWorker()) == true { return isLast ? .undertaker : .successor }
+    }
+  }
+
+  /// Forks a worker; true in the worker, which has the lock then.
+  private func isWorker() throws(Errno) -> Bool {
+    state.pointee.phase = .none
+    state.pointee.worker = 0
+    let holder = getpid()
+    // They stay pending in the worker until it can unmount.
+    Self.signals.block()
+    let child = linux_fork_sharing_files()
+    if child != 0 { Self.signals.unblock() }
+    if child < 0 { throw .current }
+    if child == 0 {
+      linux_stop_forwarding_signals()
+      // Without a holder nothing would keep the mount from hanging after the worker's own death.
+      linux_signal_at_end_of_parent(SIGTERM)
+      if getppid() != holder { kill(getpid(), SIGTERM) }
+      _ = linux_lock_acquire(lock)
+      state.pointee.phase = .started
+      return true
+    }
+    state.pointee.worker = child
+    let signal = state.pointee.pendingSignal
+    state.pointee.pendingSignal = 0
+    if signal != 0 { kill(child, signal) }
+    while state.pointee.phase == .none, !hasEnded(child) { usleep(100) }
+    return false
+  }
+
+  /// Waits until the worker's main thread has died. Its process may live on for as long as one of its threads waits for
+  /// a request that it read itself and that only its successor can answer.
+  private func waitForDeath() {
+    _ = linux_lock_acquire(lock)
+    linux_lock_release(lock)
+  }
+
+  private func hasEnded(_ child: pid_t) -> Bool {
+    var status: CInt = 0
+    return linux_has_ended(child, &status)
+  }
+
+  /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.
+  private static let (attemptsToEnd, lastAttempts) = (20, 50_000)
+
+  /// How the worker ended; as if by SIGKILL if it has threads that cannot end yet.
+  private func waitForEnd(attempts: Int) -> CInt {
+    var status = CInt(SIGKILL)
+    for _ in 0..<attempts {
+      if linux_has_ended(state.pointee.worker, &status) { break }
+      usleep(100)
+    }
+    return status
+  }
+
+  private func exit(like status: CInt) -> Never {
+    let signal = status & 0x7F
+    _exit(signal == 0 ? status >> 8 & 0xFF : 128 + signal)
+  }
+}

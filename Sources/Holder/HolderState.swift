@@ -1,0 +1,66 @@
+import CLinux
+import Glibc
+import Posix
+
+/// What the holder and its workers have in common, at the beginning of their shared memory.
+///
+/// Invariants: `lock` belongs to the worker that serves, from its start to its end; only the holder writes `worker`,
+/// `pendingSignal`, `deaths`, `lastStatus` and, between two workers, `rawPhase`; only the worker writes the rest.
+public struct HolderState: BitwiseCopyable {
+  /// What a worker has done so far.
+  public enum Phase: UInt32, Sendable, BitwiseCopyable {
+    /// None is there, or it has only just been forked.
+    case none
+    /// It has the lock.
+    case started
+    /// It answers requests.
+    case ready
+    /// It has handed over to the program that is installed now.
+    case replaced
+    /// It has unmounted, or has never mounted.
+    case ended
+  }
+
+  /// The descriptors that a successor takes over.
+  public typealias Kept = (CInt, CInt, CInt, CInt, CInt, CInt, CInt, CInt)
+
+  /// The version of the state's format: a worker goes on only with its own.
+  public static let currentVersion: UInt64 = 1
+  /// The bytes that are reserved for it.
+  public static let reserved = 4096
+
+  public var version = Self.currentVersion
+  /// Room for a lock of the C library.
+  var lock: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
+  /// The process ID of the present worker; 0 while there is none.
+  public var worker: pid_t = 0
+  /// A signal to pass on to the next worker.
+  var pendingSignal: CInt = 0
+  var rawPhase: UInt32 = 0
+  /// How many workers have died.
+  public var deaths: UInt32 = 0
+  /// How many of these deaths a successor has reported.
+  public var reportedDeaths: UInt32 = 0
+  /// How the last one died, as wait(2) has it.
+  public var lastStatus: CInt = 0
+  /// How often the program was replaced by a newer one.
+  public var upgrades: UInt32 = 0
+  /// The descriptor of `/dev/fuse`, that of the directory beneath the mount point, and further ones that must stay
+  /// open; -1 for none.
+  public var device: CInt = -1
+  public var beneath: CInt = -1
+  public var others: Kept = (-1, -1, -1, -1, -1, -1, -1, -1)
+  /// Whether files that successors use stay open across execve(2).
+  public var keepsFiles: UInt32 = 0
+  /// Whether a worker has been ready.
+  public var wasReady: UInt32 = 0
+  /// The size of the INIT request, which follows the state; 0 before the mount.
+  public var initSize: UInt32 = 0
+
+  public init() {}
+
+  public var phase: Phase {
+    get { Phase(rawValue: rawPhase) ?? .none }
+    set { rawPhase = newValue.rawValue }
+  }
+}

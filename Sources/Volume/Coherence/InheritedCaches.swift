@@ -1,0 +1,43 @@
+import Fuse
+import Layers
+import Posix
+
+/// Takes back what the kernel has cached from a predecessor and the layers no longer have.
+struct InheritedCaches {
+  private let invalidator: Invalidator
+  private var store: NodeStore { invalidator.store }
+
+  init(_ invalidator: Invalidator) { self.invalidator = invalidator }
+
+  /// Goes through the known directories from the top down. Each is watched first, so that later changes are reported.
+  func takeBack() {
+    var pending = [NodeID.root]
+    while let directory = pending.popLast() {
+      // That it is resolved again makes it unknown.
+      let recorded = store.recordedFingerprint(of: directory)
+      let change = try? store.refreshParts(of: directory, isForced: true, readsWhiteouts: false)
+      if let change { takeBack(change.arrived, of: directory, recorded) }
+      pending += store.childDirectories(of: directory)
+    }
+  }
+
+  private func takeBack(_ parts: [LayerDirectory], of directory: NodeID, _ recorded: Fingerprint) {
+    let fingerprint = store.fingerprint(of: parts)
+    let isUnchanged = recorded == fingerprint && recorded != .unknown
+    if !isUnchanged { takeBackNames(of: directory, parts) }
+    for (file, name) in store.changedFiles(in: directory, parts) {
+      if isUnchanged { invalidator.expire(name, in: directory) }
+      invalidator.invalidate(file, .content)
+    }
+    store.setFingerprint(fingerprint, of: directory)
+  }
+
+  private func takeBackNames(of directory: NodeID, _ parts: [LayerDirectory]) {
+    // Waits for requests in flight, which may be answered from before the watches.
+    invalidator.expire(Invalidator.noName, in: directory)
+    var names = store.knownNames(in: directory)
+    for part in parts { names.formUnion(Invalidator.names(of: part)) }
+    for name in names { invalidator.expire(name, in: directory) }
+    invalidator.invalidateListing(of: directory)
+  }
+}

@@ -1,0 +1,175 @@
+import Glibc
+import Posix
+import Synchronization
+
+/// The record of a node table in shared memory, written so that a successor can read it whenever the writer dies.
+///
+/// Records are changed in transactions: the new ones are written to a journal, then its size, which commits it, then the
+/// records, then the size 0. A successor repeats what a journal with a size has. A process that is killed leaves its
+/// writes in their order, so no more is needed than that the compiler keeps it.
+struct NodeMemory: @unchecked Sendable {
+  /// The places of the parts in the memory, in bytes. What was not written takes no memory.
+  private enum Place {
+    static let header = 64 << 10
+    static let journal = 128 << 10
+    static let devices = 512 << 10
+    static let links = 1 << 30
+    static let names = 2 << 30
+    static let nodes = 18 << 30
+    static let fingerprints = 34 << 30
+  }
+  /// The size of the memory in bytes.
+  static let size = 36 << 30
+
+  struct Header: BitwiseCopyable {
+    var slots: UInt32 = 0
+    var links: UInt32 = 0
+    var devices: UInt32 = 0
+    /// The records in the journal, once they are all there.
+    var committed: UInt32 = 0
+    /// Whether there are more nodes than the memory has room for.
+    var isIncomplete: UInt32 = 0
+  }
+
+  /// A further name of a file with several hard links.
+  struct Link: BitwiseCopyable {
+    /// 0 in a free place.
+    var slot: UInt32 = 0
+    /// The index in the `NameArena`.
+    var name: UInt32 = 0
+    var parent: UInt64 = 0
+  }
+
+  struct Change: BitwiseCopyable {
+    var slot: UInt32 = 0
+    var record = NodeRecord()
+  }
+
+  static let journalCapacity = 512
+  private static let slotCapacity = min(
+    (Place.fingerprints - Place.nodes) / MemoryLayout<NodeRecord>.stride,
+    (size - Place.fingerprints) / MemoryLayout<Fingerprint>.stride)
+
+  private let memory: SharedMemory
+  let header: UnsafeMutablePointer<Header>
+  let journal: UnsafeMutablePointer<Change>
+  let records: UnsafeMutablePointer<NodeRecord>
+  private let links: UnsafeMutablePointer<Link>
+  private let fingerprints: UnsafeMutablePointer<Fingerprint>
+  private let devices: UnsafeMutablePointer<UInt64>
+
+  /// - Parameter memory: of at least `size` bytes; zero, or what a former process has written.
+  init(_ memory: SharedMemory) {
+    self.memory = memory
+    header = memory.values(of: Header.self, at: Place.header)
+    journal = memory.values(of: Change.self, at: Place.journal)
+    records = memory.values(of: NodeRecord.self, at: Place.nodes)
+    links = memory.values(of: Link.self, at: Place.links)
+    fingerprints = memory.values(of: Fingerprint.self, at: Place.fingerprints)
+    devices = memory.values(of: UInt64.self, at: Place.devices)
+    redo()
+  }
+
+  /// The names that records refer to.
+  var names: UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(start: memory.base + Place.names, count: Place.nodes - Place.names)
+  }
+
+  /// Whether all nodes are recorded.
+  var isComplete: Bool { header.pointee.isIncomplete == 0 }
+
+  // MARK: - Nodes
+
+  /// The slots that were ever used, and slot 0.
+  var slotCount: UInt32 { header.pointee.slots }
+
+  subscript(slot: UInt32) -> NodeRecord { records[Int(slot)] }
+
+  /// The descriptors of the files that nodes are pinned to.
+  var openFiles: [CInt] {
+    (0..<slotCount).compactMap { self[$0].kind != nil && self[$0].file > 0 ? self[$0].file - 1 : nil }
+  }
+
+  /// Writes the present states of slots; at once as many as fit into the journal.
+  func write(_ slots: [UInt32], of nodes: NodeSlots) {
+    if nodes.count > Self.slotCapacity { return header.pointee.isIncomplete = 1 }
+    header.pointee.slots = max(header.pointee.slots, UInt32(nodes.count))
+    var count = 0
+    for slot in slots {
+      var record = nodes[Int(slot)].record
+      if isEqual(&record, records + Int(slot)) { continue }
+      journal[count] = Change(slot: slot, record: record)
+      count += 1
+      if count == Self.journalCapacity {
+        commit(count)
+        count = 0
+      }
+    }
+    if count > 0 { commit(count) }
+  }
+
+  @inline(__always)
+  private func isEqual(_ record: inout NodeRecord, _ other: UnsafePointer<NodeRecord>) -> Bool {
+    memcmp(&record, other, MemoryLayout<NodeRecord>.size) == 0
+  }
+
+  private func commit(_ count: Int) {
+    atomicMemoryFence(ordering: .releasing)
+    header.pointee.committed = UInt32(count)
+    redo()
+  }
+
+  private func redo() {
+    atomicMemoryFence(ordering: .acquiringAndReleasing)
+    for index in 0..<min(Int(header.pointee.committed), Self.journalCapacity) {
+      records[Int(journal[index].slot)] = journal[index].record
+    }
+    atomicMemoryFence(ordering: .releasing)
+    header.pointee.committed = 0
+  }
+
+  // MARK: - Fingerprints
+
+  /// Of the state of a node's file or directory that the kernel may have cached.
+  func fingerprint(of slot: UInt32) -> Fingerprint { fingerprints[Int(slot)] }
+
+  /// Records a state before the kernel learns of it.
+  func add(_ fingerprint: Fingerprint, of slot: UInt32) {
+    if slot >= Self.slotCapacity { return }
+    let present = fingerprints[Int(slot)]
+    if present == fingerprint || present == .unknown { return }
+    fingerprints[Int(slot)] = present == .none ? fingerprint : .unknown
+  }
+
+  /// Replaces what is recorded, once the kernel has nothing older.
+  func set(_ fingerprint: Fingerprint, of slot: UInt32) {
+    if slot < Self.slotCapacity { fingerprints[Int(slot)] = fingerprint }
+  }
+
+  // MARK: - Hard links
+
+  var linkCount: UInt32 { header.pointee.links }
+
+  func link(at index: UInt32) -> Link { links[Int(index)] }
+
+  func write(_ link: Link, at index: UInt32) {
+    header.pointee.links = max(header.pointee.links, index + 1)
+    links[Int(index)].name = link.name
+    links[Int(index)].parent = link.parent
+    atomicMemoryFence(ordering: .releasing)
+    links[Int(index)].slot = link.slot
+  }
+
+  func removeLink(at index: UInt32) { links[Int(index)].slot = 0 }
+
+  // MARK: - Devices
+
+  /// The devices of files in the order in which they were met.
+  var recordedDevices: [UInt64] { (0..<Int(header.pointee.devices)).map { devices[$0] } }
+
+  func add(device: UInt64) {
+    devices[Int(header.pointee.devices)] = device
+    atomicMemoryFence(ordering: .releasing)
+    header.pointee.devices += 1
+  }
+}

@@ -1,0 +1,54 @@
+import Layers
+import Posix
+import Fuse
+
+/// What the kernel may have cached from a predecessor, compared with the layers.
+extension NodeStore {
+  /// Of the state that a directory had when the kernel began to cache it.
+  func recordedFingerprint(of directory: NodeID) -> Fingerprint {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return .unknown }
+      return table.memory?.fingerprint(of: slot) ?? .unknown
+    }
+  }
+
+  func setFingerprint(_ fingerprint: Fingerprint, of node: NodeID) {
+    table.withLock { table in
+      if let slot = try? table.slot(of: node) { table.memory?.set(fingerprint, of: slot) }
+    }
+  }
+
+  /// Records that the kernel has nothing of a file any more.
+  func forgetFingerprint(of file: NodeID) { setFingerprint(.none, of: file) }
+
+  /// The fingerprint of a directory that consists of these parts.
+  func fingerprint(of parts: [LayerDirectory]) -> Fingerprint {
+    var states: [(layer: Int, attributes: FileStatus)] = []
+    for part in parts {
+      guard let attributes = try? part.attributes() else { return .unknown }
+      states.append((part.layer, attributes))
+    }
+    return Fingerprint(of: states)
+  }
+
+  /// The files of a directory that are not as the kernel may have cached them, with their names. Those with several hard
+  /// links are among them, since they need watches of their own.
+  func changedFiles(in directory: NodeID, _ parts: [LayerDirectory]) -> [(node: NodeID, name: [UInt8])] {
+    let known = table.withLock { table -> [(NodeID, [UInt8], Node, Fingerprint)] in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.children(of: slot).filter { table[$0].directory == nil }.map {
+        (table.number(of: $0), table.name(of: $0), table[$0], table.memory?.fingerprint(of: $0) ?? .unknown)
+      }
+    }
+    return known.compactMap { number, name, node, fingerprint in
+      if !node.isDetached, let part = parts.first(where: { $0.layer == node.layer }),
+        let present = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
+        present.links == 1, present.identity == node.identity, Fingerprint(present) == fingerprint,
+        fingerprint != .unknown
+      {
+        return nil
+      }
+      return (number, name)
+    }
+  }
+}

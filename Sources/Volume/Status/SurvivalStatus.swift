@@ -1,0 +1,45 @@
+import Posix
+import Routing
+
+/// What `bundlefs status` tells about the processes that answered requests so far.
+public struct SurvivalStatus: Sendable {
+  /// How many have died.
+  public var deaths: Int
+  /// How the last one died; nil if none has.
+  public var cause: String?
+  /// How many upgrades there were.
+  public var upgrades: Int
+
+  /// - Parameter status: how the last one died, as wait(2) has it.
+  public init(deaths: Int, lastStatus status: CInt, upgrades: Int) {
+    self.deaths = deaths
+    self.upgrades = upgrades
+    let signal = status & 0x7F
+    if deaths > 0 { cause = signal == 0 ? "exit status \(status >> 8 & 0xFF)" : "signal \(signal)" }
+  }
+
+  func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("restarts", deaths)
+      json.member("cause", cause)
+      json.member("upgrades", upgrades)
+    }
+  }
+
+  var text: String {
+    "restarts: \(deaths)\(cause.map { " (the last one after \($0))" } ?? ""); upgrades: \(upgrades)"
+  }
+}
+
+/// The change to the program that is installed now.
+public struct Upgrade: Sendable {
+  /// Whether that program can go on: a sentence that says why not, or nil. It may take seconds.
+  public let refusal: @Sendable () -> String?
+  /// Begins; the process ends soon.
+  public let begin: @Sendable () -> Void
+
+  public init(refusal: @escaping @Sendable () -> String?, begin: @escaping @Sendable () -> Void) {
+    self.refusal = refusal
+    self.begin = begin
+  }
+}

@@ -1,0 +1,91 @@
+import Bundles
+import Glibc
+import Layers
+import Posix
+import Routing
+import Volume
+
+/// What is to be mounted where: everything that is read from arguments and files before anything is opened.
+struct MountPlan {
+  let mountPoint: MountPoint
+  let arguments: MountArguments
+  /// A layer's path as it was given, and resolved.
+  struct LayerPath {
+    let given: [UInt8]
+    let path: [UInt8]
+    /// nil for a directory.
+    let archive: ArchivePath?
+
+    init(_ given: [UInt8]) {
+      self.given = given
+      path = MountOptions.resolved(given)
+      archive = ArchivePath(path)
+    }
+  }
+
+  /// Top first, MAIN last.
+  let layers: [LayerPath]
+  /// Without what the layers determine.
+  let volumeOptions: VolumeOptions
+  /// Options for libfuse.
+  let sessionOptions: [[UInt8]]
+
+  init(_ arguments: MountArguments, at mountPoint: MountPoint) throws(Failure) {
+    self.arguments = arguments
+    self.mountPoint = mountPoint
+    layers = (arguments.options.substitutions + [arguments.main]).map { LayerPath($0) }
+    volumeOptions = try Self.volumeOptions(arguments, mountPoint)
+    sessionOptions = Self.sessionOptions(arguments)
+  }
+
+  /// The arguments with which a newer program goes on with the mount, without its own path.
+  func arguments(forSuccessorWith memory: CInt) -> [[UInt8]] {
+    var options = arguments.options.lasting
+    let substitutions = layers.dropLast().map { MountOption.escape($0.path) }
+    if !substitutions.isEmpty {
+      options.append(
+        Array("substitution=".utf8) + Array(substitutions.joined(separator: [UInt8(ascii: ":")])))
+    }
+    var list = ["--resume", "\(memory)"].map { Array($0.utf8) }
+    if isDebug { list.append(Array("-d".utf8)) } else if isForeground { list.append(Array("-f".utf8)) }
+    if !options.isEmpty {
+      list += [Array("-o".utf8), Array(options.joined(separator: [UInt8(ascii: ",")]))]
+    }
+    return list + [Array("--".utf8), layers[layers.count - 1].path, mountPoint.path]
+  }
+
+  var isDebug: Bool { arguments.isDebug || arguments.options.isDebug }
+  var isForeground: Bool { arguments.isForeground || isDebug }
+
+  private static func volumeOptions(_ arguments: MountArguments, _ mountPoint: MountPoint) throws(Failure)
+    -> VolumeOptions
+  {
+    let given = arguments.options
+    var options = VolumeOptions()
+    options.servesExtendedAttributes = given.servesExtendedAttributes
+    options.descriptorBudget = DescriptorLimit.raise()
+    options.control = given.control
+    options.resources = given.resources
+    options.resources.mountPoint = mountPoint.path
+    options.resources.lookup.userLanguages = Language.ofUser { getenv($0).map { String(cString: $0) } }
+    options.control.routes = RouteTable(builtInSchemes: ["bundlefs", given.resources.scheme])
+    for path in given.routes { try RoutesFile(path).load(into: &options.control.routes) }
+    options.cache = given.cache
+    options.passthrough = given.passthrough
+    options.maxRead = given.maxRead
+    options.layerTimeout = given.layerTimeout
+    options.skipsOverdueLayers = given.skipsOverdueLayers
+    options.announce = given.announceMode
+    options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    options.shown.append(("fsname", (given.fsname ?? MountOptions.resolved(arguments.main)).shown))
+    return options
+  }
+
+  private static func sessionOptions(_ arguments: MountArguments) -> [[UInt8]] {
+    var options = arguments.options.passed
+    let source = arguments.options.fsname ?? MountOptions.resolved(arguments.main)
+    options.append(Array("fsname=".utf8) + source)
+    if let maxRead = arguments.options.maxRead { options.append(Array("max_read=\(maxRead)".utf8)) }
+    return options + ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }
+  }
+}

@@ -1,0 +1,175 @@
+import Fuse
+import Glibc
+import Holder
+import Layers
+import Posix
+import Volume
+
+/// The process that answers the kernel's requests.
+struct MountWorker {
+  let plan: MountPlan
+  /// nil in the foreground.
+  let process: BackgroundProcess?
+  /// nil if no successor is to come.
+  let survival: SurvivalMemory?
+
+  /// Mounts, and returns when the mount ends.
+  /// - Parameter didMount: called once it is mounted.
+  func mountAndServe(didMount: () -> Void) throws(Failure) {
+    // Until then they end the process at once.
+    Session.releaseSignals()
+    // All checks come before the mount, so that a failure leaves nothing behind.
+    var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
+      try CoveredMountPoint(path: plan.mountPoint.path)
+    }
+    let (stack, contents) = try LayerOpener(plan, covered: covered, archives: survival?.archives).open()
+    let sessions = Locked<Session?>(nil)
+    let volume = try makeVolume(stack, contents, sessions)
+    try checkDevice()
+    // From here on a signal must not leave a mount behind.
+    Session.holdSignals()
+    do throws(MountError) {
+      let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
+      let before = Set(OpenDescriptors.all())
+      sessions.withLock { $0 = session }
+      try session.mount(at: plan.mountPoint.path, debug: plan.isDebug)
+      if session.coversItsOwnKind {
+        session.unmount()
+        throw MountError(message: "busy: another bundlefs was mounted there just now")
+      }
+      covered?.setDevice(session.device)
+      didMount()
+      try session.negotiate()
+      prepareSuccession(session, stack, covered, before)
+      // A needless descriptor of the directory beneath would keep automounts from expiring.
+      covered = nil
+      if process?.isAbandoned == true {
+        session.unmount()
+        throw MountError(message: "interrupted")
+      }
+      try serve(volume, session, isSuccessor: false)
+    } catch {
+      throw .failed("cannot mount at \(plan.mountPoint.path.shown): \(error.message)")
+    }
+  }
+
+  /// Goes on with a mount whose worker has died.
+  func goOn(_ survival: SurvivalMemory) throws(Failure) {
+    if survival.state.wasReady != 0 { process?.disown() }
+    Session.holdSignals()
+    if survival.state.wasReady != 0 { survival.closeStaleFiles(layers: plan.layers.count) }
+    survival.closeFilesOnExec(layers: plan.layers.count)
+    let covered = try coveredMountPoint(survival)
+    let roots = survival.roots(plan.layers.count)
+    let (stack, contents) = try LayerOpener(
+      plan, covered: covered, roots: roots, archives: survival.archives
+    ).open()
+    let sessions = Locked<Session?>(nil)
+    let volume = try makeVolume(stack, contents, sessions)
+    do throws(MountError) {
+      let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
+      sessions.withLock { $0 = session }
+      try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
+      covered?.setDevice(session.device)
+      try serve(volume, session, isSuccessor: true)
+    } catch {
+      throw .failed("cannot go on with \(plan.mountPoint.path.shown): \(error.message)")
+    }
+  }
+
+  private func coveredMountPoint(_ survival: SurvivalMemory) throws(Failure) -> CoveredMountPoint? {
+    if survival.state.beneath < 0 { return nil }
+    return try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
+      try CoveredMountPoint(
+        path: plan.mountPoint.path, beneath: try Descriptor.duplicate(of: survival.state.beneath))
+    }
+  }
+
+  private func makeVolume(
+    _ stack: LayerStack, _ contents: ContentCache?, _ session: Locked<Session?>
+  ) throws(Failure) -> Volume {
+    var options = plan.volumeOptions
+    options.contents = contents
+    if let survival {
+      options.memory = survival.memory
+      options.survival = { survival.status }
+      options.upgrade = Upgrade(refusal: ProgramUpgrade.refusal) { session.withLock { $0 }?.handOver() }
+    }
+    do throws(Errno) { return try Volume(stack: stack, options: options) } catch {
+      throw .failed(
+        "cannot create an inotify instance: \(error); raise the sysctl fs.inotify.max_user_instances, "
+          + "or use '-o cache=1'")
+    }
+  }
+
+  /// - Parameter before: the descriptors before the mount: libfuse keeps one open for `auto_unmount`.
+  private func prepareSuccession(
+    _ session: Session, _ stack: LayerStack, _ covered: CoveredMountPoint?, _ before: Set<CInt>
+  ) {
+    guard let survival, session.canBeResumed else { return }
+    let opened = OpenDescriptors.all().filter { !before.contains($0) && $0 != session.descriptor }
+    withUnsafeMutableBytes(of: &survival.state.others) { kept in
+      for (place, file) in zip(kept.bindMemory(to: CInt.self).indices, opened) {
+        kept.bindMemory(to: CInt.self)[place] = file
+      }
+    }
+    // Without a descriptor left the mount works, but does not survive.
+    try? survival.record(session, stack, covered)
+  }
+
+  private func serve(_ volume: Volume, _ session: Session, isSuccessor: Bool) throws(MountError) {
+    MemoryArenas.share()
+    if let reason = volume.beginPassthrough(session) {
+      Terminal.printError("mounted without passthrough: \(reason)")
+    }
+    var events = SessionEvents(
+      willStart: { () throws(Errno) in
+        try volume.start(session, requests: session.requests)
+        if isSuccessor {
+          volume.recover()
+          session.requestUnanswered()
+          session.wakePollers(of: volume.polledFiles)
+        }
+      },
+      willStop: volume.stop)
+    events.didStart = isReady
+    events.hangup = volume.invalidateAll
+    events.willAbandon = { survival?.state.phase = .ended }
+    events.report = { Terminal.printError($0) }
+    let isHandedOver = try session.serve(
+      workers: max(2, processorCount), lowLatency: plan.arguments.options.lowLatency, events)
+    guard isHandedOver, let survival else { return }
+    survival.keepFilesAcrossExec(layers: plan.layers.count)
+    survival.state.phase = .replaced
+    // Without closing any file.
+    _exit(0)
+  }
+
+  private func isReady() {
+    let wasReady = survival?.state.wasReady == 1
+    survival?.state.wasReady = 1
+    survival?.state.phase = .ready
+    if !wasReady { process?.isReady() }
+    if let survival, wasReady { reportDeath(survival) }
+  }
+
+  private func reportDeath(_ survival: SurvivalMemory) {
+    let status = survival.status
+    // A worker that follows an upgrade has none to report.
+    guard let cause = status.cause, survival.state.reportedDeaths < status.deaths else { return }
+    survival.state.reportedDeaths = UInt32(clamping: status.deaths)
+    Terminal.printError(
+      "\(plan.mountPoint.path.shown): goes on; deaths of workers: \(status.deaths), the last one by \(cause)")
+  }
+
+  private func checkDevice() throws(Failure) {
+    guard access("/dev/fuse", F_OK) == 0 else {
+      throw .failed(
+        "/dev/fuse is missing; load the kernel module with 'modprobe fuse' (in a container, pass the device in)"
+      )
+    }
+    guard access("/dev/fuse", R_OK | W_OK) == 0 else {
+      throw .failed("/dev/fuse: \(Errno.current); ask the administrator for access, or run as root")
+    }
+  }
+}

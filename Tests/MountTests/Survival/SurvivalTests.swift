@@ -1,0 +1,149 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// What outlives the death of the process that answers requests.
+extension MountTests {
+  @Suite struct SurvivalTests {
+    /// Kills the worker and waits until another process is there.
+    private func killWorker(_ mount: Mount) throws {
+      let former = mount.worker
+      try #require(former != mount.process.pid, "there is no holder")
+      kill(former, SIGKILL)
+      #expect(eventually(within: 20) { mount.worker != former && mount.worker != mount.process.pid })
+    }
+
+    @Test("reads, listings and attributes go on", .timeLimit(.minutes(2)))
+    func reading() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        let before = try (mount.point / "plain.txt").status()
+        for round in 0..<5 {
+          try killWorker(mount)
+          try ByteString("/proc/sys/vm/drop_caches").write("3")
+          #expect(try (mount.point / "plain.txt").read() == (fixture.main / "plain.txt").read())
+          #expect(try (mount.point / "plain.txt").status().inode == before.inode)
+          let name = ByteString("new \(round)")
+          try (fixture.main / name).write("\(round)")
+          try mount.barrier()
+          #expect(try (mount.point / name).readText() == "\(round)")
+          #expect(try mount.point.names().contains(name))
+        }
+      }
+    }
+
+    @Test("an open file that was deleted is read to its end", .timeLimit(.minutes(1)))
+    func deletedFile() throws {
+      let fixture = try Fixture()
+      let content = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+      try (fixture.main / "large").write(content)
+      try withMount(fixture.setup) { mount in
+        let file = try Descriptor.open((mount.point / "large").bytes, [.read])
+        var start = [UInt8](repeating: 0, count: 1000)
+        #expect(try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) } == 1000)
+        try (fixture.main / "large").remove()
+        try mount.barrier()
+        for _ in 0..<3 { try killWorker(mount) }
+        #expect(try file.readAll() == content)
+        #expect(!(mount.point / "large").exists)
+      }
+    }
+
+    @Test("a change while no process answers is seen after a barrier", .timeLimit(.minutes(1)))
+    func changeMeanwhile() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        for round in 0..<10 {
+          let name = ByteString("file")
+          _ = try? (mount.point / name).read()
+          _ = try mount.point.names()
+          mount.signalWorker(SIGKILL)
+          if round % 3 == 2 {
+            try (fixture.main / name).remove()
+          } else {
+            try (fixture.main / name).replace(Array("\(round)".utf8))
+          }
+          try mount.barrier()
+          #expect((mount.point / name).exists == (round % 3 != 2))
+          if round % 3 != 2 { #expect(try (mount.point / name).readText() == "\(round)") }
+        }
+      }
+    }
+
+    @Test("a shell stays in its folder", .timeLimit(.minutes(1)))
+    func workingDirectory() throws {
+      let fixture = try Fixture()
+      let outcome = try withCwdShell(fixture, in: "folder", first: "ls", then: "cat new && ls ..") {
+        let holder = try #require(DaemonMount.processes(serving: fixture.point).first)
+        kill(Mount.worker(of: holder), SIGKILL)
+        try (fixture.main / "folder" / "new").write("content\n")
+      }
+      #expect(outcome.outputText.contains("content") && outcome.outputText.contains("plain.txt"))
+    }
+
+    @Test(
+      "signals to either process, unmounting, and the holder's death end both", .timeLimit(.minutes(1)),
+      arguments: [false, true])
+    func end(isSuccessor: Bool) throws {
+      let ends: [(Mount) throws -> Void] = [
+        { kill($0.process.pid, SIGTERM) }, { kill($0.worker, SIGTERM) }, { kill($0.process.pid, SIGKILL) },
+        { try Command("umount", $0.point.text).check() },
+        { try Command("umount", "-l", $0.point.text).check() },
+        { mount in
+          let worker = mount.worker
+          kill(mount.process.pid, SIGTERM)
+          kill(worker, SIGTERM)
+        },
+      ]
+      for end in ends {
+        let fixture = try Fixture()
+        let mount = try Mount(fixture.setup)
+        defer { mount.abandon() }
+        _ = try mount.point.names()
+        if isSuccessor { try killWorker(mount) }
+        let worker = mount.worker
+        try end(mount)
+        #expect(eventually(within: 20) { mount.process.status() != nil && kill(worker, 0) != 0 })
+        #expect(try MountTable.bundlefs(at: mount.point) == nil)
+      }
+    }
+
+    @Test("the status counts deaths and names the last cause", .timeLimit(.minutes(1)))
+    func status() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        #expect(try mount.report().survival?.restarts == 0)
+        try killWorker(mount)
+        try killWorker(mount)
+        #expect(try mount.report().survival?.restarts == 2)
+        #expect(try mount.report().survival?.cause == "signal 9")
+      }
+    }
+
+    @Test("a worker that is sent SIGSEGV goes on or has a successor", .timeLimit(.minutes(2)))
+    func crash() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        // The handler that prints the backtrace returns once if the signal was sent.
+        for _ in 0..<10 where try mount.report().survival?.restarts == 0 {
+          mount.signalWorker(SIGSEGV)
+          try ByteString("/proc/sys/vm/drop_caches").write("3")
+          #expect(try (mount.point / "plain.txt").read() == (fixture.main / "plain.txt").read())
+          _ = eventually(within: 5) { (try? mount.report().survival?.restarts) != 0 }
+        }
+        #expect(try mount.report().survival?.cause == "signal 11")
+      }
+    }
+
+    @Test("without survival there is one process", .timeLimit(.minutes(1)))
+    func off() throws {
+      let fixture = try Fixture()
+      let mount = try Mount(fixture.setup("survive=off"))
+      defer { mount.abandon() }
+      #expect(mount.worker == mount.process.pid)
+      kill(mount.process.pid, SIGKILL)
+      #expect(throws: (any Error).self) { try (mount.point / "plain.txt").read() }
+    }
+  }
+}

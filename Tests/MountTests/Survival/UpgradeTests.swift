@@ -1,0 +1,86 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// `bundlefs upgrade`.
+extension MountTests {
+  @Suite struct UpgradeTests {
+    /// A mount by a copy of the program, which can be replaced.
+    private func withCopy(_ body: (_ mount: DaemonMount, _ program: ByteString, Fixture) throws -> Void)
+      throws
+    {
+      let fixture = try Fixture()
+      let program = fixture.folder / "bundlefs"
+      try Command("cp", try Binary.underTest().text, program.text).check()
+      var setup = fixture.setup
+      setup.binary = program
+      let mount = try DaemonMount(setup)
+      #expect(mount.outcome.status == 0, "\(mount.outcome.errorText)")
+      try body(mount, program, fixture)
+      #expect(try Command([program, "unmount", mount.point]).run(timeout: 20).status == 0)
+      #expect(try mount.isGone())
+    }
+
+    @Test("the installed program goes on with open files, routes and results", .timeLimit(.minutes(2)))
+    func upgrade() throws {
+      try withCopy { mount, program, fixture in
+        try (mount.point / ".routes").overwrite(Array("route Number i:A\nx:1\n".utf8), at: 0)
+        let file = try Descriptor.open((mount.point / "plain.txt").bytes, [.read])
+        let content = try file.readAll()
+        try (fixture.main / "plain.txt").remove()
+        let holder = try mount.process()
+        for round in 1...3 {
+          let worker = try mount.worker()
+          try Command("cp", program.text, program.text + ".new").check()
+          try ByteString(program.text + ".new").rename(to: program)
+          #expect(try Command([program, "upgrade", mount.point]).run(timeout: 30).status == 0)
+          #expect(try mount.process() == holder)
+          #expect(try mount.worker() != worker)
+          #expect(try file.readAll() == content)
+          try (mount.point / ".routes").overwrite(Array("x:\(round + 1)\n".utf8), at: 0)
+          let text = try (mount.point / ".routes").readText()
+          #expect(text.contains("\"sequence\":\(round + 2),") && text.hasPrefix("route Number i:A\n"))
+        }
+        kill(try mount.worker(), SIGKILL)
+        #expect(try file.readAll() == content)
+      }
+    }
+
+    @Test("a program that cannot go on is refused", .timeLimit(.minutes(1)))
+    func refusal() throws {
+      try withCopy { mount, program, fixture in
+        let worker = try mount.worker()
+        let kept = fixture.folder / "kept"
+        try program.rename(to: kept)
+        try program.write("#!/bin/sh\necho too old\nexit 1\n")
+        try program.setMode(0o755)
+        let outcome = try Command([kept, "upgrade", mount.point]).run(timeout: 30)
+        #expect(outcome.status == 1 && outcome.errorText.contains("too old"), "\(outcome.errorText)")
+        #expect(try mount.worker() == worker)
+        try kept.rename(to: program)
+        #expect(try (mount.point / "plain.txt").readText() == "main's plain\n")
+      }
+    }
+
+    @Test("readers see no error while the program is replaced", .timeLimit(.minutes(2)))
+    func readers() throws {
+      try withCopy { mount, program, _ in
+        let script = """
+          end=$((SECONDS + 5)); n=0
+          while ((SECONDS < end)); do
+            [[ $(< "$1/replaced.txt") == "substitution's replaced, longer" ]] || exit 1
+            [[ -n $(ls "$1/folder") ]] || exit 2
+            n=$((n + 1))
+          done
+          echo $n
+          """
+        let reader = try Child(.shell(script, mount.point))
+        while reader.status() == nil {
+          #expect(try Command([program, "upgrade", mount.point]).run(timeout: 30).status == 0)
+        }
+        #expect(try reader.wait(timeout: 20).status == 0)
+      }
+    }
+  }
+}
