@@ -60,7 +60,10 @@ public struct Holder {
   public func run() throws(Errno) -> Role {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
-    if try isWorker() { return isReplacement ? .successor : .first }
+    if try isWorker() {
+      freeReplacement()
+      return isReplacement ? .successor : .first
+    }
     var failures = 0
     while true {
       // Only now, since it can take longer than the successor needs.
@@ -82,8 +85,21 @@ public struct Holder {
       failures = phase == .ready || phase == .replaced ? 0 : failures + 1
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
       let isLast = failures >= Self.attempts
-      if (try? isWorker()) == true { return isLast ? .undertaker : .successor }
+      if (try? isWorker()) == true {
+        freeReplacement()
+        return isLast ? .undertaker : .successor
+      }
     }
+  }
+
+  /// In a worker, which becomes no other program.
+  private func freeReplacement() {
+    var next = replacement
+    while let argument = next.pointee {
+      free(argument)
+      next += 1
+    }
+    replacement.deallocate()
   }
 
   /// Forks a worker; true in the worker, which has the lock then.

@@ -84,11 +84,14 @@ struct MountCommand {
     try hold(present, plan, nil, nil)
   }
 
+  /// What stays until the end of the process.
+  private static let kept = Locked<[any AnyObject & Sendable]>([])
+
   private func hold(
     _ memory: SurvivalMemory, _ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?
   ) throws(Failure) {
     // The kernel looks for a worker's lock in it at the very end of the process.
-    _ = Unmanaged.passRetained(memory.memory)
+    Self.kept.withLock { $0.append(memory.memory) }
     let worker = MountWorker(plan: plan, process: process, survival: memory)
     let replacement = [ProgramUpgrade.path] + plan.arguments(forSuccessorWith: memory.memory.file.rawValue)
     let holder = Holder(memory.memory, replacement: replacement, isReplacement: resumed != nil)
@@ -102,7 +105,7 @@ struct MountCommand {
       case .first: try worker.mountAndServe { lock?.release() }
       case .successor:
         // Its descriptor is closed, or another file's by now.
-        if let lock { _ = Unmanaged.passRetained(lock) }
+        if let lock { Self.kept.withLock { $0.append(lock) } }
         try worker.goOn(memory)
       case .undertaker: try plan.mountPoint.unmount(isLazy: true)
       }

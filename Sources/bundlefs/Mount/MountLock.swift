@@ -3,7 +3,7 @@ import Posix
 
 /// Serializes commands that mount at the same path: each checks whether it is free before it mounts. Leaves no file
 /// behind, since it locks the directory that contains the mount point (flock(2)).
-final class MountLock {
+final class MountLock: Sendable {
   /// A lock that another program holds must not prevent mounting for ever.
   private static let (attempts, interval): (Int, UInt32) = (500, 10_000)
 

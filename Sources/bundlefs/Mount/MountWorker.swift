@@ -24,6 +24,8 @@ struct MountWorker {
     }
     let (stack, contents) = try LayerOpener(plan, covered: covered, archives: survival?.archives).open()
     let sessions = Locked<Session?>(nil)
+    // The session refers to the volume, which can hand it over.
+    defer { sessions.withLock { $0 = nil } }
     let volume = try makeVolume(stack, contents, sessions)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
@@ -65,6 +67,8 @@ struct MountWorker {
       plan, covered: covered, roots: roots, archives: survival.archives
     ).open()
     let sessions = Locked<Session?>(nil)
+    // The session refers to the volume, which can hand it over.
+    defer { sessions.withLock { $0 = nil } }
     let volume = try makeVolume(stack, contents, sessions)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
