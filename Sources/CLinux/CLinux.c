@@ -340,6 +340,8 @@ bool linux_has_ended(pid_t child, int *status) {
   siginfo_t information = {0};
   if (waitid(P_PID, (id_t)child, &information, WEXITED | WNOHANG | WNOWAIT) != 0 || information.si_pid == 0)
     return false;
+  if (!status)
+    return true;
   int number = information.si_status;
   *status = information.si_code == CLD_EXITED ? W_EXITCODE(number, 0)
             : information.si_code == CLD_DUMPED ? W_EXITCODE(0, number) | WCOREFLAG

@@ -60,10 +60,7 @@ public struct Holder {
   public func run() throws(Errno) -> Role {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
-    if try isWorker() {
-      freeReplacement()
-      return isReplacement ? .successor : .first
-    }
+    if try isWorker() { return isReplacement ? .successor : .first }
     var failures = 0
     while true {
       // Only now, since it can take longer than the successor needs.
@@ -72,9 +69,7 @@ public struct Holder {
       waitForDeath()
       let phase = state.pointee.phase
       let status = waitForEnd(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToEnd)
-      // A worker that exits with status 0 meant to end.
-      let hasEnded = phase == .ended || (phase != .replaced && status == 0)
-      if hasEnded || state.pointee.initSize == 0 { exit(like: status) }
+      if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
       if phase == .replaced {
         // Returns only if it fails; then this program goes on.
         if let program = replacement[0] { execv(program, replacement) }
@@ -85,10 +80,7 @@ public struct Holder {
       failures = phase == .ready || phase == .replaced ? 0 : failures + 1
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
       let isLast = failures >= Self.attempts
-      if (try? isWorker()) == true {
-        freeReplacement()
-        return isLast ? .undertaker : .successor
-      }
+      if (try? isWorker()) == true { return isLast ? .undertaker : .successor }
     }
   }
 
@@ -114,6 +106,7 @@ public struct Holder {
     if child < 0 { throw .current }
     if child == 0 {
       linux_stop_forwarding_signals()
+      freeReplacement()
       // Without a holder nothing would keep the mount from hanging after the worker's own death.
       linux_signal_at_end_of_parent(SIGTERM)
       if getppid() != holder { kill(getpid(), SIGTERM) }
@@ -125,7 +118,7 @@ public struct Holder {
     let signal = state.pointee.pendingSignal
     state.pointee.pendingSignal = 0
     if signal != 0 { kill(child, signal) }
-    while state.pointee.phase == .none, !hasEnded(child) { usleep(100) }
+    while state.pointee.phase == .none, !linux_has_ended(child, nil) { usleep(100) }
     return false
   }
 
@@ -134,11 +127,6 @@ public struct Holder {
   private func waitForDeath() {
     _ = linux_lock_acquire(lock)
     linux_lock_release(lock)
-  }
-
-  private func hasEnded(_ child: pid_t) -> Bool {
-    var status: CInt = 0
-    return linux_has_ended(child, &status)
   }
 
   /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.

@@ -170,3 +170,9 @@ require_fuse_device() {
 daemon_worker() {
   awk '{ print $NF }' "/proc/$1/task/$1/children"
 }
+
+# Prints the memory of processes in KiB that is not a file's: anonymous, and shared with each other.
+own_memory() {
+  local paths=("${@/#//proc/}")
+  awk '$1 == "RssAnon:" || $1 == "RssShmem:" { sum += $2 } END { print sum }' "${paths[@]/%//status}"
+}

@@ -81,8 +81,7 @@ sample() {
 
 # Of the holder and its worker.
 daemon_memory() {
-  awk '$1 == "RssAnon:" || $1 == "RssShmem:" { sum += $2 } END { print sum }' \
-    "/proc/$daemon/status" "/proc/$(daemon_worker "$daemon")/status"
+  own_memory "$daemon" "$(daemon_worker "$daemon")"
 }
 
 sample_until_exit() {

@@ -188,7 +188,8 @@ void linux_forward_signals(volatile pid_t *receiver, volatile int *pending);
 /// Undoes linux_forward_signals in a child.
 void linux_stop_forwarding_signals(void);
 
-/// Whether a child process has ended, and how, as wait(2) has it. It stays a zombie: reaping it can take 30 ms.
+/// Whether a child process has ended. `status`, which may be NULL, is set to how, as wait(2) has it. The child stays a
+/// zombie: reaping it can take 30 ms.
 bool linux_has_ended(pid_t child, int *status);
 
 /// Drops the pages of programs and libraries that are only read; they are read again when they are needed.

@@ -13,11 +13,10 @@ enum FileSystemType {
     0x00C3_6400: "Ceph", 0x6573_5546: "FUSE", 0x5346_414F: "AFS", 0x7375_7245: "Coda", 0x564C: "NCP",
     0x0BD0_0BD0: "Lustre", 0x6A65_6A62: "virtiofs",
   ]
-}
 
-extension Descriptor {
-  /// Whether a server or another process answers the calls on the file.
-  func isOnRemoteFileSystem() throws(Errno) -> Bool {
-    FileSystemType.remote[try fileSystemType()] != nil
-  }
+  /// Those that are stacked on another one: overlayfs and eCryptfs.
+  static let stacked: Set<Int> = [0x794C_7630, 0xF15F]
+
+  /// Whether a server or another process answers the calls on a file.
+  static func isRemote(_ type: Int) -> Bool { remote[type] != nil }
 }

@@ -79,8 +79,8 @@ public final class ArchiveLayer: Sendable {
       first = try ArchiveIndex.read(
         archive, folder: folder, encoding: encoding, after: inherited.nextInode, progress: progress)
     }
-    let isRemote = try? first.source.descriptor.isOnRemoteFileSystem()
-    gate = LayerGate(layer: index, isRemote: isRemote ?? false)
+    let type = try? first.source.descriptor.fileSystemType()
+    gate = LayerGate(layer: index, isRemote: type.map(FileSystemType.isRemote) ?? false)
     state = Locked(State(index: first, seen: first.source.attributes))
     if inherited.present == nil { register(first) }
   }
@@ -185,8 +185,7 @@ public final class ArchiveLayer: Sendable {
     let present = current
     var missing = known
     var files: [UInt64: LayerFile] = [:]
-    for node in present.tree.nodes where missing.remove(node.inode) != nil {
-      if node.isFolder { continue }
+    for node in present.tree.nodes where !node.isFolder && missing.remove(node.inode) != nil {
       if node.size > ArchiveContent.smallSize {
         served.insert(node.inode, from: present.source.generation, isVerified: false)
       }

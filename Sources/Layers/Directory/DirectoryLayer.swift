@@ -38,7 +38,7 @@ public final class DirectoryLayer: Sendable {
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
     fileSystemType = try plain.descriptor.fileSystemType()
-    gate = LayerGate(layer: index, isRemote: FileSystemType.remote[fileSystemType] != nil)
+    gate = LayerGate(layer: index, isRemote: FileSystemType.isRemote(fileSystemType))
     let (root, isClone) = try Self.root(plain, gate, covered, clonesMount: clonesMount)
     isPrivateClone = isClone
     // A needless reference would keep the directory busy, so that an automount there would never expire.
@@ -76,7 +76,7 @@ public final class DirectoryLayer: Sendable {
     isPrivateClone = root.isPrivateClone
     self.covered = root.isPrivateClone ? nil : covered
     fileSystemType = root.fileSystemType
-    gate = LayerGate(layer: index, isRemote: FileSystemType.remote[fileSystemType] != nil)
+    gate = LayerGate(layer: index, isRemote: FileSystemType.isRemote(fileSystemType))
     opened = Locked(
       LayerDirectory(
         gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,
@@ -132,8 +132,8 @@ public final class DirectoryLayer: Sendable {
   /// The name of the root's file system if it can change without inotify(7) events on this machine.
   var unwatchableFileSystem: String? { FileSystemType.unwatchable[fileSystemType] }
 
-  /// Whether the file system is stacked on another one: overlayfs or eCryptfs.
-  public var isStacked: Bool { fileSystemType == 0x794C_7630 || fileSystemType == 0xF15F }
+  /// Whether the file system is stacked on another one.
+  public var isStacked: Bool { FileSystemType.stacked.contains(fileSystemType) }
 }
 
 extension LayerDirectory {

@@ -5,6 +5,11 @@ import Layers
 import Posix
 import Volume
 
+/// The session that an upgrade hands over. It refers to the volume, which refers to this.
+private struct WeakSession {
+  weak var session: Session?
+}
+
 /// The process that answers the kernel's requests.
 struct MountWorker {
   let plan: MountPlan
@@ -23,9 +28,7 @@ struct MountWorker {
       try CoveredMountPoint(path: plan.mountPoint.path)
     }
     let (stack, contents) = try LayerOpener(plan, covered: covered, archives: survival?.archives).open()
-    let sessions = Locked<Session?>(nil)
-    // The session refers to the volume, which can hand it over.
-    defer { sessions.withLock { $0 = nil } }
+    let sessions = Locked(WeakSession())
     let volume = try makeVolume(stack, contents, sessions)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
@@ -33,7 +36,7 @@ struct MountWorker {
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       let before = Set(OpenDescriptors.all())
-      sessions.withLock { $0 = session }
+      sessions.withLock { $0.session = session }
       try session.mount(at: plan.mountPoint.path, debug: plan.isDebug)
       if session.coversItsOwnKind {
         session.unmount()
@@ -66,13 +69,11 @@ struct MountWorker {
     let (stack, contents) = try LayerOpener(
       plan, covered: covered, roots: roots, archives: survival.archives
     ).open()
-    let sessions = Locked<Session?>(nil)
-    // The session refers to the volume, which can hand it over.
-    defer { sessions.withLock { $0 = nil } }
+    let sessions = Locked(WeakSession())
     let volume = try makeVolume(stack, contents, sessions)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
-      sessions.withLock { $0 = session }
+      sessions.withLock { $0.session = session }
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
       try serve(volume, session, isSuccessor: true)
@@ -90,14 +91,16 @@ struct MountWorker {
   }
 
   private func makeVolume(
-    _ stack: LayerStack, _ contents: ContentCache?, _ session: Locked<Session?>
+    _ stack: LayerStack, _ contents: ContentCache?, _ session: Locked<WeakSession>
   ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
     options.contents = contents
     if let survival {
       options.memory = survival.memory
       options.survival = { survival.status }
-      options.upgrade = Upgrade(refusal: ProgramUpgrade.refusal) { session.withLock { $0 }?.handOver() }
+      options.upgrade = Upgrade(refusal: ProgramUpgrade.refusal) {
+        session.withLock { $0.session }?.handOver()
+      }
     }
     do throws(Errno) { return try Volume(stack: stack, options: options) } catch {
       throw .failed(

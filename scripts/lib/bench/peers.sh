@@ -135,12 +135,6 @@ unmount_all() {
   mounted=()
 }
 
-# Prints the memory of processes in KiB that is not a file's: anonymous, and shared with each other.
-own_memory() {
-  local paths=("${@/#//proc/}")
-  awk '$1 == "RssAnon:" || $1 == "RssShmem:" { sum += $2 } END { print sum }' "${paths[@]/%//status}"
-}
-
 # Prints the processor time of the mount's daemon in nanoseconds, in steps of 10 ms; 0 without a daemon.
 daemon_time() {
   local paths
