@@ -1,5 +1,6 @@
 import Fuse
 import Glibc
+import Layers
 import Posix
 import Routing
 
@@ -104,26 +105,74 @@ extension Volume: FileSystem {
     if node == ControlFile.node {
       commands.write(bytes, at: offset, appends: appends, reply)
     } else {
-      reply.fail(.readOnlyFileSystem)
+      changes.write(bytes, to: node, at: offset, appends: appends, reply)
     }
   }
 
-  public func writeBack(to node: NodeID, reply: consuming Reply<ReplyKind.Write>) {
+  public func writeBack(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<ReplyKind.Write>
+  ) {
+    if let writer, !changes.isOwn(node) {
+      return writer.files.write(bytes, to: node, at: offset, appends: false, reply)
+    }
     reply.fail(.readOnlyFileSystem)
     // Opening for writing cannot be refused: OPEN is declined. The kernel would keep the changed page for all readers.
     queue.add([Invalidation(subject: .file(node), aspects: .content)])
   }
 
-  public func setAttributes(
-    of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
+  public func allocate(
+    _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, reply: consuming Reply<ReplyKind.Status>
   ) {
-    changes.setAttributes(of: node, changesPermissions: changesPermissions, reply)
+    changes.allocate(node, mode: mode, at: offset, count: count, reply)
+  }
+
+  public func synchronize(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>) {
+    changes.synchronize(node, dataOnly: dataOnly, reply)
+  }
+
+  public func synchronizeDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>) {
+    changes.synchronizeDirectory(node, reply)
+  }
+
+  public func setAttributes(
+    of node: NodeID, _ changes: AttributeChanges, reply: consuming Reply<ReplyKind.Attributes>
+  ) {
+    self.changes.setAttributes(of: node, changes, reply)
+  }
+
+  public func setExtendedAttribute(
+    _ name: CName, of node: NodeID, _ value: UnsafeRawBufferPointer, flags: CInt,
+    reply: consuming Reply<ReplyKind.Status>
+  ) {
+    extendedAttributes.set(name, of: node, value, flags: flags, reply)
+  }
+
+  public func removeExtendedAttribute(
+    _ name: CName, of node: NodeID, reply: consuming Reply<ReplyKind.Status>
+  ) {
+    extendedAttributes.remove(name, of: node, reply)
   }
 
   public func make(
-    _ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
+    _ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
   ) {
     changes.make(entry, name, in: parent, reply)
+  }
+
+  public func create(
+    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
+    reply: consuming Reply<ReplyKind.Create>
+  ) {
+    guard let writer else { return reply.fail(.readOnlyFileSystem) }
+    writer.entries.create(name, in: parent, mode: mode, isExclusive: isExclusive, reply)
+  }
+
+  public func makeLink(
+    to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
+  ) {
+    guard let writer else { return reply.fail(.readOnlyFileSystem) }
+    if changes.isOwn(node) { return reply.fail(.notPermitted) }
+    writer.entries.makeLink(to: node, name, in: parent, reply)
   }
 
   public func remove(
@@ -133,14 +182,10 @@ extension Volume: FileSystem {
   }
 
   public func rename(
-    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, flags: UInt32,
     reply: consuming Reply<ReplyKind.Status>
   ) {
-    changes.rename(name, in: parent, to: newName, in: newParent, reply)
-  }
-
-  public func modify(_ kind: ModificationKind, reply: consuming Reply<ReplyKind.Status>) {
-    reply.fail(.readOnlyFileSystem)
+    changes.rename(name, in: parent, to: newName, in: newParent, RenameFlags(rawValue: flags), reply)
   }
 
   // MARK: - Idle work

@@ -30,6 +30,8 @@ public final class Volume: Sendable {
   let files: FileOperations
   let extendedAttributes: ExtendedAttributeOperations
   let changes: ChangeOperations
+  /// nil for a read-only mount.
+  let writer: Writer?
   let statusRequests: StatusRequests
 
   private let requests = Locked<RequestCounters?>(nil)
@@ -52,7 +54,7 @@ public final class Volume: Sendable {
       ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue) : nil
     store = try NodeStore(
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
-      memory: options.memory.map { NodeMemory($0) })
+      isWritable: options.upper != nil, memory: options.memory.map { NodeMemory($0) })
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()
@@ -65,18 +67,22 @@ public final class Volume: Sendable {
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
-    changes = ChangeOperations(store: store, control: control, expected: announcer?.expected)
+    let (store, queue) = (store, queue)
+    writer = options.upper.map { Writer($0, store: store, queue: queue, reserved: reserved) }
+    changes = ChangeOperations(
+      store: store, control: control, writer: writer, expected: announcer?.expected)
     entries = EntryOperations(
       store: store, control: control, resources: resources, changes: changes, reserved: reserved)
     attributes = AttributeOperations(
-      store: store, control: control, commands: commands, resources: resources)
+      store: store, control: control, commands: commands, resources: resources,
+      isWritable: options.upper != nil)
     directories = DirectoryOperations(
       store: store, control: control, reserved: reserved, listings: listings,
       prefetcher: listingPrefetcher, resources: resources)
     let files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
     self.files = files
     extendedAttributes = ExtendedAttributeOperations(
-      store: store, types: resolver.types, isEnabled: options.servesExtendedAttributes)
+      store: store, types: resolver.types, writer: writer, isEnabled: options.servesExtendedAttributes)
     let reporter = StatusReporter(
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
       announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,
@@ -95,6 +101,7 @@ public final class Volume: Sendable {
     try options.contents?.start(threads: max(2, processorCount))
     try watchdog.start()
     try files.start(watchdog)
+    writer?.start(watchdog)
     try control.notifier.start(watchdog)
     try commands.worker.start(watchdog)
     try commands.heldLines.start(watchdog)
@@ -124,6 +131,7 @@ public final class Volume: Sendable {
     statusRequests.worker.stop()
     options.contents?.stop()
     watchdog.stop()
+    writer?.stop()
     // The session holds this volume, and these hold the session.
     kernel.withLock { $0 = nil }
     files.setPassthrough(.off)
@@ -186,6 +194,7 @@ public final class Volume: Sendable {
   public var settings: ConnectionSettings {
     var settings = ConnectionSettings()
     settings.posixACLs = options.servesExtendedAttributes
+    settings.appliesUmask = options.upper != nil
     settings.cachesSymbolicLinks = options.cache != .none
     settings.passthroughDepth = passthroughDepth
     settings.maxRead = options.maxRead

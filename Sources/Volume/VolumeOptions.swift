@@ -25,6 +25,8 @@ public struct VolumeOptions: Sendable {
   public var layerTimeout: CInt?
   /// Whether a request is then answered as if the layer were empty, instead of by EIO.
   public var skipsOverdueLayers = false
+  /// The layer that takes changes, which is the topmost one of the stack; nil for a read-only mount.
+  public var upper: UpperLayer?
   /// Whether inotify reports changes in the layers to programs that watch the mount.
   public var announce = AnnounceMode.on
 

@@ -1,18 +1,6 @@
 import Glibc
 import Posix
 
-/// A modifying request without a method of its own.
-public enum ModificationKind: Sendable {
-  case makeLink, create
-  case setExtendedAttribute, removeExtendedAttribute
-  case allocate
-}
-
-/// The request that creates an entry: MKNOD, MKDIR or SYMLINK.
-public enum NewEntryKind: Sendable {
-  case node, directory, symbolicLink
-}
-
 /// The operations of a file system that `Session` serves. Workers call the methods concurrently. Names and buffers are
 /// valid during the call only. Each reply must be sent, during the call or later.
 public protocol FileSystem: AnyObject, Sendable {
@@ -25,9 +13,8 @@ public protocol FileSystem: AnyObject, Sendable {
   /// GETATTR.
   func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>)
   /// SETATTR, also for open(2) with `O_TRUNC`.
-  /// - Parameter changesPermissions: whether the request sets owner, group or mode.
   func setAttributes(
-    of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>)
+    of node: NodeID, _ changes: AttributeChanges, reply: consuming Reply<ReplyKind.Attributes>)
   /// READLINK.
   func readLink(_ node: NodeID, reply: consuming Reply<ReplyKind.Bytes>)
   /// OPEN. After ENOSYS the kernel sends no further OPEN and RELEASE.
@@ -42,8 +29,18 @@ public protocol FileSystem: AnyObject, Sendable {
   func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
     reply: consuming Reply<ReplyKind.Write>)
-  /// WRITE of a page that a program changed in a shared mapping; the caller is the kernel.
-  func writeBack(to node: NodeID, reply: consuming Reply<ReplyKind.Write>)
+  /// WRITE of pages that a program changed in a shared mapping; the caller is the kernel.
+  func writeBack(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<ReplyKind.Write>)
+  /// FALLOCATE.
+  /// - Parameter mode: as fallocate(2) has it.
+  func allocate(
+    _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, reply: consuming Reply<ReplyKind.Status>)
+  /// FSYNC. After ENOSYS the kernel sends no further FSYNC.
+  /// - Parameter dataOnly: as for fdatasync(2).
+  func synchronize(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>)
+  /// FSYNCDIR. After ENOSYS the kernel sends no further FSYNCDIR.
+  func synchronizeDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>)
   /// OPENDIR. After ENOSYS the kernel sends no further OPENDIR, and caches listings until mtime changes.
   func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>)
   /// READDIR, or READDIRPLUS `withEntries`, from a cookie on; 0 is the beginning.
@@ -56,6 +53,13 @@ public protocol FileSystem: AnyObject, Sendable {
   /// LISTXATTR. `size` 0 requests the size of the list.
   func listExtendedAttributes(
     of node: NodeID, size: Int, reply: consuming Reply<ReplyKind.ExtendedAttribute>)
+  /// SETXATTR.
+  /// - Parameter flags: as setxattr(2) has them.
+  func setExtendedAttribute(
+    _ name: CName, of node: NodeID, _ value: UnsafeRawBufferPointer, flags: CInt,
+    reply: consuming Reply<ReplyKind.Status>)
+  /// REMOVEXATTR.
+  func removeExtendedAttribute(_ name: CName, of node: NodeID, reply: consuming Reply<ReplyKind.Status>)
   /// STATFS.
   func statfs(reply: consuming Reply<ReplyKind.Statfs>)
   /// LSEEK with `SEEK_DATA` or `SEEK_HOLE`.
@@ -69,15 +73,24 @@ public protocol FileSystem: AnyObject, Sendable {
   func poll(
     _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>)
   /// MKNOD, MKDIR or SYMLINK. The reply increments the node's lookup count.
-  func make(_ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
+  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
+  /// CREATE: makes a regular file, or opens the one that is there. The reply increments the node's lookup count.
+  /// - Parameters:
+  ///   - mode: the permission bits.
+  ///   - isExclusive: whether open(2) has `O_EXCL`.
+  func create(
+    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
+    reply: consuming Reply<ReplyKind.Create>)
+  /// LINK. The reply increments the node's lookup count.
+  func makeLink(
+    to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
   /// UNLINK or RMDIR.
   func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>)
   /// RENAME.
+  /// - Parameter flags: as renameat2(2) has them.
   func rename(
-    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, flags: UInt32,
     reply: consuming Reply<ReplyKind.Status>)
-  /// Any other modifying request.
-  func modify(_ kind: ModificationKind, reply: consuming Reply<ReplyKind.Status>)
   /// Runs some 10 µs of work that is likely to be requested next. Called by a leader before it reads a request.
   /// - Parameter begin: called first if there is work; false if a request is pending and the work must not run.
   /// - Returns: whether work was run.

@@ -20,7 +20,7 @@ final class Dispatcher: Sendable {
 
 /// Counts the request and returns its file system.
 @inline(__always)
-private func fileSystem(_ request: fuse_req_t, _ kind: RequestKind) -> any FileSystem {
+func fileSystem(_ request: fuse_req_t, _ kind: RequestKind) -> any FileSystem {
   let context = fuse_req_userdata(request).unsafelyUnwrapped
   return Unmanaged<Dispatcher>.fromOpaque(context)._withUnsafeGuaranteedRef { dispatcher in
     if !RequestThread.isRepeating { dispatcher.counters.increment(kind) }
@@ -55,7 +55,8 @@ func operationTable() -> fuse_lowlevel_ops {
   addDirectories(&table)
   addExtendedAttributes(&table)
   addDeclined(&table)
-  addChanges(&table)
+  addContentChanges(&table)
+  addAttributeChanges(&table)
   addEntryChanges(&table)
   return table
 }
@@ -160,68 +161,6 @@ private func addExtendedAttributes(_ table: inout fuse_lowlevel_ops) {
 /// kernel would continue to send them.
 private func addDeclined(_ table: inout fuse_lowlevel_ops) {
   table.flush = { request, _, _ in decline(request, .flush) }
-  table.fsync = { request, _, _, _ in decline(request, .fsync) }
   // The kernel falls back to READ and WRITE.
   table.copy_file_range = { request, _, _, _, _, _, _, _, _ in decline(request, .change) }
-  table.fsyncdir = { request, _, _, _ in decline(request, .fsync) }
-}
-
-private func addChanges(_ table: inout fuse_lowlevel_ops) {
-  table.setattr = { request, node, _, wanted, _ in
-    guard let request else { return }
-    let owners = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID
-    fileSystem(request, .setattr).setAttributes(
-      of: NodeID(rawValue: node), changesPermissions: wanted & owners != 0, reply: Reply(request))
-  }
-  table.write = { request, node, bytes, size, offset, info in
-    guard let request else { return }
-    // Page cache writeback of a mapping carries no caller; it would appear to be root's.
-    if let info, info.pointee.writepage != 0 {
-      fileSystem(request, .write).writeBack(to: NodeID(rawValue: node), reply: Reply(request))
-      return
-    }
-    fileSystem(request, .write).write(
-      UnsafeRawBufferPointer(start: bytes, count: size), to: NodeID(rawValue: node), at: Int64(offset),
-      appends: (info?.pointee.flags ?? 0) & O_APPEND != 0, reply: Reply(request))
-  }
-  table.link = { request, _, _, _ in change(request, .makeLink) }
-  table.create = { request, _, _, _, _ in change(request, .create) }
-  table.setxattr = { request, _, _, _, _, _ in change(request, .setExtendedAttribute) }
-  table.removexattr = { request, _, _ in change(request, .removeExtendedAttribute) }
-  table.fallocate = { request, _, _, _, _, _ in change(request, .allocate) }
-}
-
-private func addEntryChanges(_ table: inout fuse_lowlevel_ops) {
-  table.mknod = { request, parent, name, _, _ in make(request, .node, name, parent) }
-  table.mkdir = { request, parent, name, _ in make(request, .directory, name, parent) }
-  table.symlink = { request, _, parent, name in make(request, .symbolicLink, name, parent) }
-  table.unlink = { request, parent, name in remove(request, name, isDirectory: false, parent) }
-  table.rmdir = { request, parent, name in remove(request, name, isDirectory: true, parent) }
-  table.rename = { request, parent, name, newParent, newName, flags in
-    guard let request, let name, let newName else { return }
-    let target = fileSystem(request, .change)
-    // RENAME_EXCHANGE and RENAME_NOREPLACE are not supported.
-    if flags != 0 {
-      fuse_reply_err(request, EROFS)
-      return
-    }
-    target.rename(
-      name, in: NodeID(rawValue: parent), to: newName, in: NodeID(rawValue: newParent), reply: Reply(request))
-  }
-}
-
-private func make(_ request: fuse_req_t?, _ entry: NewEntryKind, _ name: CName?, _ parent: fuse_ino_t) {
-  guard let request, let name else { return }
-  fileSystem(request, .change).make(entry, name, in: NodeID(rawValue: parent), reply: Reply(request))
-}
-
-private func remove(_ request: fuse_req_t?, _ name: CName?, isDirectory: Bool, _ parent: fuse_ino_t) {
-  guard let request, let name else { return }
-  fileSystem(request, .change).remove(
-    name, isDirectory: isDirectory, from: NodeID(rawValue: parent), reply: Reply(request))
-}
-
-private func change(_ request: fuse_req_t?, _ kind: ModificationKind) {
-  guard let request else { return }
-  fileSystem(request, .change).modify(kind, reply: Reply(request))
 }

@@ -4,8 +4,10 @@ import Posix
 
 /// The kinds of reply, as type parameters of `Reply`.
 public enum ReplyKind {
-  /// LOOKUP, MKNOD, MKDIR, SYMLINK.
+  /// LOOKUP, MKNOD, MKDIR, SYMLINK, LINK.
   public enum Entry {}
+  /// CREATE.
+  public enum Create {}
   /// GETATTR, SETATTR.
   public enum Attributes {}
   /// READ, READLINK, READDIR, READDIRPLUS.
@@ -45,6 +47,18 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
     return Caller(user: context?.pointee.uid ?? 0, thread: context?.pointee.pid ?? 0)
   }
 
+  /// What the caller creates belongs to.
+  public var credentials: Credentials {
+    let context = fuse_req_ctx(request)
+    return Credentials(
+      user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0,
+      umask: UInt32(context?.pointee.umask ?? 0))
+  }
+
+  /// Whether the kernel has sent the request again (`FUSE_NOTIFY_RESEND`), since a predecessor may have read it. What it
+  /// asks for may have been done.
+  public var isResent: Bool { RequestThread.request >> 63 != 0 }
+
   /// Sends an error. ENOTCONN from a layer on a dead FUSE mount is replaced by EIO: from this mount it would mean that
   /// this daemon has died, and programs would unmount it.
   ///
@@ -75,6 +89,19 @@ extension Reply where Kind == ReplyKind.Entry {
     parameters.entry_timeout = timeout
     fuse_reply_entry(request, &parameters)
     discard self
+  }
+}
+
+extension Reply where Kind == ReplyKind.Create {
+  /// Sends an entry that is open, with `FOPEN_KEEP_CACHE`.
+  /// - Returns: whether the kernel accepted it. If not, the lookup does not count.
+  public consuming func send(_ entry: EntryReply) -> Bool {
+    var parameters = entry.parameters
+    var info = fuse_file_info()
+    info.keep_cache = 1
+    let result = fuse_reply_create(request, &parameters, &info)
+    discard self
+    return result == 0
   }
 }
 

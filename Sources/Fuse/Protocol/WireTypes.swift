@@ -98,6 +98,8 @@ public struct ConnectionSettings: Sendable {
   public var posixACLs = true
   /// Whether the kernel caches link targets (`FUSE_CACHE_SYMLINKS`).
   public var cachesSymbolicLinks = false
+  /// Whether the file system applies the umask of callers, since a default ACL replaces it (`FUSE_DONT_MASK`).
+  public var appliesUmask = false
   /// The maximum stacking depth of passthrough (`max_stack_depth`); 0 disables passthrough. The mount counts with this
   /// depth itself, and Linux allows a depth of 2.
   public var passthroughDepth = 0

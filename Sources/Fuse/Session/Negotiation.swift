@@ -13,6 +13,7 @@ func negotiate(_ settings: ConnectionSettings, _ connection: inout fuse_conn_inf
   want(FUSE_CAP_READDIRPLUS, true)
   want(FUSE_CAP_READDIRPLUS_AUTO, true)
   want(FUSE_CAP_POSIX_ACL, settings.posixACLs)
+  want(FUSE_CAP_DONT_MASK, settings.appliesUmask)
   want(FUSE_CAP_CACHE_SYMLINKS, settings.cachesSymbolicLinks)
   // Without OPEN requests, O_TRUNC must arrive as SETATTR.
   want(FUSE_CAP_ATOMIC_O_TRUNC, false)

@@ -79,13 +79,22 @@ extension NodeStore {
   func withLocation<Result: ~Copyable>(
     of node: NodeID, _ body: (LayerDirectory, CName, FileIdentity) throws(Errno) -> Result
   ) throws(Errno) -> Result {
+    try withFileLocation(of: node) { location, directory, name throws(Errno) in
+      try body(directory, name, location.identity)
+    }
+  }
+
+  /// As `withLocation`, with the node of the directory in which the file was looked up last.
+  func withFileLocation<Result: ~Copyable>(
+    of node: NodeID, _ body: (FileLocation, LayerDirectory, CName) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
     // Bounded in case a program replaces the file in a loop.
     for _ in 0..<16 {
       let location = try location(of: node)
       do throws(Errno) {
         let directory = try layerDirectory(of: location)
         return try withCName(location.name) { name throws(Errno) in
-          try body(directory, name, location.identity)
+          try body(location, directory, name)
         }
       } catch {
         guard error == .noSuchFileOrDirectory || error == .notDirectory || error == .staleFileHandle

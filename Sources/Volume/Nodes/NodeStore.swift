@@ -21,13 +21,13 @@ final class NodeStore: Sendable {
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
     _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int,
-    memory: NodeMemory? = nil
+    isWritable: Bool = false, memory: NodeMemory? = nil
   ) throws(Errno) {
     self.stack = stack
     self.watcher = watcher
     self.cache = cache
     numbers = InodeNumbers(memory: memory)
-    table = RecordedNodeTable(NodeTable(budget: budget, memory: memory))
+    table = RecordedNodeTable(NodeTable(budget: budget, isWritable: isWritable, memory: memory))
     var unwatchable: [Int: String] = [:]
     for (index, layer) in stack.layers.enumerated() {
       guard let type = try layer.unwatchableFileSystem() else { continue }

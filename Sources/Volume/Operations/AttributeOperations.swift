@@ -9,6 +9,7 @@ struct AttributeOperations: Sendable {
   let control: ControlFile
   let commands: ControlCommandRunner
   let resources: ResourceDirectory
+  let isWritable: Bool
 
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
@@ -31,10 +32,10 @@ struct AttributeOperations: Sendable {
     reply.send(attributes)
   }
 
-  /// The figures are MAIN's, or those of the lowest layer that answers.
+  /// The figures are those of the layer that takes changes, or MAIN's, or those of the lowest layer that answers.
   func statfs(_ reply: consuming Reply<ReplyKind.Statfs>) {
     var figures: Result<statvfs, Errno> = .failure(.deferred)
-    for layer in store.stack.layers.reversed() {
+    for layer in isWritable ? store.stack.layers : store.stack.layers.reversed() {
       do throws(Errno) { figures = .success(try layer.statvfs()) } catch { figures = .failure(error) }
       guard case .failure(.deferred) = figures, LayerAccess.current.usesKnownState else { break }
     }

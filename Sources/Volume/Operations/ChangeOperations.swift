@@ -3,11 +3,13 @@ import Glibc
 import Layers
 import Posix
 
-/// Requests that would change something. Only the announcer's are granted, since its changes have been made in a
-/// layer already; all others get EROFS.
+/// Requests that change something. The announcer's are granted, since its changes have been made in a layer already. All
+/// others are for the writer, or get EROFS.
 struct ChangeOperations: Sendable {
   let store: NodeStore
   let control: ControlFile
+  /// nil for a read-only mount.
+  let writer: Writer?
   /// nil with `announce=off`.
   let expected: ExpectedRequest?
   private let tombstones = Locked<UInt64>(0)
@@ -84,25 +86,34 @@ struct ChangeOperations: Sendable {
   // MARK: - Changes
 
   func make(
-    _ entry: NewEntryKind, _ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>
+    _ entry: NewEntry, _ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>
   ) {
-    let key = EntryKey(parent: parent, name)
-    guard let kind = expected(of: reply.caller)?.consume(entry, at: key) else {
-      return reply.fail(.readOnlyFileSystem)
+    if let expected = expected(of: reply.caller) {
+      let key = EntryKey(parent: parent, name)
+      guard let kind = expected.consume(entry.kind, at: key) else { return reply.fail(.readOnlyFileSystem) }
+      return send(entryAt: key, kind, reply)
     }
-    send(entryAt: key, kind, reply)
+    guard let writer else { return reply.fail(.readOnlyFileSystem) }
+    writer.entries.make(entry, name, in: parent, reply)
   }
 
   func remove(
     _ name: CName, isDirectory: Bool, from parent: NodeID, _ reply: consuming Reply<ReplyKind.Status>
   ) {
+    if let writer, expected(of: reply.caller) == nil {
+      return writer.entries.remove(name, isDirectory: isDirectory, from: parent, reply)
+    }
     grant(.disappearance(EntryKey(parent: parent, name), isDirectory: isDirectory), reply)
   }
 
   func rename(
-    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, _ flags: RenameFlags,
     _ reply: consuming Reply<ReplyKind.Status>
   ) {
+    if let writer, expected(of: reply.caller) == nil {
+      return writer.entries.rename(name, in: parent, to: newName, in: newParent, flags, reply)
+    }
+    if !flags.isEmpty { return reply.fail(.readOnlyFileSystem) }
     grant(.renaming(EntryKey(parent: parent, name), to: EntryKey(parent: newParent, newName)), reply)
   }
 
@@ -111,12 +122,57 @@ struct ChangeOperations: Sendable {
     reply.send()
   }
 
+  // MARK: - Content and attributes
+
+  /// Whether a node is bundlefs's own rather than a layer's.
+  func isOwn(_ node: NodeID) -> Bool {
+    node == ControlFile.node || ResourceDirectoryNodes.contain(node)
+  }
+
+  func write(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
+    _ reply: consuming Reply<ReplyKind.Write>
+  ) {
+    guard let writer, !isOwn(node) else { return reply.fail(.readOnlyFileSystem) }
+    writer.files.write(bytes, to: node, at: offset, appends: appends, reply)
+  }
+
+  func allocate(
+    _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    guard let writer, !isOwn(node) else { return reply.fail(.readOnlyFileSystem) }
+    writer.files.allocate(node, mode: mode, at: offset, count: count, reply)
+  }
+
+  /// On a read-only mount, ENOSYS makes the kernel stop asking.
+  func synchronize(_ node: NodeID, dataOnly: Bool, _ reply: consuming Reply<ReplyKind.Status>) {
+    guard let writer else { return reply.fail(.noFunction) }
+    if isOwn(node) { return reply.send() }
+    writer.files.synchronize(node, dataOnly: dataOnly, reply)
+  }
+
+  func synchronizeDirectory(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
+    guard let writer else { return reply.fail(.noFunction) }
+    if isOwn(node) { return reply.send() }
+    writer.files.synchronizeDirectory(node, reply)
+  }
+
   func setAttributes(
-    of node: NodeID, changesPermissions: Bool, _ reply: consuming Reply<ReplyKind.Attributes>
+    of node: NodeID, _ changes: AttributeChanges, _ reply: consuming Reply<ReplyKind.Attributes>
   ) {
     // A shell truncates the file that it redirects to; for the control file that has no effect.
-    if node == ControlFile.node, !changesPermissions { return reply.send(control.attributes) }
-    guard !changesPermissions, let expected = expected(of: reply.caller),
+    if node == ControlFile.node, !changes.setsPermissions { return reply.send(control.attributes) }
+    if let writer, expected(of: reply.caller) == nil, !isOwn(node) {
+      return writer.files.setAttributes(of: node, changes, reply)
+    }
+    touch(node, changes, reply)
+  }
+
+  /// Grants the announcer's setting of times.
+  private func touch(
+    _ node: NodeID, _ changes: AttributeChanges, _ reply: consuming Reply<ReplyKind.Attributes>
+  ) {
+    guard !changes.setsPermissions, let expected = expected(of: reply.caller),
       let number = store.table.withLock({ table in
         (try? table.slot(of: node)).map { table[$0].inodeNumber }
       }),
@@ -131,6 +187,11 @@ struct ChangeOperations: Sendable {
     attributes.timeout = 0
     reply.send(attributes)
   }
+}
+
+extension AttributeChanges {
+  /// Whether owner, group or mode are set.
+  fileprivate var setsPermissions: Bool { permissions != nil || owner != nil || group != nil }
 }
 
 extension Entry {

@@ -8,6 +8,8 @@ import Posix
 struct ExtendedAttributeOperations: Sendable {
   let store: NodeStore
   let types: MIMETypes
+  /// nil for a read-only mount.
+  let writer: Writer?
   /// With `xattr=off`, ENOSYS makes the kernel stop asking.
   let isEnabled: Bool
 
@@ -49,6 +51,25 @@ struct ExtendedAttributeOperations: Sendable {
       return reply.fail(error)
     }
     reply.send(names, size: size)
+  }
+
+  func set(
+    _ name: CName, of node: NodeID, _ value: UnsafeRawBufferPointer, flags: CInt,
+    _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    guard let writer = writer(of: node) else { return reply.fail(.readOnlyFileSystem) }
+    if !isEnabled { return reply.fail(.noFunction) }
+    writer.files.setExtendedAttribute(name, of: node, value, flags: flags, reply)
+  }
+
+  func remove(_ name: CName, of node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
+    guard let writer = writer(of: node) else { return reply.fail(.readOnlyFileSystem) }
+    if !isEnabled { return reply.fail(.noFunction) }
+    writer.files.removeExtendedAttribute(name, of: node, reply)
+  }
+
+  private func writer(of node: NodeID) -> Writer? {
+    node == ControlFile.node || ResourceDirectoryNodes.contain(node) ? nil : writer
   }
 
   // MARK: - Values

@@ -54,7 +54,16 @@ struct LayerOpener {
       let file = try Descriptor.duplicate(of: roots[index].file)
       return DirectoryLayer(path: path, index: index, covered: covered, root: root, file: file)
     }
-    return try DirectoryLayer(path: try realPath(path), index: index, covered: covered)
+    return try DirectoryLayer(
+      path: try realPath(path), index: index, covered: covered, isWritable: plan.isWritable && index == 0)
+  }
+
+  /// The layer that takes changes; nil for a read-only mount.
+  func upper(_ stack: LayerStack) throws(Failure) -> UpperLayer? {
+    guard plan.isWritable, let folder = stack.layers.first?.folder else { return nil }
+    do throws(Errno) { return try UpperLayer(folder) } catch {
+      throw .failed("writable: \(folder.path.shown) takes no changes: \(error); use 'writable=DIR'")
+    }
   }
 
   private static func reason(_ error: Errno, _ path: [UInt8]) -> String {

@@ -33,7 +33,10 @@ struct MountPlan {
   init(_ arguments: MountArguments, at mountPoint: MountPoint) throws(Failure) {
     self.arguments = arguments
     self.mountPoint = mountPoint
-    layers = (arguments.options.substitutions + [arguments.main]).map { LayerPath($0) }
+    let writable = arguments.options.writable
+    let paths = writable.added + arguments.options.substitutions + [arguments.main]
+    try writable.prepare(paths)
+    layers = paths.map { LayerPath($0) }
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
   }
@@ -41,6 +44,8 @@ struct MountPlan {
   /// The arguments with which a newer program goes on with the mount, without its own path.
   func arguments(forSuccessorWith memory: CInt) -> [[UInt8]] {
     var options = arguments.options.lasting
+    // Its folder is the first of the substitutions.
+    if isWritable { options.append(Array("writable".utf8)) }
     let substitutions = layers.dropLast().map { MountOption.escape($0.path) }
     if !substitutions.isEmpty {
       options.append(
@@ -53,6 +58,9 @@ struct MountPlan {
     }
     return list + [Array("--".utf8), layers[layers.count - 1].path, mountPoint.path]
   }
+
+  /// Whether the topmost layer takes changes.
+  var isWritable: Bool { arguments.options.writable != .off }
 
   var isDebug: Bool { arguments.isDebug || arguments.options.isDebug }
   var isForeground: Bool { arguments.isForeground || isDebug }

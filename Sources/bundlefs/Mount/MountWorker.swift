@@ -27,9 +27,10 @@ struct MountWorker {
     var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
       try CoveredMountPoint(path: plan.mountPoint.path)
     }
-    let (stack, contents) = try LayerOpener(plan, covered: covered, archives: survival?.archives).open()
+    let opener = try LayerOpener(plan, covered: covered, archives: survival?.archives)
+    let (stack, contents) = try opener.open()
     let sessions = Locked(WeakSession())
-    let volume = try makeVolume(stack, contents, sessions)
+    let volume = try makeVolume(stack, contents, try opener.upper(stack), sessions)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
     Session.holdSignals()
@@ -66,11 +67,10 @@ struct MountWorker {
     survival.closeFilesOnExec(layers: plan.layers.count)
     let covered = try coveredMountPoint(survival)
     let roots = survival.roots(plan.layers.count)
-    let (stack, contents) = try LayerOpener(
-      plan, covered: covered, roots: roots, archives: survival.archives
-    ).open()
+    let opener = try LayerOpener(plan, covered: covered, roots: roots, archives: survival.archives)
+    let (stack, contents) = try opener.open()
     let sessions = Locked(WeakSession())
-    let volume = try makeVolume(stack, contents, sessions)
+    let volume = try makeVolume(stack, contents, try opener.upper(stack), sessions)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
@@ -91,10 +91,11 @@ struct MountWorker {
   }
 
   private func makeVolume(
-    _ stack: LayerStack, _ contents: ContentCache?, _ session: Locked<WeakSession>
+    _ stack: LayerStack, _ contents: ContentCache?, _ upper: UpperLayer?, _ session: Locked<WeakSession>
   ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
     options.contents = contents
+    options.upper = upper
     if let survival {
       options.memory = survival.memory
       options.survival = { survival.status }

@@ -7,8 +7,14 @@ struct DescriptorLRU {
   /// How many descriptors are open.
   private(set) var count = 0
   private var order = LRUList()
+  /// Whether files of the topmost layer that have lost their names are kept beyond the budget, since nothing else keeps
+  /// them: the mount is writable.
+  private let keepsLost: Bool
 
-  init(budget: Int) { self.budget = budget }
+  init(budget: Int, keepsLost: Bool = false) {
+    self.budget = budget
+    self.keepsLost = keepsLost
+  }
 
   /// Makes a node the most recently used one: it has just stored descriptors, or is about to use them.
   mutating func touch(_ slot: UInt32, in nodes: NodeSlots) {
@@ -30,8 +36,14 @@ struct DescriptorLRU {
   /// Removes what exceeds the budget, and what at least `atLeast` nodes hold, least recently used first.
   mutating func evict(atLeast: Int = 0, in nodes: inout NodeSlots) -> [AnyObject] {
     var evicted: [AnyObject] = []
-    var rounds = 0
-    while order.oldest != 0, count > budget || rounds < atLeast {
+    var (rounds, firstKept) = (0, UInt32(0))
+    while order.oldest != 0, order.oldest != firstKept, count > budget || rounds < atLeast {
+      let oldest = nodes[Int(order.oldest)]
+      if keepsLost, oldest.isDetached, oldest.layer == 0, oldest.file != nil {
+        if firstKept == 0 { firstKept = order.oldest }
+        order.touch(order.oldest)
+        continue
+      }
       if let held = remove(order.oldest, in: &nodes) { evicted.append(held) }
       rounds += 1
     }

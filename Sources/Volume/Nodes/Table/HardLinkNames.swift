@@ -21,6 +21,8 @@ struct HardLinkNames {
 
   func names(in parent: NodeID) -> Set<[UInt8]> { byParent[parent] ?? [] }
 
+  func names(of slot: UInt32) -> [EntryKey] { byNode[slot].map { Array($0.keys) } ?? [] }
+
   func first(of slot: UInt32) -> EntryKey? { byNode[slot]?.keys.first }
 
   mutating func add(_ slot: UInt32, at key: EntryKey) {
@@ -52,7 +54,7 @@ struct HardLinkNames {
   }
 
   mutating func remove(_ slot: UInt32) {
-    for key in byNode[slot].map({ Array($0.keys) }) ?? [] { _ = remove(slot, at: key) }
+    for key in names(of: slot) { _ = remove(slot, at: key) }
   }
 
   // MARK: - Records

@@ -35,10 +35,10 @@ struct NodeTable {
   private static let lastGeneration: UInt32 = (1 << 30) - 1
 
   /// - Parameter memory: what a predecessor has recorded there is restored.
-  init(budget: Int, memory: NodeMemory? = nil) {
+  init(budget: Int, isWritable: Bool = false, memory: NodeMemory? = nil) {
     self.memory = memory
     nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)], isRecorded: memory != nil)
-    descriptors = DescriptorLRU(budget: budget)
+    descriptors = DescriptorLRU(budget: budget, keepsLost: isWritable)
     names = NameArena(shared: memory?.names)
     hardLinks = HardLinkNames(isRecorded: memory != nil)
     if let memory { restore(from: memory) }
@@ -319,7 +319,7 @@ struct NodeTable {
     identities.insert(slot, NodeHash.of(nodes[Int(slot)].identity, layer: nodes[Int(slot)].layer))
   }
 
-  private mutating func unindex(_ slot: UInt32) {
+  mutating func unindex(_ slot: UInt32) {
     guard nodes[Int(slot)].isIndexed else { return }
     identities.remove(slot)
     nodes[Int(slot)].isIndexed = false

@@ -10,6 +10,7 @@ extension MountOptions {
   var shown: [String: String] {
     var shown: [String: String] = [:]
     shown["substitution"] = substitutions.map { Self.resolved($0).shown }.joined(separator: ":")
+    shown["writable"] = writable.shown
     shown["xattr"] = Self.onOff(servesExtendedAttributes)
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description

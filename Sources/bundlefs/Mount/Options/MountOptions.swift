@@ -6,6 +6,8 @@ import Volume
 struct MountOptions {
   /// The substitution directories, top first.
   var substitutions: [[UInt8]] = []
+  /// The layer that takes changes.
+  var writable = WritableOption.off
   var servesExtendedAttributes = true
   var announces = true
   var cache = CacheMode.coherent
@@ -59,7 +61,7 @@ struct MountOptions {
       let parsed = MountOption(option)
       try read(parsed)
       // The others name files, which may be others after an upgrade.
-      if parsed.name != "substitution", parsed.name != "routes" { lasting.append(option) }
+      if !["substitution", "writable", "routes"].contains(parsed.name) { lasting.append(option) }
     }
   }
 
@@ -68,6 +70,7 @@ struct MountOptions {
     names.append(option.name)
     switch option.name {
     case "substitution": substitutions += try option.directories()
+    case "writable": writable = hasValue ? .directory(try option.path()) : .firstSubstitution
     case "xattr": servesExtendedAttributes = try option.isOn()
     case "announce": announces = try option.isOn()
     case "cache": cache = try option.cacheMode()
@@ -105,6 +108,13 @@ struct MountOptions {
   }
 
   func check() throws(Failure) {
+    if writable == .firstSubstitution, substitutions.isEmpty {
+      throw .usage(
+        "'writable' needs a folder that takes the changes: add 'substitution=DIR', or use 'writable=DIR'")
+    }
+    if writable != .off, passthrough != nil {
+      throw .usage("'writable' and 'passthrough' exclude each other; leave one of them out")
+    }
     if control.name == Array("\(resources.scheme):".utf8) {
       throw .usage("'control=\(control.name.shown)' is reserved for resources; choose another name")
     }

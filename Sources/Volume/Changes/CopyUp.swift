@@ -1,0 +1,135 @@
+import Fuse
+import Layers
+import Posix
+
+/// Brings what is about to be changed into the upper layer: the directories above it, and a file itself.
+///
+/// A file's node stays the same, with its inode number and what the kernel has cached of it: the copy has the same
+/// content.
+struct CopyUp: Sendable {
+  let store: NodeStore
+  let upper: UpperLayer
+  /// Where hard links that a copy breaks are invalidated. A request must not wait for the kernel itself, which may hold
+  /// the directory's lock for it.
+  let queue: InvalidationQueue
+  /// So that a file is copied once; by node number.
+  private let locks = (0..<64).map { _ in Locked(()) }
+
+  /// The most attempts where programs replace in the layers what is being copied.
+  private static let maxAttempts = 16
+
+  init(store: NodeStore, upper: UpperLayer, queue: InvalidationQueue) {
+    (self.store, self.upper, self.queue) = (store, upper, queue)
+  }
+
+  // MARK: - Directories
+
+  /// A directory, which the upper layer takes part in from now on.
+  /// - Throws: ENOENT if no layer has it any more; errors of the upper layer.
+  func directory(_ node: NodeID) throws(Errno) -> MergedDirectory {
+    for _ in 0..<Self.maxAttempts {
+      let merged = try store.merged(of: node)
+      if merged.isInUpperLayer { return merged }
+      for lacking in try lackingAncestors(of: node).reversed() { try copy(lacking) }
+    }
+    throw .staleFileHandle
+  }
+
+  /// The directory and those above it that the upper layer does not take part in, from the bottom up. Not recursive,
+  /// since a tree may be deeper than the thread's stack.
+  private func lackingAncestors(of node: NodeID) throws(Errno) -> [NodeID] {
+    var (lacking, next) = ([node], node)
+    while next != .root {
+      next = try store.parent(of: next).directory
+      if try store.merged(of: next).isInUpperLayer { break }
+      lacking.append(next)
+    }
+    return lacking
+  }
+
+  private func copy(_ directory: NodeID) throws(Errno) {
+    let source = try store.merged(of: directory).top
+    // The root always has a part of the upper layer.
+    if source.layer == 0 || directory == .root { return }
+    let (parent, name) = try store.parent(of: directory)
+    let target = try store.merged(of: parent).top
+    guard target.layer == 0 else { throw .staleFileHandle }
+    try withCName(name) { name throws(Errno) in try upper.copyUpDirectory(name, from: source, to: target) }
+    // What is visible stays the same, so the kernel's caches stay true.
+    if store.watcher != nil {
+      _ = try store.refreshParts(of: directory, isForced: false, readsWhiteouts: false)
+    }
+    store.recordChange(in: [directory, parent])
+  }
+
+  // MARK: - Files
+
+  /// Makes a non-directory one of the upper layer. One that has lost its name gets a copy without a name.
+  /// - Parameter size: the most bytes of its content that are needed, as it is about to be truncated; nil for all.
+  /// - Throws: ESTALE if the file is lost; errors of the upper layer.
+  func file(_ node: NodeID, size: UInt64? = nil) throws(Errno) {
+    if try store.isInUpperLayer(node) { return }
+    try locks[Int(truncatingIfNeeded: node.rawValue % 64)].withLock { _ throws(Errno) in
+      if try store.isInUpperLayer(node) { return }
+      if try store.isDetached(node) { return try copyUnnamed(node, size) }
+      do throws(Errno) { try copyNamed(node, size) } catch {
+        guard error == .staleFileHandle, try store.isPinned(node) else { throw error }
+        // It has lost its name meanwhile.
+        try copyUnnamed(node, size)
+      }
+    }
+  }
+
+  private func copyNamed(_ node: NodeID, _ size: UInt64?) throws(Errno) {
+    try store.withFileLocation(of: node) { location, source, name throws(Errno) in
+      if source.layer == 0 { return }
+      let target = try directory(location.parent)
+      let former = try source.attributes(of: name, identity: location.identity)
+      let copy: FileStatus
+      do throws(Errno) {
+        copy = try upper.copyUp(name, from: source, identity: location.identity, to: target.top, size: size)
+      } catch {
+        // The upper layer has got an entry of this name.
+        throw error == .fileExists ? .staleFileHandle : error
+      }
+      adopt(copy, for: node, inPlaceOf: former)
+      store.recordChange(in: [location.parent])
+    }
+  }
+
+  private func adopt(_ copy: FileStatus, for node: NodeID, inPlaceOf former: FileStatus) {
+    // A file with other names is another file from now on.
+    let number =
+      former.links == 1
+      ? nil : store.inodeNumber(device: copy.identity.device, inode: copy.identity.inode)
+    let (released, broken) = store.table.withLock { table -> (AnyObject?, [EntryKey]) in
+      guard let slot = try? table.slot(of: node) else { return (nil, []) }
+      return table.adoptCopy(copy, for: slot, inodeNumber: number)
+    }
+    withExtendedLifetime(released) {}
+    queue.add(
+      broken.map { Invalidation(subject: .name($0.parent, $0.name, layer: 0), aspects: .entry) })
+  }
+
+  /// - Throws: ESTALE if its content cannot be had any more.
+  private func copyUnnamed(_ node: NodeID, _ size: UInt64?) throws(Errno) {
+    var file = try store.presentFile(of: node)
+    if file == nil { file = try store.openByName(node).0 }
+    guard let file else { throw .staleFileHandle }
+    let copy = try upper.copyUpUnnamed(file, size: size)
+    let attributes = try copy.attributes()
+    let released = store.table.withLock { table -> [AnyObject] in
+      guard let slot = try? table.slot(of: node) else { return [] }
+      let (former, _) = table.adoptCopy(attributes, for: slot, inodeNumber: nil)
+      table[slot].isDetached = true
+      let evicted = table.keep(copy, of: attributes.identity, for: slot).evicted
+      return evicted + (former.map { [$0] } ?? [])
+    }
+    withExtendedLifetime(released) {}
+  }
+}
+
+extension MergedDirectory {
+  /// Whether the upper layer takes part in it.
+  var isInUpperLayer: Bool { top.layer == 0 }
+}

@@ -1,0 +1,208 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+
+/// Requests that change what names stand for, on a writable mount.
+struct EntryWriter: Sendable {
+  let store: NodeStore
+  let copyUp: CopyUp
+  let reserved: ReservedNames
+
+  private var upper: UpperLayer { copyUp.upper }
+
+  // MARK: - New entries
+
+  func make(
+    _ entry: NewEntry, _ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>
+  ) {
+    let owner = EntryOwner(reply.credentials)
+    do throws(Errno) {
+      try allow(name, in: parent)
+      let directory = try copyUp.directory(parent)
+      do throws(Errno) { try make(entry, name, in: directory, owner) } catch {
+        // A predecessor has made it.
+        guard error == .fileExists, reply.isResent else { throw error }
+      }
+      store.recordChange(in: [parent])
+      let made = try self.entry(name, in: parent)
+      if !reply.send(made) { store.forget(made.node, lookups: 1) }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  private func make(
+    _ entry: NewEntry, _ name: CName, in directory: MergedDirectory, _ owner: EntryOwner
+  ) throws(Errno) {
+    switch entry {
+    case .node(let mode, let device):
+      try upper.makeNode(name, in: directory, mode: mode, device: device, owner)
+    case .directory(let mode): try upper.makeDirectory(name, in: directory, mode: mode, owner)
+    case .symbolicLink(let target): try upper.makeSymbolicLink(name, in: directory, target: target, owner)
+    }
+  }
+
+  func create(
+    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
+    _ reply: consuming Reply<ReplyKind.Create>
+  ) {
+    let owner = EntryOwner(reply.credentials)
+    do throws(Errno) {
+      try allow(name, in: parent)
+      let directory = try copyUp.directory(parent)
+      do throws(Errno) {
+        try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
+      } catch {
+        // It has just appeared in a layer, or a predecessor has made it.
+        guard error == .fileExists, !isExclusive || reply.isResent else { throw error }
+      }
+      store.recordChange(in: [parent])
+      let made = try self.entry(name, in: parent)
+      guard made.attributes.attributes.isRegular else {
+        store.forget(made.node, lookups: 1)
+        throw .fileExists
+      }
+      if !reply.send(made) { store.forget(made.node, lookups: 1) }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  func makeLink(
+    to node: NodeID, _ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>
+  ) {
+    do throws(Errno) {
+      try allow(name, in: parent)
+      try copyUp.file(node)
+      let directory = try copyUp.directory(parent)
+      do throws(Errno) {
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try upper.makeLink(name, in: directory, to: file)
+        }
+      } catch {
+        guard error == .fileExists, reply.isResent else { throw error }
+      }
+      store.recordChange(in: [parent])
+      let made = try entry(name, in: parent)
+      if !reply.send(made) { store.forget(made.node, lookups: 1) }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// The entry that has a name now; its node has one lookup more.
+  private func entry(_ name: CName, in parent: NodeID) throws(Errno) -> EntryReply {
+    try store.evictingOnDemand { () throws(Errno) in
+      let merged = try store.merged(of: parent)
+      guard let found = try merged.lookup(name) else { throw .noSuchFileOrDirectory }
+      return try store.entry(found, name, in: parent, merged)
+    }
+  }
+
+  /// - Throws: EPERM for the names of bundlefs and for those of whiteouts, which no entry can have; ENAMETOOLONG.
+  private func allow(_ name: CName, in parent: NodeID) throws(Errno) {
+    if ResourceDirectoryNodes.contain(parent) { throw .notPermitted }
+    if parent == .root, reserved.contains(name) { throw .notPermitted }
+    if strncmp(name, ".wh.", 4) == 0 { throw .notPermitted }
+    if strlen(name) > NAME_MAX { throw .fileNameTooLong }
+  }
+
+  // MARK: - Removal
+
+  func remove(
+    _ name: CName, isDirectory: Bool, from parent: NodeID, _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    do throws(Errno) {
+      try allow(name, in: parent)
+      let directory = try copyUp.directory(parent)
+      let bytes = [UInt8](bytesOf: name)
+      do throws(Errno) {
+        if isDirectory {
+          try upper.removeDirectory(name, from: directory)
+        } else {
+          store.holdFiles(named: bytes, in: parent)
+          try upper.remove(name, from: directory)
+        }
+      } catch {
+        guard error == .noSuchFileOrDirectory, reply.isResent else { throw error }
+      }
+      store.recordRemoval(of: bytes, in: parent)
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send()
+  }
+
+  // MARK: - Renaming
+
+  func rename(
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, _ flags: RenameFlags,
+    _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    do throws(Errno) {
+      // RENAME_WHITEOUT is for file systems that are themselves layers.
+      if !flags.isSubset(of: [.noReplace, .exchange]) { throw .invalidArgument }
+      try allow(name, in: parent)
+      try allow(newName, in: newParent)
+      let source = EntryKey(parent: parent, name)
+      let target = EntryKey(parent: newParent, newName)
+      do throws(Errno) { try rename(name, source, to: newName, target, flags) } catch {
+        // A predecessor has renamed it.
+        guard error == .noSuchFileOrDirectory, reply.isResent,
+          try store.merged(of: newParent).lookup(newName) != nil
+        else { throw error }
+      }
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send()
+  }
+
+  private func rename(
+    _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags
+  ) throws(Errno) {
+    let former = try identity(of: name, source)
+    if let former, former == (try identity(of: newName, target)) { return }
+    try copyFileUp(name, source)
+    if flags.contains(.exchange) { try copyFileUp(newName, target) }
+    let directory = try copyUp.directory(source.parent)
+    let newDirectory = try copyUp.directory(target.parent)
+    if !flags.contains(.exchange) { store.holdFiles(named: target.name, in: target.parent) }
+    try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
+    if flags.contains(.exchange) {
+      store.recordExchange(source, target)
+    } else {
+      store.recordRename(of: source, to: target)
+    }
+  }
+
+  /// The layer and identity of a non-directory; nil for a directory, or if there is no entry.
+  private func identity(of name: CName, _ key: EntryKey) throws(Errno) -> LayerFileIdentity? {
+    guard case .file(let layer, let attributes) = try store.merged(of: key.parent).lookup(name) else {
+      return nil
+    }
+    return LayerFileIdentity(layer: layer, identity: attributes.identity)
+  }
+
+  private struct LayerFileIdentity: Equatable {
+    let layer: Int
+    let identity: FileIdentity
+  }
+
+  /// Copies a non-directory up, by its node if the kernel knows it.
+  private func copyFileUp(_ name: CName, _ key: EntryKey) throws(Errno) {
+    let merged = try store.merged(of: key.parent)
+    guard case .file(let layer, let attributes) = try merged.lookup(name), layer != 0 else { return }
+    if let node = store.file(attributes.identity, layer: layer, named: key) { return try copyUp.file(node) }
+    guard let part = merged.part(of: layer) else { throw .staleFileHandle }
+    let directory = try copyUp.directory(key.parent)
+    _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)
+  }
+}
+
+extension EntryOwner {
+  init(_ credentials: Credentials) {
+    self.init(user: credentials.user, group: credentials.group, umask: credentials.umask)
+  }
+}

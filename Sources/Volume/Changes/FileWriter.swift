@@ -1,0 +1,154 @@
+import Fuse
+import Glibc
+import Layers
+import Posix
+
+/// Requests that change the content and the attributes of nodes, on a writable mount.
+struct FileWriter: Sendable {
+  let store: NodeStore
+  let copyUp: CopyUp
+  let descriptors: WriteDescriptors
+
+  private var queue: InvalidationQueue { copyUp.queue }
+
+  // MARK: - Content
+
+  /// - Parameter appends: whether to write at the end, wherever the kernel takes it to be.
+  func write(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
+    _ reply: consuming Reply<ReplyKind.Write>
+  ) {
+    let count: Int
+    do throws(Errno) {
+      let file = try writableFile(of: node)
+      // One that is sent again goes to where it went before.
+      let appends = appends && !reply.isResent
+      count = try file.write(bytes, at: offset, appends: appends)
+      let end = UInt64(clamping: offset) &+ UInt64(count)
+      // Where a layer's file has grown meanwhile, the kernel has kept the bytes for another part of the file.
+      if appends, try file.attributes().size != end {
+        queue.add([Invalidation(subject: .file(node), aspects: .content)])
+      }
+      store.recordSize(of: node, atLeast: end)
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send(count: count)
+  }
+
+  private func writableFile(of node: NodeID) throws(Errno) -> LayerFile {
+    try descriptors.file(of: node) { () throws(Errno) in
+      try copyUp.file(node)
+      return try store.evictingOnDemand { () throws(Errno) in
+        try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
+      }
+    }
+  }
+
+  func allocate(
+    _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    do throws(Errno) {
+      let file = try writableFile(of: node)
+      try file.allocate(mode: mode, at: offset, count: count)
+      store.recordSize(of: node, try file.attributes().size)
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send()
+  }
+
+  func synchronize(_ node: NodeID, dataOnly: Bool, _ reply: consuming Reply<ReplyKind.Status>) {
+    do throws(Errno) {
+      // What lies in layers below was not written by this mount.
+      if try store.isInUpperLayer(node) {
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try file.reopened([.read]).synchronize(dataOnly: dataOnly)
+        }
+      }
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send()
+  }
+
+  func synchronizeDirectory(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
+    do throws(Errno) {
+      let merged = try store.merged(of: node)
+      if merged.isInUpperLayer { try merged.top.synchronize() }
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send()
+  }
+
+  // MARK: - Attributes
+
+  func setAttributes(
+    of node: NodeID, _ changes: AttributeChanges, _ reply: consuming Reply<ReplyKind.Attributes>
+  ) {
+    let attributes: NodeAttributes
+    do throws(Errno) {
+      if try store.isDirectory(node) {
+        try copyUp.directory(node).top.change(changes)
+      } else {
+        try copyUp.file(node, size: changes.size)
+        try store.withUpperFile(of: node) { file throws(Errno) in try file.change(changes) }
+      }
+      if let size = changes.size { store.recordSize(of: node, size) }
+      store.recordAttributeChange(of: node)
+      attributes = try store.evictingOnDemand { () throws(Errno) in try store.attributes(of: node) }
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send(attributes)
+  }
+
+  func setExtendedAttribute(
+    _ name: CName, of node: NodeID, _ value: UnsafeRawBufferPointer, flags: CInt,
+    _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    do throws(Errno) {
+      try allow(name)
+      if try store.isDirectory(node) {
+        try copyUp.directory(node).top.setExtendedAttribute(name, value, flags: flags)
+      } else {
+        try copyUp.file(node)
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try file.setExtendedAttribute(name, value, flags: flags)
+        }
+      }
+      store.recordAttributeChange(of: node)
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send()
+  }
+
+  func removeExtendedAttribute(_ name: CName, of node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
+    do throws(Errno) {
+      try allow(name)
+      if try store.isDirectory(node) {
+        try copyUp.directory(node).top.removeExtendedAttribute(name)
+      } else {
+        try copyUp.file(node)
+        try store.withUpperFile(of: node) { file throws(Errno) in try file.removeExtendedAttribute(name) }
+      }
+      store.recordAttributeChange(of: node)
+    } catch {
+      // A predecessor has removed it.
+      guard error == .noData, reply.isResent else { return reply.fail(error) }
+    }
+    reply.send()
+  }
+
+  /// - Throws: EPERM for attributes that have a meaning of their own: bundlefs's, and those of overlayfs.
+  private func allow(_ name: CName) throws(Errno) {
+    for prefix: StaticString in ["user.bundlefs.", "user.overlay.", "trusted.overlay."]
+    where strncmp(name, UnsafeRawPointer(prefix.utf8Start).assumingMemoryBound(to: CChar.self),
+      prefix.utf8CodeUnitCount) == 0
+    {
+      throw .notPermitted
+    }
+  }
+}

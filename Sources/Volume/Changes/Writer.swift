@@ -1,0 +1,20 @@
+import Layers
+
+/// What a writable mount has beside the parts of every mount.
+struct Writer: Sendable {
+  let upper: UpperLayer
+  let entries: EntryWriter
+  let files: FileWriter
+  let descriptors = WriteDescriptors()
+
+  init(_ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue, reserved: ReservedNames) {
+    self.upper = upper
+    let copyUp = CopyUp(store: store, upper: upper, queue: queue)
+    entries = EntryWriter(store: store, copyUp: copyUp, reserved: reserved)
+    files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors)
+  }
+
+  func start(_ watchdog: LayerWatchdog) { descriptors.start(watchdog) }
+
+  func stop() { descriptors.stop() }
+}

@@ -1,0 +1,135 @@
+import Fuse
+import Layers
+import Posix
+
+/// What the mount's own changes do to nodes. The layer has been changed already, and the kernel changes its caches itself.
+extension NodeStore {
+  /// A directory's or file's directory and its name there, as of the last lookup.
+  func parent(of node: NodeID) throws(Errno) -> (directory: NodeID, name: [UInt8]) {
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: node)
+      return (table.number(of: table[slot].parent), table.name(of: slot))
+    }
+  }
+
+  func isInUpperLayer(_ file: NodeID) throws(Errno) -> Bool {
+    try table.withLock { table throws(Errno) in
+      let slot = try table.slot(of: file)
+      if table[slot].kind == .directory { throw .isDirectory }
+      return table[slot].layer == 0
+    }
+  }
+
+  func isDetached(_ file: NodeID) throws(Errno) -> Bool {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: file)].isDetached }
+  }
+
+  func isPinned(_ file: NodeID) throws(Errno) -> Bool {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: file)].isPinned }
+  }
+
+  /// Records that the mount has changed directories. What is being prepared from their former state is not used.
+  func recordChange(in directories: [NodeID]) {
+    table.withLock { table in
+      for directory in directories {
+        guard let slot = try? table.slot(of: directory) else { continue }
+        table[slot].directory?.version += 1
+      }
+    }
+  }
+
+  /// Records that a program has made a file longer, or set its size, which the kernel knows by itself.
+  func recordSize(of file: NodeID, atLeast end: UInt64) {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: file) else { return }
+      if let reported = table[slot].reportedSize, reported < end { table[slot].reportedSize = end }
+    }
+  }
+
+  func recordSize(of file: NodeID, _ size: UInt64) {
+    table.withLock { table in
+      if let slot = try? table.slot(of: file) { table[slot].reportedSize = size }
+    }
+  }
+
+  /// Opens the files that are known by a name and that are about to lose it, since programs may have them open.
+  func holdFiles(named name: [UInt8], in directory: NodeID) {
+    let files = table.withLock { table -> [NodeID] in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.nodes(named: name, in: slot)
+        .filter { table[$0].kind == .regular && table[$0].layer == 0 && table[$0].file == nil }
+        .map { table.number(of: $0) }
+    }
+    for file in files {
+      guard let (opened, identity) = try? openByName(file) else { continue }
+      _ = try? keep(opened, of: identity, for: file)
+    }
+  }
+
+  /// Records that the mount has removed a name.
+  func recordRemoval(of name: [UInt8], in directory: NodeID) {
+    let released = table.withLock { table -> [AnyObject] in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.detachAll(named: name, in: slot)
+    }
+    withExtendedLifetime(released) {}
+    recordChange(in: [directory])
+  }
+
+  /// Records that the mount has renamed an entry; what had the new name has lost it.
+  func recordRename(of source: EntryKey, to target: EntryKey) {
+    let released = table.withLock { table -> [AnyObject] in
+      guard let from = try? table.slot(of: source.parent), let to = try? table.slot(of: target.parent) else {
+        return []
+      }
+      let released = table.detachAll(named: target.name, in: to)
+      for node in table.nodes(named: source.name, in: from) { table.rename(node, from: source, to: target.name, in: to) }
+      return released
+    }
+    withExtendedLifetime(released) {}
+    recordChange(in: [source.parent, target.parent])
+  }
+
+  /// Records that the mount has exchanged two entries.
+  func recordExchange(_ first: EntryKey, _ second: EntryKey) {
+    table.withLock { table in
+      guard let a = try? table.slot(of: first.parent), let b = try? table.slot(of: second.parent) else { return }
+      let (ofFirst, ofSecond) = (table.nodes(named: first.name, in: a), table.nodes(named: second.name, in: b))
+      for node in ofFirst { table.rename(node, from: first, to: second.name, in: b) }
+      for node in ofSecond { table.rename(node, from: second, to: first.name, in: a) }
+    }
+    recordChange(in: [first.parent, second.parent])
+  }
+}
+
+extension NodeStore {
+  /// Runs the body with a non-directory of the upper layer, opened with `O_PATH`, or in any way if it has lost its name.
+  /// - Throws: ESTALE if it is lost; what the body throws.
+  func withUpperFile<Result: ~Copyable>(
+    of node: NodeID, _ body: (LayerFile) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    if try isDetached(node), let file = try presentFile(of: node) { return try body(file) }
+    return try withLocation(of: node) { directory, name, identity throws(Errno) in
+      guard directory.layer == 0 else { throw .staleFileHandle }
+      return try body(try directory.openPath(name, identity: identity))
+    }
+  }
+
+  /// The node of a file that has a name; nil if the kernel does not know it.
+  func file(_ identity: FileIdentity, layer: Int, named key: EntryKey) -> NodeID? {
+    table.withLock { table in
+      guard let parent = try? table.slot(of: key.parent) else { return nil }
+      return table.nodes(named: key.name, in: parent)
+        .first { table[$0].identity == identity && table[$0].layer == layer }.map { table.number(of: $0) }
+    }
+  }
+
+  /// Records that the mount has changed attributes, which a listing in preparation has with a file's name.
+  func recordAttributeChange(of node: NodeID) {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: node) else { return }
+      table[slot].directory?.version += 1
+      table[table[slot].parent].directory?.version += 1
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import Fuse
+import Layers
+import Posix
+
+/// What the mount's own changes do to nodes.
+extension NodeTable {
+  /// Binds a file's node to its copy in the upper layer, which has the same content.
+  /// - Parameter inodeNumber: its new number in the mount; nil to keep the present one.
+  /// - Returns: the former file, and the names by which the former file was known, which still have it.
+  mutating func adoptCopy(
+    _ copy: FileStatus, for slot: UInt32, inodeNumber: UInt64?
+  ) -> (released: AnyObject?, brokenLinks: [EntryKey]) {
+    let released = release(slot)
+    let broken = hardLinks.names(of: slot)
+    hardLinks.remove(slot)
+    unindex(slot)
+    nodes[Int(slot)].isUnlinked = false
+    nodes[Int(slot)].identity = copy.identity
+    nodes[Int(slot)].layer = 0
+    if let inodeNumber { nodes[Int(slot)].inodeNumber = inodeNumber }
+    memory?.set(.unknown, of: slot)
+    if file(copy.identity, layer: 0) == 0 { index(slot) }
+    return (released, broken)
+  }
+
+  /// Takes a name away from the nodes that have it.
+  /// - Returns: what they held.
+  mutating func detachAll(named name: [UInt8], in parent: UInt32) -> [AnyObject] {
+    var released: [AnyObject] = []
+    for slot in nodes(named: name, in: parent) {
+      if nodes[Int(slot)].kind == .directory {
+        released += removeDirectoryName(slot)
+      } else {
+        detach(slot, from: name, in: parent)
+      }
+    }
+    return released
+  }
+
+  /// A directory that was removed keeps its node while programs stand in it. It gets a name that no directory can have,
+  /// so that a new one with the former name is another node.
+  private mutating func removeDirectoryName(_ slot: UInt32) -> [AnyObject] {
+    let former = unresolve(slot).former
+    nodes[Int(slot)].isDetached = true
+    move(slot, to: Array("/\(number(of: slot).rawValue)".utf8), in: nodes[Int(slot)].parent)
+    return former.map { [$0] } ?? []
+  }
+
+  /// Gives a node another name in place of one of its names.
+  mutating func rename(_ slot: UInt32, from former: EntryKey, to name: [UInt8], in parent: UInt32) {
+    if hardLinks.remove(slot, at: former) {
+      hardLinks.add(slot, at: EntryKey(parent: number(of: parent), name: name))
+    } else {
+      // So that `move` does not take the former name for a further hard link.
+      nodes[Int(slot)].isDetached = true
+      move(slot, to: name, in: parent)
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import Layers
+import Posix
+
+/// The option `writable`, or `writable=DIR`.
+enum WritableOption: Equatable {
+  case off
+  case firstSubstitution
+  /// A folder above all substitutions.
+  case directory([UInt8])
+
+  /// The layer that it adds on top.
+  var added: [[UInt8]] { if case .directory(let path) = self { [path] } else { [] } }
+
+  var shown: String {
+    switch self {
+    case .off: ""
+    case .firstSubstitution: "on"
+    case .directory(let path): MountOptions.resolved(path).shown
+    }
+  }
+
+  /// Makes the folder that takes the changes if it does not exist.
+  /// - Parameter layers: the given paths of all layers, top first.
+  /// - Throws: if it cannot be made, or if its files would appear a second time by another layer.
+  func prepare(_ layers: [[UInt8]]) throws(Failure) {
+    guard self != .off, let given = layers.first else { return }
+    do throws(Errno) {
+      try Descriptor.makeDirectory(given)
+    } catch {
+      if error != .fileExists { throw .failed("writable: \(given.shown): \(error)") }
+    }
+    let path = MountOptions.resolved(given)
+    if ArchivePath(path) != nil {
+      throw .failed("writable: \(given.shown) is an archive, which takes no changes; use 'writable=DIR'")
+    }
+    for layer in layers.dropFirst() {
+      let other = MountOptions.resolved(layer)
+      if Self.contains(other, path) {
+        throw .failed(
+          "writable: \(given.shown) lies inside \(layer.shown), where its files would appear a second time; "
+            + "choose a folder outside")
+      }
+      if Self.contains(path, other) {
+        throw .failed("writable: \(given.shown) contains the layer \(layer.shown); choose another folder")
+      }
+    }
+  }
+
+  private static func contains(_ folder: [UInt8], _ path: [UInt8]) -> Bool {
+    let slash = UInt8(ascii: "/")
+    return path == folder || path.starts(with: folder.last == slash ? folder : folder + [slash])
+  }
+}
