@@ -71,10 +71,9 @@ struct CopyUp: Sendable {
     if try store.isInUpperLayer(node) { return }
     try locks[Int(truncatingIfNeeded: node.rawValue % 64)].withLock { _ throws(Errno) in
       if try store.isInUpperLayer(node) { return }
-      if try store.isDetached(node) { return try copyUnnamed(node, size) }
       do throws(Errno) { try copyNamed(node, size) } catch {
         guard error == .staleFileHandle, try store.isPinned(node) else { throw error }
-        // It has lost its name meanwhile.
+        // It has lost its name.
         try copyUnnamed(node, size)
       }
     }
@@ -83,8 +82,11 @@ struct CopyUp: Sendable {
   private func copyNamed(_ node: NodeID, _ size: UInt64?) throws(Errno) {
     try store.withFileLocation(of: node) { location, source, name throws(Errno) in
       if source.layer == 0 { return }
+      // The layer below still has what was removed from the mount.
+      guard case .file(let layer, let former) = try store.merged(of: location.parent).lookup(name),
+        layer == location.layer, former.identity == location.identity
+      else { throw .staleFileHandle }
       let target = try directory(location.parent)
-      let former = try source.attributes(of: name, identity: location.identity)
       let copy: FileStatus
       do throws(Errno) {
         copy = try upper.copyUp(name, from: source, identity: location.identity, to: target.top, size: size)

@@ -52,12 +52,15 @@ extension NodeStore {
     }
   }
 
-  /// Opens the files that are known by a name and that are about to lose it, since programs may have them open.
+  /// Pins the files that are known by a name and that are about to lose it, since programs may have them open. Those of
+  /// the upper layer are opened; those of other layers stay there.
   func holdFiles(named name: [UInt8], in directory: NodeID) {
     let files = table.withLock { table -> [NodeID] in
       guard let slot = try? table.slot(of: directory) else { return [] }
-      return table.nodes(named: name, in: slot)
-        .filter { table[$0].kind == .regular && table[$0].layer == 0 && table[$0].file == nil }
+      let nodes = table.nodes(named: name, in: slot)
+      for node in nodes where table[node].kind == .regular && table[node].layer != 0 { table[node].pin() }
+      return
+        nodes.filter { table[$0].kind == .regular && table[$0].layer == 0 && table[$0].file == nil }
         .map { table.number(of: $0) }
     }
     for file in files {
