@@ -61,7 +61,7 @@ extension UpperLayer {
   }
 
   /// Removes a file that layers below have, too.
-  private func replaceByWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+  func replaceByWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
     if try replaceByDevice(name, in: parent, isDirectory: false) { return }
     _ = try whiteouts.makeMarker(of: name, in: parent)
     try parent.remove(name, isDirectory: false)

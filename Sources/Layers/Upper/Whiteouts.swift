@@ -110,16 +110,15 @@ final class Whiteouts: Sendable {
   /// Removes the whiteouts and markers in a directory.
   /// - Throws: ENOTEMPTY if it has anything else; nothing is removed then.
   func clear(_ directory: borrowing Descriptor) throws(Errno) {
-    var names: [[UInt8]] = []
-    let listing = try directory.open(".", [.read, .directory])
-    try listing.forEachEntry { entry throws(Errno) in
-      let isMarker = WhiteoutMarkers.isMarker(entry.name)
-      let isWhiteout = isMarker ? true : try listing.hasDeviceWhiteout(entry.name)
-      if !isWhiteout { throw .directoryNotEmpty }
-      names.append([UInt8](bytesOf: entry.name))
+    let names = try directory.entryNames()
+    for name in names {
+      try withCName(name) { name throws(Errno) in
+        if WhiteoutMarkers.isMarker(name) { return }
+        if try !directory.hasDeviceWhiteout(name) { throw .directoryNotEmpty }
+      }
     }
     for name in names {
-      try withCName(name) { name throws(Errno) in try listing.remove(name, isDirectory: false) }
+      try withCName(name) { name throws(Errno) in try directory.remove(name, isDirectory: false) }
     }
   }
 }

@@ -68,21 +68,13 @@ final class WorkFolder: Sendable {
         ? SharedDescriptor(root.open(Self.path, [.pathOnly, .directory, .noFollow])) : nil
     }
     guard let found else { return }
-    let names = try root.gate.call { () throws(Errno) in try Self.names(in: found.descriptor) }
+    let names = try root.gate.call { () throws(Errno) in try found.descriptor.entryNames() }
     for name in names where !Self.belongsToLivingProcess(name) {
       // What cannot be removed is not shown, and stays.
       try? root.gate.call { () throws(Errno) in
         try withCName(name) { name throws(Errno) in try found.descriptor.removeTree(name) }
       }
     }
-  }
-
-  private static func names(in folder: borrowing Descriptor) throws(Errno) -> [[UInt8]] {
-    var names: [[UInt8]] = []
-    try folder.open(".", [.read, .directory]).forEachEntry { entry throws(Errno) in
-      names.append([UInt8](bytesOf: entry.name))
-    }
-    return names
   }
 
   private static func belongsToLivingProcess(_ name: [UInt8]) -> Bool {
@@ -102,6 +94,15 @@ final class WorkFolder: Sendable {
 }
 
 extension Descriptor {
+  /// The names of all entries of this directory, which may be opened in any way.
+  func entryNames() throws(Errno) -> [[UInt8]] {
+    var names: [[UInt8]] = []
+    try open(".", [.read, .directory]).forEachEntry { entry throws(Errno) in
+      names.append([UInt8](bytesOf: entry.name))
+    }
+    return names
+  }
+
   /// Removes an entry of this directory with all that is in it; follows no links.
   /// - Throws: ELOOP for a tree that is deeper than any that we make.
   func removeTree(_ name: CName, depth: Int = 0) throws(Errno) {
@@ -113,12 +114,9 @@ extension Descriptor {
       if error == .noSuchFileOrDirectory { return }
       guard error == .isDirectory || error == .notPermitted else { throw error }
     }
-    let directory = try open(name, [.read, .directory, .noFollow])
+    let directory = try open(name, [.pathOnly, .directory, .noFollow])
     while true {
-      var names: [[UInt8]] = []
-      try directory.open(".", [.read, .directory]).forEachEntry { entry throws(Errno) in
-        names.append([UInt8](bytesOf: entry.name))
-      }
+      let names = try directory.entryNames()
       if names.isEmpty { break }
       for name in names {
         try withCName(name) { name throws(Errno) in try directory.removeTree(name, depth: depth + 1) }
