@@ -7,14 +7,19 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <linux/capability.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -23,12 +28,15 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 _Static_assert(linux_O_PATH == O_PATH, "value on this architecture");
+_Static_assert(linux_AT_EMPTY_PATH == AT_EMPTY_PATH, "value on this architecture");
+_Static_assert(linux_UTIME_NOW == UTIME_NOW && linux_UTIME_OMIT == UTIME_OMIT, "values on this architecture");
 _Static_assert(linux_SEEK_DATA == SEEK_DATA && linux_SEEK_HOLE == SEEK_HOLE, "values on this architecture");
 
 static struct linux_time to_linux_time(struct statx_timestamp time) {
@@ -130,12 +138,12 @@ long linux_fstatfs_type(int file) {
   return fstatfs(file, &result) == 0 ? (long)result.f_type : -1;
 }
 
-int linux_clone_mount(int directory) {
+int linux_clone_mount(int directory, bool is_writable) {
   int tree = open_tree(directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (tree < 0)
     return -1;
   struct mount_attr attributes = {
-      .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW,
+      .attr_set = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW | (is_writable ? 0 : MOUNT_ATTR_RDONLY),
       .propagation = MS_PRIVATE,
   };
   if (mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0) {
@@ -408,3 +416,111 @@ pid_t linux_fork_writing_to(int output) {
 }
 
 void linux_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }
+
+static void path_of(int file, char path[static 32]) { snprintf(path, 32, "/proc/self/fd/%d", file); }
+
+int linux_create(int directory, const char *name, mode_t mode) {
+  return openat(directory, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+}
+
+int linux_create_unnamed(int directory, bool is_linkable) {
+  return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | (is_linkable ? 0 : O_EXCL), 0600);
+}
+
+int linux_link(int file, int directory, const char *name) {
+  if (linkat(file, "", directory, name, AT_EMPTY_PATH) == 0) return 0;
+  if (errno != ENOENT) return -1;
+  char path[32];
+  path_of(file, path);
+  return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
+}
+
+int linux_rename(int directory, const char *name, int new_directory, const char *new_name, unsigned flags) {
+  return renameat2(directory, name, new_directory, new_name, flags);
+}
+
+int linux_change_mode(int file, mode_t mode) {
+  // SYS_fchmodat2 (Linux 6.6), which has the same number on all architectures.
+  if (syscall(452, file, "", mode, AT_EMPTY_PATH) == 0) return 0;
+  if (errno != ENOSYS && errno != EPERM) return -1;
+  struct stat attributes;
+  if (fstat(file, &attributes) != 0) return -1;
+  if (S_ISLNK(attributes.st_mode)) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  char path[32];
+  path_of(file, path);
+  return chmod(path, mode);
+}
+
+int linux_resize(int file, int64_t size) {
+  if (ftruncate(file, size) == 0) return 0;
+  // EINVAL and EBADF: the descriptor is not open for writing.
+  if (size < 0 || (errno != EINVAL && errno != EBADF)) return -1;
+  char path[32];
+  path_of(file, path);
+  return truncate(path, size);
+}
+
+int linux_setxattr(const char *path, const char *name, const void *value, size_t size, int flags) {
+  return setxattr(path, name, value, size, flags);
+}
+
+int linux_removexattr(const char *path, const char *name) { return removexattr(path, name); }
+
+int linux_allocate(int file, int mode, int64_t offset, int64_t count) {
+  return fallocate(file, mode, offset, count);
+}
+
+ssize_t linux_append(int file, const void *bytes, size_t count) {
+  struct iovec part = {.iov_base = (void *)bytes, .iov_len = count};
+  return pwritev2(file, &part, 1, 0, RWF_APPEND);
+}
+
+int linux_clone_content(int source, int target) { return ioctl(target, FICLONE, source); }
+
+ssize_t linux_copy_range(int source, int target, int64_t offset, size_t count) {
+  off_t from = offset, to = offset;
+  return copy_file_range(source, &from, target, &to, count, 0);
+}
+
+int linux_write_back(int file, int64_t offset, int64_t count, bool waits) {
+  unsigned waiting = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER;
+  return sync_file_range(file, offset, count, SYNC_FILE_RANGE_WRITE | (waits ? waiting : 0));
+}
+
+bool linux_can_act_as_others(void) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+  uint32_t needed = 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_SETPCAP;
+  return syscall(SYS_capget, &header, sets) == 0 && (sets[0].effective & needed) == needed;
+}
+
+// Changed credentials reset both: prctl(2), PR_SET_DUMPABLE and PR_SET_PDEATHSIG.
+static _Atomic int dumpable = -1;
+static _Thread_local int signal_at_end_of_parent;
+
+int linux_act_as(uid_t user, gid_t group) {
+  static _Thread_local bool keeps_capabilities;
+  if (!keeps_capabilities) {
+    int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
+    if (bits < 0 || prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP, 0, 0, 0) != 0) return -1;
+    keeps_capabilities = true;
+  }
+  int unknown = -1;
+  atomic_compare_exchange_strong(&dumpable, &unknown, prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+  prctl(PR_GET_PDEATHSIG, &signal_at_end_of_parent, 0, 0, 0);
+  setfsgid(group);
+  setfsuid(user);
+  return 0;
+}
+
+void linux_act_as_self(void) {
+  int saved = errno;
+  setfsuid(geteuid());
+  setfsgid(getegid());
+  if (dumpable == 1) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  if (signal_at_end_of_parent != 0) prctl(PR_SET_PDEATHSIG, signal_at_end_of_parent, 0, 0, 0);
+  errno = saved;
+}

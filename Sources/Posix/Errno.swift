@@ -35,6 +35,8 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let tooManyOpenFiles = Errno(rawValue: EMFILE)
   /// Read-only file system.
   public static let readOnlyFileSystem = Errno(rawValue: EROFS)
+  /// Directory not empty.
+  public static let directoryNotEmpty = Errno(rawValue: ENOTEMPTY)
   /// Result too large, or a buffer too small.
   public static let outOfRange = Errno(rawValue: ERANGE)
   /// File name too long.
@@ -61,6 +63,8 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let noDevice = Errno(rawValue: ENODEV)
   /// No space left on device, as from inotify_add_watch(2) at the limit.
   public static let noSpace = Errno(rawValue: ENOSPC)
+  /// Disk quota exceeded.
+  public static let diskQuotaExceeded = Errno(rawValue: EDQUOT)
   /// File too large.
   public static let fileTooLarge = Errno(rawValue: EFBIG)
   /// Cannot allocate memory.

@@ -36,6 +36,9 @@ enum {
   linux_O_PATH = 010000000,
   linux_SEEK_DATA = 3,
   linux_SEEK_HOLE = 4,
+  linux_AT_EMPTY_PATH = 0x1000,
+  linux_UTIME_NOW = (1 << 30) - 1,
+  linux_UTIME_OMIT = (1 << 30) - 2,
 };
 
 int linux_statx(int directory, const char *path, struct linux_attributes *result);
@@ -55,8 +58,8 @@ ssize_t linux_listxattr(const char *path, char *list, size_t size);
 long linux_fstatfs_type(int file);
 
 /// Clones the mount below the directory with open_tree(2), without submounts, as a private mount with
-/// MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW. Requires CAP_SYS_ADMIN.
-int linux_clone_mount(int directory);
+/// MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW, and MOUNT_ATTR_RDONLY unless writable. Requires CAP_SYS_ADMIN.
+int linux_clone_mount(int directory, bool is_writable);
 
 /// The size of a FUSE node: cached by the kernel, or from a GETATTR request with force_sync. The directory is
 /// any directory of the mount, open for reading. Requires CAP_DAC_READ_SEARCH.
@@ -210,5 +213,40 @@ int linux_pipe(int *ends);
 /// fork(2). The child's standard output is the descriptor, it has no other open files, and it dies with its parent
 /// (PR_SET_PDEATHSIG). The process must be single-threaded.
 pid_t linux_fork_writing_to(int output);
+
+/// openat(2) with O_CREAT | O_EXCL | O_RDWR.
+int linux_create(int directory, const char *name, mode_t mode);
+/// openat(2) with O_TMPFILE | O_RDWR and the mode 0600, and O_EXCL unless linkable.
+int linux_create_unnamed(int directory, bool is_linkable);
+/// linkat(2) of an open file with AT_EMPTY_PATH, or through /proc/self/fd without CAP_DAC_READ_SEARCH.
+int linux_link(int file, int directory, const char *name);
+/// renameat2(2).
+int linux_rename(int directory, const char *name, int new_directory, const char *new_name, unsigned flags);
+
+/// fchmodat2(2) with AT_EMPTY_PATH, or chmod(2) through /proc/self/fd before Linux 6.6. EOPNOTSUPP for a symbolic link.
+int linux_change_mode(int file, mode_t mode);
+/// ftruncate(2), or truncate(2) through /proc/self/fd if the file is not open for writing.
+int linux_resize(int file, int64_t size);
+int linux_setxattr(const char *path, const char *name, const void *value, size_t size, int flags);
+int linux_removexattr(const char *path, const char *name);
+
+/// fallocate(2).
+int linux_allocate(int file, int mode, int64_t offset, int64_t count);
+/// pwritev2(2) with RWF_APPEND.
+ssize_t linux_append(int file, const void *bytes, size_t count);
+/// ioctl(2) with FICLONE.
+int linux_clone_content(int source, int target);
+/// copy_file_range(2) to the same offset.
+ssize_t linux_copy_range(int source, int target, int64_t offset, size_t count);
+/// sync_file_range(2) with SYNC_FILE_RANGE_WRITE.
+/// Parameter waits: whether to wait until the range is written.
+int linux_write_back(int file, int64_t offset, int64_t count, bool waits);
+
+/// Whether linux_act_as has the capabilities that it needs.
+bool linux_can_act_as_others(void);
+/// setfsuid(2) and setfsgid(2) for the calling thread, which keeps its capabilities (SECBIT_NO_SETUID_FIXUP).
+int linux_act_as(uid_t user, gid_t group);
+/// Undoes linux_act_as. Keeps errno.
+void linux_act_as_self(void);
 
 #endif

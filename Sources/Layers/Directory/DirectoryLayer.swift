@@ -11,6 +11,8 @@ public final class DirectoryLayer: Sendable {
   public let path: [UInt8]
   /// Whether mounts inside the layer are invisible, which needs `CAP_SYS_ADMIN`.
   public let isPrivateClone: Bool
+  /// Whether the root, and what is opened through it, can be written to.
+  public let isWritable: Bool
   private let index: Int
   private let covered: CoveredMountPoint?
   /// As statfs(2) has it.
@@ -24,22 +26,24 @@ public final class DirectoryLayer: Sendable {
 
   /// Opens a layer.
   ///
-  /// Where privileges allow, the layer's mount is cloned, private and read-only. Mounts inside the layer,
-  /// first of all our own, then appear as the directories that they cover. Otherwise only our own mount is
-  /// excluded, by `covered`.
+  /// Where privileges allow, the layer's mount is cloned, private and read-only unless it is to be written to. Mounts
+  /// inside the layer, first of all our own, then appear as the directories that they cover. Otherwise only our own
+  /// mount is excluded, by `covered`.
   /// - Parameter path: an absolute path; symbolic links in it are followed once, here.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
-    path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true
+    path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true, isWritable: Bool = false
   ) throws(Errno) {
     self.path = path
+    self.isWritable = isWritable
     self.index = index
     let plain = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
     fileSystemType = try plain.descriptor.fileSystemType()
     gate = LayerGate(layer: index, isRemote: FileSystemType.isRemote(fileSystemType))
-    let (root, isClone) = try Self.root(plain, gate, covered, clonesMount: clonesMount)
+    let (root, isClone) = try Self.root(
+      plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable)
     isPrivateClone = isClone
     // A needless reference would keep the directory busy, so that an automount there would never expire.
     self.covered = isClone ? nil : covered
@@ -69,9 +73,11 @@ public final class DirectoryLayer: Sendable {
   /// Goes on with a root that a predecessor opened.
   /// - Parameter file: open in both processes.
   public init(
-    path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor
+    path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor,
+    isWritable: Bool = false
   ) {
     self.path = path
+    self.isWritable = isWritable
     self.index = index
     isPrivateClone = root.isPrivateClone
     self.covered = root.isPrivateClone ? nil : covered
@@ -107,7 +113,8 @@ public final class DirectoryLayer: Sendable {
     }
     if holder != mount { return .onOtherMount }
     if try plain.descriptor.attributes().identity == root.identity { return .unchanged }
-    let (fresh, isClone) = try Self.root(plain, gate, covered, clonesMount: isPrivateClone)
+    let (fresh, isClone) = try Self.root(
+      plain, gate, covered, clonesMount: isPrivateClone, isWritable: isWritable)
     // Without the clone the layer could lead into our own mount.
     if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
@@ -115,10 +122,11 @@ public final class DirectoryLayer: Sendable {
   }
 
   private static func root(
-    _ plain: SharedDescriptor, _ gate: LayerGate, _ covered: CoveredMountPoint?, clonesMount: Bool
+    _ plain: SharedDescriptor, _ gate: LayerGate, _ covered: CoveredMountPoint?, clonesMount: Bool,
+    isWritable: Bool
   ) throws(Errno) -> (root: LayerDirectory, isClone: Bool) {
     var clone: SharedDescriptor?
-    if clonesMount { clone = try? SharedDescriptor(plain.descriptor.cloneMount()) }
+    if clonesMount { clone = try? SharedDescriptor(plain.descriptor.cloneMount(isWritable: isWritable)) }
     let handle = clone ?? plain
     let root = LayerDirectory(
       gate: gate, handle: handle, attributes: try handle.descriptor.attributes(),

@@ -11,7 +11,7 @@ public final class LayerFile: Sendable {
   }
   private let kind: Kind
   /// Passes the calls on the file; nil for one that belongs to no layer.
-  private let gate: LayerGate?
+  let gate: LayerGate?
   /// The size at open time; a read that ends there needs no further `pread(2)`.
   private let openedSize: UInt64?
   /// Whether it was a regular file with a link count of 1 at open time.

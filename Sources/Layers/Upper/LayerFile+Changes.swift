@@ -4,11 +4,20 @@ import Posix
 extension LayerFile {
   /// Sets attributes.
   /// - Throws: errors of truncate(2), chown(2), chmod(2) and utimensat(2).
-  public func change(_ changes: AttributeChanges) throws(Errno) { throw .noFunction }
+  public func change(_ changes: AttributeChanges) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in try descriptor.change(changes) }
+  }
 
   /// Another descriptor of the file.
   /// - Throws: ETXTBSY, EACCES, and other errors of open(2).
-  public func reopened(_ flags: OpenFlags) throws(Errno) -> LayerFile { throw .noFunction }
+  public func reopened(_ flags: OpenFlags) throws(Errno) -> LayerFile {
+    try withDescriptor { descriptor throws(Errno) in
+      let again = try descriptor.reopened(flags)
+      // The size does not stay as it is where there are writers.
+      let attributes = flags.contains(.write) ? nil : try again.attributes()
+      return LayerFile(again, attributes, gate)
+    }
+  }
 
   /// Calls pwrite(2) until all is written. Needs a descriptor that is open for writing.
   /// - Parameter appends: whether to write at the end instead, as `RWF_APPEND`.
@@ -16,36 +25,73 @@ extension LayerFile {
   /// - Returns: how many bytes were written.
   public func write(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64, appends: Bool
-  ) throws(Errno) -> Int { throw .noFunction }
+  ) throws(Errno) -> Int {
+    try withDescriptor { descriptor throws(Errno) in
+      try descriptor.writeAll(bytes, at: offset, appends: appends)
+    }
+  }
 
   /// Calls fallocate(2). Needs a descriptor that is open for writing.
-  public func allocate(mode: CInt, at offset: Int64, count: Int64) throws(Errno) { throw .noFunction }
+  public func allocate(mode: CInt, at offset: Int64, count: Int64) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in
+      try descriptor.allocate(mode: mode, at: offset, count: count)
+    }
+  }
 
   /// Calls fsync(2), or fdatasync(2). Needs a descriptor that is open for reading or writing.
-  public func synchronize(dataOnly: Bool) throws(Errno) { throw .noFunction }
+  public func synchronize(dataOnly: Bool) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in try descriptor.synchronize(dataOnly: dataOnly) }
+  }
 
   /// Calls setxattr(2).
   public func setExtendedAttribute(
     _ name: CName, _ value: UnsafeRawBufferPointer, flags: CInt
-  ) throws(Errno) { throw .noFunction }
+  ) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in
+      try descriptor.setExtendedAttribute(name, value, flags: flags)
+    }
+  }
 
   /// Calls removexattr(2).
-  public func removeExtendedAttribute(_ name: CName) throws(Errno) { throw .noFunction }
+  public func removeExtendedAttribute(_ name: CName) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in try descriptor.removeExtendedAttribute(name) }
+  }
 }
 
 /// Changes to a directory.
 extension LayerDirectory {
   /// As `LayerFile.change`.
-  public func change(_ changes: AttributeChanges) throws(Errno) { throw .noFunction }
+  public func change(_ changes: AttributeChanges) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in try descriptor.change(changes) }
+  }
 
   /// Calls fsync(2).
-  public func synchronize() throws(Errno) { throw .noFunction }
+  public func synchronize() throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in
+      try descriptor.open(".", [.read, .directory]).synchronize(dataOnly: false)
+    }
+  }
 
   /// As `LayerFile.setExtendedAttribute`.
   public func setExtendedAttribute(
     _ name: CName, _ value: UnsafeRawBufferPointer, flags: CInt
-  ) throws(Errno) { throw .noFunction }
+  ) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in
+      try descriptor.setExtendedAttribute(name, value, flags: flags)
+    }
+  }
 
   /// As `LayerFile.removeExtendedAttribute`.
-  public func removeExtendedAttribute(_ name: CName) throws(Errno) { throw .noFunction }
+  public func removeExtendedAttribute(_ name: CName) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in try descriptor.removeExtendedAttribute(name) }
+  }
+
+  /// Calls the body with the directory's descriptor.
+  /// - Throws: EROFS in an archive; what the body throws.
+  func withDescriptor<Result: ~Copyable>(
+    _ body: (borrowing Descriptor) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard case .descriptor(let handle) = backing else { throw .readOnlyFileSystem }
+    return try gate.call { () throws(Errno) in try body(handle.descriptor) }
+  }
 }

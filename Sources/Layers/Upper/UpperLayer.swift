@@ -31,88 +31,39 @@ public struct RenameFlags: OptionSet, Sendable {
 /// The layer that takes the changes, in the format of overlayfs (Documentation/filesystems/overlayfs.rst).
 ///
 /// Whatever is copied up or replaced appears whole or not at all. Every merged directory that is passed must have a
-/// part of this layer on top.
+/// part of this layer on top. The names of whiteout markers (`.wh.NAME`) cannot be made.
+///
+/// What a function does on this layer is one call on its gate, so that it is never put off halfway; only content is
+/// copied in several.
 public final class UpperLayer: Sendable {
   /// The directory that the layer is.
   public let layer: DirectoryLayer
+  let work: WorkFolder
+  let whiteouts: Whiteouts
+  /// The user and group of this process.
+  let (user, group) = (geteuid(), getegid())
+  private let actsAsOthers = FileSystemUser.canBeChanged
 
-  /// Sweeps what a former process has left in the work folder.
+  /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
+  /// have their own.
   /// - Throws: EROFS, EACCES, and other errors of a file system that cannot be written to.
   public init(_ layer: DirectoryLayer) throws(Errno) {
     self.layer = layer
-    throw .noFunction
+    work = WorkFolder(layer)
+    try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
+    try work.sweep()
+    whiteouts = try Whiteouts(layer)
+    umask(0)
   }
 
-  // MARK: - Copying up
+  /// Removes the work folder.
+  public func close() { work.remove() }
 
-  /// Makes a directory with the attributes of one in a layer below, so that it is merged with that one. Succeeds if the
-  /// parent has a directory of the name already.
-  public func copyUpDirectory(
-    _ name: CName, from source: LayerDirectory, to parent: LayerDirectory
-  ) throws(Errno) { throw .noFunction }
-
-  /// Copies a non-directory of a layer below.
-  /// - Parameters:
-  ///   - identity: that it must have.
-  ///   - size: the most bytes of its content to copy, since it is about to be truncated; nil for all.
-  /// - Returns: the attributes of the copy.
-  /// - Throws: EEXIST if the parent has an entry of the name; ESTALE and ENOENT as `LayerDirectory.openFile`.
-  public func copyUp(
-    _ name: CName, from source: LayerDirectory, identity: FileIdentity, to parent: LayerDirectory, size: UInt64?
-  ) throws(Errno) -> FileStatus { throw .noFunction }
-
-  /// Copies an open regular file that has lost its name to a file without a name.
-  /// - Parameter size: as for `copyUp`.
-  /// - Returns: the copy, open for reading and writing.
-  public func copyUpUnnamed(_ file: LayerFile, size: UInt64?) throws(Errno) -> LayerFile { throw .noFunction }
-
-  // MARK: - New entries
-
-  /// Makes an entry that has no content: a regular file, FIFO, socket or device.
-  /// - Parameters:
-  ///   - mode: type and permission bits.
-  ///   - device: for a device.
-  /// - Throws: EEXIST if the name is visible; errors of mknod(2).
-  public func makeNode(
-    _ name: CName, in directory: MergedDirectory, mode: UInt32, device: UInt64, _ owner: EntryOwner
-  ) throws(Errno) { throw .noFunction }
-
-  /// Makes a directory, which is opaque where a layer below has a directory of the name that is hidden.
-  /// - Throws: EEXIST if the name is visible; errors of mkdir(2).
-  public func makeDirectory(
-    _ name: CName, in directory: MergedDirectory, mode: UInt32, _ owner: EntryOwner
-  ) throws(Errno) { throw .noFunction }
-
-  /// Makes a symbolic link.
-  /// - Throws: EEXIST if the name is visible; errors of symlink(2).
-  public func makeSymbolicLink(
-    _ name: CName, in directory: MergedDirectory, target: CName, _ owner: EntryOwner
-  ) throws(Errno) { throw .noFunction }
-
-  /// Adds a name to a file of this layer.
-  /// - Parameter file: open in any way.
-  /// - Throws: EEXIST if the name is visible; EMLINK, ENOENT for a file without a name, and other errors of link(2).
-  public func makeLink(
-    _ name: CName, in directory: MergedDirectory, to file: LayerFile
-  ) throws(Errno) { throw .noFunction }
-
-  // MARK: - Removal
-
-  /// Removes a non-directory from view: from this layer, and by a whiteout if a layer below has the name.
-  /// - Throws: ENOENT if the name is not visible; EISDIR for a directory.
-  public func remove(_ name: CName, from directory: MergedDirectory) throws(Errno) { throw .noFunction }
-
-  /// Removes an empty directory from view, as `remove`.
-  /// - Throws: ENOENT, ENOTDIR, ENOTEMPTY.
-  public func removeDirectory(_ name: CName, from directory: MergedDirectory) throws(Errno) {
-    throw .noFunction
+  /// Runs the body as the owner of what it creates, if this process is privileged to.
+  func asOwner<Result>(
+    _ owner: EntryOwner, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard actsAsOthers, owner.user != user || owner.group != group else { return try body() }
+    return try FileSystemUser.act(as: owner.user, group: owner.group, body)
   }
-
-  /// Renames an entry that is in this layer; where a layer below has the old name, a whiteout takes its place.
-  /// - Throws: EXDEV for a directory that layers below take part in; ENOENT, EEXIST, ENOTEMPTY, EISDIR, ENOTDIR, EINVAL
-  ///   as rename(2).
-  public func rename(
-    _ name: CName, in directory: MergedDirectory, to newName: CName, in newDirectory: MergedDirectory,
-    _ flags: RenameFlags
-  ) throws(Errno) { throw .noFunction }
 }

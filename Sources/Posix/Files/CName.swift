@@ -39,6 +39,23 @@ extension [UInt8] {
   public init(bytesOf name: CName) { self.init(UnsafeRawBufferPointer(start: name, count: strlen(name))) }
 }
 
+extension [UInt8] {
+  /// Calls the body with the bytes.
+  public func withBytes<Result>(
+    _ body: (UnsafeRawBufferPointer) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    // As above.
+    let outcome: Swift.Result<Result, Errno> = withUnsafeBytes { bytes in
+      do throws(Errno) {
+        return .success(try body(bytes))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try outcome.get()
+  }
+}
+
 extension Sequence<[UInt8]> {
   /// The names, joined by `/`.
   public var joinedPath: [UInt8] { Array(joined(separator: CollectionOfOne(UInt8(ascii: "/")))) }

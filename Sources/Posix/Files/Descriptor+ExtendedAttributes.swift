@@ -34,6 +34,42 @@ extension Descriptor {
     }
   }
 
+  /// Calls setxattr(2).
+  public func setExtendedAttribute(
+    _ name: CName, _ value: UnsafeRawBufferPointer, flags: CInt
+  ) throws(Errno) {
+    _ = try withProcPath(rawValue) { path throws(Errno) in
+      try checked { linux_setxattr(path, name, value.baseAddress, value.count, flags) }
+    }
+  }
+
+  /// Calls removexattr(2).
+  /// - Throws: ENODATA, EOPNOTSUPP.
+  public func removeExtendedAttribute(_ name: CName) throws(Errno) {
+    _ = try withProcPath(rawValue) { path throws(Errno) in try checked { linux_removexattr(path, name) } }
+  }
+
+  /// The value of an attribute; nil without one.
+  public func extendedAttribute(_ name: CName) throws(Errno) -> [UInt8]? {
+    do throws(Errno) {
+      return try readExtendedAttribute { buffer throws(Errno) in try extendedAttribute(name, into: buffer) }
+    } catch {
+      if error == .noData || error == .notSupported { return nil }
+      throw error
+    }
+  }
+
+  /// Whether this directory has an attribute.
+  public func hasDirectoryAttribute(_ name: CName) throws(Errno) -> Bool {
+    do throws(Errno) {
+      _ = try directoryAttribute(name, into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
+      return true
+    } catch {
+      if error == .noData || error == .notSupported { return false }
+      throw error
+    }
+  }
+
   /// Whether the value of an attribute of this directory is the single byte.
   public func directoryAttribute(_ name: CName, is byte: UInt8) throws(Errno) -> Bool {
     do throws(Errno) {
@@ -58,6 +94,26 @@ extension Descriptor {
     } catch {
       if error != .noFunction && error != .notPermitted { throw error }
       return try extendedAttribute(name, into: buffer)
+    }
+  }
+}
+
+/// The value that getxattr(2) reads.
+/// - Parameter read: fills the buffer; an empty one asks for the size only.
+public func readExtendedAttribute(
+  by read: (UnsafeMutableRawBufferPointer) throws(Errno) -> Int
+) throws(Errno) -> [UInt8] {
+  while true {
+    let size = try read(UnsafeMutableRawBufferPointer(start: nil, count: 0))
+    if size == 0 { return [] }
+    do throws(Errno) {
+      return try withUnsafeTemporaryBytes(size) { buffer throws(Errno) in
+        let count = try read(buffer)
+        return [UInt8](buffer.prefix(count))
+      }
+    } catch {
+      // The value grew between the two calls.
+      if error != .outOfRange { throw error }
     }
   }
 }

@@ -56,9 +56,9 @@ extension Descriptor {
   }
 
   /// Clones the mount below this directory with open_tree(2), without submounts, private, with
-  /// `MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW`.
+  /// `MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW`, and `MOUNT_ATTR_RDONLY` unless it is to be writable.
   /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL if the mount cannot be cloned; ENOSYS before Linux 5.12.
-  public func cloneMount() throws(Errno) -> Descriptor {
-    Descriptor(owning: try checked { linux_clone_mount(rawValue) })
+  public func cloneMount(isWritable: Bool = false) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_clone_mount(rawValue, isWritable) })
   }
 }

@@ -62,6 +62,9 @@ extension Descriptor {
     try checked { pwrite(rawValue, bytes, bytes.count, off_t(offset)) }
   }
 
+  /// `SEEK_DATA`.
+  public static var seekData: CInt { CInt(linux_SEEK_DATA) }
+
   /// `SEEK_HOLE`.
   public static var seekHole: CInt { CInt(linux_SEEK_HOLE) }
 

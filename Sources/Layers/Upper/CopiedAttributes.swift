@@ -1,0 +1,91 @@
+import Glibc
+import Posix
+
+/// What has extended attributes that can be read.
+protocol ExtendedAttributeSource {
+  func extendedAttributeNames() throws(Errno) -> [UInt8]
+  func extendedAttribute(_ name: CName, into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int
+}
+extension LayerFile: ExtendedAttributeSource {}
+extension LayerDirectory: ExtendedAttributeSource {}
+
+/// The attributes that a copy gets: owner, mode, times, and extended attributes, which include ACLs and capabilities.
+struct CopiedAttributes {
+  let status: FileStatus
+  private var extended: [(name: [UInt8], value: [UInt8])] = []
+
+  /// Reads the extended attributes of what is copied, except for those of overlayfs.
+  init(_ status: FileStatus, _ source: some ExtendedAttributeSource) throws(Errno) {
+    self.status = status
+    for name in try Self.names(of: source) where !Self.isPrivate(name) {
+      do throws(Errno) {
+        let value = try withCName(name) { name throws(Errno) in
+          try readExtendedAttribute { buffer throws(Errno) in try source.extendedAttribute(name, into: buffer)
+          }
+        }
+        extended.append((name, value))
+      } catch {
+        // It was removed meanwhile, or this process may not read it.
+        if error != .noData && error != .notPermitted && error != .notSupported { throw error }
+      }
+    }
+  }
+
+  private static func names(of source: some ExtendedAttributeSource) throws(Errno) -> [[UInt8]] {
+    do throws(Errno) {
+      return try source.extendedAttributeNames().split(separator: 0).map { Array($0) }
+    } catch {
+      if error == .notSupported { return [] }
+      throw error
+    }
+  }
+
+  private static func isPrivate(_ name: [UInt8]) -> Bool {
+    name.starts(with: "trusted.overlay.".utf8) || name.starts(with: "user.overlay.".utf8)
+  }
+
+  /// Sets the attributes of a copy. The order is the only one in which none undoes another: chown(2) clears capabilities,
+  /// and a process without privileges may no longer set extended attributes once the mode is read-only.
+  func set(on copy: borrowing Descriptor) throws(Errno) {
+    let isOwned = try setOwner(of: copy)
+    try setExtendedAttributes(of: copy)
+    if status.kind != .symbolicLink {
+      // A set-user-ID program must not get another user.
+      let forbidden = isOwned ? 0 : UInt32(S_ISUID | S_ISGID)
+      try copy.changeMode(status.mode & 0o7777 & ~forbidden)
+    }
+    try copy.setTimes(accessed: .at(status.accessed), modified: .at(status.modified))
+  }
+
+  /// - Returns: false if this process may not give files away, or the owner is unknown in its user namespace.
+  private func setOwner(of copy: borrowing Descriptor) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try copy.changeOwner(status.owner, group: status.group)
+      return true
+    } catch {
+      if error == .notPermitted || error == .invalidArgument { return false }
+      throw error
+    }
+  }
+
+  private func setExtendedAttributes(of copy: borrowing Descriptor) throws(Errno) {
+    if status.kind != .symbolicLink { try removeInheritedACLs(of: copy) }
+    for (name, value) in extended {
+      do throws(Errno) {
+        try withCName(name) { name throws(Errno) in
+          try value.withBytes { value throws(Errno) in
+            try copy.setExtendedAttribute(name, value, flags: 0)
+          }
+        }
+      } catch {
+        if error != .notSupported && error != .notPermitted { throw error }
+      }
+    }
+  }
+
+  /// A copy has the ACLs of its source only.
+  private func removeInheritedACLs(of copy: borrowing Descriptor) throws(Errno) {
+    try copy.removeIfPresent(ACLAttribute.access.cName)
+    if status.isDirectory { try copy.removeIfPresent(ACLAttribute.default.cName) }
+  }
+}

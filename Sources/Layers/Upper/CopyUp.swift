@@ -1,0 +1,188 @@
+import Posix
+
+/// A file with content that is not visible yet.
+private struct PendingFile: ~Copyable {
+  /// Open for reading and writing.
+  let file: Descriptor
+  /// Its name in the work folder; nil for a file without a name.
+  let temporary: [UInt8]?
+}
+
+extension UpperLayer {
+  /// Makes a directory with the attributes of one in a layer below, so that it is merged with that one. Succeeds if the
+  /// parent has a directory of the name already.
+  /// - Parameter source: the directory below.
+  public func copyUpDirectory(
+    _ name: CName, from source: LayerDirectory, to parent: LayerDirectory
+  ) throws(Errno) {
+    let attributes = try CopiedAttributes(source.attributes(), source)
+    do throws(Errno) {
+      try copyUp(name, attributes, to: parent) { folder, temporary throws(Errno) in
+        try folder.makeDirectory(temporary, mode: 0o700)
+      }
+    } catch {
+      guard error == .fileExists, case .directory = try parent.find(name) else { throw error }
+    }
+  }
+
+  /// Copies a non-directory of a layer below.
+  /// - Parameters:
+  ///   - source: the directory that contains it.
+  ///   - identity: that it must have.
+  ///   - size: the most bytes of its content to copy, since it is about to be truncated; nil for all.
+  /// - Returns: the attributes of the copy.
+  /// - Throws: EEXIST if the parent has an entry of the name; ESTALE and ENOENT as `LayerDirectory.openFile`.
+  public func copyUp(
+    _ name: CName, from source: LayerDirectory, identity: FileIdentity, to parent: LayerDirectory,
+    size: UInt64?
+  ) throws(Errno) -> FileStatus {
+    let status = try source.attributes(of: name, identity: identity)
+    switch status.kind {
+    case .regular:
+      let file = try source.openFile(name, identity: identity)
+      return try copyUpContent(name, file, to: parent, size: size)
+    case .symbolicLink: return try copyUpSymbolicLink(name, status, from: source, to: parent)
+    case .directory, nil: throw .staleFileHandle
+    default:
+      let attributes = try CopiedAttributes(status, source.openPath(name, identity: identity))
+      return try copyUp(name, attributes, to: parent) { folder, temporary throws(Errno) in
+        let kind = status.mode & 0o170000
+        try folder.makeNode(temporary, mode: kind | 0o600, device: status.rdev)
+      }
+    }
+  }
+
+  private func copyUpSymbolicLink(
+    _ name: CName, _ status: FileStatus, from source: LayerDirectory, to parent: LayerDirectory
+  ) throws(Errno) -> FileStatus {
+    let link = try source.openPath(name, identity: status.identity)
+    let attributes = try CopiedAttributes(status, link)
+    let target = try link.linkTarget()
+    return try copyUp(name, attributes, to: parent) { folder, temporary throws(Errno) in
+      try withCName(target) { target throws(Errno) in
+        try folder.makeSymbolicLink(temporary, target: target)
+      }
+    }
+  }
+
+  /// Makes a copy without content in the work folder and moves it into place.
+  /// - Parameter make: makes it, without attributes.
+  @discardableResult
+  private func copyUp(
+    _ name: CName, _ attributes: CopiedAttributes, to parent: LayerDirectory,
+    _ make: (borrowing Descriptor, CName) throws(Errno) -> Void
+  ) throws(Errno) -> FileStatus {
+    try parent.withDescriptor { parent throws(Errno) in
+      try work.withName { folder, temporary throws(Errno) in
+        try make(folder, temporary)
+        do throws(Errno) {
+          let made = try folder.open(temporary, [.pathOnly, .noFollow])
+          try attributes.set(on: made)
+          try keepingTimes(of: parent) { () throws(Errno) in
+            try folder.renameNew(temporary, to: name, in: parent)
+          }
+          return try made.attributes()
+        } catch {
+          try? folder.removeTree(temporary)
+          throw error
+        }
+      }
+    }
+  }
+
+  /// Runs the body, which gives a directory a new entry, and restores the directory's times, as overlayfs does.
+  private func keepingTimes(
+    of directory: borrowing Descriptor, _ body: () throws(Errno) -> Void
+  ) throws(Errno) {
+    let former = try directory.attributes()
+    try body()
+    // The copy has succeeded in any case.
+    try? directory.setTimes(accessed: .at(former.accessed), modified: .at(former.modified))
+  }
+
+  // MARK: - Content
+
+  private func copyUpContent(
+    _ name: CName, _ source: LayerFile, to parent: LayerDirectory, size: UInt64?
+  ) throws(Errno) -> FileStatus {
+    let pending = try parent.withDescriptor { parent throws(Errno) in
+      try makePending(in: parent, isLinkable: true)
+    }
+    let temporary = pending.temporary
+    do throws(Errno) {
+      try fill(pending.file, from: source, size: size)
+      let path = try parent.gate.call { () throws(Errno) in try pending.file.reopened([.pathOnly]) }
+      // As long as it is open for writing, it could not be executed.
+      close(pending)
+      return try parent.withDescriptor { parent throws(Errno) in
+        try publish(path, temporary, as: name, in: parent)
+        return try path.attributes()
+      }
+    } catch {
+      discard(temporary)
+      throw error
+    }
+  }
+
+  private func close(_ pending: consuming PendingFile) { layer.gate.close(pending.file.release()) }
+
+  /// Copies an open regular file that has lost its name to a file without a name.
+  /// - Parameter size: as for `copyUp`.
+  /// - Returns: the copy, open for reading and writing.
+  public func copyUpUnnamed(_ file: LayerFile, size: UInt64?) throws(Errno) -> LayerFile {
+    let pending = try layer.root.withDescriptor { root throws(Errno) in
+      let pending = try makePending(in: root, isLinkable: false)
+      return pending
+    }
+    discard(pending.temporary)
+    try fill(pending.file, from: file, size: size)
+    return LayerFile(pending.file, nil, layer.gate)
+  }
+
+  private func makePending(
+    in parent: borrowing Descriptor, isLinkable: Bool
+  ) throws(Errno) -> PendingFile {
+    do throws(Errno) {
+      return PendingFile(file: try parent.createUnnamedFile(isLinkable: isLinkable), temporary: nil)
+    } catch {
+      let isUnsupported = [.notSupported, .isDirectory, .invalidArgument].contains(error)
+      if !isUnsupported { throw error }
+    }
+    return try work.withName { folder, temporary throws(Errno) in
+      PendingFile(file: try folder.createFile(temporary), temporary: [UInt8](bytesOf: temporary))
+    }
+  }
+
+  private func fill(
+    _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?
+  ) throws(Errno) {
+    let attributes = try CopiedAttributes(source.attributes(), source)
+    var content = try ContentCopy(of: source, layer.gate, size: size)
+    try content.run(to: copy)
+    try layer.gate.call { () throws(Errno) in try attributes.set(on: copy) }
+  }
+
+  private func publish(
+    _ file: borrowing Descriptor, _ temporary: [UInt8]?, as name: CName, in parent: borrowing Descriptor
+  ) throws(Errno) {
+    try keepingTimes(of: parent) { () throws(Errno) in
+      guard let temporary else { return try parent.link(file, as: name) }
+      try work.withName { folder, _ throws(Errno) in
+        try withCName(temporary) { temporary throws(Errno) in
+          try folder.renameNew(temporary, to: name, in: parent)
+        }
+      }
+    }
+  }
+
+  /// Removes a name from the work folder.
+  private func discard(_ temporary: [UInt8]?) {
+    guard let temporary else { return }
+    try? layer.gate.call { () throws(Errno) in
+      try work.withName { folder, _ throws(Errno) in
+        try withCName(temporary) { temporary throws(Errno) in try folder.remove(temporary, isDirectory: false)
+        }
+      }
+    }
+  }
+}

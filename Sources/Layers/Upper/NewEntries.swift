@@ -1,0 +1,185 @@
+import Glibc
+import Posix
+
+/// What a new entry becomes.
+enum NewEntry {
+  /// A regular file, FIFO, socket or device.
+  case node(mode: UInt32, device: UInt64)
+  case directory(mode: UInt32)
+  case symbolicLink(target: CName)
+
+  var isDirectory: Bool { if case .directory = self { true } else { false } }
+
+  /// Makes the entry.
+  /// - Parameter mask: the permission bits that it does not get.
+  func make(_ name: CName, in directory: borrowing Descriptor, mask: UInt32) throws(Errno) {
+    switch self {
+    case .node(let mode, let device): try directory.makeNode(name, mode: mode & ~mask, device: device)
+    case .directory(let mode): try directory.makeDirectory(name, mode: mode & ~mask)
+    case .symbolicLink(let target): try directory.makeSymbolicLink(name, target: target)
+    }
+  }
+
+  /// The permission bits that mknod(2) and mkdir(2) set; nil for a symbolic link.
+  var permissions: UInt32? {
+    switch self {
+    case .node(let mode, _): mode & 0o7777
+    case .directory(let mode): mode & 0o1777
+    case .symbolicLink: nil
+    }
+  }
+}
+
+extension UpperLayer {
+  /// Makes an entry that has no content: a regular file, FIFO, socket or device.
+  /// - Parameters:
+  ///   - mode: type and permission bits.
+  ///   - device: for a device.
+  /// - Throws: EEXIST if the name is visible; EPERM for a device 0:0, which would be a whiteout; errors of mknod(2).
+  public func makeNode(
+    _ name: CName, in directory: MergedDirectory, mode: UInt32, device: UInt64, _ owner: EntryOwner
+  ) throws(Errno) {
+    if mode & 0o170000 == FileKind.characterDevice.rawValue, device == 0 { throw .notPermitted }
+    try make(.node(mode: mode, device: device), name, in: directory, owner)
+  }
+
+  /// Makes a directory, which is opaque where a layer below has the name, though hidden.
+  /// - Throws: EEXIST if the name is visible; errors of mkdir(2).
+  public func makeDirectory(
+    _ name: CName, in directory: MergedDirectory, mode: UInt32, _ owner: EntryOwner
+  ) throws(Errno) {
+    try make(.directory(mode: mode), name, in: directory, owner)
+  }
+
+  /// Makes a symbolic link.
+  /// - Throws: EEXIST if the name is visible; errors of symlink(2).
+  public func makeSymbolicLink(
+    _ name: CName, in directory: MergedDirectory, target: CName, _ owner: EntryOwner
+  ) throws(Errno) {
+    try make(.symbolicLink(target: target), name, in: directory, owner)
+  }
+
+  /// Adds a name to a file of this layer.
+  /// - Parameter file: open in any way.
+  /// - Throws: EEXIST if the name is visible; EMLINK, ENOENT for a file without a name, and other errors of link(2).
+  public func makeLink(
+    _ name: CName, in directory: MergedDirectory, to file: LayerFile
+  ) throws(Errno) {
+    try refuseVisible(name, in: directory)
+    try file.withDescriptor { file throws(Errno) in
+      try directory.top.withDescriptor { parent throws(Errno) in
+        do throws(Errno) { try parent.link(file, as: name) } catch {
+          guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
+          try work.withName { folder, temporary throws(Errno) in
+            try folder.link(file, as: temporary)
+            try replaceWhiteout(name, in: parent, by: temporary, in: folder, isDirectory: false)
+          }
+        }
+      }
+    }
+  }
+
+  /// - Throws: EEXIST if the name is visible; EINVAL for the name of a marker.
+  func refuseVisible(_ name: CName, in directory: MergedDirectory) throws(Errno) {
+    if WhiteoutMarkers.isMarker(name) { throw .invalidArgument }
+    if try directory.lookup(name) != nil { throw .fileExists }
+  }
+
+  private func make(
+    _ entry: NewEntry, _ name: CName, in directory: MergedDirectory, _ owner: EntryOwner
+  ) throws(Errno) {
+    try refuseVisible(name, in: directory)
+    let isOpaque = entry.isDirectory ? try directory.isBelow(name) : false
+    try directory.top.withDescriptor { parent throws(Errno) in
+      if !isOpaque {
+        do throws(Errno) { return try makeInPlace(entry, name, in: parent, owner) } catch {
+          guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
+        }
+      }
+      try makeAside(entry, name, in: parent, owner, isOpaque: isOpaque)
+      // The marker hides nothing that opaqueness does not.
+      if isOpaque { try? whiteouts.removeMarker(of: name, in: parent) }
+    }
+  }
+
+  private func makeInPlace(
+    _ entry: NewEntry, _ name: CName, in parent: borrowing Descriptor, _ owner: EntryOwner
+  ) throws(Errno) {
+    var mask = entry.permissions.map { $0 & owner.umask & 0o777 } ?? 0
+    // The file system applies the ACL instead.
+    if mask != 0, try parent.hasDirectoryAttribute(ACLAttribute.default.cName) { mask = 0 }
+    try asOwner(owner) { () throws(Errno) in try entry.make(name, in: parent, mask: mask) }
+  }
+
+  /// Makes an entry in the work folder, with what it would have inherited from its parent, and moves it into place.
+  private func makeAside(
+    _ entry: NewEntry, _ name: CName, in parent: borrowing Descriptor, _ owner: EntryOwner, isOpaque: Bool
+  ) throws(Errno) {
+    try work.withName { folder, temporary throws(Errno) in
+      try entry.make(temporary, in: folder, mask: 0o7077)
+      do throws(Errno) {
+        let made = try folder.open(temporary, [.pathOnly, .noFollow])
+        try inherit(made, entry, from: parent, owner)
+        if isOpaque { try whiteouts.makeOpaque(made) }
+        try place(temporary, in: folder, at: name, in: parent, isDirectory: entry.isDirectory)
+      } catch {
+        try? folder.removeTree(temporary)
+        throw error
+      }
+    }
+  }
+
+  /// Sets owner, permissions and ACL of a new entry, as the file system does for entries of the parent.
+  private func inherit(
+    _ made: borrowing Descriptor, _ entry: NewEntry, from parent: borrowing Descriptor, _ owner: EntryOwner
+  ) throws(Errno) {
+    let attributes = try parent.attributes()
+    let givesGroup = attributes.mode & UInt32(S_ISGID) != 0
+    let group = givesGroup ? attributes.group : owner.group
+    do throws(Errno) { try made.changeOwner(owner.user, group: group) } catch {
+      if error != .notPermitted { throw error }
+    }
+    guard var permissions = entry.permissions else { return }
+    if entry.isDirectory, givesGroup { permissions |= UInt32(S_ISGID) }
+    let inherited = try InheritedACL(of: parent, mode: permissions)
+    try made.changeMode(inherited == nil ? permissions & ~(owner.umask & 0o777) : permissions)
+    try inherited?.set(on: made, isDirectory: entry.isDirectory)
+  }
+
+  /// Moves an entry from the work folder to a name that is free or has a device whiteout.
+  /// - Throws: EEXIST.
+  func place(
+    _ temporary: CName, in folder: borrowing Descriptor, at name: CName, in parent: borrowing Descriptor,
+    isDirectory: Bool
+  ) throws(Errno) {
+    do throws(Errno) { try folder.renameNew(temporary, to: name, in: parent) } catch {
+      guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
+      try replaceWhiteout(name, in: parent, by: temporary, in: folder, isDirectory: isDirectory)
+    }
+  }
+
+  private func replaceWhiteout(
+    _ name: CName, in parent: borrowing Descriptor, by temporary: CName, in folder: borrowing Descriptor,
+    isDirectory: Bool
+  ) throws(Errno) {
+    if isDirectory {
+      try folder.rename(temporary, to: name, in: parent, .exchange)
+      try folder.remove(temporary, isDirectory: false)
+    } else {
+      try folder.rename(temporary, to: name, in: parent)
+    }
+  }
+}
+
+extension MergedDirectory {
+  /// Whether a layer below the top part has the name, visible or not.
+  func isBelow(_ name: CName) throws(Errno) -> Bool {
+    for part in parts.dropFirst() where try part.contains(name) { return true }
+    return false
+  }
+
+  /// Whether the layers below the top part show the name.
+  func isVisibleBelow(_ name: CName) throws(Errno) -> Bool {
+    try lookup(name, without: [top.layer]) != nil
+  }
+}

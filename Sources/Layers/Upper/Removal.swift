@@ -1,0 +1,131 @@
+import Posix
+
+extension UpperLayer {
+  /// Removes a non-directory from view: from this layer, and by a whiteout if a layer below has the name.
+  /// - Throws: ENOENT if the name is not visible; EISDIR for a directory.
+  public func remove(_ name: CName, from directory: MergedDirectory) throws(Errno) {
+    try repeatingRaces { () throws(Errno) in
+      switch try directory.lookup(name) {
+      case nil: throw .noSuchFileOrDirectory
+      case .directory: throw .isDirectory
+      case .file(let layer, _):
+        let isBelow = try directory.isVisibleBelow(name)
+        try directory.top.withDescriptor { parent throws(Errno) in
+          if layer != directory.top.layer {
+            try makeWhiteout(name, in: parent)
+          } else if isBelow {
+            try replaceByWhiteout(name, in: parent)
+          } else {
+            try parent.remove(name, isDirectory: false)
+          }
+        }
+      }
+    }
+  }
+
+  /// Removes an empty directory from view, as `remove`.
+  /// - Throws: ENOENT, ENOTDIR, ENOTEMPTY.
+  public func removeDirectory(_ name: CName, from directory: MergedDirectory) throws(Errno) {
+    try repeatingRaces { () throws(Errno) in
+      guard let entry = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
+      guard case .directory(let removed, _) = entry else { throw .notDirectory }
+      guard try removed.list().items.isEmpty else { throw .directoryNotEmpty }
+      let isBelow = try directory.isVisibleBelow(name)
+      let hasOwn = removed.top.layer == directory.top.layer
+      try directory.top.withDescriptor { parent throws(Errno) in
+        if hasOwn {
+          try removeOwnDirectory(name, in: parent, isBelow: isBelow)
+        } else {
+          try makeWhiteout(name, in: parent)
+        }
+      }
+    }
+  }
+
+  /// Repeats the body, which finds out what is where and then acts, if that has changed in between.
+  private func repeatingRaces(_ body: () throws(Errno) -> Void) throws(Errno) {
+    for _ in 0..<16 {
+      do throws(Errno) { return try body() } catch {
+        // A whiteout was to be made where a copy has appeared.
+        if error != .fileExists { throw error }
+      }
+    }
+    throw .resourceBusy
+  }
+
+  /// Hides a name that this layer does not have.
+  /// - Throws: EEXIST if it has.
+  private func makeWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+    if !whiteouts.areMarkers, try whiteouts.makeDevice(name, in: parent) { return }
+    _ = try whiteouts.makeMarker(of: name, in: parent)
+  }
+
+  /// Removes a file that layers below have, too.
+  func replaceByWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+    if try replaceByDevice(name, in: parent, isDirectory: false) { return }
+    _ = try whiteouts.makeMarker(of: name, in: parent)
+    try parent.remove(name, isDirectory: false)
+  }
+
+  /// Puts a device whiteout in the place of an entry; of a directory only if it has nothing but whiteouts.
+  /// - Returns: false if markers must be made instead.
+  func replaceByDevice(
+    _ name: CName, in parent: borrowing Descriptor, isDirectory: Bool
+  ) throws(Errno) -> Bool {
+    if whiteouts.areMarkers { return false }
+    return try work.withName { folder, temporary throws(Errno) in
+      guard try whiteouts.makeDevice(temporary, in: folder) else { return false }
+      do throws(Errno) {
+        try folder.rename(temporary, to: name, in: parent, isDirectory ? .exchange : [])
+      } catch {
+        try? folder.remove(temporary, isDirectory: false)
+        throw error
+      }
+      if !isDirectory { return true }
+      do throws(Errno) { try removeCleared(temporary, in: folder) } catch {
+        // It got an entry at the last moment.
+        try folder.rename(temporary, to: name, in: parent, .exchange)
+        try? folder.remove(temporary, isDirectory: false)
+        throw error
+      }
+      return true
+    }
+  }
+
+  private func removeOwnDirectory(
+    _ name: CName, in parent: borrowing Descriptor, isBelow: Bool
+  ) throws(Errno) {
+    if isBelow {
+      if try replaceByDevice(name, in: parent, isDirectory: true) { return }
+      let isNew = try whiteouts.makeMarker(of: name, in: parent)
+      do throws(Errno) { try removeByWorkFolder(name, in: parent) } catch {
+        if isNew { try? whiteouts.removeMarker(of: name, in: parent) }
+        throw error
+      }
+      return
+    }
+    do throws(Errno) { try parent.remove(name, isDirectory: true) } catch {
+      if error != .directoryNotEmpty { throw error }
+      try removeByWorkFolder(name, in: parent)
+    }
+  }
+
+  /// Removes a directory that has nothing but whiteouts: in the work folder, since without them it would show what is
+  /// below.
+  func removeByWorkFolder(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+    try work.withName { folder, temporary throws(Errno) in
+      try parent.renameNew(name, to: temporary, in: folder)
+      do throws(Errno) { try removeCleared(temporary, in: folder) } catch {
+        try folder.renameNew(temporary, to: name, in: parent)
+        throw error
+      }
+    }
+  }
+
+  /// Removes a directory after its whiteouts.
+  /// - Throws: ENOTEMPTY if it has anything else.
+  private func removeCleared(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+    try whiteouts.clear(try parent.open(name, [.pathOnly, .directory, .noFollow]))
+    try parent.remove(name, isDirectory: true)
+  }
+}

@@ -1,0 +1,146 @@
+import Glibc
+import Posix
+import Synchronization
+
+/// How the upper layer hides what layers below have: by devices 0:0, or by marker files if it holds such files already
+/// or its file system has no devices.
+///
+/// The functions make no call on a gate: their callers do.
+final class Whiteouts: Sendable {
+  private let markers: Atomic<Bool>
+
+  /// Whether whiteouts are marker files.
+  var areMarkers: Bool { markers.load(ordering: .relaxed) }
+
+  /// - Parameter layer: its root decides about the format.
+  init(_ layer: DirectoryLayer) throws(Errno) {
+    var found = false
+    try layer.root.forEachEntry { entry throws(Errno) in
+      if WhiteoutMarkers.isMarker(entry.name), !WorkFolder.isName(entry.name) { found = true }
+    }
+    markers = Atomic(found)
+  }
+
+  /// Makes a device 0:0.
+  /// - Returns: false if the file system cannot have one: markers are made from now on.
+  func makeDevice(_ name: CName, in directory: borrowing Descriptor) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try directory.makeNode(name, mode: FileKind.characterDevice.rawValue, device: 0)
+      return true
+    } catch {
+      guard error == .notPermitted || error == .notSupported || error == .invalidArgument else { throw error }
+      markers.store(true, ordering: .relaxed)
+      return false
+    }
+  }
+
+  /// Makes a marker for a name.
+  /// - Throws: ENAMETOOLONG for a name that a marker cannot have.
+  /// - Returns: whether there was none.
+  func makeMarker(of name: CName, in directory: borrowing Descriptor) throws(Errno) -> Bool {
+    try Self.withMarker(of: name) { marker throws(Errno) in
+      do throws(Errno) {
+        try directory.makeNode(marker, mode: FileKind.regular.rawValue | 0o644, device: 0)
+        return true
+      } catch {
+        if error == .fileExists { return false }
+        throw error
+      }
+    }
+  }
+
+  /// Removes the marker for a name if there is one.
+  func removeMarker(of name: CName, in directory: borrowing Descriptor) throws(Errno) {
+    do throws(Errno) {
+      try Self.withMarker(of: name) { marker throws(Errno) in try directory.remove(marker, isDirectory: false)
+      }
+    } catch {
+      if error != .noSuchFileOrDirectory && error != .fileNameTooLong { throw error }
+    }
+  }
+
+  /// Whether there is a marker for a name.
+  func hasMarker(of name: CName, in directory: borrowing Descriptor) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try Self.withMarker(of: name) { marker throws(Errno) in try directory.contains(marker) }
+    } catch {
+      if error == .fileNameTooLong { return false }
+      throw error
+    }
+  }
+
+  private static func withMarker<Result>(
+    of name: CName, _ body: (CName) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard let result = try WhiteoutMarkers.withMarker(of: name, length: strlen(name), body) else {
+      throw .fileNameTooLong
+    }
+    return result
+  }
+
+  /// Makes a directory opaque: by an extended attribute, or by a file in it where there are none.
+  /// - Returns: whether it is an attribute, which leaves the directory empty.
+  @discardableResult
+  func makeOpaque(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
+    if !areMarkers {
+      if try setOpaque("trusted.overlay.opaque", of: directory) { return true }
+      if try setOpaque("user.overlay.opaque", of: directory) { return true }
+    }
+    do throws(Errno) {
+      try directory.makeNode(".wh..wh..opq", mode: FileKind.regular.rawValue | 0o644, device: 0)
+    } catch {
+      if error != .fileExists { throw error }
+    }
+    return false
+  }
+
+  /// - Returns: false if the attribute is not supported or not permitted.
+  private func setOpaque(_ attribute: CName, of directory: borrowing Descriptor) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try [UInt8(ascii: "y")].withBytes { value throws(Errno) in
+        try directory.setExtendedAttribute(attribute, value, flags: 0)
+      }
+      return true
+    } catch {
+      if error == .notPermitted || error == .notSupported { return false }
+      throw error
+    }
+  }
+
+  /// Removes the whiteouts and markers in a directory.
+  /// - Throws: ENOTEMPTY if it has anything else; nothing is removed then.
+  func clear(_ directory: borrowing Descriptor) throws(Errno) {
+    let names = try directory.entryNames()
+    for name in names {
+      try withCName(name) { name throws(Errno) in
+        if WhiteoutMarkers.isMarker(name) { return }
+        if try !directory.hasDeviceWhiteout(name) { throw .directoryNotEmpty }
+      }
+    }
+    for name in names {
+      try withCName(name) { name throws(Errno) in try directory.remove(name, isDirectory: false) }
+    }
+  }
+}
+
+extension Descriptor {
+  /// Whether this directory has a device whiteout of the name.
+  func hasDeviceWhiteout(_ name: CName) throws(Errno) -> Bool {
+    do throws(Errno) { return try attributes(of: name).isOverlayWhiteout } catch {
+      if error == .noSuchFileOrDirectory || error == .fileNameTooLong { return false }
+      throw error
+    }
+  }
+
+  /// Calls renameat2(2) with `RENAME_NOREPLACE`; where the file system lacks that, the name is looked up before.
+  /// - Throws: EEXIST.
+  func renameNew(_ name: CName, to newName: CName, in directory: borrowing Descriptor) throws(Errno) {
+    do throws(Errno) {
+      try rename(name, to: newName, in: directory, .noReplace)
+    } catch {
+      if error != .invalidArgument { throw error }
+      if try directory.contains(newName) { throw .fileExists }
+      try rename(name, to: newName, in: directory)
+    }
+  }
+}
