@@ -109,6 +109,8 @@ struct FileWriter: Sendable {
     _ reply: consuming Reply<ReplyKind.Status>
   ) {
     do throws(Errno) {
+      // Programs copy them with a file's attributes from one place of the mount to another.
+      if Self.has(name, prefix: "user.bundlefs.") { return reply.send() }
       try allow(name)
       if try store.isDirectory(node) {
         try copyUp.directory(node).top.setExtendedAttribute(name, value, flags: flags)
@@ -145,10 +147,13 @@ struct FileWriter: Sendable {
   /// - Throws: EPERM for attributes that have a meaning of their own: bundlefs's, and those of overlayfs.
   private func allow(_ name: CName) throws(Errno) {
     for prefix: StaticString in ["user.bundlefs.", "user.overlay.", "trusted.overlay."]
-    where strncmp(name, UnsafeRawPointer(prefix.utf8Start).assumingMemoryBound(to: CChar.self),
-      prefix.utf8CodeUnitCount) == 0
-    {
+    where Self.has(name, prefix: prefix) {
       throw .notPermitted
     }
+  }
+
+  private static func has(_ name: CName, prefix: StaticString) -> Bool {
+    let start = UnsafeRawPointer(prefix.utf8Start).assumingMemoryBound(to: CChar.self)
+    return strncmp(name, start, prefix.utf8CodeUnitCount) == 0
   }
 }

@@ -16,5 +16,8 @@ struct Writer: Sendable {
 
   func start(_ watchdog: LayerWatchdog) { descriptors.start(watchdog) }
 
-  func stop() { descriptors.stop() }
+  func stop() {
+    descriptors.stop()
+    upper.close()
+  }
 }
