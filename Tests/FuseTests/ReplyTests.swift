@@ -29,7 +29,7 @@ private final class FileSystemStub: FileSystem {
   }
   func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {}
   func setAttributes(
-    of node: NodeID, changesPermissions: Bool, reply: consuming Reply<ReplyKind.Attributes>
+    of node: NodeID, _ changes: AttributeChanges, reply: consuming Reply<ReplyKind.Attributes>
   ) {}
   func readLink(_ node: NodeID, reply: consuming Reply<ReplyKind.Bytes>) {}
   func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.OpenFile>) {
@@ -69,17 +69,32 @@ private final class FileSystemStub: FileSystem {
   func poll(
     _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>
   ) {}
-  func writeBack(to node: NodeID, reply: consuming Reply<ReplyKind.Write>) {}
-  func make(_ entry: NewEntryKind, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
-  {}
+  func writeBack(
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<ReplyKind.Write>
+  ) {}
+  func allocate(
+    _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, reply: consuming Reply<ReplyKind.Status>
+  ) {}
+  func synchronize(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>) {}
+  func synchronizeDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>) {}
+  func setExtendedAttribute(
+    _ name: CName, of node: NodeID, _ value: UnsafeRawBufferPointer, flags: CInt,
+    reply: consuming Reply<ReplyKind.Status>
+  ) {}
+  func removeExtendedAttribute(_ name: CName, of node: NodeID, reply: consuming Reply<ReplyKind.Status>) {}
+  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
+  func create(
+    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
+    reply: consuming Reply<ReplyKind.Create>
+  ) {}
+  func makeLink(to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
   func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>)
   {
   }
   func rename(
-    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID,
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, flags: UInt32,
     reply: consuming Reply<ReplyKind.Status>
   ) {}
-  func modify(_ kind: ModificationKind, reply: consuming Reply<ReplyKind.Status>) {}
 }
 
 @Suite struct ReplyTests {
