@@ -12,6 +12,16 @@ extension NodeStore {
     }
   }
 
+  /// The inode number of a directory that has another than its path gives it, as far as it is known.
+  func knownInodeNumber(of name: CName, in directory: NodeID) -> UInt64? {
+    if !isWritable { return nil }
+    return table.withLock { table in
+      guard let parent = try? table.slot(of: directory) else { return nil }
+      let slot = table.directory([UInt8](bytesOf: name), in: parent)
+      return slot == 0 ? nil : table[slot].inodeNumber
+    }
+  }
+
   func isInUpperLayer(_ file: NodeID) throws(Errno) -> Bool {
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: file)

@@ -40,10 +40,11 @@ extension NodeStore {
     _ child: MergedDirectory, _ attributes: FileStatus, _ name: CName, in parent: NodeID,
     _ entryTimeout: Double
   ) throws(Errno) -> EntryReply {
-    let node = try lookUpDirectory(name, in: parent)
+    let node = try lookUpDirectory(name, in: parent, child)
     do throws(Errno) {
       // Read again once the parts are watched.
-      let attributes = watcher == nil ? attributes : try merged(of: node.number, hint: child).attributes()
+      let attributes =
+        watcher == nil && !isWritable ? attributes : try self.attributes(of: try merged(of: node.number, hint: child))
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(
@@ -56,15 +57,30 @@ extension NodeStore {
   }
 
   private func lookUpDirectory(
-    _ name: CName, in parent: NodeID
+    _ name: CName, in parent: NodeID, _ child: MergedDirectory
   ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
     let bytes = [UInt8](bytesOf: name)
+    let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
     return try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
-      let number = InodeNumbers.directory(parent: table[parent].inodeNumber, name: name)
+      let number = ownNumber ?? InodeNumbers.directory(parent: table[parent].inodeNumber, name: name)
       let slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
-      return (table.number(of: slot), number)
+      return (table.number(of: slot), table[slot].inodeNumber)
     }
+  }
+
+  /// Whether a directory of a writable mount can be renamed. Its inode number and its link count are then those of the
+  /// upper layer's directory, of which it consists.
+  private func isOnlyInUpperLayer(_ directory: MergedDirectory) -> Bool {
+    isWritable && directory.parts.count == 1 && directory.isInUpperLayer
+  }
+
+  private func inodeNumber(of directory: LayerDirectory) -> UInt64 {
+    inodeNumber(device: directory.identity.device, inode: directory.identity.inode)
+  }
+
+  private func attributes(of directory: MergedDirectory) throws(Errno) -> FileStatus {
+    isOnlyInUpperLayer(directory) ? try directory.top.attributes() : try directory.attributes()
   }
 
   private func lookUpFile(
@@ -93,7 +109,7 @@ extension NodeStore {
     let attributes: FileStatus
     var timeout: Double
     if isDirectory {
-      attributes = try merged(of: node).attributes()
+      attributes = try self.attributes(of: try merged(of: node))
       timeout = self.timeout(in: node)
     } else {
       (attributes, timeout) = try fileAttributes(of: node, self.timeout(in: parent))

@@ -15,6 +15,8 @@ final class NodeStore: Sendable {
   /// nil with `cache=none` and `cache=SECONDS`: then nothing is watched and only the kernel caches.
   let watcher: (any NodeWatcher)?
   private let cache: CacheMode
+  /// Whether the topmost layer, the upper layer, takes changes.
+  let isWritable: Bool
   /// Layers on file systems whose changes inotify does not report, by index, with the reason.
   let unwatchableLayers: [Int: String]
 
@@ -26,6 +28,7 @@ final class NodeStore: Sendable {
     self.stack = stack
     self.watcher = watcher
     self.cache = cache
+    self.isWritable = isWritable
     numbers = InodeNumbers(memory: memory)
     table = RecordedNodeTable(NodeTable(budget: budget, isWritable: isWritable, memory: memory))
     var unwatchable: [Int: String] = [:]

@@ -214,7 +214,8 @@ private struct ListedDirectory {
 
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
     item.kind == .directory
-      ? InodeNumbers.directory(parent: number, name: name)
+      ? operations.store.knownInodeNumber(of: name, in: node)
+        ?? InodeNumbers.directory(parent: number, name: name)
       : operations.store.inodeNumber(device: item.device, inode: item.inode)
   }
 }
