@@ -10,6 +10,7 @@ struct EntryWriter: Sendable {
   let reserved: ReservedNames
 
   private var upper: UpperLayer { copyUp.upper }
+  private var own: OwnChanges? { copyUp.own }
 
   // MARK: - New entries
 
@@ -25,7 +26,7 @@ struct EntryWriter: Sendable {
         guard error == .fileExists, reply.isResent else { throw error }
       }
       store.recordChange(in: [parent])
-      let made = try self.entry(name, in: parent)
+      let made = try self.entry(name, in: parent, isNew: true)
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
       reply.fail(error)
@@ -58,7 +59,7 @@ struct EntryWriter: Sendable {
         guard error == .fileExists, !isExclusive || reply.isResent else { throw error }
       }
       store.recordChange(in: [parent])
-      let made = try self.entry(name, in: parent)
+      let made = try self.entry(name, in: parent, isNew: true)
       guard made.attributes.attributes.isRegular else {
         store.forget(made.node, lookups: 1)
         throw .fileExists
@@ -84,7 +85,7 @@ struct EntryWriter: Sendable {
         guard error == .fileExists, reply.isResent else { throw error }
       }
       store.recordChange(in: [parent])
-      let made = try entry(name, in: parent)
+      let made = try entry(name, in: parent, isNew: false)
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
       reply.fail(error)
@@ -92,11 +93,15 @@ struct EntryWriter: Sendable {
   }
 
   /// The entry that has a name now; its node has one lookup more.
-  private func entry(_ name: CName, in parent: NodeID) throws(Errno) -> EntryReply {
+  /// - Parameter isNew: whether it was made just now.
+  private func entry(_ name: CName, in parent: NodeID, isNew: Bool) throws(Errno) -> EntryReply {
     try store.evictingOnDemand { () throws(Errno) in
       let merged = try store.merged(of: parent)
       guard let found = try merged.lookup(name) else { throw .noSuchFileOrDirectory }
-      return try store.entry(found, name, in: parent, merged)
+      own?.recordEntry(found.upperIdentity, at: EntryKey(parent: parent, name))
+      let entry = try store.entry(found, name, in: parent, merged)
+      if isNew { own?.recordNewFile(entry.node, entry.attributes.attributes) }
+      return entry
     }
   }
 
@@ -127,6 +132,7 @@ struct EntryWriter: Sendable {
       } catch {
         guard error == .noSuchFileOrDirectory, reply.isResent else { throw error }
       }
+      own?.recordEntry(name, in: directory, at: EntryKey(parent: parent, name: bytes))
       store.recordRemoval(of: bytes, in: parent)
     } catch {
       return reply.fail(error)
@@ -170,6 +176,8 @@ struct EntryWriter: Sendable {
     let newDirectory = try copyUp.directory(target.parent)
     if !flags.contains(.exchange) { store.holdFiles(named: target.name, in: target.parent) }
     try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
+    own?.recordEntry(name, in: directory, at: source)
+    own?.recordEntry(newName, in: newDirectory, at: target)
     if flags.contains(.exchange) {
       store.recordExchange(source, target)
     } else {
@@ -198,6 +206,16 @@ struct EntryWriter: Sendable {
     guard let part = merged.part(of: layer) else { throw .staleFileHandle }
     let directory = try copyUp.directory(key.parent)
     _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)
+  }
+}
+
+extension Entry {
+  /// What the upper layer has of it; nil for nothing.
+  fileprivate var upperIdentity: FileIdentity? {
+    switch self {
+    case .file(let layer, let attributes): layer == 0 ? attributes.identity : nil
+    case .directory(let directory, _): directory.isInUpperLayer ? directory.top.identity : nil
+    }
   }
 }
 

@@ -23,7 +23,9 @@ struct FileWriter: Sendable {
       let file = try writableFile(of: node)
       // One that is sent again goes to where it went before.
       let appends = appends && !reply.isResent
-      count = try file.write(bytes, at: offset, appends: appends)
+      count = try changing(node, file) { () throws(Errno) in
+        try file.write(bytes, at: offset, appends: appends)
+      }
       let end = UInt64(clamping: offset) &+ UInt64(count)
       // Where a layer's file has grown meanwhile, the kernel has kept the bytes for another part of the file.
       if appends, try file.attributes().size != end {
@@ -34,6 +36,14 @@ struct FileWriter: Sendable {
       return reply.fail(error)
     }
     reply.send(count: count)
+  }
+
+  /// Changes a file of the upper layer, so that the events of the change are known as ours.
+  private func changing<Result>(
+    _ node: NodeID, _ file: LayerFile, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard let own = copyUp.own else { return try body() }
+    return try own.changing(node, { () throws(Errno) in try file.attributes() }, body)
   }
 
   private func writableFile(of node: NodeID) throws(Errno) -> LayerFile {
@@ -50,7 +60,7 @@ struct FileWriter: Sendable {
   ) {
     do throws(Errno) {
       let file = try writableFile(of: node)
-      try file.allocate(mode: mode, at: offset, count: count)
+      try changing(node, file) { () throws(Errno) in try file.allocate(mode: mode, at: offset, count: count) }
       store.recordSize(of: node, try file.attributes().size)
     } catch {
       return reply.fail(error)
@@ -93,7 +103,9 @@ struct FileWriter: Sendable {
         try copyUp.directory(node).top.change(changes)
       } else {
         try copyUp.file(node, size: changes.size)
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.change(changes) }
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try changing(node, file) { () throws(Errno) in try file.change(changes) }
+        }
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)
@@ -117,7 +129,9 @@ struct FileWriter: Sendable {
       } else {
         try copyUp.file(node)
         try store.withUpperFile(of: node) { file throws(Errno) in
-          try file.setExtendedAttribute(name, value, flags: flags)
+          try changing(node, file) { () throws(Errno) in
+            try file.setExtendedAttribute(name, value, flags: flags)
+          }
         }
       }
       store.recordAttributeChange(of: node)
@@ -134,7 +148,9 @@ struct FileWriter: Sendable {
         try copyUp.directory(node).top.removeExtendedAttribute(name)
       } else {
         try copyUp.file(node)
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.removeExtendedAttribute(name) }
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try changing(node, file) { () throws(Errno) in try file.removeExtendedAttribute(name) }
+        }
       }
       store.recordAttributeChange(of: node)
     } catch {

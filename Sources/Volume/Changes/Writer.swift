@@ -7,9 +7,11 @@ struct Writer: Sendable {
   let files: FileWriter
   let descriptors = WriteDescriptors()
 
-  init(_ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue, reserved: ReservedNames) {
+  init(
+    _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue, own: OwnChanges?, reserved: ReservedNames
+  ) {
     self.upper = upper
-    let copyUp = CopyUp(store: store, upper: upper, queue: queue)
+    let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own)
     entries = EntryWriter(store: store, copyUp: copyUp, reserved: reserved)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors)
   }
