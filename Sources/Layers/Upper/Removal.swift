@@ -43,7 +43,7 @@ extension UpperLayer {
   }
 
   /// Repeats the body, which finds out what is where and then acts, if that has changed in between.
-  private func repeatingRaces(_ body: () throws(Errno) -> Void) throws(Errno) {
+  func repeatingRaces(_ body: () throws(Errno) -> Void) throws(Errno) {
     for _ in 0..<16 {
       do throws(Errno) { return try body() } catch {
         // A whiteout was to be made where a copy has appeared.

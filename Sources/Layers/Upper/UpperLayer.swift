@@ -55,7 +55,7 @@ public final class UpperLayer: Sendable {
     work = WorkFolder(layer)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     try work.sweep()
-    whiteouts = try Whiteouts(layer)
+    whiteouts = try Whiteouts(layer, work)
     umask(0)
   }
 

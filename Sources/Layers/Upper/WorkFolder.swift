@@ -134,11 +134,14 @@ extension Descriptor {
     do throws(Errno) { return try body() } catch {
       if error != .permissionDenied { throw error }
     }
-    let directory = try open(name, [.pathOnly, .directory, .noFollow])
-    let mode = try directory.attributes().mode
-    try directory.changeMode(mode | 0o700)
-    defer { if relocks { try? directory.changeMode(mode) } }
-    try body()
+    guard let directory = try? open(name, [.pathOnly, .directory, .noFollow]),
+      let mode = try? directory.attributes().mode, (try? directory.changeMode(mode | 0o700)) != nil
+    else { throw .permissionDenied }
+    do throws(Errno) { try body() } catch {
+      try? directory.changeMode(mode)
+      throw error
+    }
+    if relocks { try directory.changeMode(mode) }
   }
 
   /// Removes an extended attribute that need not exist.

@@ -44,6 +44,33 @@ import Testing
     #expect(try fixture.upperNames() == [])
   }
 
+  @Test("what a failed layer may have is hidden")
+  func failedLayer() throws {
+    let fixture = try UpperFixture()
+    try (fixture.upper / "file").write("x")
+    let tree = try fixture.tree()
+    let failure = LayerFailure(layer: 1, error: .ioError)
+    let root = MergedDirectory(parts: [tree.upper.layer.root], missing: failure)
+    try tree.upper.remove("file", from: root)
+    #expect(try (fixture.upper / "file").status().kind == .characterDevice)
+  }
+
+  @Test("an error of one directory does not change the format of whiteouts")
+  func immutableDirectory() throws {
+    let fixture = try UpperFixture()
+    for name in ["locked", "other"] as [ByteString] {
+      try (fixture.folder.folder("1" / name) / "file").write("x")
+      _ = try fixture.folder.folder("0" / name)
+    }
+    let locked = fixture.upper / "locked"
+    try Command("chattr", "+i", locked.text).check()
+    defer { _ = try? Command("chattr", "-i", locked.text).run() }
+    let tree = try fixture.tree()
+    #expect(try errorNumber { try tree.apply(.remove(["locked", "file"])) } == .notPermitted)
+    try tree.apply(.remove(["other", "file"]))
+    #expect(try (fixture.upper / "other/file").status().kind == .characterDevice)
+  }
+
   @Test("a directory that is not empty stays as it is")
   func notEmpty() throws {
     let fixture = try UpperFixture()
