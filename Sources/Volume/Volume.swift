@@ -50,7 +50,7 @@ public final class Volume: Sendable {
     queue = try InvalidationQueue()
     watchdog = try LayerWatchdog { stack.layers[$0].gate.isolate() }
     let isCoherent = options.cache == .coherent
-    let own = isCoherent && options.upper?.distinguishesChanges == true ? OwnChanges() : nil
+    let own = isCoherent && options.upper?.distinguishesChanges == true ? OwnChanges(queue) : nil
     watcher =
       isCoherent
       ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue, own: own) : nil
@@ -69,8 +69,10 @@ public final class Volume: Sendable {
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
-    let (store, queue) = (store, queue)
-    writer = options.upper.map { Writer($0, store: store, queue: queue, own: own, reserved: reserved) }
+    let (store, queue, kernel) = (store, queue, kernel)
+    writer = options.upper.map { 
+      Writer($0, store: store, queue: queue, kernel: kernel, own: own, reserved: reserved)
+    }
     changes = ChangeOperations(
       store: store, control: control, writer: writer, expected: announcer?.expected)
     entries = EntryOperations(
@@ -197,6 +199,7 @@ public final class Volume: Sendable {
     var settings = ConnectionSettings()
     settings.posixACLs = options.servesExtendedAttributes
     settings.appliesUmask = options.upper != nil
+    settings.clearsPrivileges = options.upper != nil
     settings.cachesSymbolicLinks = options.cache != .none
     settings.passthroughDepth = passthroughDepth
     settings.maxRead = options.maxRead

@@ -8,6 +8,7 @@ struct FileWriter: Sendable {
   let store: NodeStore
   let copyUp: CopyUp
   let descriptors: WriteDescriptors
+  let kernel: Locked<(any KernelNotifier)?>
 
   private var queue: InvalidationQueue { copyUp.queue }
 
@@ -20,7 +21,7 @@ struct FileWriter: Sendable {
   ) {
     let count: Int
     do throws(Errno) {
-      let file = try writableFile(of: node)
+      let file = try writableFile(of: node, caller: reply.caller.user)
       // One that is sent again goes to where it went before.
       let appends = appends && !reply.isResent
       count = try changing(node, file) { () throws(Errno) in
@@ -46,20 +47,40 @@ struct FileWriter: Sendable {
     return try own.changing(node, { () throws(Errno) in try file.attributes() }, body)
   }
 
-  private func writableFile(of node: NodeID) throws(Errno) -> LayerFile {
-    try descriptors.file(of: node) { () throws(Errno) in
-      try copyUp.file(node)
-      return try store.evictingOnDemand { () throws(Errno) in
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
-      }
+  private func writableFile(of node: NodeID, caller: UInt32) throws(Errno) -> LayerFile {
+    if let file = descriptors.file(of: node) { return file }
+    try copyUp.file(node)
+    let file = try store.evictingOnDemand { () throws(Errno) in
+      try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
     }
+    if try clearPrivileges(of: file, node, caller: caller) { descriptors.keep(file, of: node) }
+    return file
+  }
+
+  /// Takes the set-user-ID and set-group-ID bits away that a change of the file by this user takes away.
+  /// - Returns: false if the file has such bits for the next caller.
+  private func clearPrivileges(
+    of file: LayerFile, _ node: NodeID, caller: UInt32
+  ) throws(Errno) -> Bool {
+    let mode = try file.attributes().mode
+    // The group's bit without its right to execute stands for mandatory locks.
+    let bits = mode & (mode & S_IXGRP == 0 ? S_ISUID : S_ISUID | S_ISGID)
+    if bits == 0 { return true }
+    // Root has CAP_FSETID.
+    if caller == 0 { return false }
+    var changes = AttributeChanges()
+    changes.permissions = mode & 0o7777 & ~bits
+    try changing(node, file) { () throws(Errno) in try file.change(changes) }
+    // The kernel leaves that to us, and knows the former mode.
+    try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
+    return true
   }
 
   func allocate(
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
   ) {
     do throws(Errno) {
-      let file = try writableFile(of: node)
+      let file = try writableFile(of: node, caller: reply.caller.user)
       try changing(node, file) { () throws(Errno) in try file.allocate(mode: mode, at: offset, count: count) }
       store.recordSize(of: node, try file.attributes().size)
     } catch {
@@ -106,6 +127,8 @@ struct FileWriter: Sendable {
         try store.withUpperFile(of: node) { file throws(Errno) in
           try changing(node, file) { () throws(Errno) in try file.change(changes) }
         }
+        // The next write looks at the mode again.
+        if changes.permissions != nil { descriptors.close(node) }
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)

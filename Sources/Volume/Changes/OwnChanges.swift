@@ -32,12 +32,18 @@ final class OwnChanges: Sendable {
     /// The entry that a name has in the upper layer; `.none` for none.
     var names = LRUCache<EntryKey, FileIdentity?>(countLimit: OwnChanges.limit)
     var files = LRUCache<NodeID, FileRecord>(countLimit: OwnChanges.limit)
+    /// What is being changed, and whether an event of it has come meanwhile.
+    var pendingNames: [EntryKey: Bool] = [:]
+    var pendingFiles: [NodeID: (count: Int, hasEvent: Bool)] = [:]
   }
 
   /// The most names and the most files that are kept. The events of others are handled as those of other programs.
   private static let limit = 4096
 
   private let state = Locked(State())
+  private let queue: InvalidationQueue
+
+  init(_ queue: InvalidationQueue) { self.queue = queue }
 
   // MARK: - Changes
 
@@ -57,15 +63,68 @@ final class OwnChanges: Sendable {
   func changing<Result>(
     _ node: NodeID, _ status: () throws(Errno) -> FileStatus, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    let before = FileState(try status())
-    let result = try body()
-    let after = FileState(try status())
-    state.withLock { state in
-      let known = state.files.value(for: node)
-      let isSettled = known?.state == before && known?.isSettled == true
-      state.files.insert(FileRecord(state: after, isSettled: isSettled), for: node)
+    begin(node)
+    do throws(Errno) {
+      let before = FileState(try status())
+      let result = try body()
+      let after = FileState(try status())
+      state.withLock { state in
+        let known = state.files.value(for: node)
+        let isSettled = known?.state == before && known?.isSettled == true
+        state.files.insert(FileRecord(state: after, isSettled: isSettled), for: node)
+      }
+      if end(node), FileState(try status()) != after { invalidate(node) }
+      return result
+    } catch {
+      // What the failed change has done is invalidated.
+      _ = end(node)
+      invalidate(node)
+      throw error
     }
-    return result
+  }
+
+  private func begin(_ node: NodeID) {
+    state.withLock { state in
+      let pending = state.pendingFiles[node] ?? (0, false)
+      state.pendingFiles[node] = (pending.count + 1, pending.hasEvent)
+    }
+  }
+
+  /// - Returns: whether an event has been passed over.
+  private func end(_ node: NodeID) -> Bool {
+    state.withLock { state in
+      guard let pending = state.pendingFiles[node] else { return false }
+      state.pendingFiles[node] = pending.count > 1 ? (pending.count - 1, pending.hasEvent) : nil
+      return pending.hasEvent
+    }
+  }
+
+  private func invalidate(_ node: NodeID) {
+    state.withLock { _ = $0.files.remove(node) }
+    queue.add([Invalidation(subject: .file(node), aspects: .content)])
+  }
+
+  /// Runs the body, which changes names and records what it leaves there. Their events are passed over meanwhile: they
+  /// may come before the record.
+  func changing<Result>(
+    _ keys: [EntryKey], in store: NodeStore, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    state.withLock { state in for key in keys { state.pendingNames[key] = false } }
+    defer { for key in keys { end(key, store) } }
+    return try body()
+  }
+
+  private func end(_ key: EntryKey, _ store: NodeStore) {
+    let hasEvent = state.withLock { $0.pendingNames.removeValue(forKey: key) } ?? false
+    guard hasEvent else { return }
+    if let part = store.upperPart(of: key.parent), causeOfNameEvent(key.name, key.parent, part) == .ours {
+      return
+    }
+    let name = Invalidation.Subject.name(key.parent, key.name, layer: 0)
+    queue.add([
+      Invalidation(subject: name, aspects: [.entry, .content, .link]),
+      Invalidation(subject: .listing(key.parent)),
+    ])
   }
 
   /// Records what our change has left at a name of a directory in the upper layer.
@@ -79,7 +138,7 @@ final class OwnChanges: Sendable {
 
   // MARK: - Events
 
-  enum Cause {
+  enum Cause: Equatable {
     case others
     case ours
     /// Our change, but what others did before may not have been handled.
@@ -96,6 +155,12 @@ final class OwnChanges: Sendable {
 
   private func causeOfNameEvent(_ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory) -> Cause {
     let key = EntryKey(parent: directory, name: name)
+    let isPending = state.withLock { state in
+      if state.pendingNames[key] == nil { return false }
+      state.pendingNames[key] = true
+      return true
+    }
+    if isPending { return .ours }
     guard let known = state.withLock({ $0.names.value(for: key) }) else { return .others }
     let present: FileIdentity?
     do throws(Errno) {
@@ -114,6 +179,10 @@ final class OwnChanges: Sendable {
       let node = store.file(present.identity, layer: 0, named: EntryKey(parent: directory, name: name))
     else { return .others }
     return state.withLock { state in
+      if state.pendingFiles[node] != nil {
+        state.pendingFiles[node]?.hasEvent = true
+        return .ours
+      }
       guard let known = state.files.value(for: node), known.state == FileState(present) else { return .others }
       if known.isSettled { return .ours }
       // The content is invalidated now, whatever came before.
