@@ -81,6 +81,9 @@ struct TreeGenerator {
     (0..<random.pick([1, 1, 2, 2, 2, 3])).map { _ in random.pick(Self.names) }
   }
 
+  /// The path of what can be a directory.
+  mutating func directory() -> TreePath { path() }
+
   private mutating func owner() -> UInt32 { random.pick([0, 0, 1000]) }
 
   /// An operation that may fail.

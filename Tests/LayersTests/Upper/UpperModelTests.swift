@@ -41,6 +41,7 @@ import Testing
     var generator = generator
     let disk = DiskTree(root: point)
     for step in 0..<Self.steps {
+      if generator.random.percent(8) { try empty(generator.directory(), of: tree, and: disk) }
       let operation = generator.operation()
       if !isApplicable(operation, at: point) { continue }
       let found = try errorNumber { try tree.apply(operation) }
@@ -57,6 +58,18 @@ import Testing
         #expect(differences.isEmpty, "\(label), step \(step): \(operation)")
         if found != expected || !differences.isEmpty { return }
       }
+    }
+  }
+
+  /// Removes all that is in a directory, so that it can be removed or replaced.
+  private func empty(_ path: TreePath, of tree: UpperTree, and disk: DiskTree) throws {
+    guard (try? (disk.root / path.text).status())?.kind == .directory else { return }
+    for name in try (disk.root / path.text).names() {
+      guard let kind = (try? (disk.root / (path + [name]).text).status())?.kind else { continue }
+      try empty(path + [name], of: tree, and: disk)
+      let removal: Operation = kind == .directory ? .removeDirectory(path + [name]) : .remove(path + [name])
+      try tree.apply(removal)
+      try disk.apply(removal)
     }
   }
 

@@ -83,6 +83,25 @@ import Testing
     #expect(try fixture.tree().lookup(["d", "hidden"]) == nil)
   }
 
+  @Test("a directory that has only whiteouts is replaced", arguments: [false, true], [false, true])
+  func replacedDirectory(usesMarkers: Bool, isBelow: Bool) throws {
+    let fixture = try UpperFixture()
+    for name in ["d", "new"] as [ByteString] { try (fixture.folder.folder("1" / name) / "x").write("x") }
+    if usesMarkers { try (fixture.upper / ".wh.other").write("") }
+    let tree = try fixture.tree()
+    for name in ["d", "new"] as [ByteString] { try tree.apply(.remove([name, "x"])) }
+    if isBelow { try tree.apply(.removeDirectory(["new"])) }
+    let source: ByteString = isBelow ? "new" : "elsewhere"
+    try tree.apply(.makeDirectory([source], mode: 0o755, owner: 0))
+    try tree.apply(.make([source, "file"], mode: FileKind.regular.rawValue, device: 0, owner: 0))
+    try tree.apply(.rename([source], ["d"], flags: 0))
+    #expect(try tree.lookup([source]) == nil && tree.lookup(["d", "x"]) == nil)
+    #expect(try tree.lookup(["d", "file"]) != nil)
+    try tree.apply(.remove(["d", "file"]))
+    try tree.apply(.removeDirectory(["d"]))
+    #expect(try tree.lookup(["d"]) == nil)
+  }
+
   @Test("what a killed process left in the work folder is removed, and what another one makes is not")
   func sweep() throws {
     let fixture = try UpperFixture()
