@@ -21,7 +21,7 @@ struct FileWriter: Sendable {
   ) {
     let count: Int
     do throws(Errno) {
-      let file = try writableFile(of: node, caller: reply.caller.user)
+      let file = try writableFile(of: node, caller: reply.credentials)
       // One that is sent again goes to where it went before.
       let appends = appends && !reply.isResent
       count = try changing(node, file) { () throws(Errno) in
@@ -47,7 +47,7 @@ struct FileWriter: Sendable {
     return try own.changing(node, { () throws(Errno) in try file.attributes() }, body)
   }
 
-  private func writableFile(of node: NodeID, caller: UInt32) throws(Errno) -> LayerFile {
+  private func writableFile(of node: NodeID, caller: Credentials) throws(Errno) -> LayerFile {
     if let file = descriptors.file(of: node) { return file }
     try copyUp.file(node)
     let file = try store.evictingOnDemand { () throws(Errno) in
@@ -60,27 +60,29 @@ struct FileWriter: Sendable {
   /// Takes the set-user-ID and set-group-ID bits away that a change of the file by this user takes away.
   /// - Returns: false if the file has such bits for the next caller.
   private func clearPrivileges(
-    of file: LayerFile, _ node: NodeID, caller: UInt32
+    of file: LayerFile, _ node: NodeID, caller: Credentials
   ) throws(Errno) -> Bool {
-    let mode = try file.attributes().mode
-    // The group's bit without its right to execute stands for mandatory locks.
-    let bits = mode & (mode & S_IXGRP == 0 ? S_ISUID : S_ISUID | S_ISGID)
-    if bits == 0 { return true }
-    // Root has CAP_FSETID.
-    if caller == 0 { return false }
+    let status = try file.attributes()
+    let mode = status.mode
+    if mode & (S_ISUID | S_ISGID) == 0 { return true }
+    // Root has CAP_FSETID. A group's member keeps its bit where the group may not execute the file.
+    if caller.user == 0 { return false }
+    let keepsGroup = mode & S_IXGRP == 0 && caller.group == status.group
+    let bits = mode & (keepsGroup ? S_ISUID : S_ISUID | S_ISGID)
+    if bits == 0 { return false }
     var changes = AttributeChanges()
     changes.permissions = mode & 0o7777 & ~bits
     try changing(node, file) { () throws(Errno) in try file.change(changes) }
     // The kernel leaves that to us, and knows the former mode.
     try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
-    return true
+    return !keepsGroup
   }
 
   func allocate(
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
   ) {
     do throws(Errno) {
-      let file = try writableFile(of: node, caller: reply.caller.user)
+      let file = try writableFile(of: node, caller: reply.credentials)
       try changing(node, file) { () throws(Errno) in try file.allocate(mode: mode, at: offset, count: count) }
       store.recordSize(of: node, try file.attributes().size)
     } catch {
@@ -124,8 +126,10 @@ struct FileWriter: Sendable {
         try copyUp.directory(node).top.change(changes)
       } else {
         try copyUp.file(node, size: changes.size)
+        let caller = reply.credentials
         try store.withUpperFile(of: node) { file throws(Errno) in
           try changing(node, file) { () throws(Errno) in try file.change(changes) }
+          if changes.size != nil { _ = try clearPrivileges(of: file, node, caller: caller) }
         }
         // The next write looks at the mode again.
         if changes.permissions != nil { descriptors.close(node) }

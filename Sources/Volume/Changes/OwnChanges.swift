@@ -161,23 +161,29 @@ final class OwnChanges: Sendable {
       return true
     }
     if isPending { return .ours }
-    guard let known = state.withLock({ $0.names.value(for: key) }) else { return .others }
-    let present: FileIdentity?
+    return isAsLeft(key, part) ? .ours : .others
+  }
+
+  /// Whether the upper layer has at a name what our last change of the name has left there.
+  private func isAsLeft(_ key: EntryKey, _ part: LayerDirectory) -> Bool {
+    guard let known = state.withLock({ $0.names.value(for: key) }) else { return false }
     do throws(Errno) {
-      present = try withCName(name) { name throws(Errno) in try part.attributes(of: name) }.identity
+      return try withCName(key.name) { name throws(Errno) in try part.attributes(of: name) }.identity == known
     } catch {
-      guard error == .noSuchFileOrDirectory else { return .others }
-      present = nil
+      return error == .noSuchFileOrDirectory && known == nil
     }
-    return present == known ? .ours : .others
   }
 
   private func causeOfFileEvent(
     _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore
   ) -> Cause {
+    let key = EntryKey(parent: directory, name: name)
     guard let present = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
-      let node = store.file(present.identity, layer: 0, named: EntryKey(parent: directory, name: name))
-    else { return .others }
+      let node = store.file(present.identity, layer: 0, named: key)
+    else {
+      // We may have taken the name away since.
+      return isAsLeft(key, part) ? .ours : .others
+    }
     return state.withLock { state in
       if state.pendingFiles[node] != nil {
         state.pendingFiles[node]?.hasEvent = true
