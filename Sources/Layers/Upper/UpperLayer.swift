@@ -46,6 +46,8 @@ public final class UpperLayer: Sendable {
   private let actsAsOthers = FileSystemUser.canBeChanged
   /// Whether the file system has files without a name (`O_TMPFILE`), as far as is known.
   let hasUnnamedFiles = Atomic(true)
+  /// Whether the file system has `RENAME_WHITEOUT`, as far as is known.
+  let renamesLeavingWhiteouts = Atomic(true)
 
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
