@@ -123,11 +123,7 @@ extension UpperLayer {
     _ move: Move, from parent: borrowing Descriptor, _ body: (Bool) throws(Errno) -> Void
   ) throws(Errno) {
     guard move.leavesWhiteout, whiteouts.areMarkers else { return try body(move.leavesWhiteout) }
-    let isNew = try whiteouts.makeMarker(of: move.name, in: parent)
-    do throws(Errno) { try body(false) } catch {
-      if isNew { try? whiteouts.removeMarker(of: move.name, in: parent) }
-      throw error
-    }
+    try marking(move.name, in: parent) { () throws(Errno) in try body(false) }
   }
 
   private func run(
