@@ -98,15 +98,14 @@ extension UpperLayer {
   private func show(
     _ name: CName, in directory: borrowing Descriptor, _ body: () throws(Errno) -> Void
   ) throws(Errno) {
-    let former = try directory.attributes()
-    try body()
-    // A copy beside a marker would bring back what was removed.
-    if whiteouts.areMarkers, try whiteouts.hasMarker(of: name, in: directory) {
-      try? directory.removeTree(name)
-      throw .fileExists
+    try directory.keepingTimes { () throws(Errno) in
+      try body()
+      // A copy beside a marker would bring back what was removed.
+      if whiteouts.areMarkers, try whiteouts.hasMarker(of: name, in: directory) {
+        try? directory.removeTree(name)
+        throw .fileExists
+      }
     }
-    // The copy has succeeded in any case.
-    try? directory.setTimes(accessed: .at(former.accessed), modified: .at(former.modified))
   }
 
   // MARK: - Content

@@ -40,7 +40,7 @@ extension UpperLayer {
     _ name: CName, in directory: MergedDirectory, mode: UInt32, device: UInt64, _ owner: EntryOwner
   ) throws(Errno) {
     if mode & 0o170000 == FileKind.characterDevice.rawValue, device == 0 { throw .notPermitted }
-    try make(.node(mode: mode, device: device), name, in: directory, owner)
+    try make(.node(mode: permitted(mode, for: owner), device: device), name, in: directory, owner)
   }
 
   /// Makes a directory, which is opaque where a layer below has the name, though hidden.

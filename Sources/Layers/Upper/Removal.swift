@@ -63,8 +63,18 @@ extension UpperLayer {
   /// Removes a file that layers below have, too.
   func replaceByWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
     if try replaceByDevice(name, in: parent, isDirectory: false) { return }
-    _ = try whiteouts.makeMarker(of: name, in: parent)
-    try parent.remove(name, isDirectory: false)
+    try marking(name, in: parent) { () throws(Errno) in try parent.remove(name, isDirectory: false) }
+  }
+
+  /// Makes a marker and runs the body, which takes the entry away that is still visible beside it.
+  func marking(
+    _ name: CName, in parent: borrowing Descriptor, _ body: () throws(Errno) -> Void
+  ) throws(Errno) {
+    let isNew = try whiteouts.makeMarker(of: name, in: parent)
+    do throws(Errno) { try body() } catch {
+      if isNew { try? whiteouts.removeMarker(of: name, in: parent) }
+      throw error
+    }
   }
 
   /// Puts a device whiteout in the place of an entry; of a directory only if it has nothing but whiteouts.
@@ -103,12 +113,9 @@ extension UpperLayer {
   ) throws(Errno) {
     if isBelow {
       if try replaceByDevice(name, in: parent, isDirectory: true) { return }
-      let isNew = try whiteouts.makeMarker(of: name, in: parent)
-      do throws(Errno) { try removeByWorkFolder(name, in: parent) } catch {
-        if isNew { try? whiteouts.removeMarker(of: name, in: parent) }
-        throw error
+      return try marking(name, in: parent) { () throws(Errno) in
+        try removeByWorkFolder(name, in: parent)
       }
-      return
     }
     do throws(Errno) { try parent.remove(name, isDirectory: true) } catch {
       if error != .directoryNotEmpty { throw error }

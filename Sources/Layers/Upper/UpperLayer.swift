@@ -46,6 +46,8 @@ public final class UpperLayer: Sendable {
   private let actsAsOthers = FileSystemUser.canBeChanged
   /// Whether the file system has files without a name (`O_TMPFILE`), as far as is known.
   let hasUnnamedFiles = Atomic(true)
+  /// Whether the file system has `RENAME_WHITEOUT`, as far as is known.
+  let renamesLeavingWhiteouts = Atomic(true)
 
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
@@ -61,6 +63,13 @@ public final class UpperLayer: Sendable {
 
   /// Removes the work folder.
   public func close() { work.remove() }
+
+  /// The permission bits that an entry may have which is made for an owner. Those of a set-user-ID program of another user
+  /// must not become those of one of this process's user.
+  func permitted(_ mode: UInt32, for owner: EntryOwner) -> UInt32 {
+    let isOwned = actsAsOthers || (owner.user == user && owner.group == group)
+    return isOwned ? mode : mode & ~UInt32(S_ISUID | S_ISGID)
+  }
 
   /// Runs the body as the owner of what it creates, if this process is privileged to.
   func asOwner<Result>(

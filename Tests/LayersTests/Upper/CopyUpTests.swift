@@ -66,11 +66,13 @@ import Testing
     try (fixture.folder.folder("1/d") / "file").write("x")
     try (fixture.lower / "d/link").makeLink(to: "x")
     let time = TimeSpec(seconds: 1_000_000_000, nanoseconds: 5)
-    try (fixture.lower / "d").setModified(time)
+    for directory in [fixture.lower / "d", fixture.upper] { try directory.setModified(time) }
     for path in [["d", "file"], ["d", "link"]] as [TreePath] {
       _ = try fixture.tree().openOwn(path)
       #expect(try (fixture.upper / "d").status().modified == time)
     }
+    try fixture.tree().upper.close()
+    #expect(try fixture.upper.status().modified == time)
   }
 
   @Test("a default ACL of the parent does not reach a copy")

@@ -21,6 +21,8 @@ import Testing
       try tree.apply(.makeDirectory(["opaque"], mode: 0o755, owner: 1000))
       try tree.apply(.rename(["own"], ["moved"], flags: 0))
       #expect(try tree.lookup(["opaque", "old"]) == nil)
+      try tree.apply(.make(["foreign"], mode: FileKind.regular.rawValue | 0o6755, device: 0, owner: 1001))
+      try tree.apply(.make(["mine"], mode: FileKind.regular.rawValue | 0o6755, device: 0, owner: 1000))
     }
     for name in ["file", "emptied"] as [ByteString] {
       #expect(try (fixture.upper / name).status().kind == .characterDevice)
@@ -31,7 +33,12 @@ import Testing
       try Snapshots.description(of: fixture.upper / "locked")
         == Snapshots.description(of: fixture.lower / "locked"))
     #expect(try (fixture.upper / "opaque").attributeNames() == ["user.overlay.opaque"])
-    #expect(try fixture.upperNames() == ["emptied", "file", "locked", "moved", "opaque", "program"])
+    #expect(try (fixture.upper / "foreign").status().permissions == 0o755)
+    #expect(try (fixture.upper / "mine").status().permissions == 0o6755)
+    #expect(
+      try fixture.upperNames() == [
+        "emptied", "file", "foreign", "locked", "mine", "moved", "opaque", "program",
+      ])
   }
 
   private func fill(_ fixture: UpperFixture) throws {

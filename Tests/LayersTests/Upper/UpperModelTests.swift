@@ -1,4 +1,5 @@
 import Posix
+import Synchronization
 import TestSupport
 import Testing
 
@@ -16,12 +17,24 @@ import Testing
     arguments: Seeds.chosen(4))
   func likeOverlayfsWithMarkers(seed: UInt64) throws { try run(seed, usesMarkers: true, onTmpfs: false) }
 
-  private func run(_ seed: UInt64, usesMarkers: Bool, onTmpfs: Bool) throws {
+  @Test(
+    "random operations have the same results on a file system with fewer calls", arguments: Seeds.chosen(4))
+  func likeOverlayfsWithFewerCalls(seed: UInt64) throws {
+    try run(seed, usesMarkers: false, onTmpfs: false) { upper in
+      upper.hasUnnamedFiles.store(false, ordering: .relaxed)
+      upper.renamesLeavingWhiteouts.store(false, ordering: .relaxed)
+    }
+  }
+
+  private func run(
+    _ seed: UInt64, usesMarkers: Bool, onTmpfs: Bool, _ configure: (UpperLayer) -> Void = { _ in }
+  ) throws {
     let folder = try TemporaryFolder()
     if onTmpfs { try Command("mount", "-t", "tmpfs", "tmpfs", folder.path.text).check() }
     let layers = try Layers(in: folder, seed: seed)
     if usesMarkers { try (layers.ours / ".wh.absent").write("") }
     let tree = try UpperTree([layers.ours] + layers.lower)
+    configure(tree.upper)
     try layers.mount(upper: layers.theirs, at: layers.point)
     try perform(TreeGenerator(seed: ~seed), on: tree, and: layers.point, "seed \(seed)")
     tree.upper.close()
