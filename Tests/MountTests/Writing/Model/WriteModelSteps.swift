@@ -38,7 +38,6 @@ final class WriteModelSteps {
       if differences.isEmpty, run.hasEdits, random.percent(4) { differences = try edit() }
       if !differences.isEmpty {
         Issue.record(report(differences))
-        if let p = Binary.variable("BUNDLEFS_PAUSE").flatMap({ Double($0) }) { Clock.sleep(p) } // DEBUG
         return false
       }
     }
@@ -125,8 +124,8 @@ final class WriteModelSteps {
   private var relevantSteps: [String] {
     let words = lastPaths.filter { $0.count > 0 }.map(\.description) + (lastSlot.map { ["descriptor \($0)"] } ?? [])
     return log.enumerated().filter { index, line in
-      index >= log.count - 12 || words.contains { line.contains($0) }
-    }.suffix(60).map(\.element)
+      index >= log.count - (Binary.variable("BUNDLEFS_LOG").flatMap { Int($0) } ?? 12) || words.contains { line.contains($0) }
+    }.suffix(90).map(\.element)
   }
 
   private func report(_ differences: [String]) -> Comment {
