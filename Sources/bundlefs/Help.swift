@@ -27,9 +27,9 @@ enum Help {
                               [--json]
            bundlefs open URL...
 
-    Mounts a read-only view of the directory MAIN in which files of other
-    directories, the substitutions, override those of MAIN. Changes in any of
-    these directories are visible at once. Instead of a directory, each can be a
+    Mounts a view of the directory MAIN in which files of other directories,
+    the substitutions, override those of MAIN. Changes in any of these
+    directories are visible at once. The view is read-only without 'writable'. Instead of a directory, each can be a
     zip archive or a directory in one: 'app.ipa!/Payload'.
 
         -o OPTION    mount options, see below
@@ -63,6 +63,9 @@ enum Help {
         substitution=DIR[:DIR...]
                      directories that override MAIN, in descending order of
                      precedence; write ':' and ',' in a name as '\\:' and '\\,'
+        writable, writable=DIR
+                     take changes; they go to the first substitution, or to DIR
+                     above all of them
         cache=coherent|none|SECONDS
                      how long the kernel caches entries and data: until they
                      change (default), not at all, or for a time

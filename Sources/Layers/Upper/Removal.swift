@@ -43,7 +43,7 @@ extension UpperLayer {
   }
 
   /// Repeats the body, which finds out what is where and then acts, if that has changed in between.
-  private func repeatingRaces(_ body: () throws(Errno) -> Void) throws(Errno) {
+  func repeatingRaces(_ body: () throws(Errno) -> Void) throws(Errno) {
     for _ in 0..<16 {
       do throws(Errno) { return try body() } catch {
         // A whiteout was to be made where a copy has appeared.
@@ -76,7 +76,13 @@ extension UpperLayer {
     return try work.withName { folder, temporary throws(Errno) in
       guard try whiteouts.makeDevice(temporary, in: folder) else { return false }
       do throws(Errno) {
-        try folder.rename(temporary, to: name, in: parent, isDirectory ? .exchange : [])
+        if isDirectory {
+          try parent.unlocking(name) { () throws(Errno) in
+            try folder.rename(temporary, to: name, in: parent, .exchange)
+          }
+        } else {
+          try folder.rename(temporary, to: name, in: parent)
+        }
       } catch {
         try? folder.remove(temporary, isDirectory: false)
         throw error
@@ -114,7 +120,9 @@ extension UpperLayer {
   /// below.
   func removeByWorkFolder(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
     try work.withName { folder, temporary throws(Errno) in
-      try parent.renameNew(name, to: temporary, in: folder)
+      try parent.unlocking(name) { () throws(Errno) in
+        try parent.renameNew(name, to: temporary, in: folder)
+      }
       do throws(Errno) { try removeCleared(temporary, in: folder) } catch {
         try folder.renameNew(temporary, to: name, in: parent)
         throw error
@@ -125,7 +133,8 @@ extension UpperLayer {
   /// Removes a directory after its whiteouts.
   /// - Throws: ENOTEMPTY if it has anything else.
   private func removeCleared(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
-    try whiteouts.clear(try parent.open(name, [.pathOnly, .directory, .noFollow]))
+    let directory = try parent.open(name, [.pathOnly, .directory, .noFollow])
+    try parent.unlocking(name) { () throws(Errno) in try whiteouts.clear(directory) }
     try parent.remove(name, isDirectory: true)
   }
 }

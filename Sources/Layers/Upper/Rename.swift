@@ -32,6 +32,17 @@ extension UpperLayer {
   ) throws(Errno) {
     let isKnown = flags.isEmpty || flags == .noReplace || flags == .exchange
     guard isKnown, !WhiteoutMarkers.isMarker(newName) else { throw .invalidArgument }
+    if !flags.isEmpty { return try renameOnce(name, in: directory, to: newName, in: newDirectory, flags) }
+    // EEXIST: the upper layer got the new name meanwhile.
+    try repeatingRaces { () throws(Errno) in
+      try renameOnce(name, in: directory, to: newName, in: newDirectory, flags)
+    }
+  }
+
+  private func renameOnce(
+    _ name: CName, in directory: MergedDirectory, to newName: CName, in newDirectory: MergedDirectory,
+    _ flags: RenameFlags
+  ) throws(Errno) {
     guard let source = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
     let target = try newDirectory.lookup(newName)
     if flags == .noReplace, target != nil { throw .fileExists }

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// The user and group that new entries belong to, and the permission bits that they do not get.
 public struct EntryOwner: Sendable {
@@ -43,6 +44,8 @@ public final class UpperLayer: Sendable {
   /// The user and group of this process.
   let (user, group) = (geteuid(), getegid())
   private let actsAsOthers = FileSystemUser.canBeChanged
+  /// Whether the file system has files without a name (`O_TMPFILE`), as far as is known.
+  let hasUnnamedFiles = Atomic(true)
 
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
@@ -52,7 +55,7 @@ public final class UpperLayer: Sendable {
     work = WorkFolder(layer)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     try work.sweep()
-    whiteouts = try Whiteouts(layer)
+    whiteouts = try Whiteouts(layer, work)
     umask(0)
   }
 

@@ -125,6 +125,25 @@ extension Descriptor {
     try remove(name, isDirectory: true)
   }
 
+  /// Runs the body, which moves or empties a directory of this one. Without privileges, that takes the permission to write
+  /// to it, which its owner can have given up.
+  /// - Parameter relocks: whether the directory stays.
+  func unlocking(
+    _ name: CName, relocks: Bool = false, _ body: () throws(Errno) -> Void
+  ) throws(Errno) {
+    do throws(Errno) { return try body() } catch {
+      if error != .permissionDenied { throw error }
+    }
+    guard let directory = try? open(name, [.pathOnly, .directory, .noFollow]),
+      let mode = try? directory.attributes().mode, (try? directory.changeMode(mode | 0o700)) != nil
+    else { throw .permissionDenied }
+    do throws(Errno) { try body() } catch {
+      try? directory.changeMode(mode)
+      throw error
+    }
+    if relocks { try directory.changeMode(mode) }
+  }
+
   /// Removes an extended attribute that need not exist.
   func removeIfPresent(_ attribute: CName) throws(Errno) {
     do throws(Errno) { try removeExtendedAttribute(attribute) } catch {

@@ -8,6 +8,7 @@ struct FileWriter: Sendable {
   let store: NodeStore
   let copyUp: CopyUp
   let descriptors: WriteDescriptors
+  let kernel: Locked<(any KernelNotifier)?>
 
   private var queue: InvalidationQueue { copyUp.queue }
 
@@ -20,10 +21,12 @@ struct FileWriter: Sendable {
   ) {
     let count: Int
     do throws(Errno) {
-      let file = try writableFile(of: node)
+      let file = try writableFile(of: node, caller: reply.caller.user)
       // One that is sent again goes to where it went before.
       let appends = appends && !reply.isResent
-      count = try file.write(bytes, at: offset, appends: appends)
+      count = try changing(node, file) { () throws(Errno) in
+        try file.write(bytes, at: offset, appends: appends)
+      }
       let end = UInt64(clamping: offset) &+ UInt64(count)
       // Where a layer's file has grown meanwhile, the kernel has kept the bytes for another part of the file.
       if appends, try file.attributes().size != end {
@@ -36,21 +39,49 @@ struct FileWriter: Sendable {
     reply.send(count: count)
   }
 
-  private func writableFile(of node: NodeID) throws(Errno) -> LayerFile {
-    try descriptors.file(of: node) { () throws(Errno) in
-      try copyUp.file(node)
-      return try store.evictingOnDemand { () throws(Errno) in
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
-      }
+  /// Changes a file of the upper layer, so that the events of the change are known as ours.
+  private func changing<Result>(
+    _ node: NodeID, _ file: LayerFile, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard let own = copyUp.own else { return try body() }
+    return try own.changing(node, { () throws(Errno) in try file.attributes() }, body)
+  }
+
+  private func writableFile(of node: NodeID, caller: UInt32) throws(Errno) -> LayerFile {
+    if let file = descriptors.file(of: node) { return file }
+    try copyUp.file(node)
+    let file = try store.evictingOnDemand { () throws(Errno) in
+      try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
     }
+    if try clearPrivileges(of: file, node, caller: caller) { descriptors.keep(file, of: node) }
+    return file
+  }
+
+  /// Takes the set-user-ID and set-group-ID bits away that a change of the file by this user takes away.
+  /// - Returns: false if the file has such bits for the next caller.
+  private func clearPrivileges(
+    of file: LayerFile, _ node: NodeID, caller: UInt32
+  ) throws(Errno) -> Bool {
+    let mode = try file.attributes().mode
+    // The group's bit without its right to execute stands for mandatory locks.
+    let bits = mode & (mode & S_IXGRP == 0 ? S_ISUID : S_ISUID | S_ISGID)
+    if bits == 0 { return true }
+    // Root has CAP_FSETID.
+    if caller == 0 { return false }
+    var changes = AttributeChanges()
+    changes.permissions = mode & 0o7777 & ~bits
+    try changing(node, file) { () throws(Errno) in try file.change(changes) }
+    // The kernel leaves that to us, and knows the former mode.
+    try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
+    return true
   }
 
   func allocate(
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
   ) {
     do throws(Errno) {
-      let file = try writableFile(of: node)
-      try file.allocate(mode: mode, at: offset, count: count)
+      let file = try writableFile(of: node, caller: reply.caller.user)
+      try changing(node, file) { () throws(Errno) in try file.allocate(mode: mode, at: offset, count: count) }
       store.recordSize(of: node, try file.attributes().size)
     } catch {
       return reply.fail(error)
@@ -93,7 +124,11 @@ struct FileWriter: Sendable {
         try copyUp.directory(node).top.change(changes)
       } else {
         try copyUp.file(node, size: changes.size)
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.change(changes) }
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try changing(node, file) { () throws(Errno) in try file.change(changes) }
+        }
+        // The next write looks at the mode again.
+        if changes.permissions != nil { descriptors.close(node) }
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)
@@ -117,7 +152,9 @@ struct FileWriter: Sendable {
       } else {
         try copyUp.file(node)
         try store.withUpperFile(of: node) { file throws(Errno) in
-          try file.setExtendedAttribute(name, value, flags: flags)
+          try changing(node, file) { () throws(Errno) in
+            try file.setExtendedAttribute(name, value, flags: flags)
+          }
         }
       }
       store.recordAttributeChange(of: node)
@@ -134,7 +171,9 @@ struct FileWriter: Sendable {
         try copyUp.directory(node).top.removeExtendedAttribute(name)
       } else {
         try copyUp.file(node)
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.removeExtendedAttribute(name) }
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try changing(node, file) { () throws(Errno) in try file.removeExtendedAttribute(name) }
+        }
       }
       store.recordAttributeChange(of: node)
     } catch {

@@ -22,6 +22,11 @@ extension NodeStore {
     }
   }
 
+  /// A directory's part in the upper layer, if that is known.
+  func upperPart(of directory: NodeID) -> LayerDirectory? {
+    table.withLock { table in (try? Self.state(of: directory, table))?.merged?.part(of: 0) }
+  }
+
   func isInUpperLayer(_ file: NodeID) throws(Errno) -> Bool {
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: file)
