@@ -30,6 +30,15 @@ struct EntrySnapshot: Equatable {
     return snapshot
   }
 
+  /// A directory and everything in it, with exact times.
+  static func all(below directory: ByteString) throws -> [ByteString: EntrySnapshot] {
+    let never = TimeSpec(seconds: .max, nanoseconds: 0)
+    var all = [directory: try take(directory, since: never, hasTime: true)]
+    guard try directory.status().kind == .directory else { return all }
+    for name in try directory.names() { all.merge(try Self.all(below: directory / name)) { $1 } }
+    return all
+  }
+
   private mutating func record(_ status: StatResult) {
     fields["kind"] = status.kind.map { "\($0)" } ?? "unknown"
     fields["mode"] = String(status.permissions, radix: 8)

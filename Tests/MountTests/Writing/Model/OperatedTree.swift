@@ -6,6 +6,8 @@ import TestSupport
 final class OperatedTree {
   let root: ByteString
   private var held: [Int: CInt] = [:]
+  /// The paths that the kept files were opened by.
+  private(set) var heldPaths: [Int: ByteString] = [:]
 
   init(_ root: ByteString) { self.root = root }
 
@@ -86,6 +88,7 @@ final class OperatedTree {
     held[slot] = try (root / path).call("open") {
       Glibc.open($0, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     }
+    heldPaths[slot] = path
   }
 
   private func perform(_ operation: HeldOperation, _ slot: Int) throws -> OperationResult {
@@ -118,15 +121,18 @@ final class OperatedTree {
     return try body(file)
   }
 
+  /// Writes everything, as programs do: a short write is followed by another one.
   /// - Parameter offset: nil for the file's own.
   private static func write(_ content: [UInt8], to file: CInt, at offset: Int?) throws {
-    if content.isEmpty { return }
-    let count = content.withUnsafeBytes { bytes in
-      offset.map { pwrite(file, bytes.baseAddress, bytes.count, off_t($0)) }
-        ?? Glibc.write(file, bytes.baseAddress, bytes.count)
+    var done = 0
+    while done < content.count {
+      let count = content[done...].withUnsafeBytes { bytes in
+        offset.map { pwrite(file, bytes.baseAddress, bytes.count, off_t($0 + done)) }
+          ?? Glibc.write(file, bytes.baseAddress, bytes.count)
+      }
+      try check("write", count)
+      done += count
     }
-    try check("write", count)
-    if count != content.count { throw TestFailure("\(count) of \(content.count) bytes were written") }
   }
 
   private static func read(_ file: CInt, at offset: Int, _ count: Int) throws -> [UInt8] {

@@ -14,6 +14,10 @@ final class WriteModelSteps {
   private let mounted: OperatedTree
   private let copied: OperatedTree
   private var log: [String] = []
+  /// What the layers had at the paths of the last operation.
+  private var layersBefore: [String] = []
+  private var lastPaths: [ByteString] = []
+  private var lastSlot: Int?
 
   init(run: WriteModelRun, mount: Mount, trees: WriteModelTrees, names: [ByteString], random: SplitMix64) {
     (self.run, self.mount, self.trees, self.names, self.random) = (run, mount, trees, names, random)
@@ -44,6 +48,7 @@ final class WriteModelSteps {
 
   private func operate() throws -> [String] {
     let (operation, user) = try generator.next(copied.slots)
+    remember(operation)
     log.append("\(log.count): \(user == 0 ? "" : "as \(user): ")\(operation)")
     let mayRefuse = mayRefuse(operation)
     let death = run.hasDeaths && random.percent(8) ? try killWorker(after: random.number(0...1500)) : nil
@@ -56,9 +61,33 @@ final class WriteModelSteps {
     let expected = try copied.perform(operation, as: user)
     log[log.count - 1] += ": \(expected)"
     if seen != expected { return ["result: expected \(expected), seen \(seen)"] }
+    return try heldDifferences(operation) + differences(of: operation)
+  }
+
+  private func remember(_ operation: WriteOperation) {
+    (lastPaths, lastSlot) = (operation.paths, nil)
+    if case .held(let slot, _) = operation {
+      lastSlot = slot
+      if let path = copied.heldPaths[slot] { lastPaths = [path] }
+    }
+    layersBefore = lastPaths.map { trees.description(of: $0) }
+  }
+
+  private func differences(of operation: WriteOperation) throws -> [String] {
     let comparison = trees.comparison(with: mount.point)
-    let paths = Set(operation.paths + operation.paths.filter { $0.count > 0 }.map(\.parent))
-    return try paths.sorted().flatMap { try comparison.differences(at: $0) }
+    var paths = operation.paths
+    if case .held(let slot, _) = operation, let path = copied.heldPaths[slot] { paths = [path] }
+    // Those of the parents, too.
+    return try Set(paths + paths.filter { $0.count > 0 }.map(\.parent)).sorted()
+      .flatMap { try comparison.differences(at: $0) }
+  }
+
+  /// What a descriptor shows of a file, which may have lost its name.
+  private func heldDifferences(_ operation: WriteOperation) throws -> [String] {
+    guard case .held(let slot, _) = operation, copied.slots.contains(slot) else { return [] }
+    let status = WriteOperation.held(slot: slot, .status)
+    let (seen, expected) = (try mounted.perform(status, as: 0), try copied.perform(status, as: 0))
+    return seen == expected ? [] : ["fstat of the descriptor: expected \(expected), seen \(seen)"]
   }
 
   private func mayRefuse(_ operation: WriteOperation) -> Bool {
@@ -91,13 +120,23 @@ final class WriteModelSteps {
     return trees.comparison(with: mount.point).allDifferences()
   }
 
+  /// The last steps, and those before that have to do with the last one.
+  private var relevantSteps: [String] {
+    let words = lastPaths.filter { $0.count > 0 }.map(\.description) + (lastSlot.map { ["descriptor \($0)"] } ?? [])
+    return log.enumerated().filter { index, line in
+      index >= log.count - (Binary.variable("BUNDLEFS_LOG").flatMap { Int($0) } ?? 12) || words.contains { line.contains($0) }
+    }.suffix(90).map(\.element)
+  }
+
   private func report(_ differences: [String]) -> Comment {
     """
     seed \(run.seed) (reproduce with BUNDLEFS_SEED=\(run.seed)): \(differences.count) differences after step \
     \(log.count - 1)
     \(WriteModelRun.lines(differences))
-    last steps:
-    \(log.suffix(15).joined(separator: "\n"))
+    layers before:
+    \(layersBefore.joined(separator: "\n"))
+    steps:
+    \(relevantSteps.joined(separator: "\n"))
     """
   }
 }
