@@ -70,7 +70,7 @@ public final class Volume: Sendable {
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
     let (store, queue, kernel) = (store, queue, kernel)
-    writer = options.upper.map { 
+    writer = options.upper.map {
       Writer($0, store: store, queue: queue, kernel: kernel, own: own, reserved: reserved)
     }
     changes = ChangeOperations(

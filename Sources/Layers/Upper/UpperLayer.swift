@@ -40,6 +40,8 @@ public final class UpperLayer: Sendable {
   /// The directory that the layer is.
   public let layer: DirectoryLayer
   let work: WorkFolder
+  /// The name of the folder in the layer's root in which entries are made before they appear.
+  public static let workFolderName = Array(WorkFolder.name.description.utf8)
   let whiteouts: Whiteouts
   /// The user and group of this process.
   let (user, group) = (geteuid(), getegid())

@@ -189,7 +189,9 @@ final class OwnChanges: Sendable {
         state.pendingFiles[node]?.hasEvent = true
         return .ours
       }
-      guard let known = state.files.value(for: node), known.state == FileState(present) else { return .others }
+      guard let known = state.files.value(for: node), known.state == FileState(present) else {
+        return .others
+      }
       if known.isSettled { return .ours }
       // The content is invalidated now, whatever came before.
       state.files.insert(FileRecord(state: known.state, isSettled: true), for: node)

@@ -101,7 +101,9 @@ extension NodeStore {
         return []
       }
       let released = table.detachAll(named: target.name, in: to)
-      for node in table.nodes(named: source.name, in: from) { table.rename(node, from: source, to: target.name, in: to) }
+      for node in table.nodes(named: source.name, in: from) {
+        table.rename(node, from: source, to: target.name, in: to)
+      }
       return released
     }
     withExtendedLifetime(released) {}
@@ -111,8 +113,12 @@ extension NodeStore {
   /// Records that the mount has exchanged two entries.
   func recordExchange(_ first: EntryKey, _ second: EntryKey) {
     table.withLock { table in
-      guard let a = try? table.slot(of: first.parent), let b = try? table.slot(of: second.parent) else { return }
-      let (ofFirst, ofSecond) = (table.nodes(named: first.name, in: a), table.nodes(named: second.name, in: b))
+      guard let a = try? table.slot(of: first.parent), let b = try? table.slot(of: second.parent) else {
+        return
+      }
+      let (ofFirst, ofSecond) = (
+        table.nodes(named: first.name, in: a), table.nodes(named: second.name, in: b)
+      )
       for node in ofFirst { table.rename(node, from: first, to: second.name, in: b) }
       for node in ofSecond { table.rename(node, from: second, to: first.name, in: a) }
     }

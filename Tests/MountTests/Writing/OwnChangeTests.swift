@@ -67,7 +67,9 @@ extension MountTests {
         let writers = try [file, below].enumerated().map { index, path in
           let random = Locked(SplitMix64(seed: UInt64(index)))
           return try LoopThread("writer\(index)", until: isStopping) { _ in
-            let (at, byte) = random.withLock { (Int($0.next() % UInt64(size)), UInt8(truncatingIfNeeded: $0.next())) }
+            let (at, byte) = random.withLock {
+              (Int($0.next() % UInt64(size)), UInt8(truncatingIfNeeded: $0.next()))
+            }
             try path.overwrite([byte], at: at)
           }
         }

@@ -20,7 +20,8 @@ extension MountTests {
       try WriteModelRun(seed: seed, options: ["cache=none"]).run()
     }
 
-    @Test("while layers change from below", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
+    @Test(
+      "while layers change from below", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
     func edits(seed: UInt64) throws {
       try WriteModelRun(seed: seed, substitutions: seed % 2 == 0 ? 1 : 2, hasEdits: true).run()
     }

@@ -71,7 +71,9 @@ extension MountTests {
     private func expectRefused(
       _ subject: Comment, location: SourceLocation = #_sourceLocation, _ body: () throws -> Void
     ) throws {
-      let errors: [Errno?] = [.notPermitted, .permissionDenied, .resourceBusy, .readOnlyFileSystem, .notSupported]
+      let errors: [Errno?] = [
+        .notPermitted, .permissionDenied, .resourceBusy, .readOnlyFileSystem, .notSupported,
+      ]
       let seen = try errorNumber(of: body)
       #expect(errors.contains(seen), "\(subject): \(String(describing: seen))", sourceLocation: location)
     }
@@ -79,7 +81,9 @@ extension MountTests {
     @Test("attributes of overlayfs cannot be set", .timeLimit(.minutes(1)))
     func overlayAttributes() throws {
       try withWritable { mount, fixture in
-        for name in ["trusted.overlay.opaque", "user.overlay.opaque", "trusted.overlay.redirect"] as [ByteString] {
+        for name in ["trusted.overlay.opaque", "user.overlay.opaque", "trusted.overlay.redirect"]
+          as [ByteString]
+        {
           try expectErrno(.notPermitted, "\(name)") {
             try (mount.point / "folder").setAttribute(name, [UInt8(ascii: "y")])
           }

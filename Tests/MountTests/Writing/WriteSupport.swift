@@ -23,7 +23,9 @@ func expectUntouchedMain(_ fixture: Fixture, location: SourceLocation = #_source
   for (path, text) in texts {
     #expect(try (fixture.main / ByteString(path)).readText() == text, "\(path)", sourceLocation: location)
   }
-  #expect(try fixture.main.names() == ["folder", "link", "only", "plain.txt", "replaced.txt"], sourceLocation: location)
+  #expect(
+    try fixture.main.names() == ["folder", "link", "only", "plain.txt", "replaced.txt"],
+    sourceLocation: location)
 }
 
 /// Mounts the kernel's overlayfs with the substitution above MAIN.
@@ -43,7 +45,9 @@ extension ByteString {
   }
 
   /// Opens a file for the body, and throws if a call in it fails.
-  func withFile<Result>(_ flags: CInt, _ mode: UInt32 = 0o644, _ body: (CInt) throws -> Result) throws -> Result {
+  func withFile<Result>(_ flags: CInt, _ mode: UInt32 = 0o644, _ body: (CInt) throws -> Result) throws
+    -> Result
+  {
     let file = try call("open") { open($0, flags | O_CLOEXEC, mode) }
     defer { close(file) }
     return try body(file)
@@ -53,7 +57,8 @@ extension ByteString {
   /// - Parameter offset: nil for the file's own.
   static func put(_ text: String, in file: CInt, at offset: Int? = nil) throws {
     let bytes = Array(text.utf8)
-    let count = offset.map { pwrite(file, bytes, bytes.count, off_t($0)) } ?? Glibc.write(file, bytes, bytes.count)
+    let count =
+      offset.map { pwrite(file, bytes, bytes.count, off_t($0)) } ?? Glibc.write(file, bytes, bytes.count)
     if count != bytes.count { throw DiskError("write", "", .current) }
   }
 

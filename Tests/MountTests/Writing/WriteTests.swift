@@ -67,7 +67,8 @@ extension MountTests {
           #expect((fixture.substitution / name).isWhiteout)
           try (mount.point / name).makeDirectory()
           #expect(try (mount.point / name).names().isEmpty)
-          #expect(try (fixture.substitution / name).attribute("trusted.overlay.opaque") == [UInt8(ascii: "y")])
+          #expect(
+            try (fixture.substitution / name).attribute("trusted.overlay.opaque") == [UInt8(ascii: "y")])
           #expect(try !(mount.point / name).attributeNames().contains("trusted.overlay.opaque"))
         }
         try withOverlay(fixture) { overlay in

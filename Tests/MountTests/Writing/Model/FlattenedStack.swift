@@ -28,7 +28,8 @@ struct FlattenedStack {
     for name in merged.names {
       switch merged.lookup(name) {
       case .directory(let inner)?: directory.entries[name] = .directory(self.directory(inner))
-      case .file(let layer, let index)?: directory.entries[name] = .file(file(FileKey(layer: layer, index: index)))
+      case .file(let layer, let index)?:
+        directory.entries[name] = .file(file(FileKey(layer: layer, index: index)))
       case nil: ()
       }
     }

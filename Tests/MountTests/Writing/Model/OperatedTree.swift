@@ -149,7 +149,8 @@ final class OperatedTree {
   private static func values(_ status: StatResult) -> [UInt64] {
     let size = status.kind == .directory ? 0 : UInt64(status.size)
     return [
-      UInt64(status.kind?.rawValue ?? 0) | UInt64(status.permissions), UInt64(status.owner), UInt64(status.group),
+      UInt64(status.kind?.rawValue ?? 0) | UInt64(status.permissions), UInt64(status.owner),
+      UInt64(status.group),
       size,
     ]
   }

@@ -53,13 +53,15 @@ struct OperationGenerator {
     case 2: return .write(file, flags: O_WRONLY | O_TRUNC, at: 0, content: content())
     case 3: return .write(file, flags: O_WRONLY | O_APPEND, at: 0, content: content())
     case 4: return .read(file, at: offset(), count: 5000)
-    case 5 where kind(of: file) != .symbolicLink: return .truncate(file, size: random.percent(30) ? 0 : offset())
+    case 5 where kind(of: file) != .symbolicLink:
+      return .truncate(file, size: random.percent(30) ? 0 : offset())
     case 6: return .allocate(file, mode: allocation(), at: offset(), count: random.number(1...20_000))
     case 7: return create()
     default:
       if slots.count >= 8 { return .read(file, at: 0, count: 20_000) }
       nextSlot += 1
-      return .open(slot: nextSlot, file, flags: random.pick([O_RDONLY, O_RDWR, O_RDWR | O_APPEND, O_RDWR | O_TRUNC]))
+      return .open(
+        slot: nextSlot, file, flags: random.pick([O_RDONLY, O_RDWR, O_RDWR | O_APPEND, O_RDWR | O_TRUNC]))
     }
   }
 
@@ -80,7 +82,9 @@ struct OperationGenerator {
   private mutating func create() -> WriteOperation {
     var path = random.percent(75) ? newPath() : regular()
     if let kind = kind(of: path), [.characterDevice, .blockDevice].contains(kind) { path = regular() }
-    let flags = random.pick([O_WRONLY, O_WRONLY | O_EXCL, O_WRONLY | O_TRUNC, O_RDWR | O_APPEND, O_RDWR | O_EXCL])
+    let flags = random.pick([
+      O_WRONLY, O_WRONLY | O_EXCL, O_WRONLY | O_TRUNC, O_RDWR | O_APPEND, O_RDWR | O_EXCL,
+    ])
     return .create(path, mode: mode(), flags: flags, content: content())
   }
 
@@ -141,7 +145,8 @@ struct OperationGenerator {
   }
 
   private mutating func mode() -> UInt32 {
-    let mode = UInt32(random.percent(70) ? random.pick([0o644, 0o755, 0o777, 0o666]) : random.number(0...0o7777))
+    let mode = UInt32(
+      random.percent(70) ? random.pick([0o644, 0o755, 0o777, 0o666]) : random.number(0...0o7777))
     return Self.withoutLockingMark(mode)
   }
 

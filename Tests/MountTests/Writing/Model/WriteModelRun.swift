@@ -102,7 +102,9 @@ struct WriteModelTrees {
     let layers = layers.map { layer -> String in
       guard let status = try? (layer / path).status() else { return "none" }
       let isOpaque = (try? (layer / path).attribute("trusted.overlay.opaque")) != nil
-      return status.kind.map { "\($0)\((layer / path).isWhiteout ? " 0:0" : "")\(isOpaque ? ", opaque" : "")" } ?? "?"
+      return status.kind.map {
+        "\($0)\((layer / path).isWhiteout ? " 0:0" : "")\(isOpaque ? ", opaque" : "")"
+      } ?? "?"
     }
     return "\(path): \(layers.joined(separator: "; "))"
   }

@@ -122,9 +122,11 @@ final class WriteModelSteps {
 
   /// The last steps, and those before that have to do with the last one.
   private var relevantSteps: [String] {
-    let words = lastPaths.filter { $0.count > 0 }.map(\.description) + (lastSlot.map { ["descriptor \($0)"] } ?? [])
+    let words =
+      lastPaths.filter { $0.count > 0 }.map(\.description) + (lastSlot.map { ["descriptor \($0)"] } ?? [])
     return log.enumerated().filter { index, line in
-      index >= log.count - (Binary.variable("BUNDLEFS_LOG").flatMap { Int($0) } ?? 12) || words.contains { line.contains($0) }
+      index >= log.count - (Binary.variable("BUNDLEFS_LOG").flatMap { Int($0) } ?? 12)
+        || words.contains { line.contains($0) }
     }.suffix(90).map(\.element)
   }
 

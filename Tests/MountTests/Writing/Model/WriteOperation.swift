@@ -35,9 +35,11 @@ enum WriteOperation {
   var paths: [ByteString] {
     switch self {
     case .create(let path, _, _, _), .write(let path, _, _, _), .read(let path, _, _), .truncate(let path, _),
-      .allocate(let path, _, _, _), .makeDirectory(let path, _), .makeNode(let path, _), .makeLink(let path, _),
+      .allocate(let path, _, _, _), .makeDirectory(let path, _), .makeNode(let path, _),
+      .makeLink(let path, _),
       .unlink(let path), .removeDirectory(let path), .setMode(let path, _), .setOwner(let path, _, _),
-      .setTimes(let path, _, _), .setAttribute(let path, _, _), .removeAttribute(let path, _), .list(let path),
+      .setTimes(let path, _, _), .setAttribute(let path, _, _), .removeAttribute(let path, _),
+      .list(let path),
       .status(let path), .open(_, let path, _):
       [path]
     case .makeHardLink(let path, let other), .rename(let path, let other, _): [path, other]
