@@ -391,8 +391,16 @@ int linux_lock_initialize(void *lock) {
   return error;
 }
 
-enum linux_lock_result linux_lock_acquire(void *lock) {
-  int error = pthread_mutex_lock(lock);
+enum linux_lock_result linux_lock_acquire(void *lock, int milliseconds) {
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_sec += milliseconds / 1000;
+  end.tv_nsec += milliseconds % 1000 * 1000000L;
+  if (end.tv_nsec >= 1000000000L) {
+    end.tv_sec += 1;
+    end.tv_nsec -= 1000000000L;
+  }
+  int error = milliseconds < 0 ? pthread_mutex_lock(lock) : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &end);
   if (error == EOWNERDEAD)
     pthread_mutex_consistent(lock);
   return error == 0 ? linux_lock_free : error == EOWNERDEAD ? linux_lock_of_dead_owner : linux_lock_failed;

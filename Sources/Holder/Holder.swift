@@ -61,12 +61,15 @@ public struct Holder {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
     if try isWorker() { return isReplacement ? .successor : .first }
-    var failures = 0
+    var (failures, unreaped) = (0, 0)
     while true {
-      // Only now, since it can take longer than the successor needs.
-      while waitpid(-1, nil, WNOHANG) > 0 {}
-      linux_drop_code()
-      waitForDeath()
+      unreaped += 1
+      if unreaped > Self.mostUnreaped || !waitForDeath(milliseconds: Self.settling) {
+        while waitpid(-1, nil, WNOHANG) > 0 {}
+        unreaped = 0
+        linux_drop_code()
+      }
+      _ = waitForDeath(milliseconds: -1)
       let phase = state.pointee.phase
       let status = waitForEnd(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToEnd)
       if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
@@ -110,7 +113,7 @@ public struct Holder {
       // Without a holder nothing would keep the mount from hanging after the worker's own death.
       linux_signal_at_end_of_parent(SIGTERM)
       if getppid() != holder { kill(getpid(), SIGTERM) }
-      _ = linux_lock_acquire(lock)
+      _ = linux_lock_acquire(lock, -1)
       state.pointee.phase = .started
       return true
     }
@@ -122,11 +125,17 @@ public struct Holder {
     return false
   }
 
+  /// Reaping a worker and dropping code take as long as a successor needs to start, so they wait until it has lived for
+  /// some milliseconds, or until more workers are dead.
+  private static let (settling, mostUnreaped): (CInt, Int) = (200, 8)
+
   /// Waits until the worker's main thread has died. Its process may live on for as long as one of its threads waits for
   /// a request that it read itself and that only its successor can answer.
-  private func waitForDeath() {
-    _ = linux_lock_acquire(lock)
+  /// - Returns: false after as many milliseconds, unless they are negative.
+  private func waitForDeath(milliseconds: CInt) -> Bool {
+    if linux_lock_acquire(lock, milliseconds) == linux_lock_failed { return false }
     linux_lock_release(lock)
+    return true
   }
 
   /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.

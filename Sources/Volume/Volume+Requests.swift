@@ -110,7 +110,8 @@ extension Volume: FileSystem {
   }
 
   public func writeBack(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<ReplyKind.Write>
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    reply: consuming Reply<ReplyKind.Write>
   ) {
     if let writer, !changes.isOwn(node) {
       return writer.files.write(bytes, to: node, at: offset, appends: false, reply)

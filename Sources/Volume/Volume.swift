@@ -49,9 +49,11 @@ public final class Volume: Sendable {
       control: options.control.name, resources: Array("\(options.resources.scheme):".utf8))
     queue = try InvalidationQueue()
     watchdog = try LayerWatchdog { stack.layers[$0].gate.isolate() }
+    let isCoherent = options.cache == .coherent
+    let own = isCoherent && options.upper?.distinguishesChanges == true ? OwnChanges(queue) : nil
     watcher =
-      options.cache == .coherent
-      ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue) : nil
+      isCoherent
+      ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue, own: own) : nil
     store = try NodeStore(
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
       isWritable: options.upper != nil, memory: options.memory.map { NodeMemory($0) })
@@ -67,8 +69,10 @@ public final class Volume: Sendable {
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
-    let (store, queue) = (store, queue)
-    writer = options.upper.map { Writer($0, store: store, queue: queue, reserved: reserved) }
+    let (store, queue, kernel) = (store, queue, kernel)
+    writer = options.upper.map {
+      Writer($0, store: store, queue: queue, kernel: kernel, own: own, reserved: reserved)
+    }
     changes = ChangeOperations(
       store: store, control: control, writer: writer, expected: announcer?.expected)
     entries = EntryOperations(
@@ -195,6 +199,7 @@ public final class Volume: Sendable {
     var settings = ConnectionSettings()
     settings.posixACLs = options.servesExtendedAttributes
     settings.appliesUmask = options.upper != nil
+    settings.clearsPrivileges = options.upper != nil
     settings.cachesSymbolicLinks = options.cache != .none
     settings.passthroughDepth = passthroughDepth
     settings.maxRead = options.maxRead

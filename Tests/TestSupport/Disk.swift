@@ -77,10 +77,13 @@ extension ByteString {
   }
 
   /// Exchanges two names with `renameat2(2)` and `RENAME_EXCHANGE`.
-  public func exchange(with other: ByteString) throws {
-    let (currentDirectory, exchange): (CInt, UInt32) = (-100, 2)  // AT_FDCWD, RENAME_EXCHANGE
+  public func exchange(with other: ByteString) throws { try rename(to: other, flags: 2) }
+
+  /// Calls `renameat2(2)`.
+  public func rename(to other: ByteString, flags: UInt32) throws {
+    let currentDirectory: CInt = -100  // AT_FDCWD
     _ = try call("renameat2") { path in
-      other.withPointer { GnuCalls.renameat2(currentDirectory, path, currentDirectory, $0, exchange) }
+      other.withPointer { GnuCalls.renameat2(currentDirectory, path, currentDirectory, $0, flags) }
     }
   }
 

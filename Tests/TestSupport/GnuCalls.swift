@@ -14,6 +14,8 @@ enum GnuCalls {
   typealias ListAttributes =
     @convention(c) (UnsafePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int) -> Int
   typealias RemoveAttribute = @convention(c) (UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> CInt
+  typealias Allocate = @convention(c) (CInt, CInt, off_t, off_t) -> CInt
+  typealias SetIdentity = @convention(c) (UInt32) -> CInt
   typealias Rename =
     @convention(c) (CInt, UnsafePointer<CChar>?, CInt, UnsafePointer<CChar>?, UInt32) -> CInt
 
@@ -21,6 +23,9 @@ enum GnuCalls {
   static let lgetxattr = find("lgetxattr", as: GetAttribute.self)
   static let llistxattr = find("llistxattr", as: ListAttributes.self)
   static let lremovexattr = find("lremovexattr", as: RemoveAttribute.self)
+  static let fallocate = find("fallocate", as: Allocate.self)
+  static let setfsuid = find("setfsuid", as: SetIdentity.self)
+  static let setfsgid = find("setfsgid", as: SetIdentity.self)
   static let renameat2 = find("renameat2", as: Rename.self)
 
   private static func find<Function>(_ name: String, as type: Function.Type) -> Function {

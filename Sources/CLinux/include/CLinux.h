@@ -203,8 +203,9 @@ enum linux_lock_result { linux_lock_free, linux_lock_of_dead_owner, linux_lock_f
 /// The size of the lock in bytes.
 size_t linux_lock_size(void);
 int linux_lock_initialize(void *lock);
-/// Waits for the lock; the caller owns it then.
-enum linux_lock_result linux_lock_acquire(void *lock);
+/// Waits for the lock, for as many milliseconds, or without end if these are negative; the caller owns it then, unless
+/// the result is linux_lock_failed.
+enum linux_lock_result linux_lock_acquire(void *lock, int milliseconds);
 int linux_lock_release(void *lock);
 
 /// pipe2(2) with O_CLOEXEC.

@@ -31,7 +31,8 @@ public protocol FileSystem: AnyObject, Sendable {
     reply: consuming Reply<ReplyKind.Write>)
   /// WRITE of pages that a program changed in a shared mapping; the caller is the kernel.
   func writeBack(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, reply: consuming Reply<ReplyKind.Write>)
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
+    reply: consuming Reply<ReplyKind.Write>)
   /// FALLOCATE.
   /// - Parameter mode: as fallocate(2) has it.
   func allocate(

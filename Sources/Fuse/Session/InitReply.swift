@@ -2,11 +2,19 @@ import CFuse
 import Glibc
 import Posix
 
-/// Adds `FUSE_PARALLEL_DIROPS` to the reply to INIT. libfuse 3.14 knows the capability, but leaves its flag out.
+/// Adds flags to the reply to INIT that libfuse 3.14 leaves out: `FUSE_PARALLEL_DIROPS`, though it knows the capability,
+/// and `FUSE_HANDLE_KILLPRIV_V2`.
 ///
-/// Without it the kernel holds a directory's mutex during each LOOKUP and READDIR, so that one that waits for a layer
+/// Without the former the kernel holds a directory's mutex during each LOOKUP and READDIR, so that one that waits for a layer
 /// would hold up, unkillably, all others in the directory.
-enum InitReply {
+///
+/// With the latter, which only a file system wants that is written to, the file system takes the set-user-ID and
+/// set-group-ID bits away when a file changes. Else the kernel asks for `security.capability` before each WRITE.
+struct InitReply {
+  /// Whether `FUSE_HANDLE_KILLPRIV_V2` is wanted.
+  let clearsPrivileges: Bool
+
+  private static let clearingPrivileges: UInt32 = 1 << 28
   private static let parallelDirectoryOperations: UInt32 = 1 << 18
   /// Offsets of `flags`: in fuse_in_header and fuse_init_in, in fuse_out_header and fuse_init_out.
   private static let (requestFlags, replyFlags) = (52, 28)
@@ -17,30 +25,32 @@ enum InitReply {
   ///   - request: the INIT request.
   ///   - device: the descriptor of `/dev/fuse`. No other thread may use it meanwhile.
   /// - Throws: EMFILE; ENODEV if the mount is gone.
-  static func completing(_ request: fuse_buf, to device: CInt, _ body: () -> Void) throws(Errno) {
-    let isOffered =
-      word(at: requestFlags, UnsafeRawBufferPointer(start: request.mem, count: request.size)) ?? 0
-    guard isOffered & parallelDirectoryOperations != 0 else { return body() }
+  func completing(_ request: fuse_buf, to device: CInt, _ body: () -> Void) throws(Errno) {
+    let offered =
+      Self.word(at: Self.requestFlags, UnsafeRawBufferPointer(start: request.mem, count: request.size)) ?? 0
+    let wanted = Self.parallelDirectoryOperations | (clearsPrivileges ? Self.clearingPrivileges : 0)
+    let added = offered & wanted
+    if added == 0 { return body() }
     let kept = try Descriptor.duplicate(of: device)
     let socket = try SocketPair()
     try socket.far.replace(device)
     body()
     try kept.replace(device)
-    while let reply = socket.near.receiveNonBlocking(upTo: maxSize) {
-      do throws(Errno) { try kept.writeInOneCall(completed(reply)) } catch {
+    while let reply = socket.near.receiveNonBlocking(upTo: Self.maxSize) {
+      do throws(Errno) { try kept.writeInOneCall(Self.completed(reply, added)) } catch {
         // A predecessor has answered.
         if error != .noSuchFileOrDirectory { throw error }
       }
     }
   }
 
-  private static func completed(_ reply: [UInt8]) -> [UInt8] {
+  private static func completed(_ reply: [UInt8], _ added: UInt32) -> [UInt8] {
     var reply = reply
     reply.withUnsafeMutableBytes { bytes in
       guard word(at: replyError, UnsafeRawBufferPointer(bytes)) == 0,
         let flags = word(at: replyFlags, UnsafeRawBufferPointer(bytes))
       else { return }
-      bytes.storeBytes(of: flags | parallelDirectoryOperations, toByteOffset: replyFlags, as: UInt32.self)
+      bytes.storeBytes(of: flags | added, toByteOffset: replyFlags, as: UInt32.self)
     }
     return reply
   }

@@ -136,7 +136,8 @@ public final class Session: @unchecked Sendable {
 
   func answerInit(_ buffer: inout fuse_buf) throws(MountError) {
     do throws(Errno) {
-      try InitReply.completing(buffer, to: fuse_session_fd(pointer)) {
+      let completion = InitReply(clearsPrivileges: dispatcher.fileSystem.settings.clearsPrivileges)
+      try completion.completing(buffer, to: fuse_session_fd(pointer)) {
         fuse_session_process_buf(pointer, &buffer)
       }
     } catch {

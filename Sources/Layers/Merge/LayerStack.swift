@@ -34,11 +34,16 @@ public struct LayerStack: Sendable {
   }
 
   /// The merged directory at a path from the root.
+  /// - Parameter toleratesDeferral: as in `MergedDirectory.lookup`.
   /// - Throws: ENOENT if it does not exist; ENOTDIR if it is not a directory.
-  public func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
+  public func directory(
+    at path: [[UInt8]], toleratesDeferral: Bool = false
+  ) throws(Errno) -> MergedDirectory {
     var directory = try root()
     for name in path {
-      let entry = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
+      let entry = try withCName(name) { name throws(Errno) in
+        try directory.lookup(name, toleratesDeferral: toleratesDeferral)
+      }
       switch entry {
       case .directory(let next, _): directory = next
       case .file: throw .notDirectory

@@ -46,8 +46,9 @@ public final class MergedDirectory: Sendable {
   /// - Parameters:
   ///   - layer: the first layer to search; those above do not affect the name.
   ///   - isLikelyDirectory: saves a system call if the entry is a directory.
+  ///   - toleratesDeferral: whether a layer that must not be waited for counts as one that fails.
   public func lookup(
-    _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false
+    _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false, toleratesDeferral: Bool = false
   ) throws(Errno) -> Entry? {
     guard Self.isEntryName(name), !WhiteoutMarkers.isMarker(name) else { return nil }
     let length = strlen(name)
@@ -78,7 +79,8 @@ public final class MergedDirectory: Sendable {
           break search
         }
       } catch {
-        guard error.isFileSystemFailure, !collected.isEmpty else { throw error }
+        let isTolerated = error.isFileSystemFailure || (toleratesDeferral && error == .deferred)
+        guard isTolerated, !collected.isEmpty else { throw error }
         missing = LayerFailure(layer: part.layer, error: error)
         break
       }

@@ -1,4 +1,5 @@
 import Posix
+import Synchronization
 
 /// A file with content that is not visible yet.
 private struct PendingFile: ~Copyable {
@@ -79,8 +80,10 @@ extension UpperLayer {
         do throws(Errno) {
           let made = try folder.open(temporary, [.pathOnly, .noFollow])
           try attributes.set(on: made)
-          try keepingTimes(of: parent) { () throws(Errno) in
-            try folder.renameNew(temporary, to: name, in: parent)
+          try show(name, in: parent) { () throws(Errno) in
+            try folder.unlocking(temporary, relocks: true) { () throws(Errno) in
+              try folder.renameNew(temporary, to: name, in: parent)
+            }
           }
           return try made.attributes()
         } catch {
@@ -91,14 +94,19 @@ extension UpperLayer {
     }
   }
 
-  /// Runs the body, which gives a directory a new entry, and restores the directory's times, as overlayfs does.
-  private func keepingTimes(
-    of directory: borrowing Descriptor, _ body: () throws(Errno) -> Void
+  /// Runs the body, which gives a copy its name, and restores the times of its directory, as overlayfs does.
+  /// - Throws: EEXIST also if the name was hidden by a marker meanwhile.
+  private func show(
+    _ name: CName, in directory: borrowing Descriptor, _ body: () throws(Errno) -> Void
   ) throws(Errno) {
-    let former = try directory.attributes()
-    try body()
-    // The copy has succeeded in any case.
-    try? directory.setTimes(accessed: .at(former.accessed), modified: .at(former.modified))
+    try directory.keepingTimes { () throws(Errno) in
+      try body()
+      // A copy beside a marker would bring back what was removed.
+      if whiteouts.areMarkers, try whiteouts.hasMarker(of: name, in: directory) {
+        try? directory.removeTree(name)
+        throw .fileExists
+      }
+    }
   }
 
   // MARK: - Content
@@ -133,8 +141,7 @@ extension UpperLayer {
   /// - Returns: the copy, open for reading and writing.
   public func copyUpUnnamed(_ file: LayerFile, size: UInt64?) throws(Errno) -> LayerFile {
     let pending = try layer.root.withDescriptor { root throws(Errno) in
-      let pending = try makePending(in: root, isLinkable: false)
-      return pending
+      try makePending(in: root, isLinkable: false)
     }
     discard(pending.temporary)
     try fill(pending.file, from: file, size: size)
@@ -144,30 +151,41 @@ extension UpperLayer {
   private func makePending(
     in parent: borrowing Descriptor, isLinkable: Bool
   ) throws(Errno) -> PendingFile {
-    do throws(Errno) {
-      return PendingFile(file: try parent.createUnnamedFile(isLinkable: isLinkable), temporary: nil)
-    } catch {
-      let isUnsupported = [.notSupported, .isDirectory, .invalidArgument].contains(error)
-      if !isUnsupported { throw error }
+    if hasUnnamedFiles.load(ordering: .relaxed) {
+      do throws(Errno) {
+        return PendingFile(file: try parent.createUnnamedFile(isLinkable: isLinkable), temporary: nil)
+      } catch {
+        let isUnsupported = [.notSupported, .isDirectory, .invalidArgument].contains(error)
+        if !isUnsupported { throw error }
+        hasUnnamedFiles.store(false, ordering: .relaxed)
+      }
     }
     return try work.withName { folder, temporary throws(Errno) in
       PendingFile(file: try folder.createFile(temporary), temporary: [UInt8](bytesOf: temporary))
     }
   }
 
+  /// Copies content and attributes; from the beginning if the source was changed meanwhile, unless it does not stop to
+  /// change.
   private func fill(
     _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?, _ progress: ((Int) -> Void)? = nil
   ) throws(Errno) {
-    let attributes = try CopiedAttributes(source.attributes(), source)
-    var content = try ContentCopy(of: source, layer.gate, size: size, progress: progress)
-    try content.run(to: copy)
-    try layer.gate.call { () throws(Errno) in try attributes.set(on: copy) }
+    for isLast in [false, false, true] {
+      let attributes = try CopiedAttributes(source.attributes(), source)
+      var content = try ContentCopy(of: source, layer.gate, size: size, progress: progress)
+      try content.run(to: copy)
+      let present = try source.attributes()
+      if isLast || (present.changed, present.size) == (attributes.status.changed, attributes.status.size) {
+        return try layer.gate.call { () throws(Errno) in try attributes.set(on: copy) }
+      }
+      try layer.gate.call { () throws(Errno) in try copy.resize(0) }
+    }
   }
 
   private func publish(
     _ file: borrowing Descriptor, _ temporary: [UInt8]?, as name: CName, in parent: borrowing Descriptor
   ) throws(Errno) {
-    try keepingTimes(of: parent) { () throws(Errno) in
+    try show(name, in: parent) { () throws(Errno) in
       guard let temporary else { return try parent.link(file, as: name) }
       try work.withName { folder, _ throws(Errno) in
         try withCName(temporary) { temporary throws(Errno) in

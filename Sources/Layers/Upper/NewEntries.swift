@@ -40,7 +40,7 @@ extension UpperLayer {
     _ name: CName, in directory: MergedDirectory, mode: UInt32, device: UInt64, _ owner: EntryOwner
   ) throws(Errno) {
     if mode & 0o170000 == FileKind.characterDevice.rawValue, device == 0 { throw .notPermitted }
-    try make(.node(mode: mode, device: device), name, in: directory, owner)
+    try make(.node(mode: permitted(mode, for: owner), device: device), name, in: directory, owner)
   }
 
   /// Makes a directory, which is opaque where a layer below has the name, though hidden.
@@ -172,14 +172,19 @@ extension UpperLayer {
 }
 
 extension MergedDirectory {
-  /// Whether a layer below the top part has the name, visible or not.
+  /// Whether a layer below the top part has the name, visible or not, or may have it.
   func isBelow(_ name: CName) throws(Errno) -> Bool {
+    if hasUnknownBelow { return true }
     for part in parts.dropFirst() where try part.contains(name) { return true }
     return false
   }
 
-  /// Whether the layers below the top part show the name.
+  /// Whether the layers below the top part show the name, or may show it.
   func isVisibleBelow(_ name: CName) throws(Errno) -> Bool {
-    try lookup(name, without: [top.layer]) != nil
+    if hasUnknownBelow { return true }
+    return try lookup(name, without: [top.layer]) != nil
   }
+
+  /// Whether a layer below has failed or is left out: then it is safe to hide what it may have.
+  private var hasUnknownBelow: Bool { missing != nil || parts.dropFirst().contains { $0.gate.isSkipped } }
 }

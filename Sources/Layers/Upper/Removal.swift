@@ -43,7 +43,7 @@ extension UpperLayer {
   }
 
   /// Repeats the body, which finds out what is where and then acts, if that has changed in between.
-  private func repeatingRaces(_ body: () throws(Errno) -> Void) throws(Errno) {
+  func repeatingRaces(_ body: () throws(Errno) -> Void) throws(Errno) {
     for _ in 0..<16 {
       do throws(Errno) { return try body() } catch {
         // A whiteout was to be made where a copy has appeared.
@@ -63,8 +63,18 @@ extension UpperLayer {
   /// Removes a file that layers below have, too.
   func replaceByWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
     if try replaceByDevice(name, in: parent, isDirectory: false) { return }
-    _ = try whiteouts.makeMarker(of: name, in: parent)
-    try parent.remove(name, isDirectory: false)
+    try marking(name, in: parent) { () throws(Errno) in try parent.remove(name, isDirectory: false) }
+  }
+
+  /// Makes a marker and runs the body, which takes the entry away that is still visible beside it.
+  func marking(
+    _ name: CName, in parent: borrowing Descriptor, _ body: () throws(Errno) -> Void
+  ) throws(Errno) {
+    let isNew = try whiteouts.makeMarker(of: name, in: parent)
+    do throws(Errno) { try body() } catch {
+      if isNew { try? whiteouts.removeMarker(of: name, in: parent) }
+      throw error
+    }
   }
 
   /// Puts a device whiteout in the place of an entry; of a directory only if it has nothing but whiteouts.
@@ -76,7 +86,13 @@ extension UpperLayer {
     return try work.withName { folder, temporary throws(Errno) in
       guard try whiteouts.makeDevice(temporary, in: folder) else { return false }
       do throws(Errno) {
-        try folder.rename(temporary, to: name, in: parent, isDirectory ? .exchange : [])
+        if isDirectory {
+          try parent.unlocking(name) { () throws(Errno) in
+            try folder.rename(temporary, to: name, in: parent, .exchange)
+          }
+        } else {
+          try folder.rename(temporary, to: name, in: parent)
+        }
       } catch {
         try? folder.remove(temporary, isDirectory: false)
         throw error
@@ -97,12 +113,9 @@ extension UpperLayer {
   ) throws(Errno) {
     if isBelow {
       if try replaceByDevice(name, in: parent, isDirectory: true) { return }
-      let isNew = try whiteouts.makeMarker(of: name, in: parent)
-      do throws(Errno) { try removeByWorkFolder(name, in: parent) } catch {
-        if isNew { try? whiteouts.removeMarker(of: name, in: parent) }
-        throw error
+      return try marking(name, in: parent) { () throws(Errno) in
+        try removeByWorkFolder(name, in: parent)
       }
-      return
     }
     do throws(Errno) { try parent.remove(name, isDirectory: true) } catch {
       if error != .directoryNotEmpty { throw error }
@@ -114,7 +127,9 @@ extension UpperLayer {
   /// below.
   func removeByWorkFolder(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
     try work.withName { folder, temporary throws(Errno) in
-      try parent.renameNew(name, to: temporary, in: folder)
+      try parent.unlocking(name) { () throws(Errno) in
+        try parent.renameNew(name, to: temporary, in: folder)
+      }
       do throws(Errno) { try removeCleared(temporary, in: folder) } catch {
         try folder.renameNew(temporary, to: name, in: parent)
         throw error
@@ -125,7 +140,8 @@ extension UpperLayer {
   /// Removes a directory after its whiteouts.
   /// - Throws: ENOTEMPTY if it has anything else.
   private func removeCleared(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
-    try whiteouts.clear(try parent.open(name, [.pathOnly, .directory, .noFollow]))
+    let directory = try parent.open(name, [.pathOnly, .directory, .noFollow])
+    try parent.unlocking(name) { () throws(Errno) in try whiteouts.clear(directory) }
     try parent.remove(name, isDirectory: true)
   }
 }

@@ -1,4 +1,5 @@
 import Posix
+import Synchronization
 
 /// An entry of the upper layer that gets another name.
 private struct RenamedEntry {
@@ -32,6 +33,17 @@ extension UpperLayer {
   ) throws(Errno) {
     let isKnown = flags.isEmpty || flags == .noReplace || flags == .exchange
     guard isKnown, !WhiteoutMarkers.isMarker(newName) else { throw .invalidArgument }
+    if !flags.isEmpty { return try renameOnce(name, in: directory, to: newName, in: newDirectory, flags) }
+    // EEXIST: the upper layer got the new name meanwhile.
+    try repeatingRaces { () throws(Errno) in
+      try renameOnce(name, in: directory, to: newName, in: newDirectory, flags)
+    }
+  }
+
+  private func renameOnce(
+    _ name: CName, in directory: MergedDirectory, to newName: CName, in newDirectory: MergedDirectory,
+    _ flags: RenameFlags
+  ) throws(Errno) {
     guard let source = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
     let target = try newDirectory.lookup(newName)
     if flags == .noReplace, target != nil { throw .fileExists }
@@ -111,11 +123,7 @@ extension UpperLayer {
     _ move: Move, from parent: borrowing Descriptor, _ body: (Bool) throws(Errno) -> Void
   ) throws(Errno) {
     guard move.leavesWhiteout, whiteouts.areMarkers else { return try body(move.leavesWhiteout) }
-    let isNew = try whiteouts.makeMarker(of: move.name, in: parent)
-    do throws(Errno) { try body(false) } catch {
-      if isNew { try? whiteouts.removeMarker(of: move.name, in: parent) }
-      throw error
-    }
+    try marking(move.name, in: parent) { () throws(Errno) in try body(false) }
   }
 
   private func run(
@@ -126,22 +134,31 @@ extension UpperLayer {
     }
     do throws(Errno) {
       if leavesDevice {
-        let flags: Descriptor.RenameMode = move.replacesOwn ? .whiteout : [.whiteout, .noReplace]
-        try parent.rename(move.name, to: move.newName, in: newParent, flags)
+        try moveLeavingDevice(move, from: parent, to: newParent)
       } else if move.replacesOwn {
         try parent.rename(move.name, to: move.newName, in: newParent)
       } else {
         try parent.renameNew(move.name, to: move.newName, in: newParent)
       }
     } catch {
-      if error == .fileExists, try newParent.hasDeviceWhiteout(move.newName) {
-        try moveOntoWhiteout(move, from: parent, to: newParent, leavesDevice: leavesDevice)
-      } else if error == .invalidArgument, leavesDevice {
-        try moveWithoutFlag(move, from: parent, to: newParent)
-      } else {
-        throw error
+      guard error == .fileExists, try newParent.hasDeviceWhiteout(move.newName) else { throw error }
+      try moveOntoWhiteout(move, from: parent, to: newParent, leavesDevice: leavesDevice)
+    }
+  }
+
+  private func moveLeavingDevice(
+    _ move: Move, from parent: borrowing Descriptor, to newParent: borrowing Descriptor
+  ) throws(Errno) {
+    if renamesLeavingWhiteouts.load(ordering: .relaxed) {
+      do throws(Errno) {
+        let flags: Descriptor.RenameMode = move.replacesOwn ? .whiteout : [.whiteout, .noReplace]
+        return try parent.rename(move.name, to: move.newName, in: newParent, flags)
+      } catch {
+        if error != .invalidArgument { throw error }
       }
     }
+    try moveWithoutFlag(move, from: parent, to: newParent)
+    renamesLeavingWhiteouts.store(false, ordering: .relaxed)
   }
 
   /// Removes the whiteouts from a directory that shows nothing, so that it can be replaced.
@@ -182,12 +199,17 @@ extension UpperLayer {
   private func moveWithoutFlag(
     _ move: Move, from parent: borrowing Descriptor, to newParent: borrowing Descriptor
   ) throws(Errno) {
+    if move.isDirectory, move.replacesOwn {
+      return try swapWithTarget(move, from: parent, to: newParent, leavesDevice: true)
+    }
     if move.isDirectory {
-      if move.replacesOwn {
-        return try swapWithTarget(move, from: parent, to: newParent, leavesDevice: true)
-      }
       guard try whiteouts.makeDevice(move.newName, in: newParent) else { throw .invalidArgument }
-      return try parent.rename(move.name, to: move.newName, in: newParent, .exchange)
+      do throws(Errno) {
+        return try parent.rename(move.name, to: move.newName, in: newParent, .exchange)
+      } catch {
+        try? newParent.remove(move.newName, isDirectory: false)
+        throw error
+      }
     }
     try work.withName { folder, temporary throws(Errno) in
       try folder.link(try parent.open(move.name, [.pathOnly, .noFollow]), as: temporary)

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// The user and group that new entries belong to, and the permission bits that they do not get.
 public struct EntryOwner: Sendable {
@@ -39,10 +40,16 @@ public final class UpperLayer: Sendable {
   /// The directory that the layer is.
   public let layer: DirectoryLayer
   let work: WorkFolder
+  /// The name of the folder in the layer's root in which entries are made before they appear.
+  public static let workFolderName = Array(WorkFolder.name.description.utf8)
   let whiteouts: Whiteouts
   /// The user and group of this process.
   let (user, group) = (geteuid(), getegid())
   private let actsAsOthers = FileSystemUser.canBeChanged
+  /// Whether the file system has files without a name (`O_TMPFILE`), as far as is known.
+  let hasUnnamedFiles = Atomic(true)
+  /// Whether the file system has `RENAME_WHITEOUT`, as far as is known.
+  let renamesLeavingWhiteouts = Atomic(true)
 
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
@@ -52,12 +59,19 @@ public final class UpperLayer: Sendable {
     work = WorkFolder(layer)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     try work.sweep()
-    whiteouts = try Whiteouts(layer)
+    whiteouts = try Whiteouts(layer, work)
     umask(0)
   }
 
   /// Removes the work folder.
   public func close() { work.remove() }
+
+  /// The permission bits that an entry may have which is made for an owner. Those of a set-user-ID program of another user
+  /// must not become those of one of this process's user.
+  func permitted(_ mode: UInt32, for owner: EntryOwner) -> UInt32 {
+    let isOwned = actsAsOthers || (owner.user == user && owner.group == group)
+    return isOwned ? mode : mode & ~UInt32(S_ISUID | S_ISGID)
+  }
 
   /// Runs the body as the owner of what it creates, if this process is privileged to.
   func asOwner<Result>(

@@ -8,12 +8,16 @@ import Synchronization
 /// The functions make no call on a gate: their callers do.
 final class Whiteouts: Sendable {
   private let markers: Atomic<Bool>
+  /// Whether the file system is known to have devices 0:0.
+  private let hasDevices = Atomic(false)
+  private let work: WorkFolder
 
   /// Whether whiteouts are marker files.
   var areMarkers: Bool { markers.load(ordering: .relaxed) }
 
   /// - Parameter layer: its root decides about the format.
-  init(_ layer: DirectoryLayer) throws(Errno) {
+  init(_ layer: DirectoryLayer, _ work: WorkFolder) throws(Errno) {
+    self.work = work
     var found = false
     try layer.root.forEachEntry { entry throws(Errno) in
       if WhiteoutMarkers.isMarker(entry.name), !WorkFolder.isName(entry.name) { found = true }
@@ -25,13 +29,29 @@ final class Whiteouts: Sendable {
   /// - Returns: false if the file system cannot have one: markers are made from now on.
   func makeDevice(_ name: CName, in directory: borrowing Descriptor) throws(Errno) -> Bool {
     do throws(Errno) {
-      try directory.makeNode(name, mode: FileKind.characterDevice.rawValue, device: 0)
+      try makeDeviceOnly(name, in: directory)
       return true
     } catch {
-      guard error == .notPermitted || error == .notSupported || error == .invalidArgument else { throw error }
+      let canMeanUnsupported = error == .notPermitted || error == .notSupported || error == .invalidArgument
+      // It can be that directory alone which may not be changed.
+      guard canMeanUnsupported, try !canMakeDevices() else { throw error }
       markers.store(true, ordering: .relaxed)
       return false
     }
+  }
+
+  private func makeDeviceOnly(_ name: CName, in directory: borrowing Descriptor) throws(Errno) {
+    try directory.makeNode(name, mode: FileKind.characterDevice.rawValue, device: 0)
+    hasDevices.store(true, ordering: .relaxed)
+  }
+
+  private func canMakeDevices() throws(Errno) -> Bool {
+    if hasDevices.load(ordering: .relaxed) { return true }
+    try work.withName { folder, name throws(Errno) in
+      guard (try? makeDeviceOnly(name, in: folder)) != nil else { return }
+      try folder.remove(name, isDirectory: false)
+    }
+    return hasDevices.load(ordering: .relaxed)
   }
 
   /// Makes a marker for a name.

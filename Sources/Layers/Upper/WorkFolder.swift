@@ -47,8 +47,10 @@ final class WorkFolder: Sendable {
   }
 
   private static func make(in root: borrowing Descriptor) throws(Errno) -> Descriptor {
-    do throws(Errno) { try root.makeDirectory(path, mode: 0o700) } catch {
-      if error != .fileExists { throw error }
+    try root.keepingTimes { () throws(Errno) in
+      do throws(Errno) { try root.makeDirectory(path, mode: 0o700) } catch {
+        if error != .fileExists { throw error }
+      }
     }
     let folder = try root.open(path, [.pathOnly, .directory, .noFollow])
     // Entries would inherit it.
@@ -110,13 +112,22 @@ final class WorkFolder: Sendable {
   /// Removes the folder if it is empty.
   func remove() {
     opened.withLock { $0 = nil }
-    _ = try? layer.root.withDescriptor { root throws(Errno) in
-      try root.remove(Self.path, isDirectory: true)
+    try? layer.root.withDescriptor { root throws(Errno) in
+      try root.keepingTimes { () throws(Errno) in try root.remove(Self.path, isDirectory: true) }
     }
   }
 }
 
 extension Descriptor {
+  /// Runs the body, which changes the entries of this directory, and restores the directory's times, since what is seen
+  /// has not changed.
+  func keepingTimes(_ body: () throws(Errno) -> Void) throws(Errno) {
+    let former = try attributes()
+    try body()
+    // The body has succeeded in any case.
+    try? setTimes(accessed: .at(former.accessed), modified: .at(former.modified))
+  }
+
   /// The names of all entries of this directory, which may be opened in any way.
   func entryNames() throws(Errno) -> [[UInt8]] {
     var names: [[UInt8]] = []
@@ -142,6 +153,25 @@ extension Descriptor {
       }
     }
     return false
+  }
+
+  /// Runs the body, which moves or empties a directory of this one. Without privileges, that takes the permission to write
+  /// to it, which its owner can have given up.
+  /// - Parameter relocks: whether the directory stays.
+  func unlocking(
+    _ name: CName, relocks: Bool = false, _ body: () throws(Errno) -> Void
+  ) throws(Errno) {
+    do throws(Errno) { return try body() } catch {
+      if error != .permissionDenied { throw error }
+    }
+    guard let directory = try? open(name, [.pathOnly, .directory, .noFollow]),
+      let mode = try? directory.attributes().mode, (try? directory.changeMode(mode | 0o700)) != nil
+    else { throw .permissionDenied }
+    do throws(Errno) { try body() } catch {
+      try? directory.changeMode(mode)
+      throw error
+    }
+    if relocks { try directory.changeMode(mode) }
   }
 
   /// Removes an extended attribute that need not exist.

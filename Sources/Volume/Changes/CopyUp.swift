@@ -12,14 +12,16 @@ struct CopyUp: Sendable {
   /// Where hard links that a copy breaks are invalidated. A request must not wait for the kernel itself, which may hold
   /// the directory's lock for it.
   let queue: InvalidationQueue
+  /// nil where events of our own changes cannot be told.
+  let own: OwnChanges?
   /// So that a file is copied once; by node number.
   private let locks = (0..<64).map { _ in Locked(()) }
 
   /// The most attempts where programs replace in the layers what is being copied.
   private static let maxAttempts = 16
 
-  init(store: NodeStore, upper: UpperLayer, queue: InvalidationQueue) {
-    (self.store, self.upper, self.queue) = (store, upper, queue)
+  init(store: NodeStore, upper: UpperLayer, queue: InvalidationQueue, own: OwnChanges?) {
+    (self.store, self.upper, self.queue, self.own) = (store, upper, queue, own)
   }
 
   // MARK: - Directories
@@ -54,7 +56,10 @@ struct CopyUp: Sendable {
     let (parent, name) = try store.parent(of: directory)
     let target = try store.merged(of: parent).top
     guard target.layer == 0 else { throw .staleFileHandle }
-    try withCName(name) { name throws(Errno) in try upper.copyUpDirectory(name, from: source, to: target) }
+    try withCName(name) { name throws(Errno) in
+      try upper.copyUpDirectory(name, from: source, to: target)
+      own?.recordEntry(try? target.attributes(of: name).identity, at: EntryKey(parent: parent, name))
+    }
     // What is visible stays the same, so the kernel's caches stay true.
     if store.watcher != nil {
       _ = try store.refreshParts(of: directory, isForced: false, readsWhiteouts: false)
@@ -94,6 +99,8 @@ struct CopyUp: Sendable {
         // The upper layer has got an entry of this name.
         throw error == .fileExists ? .staleFileHandle : error
       }
+      own?.recordEntry(copy.identity, at: EntryKey(parent: location.parent, name))
+      own?.recordNewFile(node, copy)
       adopt(copy, for: node, inPlaceOf: former)
       store.recordChange(in: [location.parent])
     }

@@ -10,6 +10,7 @@ struct EntryWriter: Sendable {
   let reserved: ReservedNames
 
   private var upper: UpperLayer { copyUp.upper }
+  private var own: OwnChanges? { copyUp.own }
 
   // MARK: - New entries
 
@@ -20,12 +21,15 @@ struct EntryWriter: Sendable {
     do throws(Errno) {
       try allow(name, in: parent)
       let directory = try copyUp.directory(parent)
-      do throws(Errno) { try make(entry, name, in: directory, owner) } catch {
-        // A predecessor has made it.
-        guard error == .fileExists, reply.isResent else { throw error }
+      let isResent = reply.isResent
+      let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
+        do throws(Errno) { try make(entry, name, in: directory, owner) } catch {
+          // A predecessor has made it.
+          guard error == .fileExists, isResent else { throw error }
+        }
+        store.recordChange(in: [parent])
+        return try self.entry(name, in: parent, isNew: !isResent)
       }
-      store.recordChange(in: [parent])
-      let made = try self.entry(name, in: parent)
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
       reply.fail(error)
@@ -51,14 +55,19 @@ struct EntryWriter: Sendable {
     do throws(Errno) {
       try allow(name, in: parent)
       let directory = try copyUp.directory(parent)
-      do throws(Errno) {
-        try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
-      } catch {
-        // It has just appeared in a layer, or a predecessor has made it.
-        guard error == .fileExists, !isExclusive || reply.isResent else { throw error }
+      let mayExist = !isExclusive || reply.isResent
+      let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
+        var isNew = true
+        do throws(Errno) {
+          try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
+        } catch {
+          // It has just appeared in a layer, or a predecessor has made it.
+          guard error == .fileExists, mayExist else { throw error }
+          isNew = false
+        }
+        store.recordChange(in: [parent])
+        return try self.entry(name, in: parent, isNew: isNew)
       }
-      store.recordChange(in: [parent])
-      let made = try self.entry(name, in: parent)
       guard made.attributes.attributes.isRegular else {
         store.forget(made.node, lookups: 1)
         throw .fileExists
@@ -76,15 +85,18 @@ struct EntryWriter: Sendable {
       try allow(name, in: parent)
       try copyUp.file(node)
       let directory = try copyUp.directory(parent)
-      do throws(Errno) {
-        try store.withUpperFile(of: node) { file throws(Errno) in
-          try upper.makeLink(name, in: directory, to: file)
+      let isResent = reply.isResent
+      let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
+        do throws(Errno) {
+          try store.withUpperFile(of: node) { file throws(Errno) in
+            try upper.makeLink(name, in: directory, to: file)
+          }
+        } catch {
+          guard error == .fileExists, isResent else { throw error }
         }
-      } catch {
-        guard error == .fileExists, reply.isResent else { throw error }
+        store.recordChange(in: [parent])
+        return try entry(name, in: parent, isNew: false)
       }
-      store.recordChange(in: [parent])
-      let made = try entry(name, in: parent)
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
       reply.fail(error)
@@ -92,11 +104,15 @@ struct EntryWriter: Sendable {
   }
 
   /// The entry that has a name now; its node has one lookup more.
-  private func entry(_ name: CName, in parent: NodeID) throws(Errno) -> EntryReply {
+  /// - Parameter isNew: whether it was made just now.
+  private func entry(_ name: CName, in parent: NodeID, isNew: Bool) throws(Errno) -> EntryReply {
     try store.evictingOnDemand { () throws(Errno) in
       let merged = try store.merged(of: parent)
       guard let found = try merged.lookup(name) else { throw .noSuchFileOrDirectory }
-      return try store.entry(found, name, in: parent, merged)
+      own?.recordEntry(found.upperIdentity, at: EntryKey(parent: parent, name))
+      let entry = try store.entry(found, name, in: parent, merged)
+      if isNew { own?.recordNewFile(entry.node, entry.attributes.attributes) }
+      return entry
     }
   }
 
@@ -116,22 +132,35 @@ struct EntryWriter: Sendable {
     do throws(Errno) {
       try allow(name, in: parent)
       let directory = try copyUp.directory(parent)
-      let bytes = [UInt8](bytesOf: name)
-      do throws(Errno) {
-        if isDirectory {
-          try upper.removeDirectory(name, from: directory)
-        } else {
-          store.holdFiles(named: bytes, in: parent)
-          try upper.remove(name, from: directory)
+      let key = EntryKey(parent: parent, name)
+      let isResent = reply.isResent
+      try changing([key]) { () throws(Errno) in
+        do throws(Errno) { try remove(name, isDirectory, from: directory, key) } catch {
+          guard error == .noSuchFileOrDirectory, isResent else { throw error }
         }
-      } catch {
-        guard error == .noSuchFileOrDirectory, reply.isResent else { throw error }
+        own?.recordEntry(name, in: directory, at: key)
+        store.recordRemoval(of: key.name, in: parent)
       }
-      store.recordRemoval(of: bytes, in: parent)
     } catch {
       return reply.fail(error)
     }
     reply.send()
+  }
+
+  private func remove(
+    _ name: CName, _ isDirectory: Bool, from directory: MergedDirectory, _ key: EntryKey
+  ) throws(Errno) {
+    if isDirectory { return try upper.removeDirectory(name, from: directory) }
+    store.holdFiles(named: key.name, in: key.parent)
+    try upper.remove(name, from: directory)
+  }
+
+  /// Runs the body, which changes names, so that their events are known as ours.
+  private func changing<Result>(
+    _ keys: [EntryKey], _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard let own else { return try body() }
+    return try own.changing(keys, in: store, body)
   }
 
   // MARK: - Renaming
@@ -169,11 +198,15 @@ struct EntryWriter: Sendable {
     let directory = try copyUp.directory(source.parent)
     let newDirectory = try copyUp.directory(target.parent)
     if !flags.contains(.exchange) { store.holdFiles(named: target.name, in: target.parent) }
-    try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
-    if flags.contains(.exchange) {
-      store.recordExchange(source, target)
-    } else {
-      store.recordRename(of: source, to: target)
+    try changing([source, target]) { () throws(Errno) in
+      try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
+      own?.recordEntry(name, in: directory, at: source)
+      own?.recordEntry(newName, in: newDirectory, at: target)
+      if flags.contains(.exchange) {
+        store.recordExchange(source, target)
+      } else {
+        store.recordRename(of: source, to: target)
+      }
     }
   }
 
@@ -198,6 +231,16 @@ struct EntryWriter: Sendable {
     guard let part = merged.part(of: layer) else { throw .staleFileHandle }
     let directory = try copyUp.directory(key.parent)
     _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)
+  }
+}
+
+extension Entry {
+  /// What the upper layer has of it; nil for nothing.
+  fileprivate var upperIdentity: FileIdentity? {
+    switch self {
+    case .file(let layer, let attributes): layer == 0 ? attributes.identity : nil
+    case .directory(let directory, _): directory.isInUpperLayer ? directory.top.identity : nil
+    }
   }
 }
 

@@ -8,6 +8,7 @@ struct FileWriter: Sendable {
   let store: NodeStore
   let copyUp: CopyUp
   let descriptors: WriteDescriptors
+  let kernel: Locked<(any KernelNotifier)?>
 
   private var queue: InvalidationQueue { copyUp.queue }
 
@@ -20,10 +21,12 @@ struct FileWriter: Sendable {
   ) {
     let count: Int
     do throws(Errno) {
-      let file = try writableFile(of: node)
+      let file = try writableFile(of: node, caller: reply.credentials)
       // One that is sent again goes to where it went before.
       let appends = appends && !reply.isResent
-      count = try file.write(bytes, at: offset, appends: appends)
+      count = try changing(node, file) { () throws(Errno) in
+        try file.write(bytes, at: offset, appends: appends)
+      }
       let end = UInt64(clamping: offset) &+ UInt64(count)
       // Where a layer's file has grown meanwhile, the kernel has kept the bytes for another part of the file.
       if appends, try file.attributes().size != end {
@@ -36,21 +39,51 @@ struct FileWriter: Sendable {
     reply.send(count: count)
   }
 
-  private func writableFile(of node: NodeID) throws(Errno) -> LayerFile {
-    try descriptors.file(of: node) { () throws(Errno) in
-      try copyUp.file(node)
-      return try store.evictingOnDemand { () throws(Errno) in
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
-      }
+  /// Changes a file of the upper layer, so that the events of the change are known as ours.
+  private func changing<Result>(
+    _ node: NodeID, _ file: LayerFile, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard let own = copyUp.own else { return try body() }
+    return try own.changing(node, { () throws(Errno) in try file.attributes() }, body)
+  }
+
+  private func writableFile(of node: NodeID, caller: Credentials) throws(Errno) -> LayerFile {
+    if let file = descriptors.file(of: node) { return file }
+    try copyUp.file(node)
+    let file = try store.evictingOnDemand { () throws(Errno) in
+      try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
     }
+    if try clearPrivileges(of: file, node, caller: caller) { descriptors.keep(file, of: node) }
+    return file
+  }
+
+  /// Takes the set-user-ID and set-group-ID bits away that a change of the file by this user takes away.
+  /// - Returns: false if the file has such bits for the next caller.
+  private func clearPrivileges(
+    of file: LayerFile, _ node: NodeID, caller: Credentials
+  ) throws(Errno) -> Bool {
+    let status = try file.attributes()
+    let mode = status.mode
+    if mode & (S_ISUID | S_ISGID) == 0 { return true }
+    // Root has CAP_FSETID. A group's member keeps its bit where the group may not execute the file.
+    if caller.user == 0 { return false }
+    let keepsGroup = mode & S_IXGRP == 0 && caller.group == status.group
+    let bits = mode & (keepsGroup ? S_ISUID : S_ISUID | S_ISGID)
+    if bits == 0 { return false }
+    var changes = AttributeChanges()
+    changes.permissions = mode & 0o7777 & ~bits
+    try changing(node, file) { () throws(Errno) in try file.change(changes) }
+    // The kernel leaves that to us, and knows the former mode.
+    try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
+    return !keepsGroup
   }
 
   func allocate(
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
   ) {
     do throws(Errno) {
-      let file = try writableFile(of: node)
-      try file.allocate(mode: mode, at: offset, count: count)
+      let file = try writableFile(of: node, caller: reply.credentials)
+      try changing(node, file) { () throws(Errno) in try file.allocate(mode: mode, at: offset, count: count) }
       store.recordSize(of: node, try file.attributes().size)
     } catch {
       return reply.fail(error)
@@ -93,7 +126,13 @@ struct FileWriter: Sendable {
         try copyUp.directory(node).top.change(changes)
       } else {
         try copyUp.file(node, size: changes.size)
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.change(changes) }
+        let caller = reply.credentials
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try changing(node, file) { () throws(Errno) in try file.change(changes) }
+          if changes.size != nil { _ = try clearPrivileges(of: file, node, caller: caller) }
+        }
+        // The next write looks at the mode again.
+        if changes.permissions != nil { descriptors.close(node) }
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)
@@ -117,7 +156,9 @@ struct FileWriter: Sendable {
       } else {
         try copyUp.file(node)
         try store.withUpperFile(of: node) { file throws(Errno) in
-          try file.setExtendedAttribute(name, value, flags: flags)
+          try changing(node, file) { () throws(Errno) in
+            try file.setExtendedAttribute(name, value, flags: flags)
+          }
         }
       }
       store.recordAttributeChange(of: node)
@@ -134,7 +175,9 @@ struct FileWriter: Sendable {
         try copyUp.directory(node).top.removeExtendedAttribute(name)
       } else {
         try copyUp.file(node)
-        try store.withUpperFile(of: node) { file throws(Errno) in try file.removeExtendedAttribute(name) }
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try changing(node, file) { () throws(Errno) in try file.removeExtendedAttribute(name) }
+        }
       }
       store.recordAttributeChange(of: node)
     } catch {

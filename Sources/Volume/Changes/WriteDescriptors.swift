@@ -34,16 +34,17 @@ final class WriteDescriptors: Sendable {
     withExtendedLifetime(closed) {}
   }
 
-  /// The file of a node, open for writing.
-  /// - Parameter open: opens it if it is not.
-  func file(of node: NodeID, _ open: () throws(Errno) -> LayerFile) throws(Errno) -> LayerFile {
+  /// The file of a node, if it is open for writing.
+  func file(of node: NodeID) -> LayerFile? {
     let now = TimeSpec.monotonic
-    let present = entries.withLock { entries in
+    return entries.withLock { entries in
       entries[node]?.lastUse = now
       return entries[node]?.file
     }
-    if let present { return present }
-    let file = try open()
+  }
+
+  func keep(_ file: LayerFile, of node: NodeID) {
+    let now = TimeSpec.monotonic
     let closed = entries.withLock { entries -> Entry? in
       let oldest = entries.count < Self.limit ? nil : entries.min { $0.value.lastUse < $1.value.lastUse }
       entries[node] = Entry(file: file, lastUse: now)
@@ -51,7 +52,6 @@ final class WriteDescriptors: Sendable {
     }
     withExtendedLifetime(closed) {}
     watchdog.withLock { $0 }?.arm()
-    return file
   }
 
   func close(_ node: NodeID) {

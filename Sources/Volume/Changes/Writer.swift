@@ -1,4 +1,6 @@
+import Fuse
 import Layers
+import Posix
 
 /// What a writable mount has beside the parts of every mount.
 struct Writer: Sendable {
@@ -7,11 +9,14 @@ struct Writer: Sendable {
   let files: FileWriter
   let descriptors = WriteDescriptors()
 
-  init(_ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue, reserved: ReservedNames) {
+  init(
+    _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
+    kernel: Locked<(any KernelNotifier)?>, own: OwnChanges?, reserved: ReservedNames
+  ) {
     self.upper = upper
-    let copyUp = CopyUp(store: store, upper: upper, queue: queue)
+    let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own)
     entries = EntryWriter(store: store, copyUp: copyUp, reserved: reserved)
-    files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors)
+    files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel)
   }
 
   func start(_ watchdog: LayerWatchdog) { descriptors.start(watchdog) }

@@ -26,6 +26,7 @@ enum ChangeMapper {
     // Nothing is cached. A request that is about to cache something compares the version first.
     if state.parts == nil { return [] }
     if change.name.isEmpty { return ofPart(change) }
+    if change.name == UpperLayer.workFolderName { return [] }
     if !change.name.starts(with: whiteoutPrefix) { return ofEntry(change, slot, &table) }
     let listing = Invalidation(subject: .listing(change.directory))
     if change.name == opaqueMarker { return [Invalidation(subject: .parts(change.directory)), listing] }

@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Layers
 import Posix
 
@@ -9,8 +10,13 @@ struct InheritedCaches {
 
   init(_ invalidator: Invalidator) { self.invalidator = invalidator }
 
+  /// Microseconds for which the requests that have waited for this process go first: the comparison keeps a processor
+  /// busy.
+  private static let delay: UInt32 = 10_000
+
   /// Goes through the known directories from the top down. Each is watched first, so that later changes are reported.
   func takeBack() {
+    usleep(Self.delay)
     var pending = [NodeID.root]
     while let directory = pending.popLast() {
       // That it is resolved again makes it unknown.

@@ -16,6 +16,8 @@ final class LayerWatcher: Sendable {
   private let signal: WatcherSignal
   private let barriers: LayerBarriers
   private let mountTable: MountTableWatch
+  /// nil if all events are taken for those of other programs.
+  private let own: OwnChanges?
   private let state = Locked(State())
 
   private struct State {
@@ -29,8 +31,11 @@ final class LayerWatcher: Sendable {
   }
 
   /// - Throws: EMFILE beyond `fs.inotify.max_user_instances`.
-  init(_ layers: [Layer], mountPoint: [UInt8], _ queue: InvalidationQueue) throws(Errno) {
+  init(
+    _ layers: [Layer], mountPoint: [UInt8], _ queue: InvalidationQueue, own: OwnChanges? = nil
+  ) throws(Errno) {
     self.queue = queue
+    self.own = own
     mountTable = try MountTableWatch()
     watches = try WatchTable()
     signal = try WatcherSignal()
@@ -139,7 +144,7 @@ final class LayerWatcher: Sendable {
       }
       for owner in watches.owners(of: event.watch) { found += invalidations(for: event, owner, store) }
       if event.mask.contains(.movedTo), index > 0, events[index - 1].cookie == event.cookie {
-        found += renames(events[index - 1], event)
+        found += renames(events[index - 1], event, store)
       }
       if event.mask.contains(.ignored) { watches.removeEnded(event.watch) }
     }
@@ -168,24 +173,39 @@ final class LayerWatcher: Sendable {
       roots.requestCheck(.path, of: layer, store)
       return [Invalidation(subject: .subtree(.root))]
     }
+    if layer == 0, let own {
+      switch own.cause(of: event, in: owner.node, store) {
+      case .others: break
+      case .ours: return []
+      case .oursAfterOthers(let file): return [Invalidation(subject: .file(file), aspects: .content)]
+      }
+    }
     let change = LayerChange(directory: owner.node, layer: layer, name: event.name, mask: event.mask)
     return store.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) }
   }
 
   /// The renames of a file that a pair of IN_MOVED_FROM and IN_MOVED_TO reports. A watched directory that sees
   /// only one of the two takes it for a deletion or a creation.
-  private func renames(_ from: InotifyEvent, _ to: InotifyEvent) -> [Invalidation] {
+  private func renames(
+    _ from: InotifyEvent, _ to: InotifyEvent, _ store: NodeStore
+  ) -> [Invalidation] {
     if !from.mask.contains(.movedFrom) || to.mask.contains(.isDirectory) { return [] }
     var found: [Invalidation] = []
     let targets = watches.owners(of: to.watch).filter { $0.pathComponent == nil && $0.layer != nil }
     for source in watches.owners(of: from.watch) where source.pathComponent == nil {
-      for target in targets where target.layer == source.layer {
+      for target in targets where target.layer == source.layer && !isOurs(to, target, store) {
         let key = EntryKey(parent: target.node, name: to.name)
         found.append(
           Invalidation(subject: .renamed(EntryKey(parent: source.node, name: from.name), to: key)))
       }
     }
     return found
+  }
+
+  private func isOurs(_ event: InotifyEvent, _ owner: WatchOwner, _ store: NodeStore) -> Bool {
+    guard owner.layer == 0, let own else { return false }
+    if case .ours = own.cause(of: event, in: owner.node, store) { return true }
+    return false
   }
 
   private func pollUncovered(_ store: NodeStore) {

@@ -22,6 +22,11 @@ extension NodeStore {
     }
   }
 
+  /// A directory's part in the upper layer, if that is known.
+  func upperPart(of directory: NodeID) -> LayerDirectory? {
+    table.withLock { table in (try? Self.state(of: directory, table))?.merged?.part(of: 0) }
+  }
+
   func isInUpperLayer(_ file: NodeID) throws(Errno) -> Bool {
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: file)
@@ -96,7 +101,9 @@ extension NodeStore {
         return []
       }
       let released = table.detachAll(named: target.name, in: to)
-      for node in table.nodes(named: source.name, in: from) { table.rename(node, from: source, to: target.name, in: to) }
+      for node in table.nodes(named: source.name, in: from) {
+        table.rename(node, from: source, to: target.name, in: to)
+      }
       return released
     }
     withExtendedLifetime(released) {}
@@ -106,8 +113,12 @@ extension NodeStore {
   /// Records that the mount has exchanged two entries.
   func recordExchange(_ first: EntryKey, _ second: EntryKey) {
     table.withLock { table in
-      guard let a = try? table.slot(of: first.parent), let b = try? table.slot(of: second.parent) else { return }
-      let (ofFirst, ofSecond) = (table.nodes(named: first.name, in: a), table.nodes(named: second.name, in: b))
+      guard let a = try? table.slot(of: first.parent), let b = try? table.slot(of: second.parent) else {
+        return
+      }
+      let (ofFirst, ofSecond) = (
+        table.nodes(named: first.name, in: a), table.nodes(named: second.name, in: b)
+      )
       for node in ofFirst { table.rename(node, from: first, to: second.name, in: b) }
       for node in ofSecond { table.rename(node, from: second, to: first.name, in: a) }
     }

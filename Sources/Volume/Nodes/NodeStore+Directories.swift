@@ -17,7 +17,14 @@ extension NodeStore {
   /// - Parameter hint: what a lookup in its parent has just found under its name.
   /// - Throws: ENOENT where no layer has it any more; ENOTDIR for another kind of node.
   func merged(of node: NodeID, hint: MergedDirectory? = nil) throws(Errno) -> MergedDirectory {
-    try merged(of: node, hint: hint, resolvesAncestors: true)
+    do throws(Errno) {
+      let isWhole = hint?.missing?.error != .deferred
+      return try merged(of: node, hint: isWhole ? hint : nil, resolvesAncestors: true)
+    } catch {
+      guard error == .deferred, LayerAccess.current == .lastKnown else { throw error }
+      // What it was is not known, as in a successor. Its upper parts are found, and not recorded.
+      return try directory(at: path(of: node), toleratesDeferral: true)
+    }
   }
 
   private func merged(
@@ -55,9 +62,11 @@ extension NodeStore {
   }
 
   /// - Throws: ENOENT where there is none any more.
-  private func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
+  private func directory(
+    at path: [[UInt8]], toleratesDeferral: Bool = false
+  ) throws(Errno) -> MergedDirectory {
     do throws(Errno) {
-      return try stack.directory(at: path)
+      return try stack.directory(at: path, toleratesDeferral: toleratesDeferral)
     } catch {
       throw error == .notDirectory ? .noSuchFileOrDirectory : error
     }

@@ -44,7 +44,8 @@ extension NodeStore {
     do throws(Errno) {
       // Read again once the parts are watched.
       let attributes =
-        watcher == nil && !isWritable ? attributes : try self.attributes(of: try merged(of: node.number, hint: child))
+        watcher == nil && !isWritable
+        ? attributes : try self.attributes(of: try merged(of: node.number, hint: child))
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(

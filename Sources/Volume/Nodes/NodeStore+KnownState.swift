@@ -9,15 +9,15 @@ extension NodeStore {
   func knownDirectory(_ name: CName, in parent: NodeID) -> EntryReply? {
     guard LayerAccess.current.usesKnownState else { return nil }
     let bytes = [UInt8](bytesOf: name)
-    let known = table.withLock { table -> (NodeID, UInt64, MergedDirectory)? in
+    let known = table.withLock { table -> (NodeID, UInt64)? in
       guard let parent = try? table.slot(of: parent) else { return nil }
       let slot = table.directory(bytes, in: parent)
-      guard slot != 0, let merged = table[slot].directory?.merged else { return nil }
+      guard slot != 0, table[slot].directory?.wasResolved == true else { return nil }
       table[slot].lookups += 1
-      return (table.number(of: slot), table[slot].inodeNumber, merged)
+      return (table.number(of: slot), table[slot].inodeNumber)
     }
-    guard let (node, number, merged) = known else { return nil }
-    guard let attributes = try? merged.attributes() else {
+    guard let (node, number) = known else { return nil }
+    guard let attributes = try? merged(of: node).attributes() else {
       forget(node, lookups: 1)
       return nil
     }

@@ -45,11 +45,7 @@ final class NodeStore: Sendable {
     for (index, layer) in stack.layers.enumerated() {
       if let archive = layer.archive { adoptFiles(of: archive, index) }
     }
-    table.withLock { table in
-      for (slot, layer, file) in table.inheritedFiles(memory) where layer < stack.layers.count {
-        table.adopt(LayerFile(Descriptor(owning: file), nil, stack.layers[layer].gate), for: slot)
-      }
-    }
+    table.withLock { $0.adoptFiles(memory, stack.layers) }
   }
 
   private func adoptFiles(of archive: ArchiveLayer, _ layer: Int) {

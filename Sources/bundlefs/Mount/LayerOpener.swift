@@ -50,12 +50,14 @@ struct LayerOpener {
   }
 
   private func directory(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
+    let isWritable = plan.isWritable && index == 0
     if index < roots.count, let root = roots[index].root {
       let file = try Descriptor.duplicate(of: roots[index].file)
-      return DirectoryLayer(path: path, index: index, covered: covered, root: root, file: file)
+      return DirectoryLayer(
+        path: path, index: index, covered: covered, root: root, file: file, isWritable: isWritable)
     }
     return try DirectoryLayer(
-      path: try realPath(path), index: index, covered: covered, isWritable: plan.isWritable && index == 0)
+      path: try realPath(path), index: index, covered: covered, isWritable: isWritable)
   }
 
   /// The layer that takes changes; nil for a read-only mount.

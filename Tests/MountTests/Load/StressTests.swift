@@ -31,6 +31,7 @@ extension MountTests {
       let mount = try Mount(setup)
       defer { mount.abandon() }
       try stress(mount, layers, seconds: seconds)
+      try mount.barrier()
       try expectMerged(layers.roots, at: mount.point)
       try mount.unmount()
       let log = mount.process.errorText

@@ -37,16 +37,30 @@ struct DiskPlan {
       case .symbolicLink: .link(target: try path.linkTarget())
       case .fifo: .fifo
       case .socket: .socket
-      default: throw TestFailure("\(path): a device is not expected here")
+      case .characterDevice: .character(major: major(status), minor: minor(status))
+      case .blockDevice: .block(major: major(status), minor: minor(status))
+      default: throw TestFailure("\(path): \(status) is not expected here")
       }
     layer.files.append(PlannedFile(form: form, metadata: try Self.metadata(status, at: path)))
     known[status.inode] = layer.files.count - 1
     return layer.files.count - 1
   }
 
+  /// As gnu_dev_major(3).
+  private func major(_ status: StatResult) -> UInt32 {
+    UInt32((status.rdev >> 8 & 0xfff) | (status.rdev >> 32 & 0xffff_f000))
+  }
+
+  private func minor(_ status: StatResult) -> UInt32 {
+    UInt32(truncatingIfNeeded: (status.rdev & 0xff) | (status.rdev >> 12 & 0xffff_ff00))
+  }
+
   private static func metadata(_ status: StatResult, at path: ByteString) throws -> PlannedMetadata {
-    PlannedMetadata(
-      permissions: status.permissions, owner: status.owner, group: status.group, modified: status.modified)
+    var metadata = PlannedMetadata(status)
+    for name in try path.attributeNames() where name.hasPrefix("user.") && !name.hasPrefix("user.overlay.") {
+      metadata.attributes[name] = try path.attribute(name)
+    }
+    return metadata
   }
 }
 

@@ -7,28 +7,32 @@ extension NodeTable {
   /// Takes over the nodes of a predecessor. What the kernel may have cached of a directory is in doubt until the
   /// directory is resolved again.
   mutating func restore(from memory: NodeMemory) {
-    if memory.slotCount <= Self.root + 1 { return }
+    let slots = memory.slotCount
+    if slots <= Self.root + 1 { return }
     var used = hardLinks.restore(from: memory, names)
-    for slot in Self.root + 1..<memory.slotCount {
+    nodes.reserveCapacity(Int(slots))
+    used.reserveCapacity(used.count + Int(slots))
+    for slot in Self.root + 1..<slots {
       let record = memory[slot]
-      nodes.append(Node(record))
       if record.kind == nil {
-        nodes[Int(slot)].nextSibling = firstFree
+        nodes.append(Node(generation: record.generation, nextFree: firstFree))
         firstFree = slot
       } else {
+        nodes.append(Node(record))
         used.append(record.name)
+        count += 1
       }
     }
     names.adopt(used)
-    for slot in Self.root..<memory.slotCount where nodes[Int(slot)].kind != nil { connect(slot) }
-    count = nodes.count { $0.kind != nil }
-    nodes.forgetChanges()
+    identities = HashIndex(capacity: Int(slots))
+    entries = HashIndex(capacity: Int(slots))
+    for slot in Self.root..<slots where nodes[Int(slot)].kind != nil { connect(slot) }
   }
 
   private mutating func connect(_ slot: UInt32) {
     if slot != Self.root {
       linkToParent(slot)
-      entries.insert(slot, NodeHash.of(name(of: slot), in: nodes[Int(slot)].parent))
+      entries.insert(slot, nameHash(of: slot))
     }
     if nodes[Int(slot)].isIndexed { index(slot) }
     guard let state = nodes[Int(slot)].directory else { return }
@@ -39,12 +43,20 @@ extension NodeTable {
     uncovered.insert(slot)
   }
 
-  /// The files that a predecessor had open, which are open in this process too, by slot.
-  func inheritedFiles(_ memory: NodeMemory) -> [(slot: UInt32, layer: Int, file: CInt)] {
-    (1..<max(memory.slotCount, 1)).compactMap { slot in
+  private func nameHash(of slot: UInt32) -> UInt32 {
+    names.withName(at: nodes[Int(slot)].name) { NodeHash.of($0, in: nodes[Int(slot)].parent) }
+  }
+
+  /// Gives the nodes the files that a predecessor had open, which are open in this process too.
+  mutating func adoptFiles(_ memory: NodeMemory, _ layers: [Layer]) {
+    let gates = layers.map(\.gate)
+    for slot in Self.root..<max(memory.slotCount, Self.root) {
       let record = memory[slot]
-      return record.kind != nil && record.file > 0 ? (slot, Int(record.layer), record.file - 1) : nil
+      guard record.kind != nil, record.file > 0, record.layer < gates.count else { continue }
+      adopt(LayerFile(Descriptor(owning: record.file - 1), nil, gates[Int(record.layer)]), for: slot)
     }
+    // They are recorded.
+    nodes.forgetChanges()
   }
 
   /// Gives a restored node the file that it had open.

@@ -9,9 +9,13 @@ enum NodeHash {
   }
 
   static func of(_ name: [UInt8], in parent: UInt32) -> UInt32 {
+    name.withUnsafeBytes { of($0, in: parent) }
+  }
+
+  static func of(_ name: UnsafeRawBufferPointer, in parent: UInt32) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(parent)
-    name.withUnsafeBytes { hasher.combine(bytes: $0) }
+    hasher.combine(bytes: name)
     return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 }

@@ -3,12 +3,9 @@ struct NodeSlots {
   private var nodes: [Node]
   /// The changed slots, perhaps several times; kept only if changes are recorded.
   private(set) var changed: [UInt32] = []
-  let isRecorded: Bool
+  var isRecorded = false
 
-  init(_ nodes: [Node], isRecorded: Bool) {
-    self.nodes = nodes
-    self.isRecorded = isRecorded
-  }
+  init(_ nodes: [Node]) { self.nodes = nodes }
 
   var count: Int { nodes.count }
 
@@ -24,6 +21,8 @@ struct NodeSlots {
     if isRecorded { changed.append(UInt32(truncatingIfNeeded: nodes.count)) }
     nodes.append(node)
   }
+
+  mutating func reserveCapacity(_ count: Int) { nodes.reserveCapacity(count) }
 
   mutating func forgetChanges() { changed.removeAll(keepingCapacity: true) }
 }

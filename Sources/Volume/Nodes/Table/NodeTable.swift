@@ -37,11 +37,13 @@ struct NodeTable {
   /// - Parameter memory: what a predecessor has recorded there is restored.
   init(budget: Int, isWritable: Bool = false, memory: NodeMemory? = nil) {
     self.memory = memory
-    nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)], isRecorded: memory != nil)
+    nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)])
     descriptors = DescriptorLRU(budget: budget, keepsLost: isWritable)
     names = NameArena(shared: memory?.names)
     hardLinks = HardLinkNames(isRecorded: memory != nil)
-    if let memory { restore(from: memory) }
+    guard let memory else { return }
+    restore(from: memory)
+    nodes.isRecorded = true
   }
 
   /// Records what has changed, so that it outlives this process; to be called before anything is replied.

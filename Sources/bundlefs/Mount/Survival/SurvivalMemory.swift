@@ -81,10 +81,10 @@ final class SurvivalMemory: Sendable {
   private func keptFiles(layers: Int) -> [CInt] {
     var kept: [CInt] = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
     kept += roots(layers).map(\.file)
-    kept += Volume.openFiles(in: memory)
     kept += archives.files
     withUnsafeBytes(of: state.others) { kept += $0.bindMemory(to: CInt.self) }
-    return kept.filter { $0 >= 0 }
+    // The last two may have been closed meanwhile, unlike the nodes' files.
+    return kept.filter { fcntl($0, F_GETFD) >= 0 } + Volume.openFiles(in: memory)
   }
 
   /// Lets the files that successors use stay open when the holder becomes another program.

@@ -66,6 +66,52 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "what healthy layers have is read after a death while another does not answer", .timeLimit(.minutes(1)))
+    func healthyContentAfterDeath() throws {
+      try withStallingMain { mount, _, layer in
+        layer.stop()
+        for _ in 0..<2 {
+          try kill(workerOf: mount)
+          #expect(try read(mount.point / "replaced.txt") == "substitution's replaced, longer\n")
+          #expect(try read(mount.point / "folder/both.txt") == "substitution's both\n")
+          #expect(try read(mount.point / "folder/added.txt") == "substitution's added\n")
+        }
+        layer.resume()
+        try expectFixture(at: mount.point)
+      }
+    }
+
+    private func kill(workerOf mount: Mount) throws {
+      let former = mount.worker
+      mount.signalWorker(SIGKILL)
+      try expectEventually { mount.worker != former && mount.worker != mount.process.pid }
+      // The successor has taken back what the kernel had cached.
+      try mount.barrier()
+    }
+
+    @Test(
+      "open files of the main layer are read after a death while a substitution does not answer",
+      .timeLimit(.minutes(1)))
+    func openFileAfterDeath() throws {
+      let fixture = try Fixture()
+      let layer = try StallingLayer(fixture.substitution, at: try fixture.folder.folder("inner"))
+      let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [layer.folder])
+      try withMount(setup) { mount in
+        let (opened, go) = (fixture.folder.path / "opened", fixture.folder.path / "go")
+        let script = "exec <$1; : >$2; while ! test -e $3; do sleep 0.01; done; exec cat"
+        let reader = try Child(
+          Command("sh", "-c", script, "sh", (mount.point / "plain.txt").text, opened.text, go.text))
+        try expectEventually { opened.exists }
+        layer.stop()
+        try kill(workerOf: mount)
+        try go.write("")
+        #expect(try reader.wait(timeout: 20).outputText == "main's plain\n")
+        layer.resume()
+        try expectFixture(at: mount.point)
+      }
+    }
+
     @Test("programs that wait for a layer can be killed", .timeLimit(.minutes(1)))
     func killing() throws {
       try withStallingMain { mount, _, layer in

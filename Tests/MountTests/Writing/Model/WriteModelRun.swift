@@ -1,0 +1,124 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Operations through a writable mount and on a plain copy of what it shows, all determined by a seed.
+struct WriteModelRun {
+  /// The number of operations in one mount.
+  static let stepsPerSeed = 400
+
+  /// The seeds for this percentage of all steps; `BUNDLEFS_STEPS` is their total number.
+  static func seeds(percent: Int) -> [UInt64] {
+    let steps = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 4000
+    return Seeds.chosen(max(1, steps * percent / 100 / stepsPerSeed))
+  }
+
+  let seed: UInt64
+  /// The layers beside MAIN.
+  var substitutions = 1
+  var options: [ByteString] = []
+  /// Whether layers are changed from below now and then.
+  var hasEdits = false
+  /// Whether workers die now and then.
+  var hasDeaths = false
+
+  func run() throws {
+    let folder = try TemporaryFolder()
+    var random = SplitMix64(seed: seed)
+    let names = NamePool.choose(using: &random)
+    let layers = try makeLayers(in: folder, names)
+    let copy = try folder.folder("copy")
+    try LayerMaker.make(FlattenedStack.flatten(try layers.map { try DiskPlan.read($0) }), at: copy)
+    let below = try layers.dropFirst().map { try EntrySnapshot.all(below: $0) }
+
+    var setup = MountSetup(
+      main: layers[layers.count - 1], point: try folder.folder("mount"), substitutions: layers.dropLast())
+    setup.options = ["writable", "allow_other"] + options
+    setup.lifetime = 600
+    let trees = WriteModelTrees(layers: layers, copy: copy, start: TimeSpec.now)
+    let isEqual = try withMount(setup) { mount in
+      try WriteModelSteps(run: self, mount: mount, trees: trees, names: names, random: random).compareAll()
+    }
+    guard isEqual else { return }
+    try expectSame(trees, setup, in: folder)
+    if !hasEdits {
+      for (layer, former) in zip(layers.dropFirst(), below) {
+        #expect(try EntrySnapshot.all(below: layer) == former, "seed \(seed): \(layer) has changed")
+      }
+    }
+  }
+
+  /// Layers in overlayfs's format.
+  private func makeLayers(in folder: TemporaryFolder, _ names: [ByteString]) throws -> [ByteString] {
+    let plans = StackGenerator.stack(
+      seed: seed, count: substitutions + 1, isOverlayOnly: true, scale: .small, names: names,
+      limits: StackLimits(hasHardLinks: false))
+    return try plans.enumerated().map { index, plan in
+      var plan = plan
+      for file in plan.files.indices {
+        let mode = plan.files[file].metadata.permissions
+        plan.files[file].metadata.permissions = OperationGenerator.withoutLockingMark(mode)
+      }
+      plan.root.metadata.permissions = [0o777, 0o1777, 0o755, 0o2777][Int(seed % 4)]
+      let root = try folder.folder(ByteString("layer\(index)"))
+      try LayerMaker.make(plan, at: root)
+      return root
+    }
+  }
+
+  /// Compares what a new mount and the kernel's overlayfs show of the layers with the copy.
+  private func expectSame(_ trees: WriteModelTrees, _ setup: MountSetup, in folder: TemporaryFolder) throws {
+    try withMount(setup) { mount in
+      let differences = trees.comparison(with: mount.point).allDifferences()
+      #expect(differences.isEmpty, "seed \(seed), a new mount:\n\(Self.lines(differences))")
+    }
+    let (overlay, work) = (try folder.folder("overlay"), try folder.folder("work"))
+    let lower = trees.layers.dropFirst().map(\.text).joined(separator: ":")
+    let options = "lowerdir=\(lower),upperdir=\(trees.layers[0]),workdir=\(work)"
+    try Command("mount", "-t", "overlay", "-o", options, "overlay", overlay.text).check()
+    defer { MountTable.abandon(overlay, isFuse: false) }
+    let differences = trees.comparison(with: overlay).allDifferences()
+    #expect(differences.isEmpty, "seed \(seed), overlayfs:\n\(Self.lines(differences))")
+  }
+
+  static func lines(_ differences: [String]) -> String { differences.prefix(12).joined(separator: "\n") }
+}
+
+/// The trees of a run.
+struct WriteModelTrees {
+  /// The topmost takes the changes.
+  let layers: [ByteString]
+  let copy: ByteString
+  let start: TimeSpec
+
+  /// The comparison of a tree with the copy.
+  func comparison(with seen: ByteString) -> SameTree {
+    SameTree(expected: copy, seen: seen, start: start, hasTime: { !isMerged($0) })
+  }
+
+  /// What the layers have at a path, for messages.
+  func description(of path: ByteString) -> String {
+    let layers = layers.map { layer -> String in
+      guard let status = try? (layer / path).status() else { return "none" }
+      let isOpaque = (try? (layer / path).attribute("trusted.overlay.opaque")) != nil
+      return status.kind.map {
+        "\($0)\((layer / path).isWhiteout ? " 0:0" : "")\(isOpaque ? ", opaque" : "")"
+      } ?? "?"
+    }
+    return "\(path): \(layers.joined(separator: "; "))"
+  }
+
+  /// Whether a layer below has a directory at a path, so that the mount shows its time if it is the latest.
+  func isMerged(_ path: ByteString) -> Bool {
+    layers.dropFirst().contains { (try? ($0 / path).status().kind) == .directory }
+  }
+
+  /// Whether a rename of a directory may fail with EXDEV: it comes from a layer below.
+  func mayRefuseRename(_ path: ByteString) -> Bool {
+    guard isMerged(path), (try? (copy / path).status().kind) == .directory else { return false }
+    let own = layers[0] / path
+    guard (try? own.status().kind) == .directory else { return true }
+    return (try? own.attribute("trusted.overlay.opaque")) == nil
+  }
+}

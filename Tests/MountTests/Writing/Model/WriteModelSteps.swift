@@ -1,0 +1,144 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// The steps of a run.
+final class WriteModelSteps {
+  private let run: WriteModelRun
+  private let mount: Mount
+  private let trees: WriteModelTrees
+  private let names: [ByteString]
+  private var random: SplitMix64
+  private var generator: OperationGenerator
+  private let mounted: OperatedTree
+  private let copied: OperatedTree
+  private var log: [String] = []
+  /// What the layers had at the paths of the last operation.
+  private var layersBefore: [String] = []
+  private var lastPaths: [ByteString] = []
+  private var lastSlot: Int?
+
+  init(run: WriteModelRun, mount: Mount, trees: WriteModelTrees, names: [ByteString], random: SplitMix64) {
+    (self.run, self.mount, self.trees, self.names, self.random) = (run, mount, trees, names, random)
+    generator = OperationGenerator(trees.copy, names: names, random: SplitMix64(seed: run.seed ^ 0x5eed))
+    mounted = OperatedTree(mount.point)
+    copied = OperatedTree(trees.copy)
+  }
+
+  /// - Returns: whether there was no difference.
+  func compareAll() throws -> Bool {
+    defer {
+      mounted.closeAll()
+      copied.closeAll()
+    }
+    for step in 0..<WriteModelRun.stepsPerSeed {
+      var differences = try operate()
+      if step % 25 == 24 { differences += trees.comparison(with: mount.point).allDifferences() }
+      if differences.isEmpty, run.hasEdits, random.percent(4) { differences = try edit() }
+      if !differences.isEmpty {
+        Issue.record(report(differences))
+        return false
+      }
+    }
+    let differences = trees.comparison(with: mount.point).allDifferences()
+    if !differences.isEmpty { Issue.record(report(differences)) }
+    return differences.isEmpty
+  }
+
+  private func operate() throws -> [String] {
+    let (operation, user) = try generator.next(copied.slots)
+    remember(operation)
+    log.append("\(log.count): \(user == 0 ? "" : "as \(user): ")\(operation)")
+    let mayRefuse = mayRefuse(operation)
+    let death = run.hasDeaths && random.percent(8) ? try killWorker(after: random.number(0...1500)) : nil
+    let seen = try mounted.perform(operation, as: user)
+    death?.join()
+    if mayRefuse, seen == .failed(.crossDeviceLink) {
+      log[log.count - 1] += ": EXDEV"
+      return []
+    }
+    let expected = try copied.perform(operation, as: user)
+    log[log.count - 1] += ": \(expected)"
+    if seen != expected { return ["result: expected \(expected), seen \(seen)"] }
+    return try heldDifferences(operation) + differences(of: operation)
+  }
+
+  private func remember(_ operation: WriteOperation) {
+    (lastPaths, lastSlot) = (operation.paths, nil)
+    if case .held(let slot, _) = operation {
+      lastSlot = slot
+      if let path = copied.heldPaths[slot] { lastPaths = [path] }
+    }
+    layersBefore = lastPaths.map { trees.description(of: $0) }
+  }
+
+  private func differences(of operation: WriteOperation) throws -> [String] {
+    let comparison = trees.comparison(with: mount.point)
+    var paths = operation.paths
+    if case .held(let slot, _) = operation, let path = copied.heldPaths[slot] { paths = [path] }
+    // Those of the parents, too.
+    return try Set(paths + paths.filter { $0.count > 0 }.map(\.parent)).sorted()
+      .flatMap { try comparison.differences(at: $0) }
+  }
+
+  /// What a descriptor shows of a file, which may have lost its name.
+  private func heldDifferences(_ operation: WriteOperation) throws -> [String] {
+    guard case .held(let slot, _) = operation, copied.slots.contains(slot) else { return [] }
+    let status = WriteOperation.held(slot: slot, .status)
+    let (seen, expected) = (try mounted.perform(status, as: 0), try copied.perform(status, as: 0))
+    return seen == expected ? [] : ["fstat of the descriptor: expected \(expected), seen \(seen)"]
+  }
+
+  private func mayRefuse(_ operation: WriteOperation) -> Bool {
+    guard case .rename(let path, let other, let flags) = operation else { return false }
+    return trees.mayRefuseRename(path) || (flags == 2 && trees.mayRefuseRename(other))
+  }
+
+  /// Kills the worker after some microseconds, while an operation may be in flight.
+  private func killWorker(after delay: Int) throws -> ThreadHandle? {
+    let worker = mount.worker
+    if worker == mount.process.pid { return nil }
+    log[log.count - 1] += " (the worker is killed)"
+    return ThreadHandle(
+      try Thread(name: "killer") {
+        usleep(UInt32(delay))
+        kill(worker, SIGKILL)
+      })
+  }
+
+  /// Changes the layers and makes the copy anew.
+  private func edit() throws -> [String] {
+    mounted.closeAll()
+    copied.closeAll()
+    var edits = LayerEdits(trees.layers, names: names, random: SplitMix64(seed: random.next()))
+    for _ in 0..<random.number(1...4) { log.append("\(log.count): below: \(try edits.step())") }
+    try mount.barrier()
+    for name in try trees.copy.names() { (trees.copy / name).removeTree() }
+    try LayerMaker.make(
+      FlattenedStack.flatten(try trees.layers.map { try DiskPlan.read($0) }), at: trees.copy)
+    return trees.comparison(with: mount.point).allDifferences()
+  }
+
+  /// The last steps, and those before that have to do with the last one.
+  private var relevantSteps: [String] {
+    let words =
+      lastPaths.filter { $0.count > 0 }.map(\.description) + (lastSlot.map { ["descriptor \($0)"] } ?? [])
+    return log.enumerated().filter { index, line in
+      index >= log.count - (Binary.variable("BUNDLEFS_LOG").flatMap { Int($0) } ?? 12)
+        || words.contains { line.contains($0) }
+    }.suffix(90).map(\.element)
+  }
+
+  private func report(_ differences: [String]) -> Comment {
+    """
+    seed \(run.seed) (reproduce with BUNDLEFS_SEED=\(run.seed)): \(differences.count) differences after step \
+    \(log.count - 1)
+    \(WriteModelRun.lines(differences))
+    layers before:
+    \(layersBefore.joined(separator: "\n"))
+    steps:
+    \(relevantSteps.joined(separator: "\n"))
+    """
+  }
+}

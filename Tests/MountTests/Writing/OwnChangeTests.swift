@@ -1,0 +1,115 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// The events of the mount's own changes cost nothing, and those of other programs are not lost among them.
+extension MountTests {
+  @Suite struct OwnChangeTests {
+    @Test("what is changed through the mount is neither invalidated nor announced", .timeLimit(.minutes(1)))
+    func ownChanges() throws {
+      try withWritable { mount, _ in
+        let watcher = try MountWatcher(mount.point)
+        for number in 0..<50 {
+          let (name, other) = (ByteString("file\(number)"), ByteString("renamed\(number)"))
+          try (mount.point / name).write("first\n")
+          try (mount.point / name).overwrite([UInt8]("second\n".utf8), at: 3)
+          try (mount.point / name).rename(to: mount.point / other)
+          try (mount.point / other).setMode(0o600)
+          try (mount.point / ByteString("folder\(number)")).makeDirectory()
+          if number % 2 == 0 { try (mount.point / other).remove() }
+        }
+        try mount.barrier()
+        let report = try mount.report()
+        #expect(report.announce.events == 0)
+        #expect(report.invalidations.entries == 0)
+        #expect(try watcher.receives(.deleted, "renamed48"))
+        #expect(watcher.masks("file7").filter { $0.contains(.created) }.count == 1)
+        #expect(watcher.masks("folder7").filter { $0.contains(.created) }.count == 1)
+      }
+    }
+
+    @Test("pages that the mount has written stay cached", .timeLimit(.minutes(1)))
+    func ownPages() throws {
+      try withWritable { mount, _ in
+        let file = mount.point / "new.txt"
+        try file.write([UInt8](repeating: 1, count: 64 << 10))
+        try mount.barrier()
+        let requests = try mount.repeatedRequests { _ = try file.read() }
+        #expect(requests == [])
+      }
+    }
+
+    @Test("a change by another program between two of ours is seen", .timeLimit(.minutes(1)))
+    func mixedChanges() throws {
+      try withWritable { mount, fixture in
+        let (file, below) = (mount.point / "shared", fixture.substitution / "shared")
+        try file.write([UInt8](repeating: 0, count: 4096))
+        for number in 1..<200 {
+          let byte = UInt8(number)
+          try file.overwrite([byte], at: number)
+          try below.overwrite([byte], at: 4096 - number)
+          try file.overwrite([byte], at: 1000 + number)
+          if number % 10 != 0 { continue }
+          try mount.barrier()
+          #expect(try file.read() == below.read(), "after \(number) rounds")
+        }
+      }
+    }
+
+    @Test("two programs write to one file by both ways at once", .timeLimit(.minutes(1)))
+    func concurrentWrites() throws {
+      try withWritable { mount, fixture in
+        let (file, below) = (mount.point / "shared", fixture.substitution / "shared")
+        let size = 64 << 10
+        try file.write([UInt8](repeating: 0, count: size))
+        let isStopping = Locked(false)
+        let writers = try [file, below].enumerated().map { index, path in
+          let random = Locked(SplitMix64(seed: UInt64(index)))
+          return try LoopThread("writer\(index)", until: isStopping) { _ in
+            let (at, byte) = random.withLock {
+              (Int($0.next() % UInt64(size)), UInt8(truncatingIfNeeded: $0.next()))
+            }
+            try path.overwrite([byte], at: at)
+          }
+        }
+        let areBusy = eventually(within: 30) { writers.allSatisfy { $0.iterations > 2000 } }
+        isStopping.withLock { $0 = true }
+        #expect(eventually(within: 10) { writers.allSatisfy(\.isFinished) })
+        #expect(areBusy && writers.allSatisfy { $0.failure == nil })
+        try mount.barrier()
+        #expect(try file.read() == below.read())
+      }
+    }
+
+    @Test("names that come and go by both ways at once are as the layer has them", .timeLimit(.minutes(1)))
+    func concurrentNames() throws {
+      try withWritable { mount, fixture in
+        let isStopping = Locked(false)
+        let roots = [mount.point, fixture.substitution]
+        let writers = try roots.enumerated().map { index, root in
+          let random = Locked(SplitMix64(seed: UInt64(10 + index)))
+          return try LoopThread("names\(index)", until: isStopping) { _ in
+            let choice = random.withLock { $0.next() }
+            let (name, other) = (ByteString("n\(choice % 7)"), ByteString("n\(choice >> 8 % 7)"))
+            // The other thread may have been faster.
+            switch choice >> 16 % 3 {
+            case 0: try? (root / name).write("\(choice)")
+            case 1: try? (root / name).remove()
+            default: try? (root / name).rename(to: root / other)
+            }
+          }
+        }
+        let areBusy = eventually(within: 30) { writers.allSatisfy { $0.iterations > 2000 } }
+        isStopping.withLock { $0 = true }
+        #expect(eventually(within: 10) { writers.allSatisfy(\.isFinished) } && areBusy)
+        try mount.barrier()
+        for number in 0..<7 {
+          let name = ByteString("n\(number)")
+          let seen = try? (mount.point / name).read()
+          #expect(seen == (try? (fixture.substitution / name).read()), "\(name)")
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Random operations through a writable mount have the results and the effects that they have on a plain file system.
+extension MountTests {
+  @Suite struct WriteModelTests {
+    @Test("operations", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 30))
+    func operations(seed: UInt64) throws {
+      try WriteModelRun(seed: seed).run()
+    }
+
+    @Test("three layers", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
+    func threeLayers(seed: UInt64) throws {
+      try WriteModelRun(seed: seed, substitutions: 2).run()
+    }
+
+    @Test("without caches", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 10))
+    func withoutCaches(seed: UInt64) throws {
+      try WriteModelRun(seed: seed, options: ["cache=none"]).run()
+    }
+
+    @Test(
+      "while layers change from below", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
+    func edits(seed: UInt64) throws {
+      try WriteModelRun(seed: seed, substitutions: seed % 2 == 0 ? 1 : 2, hasEdits: true).run()
+    }
+
+    @Test("while workers die", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
+    func deaths(seed: UInt64) throws {
+      try WriteModelRun(seed: seed, hasDeaths: true).run()
+    }
+  }
+}

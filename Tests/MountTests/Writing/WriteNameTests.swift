@@ -1,0 +1,95 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Names in a writable mount.
+extension MountTests {
+  @Suite struct WriteNameTests {
+    @Test("names of 255 bytes", .timeLimit(.minutes(1)))
+    func longNames() throws {
+      let fixture = try Fixture()
+      let (first, second) = (Self.name("a", 255), Self.name("b", 255))
+      try (fixture.main / first).write("main's\n")
+      try withWritable(fixture: fixture) { mount, fixture in
+        try (mount.point / second).write("new\n")
+        try (mount.point / first).write("changed\n")
+        try (mount.point / first).rename(to: mount.point / Self.name("c", 255))
+        #expect((fixture.substitution / first).isWhiteout)
+        try (mount.point / first).makeDirectory()
+        try (mount.point / first / second).write("inside\n")
+        try (mount.point / first / second).remove()
+        try (mount.point / first).removeDirectory()
+        try (mount.point / second).remove()
+        #expect(try mount.names().filter { $0.count == 255 } == [Self.name("c", 255)])
+        try expectErrno(.fileNameTooLong) { try (mount.point / Self.name("d", 256)).write("x") }
+        try expectErrno(.fileNameTooLong) { try (mount.point / Self.name("d", 256)).makeDirectory() }
+      }
+    }
+
+    private static func name(_ letter: Character, _ count: Int) -> ByteString {
+      ByteString(String(repeating: letter, count: count))
+    }
+
+    @Test("the names of whiteouts cannot be made", .timeLimit(.minutes(1)))
+    func whiteoutNames() throws {
+      try withWritable { mount, fixture in
+        for name in [".wh.x", ".wh.plain.txt", ".wh..wh..opq", ".wh..wh.bundlefs-work"] as [ByteString] {
+          let path = mount.point / name
+          try expectErrno(.notPermitted, "create") { try path.write("x") }
+          try expectErrno(.notPermitted, "mkdir") { try path.makeDirectory() }
+          try expectErrno(.notPermitted, "symlink") { try path.makeLink(to: "x") }
+          try expectErrno(.notPermitted, "link") { try path.makeHardLink(of: mount.point / "plain.txt") }
+          try expectErrno(.notPermitted, "mknod") { try path.makeNode(mode: FileKind.fifo.rawValue | 0o600) }
+          try expectErrno(.notPermitted, "rename") { try (mount.point / "plain.txt").rename(to: path) }
+        }
+        try expectErrno(.notPermitted, "a device 0:0") { try (mount.point / "null").makeWhiteout() }
+        #expect((mount.point / "plain.txt").exists)
+        try (mount.point / ".whx").write("an ordinary name")
+        try (mount.point / ".wh").write("an ordinary name")
+      }
+    }
+
+    @Test("the control file can neither be removed nor replaced", .timeLimit(.minutes(1)))
+    func controlFile() throws {
+      try withWritable { mount, fixture in
+        let control = mount.point / ".routes"
+        try expectRefused("unlink") { try control.remove() }
+        try expectRefused("rename") { try control.rename(to: mount.point / "x") }
+        try expectRefused("rename over") { try (mount.point / "plain.txt").rename(to: control) }
+        try expectRefused("exchange") { try (mount.point / "plain.txt").exchange(with: control) }
+        try expectRefused("link") { try (mount.point / "x").makeHardLink(of: control) }
+        try expectRefused("chmod") { try control.setMode(0o600) }
+        try expectRefused("setxattr") { try control.setAttribute("user.x", [1]) }
+        try mount.writeControl("route Any s:Text\nhello\n")
+        #expect(try control.readText().contains("hello"))
+        #expect(!(fixture.substitution / ".routes").exists)
+        try expectFixture(at: mount.point)
+      }
+    }
+
+    private func expectRefused(
+      _ subject: Comment, location: SourceLocation = #_sourceLocation, _ body: () throws -> Void
+    ) throws {
+      let errors: [Errno?] = [
+        .notPermitted, .permissionDenied, .resourceBusy, .readOnlyFileSystem, .notSupported,
+      ]
+      let seen = try errorNumber(of: body)
+      #expect(errors.contains(seen), "\(subject): \(String(describing: seen))", sourceLocation: location)
+    }
+
+    @Test("attributes of overlayfs cannot be set", .timeLimit(.minutes(1)))
+    func overlayAttributes() throws {
+      try withWritable { mount, fixture in
+        for name in ["trusted.overlay.opaque", "user.overlay.opaque", "trusted.overlay.redirect"]
+          as [ByteString]
+        {
+          try expectErrno(.notPermitted, "\(name)") {
+            try (mount.point / "folder").setAttribute(name, [UInt8(ascii: "y")])
+          }
+        }
+        #expect(try (mount.point / "folder/inner.txt").readText() == "main's inner\n")
+      }
+    }
+  }
+}
