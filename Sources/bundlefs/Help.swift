@@ -5,9 +5,8 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "status", "diff", "tree", "sync", "invalidate", "upgrade", "route", "match", "listen",
-    "resources",
-    "open",
+    "unmount", "status", "diff", "tree", "override", "revert", "sync", "invalidate", "upgrade", "route",
+    "match", "listen", "resources", "open",
   ]
 
   static let text = """
@@ -16,6 +15,8 @@ enum Help {
            bundlefs status MOUNTPOINT [--json]
            bundlefs diff MOUNTPOINT [PATH] [--json]
            bundlefs tree MOUNTPOINT [PATH] [--json]
+           bundlefs override MOUNTPOINT PATH...
+           bundlefs revert MOUNTPOINT PATH... [--yes]
            bundlefs sync MOUNTPOINT
            bundlefs invalidate MOUNTPOINT [PATH...]
            bundlefs upgrade MOUNTPOINT
@@ -41,7 +42,10 @@ enum Help {
 
     'status' shows the layers, the caches and request counts. 'diff' lists the
     entries that the layers override, add and hide; 'tree' lists all entries and
-    marks those that are not MAIN's. 'sync' waits until all changes completed so
+    marks those that are not MAIN's. 'override' copies what the mount shows at a
+    PATH to the top layer, ready to be edited; 'revert' removes what the top layer
+    has there, so that what is below shows again, and asks first unless --yes is
+    given. Both take directories, and work on read-only mounts, too. 'sync' waits until all changes completed so
     far are visible. 'invalidate' drops cached data, which is never necessary on
     local layers. 'upgrade' has the installed program take the mount over.
 

@@ -8,6 +8,7 @@ struct ContentCopy {
   /// The most bytes to copy.
   private let end: Int64
   private var canCopyRanges: Bool
+  private let progress: ((Int) -> Void)?
 
   private static let chunk: Int64 = 4 << 20
   /// How far the disk may be behind. What is left at the end takes one call, which must be short.
@@ -16,9 +17,13 @@ struct ContentCopy {
   /// - Parameters:
   ///   - gate: that of the upper layer.
   ///   - size: the most bytes to copy; nil for all.
-  init(of source: LayerFile, _ gate: LayerGate, size: UInt64?) throws(Errno) {
+  ///   - progress: is passed the number of bytes of each chunk.
+  init(
+    of source: LayerFile, _ gate: LayerGate, size: UInt64?, progress: ((Int) -> Void)? = nil
+  ) throws(Errno) {
     self.source = source
     self.gate = gate
+    self.progress = progress
     end = Int64(clamping: min(try source.attributes().size, size ?? .max))
     canCopyRanges = source.hasDescriptor
   }
@@ -82,6 +87,7 @@ struct ContentCopy {
       if count == 0 { break }
       try writeBack(at: offset, Int64(count), of: target)
       offset += Int64(count)
+      progress?(count)
     }
     return offset
   }
@@ -129,7 +135,7 @@ struct ContentCopy {
 
 extension Errno {
   /// ENOSPC, EDQUOT and EFBIG.
-  fileprivate var meansFullDisk: Bool {
+  var meansFullDisk: Bool {
     self == .noSpace || self == .diskQuotaExceeded || self == .fileTooLarge
   }
 

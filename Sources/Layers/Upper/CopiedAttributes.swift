@@ -14,10 +14,10 @@ struct CopiedAttributes {
   let status: FileStatus
   private var extended: [(name: [UInt8], value: [UInt8])] = []
 
-  /// Reads the extended attributes of what is copied, except for those of overlayfs.
+  /// Reads the extended attributes of what is copied, except for those of overlayfs and of bundlefs.
   init(_ status: FileStatus, _ source: some ExtendedAttributeSource) throws(Errno) {
     self.status = status
-    for name in try Self.names(of: source) where !Self.isPrivate(name) {
+    for name in Self.copied(try Self.names(of: source)) {
       do throws(Errno) {
         let value = try withCName(name) { name throws(Errno) in
           try readExtendedAttribute { buffer throws(Errno) in try source.extendedAttribute(name, into: buffer)
@@ -40,8 +40,16 @@ struct CopiedAttributes {
     }
   }
 
+  /// A mount lists a type that it has found out itself behind its own attributes, and one that the file has before them.
+  private static func copied(_ names: [[UInt8]]) -> [[UInt8]] {
+    let own = names.firstIndex { $0.starts(with: "user.bundlefs.".utf8) } ?? names.endIndex
+    return names.indices.filter { index in
+      !isPrivate(names[index]) && !(index > own && names[index].elementsEqual("user.mime_type".utf8))
+    }.map { names[$0] }
+  }
+
   private static func isPrivate(_ name: [UInt8]) -> Bool {
-    name.starts(with: "trusted.overlay.".utf8) || name.starts(with: "user.overlay.".utf8)
+    ["trusted.overlay.", "user.overlay.", "user.bundlefs."].contains { name.starts(with: $0.utf8) }
   }
 
   /// Sets the attributes of a copy. The order is the only one in which none undoes another: chown(2) clears capabilities,

@@ -31,17 +31,18 @@ extension UpperLayer {
   ///   - source: the directory that contains it.
   ///   - identity: that it must have.
   ///   - size: the most bytes of its content to copy, since it is about to be truncated; nil for all.
+  ///   - progress: is passed the number of bytes of each chunk of content.
   /// - Returns: the attributes of the copy.
   /// - Throws: EEXIST if the parent has an entry of the name; ESTALE and ENOENT as `LayerDirectory.openFile`.
   public func copyUp(
     _ name: CName, from source: LayerDirectory, identity: FileIdentity, to parent: LayerDirectory,
-    size: UInt64?
+    size: UInt64?, progress: ((Int) -> Void)? = nil
   ) throws(Errno) -> FileStatus {
     let status = try source.attributes(of: name, identity: identity)
     switch status.kind {
     case .regular:
       let file = try source.openFile(name, identity: identity)
-      return try copyUpContent(name, file, to: parent, size: size)
+      return try copyUpContent(name, file, to: parent, size: size, progress)
     case .symbolicLink: return try copyUpSymbolicLink(name, status, from: source, to: parent)
     case .directory, nil: throw .staleFileHandle
     default:
@@ -86,7 +87,7 @@ extension UpperLayer {
           }
           return try made.attributes()
         } catch {
-          try? folder.removeTree(temporary)
+          try? work.removeTree([UInt8](bytesOf: temporary), in: folder)
           throw error
         }
       }
@@ -111,14 +112,15 @@ extension UpperLayer {
   // MARK: - Content
 
   private func copyUpContent(
-    _ name: CName, _ source: LayerFile, to parent: LayerDirectory, size: UInt64?
+    _ name: CName, _ source: LayerFile, to parent: LayerDirectory, size: UInt64?,
+    _ progress: ((Int) -> Void)?
   ) throws(Errno) -> FileStatus {
     let pending = try parent.withDescriptor { parent throws(Errno) in
       try makePending(in: parent, isLinkable: true)
     }
     let temporary = pending.temporary
     do throws(Errno) {
-      try fill(pending.file, from: source, size: size)
+      try fill(pending.file, from: source, size: size, progress)
       let path = try parent.gate.call { () throws(Errno) in try pending.file.reopened([.pathOnly]) }
       // As long as it is open for writing, it could not be executed.
       close(pending)
@@ -166,11 +168,11 @@ extension UpperLayer {
   /// Copies content and attributes; from the beginning if the source was changed meanwhile, unless it does not stop to
   /// change.
   private func fill(
-    _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?
+    _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?, _ progress: ((Int) -> Void)? = nil
   ) throws(Errno) {
     for isLast in [false, false, true] {
       let attributes = try CopiedAttributes(source.attributes(), source)
-      var content = try ContentCopy(of: source, layer.gate, size: size)
+      var content = try ContentCopy(of: source, layer.gate, size: size, progress: progress)
       try content.run(to: copy)
       let present = try source.attributes()
       if isLast || (present.changed, present.size) == (attributes.status.changed, attributes.status.size) {

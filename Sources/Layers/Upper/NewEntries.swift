@@ -123,7 +123,7 @@ extension UpperLayer {
         if isOpaque { try whiteouts.makeOpaque(made) }
         try place(temporary, in: folder, at: name, in: parent, isDirectory: entry.isDirectory)
       } catch {
-        try? folder.removeTree(temporary)
+        try? work.removeTree([UInt8](bytesOf: temporary), in: folder)
         throw error
       }
     }

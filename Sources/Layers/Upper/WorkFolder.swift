@@ -19,8 +19,7 @@ final class WorkFolder: Sendable {
   func withName<Result: ~Copyable>(
     _ body: (borrowing Descriptor, CName) throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    let name = Array("\(getpid())-\(next.wrappingAdd(1, ordering: .relaxed).newValue)".utf8)
-    return try withCName(name) { name throws(Errno) in
+    try withCName(freshName) { name throws(Errno) in
       let folder = try folder()
       do throws(Errno) { return try body(folder.descriptor, name) } catch {
         // The folder can have been removed from outside.
@@ -31,6 +30,10 @@ final class WorkFolder: Sendable {
         return try body(try self.folder().descriptor, name)
       }
     }
+  }
+
+  private var freshName: [UInt8] {
+    Array("\(getpid())-\(next.wrappingAdd(1, ordering: .relaxed).newValue)".utf8)
   }
 
   private func folder() throws(Errno) -> SharedDescriptor {
@@ -73,8 +76,28 @@ final class WorkFolder: Sendable {
     let names = try root.gate.call { () throws(Errno) in try found.descriptor.entryNames() }
     for name in names where !Self.belongsToLivingProcess(name) {
       // What cannot be removed is not shown, and stays.
-      try? root.gate.call { () throws(Errno) in
-        try withCName(name) { name throws(Errno) in try found.descriptor.removeTree(name) }
+      try? root.gate.call { () throws(Errno) in try removeTree(name, in: found.descriptor) }
+    }
+  }
+
+  /// Removes an entry of the folder with all that is in it, however deep: the directories in it first become entries of the
+  /// folder. Follows no links.
+  func removeTree(_ name: [UInt8], in folder: borrowing Descriptor) throws(Errno) {
+    var pending = [name]
+    while let name = pending.popLast() {
+      try withCName(name) { name throws(Errno) in
+        if try folder.removeEntry(name) { return }
+        let directory = try folder.open(name, [.pathOnly, .directory, .noFollow])
+        for child in try directory.entryNames() {
+          let aside = freshName
+          let isRemoved = try withCName(child) { child throws(Errno) in
+            if try directory.removeEntry(child) { return true }
+            try withCName(aside) { aside throws(Errno) in try directory.rename(child, to: aside, in: folder) }
+            return false
+          }
+          if !isRemoved { pending.append(aside) }
+        }
+        try folder.remove(name, isDirectory: true)
       }
     }
   }
@@ -114,26 +137,22 @@ extension Descriptor {
     return names
   }
 
-  /// Removes an entry of this directory with all that is in it; follows no links.
-  /// - Throws: ELOOP for a tree that is deeper than any that we make.
-  func removeTree(_ name: CName, depth: Int = 0) throws(Errno) {
-    if depth > 16 { throw .tooManySymbolicLinkLevels }
-    do throws(Errno) {
-      return try remove(name, isDirectory: false)
-    } catch {
-      // POSIX: EPERM for a directory.
-      if error == .noSuchFileOrDirectory { return }
-      guard error == .isDirectory || error == .notPermitted else { throw error }
-    }
-    let directory = try open(name, [.pathOnly, .directory, .noFollow])
-    while true {
-      let names = try directory.entryNames()
-      if names.isEmpty { break }
-      for name in names {
-        try withCName(name) { name throws(Errno) in try directory.removeTree(name, depth: depth + 1) }
+  /// Removes an entry, of any kind, that need not exist.
+  /// - Returns: false for a directory that is not empty.
+  fileprivate func removeEntry(_ name: CName) throws(Errno) -> Bool {
+    for isDirectory in [false, true] {
+      do throws(Errno) {
+        try remove(name, isDirectory: isDirectory)
+        return true
+      } catch {
+        if error == .noSuchFileOrDirectory { return true }
+        if isDirectory, error == .directoryNotEmpty || error == .fileExists { return false }
+        // POSIX: EPERM for a directory.
+        let mayBeDirectory = !isDirectory && (error == .isDirectory || error == .notPermitted)
+        if !mayBeDirectory { throw error == .notDirectory ? .notPermitted : error }
       }
     }
-    try remove(name, isDirectory: true)
+    return false
   }
 
   /// Runs the body, which moves or empties a directory of this one. Without privileges, that takes the permission to write

@@ -30,12 +30,31 @@ struct MountPoint {
     if isStale { throw .failed("\(path.shown): its daemon is dead; use 'bundlefs unmount \(path.shown)'") }
   }
 
-  /// The components of a path in the mount, which may be given in full or relative to the mount's root.
-  func components(of path: [UInt8]) -> [[UInt8]] {
-    let relative = relativePath(of: path) ?? (try? realPath(path)).flatMap { relativePath(of: $0) }
-    return (relative ?? path[...]).split(separator: slash).filter { !$0.elementsEqual(".".utf8) }.map {
-      Array($0)
+  /// The components of a path in the mount, which may be given in full, relative to the working directory, or relative to
+  /// the mount's root.
+  func components(of path: [UInt8]) -> [[UInt8]] { componentsInside(path) ?? Self.split(path[...]) }
+
+  /// As `components(of:)`, but nil for an absolute path outside the mount.
+  func componentsInside(_ path: [UInt8]) -> [[UInt8]]? {
+    if let relative = relativePath(of: path) ?? relativePath(of: Self.resolvingParent(of: path)) {
+      return Self.split(relative)
     }
+    if (try? realPath(path)) == self.path { return [] }
+    return path.first == slash ? nil : Self.split(path[...])
+  }
+
+  /// The path without symbolic links, except for one at its end; the path itself if it leads nowhere.
+  private static func resolvingParent(of path: [UInt8]) -> [UInt8] {
+    let slash = UInt8(ascii: "/")
+    let parts = split(path[...])
+    guard let name = parts.last, !name.elementsEqual("..".utf8) else { return (try? realPath(path)) ?? path }
+    let start = path.first == slash ? [slash] : [UInt8(ascii: "."), slash]
+    let parent = start + parts.dropLast().joined(separator: [slash])
+    return (try? realPath(parent)).map { $0 + ($0.last == slash ? [] : [slash]) + name } ?? path
+  }
+
+  private static func split(_ path: ArraySlice<UInt8>) -> [[UInt8]] {
+    path.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }.map { Array($0) }
   }
 
   private func relativePath(of absolute: [UInt8]) -> ArraySlice<UInt8>? {

@@ -10,6 +10,14 @@ enum Terminal {
 
   static func printError(_ text: String) { write("bundlefs: \(text.escapingControls)\n", to: STDERR_FILENO) }
 
+  /// Asks a question on standard input, which should be a terminal.
+  /// - Returns: whether the answer is yes.
+  static func confirm(_ question: String) -> Bool {
+    write(question.escapingControls + " [y/N] ", to: STDERR_FILENO)
+    let answer = readLine(strippingNewline: true)?.lowercased()
+    return answer == "y" || answer == "yes"
+  }
+
   private static func write(_ text: String, to file: CInt) {
     var rest = ArraySlice(text.utf8)
     while !rest.isEmpty {

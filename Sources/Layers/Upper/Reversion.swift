@@ -1,0 +1,102 @@
+import Posix
+
+/// What the upper layer has at a path.
+public enum UpperEntry {
+  case nothing
+  case whiteout
+  case file
+  /// A directory, with the number of entries in it and below, whiteouts included.
+  case directory(entries: Int)
+}
+
+extension UpperLayer {
+  /// The directory of this layer at a path.
+  /// - Parameter device: that of a mount, which is not entered where it covers a part of the layer.
+  /// - Returns: nil if the layer has none.
+  /// - Throws: ELOOP for the mount.
+  public func directory(
+    at path: some Sequence<[UInt8]>, outside device: UInt64
+  ) throws(Errno) -> LayerDirectory? {
+    var directory = layer.root
+    for name in path {
+      let found = try withCName(name) { name throws(Errno) in
+        WhiteoutMarkers.isMarker(name) ? .nothing : try directory.find(name)
+      }
+      guard case .directory(let next, _) = found else { return nil }
+      if next.identity.device == device { throw .tooManySymbolicLinkLevels }
+      directory = next
+    }
+    return directory
+  }
+
+  /// What this layer has at a name.
+  /// - Parameters:
+  ///   - parent: a directory of this layer.
+  ///   - progress: is passed the number of entries so far.
+  public func entry(
+    _ name: CName, in parent: LayerDirectory, progress: (Int) -> Void
+  ) throws(Errno) -> UpperEntry {
+    if WhiteoutMarkers.isMarker(name) { return .nothing }
+    switch try parent.find(name) {
+    case .file: return .file
+    case .whiteout: return .whiteout
+    case .directory(let directory, _): return .directory(entries: try count(directory, progress))
+    case .nothing:
+      let isHidden = try parent.withDescriptor { parent throws(Errno) in
+        try whiteouts.hasMarker(of: name, in: parent)
+      }
+      return isHidden ? .whiteout : .nothing
+    }
+  }
+
+  private func count(_ directory: LayerDirectory, _ progress: (Int) -> Void) throws(Errno) -> Int {
+    var count = 0
+    var frames = [(directory, try directory.names()[...])]
+    while !frames.isEmpty {
+      let (directory, _) = frames[frames.count - 1]
+      guard let name = frames[frames.count - 1].1.popFirst() else {
+        frames.removeLast()
+        continue
+      }
+      count += 1
+      progress(count)
+      let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
+      guard case .directory(let inner, _) = found, inner.identity.device == directory.identity.device else {
+        continue
+      }
+      frames.append((inner, try inner.names()[...]))
+    }
+    return count
+  }
+
+  /// Removes what this layer has at a name, so that the layers below show. A directory vanishes with all that is in it at
+  /// once.
+  /// - Throws: EBUSY where something is mounted; errors of unlink(2) and rename(2). What was removed from view may be left in
+  ///   the work folder.
+  public func revert(_ name: CName, in parent: LayerDirectory) throws(Errno) {
+    if WhiteoutMarkers.isMarker(name) { return }
+    let found = try parent.find(name)
+    try parent.withDescriptor { parent throws(Errno) in
+      // First, since it hides nothing while there is an entry.
+      try whiteouts.removeMarker(of: name, in: parent)
+      switch found {
+      case .nothing: return
+      case .file, .whiteout: try parent.remove(name, isDirectory: false)
+      case .directory:
+        try work.withName { folder, temporary throws(Errno) in
+          try parent.rename(name, to: temporary, in: folder)
+          try work.removeTree([UInt8](bytesOf: temporary), in: folder)
+        }
+      }
+    }
+  }
+}
+
+extension LayerDirectory {
+  /// The names of all entries, of whiteout markers as well.
+  fileprivate func names() throws(Errno) -> [[UInt8]] {
+    var names: [[UInt8]] = []
+    try forEachEntry { entry throws(Errno) in names.append([UInt8](bytesOf: entry.name)) }
+    return names
+  }
+}

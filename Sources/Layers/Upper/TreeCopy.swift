@@ -1,0 +1,176 @@
+import Posix
+
+/// Copies entries of a mount to the layer that is on top of it, with the directories above them and everything below.
+public struct TreeCopy {
+  /// How many entries that are not directories were met.
+  public struct Counts: Sendable {
+    /// Those that were copied.
+    public var copied = 0
+    /// Those that the layer had already.
+    public var present = 0
+  }
+
+  /// Where copying has failed.
+  public struct Fault: Error {
+    /// The path in the mount.
+    public let path: [[UInt8]]
+    /// The reason.
+    public let error: Errno
+  }
+
+  /// A directory of the mount, the layer's part of it, and the names in it that remain.
+  private struct Frame {
+    let source: LayerDirectory
+    let target: LayerDirectory
+    var names: ArraySlice<[UInt8]>
+  }
+
+  private let upper: UpperLayer
+  private let root: LayerDirectory
+  /// Names in the mount's root that no layer has.
+  private let excluded: Set<[UInt8]>
+  /// Is passed the counts, and the number of bytes of the file that is being copied.
+  private let progress: (Counts, Int) -> Void
+  /// The most attempts where programs replace in the layers what is being copied.
+  private static let maxAttempts = 16
+
+  /// What was copied so far.
+  public private(set) var counts = Counts()
+  /// What could not be copied.
+  public private(set) var faults: [Fault] = []
+
+  /// - Parameters:
+  ///   - mount: the mount.
+  ///   - excluded: names in the mount's root that no layer has.
+  ///   - progress: is passed the counts, and the number of bytes of the file that is being copied.
+  public init(
+    of mount: DirectoryLayer, to upper: UpperLayer, excluding excluded: Set<[UInt8]>,
+    progress: @escaping (Counts, Int) -> Void
+  ) {
+    root = mount.root
+    (self.upper, self.excluded, self.progress) = (upper, excluded, progress)
+  }
+
+  /// Copies what is seen at a path. What the layer has already is left alone.
+  /// - Throws: if nothing can be copied: ENOENT; ELOOP and ENOTDIR where the path does not lead through directories; EXDEV
+  ///   where another file system is mounted; what means that the layer takes no more. Other errors further down become
+  ///   ``faults``.
+  public mutating func copy(_ path: [[UInt8]]) throws(Fault) {
+    var frame = Frame(source: root, target: upper.layer.root, names: [])
+    for (index, name) in path.enumerated() {
+      let found = try Self.naming(path[...index]) { () throws(Errno) in try copyEntry(name, in: frame) }
+      if let found {
+        frame = found
+      } else if index < path.count - 1 {
+        throw Fault(path: Array(path[...index]), error: try kindError(of: name, in: frame, path[...index]))
+      } else {
+        return
+      }
+    }
+    frame.names = try Self.naming(path[...]) { () throws(Errno) in try names(in: frame.source)[...] }
+    try copyBelow(frame, path)
+  }
+
+  /// Copies all names that are left in the frame, and what is below them.
+  private mutating func copyBelow(_ frame: Frame, _ path: [[UInt8]]) throws(Fault) {
+    var (frames, path) = ([frame], path)
+    while !frames.isEmpty {
+      guard let name = frames[frames.count - 1].names.popFirst() else {
+        frames.removeLast()
+        if !frames.isEmpty { path.removeLast() }
+        continue
+      }
+      path.append(name)
+      do throws(Errno) {
+        if var inner = try copyEntry(name, in: frames[frames.count - 1]) {
+          inner.names = try names(in: inner.source)[...]
+          frames.append(inner)
+          continue
+        }
+      } catch {
+        let fault = Fault(path: path, error: error)
+        if error.meansFullDisk || error == .readOnlyFileSystem || error == .tooManyOpenFiles { throw fault }
+        // ENOENT: it was removed meanwhile.
+        if error != .noSuchFileOrDirectory { faults.append(fault) }
+      }
+      path.removeLast()
+    }
+  }
+
+  /// Copies an entry; of a directory only itself.
+  /// - Returns: the directory that it is; nil for others.
+  private mutating func copyEntry(_ name: [UInt8], in frame: Frame) throws(Errno) -> Frame? {
+    if frame.source === root, excluded.contains(name) { throw .notPermitted }
+    return try withCName(name) { name throws(Errno) in
+      for _ in 0..<Self.maxAttempts {
+        do throws(Errno) {
+          switch try frame.source.find(name) {
+          case .nothing, .whiteout: throw .noSuchFileOrDirectory
+          case .directory(let source, _): return try copyDirectory(name, source, to: frame.target)
+          case .file(let status):
+            try copyFile(name, status.identity, in: frame)
+            return nil
+          }
+        } catch {
+          if error != .staleFileHandle { throw error }
+        }
+      }
+      throw .staleFileHandle
+    }
+  }
+
+  private func copyDirectory(
+    _ name: CName, _ source: LayerDirectory, to parent: LayerDirectory
+  ) throws(Errno) -> Frame {
+    if source.identity.device != root.identity.device { throw .crossDeviceLink }
+    var found = try parent.find(name)
+    if case .nothing = found {
+      try upper.copyUpDirectory(name, from: source, to: parent)
+      found = try parent.find(name)
+    }
+    guard case .directory(let target, _) = found else { throw .staleFileHandle }
+    // A part of the layer that the mount covers.
+    if target.identity.device == root.identity.device { throw .crossDeviceLink }
+    return Frame(source: source, target: target, names: [])
+  }
+
+  private mutating func copyFile(
+    _ name: CName, _ identity: FileIdentity, in frame: Frame
+  ) throws(Errno) {
+    progress(counts, 0)
+    switch try frame.target.find(name) {
+    case .file: counts.present += 1
+    case .directory, .whiteout: throw .staleFileHandle
+    case .nothing:
+      var bytes = 0
+      let (counts, progress) = (counts, progress)
+      _ = try upper.copyUp(name, from: frame.source, identity: identity, to: frame.target, size: nil) {
+        bytes += $0
+        progress(counts, bytes)
+      }
+      self.counts.copied += 1
+    }
+  }
+
+  private func names(in directory: LayerDirectory) throws(Errno) -> [[UInt8]] {
+    var names: [[UInt8]] = []
+    try directory.forEachEntry { entry throws(Errno) in names.append([UInt8](bytesOf: entry.name)) }
+    return directory === root ? names.filter { !excluded.contains($0) } : names
+  }
+
+  /// Why an entry that is not a directory cannot be one on the way to another: ELOOP for a symbolic link.
+  private func kindError(
+    of name: [UInt8], in frame: Frame, _ path: ArraySlice<[UInt8]>
+  ) throws(Fault) -> Errno {
+    let kind = try Self.naming(path) { () throws(Errno) in
+      try withCName(name) { name throws(Errno) in try frame.source.attributes(of: name).kind }
+    }
+    return kind == .symbolicLink ? .tooManySymbolicLinkLevels : .notDirectory
+  }
+
+  private static func naming<Result>(
+    _ path: ArraySlice<[UInt8]>, _ body: () throws(Errno) -> Result
+  ) throws(Fault) -> Result {
+    do throws(Errno) { return try body() } catch { throw Fault(path: Array(path), error: error) }
+  }
+}

@@ -1,0 +1,95 @@
+import ControlClient
+import Glibc
+import Layers
+import Posix
+import Routing
+
+/// The top layer of a mount, for commands that change it directly, whether the mount takes changes or not.
+struct TopLayer {
+  let mountPoint: MountPoint
+  /// The layer's path for messages.
+  let path: String
+  let upper: UpperLayer
+  /// The mount's device number.
+  let device: UInt64
+  /// The names in the mount's root that are its own: the control file, and the resource directory.
+  let reserved: Set<[UInt8]>
+
+  /// Asks the mount for its layers.
+  init(of mountPoint: MountPoint) throws(Failure) {
+    self.mountPoint = mountPoint
+    let (status, device) = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
+      let root = try mountPoint.open([.read, .directory])
+      guard let status = JSONValue(try StatusClient.read(.json, of: root)) else {
+        throw Errno(rawValue: EPROTO)
+      }
+      return (status, try root.device())
+    }
+    guard case .array(let layers) = status["layers"], let top = layers.first, let path = top["path"]?.string
+    else { throw .failed("\(mountPoint.path.shown): the daemon does not tell its layers") }
+    if layers.count < 2 {
+      throw .failed("\(mountPoint.path.shown): no layer lies over MAIN; mount with 'substitution=DIR'")
+    }
+    if case .object = top["archive"] {
+      throw .failed("\(path): the top layer is an archive, which cannot be changed; lay a folder over it")
+    }
+    let names = [status["control"]?.string, (status["bundle"]?["scheme"]?.string).map { "\($0):" }]
+    reserved = Set(names.compactMap { $0.map { Array($0.utf8) } })
+    (self.path, self.device) = (path, device)
+    upper = try Self.open(mountPoint.bytes(of: path), shown: path, outside: device)
+  }
+
+  private static func open(
+    _ path: [UInt8], shown: String, outside device: UInt64
+  ) throws(Failure) -> UpperLayer {
+    let layer = try Failure.naming(shown) { () throws(Errno) in
+      try DirectoryLayer(path: path, index: 0, covered: nil, isWritable: true)
+    }
+    if layer.root.identity.device == device {
+      throw .failed(
+        "\(shown): the mount covers this layer, its top one; change it through the mount ('writable')")
+    }
+    return try Failure.naming(shown) { () throws(Errno) in try UpperLayer(layer) }
+  }
+
+  /// The components of the paths that a command is given.
+  /// - Parameter command: its name.
+  func components(of given: [[UInt8]], _ command: String) throws(Failure) -> [[[UInt8]]] {
+    var paths: [[[UInt8]]] = []
+    for path in given {
+      guard let components = mountPoint.componentsInside(path) else {
+        throw .failed("\(path.shown): not in \(mountPoint.path.shown)")
+      }
+      if components.contains(Array("..".utf8)) {
+        throw .usage("a PATH of '\(command)' must not contain '..'")
+      }
+      if let first = components.first, reserved.contains(first) {
+        throw .failed("\(path.shown): belongs to the mount itself, not to a layer")
+      }
+      paths.append(components)
+    }
+    return paths
+  }
+
+  /// Ends the access to the layer, and returns when the mount shows all that was changed.
+  func finish() {
+    upper.close()
+    // The control file of a mount with `ro` takes no commands; the change shows as any other.
+    try? ControlFileCommand.sync([mountPoint.path]).run()
+  }
+}
+
+extension MountPoint {
+  /// The path of the top layer as it is, which the daemon tells with the escapes of invalid UTF-8.
+  fileprivate func bytes(of shown: String) -> [UInt8] {
+    let found = try? withCName(path) { path throws(Errno) in
+      let root = try Descriptor.open(path, [.read, .directory])
+      return try root.extendedAttribute("user.bundlefs.layer")
+    }
+    guard let found = found ?? nil, String(escaping: found) == shown else { return Array(shown.utf8) }
+    return found
+  }
+}
+
+/// Paths for messages.
+func shown(_ path: [[UInt8]]) -> String { path.isEmpty ? "/" : String(escaping: path.joinedPath) }
