@@ -103,7 +103,7 @@ extension UpperLayer {
       try body()
       // A copy beside a marker would bring back what was removed.
       if whiteouts.areMarkers, try whiteouts.hasMarker(of: name, in: directory) {
-        try? directory.removeTree(name)
+        _ = try? directory.removeEntry(name)
         throw .fileExists
       }
     }

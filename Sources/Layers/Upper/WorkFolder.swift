@@ -139,7 +139,7 @@ extension Descriptor {
 
   /// Removes an entry, of any kind, that need not exist.
   /// - Returns: false for a directory that is not empty.
-  fileprivate func removeEntry(_ name: CName) throws(Errno) -> Bool {
+  func removeEntry(_ name: CName) throws(Errno) -> Bool {
     for isDirectory in [false, true] {
       do throws(Errno) {
         try remove(name, isDirectory: isDirectory)
