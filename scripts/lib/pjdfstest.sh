@@ -23,13 +23,11 @@ finish() {
 trap finish EXIT
 
 # What configure would find on Linux.
-functions="FACCESSAT FCHMODAT FCHOWNAT FSTATAT LINKAT MKDIRAT MKFIFOAT MKNODAT OPENAT READLINKAT RENAMEAT
-  SYMLINKAT UNLINKAT UTIMENSAT POSIX_FALLOCATE STRUCT_STAT_ST_ATIM STRUCT_STAT_ST_CTIM STRUCT_STAT_ST_MTIM
-  SYS_SYSMACROS_H"
+functions=(FACCESSAT FCHMODAT FCHOWNAT FSTATAT LINKAT MKDIRAT MKFIFOAT MKNODAT OPENAT READLINKAT RENAMEAT SYMLINKAT
+  UNLINKAT UTIMENSAT POSIX_FALLOCATE STRUCT_STAT_ST_ATIM STRUCT_STAT_ST_CTIM STRUCT_STAT_ST_MTIM SYS_SYSMACROS_H)
 cp -r "$source/tests" "$work/tests"
 touch "$work/config.h"
-# shellcheck disable=SC2046
-gcc -w -D_GNU_SOURCE -I"$work" $(printf -- '-DHAVE_%s ' $functions) -o "$work/pjdfstest" "$source/pjdfstest.c"
+gcc -w -D_GNU_SOURCE -I"$work" "${functions[@]/#/-DHAVE_}" -o "$work/pjdfstest" "$source/pjdfstest.c"
 
 truncate -s 2G "$work/image"
 mkfs.ext4 -q "$work/image"

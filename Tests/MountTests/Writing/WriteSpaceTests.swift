@@ -1,0 +1,91 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// A substitution that becomes full.
+extension MountTests {
+  @Suite(.enabled(if: TmpfsSupport.keepsUserAttributes)) struct WriteSpaceTests {
+    /// A fixture with a substitution of few bytes.
+    private func withSmallDisk(_ size: String, _ body: (Mount, Fixture) throws -> Void) throws {
+      let fixture = try Fixture()
+      try Command("mount", "-t", "tmpfs", "-o", "size=\(size)", "tmpfs", fixture.substitution.text).check()
+      try (fixture.main / "large").write([UInt8](repeating: 7, count: 3 << 20))
+      try withWritable(fixture: fixture, body)
+    }
+
+    /// Writes until there is no space.
+    /// - Returns: how many bytes were written.
+    private func fill(_ path: ByteString) throws -> Int {
+      let chunk = [UInt8](repeating: 1, count: 16 << 10)
+      var total = 0
+      try expectErrno(.noSpace) {
+        try path.withFile(O_WRONLY | O_CREAT | O_APPEND) { file in
+          while total < 64 << 20 {
+            let count = write(file, chunk, chunk.count)
+            if count < 0 { throw DiskError("write", path, .current) }
+            total += count
+          }
+        }
+      }
+      return total
+    }
+
+    @Test("the writer gets ENOSPC, and what was written stays", .timeLimit(.minutes(1)))
+    func writing() throws {
+      try withSmallDisk("1m") { mount, fixture in
+        try (mount.point / "plain.txt").write("kept\n")
+        let count = try fill(mount.point / "filler")
+        #expect(count > 512 << 10)
+        #expect(try (mount.point / "filler").status().size == count)
+        #expect(try (mount.point / "filler").read() == (fixture.substitution / "filler").read())
+        #expect(try (mount.point / "plain.txt").readText() == "kept\n")
+        try (mount.point / "filler").remove()
+        try (mount.point / "next").write([UInt8](repeating: 2, count: 512 << 10))
+        #expect(try (mount.point / "next").status().size == 512 << 10)
+      }
+    }
+
+    @Test("a file that cannot be copied stays as it is, and nothing is left over", .timeLimit(.minutes(1)))
+    func copyUp() throws {
+      try withSmallDisk("2m") { mount, fixture in
+        let large = mount.point / "large"
+        let before = try large.status()
+        try expectErrno(.noSpace, "write") { try large.overwrite([1], at: 0) }
+        try expectErrno(.noSpace, "chmod") { try large.setMode(0o600) }
+        try expectErrno(.noSpace, "rename") { try large.rename(to: mount.point / "other") }
+        #expect(try large.status() == before)
+        #expect(try large.read() == [UInt8](repeating: 7, count: 3 << 20))
+        #expect(!(fixture.substitution / "large").exists)
+        // All the space is free.
+        try (mount.point / "next").write([UInt8](repeating: 2, count: 1 << 20))
+        // A truncated file is not copied whole.
+        try large.write("short\n")
+        #expect(try large.readText() == "short\n")
+        #expect(try (fixture.main / "large").status().size == 3 << 20)
+      }
+    }
+
+    @Test("a full substitution refuses new entries and removals that need a whiteout", .timeLimit(.minutes(1)))
+    func noInodes() throws {
+      let fixture = try Fixture()
+      try Command("mount", "-t", "tmpfs", "-o", "nr_inodes=12", "tmpfs", fixture.substitution.text).check()
+      try withWritable(fixture: fixture) { mount, fixture in
+        var count = 0
+        let error = try errorNumber {
+          while count < 20 {
+            try (mount.point / ByteString("new\(count)")).write("x")
+            count += 1
+          }
+        }
+        #expect(error == .noSpace && count > 2, "\(count): \(String(describing: error))")
+        try expectErrno(.noSpace, "unlink") { try (mount.point / "plain.txt").remove() }
+        try expectErrno(.noSpace, "write") { try (mount.point / "plain.txt").overwrite([1], at: 0) }
+        #expect(try (mount.point / "plain.txt").readText() == "main's plain\n")
+        for index in 0..<count { try (mount.point / ByteString("new\(index)")).remove() }
+        try (mount.point / "plain.txt").remove()
+        #expect(!(mount.point / "plain.txt").exists)
+      }
+    }
+  }
+}
