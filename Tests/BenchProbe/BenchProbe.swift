@@ -10,6 +10,7 @@ import Posix
 ///     benchprobe walk ROOT | grep ROOT                    an entry of a walk, or of one that reads files
 ///     benchprobe parallel ROOT LIST THREADS               reading a file, in concurrent threads
 ///     benchprobe large FILE ACCESS                        a MiB, or a random read
+///     benchprobe change FOLDER CHANGE COUNT               a change, or a MiB that is written
 ///     benchprobe run ROOT PROGRAM [ARGUMENT…]             the program, in ROOT
 ///     benchprobe start FILE PROGRAM [ARGUMENT…]           the program, until FILE exists
 ///     benchprobe files ROOT FOLDERS FILES                 makes empty files; prints nothing
@@ -54,6 +55,10 @@ import Posix
         throw Failure("unknown: \(arguments[1])")
       }
       print(try access.cost(of: arguments[0]))
+    case ("change", 3):
+      guard let change = Change(rawValue: arguments[1]) else { throw Failure("unknown: \(arguments[1])") }
+      try enter(arguments[0])
+      print(try change.cost(count: try number(arguments[2])))
     case ("run", 2...):
       try enter(arguments[0])
       print(try Program(Array(arguments.dropFirst())).cost())

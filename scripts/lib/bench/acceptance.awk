@@ -72,8 +72,24 @@ function judge_memory(part,    is_there) {
     is_there ? figure[part, "bundlefs", "idle", 1] / 1e6 : "", "most", 0)
 }
 
+# The time of every row beside the fastest FUSE peer and, on tmpfs, beside overlayfs.
+function judge_write(part, stage,    i, name, best) {
+  for (i = 1; i <= items[part]; i++) {
+    name = item[part, i]
+    best = part ~ /^storm/ && is_known(part, "fuse-overlayfs", name) ? "fuse-overlayfs" : best_peer(part, name)
+    judge_one(heading[part] ": " title[part, name] ", time / " (best == "" ? "FUSE peers" : best) "'s",
+      quotient(part, name, "bundlefs", best), "most", part ~ /^storm/ ? 0.7 : 1)
+    if (stage == "tmpfs")
+      judge_ratio(part, name, name ~ /^(append|overwrite|git)$/ ? 2.5 : name ~ /^(blocks|pages)$/ ? 1 / 0.6 : 4)
+  }
+}
+
 function judge() {
   judge_warm()
   judge_first()
   judge_daemon()
+  judge_write("storm-tmpfs", "tmpfs")
+  judge_write("write-tmpfs", "tmpfs")
+  judge_write("storm-ext4", "ext4")
+  judge_write("write-ext4", "ext4")
 }

@@ -16,6 +16,13 @@ BEGIN {
     "ms:wide-first:list_wide,_1st ms:wide:again us:wide-walk:walk_wide,_1st")
   define("zip", "A zip archive", "us:walk:walk us:read:then_read_all us:again:read_again")
   define("start", "From the mounting command to the first reply", "ms:start:start")
+  for (kind = 1; kind <= 2; kind++) {
+    stage = kind == 1 ? "tmpfs" : "ext4"
+    define("storm-" stage, "Changes on " stage, "us:create:create us:append:append us:overwrite:overwrite " \
+      "us:rename:rename us:unlink:unlink us:mkdir:mkdir")
+    define("write-" stage, "Writing on " stage, "ms:tar:tar_x ms:git:git_checkout us:sqlite:SQLite_commit " \
+      "GB/s:blocks:1_MiB_writes GB/s:pages:4_KiB_writes ms:first:copy-up")
+  }
   define("daemon", "The daemon's processor time at the first touch", "us:walk:walk us:read:then_read_all " \
     "us:grep:walk_and_read us:ls:ls_-lR")
 }

@@ -69,7 +69,7 @@ build_command() {
   esac
 }
 
-mounted=() root='' command=()
+mounted=() root='' command=() builder=build_command
 
 # mount_peer PEER MAIN SUBSTITUTION: mounts the peer below ./mounts and sets root to its mount point, which is MAIN for
 # native. Prints the reason and fails if it cannot be mounted; for bundlefs itself the benchmark fails.
@@ -81,7 +81,7 @@ mount_peer() {
   fi
   root=$work/mounts/$peer
   mkdir -p "$root"
-  build_command "$peer" "$main" "$substitution" "$root"
+  "$builder" "$peer" "$main" "$substitution" "$root"
   mounted+=("$root")
   # Some peers print messages on success, too; bundlefs only if passthrough is not available.
   "${command[@]}" >messages 2>&1 </dev/null && [[ $peer != bundlefs-passthrough || ! -s messages ]] && return
