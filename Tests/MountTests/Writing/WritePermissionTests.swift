@@ -112,7 +112,9 @@ extension MountTests {
       }
       try withWritable("allow_other", fixture: fixture) { mount, _ in
         let script = "cd \"$1\" && umask 077 && echo x > file && mkdir folder"
-        for folder in [mount.point / "only", plain] { try Command.shell(script, folder).asUser(Self.user).check() }
+        for folder in [mount.point / "only", plain] {
+          try Command.shell(script, folder).asUser(Self.user).check()
+        }
         for name in ["file", "folder"] as [ByteString] {
           let (seen, expected) = (mount.point / "only" / name, plain / name)
           #expect(try seen.status().permissions == expected.status().permissions, "\(name)")
@@ -130,7 +132,10 @@ extension MountTests {
         ("write", { try $0.overwrite([1], at: 0) }),
         ("append", { try $0.withFile(O_WRONLY | O_APPEND) { try ByteString.put("x", in: $0) } }),
         ("truncate", { try $0.setSize(1) }),
-        ("fallocate", { try $0.withFile(O_WRONLY) { try ByteString.allocate($0, mode: 0, at: 0, count: 9000) } }),
+        (
+          "fallocate",
+          { try $0.withFile(O_WRONLY) { try ByteString.allocate($0, mode: 0, at: 0, count: 9000) } }
+        ),
       ]
       let fixture = try Fixture()
       for (name, _) in changes {

@@ -66,7 +66,8 @@ extension MountTests {
       }
     }
 
-    @Test("a full substitution refuses new entries and removals that need a whiteout", .timeLimit(.minutes(1)))
+    @Test(
+      "a full substitution refuses new entries and removals that need a whiteout", .timeLimit(.minutes(1)))
     func noInodes() throws {
       let fixture = try Fixture()
       try Command("mount", "-t", "tmpfs", "-o", "nr_inodes=12", "tmpfs", fixture.substitution.text).check()
