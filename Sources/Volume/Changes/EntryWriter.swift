@@ -95,6 +95,8 @@ struct EntryWriter: Sendable {
           guard error == .fileExists, isResent else { throw error }
         }
         store.recordChange(in: [parent])
+        // Its link count.
+        store.recordAttributeChange(of: node)
         return try entry(name, in: parent, isNew: false)
       }
       if !reply.send(made) { store.forget(made.node, lookups: 1) }

@@ -53,17 +53,21 @@ extension NodeStore {
     }
   }
 
-  /// Records that a program has made a file longer, or set its size, which the kernel knows by itself.
+  /// Records that a program has written to a file, perhaps behind its end, or set its size, which the kernel knows by
+  /// itself. What is being prepared has the former content or attributes.
   func recordSize(of file: NodeID, atLeast end: UInt64) {
     table.withLock { table in
       guard let slot = try? table.slot(of: file) else { return }
       if let reported = table[slot].reportedSize, reported < end { table[slot].reportedSize = end }
+      table.recordAttributeChange(slot)
     }
   }
 
   func recordSize(of file: NodeID, _ size: UInt64) {
     table.withLock { table in
-      if let slot = try? table.slot(of: file) { table[slot].reportedSize = size }
+      guard let slot = try? table.slot(of: file) else { return }
+      table[slot].reportedSize = size
+      table.recordAttributeChange(slot)
     }
   }
 
@@ -145,9 +149,7 @@ extension NodeStore {
   /// Records that the mount has changed attributes, which a listing in preparation has with a file's name.
   func recordAttributeChange(of node: NodeID) {
     table.withLock { table in
-      guard let slot = try? table.slot(of: node) else { return }
-      table[slot].directory?.version += 1
-      table[table[slot].parent].directory?.version += 1
+      if let slot = try? table.slot(of: node) { table.recordAttributeChange(slot) }
     }
   }
 }

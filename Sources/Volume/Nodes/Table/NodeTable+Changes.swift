@@ -56,4 +56,10 @@ extension NodeTable {
       move(slot, to: name, in: parent)
     }
   }
+
+  /// Records that the mount has changed a node. What is prepared for its directory has the former state.
+  mutating func recordAttributeChange(_ slot: UInt32) {
+    nodes[Int(slot)].directory?.version += 1
+    nodes[Int(nodes[Int(slot)].parent)].directory?.version += 1
+  }
 }
