@@ -72,6 +72,12 @@ struct ExtendedAttributeOperations: Sendable {
     node == ControlFile.node || ResourceDirectoryNodes.contain(node) ? nil : writer
   }
 
+  /// Whether an attribute is one by which overlayfs marks its layers. In the mount it would mean nothing, and copies would
+  /// carry it on.
+  private static func isMarker(_ name: String) -> Bool {
+    name.hasPrefix("trusted.overlay.") || name.hasPrefix("user.overlay.")
+  }
+
   // MARK: - Values
 
   private func value(of name: CName, _ node: NodeID, size: Int) throws(Errno) -> [UInt8] {
@@ -81,6 +87,7 @@ struct ExtendedAttributeOperations: Sendable {
     {
       return value
     }
+    if strncmp(name, "trusted.overlay.", 16) == 0 || strncmp(name, "user.overlay.", 13) == 0 { throw .noData }
     do throws(Errno) {
       return try withUnsafeTemporaryBytes(size == 0 ? Self.maxSize : size) { buffer throws(Errno) in
         [UInt8](buffer.prefix(try backingValue(of: name, node, into: buffer)))
@@ -158,7 +165,7 @@ struct ExtendedAttributeOperations: Sendable {
     var hasType = try store.kind(of: node) != .regular
     for name in backing.split(separator: 0) {
       let text = String(decoding: name, as: UTF8.self)
-      if Provenance(rawValue: text) != nil { continue }
+      if Provenance(rawValue: text) != nil || Self.isMarker(text) { continue }
       if text == Self.typeAttribute { hasType = true }
       names += name
       names.append(0)

@@ -61,7 +61,7 @@ extension MountTests {
         try expectRefused("link") { try (mount.point / "x").makeHardLink(of: control) }
         try expectRefused("chmod") { try control.setMode(0o600) }
         try expectRefused("setxattr") { try control.setAttribute("user.x", [1]) }
-        try mount.writeControl("route Any s:Text\nhello\n")
+        try mount.writeControl("route Any s:Text\nx:hello\n")
         #expect(try control.readText().contains("hello"))
         #expect(!(fixture.substitution / ".routes").exists)
         try expectFixture(at: mount.point)

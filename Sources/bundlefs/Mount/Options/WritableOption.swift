@@ -24,12 +24,7 @@ enum WritableOption: Equatable {
   /// - Throws: if it cannot be made, or if its files would appear a second time by another layer.
   func prepare(_ layers: [[UInt8]]) throws(Failure) {
     guard self != .off, let given = layers.first else { return }
-    do throws(Errno) {
-      try Descriptor.makeDirectory(given)
-    } catch {
-      if error != .fileExists { throw .failed("writable: \(given.shown): \(error)") }
-    }
-    let path = MountOptions.resolved(given)
+    let path = Self.resolved(given)
     if ArchivePath(path) != nil {
       throw .failed("writable: \(given.shown) is an archive, which takes no changes; use 'writable=DIR'")
     }
@@ -44,6 +39,24 @@ enum WritableOption: Equatable {
         throw .failed("writable: \(given.shown) contains the layer \(layer.shown); choose another folder")
       }
     }
+    do throws(Errno) {
+      try Descriptor.makeDirectory(given)
+    } catch {
+      if error != .fileExists { throw .failed("writable: \(given.shown): \(error)") }
+    }
+  }
+
+  /// The path that the folder has, or will have.
+  private static func resolved(_ given: [UInt8]) -> [UInt8] {
+    let slash = UInt8(ascii: "/")
+    var trimmed = given[...]
+    while trimmed.count > 1, trimmed.last == slash { trimmed.removeLast() }
+    if (try? realPath(Array(trimmed))) != nil { return MountOptions.resolved(given) }
+    guard let end = trimmed.lastIndex(of: slash) else {
+      return MountOptions.resolved([UInt8(ascii: ".")]) + [slash] + trimmed
+    }
+    let parent = MountOptions.resolved(end == 0 ? [slash] : Array(trimmed[..<end]))
+    return parent + (parent.last == slash ? [] : [slash]) + trimmed[(end + 1)...]
   }
 
   private static func contains(_ folder: [UInt8], _ path: [UInt8]) -> Bool {
