@@ -19,6 +19,8 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let interrupted = Errno(rawValue: EINTR)
   /// Input/output error.
   public static let ioError = Errno(rawValue: EIO)
+  /// Resource temporarily unavailable.
+  public static let resourceTemporarilyUnavailable = Errno(rawValue: EAGAIN)
   /// Permission denied.
   public static let permissionDenied = Errno(rawValue: EACCES)
   /// Device or resource busy.

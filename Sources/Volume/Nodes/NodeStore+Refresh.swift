@@ -24,15 +24,34 @@ extension NodeStore {
   func refreshParts(
     of node: NodeID, isForced: Bool, readsWhiteouts: Bool
   ) throws(Errno) -> PartsChange? {
+    for _ in 0..<Self.maxRefreshes {
+      do throws(Errno) {
+        return try refreshParts(of: node, isForced: isForced, readsWhiteouts, yields: true)
+      } catch {
+        // Another thread has exchanged the parts meanwhile, perhaps for newer ones.
+        if error != .resourceTemporarilyUnavailable { throw error }
+      }
+    }
+    return try refreshParts(of: node, isForced: isForced, readsWhiteouts, yields: false)
+  }
+
+  private static let maxRefreshes = 16
+
+  /// - Parameter yields: whether to throw EAGAIN if another thread exchanges the parts meanwhile.
+  private func refreshParts(
+    of node: NodeID, isForced: Bool, _ readsWhiteouts: Bool, yields: Bool
+  ) throws(Errno) -> PartsChange? {
     guard let watcher else {
       // Only the kernel caches, and it may have cached anything.
       if !isForced { return nil }
       return PartsChange(arrived: (try? merged(of: node).parts) ?? [], isForced: true)
     }
-    let begin = table.withLock { table -> (version: Int, barriers: Int)? in
+    let begin = table.withLock { table -> RefreshTime? in
       guard let state = try? Self.state(of: node, table) else { return nil }
       state.version += 1
-      return state.parts == nil ? nil : (state.version, table.barriers)
+      if state.parts == nil { return nil }
+      return RefreshTime(
+        version: state.version, barriers: table.barriers, exchanges: yields ? state.exchanges : nil)
     }
     guard let begin else { return nil }
     let resolved: ResolvedDirectory
@@ -43,7 +62,7 @@ extension NodeStore {
       return keepKnownParts(of: node)
     }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
-    return exchangeParts(
+    return try exchangeParts(
       of: node, for: resolved, since: begin, isForced: isForced, readsWhiteouts, watcher)
   }
 
@@ -57,17 +76,27 @@ extension NodeStore {
     return try resolve(node, hint: nil, watcher)
   }
 
+  /// When a refresh began.
+  private struct RefreshTime {
+    let version: Int
+    let barriers: Int
+    /// nil if it does not matter.
+    let exchanges: Int?
+  }
+
   private func exchangeParts(
-    of node: NodeID, for resolved: ResolvedDirectory, since begin: (version: Int, barriers: Int),
+    of node: NodeID, for resolved: ResolvedDirectory, since begin: RefreshTime,
     isForced: Bool, _ readsWhiteouts: Bool, _ watcher: any NodeWatcher
-  ) -> PartsChange? {
+  ) throws(Errno) -> PartsChange? {
     var (isForgotten, wasOvertaken) = (false, false)
     var removed: [LayerDirectory] = []
-    var (change, former) = table.withLock { table -> (PartsChange?, [AnyObject]) in
+    var (change, former) = try table.withLock { table throws(Errno) -> (PartsChange?, [AnyObject]) in
       guard let slot = try? table.slot(of: node), let state = table[slot].directory else {
         isForgotten = true
         return (nil, [])
       }
+      if let exchanges = begin.exchanges, exchanges != state.exchanges { throw .resourceTemporarilyUnavailable }
+      state.exchanges += 1
       let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
       removed = state.merged?.parts.filter { !resolved.parts.contains(PartIdentity($0)) } ?? []
       var former: [AnyObject] = []

@@ -29,6 +29,8 @@ final class DirectoryState: @unchecked Sendable {
   var needsRefresh = false
   /// Incremented with each reported change, before anything is invalidated for it.
   var version = 0
+  /// How often a refresh has exchanged its parts, for the same or for others.
+  var exchanges = 0
   /// Whether watches report every change: watches on its own parts and, for layers that lack it, on the
   /// directories above. If not, replies about it have short timeouts.
   var isCovered = false
