@@ -95,7 +95,9 @@ extension NodeStore {
         isForgotten = true
         return (nil, [])
       }
-      if let exchanges = begin.exchanges, exchanges != state.exchanges { throw .resourceTemporarilyUnavailable }
+      if let exchanges = begin.exchanges, exchanges != state.exchanges {
+        throw .resourceTemporarilyUnavailable
+      }
       state.exchanges += 1
       let (parts, wasCovered) = (state.parts ?? [], state.isCovered)
       removed = state.merged?.parts.filter { !resolved.parts.contains(PartIdentity($0)) } ?? []
