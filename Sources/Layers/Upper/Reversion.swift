@@ -77,17 +77,22 @@ extension UpperLayer {
     if WhiteoutMarkers.isMarker(name) { return }
     let found = try parent.find(name)
     try parent.withDescriptor { parent throws(Errno) in
-      // First, since it hides nothing while there is an entry.
-      try whiteouts.removeMarker(of: name, in: parent)
-      switch found {
-      case .nothing: return
-      case .file, .whiteout: try parent.remove(name, isDirectory: false)
-      case .directory:
-        try work.withName { folder, temporary throws(Errno) in
-          try parent.rename(name, to: temporary, in: folder)
-          try work.removeTree([UInt8](bytesOf: temporary), in: folder)
+      try parent.unlocking(".", relocks: true) { () throws(Errno) in
+        // First, since it hides nothing while there is an entry.
+        try whiteouts.removeMarker(of: name, in: parent)
+        switch found {
+        case .nothing: return
+        case .file, .whiteout: try parent.remove(name, isDirectory: false)
+        case .directory: try revertDirectory(name, in: parent)
         }
       }
+    }
+  }
+
+  private func revertDirectory(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+    try work.withName { folder, temporary throws(Errno) in
+      try parent.unlocking(name) { () throws(Errno) in try parent.rename(name, to: temporary, in: folder) }
+      try work.removeTree([UInt8](bytesOf: temporary), in: folder)
     }
   }
 }

@@ -125,7 +125,9 @@ public struct TreeCopy {
     if source.identity.device != root.identity.device { throw .crossDeviceLink }
     var found = try parent.find(name)
     if case .nothing = found {
-      try upper.copyUpDirectory(name, from: source, to: parent)
+      try Self.unlocking(parent) { () throws(Errno) in
+        try upper.copyUpDirectory(name, from: source, to: parent)
+      }
       found = try parent.find(name)
     }
     guard case .directory(let target, _) = found else { throw .staleFileHandle }
@@ -144,11 +146,20 @@ public struct TreeCopy {
     case .nothing:
       var bytes = 0
       let (counts, progress) = (counts, progress)
-      _ = try upper.copyUp(name, from: frame.source, identity: identity, to: frame.target, size: nil) {
-        bytes += $0
-        progress(counts, bytes)
+      try Self.unlocking(frame.target) { () throws(Errno) in
+        _ = try upper.copyUp(name, from: frame.source, identity: identity, to: frame.target, size: nil) {
+          bytes += $0
+          progress(counts, bytes)
+        }
       }
       self.counts.copied += 1
+    }
+  }
+
+  /// Runs the body, which adds to a directory of the layer. It can be a copy of one that nothing may be added to.
+  private static func unlocking(_ directory: LayerDirectory, _ body: () throws(Errno) -> Void) throws(Errno) {
+    try directory.withDescriptor { directory throws(Errno) in
+      try directory.unlocking(".", relocks: true, body)
     }
   }
 

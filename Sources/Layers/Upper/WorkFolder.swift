@@ -87,19 +87,28 @@ final class WorkFolder: Sendable {
     while let name = pending.popLast() {
       try withCName(name) { name throws(Errno) in
         if try folder.removeEntry(name) { return }
-        let directory = try folder.open(name, [.pathOnly, .directory, .noFollow])
-        for child in try directory.entryNames() {
-          let aside = freshName
-          let isRemoved = try withCName(child) { child throws(Errno) in
-            if try directory.removeEntry(child) { return true }
-            try withCName(aside) { aside throws(Errno) in try directory.rename(child, to: aside, in: folder) }
-            return false
+        try folder.unlocking(name) { () throws(Errno) in
+          let directory = try folder.open(name, [.pathOnly, .directory, .noFollow])
+          for child in try directory.entryNames() where try !directory.removeEntry(child) {
+            pending.append(try moveAside(child, from: directory, to: folder))
           }
-          if !isRemoved { pending.append(aside) }
         }
         try folder.remove(name, isDirectory: true)
       }
     }
+  }
+
+  /// - Returns: the directory's name in the folder.
+  private func moveAside(
+    _ directory: [UInt8], from parent: borrowing Descriptor, to folder: borrowing Descriptor
+  ) throws(Errno) -> [UInt8] {
+    let aside = freshName
+    try withCName(directory) { name throws(Errno) in
+      try withCName(aside) { aside throws(Errno) in
+        try parent.unlocking(name) { () throws(Errno) in try parent.rename(name, to: aside, in: folder) }
+      }
+    }
+    return aside
   }
 
   private static func belongsToLivingProcess(_ name: [UInt8]) -> Bool {
@@ -139,6 +148,11 @@ extension Descriptor {
 
   /// Removes an entry, of any kind, that need not exist.
   /// - Returns: false for a directory that is not empty.
+  func removeEntry(_ name: [UInt8]) throws(Errno) -> Bool {
+    try withCName(name) { name throws(Errno) in try removeEntry(name) }
+  }
+
+  /// As `removeEntry`.
   func removeEntry(_ name: CName) throws(Errno) -> Bool {
     for isDirectory in [false, true] {
       do throws(Errno) {

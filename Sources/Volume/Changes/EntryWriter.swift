@@ -7,6 +7,7 @@ import Posix
 struct EntryWriter: Sendable {
   let store: NodeStore
   let copyUp: CopyUp
+  let descriptors: WriteDescriptors
   let reserved: ReservedNames
 
   private var upper: UpperLayer { copyUp.upper }
@@ -23,7 +24,9 @@ struct EntryWriter: Sendable {
       let directory = try copyUp.directory(parent)
       let isResent = reply.isResent
       let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
-        do throws(Errno) { try make(entry, name, in: directory, owner) } catch {
+        do throws(Errno) {
+          try store.awaitingFreedSpace { () throws(Errno) in try make(entry, name, in: directory, owner) }
+        } catch {
           // A predecessor has made it.
           guard error == .fileExists, isResent else { throw error }
         }
@@ -59,7 +62,9 @@ struct EntryWriter: Sendable {
       let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
         var isNew = true
         do throws(Errno) {
-          try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
+          try store.awaitingFreedSpace { () throws(Errno) in
+            try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
+          }
         } catch {
           // It has just appeared in a layer, or a predecessor has made it.
           guard error == .fileExists, mayExist else { throw error }
@@ -153,8 +158,8 @@ struct EntryWriter: Sendable {
     _ name: CName, _ isDirectory: Bool, from directory: MergedDirectory, _ key: EntryKey
   ) throws(Errno) {
     if isDirectory { return try upper.removeDirectory(name, from: directory) }
-    store.holdFiles(named: key.name, in: key.parent)
-    try upper.remove(name, from: directory)
+    for file in store.holdFiles(named: key.name, in: key.parent) { descriptors.close(file) }
+    try store.awaitingFreedSpace { () throws(Errno) in try upper.remove(name, from: directory) }
   }
 
   /// Runs the body, which changes names, so that their events are known as ours.
@@ -199,7 +204,9 @@ struct EntryWriter: Sendable {
     if flags.contains(.exchange) { try copyFileUp(newName, target) }
     let directory = try copyUp.directory(source.parent)
     let newDirectory = try copyUp.directory(target.parent)
-    if !flags.contains(.exchange) { store.holdFiles(named: target.name, in: target.parent) }
+    if !flags.contains(.exchange) {
+      for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
+    }
     try changing([source, target]) { () throws(Errno) in
       try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
       own?.recordEntry(name, in: directory, at: source)

@@ -25,7 +25,9 @@ struct FileWriter: Sendable {
       // One that is sent again goes to where it went before.
       let appends = appends && !reply.isResent
       count = try changing(node, file) { () throws(Errno) in
-        try file.write(bytes, at: offset, appends: appends)
+        try store.awaitingFreedSpace { () throws(Errno) in
+          try file.write(bytes, at: offset, appends: appends)
+        }
       }
       let end = UInt64(clamping: offset) &+ UInt64(count)
       // Where a layer's file has grown meanwhile, the kernel has kept the bytes for another part of the file.

@@ -15,7 +15,7 @@ struct Writer: Sendable {
   ) {
     self.upper = upper
     let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own)
-    entries = EntryWriter(store: store, copyUp: copyUp, reserved: reserved)
+    entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel)
   }
 

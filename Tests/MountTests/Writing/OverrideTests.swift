@@ -160,6 +160,32 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "without privileges, directories that nothing may be added to are copied and reverted",
+      .timeLimit(.minutes(1)))
+    func unprivileged() throws {
+      let fixture = try Fixture()
+      for path in ["only/deep", "only"] as [ByteString] { try (fixture.main / path).setMode(0o555) }
+      try withOpenDevice {
+        let setup = try UnprivilegedTests().userSetup(fixture)
+        let program = try #require(setup.binary)
+        try withMount(setup) { mount throws in
+          for (command, flags) in [("override", []), ("revert", ["--yes"])] as [(ByteString, [ByteString])] {
+            let words = [program, command, mount.point, "only"] + flags
+            let outcome = try Command(words).asUser(UnprivilegedTests.nobody).run()
+            #expect(outcome.status == 0 && outcome.errorText == "", "\(outcome.errorText)")
+            if command == "override" {
+              let copy = fixture.substitution / "only/deep"
+              #expect(try (copy / "file.txt").readText() == "deep\n")
+              #expect(try copy.status().permissions == 0o555)
+              #expect(try copy.status().owner == UnprivilegedTests.nobody)
+            }
+          }
+          #expect(try fixture.substitution.names() == ["folder", "replaced.txt"])
+        }
+      }
+    }
+
     @Test("a full layer keeps no half of a file", .timeLimit(.minutes(1)))
     func full() throws {
       let fixture = try Fixture()

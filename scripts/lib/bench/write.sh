@@ -85,7 +85,7 @@ build_write_command() {
     bundlefs-baseline) command=("$BUNDLEFS_BASELINE" "$main" "$mountpoint" -o "writable,substitution=$upper") ;;
     overlayfs) command=("${superuser[@]}" mount -t overlay -o "$options" overlay "$mountpoint") ;;
     fuse-overlayfs) command=(fuse-overlayfs -o "$options" "$mountpoint") ;;
-    mergerfs) command=(mergerfs -o category.create=ff,minfreespace=0 "$upper=RW:$main=RO" "$mountpoint") ;;
+    mergerfs) command=(mergerfs -o "category.create=ff,minfreespace=0" "$upper=RW:$main=RO" "$mountpoint") ;;
     unionfs-fuse) command=(unionfs-fuse -o cow "$upper=RW:$main=RO" "$mountpoint") ;;
   esac
 }
