@@ -56,9 +56,12 @@ struct CopyUp: Sendable {
     let (parent, name) = try store.parent(of: directory)
     let target = try store.merged(of: parent).top
     guard target.layer == 0 else { throw .staleFileHandle }
-    try withCName(name) { name throws(Errno) in
-      try upper.copyUpDirectory(name, from: source, to: target)
-      own?.recordEntry(try? target.attributes(of: name).identity, at: EntryKey(parent: parent, name))
+    let key = EntryKey(parent: parent, name: name)
+    try changing(key) { () throws(Errno) in
+      try withCName(name) { name throws(Errno) in
+        try upper.copyUpDirectory(name, from: source, to: target)
+        own?.recordEntry(try? target.attributes(of: name).identity, at: key)
+      }
     }
     // What is visible stays the same, so the kernel's caches stay true.
     if store.watcher != nil {
@@ -92,18 +95,33 @@ struct CopyUp: Sendable {
         layer == location.layer, former.identity == location.identity
       else { throw .staleFileHandle }
       let target = try directory(location.parent)
-      let copy: FileStatus
-      do throws(Errno) {
-        copy = try upper.copyUp(name, from: source, identity: location.identity, to: target.top, size: size)
-      } catch {
-        // The upper layer has got an entry of this name.
-        throw error == .fileExists ? .staleFileHandle : error
+      let key = EntryKey(parent: location.parent, name)
+      // Else the event of the new name could come before the node has it, and the file would get another node.
+      try changing(key) { () throws(Errno) in
+        let copy = try copy(name, former, from: source, to: target.top, size)
+        own?.recordEntry(copy.identity, at: key)
+        own?.recordNewFile(node, copy)
+        adopt(copy, for: node, inPlaceOf: former)
+        store.recordChange(in: [location.parent])
       }
-      own?.recordEntry(copy.identity, at: EntryKey(parent: location.parent, name))
-      own?.recordNewFile(node, copy)
-      adopt(copy, for: node, inPlaceOf: former)
-      store.recordChange(in: [location.parent])
     }
+  }
+
+  private func copy(
+    _ name: CName, _ file: FileStatus, from source: LayerDirectory, to target: LayerDirectory, _ size: UInt64?
+  ) throws(Errno) -> FileStatus {
+    do throws(Errno) {
+      return try upper.copyUp(name, from: source, identity: file.identity, to: target, size: size)
+    } catch {
+      // The upper layer has got an entry of this name.
+      throw error == .fileExists ? .staleFileHandle : error
+    }
+  }
+
+  /// Runs the body, which makes a copy, so that the events of its name are known as ours.
+  private func changing(_ key: EntryKey, _ body: () throws(Errno) -> Void) throws(Errno) {
+    guard let own else { return try body() }
+    try own.changing([key], in: store, body)
   }
 
   private func adopt(_ copy: FileStatus, for node: NodeID, inPlaceOf former: FileStatus) {

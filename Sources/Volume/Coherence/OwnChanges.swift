@@ -33,7 +33,7 @@ final class OwnChanges: Sendable {
     var names = LRUCache<EntryKey, FileIdentity?>(countLimit: OwnChanges.limit)
     var files = LRUCache<NodeID, FileRecord>(countLimit: OwnChanges.limit)
     /// What is being changed, and whether an event of it has come meanwhile.
-    var pendingNames: [EntryKey: Bool] = [:]
+    var pendingNames: [EntryKey: (count: Int, hasEvent: Bool)] = [:]
     var pendingFiles: [NodeID: (count: Int, hasEvent: Bool)] = [:]
   }
 
@@ -109,13 +109,20 @@ final class OwnChanges: Sendable {
   func changing<Result>(
     _ keys: [EntryKey], in store: NodeStore, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    state.withLock { state in for key in keys { state.pendingNames[key] = false } }
+    state.withLock { state in
+      for key in keys { state.pendingNames[key, default: (0, false)].count += 1 }
+    }
     defer { for key in keys { end(key, store) } }
     return try body()
   }
 
   private func end(_ key: EntryKey, _ store: NodeStore) {
-    let hasEvent = state.withLock { $0.pendingNames.removeValue(forKey: key) } ?? false
+    let hasEvent = state.withLock { state -> Bool in
+      guard let pending = state.pendingNames[key] else { return false }
+      // A file is copied while another request removes its name.
+      state.pendingNames[key] = pending.count > 1 ? (pending.count - 1, pending.hasEvent) : nil
+      return pending.count == 1 && pending.hasEvent
+    }
     guard hasEvent else { return }
     if let part = store.upperPart(of: key.parent), causeOfNameEvent(key.name, key.parent, part) == .ours {
       return
@@ -157,7 +164,7 @@ final class OwnChanges: Sendable {
     let key = EntryKey(parent: directory, name: name)
     let isPending = state.withLock { state in
       if state.pendingNames[key] == nil { return false }
-      state.pendingNames[key] = true
+      state.pendingNames[key]?.hasEvent = true
       return true
     }
     if isPending { return .ours }

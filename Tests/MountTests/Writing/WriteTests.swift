@@ -154,11 +154,6 @@ extension MountTests {
   }
 }
 
-extension ByteString {
-  /// Whether access(2) grants writing.
-  fileprivate var isWritableByAccess: Bool { (try? call("access") { access($0, W_OK) }) != nil }
-}
-
 /// Values of the extended attributes that hold ACLs: 4 bytes of version, and 8 bytes for each entry.
 enum ACLValue {
   /// Read and write for the owner and a named user, and read for the group.
