@@ -142,7 +142,11 @@ import Testing
     let mount = try Mount(setup(fixture))
     mount.process.signal(SIGKILL)
     _ = try mount.process.wait(timeout: 10)
-    #expect(code { _ = try source.load(url) } == .resourceUnavailable)
+    // The worker answers until it has seen that.
+    let isUnavailable = eventually(within: 20) {
+      code { _ = try source.load(url) } == .resourceUnavailable
+    }
+    #expect(isUnavailable)
     mount.abandon()
     let missing = try ResourceSource(mountPoint: (fixture.folder / "nothing").url)
     #expect(code { _ = try missing.load(url) } == .resourceUnavailable)

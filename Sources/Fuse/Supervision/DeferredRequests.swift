@@ -114,7 +114,8 @@ struct DeferredRequests {
       } else if !entry.isOverdue, let timeout = policy(entry.layer).timeout, age >= timeout {
         entries[unique]?.isOverdue = true
         found.append(
-          policy(entry.layer).skips ? .answerWithoutLayer(entry.buffer) : .fail(header, .ioError))
+          policy(entry.layer).skips && header.isRepeatable
+            ? .answerWithoutLayer(entry.buffer) : .fail(header, .ioError))
       } else if !entry.wasTriedWithKnown, age >= Self.patience {
         entries[unique]?.wasTriedWithKnown = true
         found.append(.answerFromKnown(entry.buffer))

@@ -57,4 +57,9 @@ struct RequestHeader: Sendable, Equatable {
   /// Whether it can be processed twice: LOOKUP, GETATTR, READLINK, READ, STATFS, GETXATTR, LISTXATTR, OPENDIR,
   /// READDIR, IOCTL, READDIRPLUS, LSEEK.
   var isRepeatable: Bool { [1, 3, 5, 15, 17, 22, 23, 27, 28, 39, 44, 46].contains(opcode) }
+
+  /// Whether it changes something, or waits for changes: SETATTR, SYMLINK, MKNOD, MKDIR, UNLINK, RMDIR, RENAME, LINK,
+  /// WRITE, FSYNC, SETXATTR, REMOVEXATTR, FSYNCDIR, CREATE, FALLOCATE, RENAME2. It is put off before it has changed
+  /// anything, or where it finds what it has done; but two threads must not process it at once.
+  var isChange: Bool { [4, 6, 8, 9, 10, 11, 12, 13, 16, 20, 21, 24, 30, 35, 43, 45].contains(opcode) }
 }

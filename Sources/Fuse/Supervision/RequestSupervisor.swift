@@ -61,16 +61,16 @@ final class RequestSupervisor: @unchecked Sendable {
   /// Has a thread of the layer process a request that a worker has put off.
   func deferRequest(_ buffer: RequestBuffer, for layer: Int) {
     let header = buffer.header
-    // What changes something must not be done twice.
-    guard header.isRepeatable, fuse_session_exited(session.pointer) == 0 else {
+    guard header.isRepeatable || header.isChange, fuse_session_exited(session.pointer) == 0 else {
       return session.reply(to: header.unique, .ioError)
     }
     let isUnresponsive = fileSystem.policy(forLayer: layer).isUnresponsive
-    if isUnresponsive, answersFromKnown(buffer) { return }
+    if isUnresponsive, header.isRepeatable, answersFromKnown(buffer) { return }
     let isInterrupted = interrupted.withLock { $0.remove(header.unique) }
     requests.withLock { requests in
       requests.add(
-        buffer, for: layer, isInterrupted: isInterrupted, wasTriedWithKnown: isUnresponsive, now: .monotonic)
+        buffer, for: layer, isInterrupted: isInterrupted,
+        wasTriedWithKnown: isUnresponsive || header.isChange, now: .monotonic)
     }
     eventFD.signal()
     do throws(Errno) { try bulkhead(of: layer).wake() } catch {
