@@ -23,15 +23,16 @@ struct LayerOpener {
       registry: archives)
   }
 
-  /// - Returns: the layers, and the cache of their archives' contents, if there are any.
-  func open() throws(Failure) -> (LayerStack, ContentCache?) {
+  /// - Returns: the layers; the one of them that takes changes, if any; and the cache of their archives' contents, if
+  ///   there are any.
+  func open() throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
     var layers: [Layer] = []
     for layer in plan.layers {
       let role = layers.count < plan.layers.count - 1 ? "substitution" : "MAIN"
       layers.append(try open(layer, as: "\(role) \(layer.given.shown)", index: layers.count))
     }
     let hasArchive = layers.contains { $0.archive != nil }
-    return (LayerStack(layers: layers), hasArchive ? contents : nil)
+    return (LayerStack(layers: layers), try upper(layers), hasArchive ? contents : nil)
   }
 
   private func open(
@@ -60,9 +61,8 @@ struct LayerOpener {
       path: try realPath(path), index: index, covered: covered, isWritable: isWritable)
   }
 
-  /// The layer that takes changes; nil for a read-only mount.
-  func upper(_ stack: LayerStack) throws(Failure) -> UpperLayer? {
-    guard plan.isWritable, let folder = stack.layers.first?.folder else { return nil }
+  private func upper(_ layers: [Layer]) throws(Failure) -> UpperLayer? {
+    guard plan.isWritable, let folder = layers.first?.folder else { return nil }
     do throws(Errno) { return try UpperLayer(folder) } catch {
       throw .failed("writable: \(folder.path.shown) takes no changes: \(error); use 'writable=DIR'")
     }

@@ -27,10 +27,11 @@ struct MountWorker {
     var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
       try CoveredMountPoint(path: plan.mountPoint.path)
     }
-    let opener = try LayerOpener(plan, covered: covered, archives: survival?.archives)
-    let (stack, contents) = try opener.open()
+    let (stack, upper, contents) = try LayerOpener(
+      plan, covered: covered, archives: survival?.archives
+    ).open()
     let sessions = Locked(WeakSession())
-    let volume = try makeVolume(stack, contents, try opener.upper(stack), sessions)
+    let volume = try makeVolume(stack, contents, upper, sessions)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
     Session.holdSignals()
@@ -67,10 +68,11 @@ struct MountWorker {
     survival.closeFilesOnExec(layers: plan.layers.count)
     let covered = try coveredMountPoint(survival)
     let roots = survival.roots(plan.layers.count)
-    let opener = try LayerOpener(plan, covered: covered, roots: roots, archives: survival.archives)
-    let (stack, contents) = try opener.open()
+    let (stack, upper, contents) = try LayerOpener(
+      plan, covered: covered, roots: roots, archives: survival.archives
+    ).open()
     let sessions = Locked(WeakSession())
-    let volume = try makeVolume(stack, contents, try opener.upper(stack), sessions)
+    let volume = try makeVolume(stack, contents, upper, sessions)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
