@@ -5,11 +5,16 @@ import Posix
 /// - Parameter user: the user and group ID; 0 for the thread's own.
 public func asFileSystemUser<Result>(_ user: UInt32, _ body: () throws -> Result) rethrows -> Result {
   if user == 0 { return try body() }
+  // `FileSystemUser.act` makes a thread keep its capabilities, for good.
+  let keepsCapabilities: CInt = 1 << 2  // SECBIT_NO_SETUID_FIXUP
+  let bits = GnuCalls.prctl(27 /* PR_GET_SECUREBITS */, 0, 0, 0, 0)
+  _ = GnuCalls.prctl(28 /* PR_SET_SECUREBITS */, CUnsignedLong(bits & ~keepsCapabilities), 0, 0, 0)
   _ = GnuCalls.setfsgid(user)
   _ = GnuCalls.setfsuid(user)
   defer {
     _ = GnuCalls.setfsuid(geteuid())
     _ = GnuCalls.setfsgid(getegid())
+    _ = GnuCalls.prctl(28 /* PR_SET_SECUREBITS */, CUnsignedLong(bits), 0, 0, 0)
   }
   return try body()
 }

@@ -19,6 +19,9 @@ enum GnuCalls {
   typealias Rename =
     @convention(c) (CInt, UnsafePointer<CChar>?, CInt, UnsafePointer<CChar>?, UInt32) -> CInt
 
+  typealias Control =
+    @convention(c) (CInt, CUnsignedLong, CUnsignedLong, CUnsignedLong, CUnsignedLong) -> CInt
+
   static let lsetxattr = find("lsetxattr", as: SetAttribute.self)
   static let lgetxattr = find("lgetxattr", as: GetAttribute.self)
   static let llistxattr = find("llistxattr", as: ListAttributes.self)
@@ -26,6 +29,7 @@ enum GnuCalls {
   static let fallocate = find("fallocate", as: Allocate.self)
   static let setfsuid = find("setfsuid", as: SetIdentity.self)
   static let setfsgid = find("setfsgid", as: SetIdentity.self)
+  static let prctl = find("prctl", as: Control.self)
   static let renameat2 = find("renameat2", as: Rename.self)
 
   private static func find<Function>(_ name: String, as type: Function.Type) -> Function {
