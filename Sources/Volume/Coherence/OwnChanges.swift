@@ -32,9 +32,8 @@ final class OwnChanges: Sendable {
     /// The entry that a name has in the upper layer; `.none` for none.
     var names = LRUCache<EntryKey, FileIdentity?>(countLimit: OwnChanges.limit)
     var files = LRUCache<NodeID, FileRecord>(countLimit: OwnChanges.limit)
-    /// What is being changed, and whether an event of it has come meanwhile.
-    var pendingNames: [EntryKey: (count: Int, hasEvent: Bool)] = [:]
-    var pendingFiles: [NodeID: (count: Int, hasEvent: Bool)] = [:]
+    var pendingNames = PendingChanges<EntryKey>()
+    var pendingFiles = PendingChanges<NodeID>()
   }
 
   /// The most names and the most files that are kept. The events of others are handled as those of other programs.
@@ -63,44 +62,45 @@ final class OwnChanges: Sendable {
   func changing<Result>(
     _ node: NodeID, _ status: () throws(Errno) -> FileStatus, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    begin(node)
+    state.withLock { $0.pendingFiles.begin(node) }
     do throws(Errno) {
       let before = FileState(try status())
       let result = try body()
-      let after = FileState(try status())
-      state.withLock { state in
-        let known = state.files.value(for: node)
-        let isSettled = known?.state == before && known?.isSettled == true
-        state.files.insert(FileRecord(state: after, isSettled: isSettled), for: node)
+      let record = record(node, from: before, to: FileState(try status()))
+      // What was passed over may be a change by another program, before ours or after it.
+      let hasPassedOver = state.withLock { $0.pendingFiles.end(node) }
+      if hasPassedOver {
+        let isAsLeft = FileState(try status()) == record.state
+        if !isAsLeft || !record.isSettled { invalidate(node, leaving: isAsLeft ? record.state : nil) }
       }
-      if end(node), FileState(try status()) != after { invalidate(node) }
       return result
     } catch {
       // What the failed change has done is invalidated.
-      _ = end(node)
+      state.withLock { _ = $0.pendingFiles.end(node) }
       invalidate(node)
       throw error
     }
   }
 
-  private func begin(_ node: NodeID) {
+  private func record(_ node: NodeID, from before: FileState, to after: FileState) -> FileRecord {
     state.withLock { state in
-      let pending = state.pendingFiles[node] ?? (0, false)
-      state.pendingFiles[node] = (pending.count + 1, pending.hasEvent)
+      let known = state.files.value(for: node)
+      let isSettled = known?.state == before && known?.isSettled == true
+      let record = FileRecord(state: after, isSettled: isSettled)
+      state.files.insert(record, for: node)
+      return record
     }
   }
 
-  /// - Returns: whether an event has been passed over.
-  private func end(_ node: NodeID) -> Bool {
+  /// - Parameter fileState: the file's state, if all that led to it was ours or is covered by this invalidation.
+  private func invalidate(_ node: NodeID, leaving fileState: FileState? = nil) {
     state.withLock { state in
-      guard let pending = state.pendingFiles[node] else { return false }
-      state.pendingFiles[node] = pending.count > 1 ? (pending.count - 1, pending.hasEvent) : nil
-      return pending.hasEvent
+      if let fileState, state.files.value(for: node)?.state == fileState {
+        state.files.insert(FileRecord(state: fileState, isSettled: true), for: node)
+      } else {
+        _ = state.files.remove(node)
+      }
     }
-  }
-
-  private func invalidate(_ node: NodeID) {
-    state.withLock { _ = $0.files.remove(node) }
     queue.add([Invalidation(subject: .file(node), aspects: .content)])
   }
 
@@ -110,20 +110,16 @@ final class OwnChanges: Sendable {
     _ keys: [EntryKey], in store: NodeStore, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
     state.withLock { state in
-      for key in keys { state.pendingNames[key, default: (0, false)].count += 1 }
+      for key in keys { state.pendingNames.begin(key) }
     }
     defer { for key in keys { end(key, store) } }
     return try body()
   }
 
   private func end(_ key: EntryKey, _ store: NodeStore) {
-    let hasEvent = state.withLock { state -> Bool in
-      guard let pending = state.pendingNames[key] else { return false }
-      // A file is copied while another request removes its name.
-      state.pendingNames[key] = pending.count > 1 ? (pending.count - 1, pending.hasEvent) : nil
-      return pending.count == 1 && pending.hasEvent
-    }
-    guard hasEvent else { return }
+    // A file may be copied while another request removes its name: then the last of them looks.
+    let hasPassedOver = state.withLock { $0.pendingNames.end(key) && !$0.pendingNames.contains(key) }
+    guard hasPassedOver else { return }
     if let part = store.upperPart(of: key.parent), causeOfNameEvent(key.name, key.parent, part) == .ours {
       return
     }
@@ -162,12 +158,7 @@ final class OwnChanges: Sendable {
 
   private func causeOfNameEvent(_ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory) -> Cause {
     let key = EntryKey(parent: directory, name: name)
-    let isPending = state.withLock { state in
-      if state.pendingNames[key] == nil { return false }
-      state.pendingNames[key]?.hasEvent = true
-      return true
-    }
-    if isPending { return .ours }
+    if state.withLock({ $0.pendingNames.passOver(key) }) { return .ours }
     return isAsLeft(key, part) ? .ours : .others
   }
 
@@ -192,10 +183,7 @@ final class OwnChanges: Sendable {
       return isAsLeft(key, part) ? .ours : .others
     }
     return state.withLock { state in
-      if state.pendingFiles[node] != nil {
-        state.pendingFiles[node]?.hasEvent = true
-        return .ours
-      }
+      if state.pendingFiles.passOver(node) { return .ours }
       guard let known = state.files.value(for: node), known.state == FileState(present) else {
         return .others
       }
@@ -204,5 +192,29 @@ final class OwnChanges: Sendable {
       state.files.insert(FileRecord(state: known.state, isSettled: true), for: node)
       return .oursAfterOthers(node)
     }
+  }
+}
+
+/// What is being changed, and whether an event of it has been passed over meanwhile.
+private struct PendingChanges<Key: Hashable> {
+  private var changes: [Key: (count: Int, hasEvent: Bool)] = [:]
+
+  func contains(_ key: Key) -> Bool { changes[key] != nil }
+
+  mutating func begin(_ key: Key) { changes[key, default: (0, false)].count += 1 }
+
+  /// - Returns: whether an event has been passed over.
+  mutating func end(_ key: Key) -> Bool {
+    guard let change = changes[key] else { return false }
+    changes[key] = change.count > 1 ? (change.count - 1, change.hasEvent) : nil
+    return change.hasEvent
+  }
+
+  /// Passes an event over if its subject is being changed.
+  /// - Returns: whether it is.
+  mutating func passOver(_ key: Key) -> Bool {
+    guard changes[key] != nil else { return false }
+    changes[key]?.hasEvent = true
+    return true
   }
 }
