@@ -87,16 +87,17 @@ int linux_cached_statx_at(int directory, const char *path, struct linux_attribut
 int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
 
 static int unlinked_temporary_file(const char *directory) {
-  char path[PATH_MAX];
-  // A truncated path must not be used.
-  int length = snprintf(path, sizeof path, "%s/bundlefs-XXXXXX", directory);
-  if (length < 0 || (size_t)length >= sizeof path) {
-    errno = ENAMETOOLONG;
+  char *path;
+  if (asprintf(&path, "%s/bundlefs-XXXXXX", directory) < 0) {
+    errno = ENOMEM;
     return -1;
   }
   int file = mkostemp(path, O_CLOEXEC);
+  int saved = errno;
   if (file >= 0)
     unlink(path);
+  free(path);
+  errno = saved;
   return file;
 }
 

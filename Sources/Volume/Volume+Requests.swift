@@ -113,7 +113,7 @@ extension Volume: FileSystem {
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64,
     reply: consuming Reply<ReplyKind.Write>
   ) {
-    if let writer, !changes.isOwn(node) {
+    if let writer, !node.isReserved {
       return writer.files.write(bytes, to: node, at: offset, appends: false, reply)
     }
     reply.fail(.readOnlyFileSystem)
@@ -172,7 +172,7 @@ extension Volume: FileSystem {
     to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
   ) {
     guard let writer else { return reply.fail(.readOnlyFileSystem) }
-    if changes.isOwn(node) { return reply.fail(.notPermitted) }
+    if node.isReserved { return reply.fail(.notPermitted) }
     writer.entries.makeLink(to: node, name, in: parent, reply)
   }
 

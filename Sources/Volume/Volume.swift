@@ -78,8 +78,7 @@ public final class Volume: Sendable {
     entries = EntryOperations(
       store: store, control: control, resources: resources, changes: changes, reserved: reserved)
     attributes = AttributeOperations(
-      store: store, control: control, commands: commands, resources: resources,
-      isWritable: options.upper != nil)
+      store: store, control: control, commands: commands, resources: resources)
     directories = DirectoryOperations(
       store: store, control: control, reserved: reserved, listings: listings,
       prefetcher: listingPrefetcher, resources: resources)

@@ -49,7 +49,7 @@ struct CopiedAttributes {
   }
 
   private static func isPrivate(_ name: [UInt8]) -> Bool {
-    ["trusted.overlay.", "user.overlay.", "user.bundlefs."].contains { name.starts(with: $0.utf8) }
+    ReservedAttribute.isMarker(name) || ReservedAttribute.isOwn(name)
   }
 
   /// Sets the attributes of a copy. The order is the only one in which none undoes another: chown(2) clears capabilities,

@@ -1,13 +1,39 @@
 import Posix
 
-/// Changes to a file. Each works with a descriptor that was opened in any way, `O_PATH` included, unless stated otherwise.
-extension LayerFile {
+/// An entry of a layer whose attributes can be changed.
+public protocol ChangeableEntry {
+  /// Calls the body with a descriptor of the entry, opened in any way.
+  func withDescriptor<Result>(
+    _ body: (borrowing Descriptor) throws(Errno) -> Result
+  ) throws(Errno) -> Result
+}
+extension LayerFile: ChangeableEntry {}
+extension LayerDirectory: ChangeableEntry {}
+
+extension ChangeableEntry {
   /// Sets attributes.
   /// - Throws: errors of truncate(2), chown(2), chmod(2) and utimensat(2).
   public func change(_ changes: AttributeChanges) throws(Errno) {
     try withDescriptor { descriptor throws(Errno) in try descriptor.change(changes) }
   }
 
+  /// Calls setxattr(2).
+  public func setExtendedAttribute(
+    _ name: CName, _ value: UnsafeRawBufferPointer, flags: CInt
+  ) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in
+      try descriptor.setExtendedAttribute(name, value, flags: flags)
+    }
+  }
+
+  /// Calls removexattr(2).
+  public func removeExtendedAttribute(_ name: CName) throws(Errno) {
+    try withDescriptor { descriptor throws(Errno) in try descriptor.removeExtendedAttribute(name) }
+  }
+}
+
+/// Changes to a file. Each works with a descriptor that was opened in any way, `O_PATH` included, unless stated otherwise.
+extension LayerFile {
   /// Another descriptor of the file.
   /// - Throws: ETXTBSY, EACCES, and other errors of open(2).
   public func reopened(_ flags: OpenFlags) throws(Errno) -> LayerFile {
@@ -43,28 +69,10 @@ extension LayerFile {
     try withDescriptor { descriptor throws(Errno) in try descriptor.synchronize(dataOnly: dataOnly) }
   }
 
-  /// Calls setxattr(2).
-  public func setExtendedAttribute(
-    _ name: CName, _ value: UnsafeRawBufferPointer, flags: CInt
-  ) throws(Errno) {
-    try withDescriptor { descriptor throws(Errno) in
-      try descriptor.setExtendedAttribute(name, value, flags: flags)
-    }
-  }
-
-  /// Calls removexattr(2).
-  public func removeExtendedAttribute(_ name: CName) throws(Errno) {
-    try withDescriptor { descriptor throws(Errno) in try descriptor.removeExtendedAttribute(name) }
-  }
 }
 
 /// Changes to a directory.
 extension LayerDirectory {
-  /// As `LayerFile.change`.
-  public func change(_ changes: AttributeChanges) throws(Errno) {
-    try withDescriptor { descriptor throws(Errno) in try descriptor.change(changes) }
-  }
-
   /// Calls fsync(2).
   public func synchronize() throws(Errno) {
     try withDescriptor { descriptor throws(Errno) in
@@ -72,23 +80,9 @@ extension LayerDirectory {
     }
   }
 
-  /// As `LayerFile.setExtendedAttribute`.
-  public func setExtendedAttribute(
-    _ name: CName, _ value: UnsafeRawBufferPointer, flags: CInt
-  ) throws(Errno) {
-    try withDescriptor { descriptor throws(Errno) in
-      try descriptor.setExtendedAttribute(name, value, flags: flags)
-    }
-  }
-
-  /// As `LayerFile.removeExtendedAttribute`.
-  public func removeExtendedAttribute(_ name: CName) throws(Errno) {
-    try withDescriptor { descriptor throws(Errno) in try descriptor.removeExtendedAttribute(name) }
-  }
-
   /// Calls the body with the directory's descriptor.
   /// - Throws: EROFS in an archive; what the body throws.
-  func withDescriptor<Result: ~Copyable>(
+  public func withDescriptor<Result: ~Copyable>(
     _ body: (borrowing Descriptor) throws(Errno) -> Result
   ) throws(Errno) -> Result {
     guard case .descriptor(let handle) = backing else { throw .readOnlyFileSystem }

@@ -245,7 +245,7 @@ extension Entry {
   }
 
   /// Whether both are names of one file.
-  fileprivate func isSame(as other: Entry?) -> Bool {
+  public func isSame(as other: Entry?) -> Bool {
     other.map { $0.layer == layer && $0.identity == identity } ?? false
   }
 }

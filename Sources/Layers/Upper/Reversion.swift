@@ -99,7 +99,7 @@ extension UpperLayer {
 
 extension LayerDirectory {
   /// The names of all entries, of whiteout markers as well.
-  fileprivate func names() throws(Errno) -> [[UInt8]] {
+  func names() throws(Errno) -> [[UInt8]] {
     var names: [[UInt8]] = []
     try forEachEntry { entry throws(Errno) in names.append([UInt8](bytesOf: entry.name)) }
     return names

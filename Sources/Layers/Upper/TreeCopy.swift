@@ -164,8 +164,7 @@ public struct TreeCopy {
   }
 
   private func names(in directory: LayerDirectory) throws(Errno) -> [[UInt8]] {
-    var names: [[UInt8]] = []
-    try directory.forEachEntry { entry throws(Errno) in names.append([UInt8](bytesOf: entry.name)) }
+    let names = try directory.names()
     return directory === root ? names.filter { !excluded.contains($0) } : names
   }
 

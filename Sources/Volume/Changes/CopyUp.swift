@@ -57,7 +57,7 @@ struct CopyUp: Sendable {
     let target = try store.merged(of: parent).top
     guard target.layer == 0 else { throw .staleFileHandle }
     let key = EntryKey(parent: parent, name: name)
-    try changing(key) { () throws(Errno) in
+    try changing([key]) { () throws(Errno) in
       try withCName(name) { name throws(Errno) in
         try upper.copyUpDirectory(name, from: source, to: target)
         own?.recordEntry(try? target.attributes(of: name).identity, at: key)
@@ -97,7 +97,7 @@ struct CopyUp: Sendable {
       let target = try directory(location.parent)
       let key = EntryKey(parent: location.parent, name)
       // Else the event of the new name could come before the node has it, and the file would get another node.
-      try changing(key) { () throws(Errno) in
+      try changing([key]) { () throws(Errno) in
         let copy = try copy(name, former, from: source, to: target.top, size)
         own?.recordEntry(copy.identity, at: key)
         own?.recordNewFile(node, copy)
@@ -118,10 +118,12 @@ struct CopyUp: Sendable {
     }
   }
 
-  /// Runs the body, which makes a copy, so that the events of its name are known as ours.
-  private func changing(_ key: EntryKey, _ body: () throws(Errno) -> Void) throws(Errno) {
+  /// Runs the body, which changes names, so that their events are known as ours.
+  func changing<Result>(
+    _ keys: [EntryKey], _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
     guard let own else { return try body() }
-    try own.changing([key], in: store, body)
+    return try own.changing(keys, in: store, body)
   }
 
   private func adopt(_ copy: FileStatus, for node: NodeID, inPlaceOf former: FileStatus) {

@@ -21,17 +21,9 @@ struct EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      let directory = try copyUp.directory(parent)
-      let isResent = reply.isResent
-      let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
-        do throws(Errno) {
-          try store.awaitingFreedSpace { () throws(Errno) in try make(entry, name, in: directory, owner) }
-        } catch {
-          // A predecessor has made it.
-          guard error == .fileExists, isResent else { throw error }
-        }
-        store.recordChange(in: [parent])
-        return try self.entry(name, in: parent, isNew: !isResent)
+      // A predecessor may have made it.
+      let made = try add(name, in: parent, mayExist: reply.isResent) { directory throws(Errno) in
+        try make(entry, name, in: directory, owner)
       }
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
@@ -57,21 +49,10 @@ struct EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      let directory = try copyUp.directory(parent)
+      // It may have just appeared in a layer, or a predecessor may have made it.
       let mayExist = !isExclusive || reply.isResent
-      let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
-        var isNew = true
-        do throws(Errno) {
-          try store.awaitingFreedSpace { () throws(Errno) in
-            try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
-          }
-        } catch {
-          // It has just appeared in a layer, or a predecessor has made it.
-          guard error == .fileExists, mayExist else { throw error }
-          isNew = false
-        }
-        store.recordChange(in: [parent])
-        return try self.entry(name, in: parent, isNew: isNew)
+      let made = try add(name, in: parent, mayExist: mayExist) { directory throws(Errno) in
+        try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
       }
       guard made.attributes.attributes.isRegular else {
         store.forget(made.node, lookups: 1)
@@ -89,24 +70,40 @@ struct EntryWriter: Sendable {
     do throws(Errno) {
       try allow(name, in: parent)
       try copyUp.file(node)
-      let directory = try copyUp.directory(parent)
-      let isResent = reply.isResent
-      let made = try changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
-        do throws(Errno) {
-          try store.withUpperFile(of: node) { file throws(Errno) in
-            try upper.makeLink(name, in: directory, to: file)
-          }
-        } catch {
-          guard error == .fileExists, isResent else { throw error }
+      let made = try add(name, in: parent, mayExist: reply.isResent, isNewFile: false) {
+        directory throws(Errno) in
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try upper.makeLink(name, in: directory, to: file)
         }
-        store.recordChange(in: [parent])
         // Its link count.
         store.recordAttributeChange(of: node)
-        return try entry(name, in: parent, isNew: false)
       }
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
       reply.fail(error)
+    }
+  }
+
+  /// Adds a name to a directory, so that the events of it are known as ours.
+  /// - Parameters:
+  ///   - mayExist: whether an entry that is there is as good as a new one.
+  ///   - isNewFile: whether the body makes a file, rather than another name of one.
+  /// - Returns: the entry; its node has one lookup more.
+  private func add(
+    _ name: CName, in parent: NodeID, mayExist: Bool, isNewFile: Bool = true,
+    _ body: (MergedDirectory) throws(Errno) -> Void
+  ) throws(Errno) -> EntryReply {
+    let directory = try copyUp.directory(parent)
+    return try copyUp.changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
+      var isNew = isNewFile
+      do throws(Errno) {
+        try store.awaitingFreedSpace { () throws(Errno) in try body(directory) }
+      } catch {
+        guard error == .fileExists, mayExist else { throw error }
+        isNew = false
+      }
+      store.recordChange(in: [parent])
+      return try entry(name, in: parent, isNew: isNew)
     }
   }
 
@@ -141,7 +138,7 @@ struct EntryWriter: Sendable {
       let directory = try copyUp.directory(parent)
       let key = EntryKey(parent: parent, name)
       let isResent = reply.isResent
-      try changing([key]) { () throws(Errno) in
+      try copyUp.changing([key]) { () throws(Errno) in
         do throws(Errno) { try remove(name, isDirectory, from: directory, key) } catch {
           guard error == .noSuchFileOrDirectory, isResent else { throw error }
         }
@@ -160,14 +157,6 @@ struct EntryWriter: Sendable {
     if isDirectory { return try upper.removeDirectory(name, from: directory) }
     for file in store.holdFiles(named: key.name, in: key.parent) { descriptors.close(file) }
     try store.awaitingFreedSpace { () throws(Errno) in try upper.remove(name, from: directory) }
-  }
-
-  /// Runs the body, which changes names, so that their events are known as ours.
-  private func changing<Result>(
-    _ keys: [EntryKey], _ body: () throws(Errno) -> Result
-  ) throws(Errno) -> Result {
-    guard let own else { return try body() }
-    return try own.changing(keys, in: store, body)
   }
 
   // MARK: - Renaming
@@ -198,16 +187,18 @@ struct EntryWriter: Sendable {
   private func rename(
     _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags
   ) throws(Errno) {
-    let former = try identity(of: name, source)
-    if let former, former == (try identity(of: newName, target)) { return }
-    try copyFileUp(name, source)
-    if flags.contains(.exchange) { try copyFileUp(newName, target) }
+    let entry = try store.merged(of: source.parent).lookup(name)
+    let replaced = try store.merged(of: target.parent).lookup(newName)
+    // Before either is copied up, which would make two files of them.
+    if entry?.isSame(as: replaced) == true { return }
+    try copyFileUp(entry, name, source)
+    if flags.contains(.exchange) { try copyFileUp(replaced, newName, target) }
     let directory = try copyUp.directory(source.parent)
     let newDirectory = try copyUp.directory(target.parent)
     if !flags.contains(.exchange) {
       for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
     }
-    try changing([source, target]) { () throws(Errno) in
+    try copyUp.changing([source, target]) { () throws(Errno) in
       try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
       own?.recordEntry(name, in: directory, at: source)
       own?.recordEntry(newName, in: newDirectory, at: target)
@@ -219,25 +210,11 @@ struct EntryWriter: Sendable {
     }
   }
 
-  /// The layer and identity of a non-directory; nil for a directory, or if there is no entry.
-  private func identity(of name: CName, _ key: EntryKey) throws(Errno) -> LayerFileIdentity? {
-    guard case .file(let layer, let attributes) = try store.merged(of: key.parent).lookup(name) else {
-      return nil
-    }
-    return LayerFileIdentity(layer: layer, identity: attributes.identity)
-  }
-
-  private struct LayerFileIdentity: Equatable {
-    let layer: Int
-    let identity: FileIdentity
-  }
-
   /// Copies a non-directory up, by its node if the kernel knows it.
-  private func copyFileUp(_ name: CName, _ key: EntryKey) throws(Errno) {
-    let merged = try store.merged(of: key.parent)
-    guard case .file(let layer, let attributes) = try merged.lookup(name), layer != 0 else { return }
+  private func copyFileUp(_ entry: Entry?, _ name: CName, _ key: EntryKey) throws(Errno) {
+    guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
     if let node = store.file(attributes.identity, layer: layer, named: key) { return try copyUp.file(node) }
-    guard let part = merged.part(of: layer) else { throw .staleFileHandle }
+    guard let part = try store.merged(of: key.parent).part(of: layer) else { throw .staleFileHandle }
     let directory = try copyUp.directory(key.parent)
     _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)
   }

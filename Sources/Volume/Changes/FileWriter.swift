@@ -151,19 +151,11 @@ struct FileWriter: Sendable {
   ) {
     do throws(Errno) {
       // Programs copy them with a file's attributes from one place of the mount to another.
-      if Self.has(name, prefix: "user.bundlefs.") { return reply.send() }
+      if ReservedAttribute.isOwn(name) { return reply.send() }
       try allow(name)
-      if try store.isDirectory(node) {
-        try copyUp.directory(node).top.setExtendedAttribute(name, value, flags: flags)
-      } else {
-        try copyUp.file(node)
-        try store.withUpperFile(of: node) { file throws(Errno) in
-          try changing(node, file) { () throws(Errno) in
-            try file.setExtendedAttribute(name, value, flags: flags)
-          }
-        }
+      try changeEntry(node) { entry throws(Errno) in
+        try entry.setExtendedAttribute(name, value, flags: flags)
       }
-      store.recordAttributeChange(of: node)
     } catch {
       return reply.fail(error)
     }
@@ -173,15 +165,7 @@ struct FileWriter: Sendable {
   func removeExtendedAttribute(_ name: CName, of node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
     do throws(Errno) {
       try allow(name)
-      if try store.isDirectory(node) {
-        try copyUp.directory(node).top.removeExtendedAttribute(name)
-      } else {
-        try copyUp.file(node)
-        try store.withUpperFile(of: node) { file throws(Errno) in
-          try changing(node, file) { () throws(Errno) in try file.removeExtendedAttribute(name) }
-        }
-      }
-      store.recordAttributeChange(of: node)
+      try changeEntry(node) { entry throws(Errno) in try entry.removeExtendedAttribute(name) }
     } catch {
       // A predecessor has removed it.
       guard error == .noData, reply.isResent else { return reply.fail(error) }
@@ -189,16 +173,23 @@ struct FileWriter: Sendable {
     reply.send()
   }
 
-  /// - Throws: EPERM for attributes that have a meaning of their own: bundlefs's, and those of overlayfs.
-  private func allow(_ name: CName) throws(Errno) {
-    for prefix: StaticString in ["user.bundlefs.", "user.overlay.", "trusted.overlay."]
-    where Self.has(name, prefix: prefix) {
-      throw .notPermitted
+  /// Changes a directory or a file, which the upper layer has from then on.
+  private func changeEntry(
+    _ node: NodeID, _ body: (any ChangeableEntry) throws(Errno) -> Void
+  ) throws(Errno) {
+    if try store.isDirectory(node) {
+      try body(try copyUp.directory(node).top)
+    } else {
+      try copyUp.file(node)
+      try store.withUpperFile(of: node) { file throws(Errno) in
+        try changing(node, file) { () throws(Errno) in try body(file) }
+      }
     }
+    store.recordAttributeChange(of: node)
   }
 
-  private static func has(_ name: CName, prefix: StaticString) -> Bool {
-    let start = UnsafeRawPointer(prefix.utf8Start).assumingMemoryBound(to: CChar.self)
-    return strncmp(name, start, prefix.utf8CodeUnitCount) == 0
+  /// - Throws: EPERM for attributes that have a meaning of their own: bundlefs's, and those of overlayfs.
+  private func allow(_ name: CName) throws(Errno) {
+    if ReservedAttribute.isOwn(name) || ReservedAttribute.isMarker(name) { throw .notPermitted }
   }
 }

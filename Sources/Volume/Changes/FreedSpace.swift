@@ -19,8 +19,6 @@ extension NodeStore {
   }
 
   private var holdsLostFiles: Bool {
-    table.withLock { table in
-      table.nodes.contains { $0.isDetached && $0.layer == 0 && $0.file != nil }
-    }
+    table.withLock { table in table.nodes.contains(where: \.isLastOfUpperFile) }
   }
 }

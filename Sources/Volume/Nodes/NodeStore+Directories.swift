@@ -237,10 +237,7 @@ extension NodeStore {
 
   private func lookUp(_ node: NodeID) throws(Errno) -> MergedDirectory? {
     if node == .root { return try stack.root() }
-    let (parent, name) = try table.withLock { table throws(Errno) in
-      let slot = try table.slot(of: node)
-      return (table.number(of: table[slot].parent), table.name(of: slot))
-    }
+    let (parent, name) = try self.parent(of: node)
     let merged: MergedDirectory
     do throws(Errno) {
       merged = try self.merged(of: parent, hint: nil, resolvesAncestors: false)

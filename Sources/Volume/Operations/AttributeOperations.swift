@@ -9,7 +9,6 @@ struct AttributeOperations: Sendable {
   let control: ControlFile
   let commands: ControlCommandRunner
   let resources: ResourceDirectory
-  let isWritable: Bool
 
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
@@ -35,7 +34,7 @@ struct AttributeOperations: Sendable {
   /// The figures are those of the layer that takes changes, or MAIN's, or those of the lowest layer that answers.
   func statfs(_ reply: consuming Reply<ReplyKind.Statfs>) {
     var figures: Result<statvfs, Errno> = .failure(.deferred)
-    for layer in isWritable ? store.stack.layers : store.stack.layers.reversed() {
+    for layer in store.isWritable ? store.stack.layers : store.stack.layers.reversed() {
       do throws(Errno) { figures = .success(try layer.statvfs()) } catch { figures = .failure(error) }
       guard case .failure(.deferred) = figures, LayerAccess.current.usesKnownState else { break }
     }

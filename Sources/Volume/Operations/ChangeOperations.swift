@@ -124,36 +124,31 @@ struct ChangeOperations: Sendable {
 
   // MARK: - Content and attributes
 
-  /// Whether a node is bundlefs's own rather than a layer's.
-  func isOwn(_ node: NodeID) -> Bool {
-    node == ControlFile.node || ResourceDirectoryNodes.contain(node)
-  }
-
   func write(
     _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
     _ reply: consuming Reply<ReplyKind.Write>
   ) {
-    guard let writer, !isOwn(node) else { return reply.fail(.readOnlyFileSystem) }
+    guard let writer, !node.isReserved else { return reply.fail(.readOnlyFileSystem) }
     writer.files.write(bytes, to: node, at: offset, appends: appends, reply)
   }
 
   func allocate(
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
   ) {
-    guard let writer, !isOwn(node) else { return reply.fail(.readOnlyFileSystem) }
+    guard let writer, !node.isReserved else { return reply.fail(.readOnlyFileSystem) }
     writer.files.allocate(node, mode: mode, at: offset, count: count, reply)
   }
 
   /// On a read-only mount, ENOSYS makes the kernel stop asking.
   func synchronize(_ node: NodeID, dataOnly: Bool, _ reply: consuming Reply<ReplyKind.Status>) {
     guard let writer else { return reply.fail(.noFunction) }
-    if isOwn(node) { return reply.send() }
+    if node.isReserved { return reply.send() }
     writer.files.synchronize(node, dataOnly: dataOnly, reply)
   }
 
   func synchronizeDirectory(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
     guard let writer else { return reply.fail(.noFunction) }
-    if isOwn(node) { return reply.send() }
+    if node.isReserved { return reply.send() }
     writer.files.synchronizeDirectory(node, reply)
   }
 
@@ -162,7 +157,7 @@ struct ChangeOperations: Sendable {
   ) {
     // A shell truncates the file that it redirects to; for the control file that has no effect.
     if node == ControlFile.node, !changes.setsPermissions { return reply.send(control.attributes) }
-    if let writer, expected(of: reply.caller) == nil, !isOwn(node) {
+    if let writer, expected(of: reply.caller) == nil, !node.isReserved {
       return writer.files.setAttributes(of: node, changes, reply)
     }
     touch(node, changes, reply)

@@ -33,7 +33,7 @@ struct ExtendedAttributeOperations: Sendable {
     let value: [UInt8]
     do throws(Errno) {
       guard isEnabled else { throw .noFunction }
-      if node == ControlFile.node || ResourceDirectoryNodes.contain(node) { throw .noData }
+      if node.isReserved { throw .noData }
       value = try store.evictingOnDemand { () throws(Errno) in try self.value(of: name, node, size: size) }
     } catch {
       return reply.fail(error)
@@ -45,8 +45,8 @@ struct ExtendedAttributeOperations: Sendable {
     let names: [UInt8]
     do throws(Errno) {
       guard isEnabled else { throw .noFunction }
-      let isOurs = node == ControlFile.node || ResourceDirectoryNodes.contain(node)
-      names = isOurs ? [] : try store.evictingOnDemand { () throws(Errno) in try self.names(of: node) }
+      names =
+        node.isReserved ? [] : try store.evictingOnDemand { () throws(Errno) in try self.names(of: node) }
     } catch {
       return reply.fail(error)
     }
@@ -69,13 +69,7 @@ struct ExtendedAttributeOperations: Sendable {
   }
 
   private func writer(of node: NodeID) -> Writer? {
-    node == ControlFile.node || ResourceDirectoryNodes.contain(node) ? nil : writer
-  }
-
-  /// Whether an attribute is one by which overlayfs marks its layers. In the mount it would mean nothing, and copies would
-  /// carry it on.
-  private static func isMarker(_ name: String) -> Bool {
-    name.hasPrefix("trusted.overlay.") || name.hasPrefix("user.overlay.")
+    node.isReserved ? nil : writer
   }
 
   // MARK: - Values
@@ -87,7 +81,8 @@ struct ExtendedAttributeOperations: Sendable {
     {
       return value
     }
-    if strncmp(name, "trusted.overlay.", 16) == 0 || strncmp(name, "user.overlay.", 13) == 0 { throw .noData }
+    // In the mount it would mean nothing.
+    if ReservedAttribute.isMarker(name) { throw .noData }
     do throws(Errno) {
       return try withUnsafeTemporaryBytes(size == 0 ? Self.maxSize : size) { buffer throws(Errno) in
         [UInt8](buffer.prefix(try backingValue(of: name, node, into: buffer)))
@@ -165,7 +160,7 @@ struct ExtendedAttributeOperations: Sendable {
     var hasType = try store.kind(of: node) != .regular
     for name in backing.split(separator: 0) {
       let text = String(decoding: name, as: UTF8.self)
-      if Provenance(rawValue: text) != nil || Self.isMarker(text) { continue }
+      if Provenance(rawValue: text) != nil || ReservedAttribute.isMarker(name) { continue }
       if text == Self.typeAttribute { hasType = true }
       names += name
       names.append(0)

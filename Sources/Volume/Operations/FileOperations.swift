@@ -214,7 +214,7 @@ struct FileOperations: Sendable {
     guard case .possible(let passthrough) = passthrough.withLock({ $0 }) else {
       return reply.fail(.noFunction)
     }
-    if node == ControlFile.node || ResourceDirectoryNodes.contain(node) {
+    if node.isReserved {
       _ = reply.sendCached()
       return
     }

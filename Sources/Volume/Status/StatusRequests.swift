@@ -107,7 +107,7 @@ struct StatusRequests: Sendable {
   }
 
   private func comparison(of node: NodeID) throws(Errno) -> [ComparedName] {
-    if node == ControlFile.node || ResourceDirectoryNodes.contain(node) { throw .inappropriateIOCTLForDevice }
+    if node.isReserved { throw .inappropriateIOCTLForDevice }
     let path = try store.path(of: node)
     let compared = try store.stack.comparison(of: try store.merged(of: node), at: path)
     return path.isEmpty ? compared.filter { !reserved.contains($0.name) } : compared

@@ -44,7 +44,7 @@ struct MountPoint {
   }
 
   /// The path without symbolic links, except for one at its end; the path itself if it leads nowhere.
-  private static func resolvingParent(of path: [UInt8]) -> [UInt8] {
+  static func resolvingParent(of path: [UInt8]) -> [UInt8] {
     let slash = UInt8(ascii: "/")
     let parts = split(path[...])
     guard let name = parts.last, !name.elementsEqual("..".utf8) else { return (try? realPath(path)) ?? path }

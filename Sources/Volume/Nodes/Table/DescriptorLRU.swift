@@ -38,8 +38,7 @@ struct DescriptorLRU {
     var evicted: [AnyObject] = []
     var (rounds, firstKept) = (0, UInt32(0))
     while order.oldest != 0, order.oldest != firstKept, count > budget || rounds < atLeast {
-      let oldest = nodes[Int(order.oldest)]
-      if keepsLost, oldest.isDetached, oldest.layer == 0, oldest.file != nil {
+      if keepsLost, nodes[Int(order.oldest)].isLastOfUpperFile {
         if firstKept == 0 { firstKept = order.oldest }
         order.touch(order.oldest)
         continue

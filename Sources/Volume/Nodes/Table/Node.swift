@@ -163,6 +163,9 @@ struct Node {
   /// nil for a non-directory.
   var directory: DirectoryState? { if case .directory(let state) = content { state } else { nil } }
 
+  /// On a writable mount, whether nothing but the open file is left of a file of the upper layer.
+  var isLastOfUpperFile: Bool { isDetached && layer == 0 && file != nil }
+
   var isUnread: Bool { kind == .regular && !isPinned && !isDetached }
 
   /// Whether the content may be stored in the page cache before the first READ.

@@ -24,7 +24,9 @@ enum WritableOption: Equatable {
   /// - Throws: if it cannot be made, or if its files would appear a second time by another layer.
   func prepare(_ layers: [[UInt8]]) throws(Failure) {
     guard self != .off, let given = layers.first else { return }
-    let path = Self.resolved(given)
+    // It may not exist yet.
+    let path =
+      (try? realPath(given)) == nil ? MountPoint.resolvingParent(of: given) : MountOptions.resolved(given)
     if ArchivePath(path) != nil {
       throw .failed("writable: \(given.shown) is an archive, which takes no changes; use 'writable=DIR'")
     }
@@ -44,19 +46,6 @@ enum WritableOption: Equatable {
     } catch {
       if error != .fileExists { throw .failed("writable: \(given.shown): \(error)") }
     }
-  }
-
-  /// The path that the folder has, or will have.
-  private static func resolved(_ given: [UInt8]) -> [UInt8] {
-    let slash = UInt8(ascii: "/")
-    var trimmed = given[...]
-    while trimmed.count > 1, trimmed.last == slash { trimmed.removeLast() }
-    if (try? realPath(Array(trimmed))) != nil { return MountOptions.resolved(given) }
-    guard let end = trimmed.lastIndex(of: slash) else {
-      return MountOptions.resolved([UInt8(ascii: ".")]) + [slash] + trimmed
-    }
-    let parent = MountOptions.resolved(end == 0 ? [slash] : Array(trimmed[..<end]))
-    return parent + (parent.last == slash ? [] : [slash]) + trimmed[(end + 1)...]
   }
 
   private static func contains(_ folder: [UInt8], _ path: [UInt8]) -> Bool {

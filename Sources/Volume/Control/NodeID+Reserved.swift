@@ -1,0 +1,6 @@
+import Fuse
+
+extension NodeID {
+  /// Whether the node is bundlefs's own rather than a layer's: the control file, or one of the resource directory.
+  var isReserved: Bool { self == ControlFile.node || ResourceDirectoryNodes.contain(self) }
+}
