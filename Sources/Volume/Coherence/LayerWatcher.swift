@@ -89,6 +89,9 @@ final class LayerWatcher: Sendable {
 
   /// Milliseconds between two polls of what cannot be watched.
   private static let pollInterval: CInt = 500
+  /// Milliseconds from one look to the next while the mount itself changes a layer: a wake-up for each change would take
+  /// as long as the change.
+  private static let ownChangesInterval: CInt = 2
   /// Milliseconds between two checks whether a layer that a barrier waits for still answers.
   private static let barrierInterval: CInt = 100
 
@@ -102,7 +105,7 @@ final class LayerWatcher: Sendable {
         return (state.barriers, state.isStopped, state.hasUncovered)
       }
       let needsPolling = roots.needsPolling
-      drain(store)
+      let wasOurs = drain(store)
       // By the clock: in a busy layer there are always events.
       let isDue = nextPoll < TimeSpec.monotonic
       if isDue { nextPoll = TimeSpec.monotonic.advanced(byMilliseconds: Self.pollInterval) }
@@ -114,46 +117,64 @@ final class LayerWatcher: Sendable {
       if hasUncovered, isDue { pollUncovered(store) }
       let isWaiting = self.barriers.isWaiting
       if isWaiting { self.barriers.abandonUnresponsive() }
-      let hasMountTableChanged = signal.eventFD.wait(
-        or: watches.inotify.rawValue, urgent: mountTable.rawValue,
-        milliseconds: isWaiting ? Self.barrierInterval : hasUncovered || needsPolling ? Self.pollInterval : -1
-      )
+      let hasMountTableChanged =
+        wasOurs
+        ? signal.eventFD.wait(
+          or: -1, urgent: mountTable.rawValue, milliseconds: Self.ownChangesInterval)
+        : signal.eventFD.wait(
+          or: watches.inotify.rawValue, urgent: mountTable.rawValue,
+          milliseconds: isWaiting
+            ? Self.barrierInterval : hasUncovered || needsPolling ? Self.pollInterval : -1
+        )
       if hasMountTableChanged { queue.add(roots.mountTableChanged(store)) }
     }
   }
 
   /// Reads the events that are queued now. Those that come meanwhile are left, since they might never end.
-  private func drain(_ store: NodeStore) {
+  /// - Returns: whether there were any, and the mount itself has caused them all.
+  private func drain(_ store: NodeStore) -> Bool {
     var pending = watches.inotify.pendingBytes
+    var wereOurs = pending > 0
     while pending > 0 {
       // Only this thread reads the descriptor; reading fails only when the kernel is out of memory.
       let events = (try? watches.inotify.read()) ?? []
-      if events.isEmpty { return }
+      if events.isEmpty { return false }
       for event in events { pending -= event.size }
-      queue.add(invalidations(for: events, store))
+      let (found, areOurs) = invalidations(for: events, store)
+      queue.add(found)
+      wereOurs = wereOurs && areOurs
     }
+    return wereOurs
   }
 
-  private func invalidations(for events: [InotifyEvent], _ store: NodeStore) -> [Invalidation] {
+  /// - Returns: the invalidations, and whether the mount itself has caused all events.
+  private func invalidations(for events: [InotifyEvent], _ store: NodeStore) -> ([Invalidation], Bool) {
     var found: [Invalidation] = []
+    var areOurs = true
     for (index, event) in events.enumerated() {
       if event.mask.contains(.overflow) {
         state.withLock { $0.overflows += 1 }
         found.append(Invalidation(subject: .subtree(.root)))
+        areOurs = false
         continue
       }
-      for owner in watches.owners(of: event.watch) { found += invalidations(for: event, owner, store) }
+      for owner in watches.owners(of: event.watch) {
+        guard let caused = invalidations(for: event, owner, store) else { continue }
+        found += caused
+        areOurs = false
+      }
       if event.mask.contains(.movedTo), index > 0, events[index - 1].cookie == event.cookie {
         found += renames(events[index - 1], event, store)
       }
       if event.mask.contains(.ignored) { watches.removeEnded(event.watch) }
     }
-    return found
+    return (found, areOurs)
   }
 
+  /// - Returns: nil if the mount itself has caused the event.
   private func invalidations(
     for event: InotifyEvent, _ owner: WatchOwner, _ store: NodeStore
-  ) -> [Invalidation] {
+  ) -> [Invalidation]? {
     if let component = owner.pathComponent, let layer = owner.layer {
       if component == WatchOwner.archive {
         let isWritten = !event.mask.isDisjoint(with: [.closeWrite, .attributes])
@@ -176,7 +197,7 @@ final class LayerWatcher: Sendable {
     if layer == 0, let own {
       switch own.cause(of: event, in: owner.node, store) {
       case .others: break
-      case .ours: return []
+      case .ours: return nil
       case .oursAfterOthers(let file): return [Invalidation(subject: .file(file), aspects: .content)]
       }
     }
