@@ -123,13 +123,13 @@ ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t s
   return getxattr(path, name, value, size);
 }
 
-ssize_t linux_getxattr_of_directory(int directory, const char *name, void *value, size_t size) {
+ssize_t linux_getxattr_at(int directory, const char *path, const char *name, void *value, size_t size) {
   // SYS_getxattrat (Linux 6.13), which has the same number on all architectures.
   struct {
     uint64_t value;
     uint32_t size, flags;
   } arguments = {(uintptr_t)value, (uint32_t)size, 0};
-  return syscall(464, directory, ".", 0, name, &arguments, sizeof arguments);
+  return syscall(464, directory, path, AT_SYMLINK_NOFOLLOW, name, &arguments, sizeof arguments);
 }
 
 ssize_t linux_listxattr(const char *path, char *list, size_t size) { return listxattr(path, list, size); }

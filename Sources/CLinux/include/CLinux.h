@@ -52,7 +52,7 @@ int linux_openat(int directory, const char *path, int flags);
 ssize_t linux_getdents64(int directory, void *buffer, size_t size);
 ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
 /// getxattrat(2) for an open directory, which may be O_PATH; ENOSYS before Linux 6.13.
-ssize_t linux_getxattr_of_directory(int directory, const char *name, void *value, size_t size);
+ssize_t linux_getxattr_at(int directory, const char *path, const char *name, void *value, size_t size);
 ssize_t linux_listxattr(const char *path, char *list, size_t size);
 /// The f_type of fstatfs(2); -1 on failure.
 long linux_fstatfs_type(int file);

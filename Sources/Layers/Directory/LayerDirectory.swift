@@ -143,6 +143,12 @@ public final class LayerDirectory: Sendable {
     try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal])
   }
 
+  /// Opens a file for writing, if the name still has the given identity.
+  /// - Throws: as `openFile`; ETXTBSY, EACCES, and other errors of open(2).
+  public func openFileForWriting(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
+    try open(name, identity: identity, [.write, .noFollow, .nonBlocking, .noControllingTerminal])
+  }
+
   /// Opens an entry of any kind with `O_PATH`, if the name still has the given identity.
   /// - Throws: as `openFile`.
   public func openPath(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
@@ -213,6 +219,32 @@ public final class LayerDirectory: Sendable {
   ) throws(Errno) -> Int {
     guard case .descriptor(let handle) = backing else { throw .noData }
     return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttribute(name, into: buffer) }
+  }
+
+  /// Calls getxattrat(2) on an entry that is not a directory, if the name still has the given identity.
+  /// - Throws: as `openFile`.
+  public func extendedAttribute(
+    _ attribute: CName, of name: CName, identity: FileIdentity, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int {
+    // An own mount at the name would send the request to this process.
+    if covered == nil, case .descriptor(let handle) = backing {
+      do throws(Errno) {
+        return try gate.call { () throws(Errno) in
+          let value: Result<Int, Errno>
+          do throws(Errno) {
+            value = .success(
+              try handle.descriptor.extendedAttribute(attribute, ofEntry: name, into: buffer))
+          } catch {
+            value = .failure(error)
+          }
+          if try handle.descriptor.attributes(of: name).identity != identity { throw .staleFileHandle }
+          return try value.get()
+        }
+      } catch {
+        if error != .noFunction && error != .notPermitted { throw error }
+      }
+    }
+    return try openPath(name, identity: identity).extendedAttribute(attribute, into: buffer)
   }
 
   /// The names of the directory's extended attributes, each followed by NUL.

@@ -84,17 +84,25 @@ extension Descriptor {
     }
   }
 
-  /// Calls getxattrat(2), which is faster than `/proc`. Falls back if the kernel is older than 6.13, or if a seccomp
-  /// filter rejects the call.
+  /// As `extendedAttribute`, but faster.
   private func directoryAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
     do throws(Errno) {
-      return try checked { linux_getxattr_of_directory(rawValue, name, buffer.baseAddress, buffer.count) }
+      return try extendedAttribute(name, ofEntry: ".", into: buffer)
     } catch {
       if error != .noFunction && error != .notPermitted { throw error }
       return try extendedAttribute(name, into: buffer)
     }
+  }
+
+  /// Calls getxattrat(2) for an entry of this directory, which is not followed.
+  /// - Throws: as `extendedAttribute`; ENOSYS if the kernel is older than 6.13; EPERM, too, if a seccomp filter rejects
+  ///   the call.
+  public func extendedAttribute(
+    _ name: CName, ofEntry entry: CName, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int {
+    try checked { linux_getxattr_at(rawValue, entry, name, buffer.baseAddress, buffer.count) }
   }
 }
 

@@ -107,7 +107,7 @@ struct ExtendedAttributeOperations: Sendable {
       return try file.extendedAttribute(attribute, into: buffer)
     }
     return try store.withLocation(of: node) { directory, name, identity throws(Errno) in
-      try directory.openPath(name, identity: identity).extendedAttribute(attribute, into: buffer)
+      try directory.extendedAttribute(attribute, of: name, identity: identity, into: buffer)
     }
   }
 
