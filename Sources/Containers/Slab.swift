@@ -1,16 +1,17 @@
 /// Elements in slots, which are indexes from 1 that an element keeps until it is removed. Free slots are reused;
 /// slot 0 never has an element.
 public struct Slab<Element> {
-  private var elements: [Element?] = [nil]
-  private var free: [UInt32] = []
+  @usableFromInline var elements: [Element?] = [nil]
+  @usableFromInline var free: [UInt32] = []
 
   /// An empty slab.
-  public init() {}
+  @inlinable public init() {}
 
   /// How many elements there are.
-  public var count: Int { elements.count - 1 - free.count }
+  @inlinable public var count: Int { elements.count - 1 - free.count }
 
   /// Adds an element and returns its slot.
+  @inlinable
   public mutating func insert(_ element: Element) -> UInt32 {
     if let slot = free.popLast() {
       elements[Int(slot)] = element
@@ -21,7 +22,7 @@ public struct Slab<Element> {
   }
 
   /// Removes the element in a slot; nil if the slot is free.
-  @discardableResult
+  @discardableResult @inlinable
   public mutating func remove(_ slot: UInt32) -> Element? {
     guard let element = elements[Int(slot)].take() else { return nil }
     free.append(slot)
@@ -29,7 +30,7 @@ public struct Slab<Element> {
   }
 
   /// The element in a slot; nil if the slot is free.
-  public subscript(slot: UInt32) -> Element? { elements[Int(slot)] }
+  @inlinable public subscript(slot: UInt32) -> Element? { elements[Int(slot)] }
 }
 
 extension Slab: Sendable where Element: Sendable {}

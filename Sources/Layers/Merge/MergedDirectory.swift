@@ -38,6 +38,9 @@ public final class MergedDirectory: Sendable {
   /// The topmost directory, which supplies owner, mode and extended attributes.
   public var top: LayerDirectory { parts[0] }
 
+  /// Whether there is only one part.
+  public var isAlone: Bool { parts.count == 1 && missing == nil }
+
   /// The directory of a layer, if it is merged.
   public func part(of layer: Int) -> LayerDirectory? { parts.first { $0.layer == layer } }
 

@@ -43,6 +43,29 @@ extension UpperLayer {
     try make(.node(mode: permitted(mode, for: owner), device: device), name, in: directory, owner)
   }
 
+  /// Makes a regular file.
+  /// - Parameter mode: the permission bits.
+  /// - Returns: the file, open for reading and writing; nil if it took the place of a whiteout.
+  /// - Throws: EEXIST if the name is visible; errors of open(2).
+  public func makeFile(
+    _ name: CName, in directory: MergedDirectory, mode: UInt32, _ owner: EntryOwner
+  ) throws(Errno) -> LayerFile? {
+    try refuseVisible(name, in: directory)
+    let entry = NewEntry.node(mode: permitted(mode, for: owner) | FileKind.regular.rawValue, device: 0)
+    return try directory.top.withDescriptor { parent throws(Errno) in
+      do throws(Errno) {
+        let file = try makeInPlace(entry, in: parent, owner) { mask throws(Errno) in
+          try parent.createFile(name, mode: (entry.permissions ?? 0) & ~mask)
+        }
+        return LayerFile(file, nil, directory.top.gate)
+      } catch {
+        guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
+      }
+      try makeAside(entry, name, in: parent, owner, isOpaque: false)
+      return nil
+    }
+  }
+
   /// Makes a directory, which is opaque where a layer below has the name, though hidden.
   /// - Throws: EEXIST if the name is visible; errors of mkdir(2).
   public func makeDirectory(
@@ -82,6 +105,8 @@ extension UpperLayer {
   /// - Throws: EEXIST if the name is visible; EINVAL for the name of a marker.
   func refuseVisible(_ name: CName, in directory: MergedDirectory) throws(Errno) {
     if WhiteoutMarkers.isMarker(name) { throw .invalidArgument }
+    // An entry of this layer makes the system call fail that is about to add another.
+    if directory.isAlone { return }
     if try directory.lookup(name) != nil { throw .fileExists }
   }
 
@@ -92,7 +117,11 @@ extension UpperLayer {
     let isOpaque = entry.isDirectory ? try directory.isBelow(name) : false
     try directory.top.withDescriptor { parent throws(Errno) in
       if !isOpaque {
-        do throws(Errno) { return try makeInPlace(entry, name, in: parent, owner) } catch {
+        do throws(Errno) {
+          return try makeInPlace(entry, in: parent, owner) { mask throws(Errno) in
+            try entry.make(name, in: parent, mask: mask)
+          }
+        } catch {
           guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
         }
       }
@@ -102,13 +131,15 @@ extension UpperLayer {
     }
   }
 
-  private func makeInPlace(
-    _ entry: NewEntry, _ name: CName, in parent: borrowing Descriptor, _ owner: EntryOwner
-  ) throws(Errno) {
+  /// - Parameter make: is passed the permission bits that the entry does not get.
+  private func makeInPlace<Result: ~Copyable>(
+    _ entry: NewEntry, in parent: borrowing Descriptor, _ owner: EntryOwner,
+    _ make: (UInt32) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
     var mask = entry.permissions.map { $0 & owner.umask & 0o777 } ?? 0
     // The file system applies the ACL instead.
     if mask != 0, try parent.hasDirectoryAttribute(ACLAttribute.default.cName) { mask = 0 }
-    try asOwner(owner) { () throws(Errno) in try entry.make(name, in: parent, mask: mask) }
+    return try asOwner(owner) { () throws(Errno) in try make(mask) }
   }
 
   /// Makes an entry in the work folder, with what it would have inherited from its parent, and moves it into place.
@@ -174,6 +205,7 @@ extension UpperLayer {
 extension MergedDirectory {
   /// Whether a layer below the top part has the name, visible or not, or may have it.
   func isBelow(_ name: CName) throws(Errno) -> Bool {
+    if isAlone { return false }
     if hasUnknownBelow { return true }
     for part in parts.dropFirst() where try part.contains(name) { return true }
     return false
@@ -181,6 +213,7 @@ extension MergedDirectory {
 
   /// Whether the layers below the top part show the name, or may show it.
   func isVisibleBelow(_ name: CName) throws(Errno) -> Bool {
+    if isAlone { return false }
     if hasUnknownBelow { return true }
     return try lookup(name, without: [top.layer]) != nil
   }

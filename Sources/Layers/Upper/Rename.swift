@@ -27,25 +27,33 @@ extension UpperLayer {
   /// Renames an entry that is in this layer; where a layer below has the old name, a whiteout takes its place.
   /// - Throws: EXDEV for a directory that layers below take part in; ESTALE for a file that is not in this layer; ENOENT,
   ///   EEXIST, ENOTEMPTY, EISDIR, ENOTDIR, EINVAL as rename(2).
+  /// - Parameter found: what the names were found to be just now.
   public func rename(
     _ name: CName, in directory: MergedDirectory, to newName: CName, in newDirectory: MergedDirectory,
-    _ flags: RenameFlags
+    _ flags: RenameFlags, found: (source: Entry, target: Entry?)? = nil
   ) throws(Errno) {
     let isKnown = flags.isEmpty || flags == .noReplace || flags == .exchange
     guard isKnown, !WhiteoutMarkers.isMarker(newName) else { throw .invalidArgument }
-    if !flags.isEmpty { return try renameOnce(name, in: directory, to: newName, in: newDirectory, flags) }
+    if !flags.isEmpty {
+      return try renameOnce(name, in: directory, to: newName, in: newDirectory, flags, found)
+    }
     // EEXIST: the upper layer got the new name meanwhile.
+    var found = found
     try repeatingRaces { () throws(Errno) in
-      try renameOnce(name, in: directory, to: newName, in: newDirectory, flags)
+      defer { found = nil }
+      try renameOnce(name, in: directory, to: newName, in: newDirectory, flags, found)
     }
   }
 
   private func renameOnce(
     _ name: CName, in directory: MergedDirectory, to newName: CName, in newDirectory: MergedDirectory,
-    _ flags: RenameFlags
+    _ flags: RenameFlags, _ found: (source: Entry, target: Entry?)?
   ) throws(Errno) {
-    guard let source = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
-    let target = try newDirectory.lookup(newName)
+    let (source, target) =
+      if let found { (Entry?.some(found.source), found.target) } else {
+        (try directory.lookup(name), try newDirectory.lookup(newName))
+      }
+    guard let source else { throw .noSuchFileOrDirectory }
     if flags == .noReplace, target != nil { throw .fileExists }
     if flags == .exchange, target == nil { throw .noSuchFileOrDirectory }
     if source.isSame(as: target) { return }

@@ -74,7 +74,7 @@ public final class UpperLayer: Sendable {
   }
 
   /// Runs the body as the owner of what it creates, if this process is privileged to.
-  func asOwner<Result>(
+  func asOwner<Result: ~Copyable>(
     _ owner: EntryOwner, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
     guard actsAsOthers, owner.user != user || owner.group != group else { return try body() }

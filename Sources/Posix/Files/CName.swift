@@ -4,6 +4,7 @@ import Glibc
 public typealias CName = UnsafePointer<CChar>
 
 /// Calls the body with the bytes as a C string. A NUL among the bytes ends the string.
+@inlinable
 public func withCName<Result: ~Copyable>(_ bytes: [UInt8], _ body: (CName) throws(Errno) -> Result)
   throws(Errno)
   -> Result
@@ -17,7 +18,7 @@ public func withCName<Result: ~Copyable>(_ bytes: [UInt8], _ body: (CName) throw
 }
 
 /// Calls the body with an uninitialized buffer, which is on the stack if it is small.
-@inline(__always)
+@inlinable @inline(__always)
 public func withUnsafeTemporaryBytes<Result: ~Copyable>(
   _ count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Errno) -> Result
 ) throws(Errno) -> Result {
@@ -35,12 +36,13 @@ public func withUnsafeTemporaryBytes<Result: ~Copyable>(
 
 extension [UInt8] {
   /// The bytes of a C string, without NUL.
-  @inline(__always)
+  @inlinable @inline(__always)
   public init(bytesOf name: CName) { self.init(UnsafeRawBufferPointer(start: name, count: strlen(name))) }
 }
 
 extension [UInt8] {
   /// Calls the body with the bytes.
+  @inlinable
   public func withBytes<Result>(
     _ body: (UnsafeRawBufferPointer) throws(Errno) -> Result
   ) throws(Errno) -> Result {

@@ -3,10 +3,11 @@ import Glibc
 
 /// New entries of this directory, and new names.
 extension Descriptor {
-  /// Creates a regular file, open for reading and writing, that only its owner may access.
+  /// Creates a regular file, open for reading and writing.
+  /// - Parameter mode: its permission bits, without a umask; by default only its owner may access it.
   /// - Throws: EEXIST and other errors of open(2).
-  public func createFile(_ name: CName) throws(Errno) -> Descriptor {
-    Descriptor(owning: try checked { linux_create(rawValue, name, 0o600) })
+  public func createFile(_ name: CName, mode: UInt32 = 0o600) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_create(rawValue, name, mode) })
   }
 
   /// Creates a regular file without a name (`O_TMPFILE`), open for reading and writing, that only its owner may access.

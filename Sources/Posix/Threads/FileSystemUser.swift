@@ -9,7 +9,7 @@ public enum FileSystemUser {
   /// Runs the body with another user and group for files that the calling thread creates. The thread keeps its
   /// capabilities.
   /// - Throws: EPERM unless `canBeChanged`.
-  public static func act<Result>(
+  public static func act<Result: ~Copyable>(
     as user: UInt32, group: UInt32, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
     _ = try checked { linux_act_as(user, group) }

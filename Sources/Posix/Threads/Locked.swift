@@ -4,8 +4,8 @@ import Glibc
 ///
 /// Not `Synchronization.Mutex`, which collapses under contention and makes ThreadSanitizer report false races.
 public final class Locked<Value: ~Copyable>: @unchecked Sendable {
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var value: Value
+  @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  @usableFromInline var value: Value
 
   /// Protects the value.
   public init(_ value: consuming Value) {
@@ -21,7 +21,7 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
   }
 
   /// Calls the body with the mutex held. The mutex is not recursive.
-  @inline(__always)
+  @inlinable @inline(__always)
   public func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -24,6 +24,7 @@ struct EntryWriter: Sendable {
       // A predecessor may have made it.
       let made = try add(name, in: parent, mayExist: reply.isResent) { directory throws(Errno) in
         try make(entry, name, in: directory, owner)
+        return nil
       }
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
@@ -52,7 +53,9 @@ struct EntryWriter: Sendable {
       // It may have just appeared in a layer, or a predecessor may have made it.
       let mayExist = !isExclusive || reply.isResent
       let made = try add(name, in: parent, mayExist: mayExist) { directory throws(Errno) in
-        try upper.makeNode(name, in: directory, mode: FileKind.regular.rawValue | mode, device: 0, owner)
+        try store.evictingOnDemand { () throws(Errno) in
+          try upper.makeFile(name, in: directory, mode: mode, owner)
+        }
       }
       guard made.attributes.attributes.isRegular else {
         store.forget(made.node, lookups: 1)
@@ -77,6 +80,7 @@ struct EntryWriter: Sendable {
         }
         // Its link count.
         store.recordAttributeChange(of: node)
+        return nil
       }
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
@@ -88,16 +92,18 @@ struct EntryWriter: Sendable {
   /// - Parameters:
   ///   - mayExist: whether an entry that is there is as good as a new one.
   ///   - isNewFile: whether the body makes a file, rather than another name of one.
+  ///   - body: returns the file that it has made, if it is open for writing.
   /// - Returns: the entry; its node has one lookup more.
   private func add(
     _ name: CName, in parent: NodeID, mayExist: Bool, isNewFile: Bool = true,
-    _ body: (MergedDirectory) throws(Errno) -> Void
+    _ body: (MergedDirectory) throws(Errno) -> LayerFile?
   ) throws(Errno) -> EntryReply {
     let directory = try copyUp.directory(parent)
     return try copyUp.changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
       var isNew = isNewFile
       do throws(Errno) {
-        try store.awaitingFreedSpace { () throws(Errno) in try body(directory) }
+        let file = try store.awaitingFreedSpace { () throws(Errno) in try body(directory) }
+        if let file { return try entry(of: file, name, in: parent, directory) }
       } catch {
         guard error == .fileExists, mayExist else { throw error }
         isNew = false
@@ -105,6 +111,20 @@ struct EntryWriter: Sendable {
       store.recordChange(in: [parent])
       return try entry(name, in: parent, isNew: isNew)
     }
+  }
+
+  /// The entry of a file that was made just now; its node has one lookup more.
+  private func entry(
+    of file: LayerFile, _ name: CName, in parent: NodeID, _ directory: MergedDirectory
+  ) throws(Errno) -> EntryReply {
+    store.recordChange(in: [parent])
+    let attributes = try file.attributes()
+    own?.recordEntry(attributes.identity, at: EntryKey(parent: parent, name))
+    let entry = try store.entry(.file(layer: 0, attributes), name, in: parent, directory)
+    own?.recordNewFile(entry.node, attributes)
+    // The next thing that most programs do is to write to it.
+    if attributes.mode & (S_ISUID | S_ISGID) == 0 { descriptors.keep(file, of: entry.node) }
+    return entry
   }
 
   /// The entry that has a name now; its node has one lookup more.
@@ -199,9 +219,16 @@ struct EntryWriter: Sendable {
       for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
     }
     try copyUp.changing([source, target]) { () throws(Errno) in
-      try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
+      if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, let attributes) = entry {
+        // Nothing has been copied up.
+        try upper.rename(
+          name, in: directory, to: newName, in: newDirectory, flags, found: (entry, replaced))
+        own?.recordEntry(attributes.identity, at: target)
+      } else {
+        try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
+        own?.recordEntry(newName, in: newDirectory, at: target)
+      }
       own?.recordEntry(name, in: directory, at: source)
-      own?.recordEntry(newName, in: newDirectory, at: target)
       if flags.contains(.exchange) {
         store.recordExchange(source, target)
       } else {

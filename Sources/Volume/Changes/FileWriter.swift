@@ -53,7 +53,7 @@ struct FileWriter: Sendable {
     if let file = descriptors.file(of: node) { return file }
     try copyUp.file(node)
     let file = try store.evictingOnDemand { () throws(Errno) in
-      try store.withUpperFile(of: node) { file throws(Errno) in try file.reopened([.write]) }
+      try store.openUpperFileForWriting(node)
     }
     if try clearPrivileges(of: file, node, caller: caller) { descriptors.keep(file, of: node) }
     return file

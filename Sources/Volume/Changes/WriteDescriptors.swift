@@ -1,3 +1,4 @@
+import Containers
 import Fuse
 import Layers
 import Posix
@@ -11,12 +12,15 @@ final class WriteDescriptors: Sendable {
   /// Milliseconds without a WRITE after which a file is closed, at the next look of the watchdog.
   private static let idleTime: CInt = 100
 
-  private struct Entry {
+  private final class OpenFile {
     let file: LayerFile
     var lastUse: TimeSpec
+
+    init(_ file: LayerFile, lastUse: TimeSpec) { (self.file, self.lastUse) = (file, lastUse) }
   }
 
-  private let entries = Locked<[NodeID: Entry]>([:])
+  /// Files are closed after the lock is released, since closing one can take long.
+  private let files = Locked(LRUCache<NodeID, OpenFile>(countLimit: .max))
   private let watchdog = Locked<LayerWatchdog?>(nil)
 
   func start(_ watchdog: LayerWatchdog) {
@@ -27,9 +31,19 @@ final class WriteDescriptors: Sendable {
   /// Closes all files. Called after the watchdog has ended.
   func stop() {
     watchdog.withLock { $0 = nil }
-    let closed = entries.withLock { entries in
-      defer { entries = [:] }
-      return entries
+    close { _ in true }
+  }
+
+  /// Closes files from the least recently used on.
+  /// - Parameter isClosed: whether to close one; the first that stays ends it.
+  private func close(where isClosed: (OpenFile) -> Bool) {
+    let closed = files.withLock { files in
+      var closed: [OpenFile] = []
+      while let oldest = files.oldest, isClosed(oldest) {
+        files.removeOldest()
+        closed.append(oldest)
+      }
+      return closed
     }
     withExtendedLifetime(closed) {}
   }
@@ -37,39 +51,35 @@ final class WriteDescriptors: Sendable {
   /// The file of a node, if it is open for writing.
   func file(of node: NodeID) -> LayerFile? {
     let now = TimeSpec.monotonic
-    return entries.withLock { entries in
-      entries[node]?.lastUse = now
-      return entries[node]?.file
+    return files.withLock { files in
+      let found = files.value(for: node)
+      found?.lastUse = now
+      return found?.file
     }
   }
 
   func keep(_ file: LayerFile, of node: NodeID) {
     let now = TimeSpec.monotonic
-    let closed = entries.withLock { entries -> Entry? in
-      let oldest = entries.count < Self.limit ? nil : entries.min { $0.value.lastUse < $1.value.lastUse }
-      entries[node] = Entry(file: file, lastUse: now)
-      return oldest.flatMap { entries.removeValue(forKey: $0.key) }
+    let closed = files.withLock { files in
+      let closed = files.count < Self.limit ? files.remove(node) : files.removeOldest()
+      files.insert(OpenFile(file, lastUse: now), for: node)
+      return closed
     }
     withExtendedLifetime(closed) {}
     watchdog.withLock { $0 }?.arm()
   }
 
   func close(_ node: NodeID) {
-    let closed = entries.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: node) }
+    let closed = files.withLock { $0.count == 0 ? nil : $0.remove(node) }
     withExtendedLifetime(closed) {}
   }
 
-  var count: Int { entries.withLock { $0.count } }
+  var count: Int { files.withLock { $0.count } }
 }
 
 extension WriteDescriptors: LayerWatchdog.Loop {
   func look(now: TimeSpec, _ isolate: (Int) -> Void) -> Bool {
-    let (closed, isBusy) = entries.withLock { entries in
-      let idle = entries.filter { now.milliseconds(since: $0.value.lastUse) >= Self.idleTime }
-      for node in idle.keys { entries[node] = nil }
-      return (idle, !entries.isEmpty)
-    }
-    withExtendedLifetime(closed) {}
-    return isBusy
+    close { now.milliseconds(since: $0.lastUse) >= Self.idleTime }
+    return count > 0
   }
 }

@@ -145,6 +145,16 @@ extension NodeStore {
     }
   }
 
+  /// Opens a file of the upper layer for writing.
+  /// - Throws: as `withUpperFile`; errors of open(2).
+  func openUpperFileForWriting(_ node: NodeID) throws(Errno) -> LayerFile {
+    if try isDetached(node), let file = try presentFile(of: node) { return try file.reopened([.write]) }
+    return try withLocation(of: node) { directory, name, identity throws(Errno) in
+      guard directory.layer == 0 else { throw .staleFileHandle }
+      return try directory.openFileForWriting(name, identity: identity)
+    }
+  }
+
   /// The node of a file that has a name; nil if the kernel does not know it.
   func file(_ identity: FileIdentity, layer: Int, named key: EntryKey) -> NodeID? {
     table.withLock { table in
