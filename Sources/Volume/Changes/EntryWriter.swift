@@ -158,12 +158,14 @@ struct EntryWriter: Sendable {
       let directory = try copyUp.directory(parent)
       let key = EntryKey(parent: parent, name)
       let isResent = reply.isResent
+      // Its own watch reports the removal, which makes it unknown.
+      let removed = isDirectory ? store.knownDirectory(named: key.name, in: parent) : nil
       try copyUp.changing([key]) { () throws(Errno) in
         do throws(Errno) { try remove(name, isDirectory, from: directory, key) } catch {
           guard error == .noSuchFileOrDirectory, isResent else { throw error }
         }
         own?.recordEntry(name, in: directory, at: key)
-        store.recordRemoval(of: key.name, in: parent)
+        store.recordRemoval(of: key.name, in: parent, removed)
       }
     } catch {
       return reply.fail(error)

@@ -90,11 +90,21 @@ extension NodeStore {
     return files
   }
 
+  /// The parts of a directory that has a name, as far as they are known.
+  func knownDirectory(named name: [UInt8], in parent: NodeID) -> MergedDirectory? {
+    table.withLock { table in
+      guard let parent = try? table.slot(of: parent) else { return nil }
+      let slot = table.directory(name, in: parent)
+      return slot == 0 ? nil : table[slot].directory?.merged
+    }
+  }
+
   /// Records that the mount has removed a name.
-  func recordRemoval(of name: [UInt8], in directory: NodeID) {
+  /// - Parameter removed: the parts of a directory, as they were before.
+  func recordRemoval(of name: [UInt8], in directory: NodeID, _ removed: MergedDirectory? = nil) {
     let released = table.withLock { table -> [AnyObject] in
       guard let slot = try? table.slot(of: directory) else { return [] }
-      return table.detachAll(named: name, in: slot)
+      return table.detachAll(named: name, in: slot, removed: removed)
     }
     withExtendedLifetime(released) {}
     recordChange(in: [directory])
@@ -102,11 +112,12 @@ extension NodeStore {
 
   /// Records that the mount has renamed an entry; what had the new name has lost it.
   func recordRename(of source: EntryKey, to target: EntryKey) {
+    let removed = knownDirectory(named: target.name, in: target.parent)
     let released = table.withLock { table -> [AnyObject] in
       guard let from = try? table.slot(of: source.parent), let to = try? table.slot(of: target.parent) else {
         return []
       }
-      let released = table.detachAll(named: target.name, in: to)
+      let released = table.detachAll(named: target.name, in: to, removed: removed)
       for node in table.nodes(named: source.name, in: from) {
         table.rename(node, from: source, to: target.name, in: to)
       }

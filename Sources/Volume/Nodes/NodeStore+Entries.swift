@@ -103,13 +103,20 @@ extension NodeStore {
 
   /// - Throws: ESTALE; ENOENT for a directory that no layer has any more.
   func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
-    let (isDirectory, parent) = try table.withLock { table throws(Errno) in
+    let (isDirectory, parent, removed) = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      return (table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)))
+      return (
+        table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)),
+        table.removedDirectories.isEmpty ? nil : table.removedDirectories[slot]
+      )
     }
-    let attributes: FileStatus
+    var attributes: FileStatus
     var timeout: Double
-    if isDirectory {
+    if let removed {
+      attributes = try removed.attributes()
+      attributes.links = 0
+      timeout = 0
+    } else if isDirectory {
       attributes = try self.attributes(of: try merged(of: node))
       timeout = self.timeout(in: node)
     } else {

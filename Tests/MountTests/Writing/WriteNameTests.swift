@@ -78,6 +78,27 @@ extension MountTests {
       #expect(errors.contains(seen), "\(subject): \(String(describing: seen))", sourceLocation: location)
     }
 
+    @Test("a removed directory in which a program stands", .timeLimit(.minutes(1)))
+    func removedDirectory() throws {
+      try withWritable { mount, fixture in
+        for name in ["folder", "only/deep", "new"] as [ByteString] {
+          let path = mount.point / name
+          if !path.exists { try path.makeDirectory() }
+          let inode = try path.status().inode
+          for entry in try path.names() { try (path / entry).remove() }
+          try path.withOpen(O_RDONLY | O_DIRECTORY) { directory in
+            try path.removeDirectory()
+            try path.makeDirectory()
+            let status = try ByteString.status(of: directory)
+            #expect(status.links == 0 && status.inode == inode, "\(name): \(status)")
+            let inside = ByteString("/proc/self/fd/\(directory)/x")
+            try expectErrno(.noSuchFileOrDirectory, "\(name)") { try inside.write("x") }
+          }
+          #expect(try path.names() == [])
+        }
+      }
+    }
+
     @Test("attributes of overlayfs cannot be set", .timeLimit(.minutes(1)))
     func overlayAttributes() throws {
       try withWritable { mount, fixture in

@@ -24,12 +24,15 @@ extension NodeTable {
   }
 
   /// Takes a name away from the nodes that have it.
+  /// - Parameter removed: the parts of a directory with this name.
   /// - Returns: what they held.
-  mutating func detachAll(named name: [UInt8], in parent: UInt32) -> [AnyObject] {
+  mutating func detachAll(
+    named name: [UInt8], in parent: UInt32, removed: MergedDirectory? = nil
+  ) -> [AnyObject] {
     var released: [AnyObject] = []
     for slot in nodes(named: name, in: parent) {
       if nodes[Int(slot)].kind == .directory {
-        released += removeDirectoryName(slot)
+        released += removeDirectoryName(slot, removed)
       } else {
         detach(slot, from: name, in: parent)
       }
@@ -37,9 +40,13 @@ extension NodeTable {
     return released
   }
 
+  /// The most removed directories whose attributes are known: each holds descriptors.
+  private static let removedLimit = 256
+
   /// A directory that was removed keeps its node while programs stand in it. It gets a name that no directory can have,
   /// so that a new one with the former name is another node.
-  private mutating func removeDirectoryName(_ slot: UInt32) -> [AnyObject] {
+  private mutating func removeDirectoryName(_ slot: UInt32, _ removed: MergedDirectory?) -> [AnyObject] {
+    if removedDirectories.count < Self.removedLimit { removedDirectories[slot] = removed }
     let former = unresolve(slot).former
     nodes[Int(slot)].isDetached = true
     move(slot, to: Array("/\(number(of: slot).rawValue)".utf8), in: nodes[Int(slot)].parent)

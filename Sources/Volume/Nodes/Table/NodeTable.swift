@@ -26,6 +26,8 @@ struct NodeTable {
   var uncoveredFiles = PollOrder()
   /// How many barriers have taken back what is uncovered.
   var barriers = 0
+  /// The former parts of directories that programs have removed through the mount and still stand in.
+  var removedDirectories: [UInt32: MergedDirectory] = [:]
   /// The number of used slots.
   var count = 1
   /// Where a successor finds the nodes; nil if none is to come.
@@ -310,6 +312,7 @@ struct NodeTable {
     hardLinks.remove(slot)
     uncovered.remove(slot)
     uncoveredFiles.remove(slot)
+    if !removedDirectories.isEmpty { removedDirectories[slot] = nil }
     let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
     nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
     firstFree = slot
