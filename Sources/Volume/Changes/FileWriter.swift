@@ -125,7 +125,7 @@ struct FileWriter: Sendable {
     let attributes: NodeAttributes
     do throws(Errno) {
       if try store.isDirectory(node) {
-        try copyUp.directory(node).top.change(changes)
+        try changeDirectory(node) { directory throws(Errno) in try directory.change(changes) }
       } else {
         try copyUp.file(node, size: changes.size)
         let caller = reply.credentials
@@ -173,12 +173,23 @@ struct FileWriter: Sendable {
     reply.send()
   }
 
+  private func changeDirectory(
+    _ node: NodeID, _ body: (LayerDirectory) throws(Errno) -> Void
+  ) throws(Errno) {
+    let directory = try copyUp.directory(node).top
+    guard let own = copyUp.own else { return try body(directory) }
+    try own.changing(node, isDirectory: true, { () throws(Errno) in try directory.attributes() }) {
+      () throws(Errno) in
+      try body(directory)
+    }
+  }
+
   /// Changes a directory or a file, which the upper layer has from then on.
   private func changeEntry(
     _ node: NodeID, _ body: (any ChangeableEntry) throws(Errno) -> Void
   ) throws(Errno) {
     if try store.isDirectory(node) {
-      try body(try copyUp.directory(node).top)
+      try changeDirectory(node, body)
     } else {
       try copyUp.file(node)
       try store.withUpperFile(of: node) { file throws(Errno) in

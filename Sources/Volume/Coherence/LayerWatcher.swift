@@ -198,7 +198,7 @@ final class LayerWatcher: Sendable {
       switch own.cause(of: event, in: owner.node, store) {
       case .others: break
       case .ours: return nil
-      case .oursAfterOthers(let file): return [Invalidation(subject: .file(file), aspects: .content)]
+      case .oursAfterOthers(let invalidations): return invalidations
       }
     }
     let change = LayerChange(directory: owner.node, layer: layer, name: event.name, mask: event.mask)

@@ -22,6 +22,7 @@ final class OwnChanges: Sendable {
     }
   }
 
+  /// A file, or a directory's attributes.
   private struct FileRecord {
     var state: FileState
     /// Whether all events of what happened before the first of our changes have been read.
@@ -57,10 +58,11 @@ final class OwnChanges: Sendable {
     state.withLock { $0.files.insert(FileRecord(state: FileState(status), isSettled: true), for: node) }
   }
 
-  /// Changes a file, and records the state in which the change leaves it.
-  /// - Parameter status: the file's present attributes.
+  /// Changes a file, or a directory's attributes, and records the state in which the change leaves it.
+  /// - Parameter status: the present attributes.
   func changing<Result>(
-    _ node: NodeID, _ status: () throws(Errno) -> FileStatus, _ body: () throws(Errno) -> Result
+    _ node: NodeID, isDirectory: Bool = false, _ status: () throws(Errno) -> FileStatus,
+    _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
     state.withLock { $0.pendingFiles.begin(node) }
     do throws(Errno) {
@@ -71,13 +73,15 @@ final class OwnChanges: Sendable {
       let hasPassedOver = state.withLock { $0.pendingFiles.end(node) }
       if hasPassedOver {
         let isAsLeft = FileState(try status()) == record.state
-        if !isAsLeft || !record.isSettled { invalidate(node, leaving: isAsLeft ? record.state : nil) }
+        if !isAsLeft || !record.isSettled {
+          invalidate(node, isDirectory, leaving: isAsLeft ? record.state : nil)
+        }
       }
       return result
     } catch {
       // What the failed change has done is invalidated.
       state.withLock { _ = $0.pendingFiles.end(node) }
-      invalidate(node)
+      invalidate(node, isDirectory)
       throw error
     }
   }
@@ -93,7 +97,7 @@ final class OwnChanges: Sendable {
   }
 
   /// - Parameter fileState: the file's state, if all that led to it was ours or is covered by this invalidation.
-  private func invalidate(_ node: NodeID, leaving fileState: FileState? = nil) {
+  private func invalidate(_ node: NodeID, _ isDirectory: Bool, leaving fileState: FileState? = nil) {
     state.withLock { state in
       if let fileState, state.files.value(for: node)?.state == fileState {
         state.files.insert(FileRecord(state: fileState, isSettled: true), for: node)
@@ -101,7 +105,13 @@ final class OwnChanges: Sendable {
         _ = state.files.remove(node)
       }
     }
-    queue.add([Invalidation(subject: .file(node), aspects: .content)])
+    queue.add(Self.invalidations(of: node, isDirectory))
+  }
+
+  private static func invalidations(of node: NodeID, _ isDirectory: Bool) -> [Invalidation] {
+    isDirectory
+      ? [Invalidation(subject: .parts(node)), Invalidation(subject: .listing(node))]
+      : [Invalidation(subject: .file(node), aspects: .content)]
   }
 
   /// Runs the body, which changes names and records what it leaves there. Their events are passed over meanwhile: they
@@ -144,15 +154,18 @@ final class OwnChanges: Sendable {
   enum Cause: Equatable {
     case others
     case ours
-    /// Our change, but what others did before may not have been handled.
-    case oursAfterOthers(NodeID)
+    /// Our change, but what others did before may not have been handled: these invalidations do that.
+    case oursAfterOthers([Invalidation])
   }
 
   /// What has caused an event of a directory in the upper layer.
   func cause(of event: InotifyEvent, in directory: NodeID, _ store: NodeStore) -> Cause {
-    guard !event.name.isEmpty, let part = store.upperPart(of: directory) else { return .others }
+    guard let part = store.upperPart(of: directory) else { return .others }
     if !event.mask.isDisjoint(with: .names) { return causeOfNameEvent(event.name, directory, part) }
-    if event.mask.contains(.isDirectory) { return .others }
+    if event.name.isEmpty || event.mask.contains(.isDirectory) {
+      return event.mask.contains(.attributes)
+        ? causeOfDirectoryEvent(event.name, directory, part, store) : .others
+    }
     return causeOfFileEvent(event.name, directory, part, store)
   }
 
@@ -182,15 +195,30 @@ final class OwnChanges: Sendable {
       // We may have taken the name away since.
       return isAsLeft(key, part) ? .ours : .others
     }
-    return state.withLock { state in
+    return cause(of: node, isDirectory: false, present)
+  }
+
+  /// - Parameter name: empty for the directory itself.
+  private func causeOfDirectoryEvent(
+    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore
+  ) -> Cause {
+    let node = name.isEmpty ? directory : store.directory(named: name, in: directory)
+    guard let node, let part = name.isEmpty ? part : store.upperPart(of: node),
+      let present = try? part.attributes()
+    else { return .others }
+    return cause(of: node, isDirectory: true, present)
+  }
+
+  private func cause(of node: NodeID, isDirectory: Bool, _ present: FileStatus) -> Cause {
+    state.withLock { state in
       if state.pendingFiles.passOver(node) { return .ours }
       guard let known = state.files.value(for: node), known.state == FileState(present) else {
         return .others
       }
       if known.isSettled { return .ours }
-      // The content is invalidated now, whatever came before.
+      // All is invalidated now, whatever came before.
       state.files.insert(FileRecord(state: known.state, isSettled: true), for: node)
-      return .oursAfterOthers(node)
+      return .oursAfterOthers(Self.invalidations(of: node, isDirectory))
     }
   }
 }

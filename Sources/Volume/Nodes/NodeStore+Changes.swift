@@ -24,7 +24,7 @@ extension NodeStore {
 
   /// A directory's part in the upper layer, if that is known.
   func upperPart(of directory: NodeID) -> LayerDirectory? {
-    table.withLock { table in (try? Self.state(of: directory, table))?.merged?.part(of: 0) }
+    knownParts(of: directory)?.part(of: 0)
   }
 
   func isInUpperLayer(_ file: NodeID) throws(Errno) -> Bool {
@@ -90,13 +90,18 @@ extension NodeStore {
     return files
   }
 
-  /// The parts of a directory that has a name, as far as they are known.
-  func knownDirectory(named name: [UInt8], in parent: NodeID) -> MergedDirectory? {
+  /// The node of a directory that has a name; nil if the kernel does not know it.
+  func directory(named name: [UInt8], in parent: NodeID) -> NodeID? {
     table.withLock { table in
       guard let parent = try? table.slot(of: parent) else { return nil }
       let slot = table.directory(name, in: parent)
-      return slot == 0 ? nil : table[slot].directory?.merged
+      return slot == 0 ? nil : table.number(of: slot)
     }
+  }
+
+  /// A directory's parts, as far as they are known.
+  func knownParts(of directory: NodeID) -> MergedDirectory? {
+    table.withLock { table in (try? Self.state(of: directory, table))?.merged }
   }
 
   /// Records that the mount has removed a name.
@@ -112,7 +117,7 @@ extension NodeStore {
 
   /// Records that the mount has renamed an entry; what had the new name has lost it.
   func recordRename(of source: EntryKey, to target: EntryKey) {
-    let removed = knownDirectory(named: target.name, in: target.parent)
+    let removed = directory(named: target.name, in: target.parent).flatMap(knownParts)
     let released = table.withLock { table -> [AnyObject] in
       guard let from = try? table.slot(of: source.parent), let to = try? table.slot(of: target.parent) else {
         return []

@@ -16,7 +16,10 @@ extension MountTests {
           try (mount.point / name).overwrite([UInt8]("second\n".utf8), at: 3)
           try (mount.point / name).rename(to: mount.point / other)
           try (mount.point / other).setMode(0o600)
-          try (mount.point / ByteString("folder\(number)")).makeDirectory()
+          let folder = mount.point / ByteString("folder\(number)")
+          try folder.makeDirectory()
+          try folder.setMode(0o750)
+          try folder.setOwner(1, group: 1)
           if number % 2 == 0 { try (mount.point / other).remove() }
         }
         try mount.barrier()
@@ -54,6 +57,28 @@ extension MountTests {
           try mount.barrier()
           #expect(try file.read() == below.read(), "after \(number) rounds")
         }
+      }
+    }
+
+    @Test("a directory's attributes, changed by both ways", .timeLimit(.minutes(1)))
+    func directoryAttributes() throws {
+      try withWritable { mount, fixture in
+        let (folder, below) = (mount.point / "shared", fixture.substitution / "shared")
+        try folder.makeDirectory()
+        for number in 0..<100 {
+          try below.setOwner(UInt32(number), group: 1)
+          try folder.setMode(number % 2 == 0 ? 0o700 : 0o755)
+          if number % 3 == 0 { try below.setMode(0o711) }
+          if number % 10 != 0 { continue }
+          try mount.barrier()
+          let (seen, expected) = (try folder.status(), try below.status())
+          #expect(seen.permissions == expected.permissions && seen.owner == expected.owner, "round \(number)")
+        }
+        // An opaque directory shows nothing of the layers below.
+        try (fixture.substitution / "folder").setAttribute("trusted.overlay.opaque", [UInt8(ascii: "y")])
+        try (mount.point / "folder").setMode(0o700)
+        try mount.barrier()
+        #expect(try (mount.point / "folder").names().sorted() == ["added.txt", "both.txt"])
       }
     }
 
