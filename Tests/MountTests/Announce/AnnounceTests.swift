@@ -217,6 +217,8 @@ extension MountTests {
           try (fixture.substitution / "never").makeWhiteout()
           #expect(try watcher.receives(.deleted, "plain.txt"))
           if isListed { #expect(try !mount.names().contains("plain.txt")) }
+          // The whiteouts are known then.
+          try mount.barrier()
           try watcher.discardEvents()
           try (fixture.substitution / "never").remove()
           try (fixture.substitution / "plain.txt").remove()
