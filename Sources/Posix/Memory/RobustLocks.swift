@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// Locks in shared memory, one for each of a process's threads. The kernel releases what a dying thread holds (robust
-/// futexes) as soon as that thread executes no other system call any more, and before it unmaps the process's memory.
+/// futexes) once that thread has left its last system call, and before it unmaps the process's memory.
 public struct RobustLocks: @unchecked Sendable {
   /// How many there are.
   public static let count = 64

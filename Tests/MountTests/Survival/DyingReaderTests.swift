@@ -9,9 +9,9 @@ private enum OccupiedProcessor {
     return commands.allSatisfy { (try? Command.shell($0).run().status) == 0 }
   }
 
-  /// Starts the loop, which ends after 0.8 s at the latest.
+  /// Starts the loop, which ends after 0.5 s at the latest.
   static func occupy() throws -> Child {
-    let limits: [ByteString] = ["prlimit", "--rttime=800000", "chrt", "-f", "10", "taskset", "-c", "0"]
+    let limits: [ByteString] = ["prlimit", "--rttime=500000", "chrt", "-f", "10", "taskset", "-c", "0"]
     let child = try Child(Command(limits + ["sh", "-c", "while :; do :; done"]))
     #expect(eventually(within: 20) { (try? ByteString("/proc/\(child.pid)/comm").readText()) == "sh\n" })
     return child
