@@ -392,7 +392,7 @@ int linux_lock_initialize(void *lock) {
   return error;
 }
 
-enum linux_lock_result linux_lock_acquire(void *lock, int milliseconds) {
+static int lock_within(pthread_mutex_t *lock, int milliseconds) {
   struct timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
   end.tv_sec += milliseconds / 1000;
@@ -401,7 +401,11 @@ enum linux_lock_result linux_lock_acquire(void *lock, int milliseconds) {
     end.tv_sec += 1;
     end.tv_nsec -= 1000000000L;
   }
-  int error = milliseconds < 0 ? pthread_mutex_lock(lock) : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &end);
+  return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &end);
+}
+
+enum linux_lock_result linux_lock_acquire(void *lock, int milliseconds) {
+  int error = milliseconds < 0 ? pthread_mutex_lock(lock) : lock_within(lock, milliseconds);
   if (error == EOWNERDEAD)
     pthread_mutex_consistent(lock);
   return error == 0 ? linux_lock_free : error == EOWNERDEAD ? linux_lock_of_dead_owner : linux_lock_failed;

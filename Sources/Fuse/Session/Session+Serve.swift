@@ -42,11 +42,12 @@ extension Session {
   /// without them.
   /// - Parameters:
   ///   - count: the number of worker threads.
+  ///   - readLocks: held while a thread reads a request, so that a successor can wait for its end; nil without successor.
   ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
   /// - Throws: if a thread cannot be started; the mount is unmounted then, too.
   /// - Returns: whether a successor is to go on: then the connection is left as it is.
   public func serve(
-    workers count: Int, lowLatency: Bool, _ events: SessionEvents
+    workers count: Int, readLocks: RobustLocks?, lowLatency: Bool, _ events: SessionEvents
   ) throws(MountError) -> Bool {
     Self.holdSignals()
     do throws(Errno) {
@@ -55,7 +56,9 @@ extension Session {
       self.end.withLock { $0 = end }
       defer { self.end.withLock { $0 = nil } }
       try events.willStart()
-      let pool = try WorkerPool(session: self, count: count, lowLatency: lowLatency) { end.workerDidEnd() }
+      let pool = try WorkerPool(session: self, count: count, readLocks: readLocks, lowLatency: lowLatency) {
+        end.workerDidEnd()
+      }
       let shutdown = try Shutdown(self, pool, events)
       events.didStart()
       let reason = end.wait(self, pool, onHangup: events.hangup)

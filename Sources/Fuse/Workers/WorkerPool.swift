@@ -11,7 +11,7 @@ final class WorkerPool: Sendable {
   }
 
   /// The most workers, with those that are added while others wait for a layer.
-  private static let limit = 64
+  private static let limit = RobustLocks.count
 
   private let session: Session
   /// How many workers there are while none waits for a layer.
@@ -21,6 +21,7 @@ final class WorkerPool: Sendable {
   private let roles = Locked(LeaderFollowers())
   /// The workers whose threads run.
   private let running = Locked<Set<Int>>([])
+  private let readLocks: RobustLocks?
   private let lowLatency: LowLatencyMode?
   private let onExit: @Sendable () -> Void
   private let supervised = SupervisedWorkers()
@@ -28,14 +29,17 @@ final class WorkerPool: Sendable {
 
   /// Starts the threads.
   /// - Parameters:
+  ///   - readLocks: held while a thread reads a request; nil if no successor is to come.
   ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
   ///   - onExit: called by each thread at its end.
   /// - Throws: EAGAIN, EMFILE.
   init(
-    session: Session, count: Int, lowLatency: Bool, onExit: @escaping @Sendable () -> Void
+    session: Session, count: Int, readLocks: RobustLocks?, lowLatency: Bool,
+    onExit: @escaping @Sendable () -> Void
   ) throws(Errno) {
     self.session = session
-    self.count = max(count, 1)
+    self.count = min(max(count, 1), Self.limit)
+    self.readLocks = readLocks
     self.onExit = onExit
     self.lowLatency = lowLatency && processorCount > 1 ? try LowLatencyMode(CPULatencyRequest()) : nil
     supervisor = try RequestSupervisor(session, supervised)
@@ -130,12 +134,19 @@ final class WorkerPool: Sendable {
       // While processors are awake, a wake-up is as fast as a spin.
       let isLowLatency = lowLatency?.isActive ?? false
       if !isLowLatency { spin.wait { session.hasRequest } }
-      guard let isRequest = session.receive(into: &buffer) else { return false }
+      guard let isRequest = receive(into: &buffer, worker) else { return false }
       isLeader = true
       if !isLowLatency { received(&spin) }
       lowLatency?.countRequest()
       if isRequest { isLeader = process(&buffer, worker) }
     }
+  }
+
+  /// Reads a request; a successor waits for the lock before it has the kernel repeat what this thread has read.
+  private func receive(into buffer: inout fuse_buf, _ worker: Int) -> Bool? {
+    readLocks?.acquire(worker)
+    defer { readLocks?.release(worker) }
+    return session.receive(into: &buffer)
   }
 
   private func received(_ spin: inout AdaptiveSpin) {

@@ -137,9 +137,11 @@ struct MountWorker {
         try volume.start(session, requests: session.requests)
         if isSuccessor {
           volume.recover()
+          survival?.waitForReaders()
           session.requestUnanswered()
           session.wakePollers(of: volume.polledFiles)
         }
+        survival?.readLocks.reset()
       },
       willStop: volume.stop)
     events.didStart = isReady
@@ -147,7 +149,8 @@ struct MountWorker {
     events.willAbandon = { survival?.state.phase = .ended }
     events.report = { Terminal.printError($0) }
     let isHandedOver = try session.serve(
-      workers: max(2, processorCount), lowLatency: plan.arguments.options.lowLatency, events)
+      workers: max(2, processorCount), readLocks: survival?.readLocks,
+      lowLatency: plan.arguments.options.lowLatency, events)
     guard isHandedOver, let survival else { return }
     survival.keepFilesAcrossExec(layers: plan.layers.count)
     survival.state.phase = .replaced

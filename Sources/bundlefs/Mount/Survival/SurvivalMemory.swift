@@ -12,14 +12,15 @@ struct LayerRootRecord: BitwiseCopyable {
   var root: DirectoryLayer.Root?
 }
 
-/// The memory that the holder and the workers of a mount share: the holder's state, the INIT request, the layers' roots,
-/// and from there on what the volume records.
+/// The memory that the holder and the workers of a mount share: the holder's state, the INIT request, the read locks, the
+/// layers' roots, and from there on what the volume records.
 final class SurvivalMemory: Sendable {
   let memory: SharedMemory
   /// The states of the layers that are archives.
   let archives: ArchiveRegistry
   private static let initPlace = HolderState.reserved
-  private static let largestInit = 2 * HolderState.reserved - initPlace
+  private static let locksPlace = 2 * HolderState.reserved
+  private static let largestInit = locksPlace - initPlace
   private static let (archivesPlace, rootsPlace) = (20 << 20, 24 << 20)
   private static let mostRoots = 4096
 
@@ -44,6 +45,16 @@ final class SurvivalMemory: Sendable {
     get { memory.values(of: HolderState.self, at: 0).pointee }
     _modify { yield &memory.values(of: HolderState.self, at: 0).pointee }
   }
+
+  /// Held by the threads that read requests, while they do.
+  var readLocks: RobustLocks { RobustLocks(in: memory, at: Self.locksPlace) }
+
+  /// The most milliseconds for which a killed thread can wait for a processor to end its read(2).
+  private static let readersTimeout: CInt = 5000
+
+  /// Waits until no thread of a former worker reads requests. One that was killed in read(2) may still take a request
+  /// once it has a processor, and only a FUSE_NOTIFY_RESEND after that brings such a request back.
+  func waitForReaders() { readLocks.waitUntilFree(milliseconds: Self.readersTimeout) }
 
   var initRequest: [UInt8] {
     Array(UnsafeRawBufferPointer(start: memory.base + Self.initPlace, count: Int(state.initSize)))
