@@ -121,7 +121,8 @@ final class WorkerPool: Sendable {
 
   /// - Returns: whether the worker has retired; otherwise the session has ended.
   private func run(_ worker: Int) -> Bool {
-    var buffer = fuse_buf()
+    var buffer = RequestMemory.allocate(
+      takesWrites: session.dispatcher.fileSystem.settings.clearsPrivileges)
     defer { free(buffer.mem) }
     var isLeader = roles.withLock { $0.join(worker) }
     var spin = AdaptiveSpin(processors: processorCount)
