@@ -60,6 +60,9 @@ struct MountWorker {
     }
   }
 
+  /// A session that would close the connection at its end, which the next successor needs after a failure.
+  private static let kept = Locked<Session?>(nil)
+
   /// Goes on with a mount whose worker has died.
   func goOn(_ survival: SurvivalMemory) throws(Failure) {
     if survival.state.wasReady != 0 { process?.disown() }
@@ -76,6 +79,7 @@ struct MountWorker {
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
+      Self.kept.withLock { $0 = session }
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
       try serve(volume, session, isSuccessor: true)
