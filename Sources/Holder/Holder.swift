@@ -76,11 +76,11 @@ public struct Holder {
       if phase == .replaced {
         // Returns only if it fails; then this program goes on.
         if let program = replacement[0] { execv(program, replacement) }
-      } else {
+      } else if phase != .switched {
         state.pointee.deaths += 1
         state.pointee.lastStatus = status
       }
-      failures = phase == .ready || phase == .replaced ? 0 : failures + 1
+      failures = [.ready, .replaced, .switched].contains(phase) ? 0 : failures + 1
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
       // A dying thread of the former worker may still close a descriptor whose number is another file's by then.
       _ = linux_unshare_files()
