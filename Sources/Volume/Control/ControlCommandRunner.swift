@@ -73,7 +73,7 @@ struct ControlCommandRunner: Sendable {
   }
 
   /// As `LayerWatcher.barrier`. What was queued before comes first: in a successor that is the comparison with what the
-    /// kernel has cached, without which everything would be taken back.
+  /// kernel has cached, without which everything would be taken back.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     if let watcher {
       return queue.addBarrier { if !watcher.barrier(reached) { reached() } }

@@ -56,7 +56,7 @@ struct LayerOpener {
   private func open(
     _ layer: MountPlan.LayerPath, as role: String, index: Int
   ) throws(Failure) -> Layer {
-    if let archive = layer.archive { return .archive(try open(archive, as: role, index: index, id: index)) }
+    if let archive = layer.archive { return try reopen(archive, as: role, index: index, id: index) }
     do throws(Errno) {
       return .directory(
         try DirectoryLayer(
@@ -73,7 +73,7 @@ struct LayerOpener {
     let record = memory.root(entry.id)
     if entry.archiveLength > 0 {
       let archive = ArchivePath(entry.path, archiveLength: entry.archiveLength)
-      return .archive(try open(archive, as: entry.path.shown, index: index, id: Int(entry.id)))
+      return try reopen(archive, as: entry.path.shown, index: index, id: Int(entry.id))
     }
     guard let root = record.root else { throw .failed("\(entry.path.shown): its root is unknown") }
     return .directory(
@@ -85,13 +85,15 @@ struct LayerOpener {
         isWritable: plan.isWritable && index == 0))
   }
 
-  /// - Parameter id: as of `ArchiveLayer.init`.
-  func open(_ archive: ArchivePath, as role: String, index: Int, id: Int) throws(Failure) -> ArchiveLayer {
-    do throws(ArchiveError) {
-      return try archive.open(index: index, id: id, plan.arguments.options.archiveEncoding, contents)
-    } catch {
+  private func reopen(_ archive: ArchivePath, as role: String, index: Int, id: Int) throws(Failure) -> Layer {
+    do throws(ArchiveError) { return .archive(try open(archive, index: index, id: id)) } catch {
       throw .failed("\(role): \(error.message)")
     }
+  }
+
+  /// - Parameter id: as of `ArchiveLayer.init`.
+  func open(_ archive: ArchivePath, index: Int, id: Int) throws(ArchiveError) -> ArchiveLayer {
+    try archive.open(index: index, id: id, plan.arguments.options.archiveEncoding, contents)
   }
 
   private func upper(_ layers: [Layer]) throws(Failure) -> UpperLayer? {

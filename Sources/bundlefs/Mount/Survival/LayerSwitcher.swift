@@ -135,10 +135,9 @@ private struct LayerChange {
     _ entry: LayerTable.Entry, _ archive: ArchivePath?, _ given: [UInt8]
   ) throws(RoutingError) {
     if let archive {
-      do throws(Failure) {
-        let layer = try opener.open(archive, as: given.shown, index: Int(entry.id), id: Int(entry.id))
-        opened.append(.archive(layer))
-      } catch { throw RoutingError(.unreadable, error.message) }
+      do throws(ArchiveError) {
+        opened.append(.archive(try opener.open(archive, index: Int(entry.id), id: Int(entry.id))))
+      } catch { throw Self.error(error, given) }
       return
     }
     do throws(Errno) {
@@ -163,6 +162,17 @@ private struct LayerChange {
       default: .unreadable
       }
     return RoutingError(code, "\(path.shown): \(LayerOpener.reason(error, path))")
+  }
+
+  private static func error(_ error: ArchiveError, _ path: [UInt8]) -> RoutingError {
+    let code: RoutingErrorCode =
+      switch error {
+      case .unreadable(.permissionDenied): .forbidden
+      case .noFile, .noArchive, .fileForFolder: .notDirectory
+      case .noFolder, .noInnerArchive: .noRoute
+      default: .unreadable
+      }
+    return RoutingError(code, "\(path.shown): \(error.message)")
   }
 
   /// - Parameter stack: of this process.
