@@ -41,6 +41,9 @@ public enum Layer: Sendable {
   /// The folder, if the layer is one.
   public var folder: DirectoryLayer? { if case .directory(let layer) = self { layer } else { nil } }
 
+  /// Whether its path leads nowhere, so that it has no part in the stack.
+  public var isAbsent: Bool { folder?.isAbsent == true }
+
   /// Passes the calls on the layer.
   public var gate: LayerGate {
     switch self {

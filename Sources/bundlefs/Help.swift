@@ -114,6 +114,8 @@ enum Help {
                      remote file systems, no limit for others
         layer_timeout_action=error|skip
                      skip: after that time answer as if the layer were empty
+        missing=empty|error
+                     empty: substitutions that do not exist may come later
         survive=on|off
                      whether the mount outlives the death of the process that
                      answers requests (default: on)

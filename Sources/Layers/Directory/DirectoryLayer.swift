@@ -19,11 +19,22 @@ public final class DirectoryLayer: Sendable {
   private let fileSystemType: Int
   private let opened: Locked<LayerDirectory>
   private let reopened = Atomic(false)
+  private let absent: Atomic<Bool>
   /// Passes the calls on the layer.
   public let gate: LayerGate
 
-  /// Whether the path has come to lead to another directory, which is the root since.
+  /// Whether the root, or whether there is one, has changed since a predecessor's record.
   public var wasReopened: Bool { reopened.load(ordering: .relaxed) }
+
+  /// Whether the path leads nowhere: then the stack has no part of this layer. What is open of it stays readable.
+  public var isAbsent: Bool { absent.load(ordering: .acquiring) }
+
+  /// - Returns: whether that is new.
+  public func setAbsent(_ isAbsent: Bool) -> Bool {
+    if absent.exchange(isAbsent, ordering: .acquiringAndReleasing) == isAbsent { return false }
+    reopened.store(true, ordering: .relaxed)
+    return true
+  }
 
   /// The root directory.
   public var root: LayerDirectory { opened.withLock { $0 } }
@@ -52,6 +63,35 @@ public final class DirectoryLayer: Sendable {
     // A needless reference would keep the directory busy, so that an automount there would never expire.
     self.covered = isClone ? nil : covered
     opened = Locked(root)
+    absent = Atomic(false)
+  }
+
+  /// A layer whose path does not exist yet. Until `reopen` finds it, the directory above stands in as its root.
+  /// - Parameter path: an absolute path without symbolic links, as far as it exists.
+  /// - Throws: as `open(2)`.
+  public convenience init(absent path: [UInt8], index: Int, covered: CoveredMountPoint?) throws(Errno) {
+    var parent = path
+    while true {
+      parent = Array(parent[..<(parent.lastIndex(of: UInt8(ascii: "/")) ?? 0)])
+      do throws(Errno) {
+        let above = try DirectoryLayer(
+          path: parent.isEmpty ? [UInt8(ascii: "/")] : parent, index: index, covered: covered)
+        self.init(absent: path, above, index: index, covered: covered)
+        return
+      } catch {
+        if parent.isEmpty || error != .noSuchFileOrDirectory { throw error }
+      }
+    }
+  }
+
+  private init(absent path: [UInt8], _ above: DirectoryLayer, index: Int, covered: CoveredMountPoint?) {
+    self.path = path
+    self.index = index
+    isWritable = false
+    (fileSystemType, gate, isPrivateClone) = (above.fileSystemType, above.gate, above.isPrivateClone)
+    self.covered = above.isPrivateClone ? nil : covered
+    opened = Locked(above.root)
+    absent = Atomic(true)
   }
 
   /// What a successor must know of a root to go on with it without a call, which could block.
@@ -61,6 +101,7 @@ public final class DirectoryLayer: Sendable {
     let fileSystemType: Int
     let recordsInodes: Bool
     let isPrivateClone: Bool
+    let isAbsent: Bool
   }
 
   /// The present root for a successor.
@@ -70,7 +111,7 @@ public final class DirectoryLayer: Sendable {
     guard case .descriptor(let handle) = present.backing else { return nil }
     let root = Root(
       attributes: try handle.descriptor.attributes(), fileSystemType: fileSystemType,
-      recordsInodes: present.recordsInodes, isPrivateClone: isPrivateClone)
+      recordsInodes: present.recordsInodes, isPrivateClone: isPrivateClone, isAbsent: isAbsent)
     return (root, handle.descriptor.rawValue)
   }
 
@@ -91,6 +132,7 @@ public final class DirectoryLayer: Sendable {
       LayerDirectory(
         gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,
         recordsInodes: root.recordsInodes))
+    absent = Atomic(root.isAbsent)
   }
 
   /// The result of `reopen`.

@@ -42,7 +42,7 @@ public struct LayerStack: Sendable {
   /// The merged root directory, with the present opaque markers.
   public func root() throws(Errno) -> MergedDirectory {
     var parts: [LayerDirectory] = []
-    for layer in layers {
+    for layer in layers where !layer.isAbsent {
       let root = layer.root
       parts.append(root)
       if root.layer < layers.count - 1, !root.gate.isSkipped, try root.isKnownToBeOpaque() { break }

@@ -124,8 +124,7 @@ final class LayerRootMonitor: Sendable {
   private func check(_ layer: Int, _ store: NodeStore) -> Bool {
     if archives.contains(layer) { return archives.check(layer, mount: mount(of: layer), store) }
     guard let mount = mount(of: layer), case .directory(let directory) = layers[layer] else { return false }
-    var fault: String?
-    var wasReopened = false
+    var (fault, wasReopened, isAbsent): (String?, Bool, Bool) = (nil, false, false)
     do throws(Errno) {
       switch try directory.reopen(mount: mount.id) {
       case .unchanged: break
@@ -138,10 +137,22 @@ final class LayerRootMonitor: Sendable {
       if error == .deferred || error == .noFunction { return false }
       let isDeleted = (try? directory.root.attributes().links) == 0
       fault = isDeleted ? LayerRoot.deleted : LayerRoot.movedAway
+      isAbsent = Self.leadsNowhere(error) && mayBeAbsent(layer)
+      if isAbsent { fault = LayerRoot.absent }
     }
-    if !wasReopened, fault == faults[layer] { return false }
+    let hasComeOrGone = directory.setAbsent(isAbsent)
+    if !wasReopened, !hasComeOrGone, fault == faults[layer] { return false }
     faults[layer] = fault
     return true
+  }
+
+  private static func leadsNowhere(_ error: Errno) -> Bool {
+    [.noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels].contains(error)
+  }
+
+  /// MAIN, and the layer that takes changes, go on with the directory that is open.
+  private func mayBeAbsent(_ layer: Int) -> Bool {
+    layer < layers.count - 1 && layers[layer].folder?.isWritable == false
   }
 
   // MARK: - Mounts

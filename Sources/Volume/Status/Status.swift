@@ -8,6 +8,8 @@ struct Status {
     let encodedPath: String
     /// Whether it takes changes.
     let isWritable: Bool
+    /// Whether its path leads nowhere, so that it is left out.
+    let isAbsent: Bool
     let isWatched: Bool
     let reason: String?
     /// Seconds for which the layer has not answered; nil while it does.
@@ -21,6 +23,7 @@ struct Status {
         json.member("encodedPath", encodedPath)
         json.member("kind", archive == nil ? "directory" : "archive")
         json.member("writable", isWritable)
+        json.member("absent", isAbsent)
         json.member("caching", isWatched && reason == nil)
         json.member("reason", reason)
         json.member("unresponsive", unresponsive)
@@ -119,7 +122,8 @@ struct Status {
   var text: String {
     var lines = ["bundlefs \(Volume.version), cache=\(cache)", "layers, topmost first:"]
     for layer in layers {
-      lines.append("  \(layer.path)" + (layer.reason.map { " (cached for 1 s only: \($0))" } ?? ""))
+      let note = layer.reason.map { layer.isAbsent ? " (\($0))" : " (cached for 1 s only: \($0))" }
+      lines.append("  \(layer.path)" + (note ?? ""))
       if let seconds = layer.unresponsive { lines.append("    does not answer, since \(seconds) s") }
       lines += layer.archive?.lines.map { "    \($0)" } ?? []
     }

@@ -48,7 +48,7 @@ struct StatusReporter: Sendable {
     let layer = store.stack.layers[index]
     return Status.Layer(
       path: layer.path.text, encodedPath: PercentCoding.encoded(path: layer.path),
-      isWritable: index == 0 && store.isWritable, isWatched: watcher != nil,
+      isWritable: index == 0 && store.isWritable, isAbsent: layer.isAbsent, isWatched: watcher != nil,
       reason: store.unwatchableLayers[index] ?? watcher?.fault(of: index),
       unresponsive: layer.gate.unresponsiveSince.map {
         Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)

@@ -22,8 +22,10 @@ struct LayerOpener {
   func open() throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
     var layers: [Layer] = []
     for layer in plan.layers {
-      let role = layers.count < plan.layers.count - 1 ? "substitution" : "MAIN"
-      layers.append(try open(layer, as: "\(role) \(layer.given.shown)", index: layers.count))
+      let isMain = layers.count == plan.layers.count - 1
+      let role = isMain ? "MAIN" : "substitution"
+      layers.append(
+        try open(layer, as: "\(role) \(layer.given.shown)", index: layers.count, mayBeMissing: !isMain))
     }
     return try opened(LayerStack(layers: layers))
   }
@@ -54,7 +56,7 @@ struct LayerOpener {
   }
 
   private func open(
-    _ layer: MountPlan.LayerPath, as role: String, index: Int
+    _ layer: MountPlan.LayerPath, as role: String, index: Int, mayBeMissing: Bool
   ) throws(Failure) -> Layer {
     if let archive = layer.archive { return try reopen(archive, as: role, index: index, id: index) }
     do throws(Errno) {
@@ -63,8 +65,23 @@ struct LayerOpener {
           path: try realPath(layer.path), index: index, covered: covered,
           isWritable: plan.isWritable && index == 0))
     } catch {
+      if mayBeMissing, self.mayBeMissing(error), !(plan.isWritable && index == 0),
+        let absent = try? absent(layer.path, index: index)
+      {
+        return .directory(absent)
+      }
       throw .failed("\(role): \(Self.reason(error, layer.path))")
     }
+  }
+
+  /// Whether a substitution that cannot be opened may come later.
+  func mayBeMissing(_ error: Errno) -> Bool {
+    plan.arguments.options.allowsMissing && error == .noSuchFileOrDirectory
+  }
+
+  /// A substitution that may come later.
+  func absent(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
+    try DirectoryLayer(absent: MountPoint.absolute(path), index: index, covered: covered)
   }
 
   private func reopen(

@@ -18,7 +18,9 @@ struct MountPlan {
 
     init(_ given: [UInt8]) {
       self.given = given
-      path = MountOptions.resolved(given)
+      let resolved = MountOptions.resolved(given)
+      // One that does not exist yet is still relative.
+      path = resolved.first == UInt8(ascii: "/") ? resolved : MountPoint.absolute(resolved)
       archive = ArchivePath(path)
     }
   }

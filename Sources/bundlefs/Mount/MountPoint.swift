@@ -53,6 +53,16 @@ struct MountPoint {
     return (try? realPath(parent)).map { $0 + ($0.last == slash ? [] : [slash]) + name } ?? path
   }
 
+  /// An absolute path, without symbolic links as far as it exists.
+  static func absolute(_ path: [UInt8]) -> [UInt8] {
+    if let real = try? realPath(path) { return real }
+    let (names, slash) = (split(path[...]), UInt8(ascii: "/"))
+    guard let name = names.last else { return path }
+    let parent = (path.first == slash ? [slash] : []) + names.dropLast().joined(separator: [slash])
+    let above = absolute(parent.isEmpty ? [UInt8(ascii: ".")] : Array(parent))
+    return above + (above.last == slash ? [] : [slash]) + name
+  }
+
   private static func split(_ path: ArraySlice<UInt8>) -> [[UInt8]] {
     path.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }.map { Array($0) }
   }

@@ -69,6 +69,30 @@ extension MountTests {
       }
     }
 
+    @Test("a layer that may be missing is left out until it comes", .timeLimit(.minutes(1)))
+    func missing() throws {
+      let fixture = try Fixture()
+      let later = fixture.folder / "later"
+      try withMount(fixture.setup("missing=empty")) { mount in
+        try mount.setLayers([later, fixture.substitution])
+        try expectFixture(at: mount.point)
+        try later.makeDirectory()
+        try (later / "plain.txt").write("later's plain\n")
+        try mount.barrier()
+        #expect(try (mount.point / "plain.txt").readText() == "later's plain\n")
+        try later.rename(to: fixture.folder / "off")
+        try mount.barrier()
+        // The order of what is absent changes, too.
+        try mount.setLayers([fixture.substitution, later])
+        try expectFixture(at: mount.point)
+        try (fixture.folder / "off").rename(to: later)
+        try mount.barrier()
+        #expect(try (mount.point / "plain.txt").readText() == "later's plain\n")
+        mount.signalWorker(SIGKILL)
+        #expect(try mount.layers() == [fixture.substitution, later, fixture.main].map(\.text))
+      }
+    }
+
     @Test("without survival the stack cannot be changed", .timeLimit(.minutes(1)))
     func unsupported() throws {
       let fixture = try Fixture()

@@ -3,6 +3,7 @@ struct StatusReport: Decodable, Sendable {
   struct Layer: Decodable, Sendable {
     var path: String
     var caching: Bool
+    var absent: Bool?
     var reason: String?
     var unresponsive: Int?
   }

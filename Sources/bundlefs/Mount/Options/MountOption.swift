@@ -31,6 +31,13 @@ struct MountOption {
     return isOn
   }
 
+  func isEmptyWhenMissing() throws(Failure) -> Bool {
+    guard let value, let isEmpty = ["empty": true, "error": false][value.shown] else {
+      throw invalid(expected: "\(name)=empty or \(name)=error")
+    }
+    return isEmpty
+  }
+
   func directories() throws(Failure) -> [[UInt8]] {
     let paths = value.map { Self.split($0, at: UInt8(ascii: ":")) } ?? [[]]
     if paths.contains([]) { throw invalid(expected: "\(name)=DIR[:DIR...]") }

@@ -38,6 +38,8 @@ struct MountOptions {
   var skipsOverdueLayers = false
   /// Whether the mount outlives the death of the process that answers its requests.
   var survives = true
+  /// Whether substitutions may come later.
+  var allowsMissing = false
   var passed: [[UInt8]] = []
 
   /// The size of one READ request: passthrough saves no request for smaller files.
@@ -70,6 +72,7 @@ struct MountOptions {
     names.append(option.name)
     switch option.name {
     case "substitution": substitutions += try option.directories()
+    case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "writable": writable = hasValue ? .directory(try option.path()) : .firstSubstitution
     case "xattr": servesExtendedAttributes = try option.isOn()
     case "announce": announces = try option.isOn()

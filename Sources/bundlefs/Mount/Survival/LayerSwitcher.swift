@@ -116,7 +116,10 @@ private struct LayerChange {
         path + given.dropFirst(archive.archive.count),
         ArchivePath(path + given.dropFirst(archive.archive.count), archiveLength: path.count)
       )
-    } catch { throw Self.error(error, given) }
+    } catch {
+      if opener.mayBeMissing(error) { return (MountPoint.absolute(given), nil) }
+      throw Self.error(error, given)
+    }
   }
 
   /// - Throws: EINVAL for a layer in which the mount would find itself, or the changes that it makes.
@@ -141,7 +144,7 @@ private struct LayerChange {
       return
     }
     do throws(Errno) {
-      let layer = try DirectoryLayer(path: entry.path, index: Int(entry.id), covered: nil)
+      let layer = try directory(entry.path, index: Int(entry.id))
       try survival.recordRoot(of: .directory(layer), entry.id)
       if layer.isPrivateClone || survival.state.beneath >= 0 { return }
     } catch { throw Self.error(error, given) }
@@ -149,6 +152,13 @@ private struct LayerChange {
     if plan.mountPoint.path.isPath(inside: entry.path) {
       survival.removeRoot(entry.id)
       throw RoutingError(.malformed, "\(given.shown) contains the mount point; choose a folder without it")
+    }
+  }
+
+  private func directory(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
+    do throws(Errno) { return try DirectoryLayer(path: path, index: index, covered: nil) } catch {
+      guard opener.mayBeMissing(error) else { throw error }
+      return try DirectoryLayer(absent: path, index: index, covered: nil)
     }
   }
 

@@ -88,16 +88,48 @@ extension MountTests {
       let away = fixture.folder / "away"
       try withMount(fixture.setup) { mount in
         try mount.warmCaches()
-        try fixture.substitution.rename(to: away)
-        try expectUncached(mount, of: fixture.substitution)
-        // The daemon has the folder itself open, not its path.
-        try expectChangesSeen(mount, in: away)
-        try expectChangesSeen(mount, in: fixture.main)
-        try away.rename(to: fixture.substitution)
-        try expectRecovery(mount)
-        try expectChangesSeen(mount, in: fixture.substitution)
-        try expectNoRequests(mount)
+        let file = try Descriptor.open((mount.point / "folder/added.txt").bytes, [.read])
+        for _ in 0..<2 {
+          try fixture.substitution.rename(to: away)
+          try mount.barrier()
+          try expectMerged([fixture.main], at: mount.point)
+          #expect(try file.readAll() == Array("substitution's added\n".utf8))
+          try expectChangesSeen(mount, in: fixture.main)
+          try away.rename(to: fixture.substitution)
+          try mount.barrier()
+          try expectMerged([fixture.substitution, fixture.main], at: mount.point)
+          try expectRecovery(mount)
+          try expectChangesSeen(mount, in: fixture.substitution)
+          try expectNoRequests(mount)
+        }
       }
+    }
+
+    @Test("a substitution may come later", .timeLimit(.minutes(1)))
+    func missing() throws {
+      let fixture = try Fixture()
+      let later = fixture.folder / "not/yet"
+      var setup = fixture.setup("missing=empty")
+      setup.substitutions = [later, fixture.substitution]
+      try withMount(setup) { mount in
+        try expectFixture(at: mount.point)
+        #expect(try mount.report().layers[0].absent == true)
+        try mount.warmCaches()
+        for round in 0..<3 {
+          try later.makeDirectories()
+          try (later / "plain.txt").write("round \(round)\n")
+          try mount.barrier()
+          #expect(try (mount.point / "plain.txt").readText() == "round \(round)\n")
+          #expect(try mount.report().layers[0].absent == false)
+          try expectChangesSeen(mount, in: later)
+          try Command("rm", "-rf", (fixture.folder / "not").text).check()
+          try mount.barrier()
+          try expectFixture(at: mount.point)
+        }
+      }
+      setup.options = []
+      let outcome = try setup.command(foreground: true).run()
+      #expect(outcome.status == 1 && outcome.errorText.contains("no such directory"), "\(outcome.errorText)")
     }
 
     @Test("a symbolic link in place of a layer's root is not followed", .timeLimit(.minutes(1)))
@@ -113,7 +145,7 @@ extension MountTests {
           try mount.barrier()
           try mount.command("invalidate")
           try expectErrno(.noSuchFileOrDirectory) { _ = try (mount.point / "secret").status() }
-          #expect(try (mount.point / "replaced.txt").readText() == "substitution's replaced, longer\n")
+          #expect(try (mount.point / "replaced.txt").readText() == "main's replaced\n")
           try fixture.substitution.remove()
           try (fixture.folder / "aside").rename(to: fixture.substitution)
           try expectRecovery(mount)
