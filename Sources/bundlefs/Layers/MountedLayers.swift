@@ -52,7 +52,8 @@ struct MountedLayers: Equatable {
     guard case .array(let members) = status["layers"] else { return nil }
     layers = members.compactMap { MountedLayer($0) }
     if layers.isEmpty || layers.count < members.count { return nil }
-    isWritable = !(status["options"]?["writable"]?.string ?? "").isEmpty
+    let isMarked = members[0]["writable"].map { $0 == .boolean(true) }
+    isWritable = isMarked ?? !(status["options"]?["writable"]?.string ?? "").isEmpty
   }
 
   /// Asks the mount for its layers.

@@ -35,6 +35,10 @@ import Testing
         ["it is gone"],
       ])
     #expect(try self.mounted(#"{"options":{"writable":"on"},"layers":[{"path":"/a"}]}"#).isWritable)
+    #expect(try self.mounted(#"{"layers":[{"path":"/a","writable":true}]}"#).isWritable)
+    #expect(
+      try !self.mounted(#"{"options":{"writable":"on"},"layers":[{"path":"/a","writable":false}]}"#)
+        .isWritable)
     for broken in [#"{"layers":[]}"#, #"{"layers":[{}]}"#, "{}"] {
       let status = try #require(JSONValue(Array(broken.utf8)))
       #expect(MountedLayers(status) == nil, "\(broken)")
