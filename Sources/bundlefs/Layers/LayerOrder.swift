@@ -2,7 +2,7 @@ import Posix
 
 /// The order of a mount's layers, and how `set`, `add`, `remove` and `move` change it.
 struct LayerOrder {
-  /// The layers' absolute paths, top first, MAIN last.
+  /// The layers' absolute paths, without symbolic links, as the daemon has them; top first, MAIN last.
   private(set) var paths: [[UInt8]]
   /// Whether the topmost layer takes the changes of the mount, and therefore stays where it is.
   private let isWritable: Bool
@@ -28,9 +28,8 @@ struct LayerOrder {
   mutating func set(_ given: [[UInt8]]) throws(Failure) {
     var layers = given.map { LayerName.mounted($0, from: directory) }
     if isWritable {
-      let upper = LayerName.mounted(paths[0], from: directory)
-      if layers.first == upper || layers.first == paths[0] { layers.removeFirst() }
-      if layers.contains(upper) { throw staysOnTop }
+      if layers.first == paths[0] { layers.removeFirst() }
+      if layers.contains(paths[0]) { throw staysOnTop }
     }
     paths = paths.prefix(fixed) + layers + [paths[main]]
   }
@@ -40,8 +39,8 @@ struct LayerOrder {
     let layers = given.map { LayerName.mounted($0, from: directory) }
     let index = try index(of: position)
     for layer in layers {
-      if paths.contains(where: { isSame($0, layer) }) {
-        let hint = isSame(paths[main], layer) ? "it is MAIN" : "'move' changes its place"
+      if paths.contains(layer) {
+        let hint = layer == paths[main] ? "it is MAIN" : "'move' changes its place"
         throw .failed("\(layer.shown) is a layer already; \(hint)")
       }
       if layers.count(where: { $0 == layer }) > 1 { throw .failed("\(layer.shown) is given twice") }
@@ -114,21 +113,16 @@ struct LayerOrder {
     return index
   }
 
-  /// Compares without following symbolic links first, since a layer that does not answer can be removed, too.
+  /// Asks the file system only for a name that is no layer's path: a layer that does not answer can be removed, too.
   private func candidates(_ given: [UInt8]) -> [Int] {
     let absolute = LayerName.absolute(given, from: directory)
-    let tests: [([UInt8]) -> Bool] = [
-      { $0 == absolute }, { $0 == MountOptions.resolved(absolute) }, { LayerName.matches($0, given) },
-      { MountOptions.resolved($0) == MountOptions.resolved(absolute) },
-    ]
-    for test in tests {
-      let found = paths.indices.filter { test(paths[$0]) }
-      if !found.isEmpty { return found }
+    var found = paths.indices.filter { paths[$0] == absolute }
+    if found.isEmpty {
+      let resolved = MountOptions.resolved(absolute)
+      found = paths.indices.filter { paths[$0] == resolved }
     }
+    if found.isEmpty { found = paths.indices.filter { LayerName.matches(paths[$0], given) } }
+    if !found.isEmpty { return found }
     return given.elementsEqual("MAIN".utf8) ? [main] : []
-  }
-
-  private func isSame(_ layer: [UInt8], _ path: [UInt8]) -> Bool {
-    layer == path || MountOptions.resolved(layer) == path
   }
 }

@@ -139,7 +139,7 @@ import Testing
     let added = try paths(order([main])) { try $0.add(bytes("link", "zip!/Payload"), .top) }
     #expect(added == [target.text, (folder / "app.zip!/Payload").text, main.text])
     #expect(try paths(order([target, main])) { try $0.remove(bytes("link")) } == [main.text])
-    #expect(try paths(order([folder / "link", main])) { try $0.remove([target.bytes]) } == [main.text])
+    #expect(try paths(order([target, main])) { try $0.remove([(folder / "link").bytes]) } == [main.text])
     #expect(
       try refusal(order([target, main])) { try $0.add(bytes("link"), .top) }.contains("a layer already"))
   }

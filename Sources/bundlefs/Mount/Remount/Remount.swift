@@ -30,7 +30,7 @@ struct Remount {
     guard let present = status["options"] else { return }
     // mount(8) gives the source in the mount table.
     if let main = mounted.layers.last, arguments.main.shown != present["fsname"]?.string,
-      !Self.isSame(arguments.main, main.path)
+      MountOptions.resolved(arguments.main) != main.path
     {
       throw fixed("MAIN '\(arguments.main.shown)'", "'\(main.shown)'")
     }
@@ -43,11 +43,6 @@ struct Remount {
     .failed(
       "\(mountPoint.path.shown): remounting cannot change \(requested); it is \(present); "
         + "unmount it and mount it again")
-  }
-
-  private static func isSame(_ given: [UInt8], _ path: [UInt8]) -> Bool {
-    let resolved = MountOptions.resolved(given)
-    return resolved == path || resolved == MountOptions.resolved(path)
   }
 
   /// The options that are given and cannot be changed, with the values in which the daemon shows them.

@@ -33,7 +33,6 @@ struct RemountedLayers {
     var order = mounted.order
     let present = order.substitutions
     try order.set(Array(requested.joined()))
-    let isSame = order.substitutions.elementsEqual(present) { $0 == $1 || $0 == MountOptions.resolved($1) }
-    return isSame ? nil : LayersRequest(substitutions: order.substitutions)
+    return order.substitutions == present ? nil : LayersRequest(substitutions: order.substitutions)
   }
 }
