@@ -259,8 +259,10 @@ int linux_abort_mount(const char *path) { return umount2(path, MNT_FORCE | MNT_D
 int linux_detach(int root) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", root);
-  return umount2(path, MNT_DETACH);
+  return umount2(path, MNT_FORCE | MNT_DETACH);
 }
+
+int linux_unshare_files(void) { return unshare(CLONE_FILES); }
 
 int linux_enter_mount_namespace(int file) { return setns(file, CLONE_NEWNS); }
 

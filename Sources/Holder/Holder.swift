@@ -54,13 +54,13 @@ public struct Holder {
     case undertaker
   }
 
-  /// Returns in each worker. The holder itself exits when the last worker has ended, with that one's status. The process
-  /// must be single-threaded.
+  /// Runs the body in each worker. The holder itself exits when the last worker has ended, with that one's status. The
+  /// process must be single-threaded.
   /// - Throws: what fork(2) answers the first time; ENOSYS if open files cannot be shared.
-  public func run() throws(Errno) -> Role {
+  public func run(_ work: @escaping (Role) -> Never) throws(Errno) -> Never {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
-    if try isWorker() { return isReplacement ? .successor : .first }
+    try forkWorker(isReplacement ? .successor : .first, work)
     var (failures, unreaped) = (0, 0)
     while true {
       unreaped += 1
@@ -76,14 +76,15 @@ public struct Holder {
       if phase == .replaced {
         // Returns only if it fails; then this program goes on.
         if let program = replacement[0] { execv(program, replacement) }
-      } else {
+      } else if phase != .switched {
         state.pointee.deaths += 1
         state.pointee.lastStatus = status
       }
-      failures = phase == .ready || phase == .replaced ? 0 : failures + 1
+      failures = [.ready, .replaced, .switched].contains(phase) ? 0 : failures + 1
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
-      let isLast = failures >= Self.attempts
-      if (try? isWorker()) == true { return isLast ? .undertaker : .successor }
+      // A dying thread of the former worker may still close a descriptor whose number is another file's by then.
+      _ = linux_unshare_files()
+      try? forkWorker(failures >= Self.attempts ? .undertaker : .successor, work)
     }
   }
 
@@ -97,8 +98,8 @@ public struct Holder {
     replacement.deallocate()
   }
 
-  /// Forks a worker; true in the worker, which has the lock then.
-  private func isWorker() throws(Errno) -> Bool {
+  /// Forks a worker, and returns in the holder only.
+  private func forkWorker(_ role: Role, _ work: @escaping (Role) -> Never) throws(Errno) {
     state.pointee.phase = .none
     state.pointee.worker = 0
     let holder = getpid()
@@ -113,23 +114,24 @@ public struct Holder {
       // Without a holder nothing would keep the mount from hanging after the worker's own death.
       linux_signal_at_end_of_parent(SIGTERM)
       if getppid() != holder { kill(getpid(), SIGTERM) }
-      _ = linux_lock_acquire(lock, -1)
-      state.pointee.phase = .started
-      return true
+      Thread.continueAfterFork { [self] in
+        _ = linux_lock_acquire(lock, -1)
+        state.pointee.phase = .started
+        work(role)
+      }
     }
     state.pointee.worker = child
     let signal = state.pointee.pendingSignal
     state.pointee.pendingSignal = 0
     if signal != 0 { kill(child, signal) }
     while state.pointee.phase == .none, !linux_has_ended(child, nil) { usleep(100) }
-    return false
   }
 
   /// Reaping a worker and dropping code take as long as a successor needs to start, so they wait until it has lived for
   /// some milliseconds, or until more workers are dead.
   private static let (settling, mostUnreaped): (CInt, Int) = (200, 8)
 
-  /// Waits until the worker's main thread has died. Its process may live on for as long as one of its threads waits for
+  /// Waits until the thread that serves in the worker has died. Its process may live on for as long as one of its threads waits for
   /// a request that it read itself and that only its successor can answer.
   /// - Returns: false after as many milliseconds, unless they are negative.
   private func waitForDeath(milliseconds: CInt) -> Bool {
@@ -152,6 +154,8 @@ public struct Holder {
   }
 
   private func exit(like status: CInt) -> Never {
+    // Some init processes leave the dead of others waiting for seconds.
+    while waitpid(-1, nil, WNOHANG) > 0 {}
     let signal = status & 0x7F
     _exit(signal == 0 ? status >> 8 & 0xFF : 128 + signal)
   }

@@ -17,6 +17,8 @@ public struct HolderState: BitwiseCopyable {
     case ready
     /// It has handed over to the program that is installed now.
     case replaced
+    /// It has handed over to a successor that goes on with other layers.
+    case switched
     /// It has unmounted, or has never mounted.
     case ended
   }
@@ -25,7 +27,7 @@ public struct HolderState: BitwiseCopyable {
   public typealias Kept = (CInt, CInt, CInt, CInt, CInt, CInt, CInt, CInt)
 
   /// The version of the state's format: a worker goes on only with its own.
-  public static let currentVersion: UInt64 = 1
+  public static let currentVersion: UInt64 = 2
   /// The bytes that are reserved for it.
   public static let reserved = 4096
 
@@ -54,6 +56,8 @@ public struct HolderState: BitwiseCopyable {
   public var keepsFiles: UInt32 = 0
   /// Whether a worker has been ready.
   public var wasReady: UInt32 = 0
+  /// Whether the layers were changed since a worker was ready.
+  public var haveLayersChanged: UInt32 = 0
   /// The size of the INIT request, which follows the state; 0 before the mount.
   public var initSize: UInt32 = 0
 

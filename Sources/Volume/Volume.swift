@@ -48,7 +48,7 @@ public final class Volume: Sendable {
     let reserved = ReservedNames(
       control: options.control.name, resources: Array("\(options.resources.scheme):".utf8))
     queue = try InvalidationQueue()
-    watchdog = try LayerWatchdog { stack.layers[$0].gate.isolate() }
+    watchdog = try LayerWatchdog { stack[$0].gate.isolate() }
     let isCoherent = options.cache == .coherent
     let own = isCoherent && options.upper?.distinguishesChanges == true ? OwnChanges(queue) : nil
     watcher =
@@ -56,7 +56,7 @@ public final class Volume: Sendable {
       ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue, own: own) : nil
     store = try NodeStore(
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
-      isWritable: options.upper != nil, memory: options.memory.map { NodeMemory($0) })
+      isWritable: options.upper != nil, memory: options.memory.map { NodeMemory($0, layers: stack.ids) })
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()
@@ -65,7 +65,7 @@ public final class Volume: Sendable {
     control = ControlFile(options.control, memory: options.memory)
     commands = ControlCommandRunner(
       control: control, heldLines: HeldLines(control), resolver: resolver, store: store, queue: queue,
-      watcher: watcher, contents: options.contents)
+      watcher: watcher, contents: options.contents, layerSwitch: options.layerSwitch)
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
 
@@ -149,7 +149,7 @@ public final class Volume: Sendable {
   private static let unmountTimeout: CInt = 300
 
   private func configureGates() {
-    for layer in store.stack.layers {
+    for layer in store.stack.all {
       let timeout = options.layerTimeout ?? (layer.gate.isRemote ? Self.remoteTimeout : nil)
       layer.gate.configure(timeout: timeout) { [queue] in
         // What was answered without the layer.
@@ -159,20 +159,21 @@ public final class Volume: Sendable {
   }
 
   public func policy(forLayer layer: Int) -> LayerPolicy {
-    let gate = store.stack.layers[layer].gate
+    let gate = store.stack[layer].gate
     let timeout =
       control.isDisconnecting ? min(gate.timeout ?? .max, Self.unmountTimeout) : gate.timeout
     return LayerPolicy(
       timeout: timeout, skips: options.skipsOverdueLayers, isUnresponsive: gate.unresponsiveSince != nil)
   }
 
-  public func layerIsSlow(_ layer: Int) { store.stack.layers[layer].gate.isolate() }
+  public func layerIsSlow(_ layer: Int) { store.stack[layer].gate.isolate() }
 
   /// Takes back what the kernel has cached from a predecessor, since the layers may have changed meanwhile. To be called
   /// after `start`, before any request is processed.
-  public func recover() {
+  /// - Parameter haveLayersChanged: whether the predecessor has handed over to change the layers.
+  public func recover(haveLayersChanged: Bool) {
     watcher?.checkLayers(store)
-    queue.add([Invalidation(subject: .inherited)])
+    queue.add([Invalidation(subject: haveLayersChanged ? .formerLayers : .inherited)])
   }
 
   /// The open files, by the kernel's numbers, that programs polled in a predecessor.
@@ -180,6 +181,9 @@ public final class Volume: Sendable {
 
   /// The size in bytes of the memory that `VolumeOptions.memory` needs.
   public static let memorySize = NodeMemory.size
+
+  /// The IDs of the layers that nodes in the memory refer to.
+  public static func usedLayers(in memory: SharedMemory) -> Set<UInt16> { NodeMemory(memory).usedLayers }
 
   /// The descriptors in the memory that are a predecessor's open files.
   public static func openFiles(in memory: SharedMemory) -> [CInt] { NodeMemory(memory).openFiles }

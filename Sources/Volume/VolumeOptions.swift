@@ -36,6 +36,8 @@ public struct VolumeOptions: Sendable {
   public var survival: (@Sendable () -> SurvivalStatus)?
   /// The change to the program that is installed now; nil if that is impossible.
   public var upgrade: Upgrade?
+  /// How the substitutions are changed; nil if that is impossible.
+  public var layerSwitch: LayerSwitch?
 
   /// The defaults.
   public init() {}

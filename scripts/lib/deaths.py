@@ -88,9 +88,11 @@ class Layers:
             elif choose.random() < 0.7:
                 self.put(layer, name)
             elif layer in self.plain[name]:
-                os.unlink(self.path(layer, name))
-                del self.plain[name][layer]
+                # A reader can meet the removal before the call returns.
                 self.removed[name] = time.monotonic()
+                os.unlink(self.path(layer, name))
+                self.removed[name] = time.monotonic()
+                del self.plain[name][layer]
 
     def expected(self, name):
         if name in self.packed:

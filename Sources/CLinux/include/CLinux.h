@@ -96,8 +96,11 @@ int linux_unmount(const char *path, bool lazily);
 /// umount2(2) with MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW.
 int linux_abort_mount(const char *path);
 
-/// umount2(2) with MNT_DETACH of the mount whose root is open, or of one that covers it.
+/// umount2(2) with MNT_FORCE | MNT_DETACH of the mount whose root is open, or of one that covers it.
 int linux_detach(int root);
+
+/// unshare(2) with CLONE_FILES.
+int linux_unshare_files(void);
 
 /// setns(2) with CLONE_NEWNS.
 int linux_enter_mount_namespace(int file);

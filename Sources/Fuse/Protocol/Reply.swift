@@ -73,6 +73,14 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
   }
 }
 
+extension Reply {
+  /// Sends nothing: the process is about to hand over, and the kernel sends the request to its successor again.
+  public consuming func leaveToSuccessor() {
+    fuse_reply_none(request)
+    discard self
+  }
+}
+
 extension Reply where Kind == ReplyKind.Entry {
   /// Sends an entry.
   /// - Returns: whether the kernel accepted it. If not (the caller was interrupted), the lookup does not count.

@@ -37,10 +37,7 @@ struct InitReply {
     body()
     try kept.replace(device)
     while let reply = socket.near.receiveNonBlocking(upTo: Self.maxSize) {
-      do throws(Errno) { try kept.writeInOneCall(Self.completed(reply, added)) } catch {
-        // A predecessor has answered.
-        if error != .noSuchFileOrDirectory { throw error }
-      }
+      try kept.writeInOneCall(Self.completed(reply, added))
     }
   }
 

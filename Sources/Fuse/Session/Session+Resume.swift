@@ -22,13 +22,15 @@ extension Session {
     }
   }
 
-  /// Takes the place of `mount` and `negotiate` in a successor.
+  /// Takes the place of `mount` and `negotiate` in a successor. The session must be retained for as long as the process
+  /// lives: its end closes the connection.
   /// - Parameters:
   ///   - device: the descriptor of `/dev/fuse`, open in this process.
   ///   - path: the mount point's path at the mount.
   ///   - request: the INIT request that the first process has answered.
   /// - Throws: if libfuse refuses the request.
   public func resume(_ device: CInt, at path: [UInt8], _ request: [UInt8]) throws(MountError) {
+    isResumed = true
     if fuse_session_mount(pointer, "/dev/fd/\(device)") != 0 {
       throw MountError(message: "the connection cannot be taken over")
     }
@@ -40,7 +42,10 @@ extension Session {
     request.withUnsafeBytes { bytes in
       if let address = bytes.baseAddress { buffer.mem.copyMemory(from: address, byteCount: bytes.count) }
     }
-    try answerInit(&buffer)
+    // The kernel ignores this reply: the first process has answered. So nothing has to be added, for which the
+    // connection's descriptor, which the processes share, would be another file for a moment.
+    fuse_session_process_buf(pointer, &buffer)
+    try checkVersions()
   }
 
   /// Makes `serve` return soon, with the connection as it is, for a successor to go on.

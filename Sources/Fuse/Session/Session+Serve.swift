@@ -44,7 +44,7 @@ extension Session {
   ///   - count: the number of worker threads.
   ///   - readLocks: held while a thread reads a request, so that a successor can wait for its end; nil without successor.
   ///   - lowLatency: whether to keep idle processors awake during bursts of requests.
-  /// - Throws: if a thread cannot be started; the mount is unmounted then, too.
+  /// - Throws: if a thread cannot be started; the mount is unmounted then, too, unless the session is resumed.
   /// - Returns: whether a successor is to go on: then the connection is left as it is.
   public func serve(
     workers count: Int, readLocks: RobustLocks?, lowLatency: Bool, _ events: SessionEvents
@@ -70,7 +70,7 @@ extension Session {
       if reason == .handover { return true }
       abandon(events)
     } catch {
-      unmount()
+      if !isResumed { unmount() }
       throw MountError(message: "cannot start the threads: \(error)")
     }
   }

@@ -26,6 +26,10 @@ public final class Session: @unchecked Sendable {
   /// The mount in the mount table; nil before `mount`.
   var entry: MountTableEntry?
 
+  /// Whether it goes on with another process's connection, which is then left as it is if this process fails: a
+  /// successor may succeed.
+  var isResumed = false
+
   /// The INIT request, for `resume`; empty before `negotiate`.
   public private(set) var initRequest: [UInt8] = []
 
@@ -131,10 +135,10 @@ public final class Session: @unchecked Sendable {
     repeat { result = fuse_session_receive_buf(pointer, &buffer) } while result == -EINTR
     guard result > 0 else { throw MountError(message: "the kernel closed the connection before INIT") }
     initRequest = Array(UnsafeRawBufferPointer(start: buffer.mem, count: buffer.size))
-    try answerInit(&buffer)
+    try answerFirstInit(&buffer)
   }
 
-  func answerInit(_ buffer: inout fuse_buf) throws(MountError) {
+  private func answerFirstInit(_ buffer: inout fuse_buf) throws(MountError) {
     do throws(Errno) {
       let completion = InitReply(clearsPrivileges: dispatcher.fileSystem.settings.clearsPrivileges)
       try completion.completing(buffer, to: fuse_session_fd(pointer)) {
@@ -143,6 +147,11 @@ public final class Session: @unchecked Sendable {
     } catch {
       throw MountError(message: "cannot reply to INIT: \(error)")
     }
+    try checkVersions()
+  }
+
+  /// To be called when libfuse has processed INIT.
+  func checkVersions() throws(MountError) {
     if fuse_session_exited(pointer) != 0 {
       throw MountError(message: "the FUSE versions of the kernel and libfuse are incompatible")
     }

@@ -15,6 +15,8 @@ public final class ArchiveLayer: Sendable {
   private let encoding: NameEncoding?
   /// The layer's index in the stack, 0 on top.
   let index: Int
+  /// The layer's ID, which it keeps when the stack changes.
+  private let id: Int
   let cache: ContentCache
   /// Passes the calls on the archive's file.
   public let gate: LayerGate
@@ -46,11 +48,14 @@ public final class ArchiveLayer: Sendable {
     weak var content: ArchiveContent?
   }
 
-  /// Opens an archive; `progress` receives the bytes of the central directory read so far, and the total.
+  /// Opens an archive.
+  /// - Parameters:
+  ///   - index: in the stack.
+  ///   - id: a number below 4096 that the layer keeps when the stack changes; by default the index.
+  ///   - progress: receives the bytes of the central directory read so far, and the total.
   public init(
     archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
-    index: Int,
-    cache: ContentCache,
+    index: Int, id: Int? = nil, cache: ContentCache,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
@@ -58,6 +63,7 @@ public final class ArchiveLayer: Sendable {
     self.folder = folder
     self.encoding = encoding
     self.index = index
+    self.id = id ?? index
     self.cache = cache
     let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
     name = Array(archivePath[(slash + 1)...])
@@ -68,7 +74,7 @@ public final class ArchiveLayer: Sendable {
         })
     } catch { throw .unreadable(error) }
     let inherited = InheritedArchives(
-      cache.registry, layer: index, folder: folder, encoding: encoding, isInner: !inner.isEmpty)
+      cache.registry, layer: self.id, folder: folder, encoding: encoding, isInner: !inner.isEmpty)
     former = Locked(inherited.former)
     let first: ArchiveIndex
     if let present = inherited.present {
@@ -87,7 +93,7 @@ public final class ArchiveLayer: Sendable {
 
   /// Records a state before anything is answered from it.
   private func register(_ index: ArchiveIndex) {
-    guard let registration = cache.registry?.register(index, layer: self.index) else { return }
+    guard let registration = cache.registry?.register(index, layer: id) else { return }
     index.source.registration.withLock { $0 = registration }
   }
 
@@ -141,7 +147,7 @@ public final class ArchiveLayer: Sendable {
 
   /// The entries of a layer share a device number that no disk has: 4095 is the largest major number.
   func identity(_ inode: UInt64) -> FileIdentity {
-    let device = deviceNumber(major: 4095, minor: UInt32(index))
+    let device = deviceNumber(major: 4095, minor: UInt32(id))
     return FileIdentity(device: device, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
   }
 

@@ -6,7 +6,7 @@ import Synchronization
 /// the former ones that programs still read.
 public final class ArchiveRegistry: Sendable {
   struct Record: BitwiseCopyable {
-    /// The layer's index, plus 1; 0 in a free place.
+    /// The layer's ID, plus 1; 0 in a free place.
     var layer: UInt32 = 0
     var generation: UInt32 = 0
     /// The descriptor of the archive's file, and of the inode numbers of its nodes.

@@ -18,8 +18,12 @@ public final class DirectoryLayer: Sendable {
   /// As statfs(2) has it.
   private let fileSystemType: Int
   private let opened: Locked<LayerDirectory>
+  private let reopened = Atomic(false)
   /// Passes the calls on the layer.
   public let gate: LayerGate
+
+  /// Whether the path has come to lead to another directory, which is the root since.
+  public var wasReopened: Bool { reopened.load(ordering: .relaxed) }
 
   /// The root directory.
   public var root: LayerDirectory { opened.withLock { $0 } }
@@ -118,6 +122,7 @@ public final class DirectoryLayer: Sendable {
     // Without the clone the layer could lead into our own mount.
     if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
+    reopened.store(true, ordering: .relaxed)
     return .replaced
   }
 

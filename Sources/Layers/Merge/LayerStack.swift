@@ -4,12 +4,29 @@ import Posix
 public struct LayerStack: Sendable {
   /// Top first; never empty.
   public let layers: [Layer]
+  /// Layers that the mount had before: programs may still read their files. Their indexes follow those of `layers`.
+  public let retired: [Layer]
+  /// By index, a number that a layer keeps when the stack changes, unlike its index.
+  public let ids: [UInt16]
 
   /// Creates a stack of at least one layer, top first; the index of each is its position.
-  public init(layers: [Layer]) {
+  /// - Parameter ids: of the layers and the retired ones; by default their indexes.
+  public init(layers: [Layer], retired: [Layer] = [], ids: [UInt16]? = nil) {
     precondition(!layers.isEmpty, "a stack has at least its main layer")
     self.layers = layers
+    self.retired = retired
+    let count = layers.count + retired.count
+    self.ids = ids ?? (0..<count).map { UInt16(truncatingIfNeeded: $0) }
+    precondition(self.ids.count == count, "each layer has an ID")
   }
+
+  /// The layer with an index, which may be a retired one.
+  public subscript(index: Int) -> Layer {
+    index < layers.count ? layers[index] : retired[index - layers.count]
+  }
+
+  /// Also the retired ones, by index.
+  public var all: [Layer] { layers + retired }
 
   /// Creates a stack of directories.
   public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }
@@ -17,8 +34,8 @@ public struct LayerStack: Sendable {
   /// Runs a job on a thread of the layer for which the calling thread has just put off a call.
   /// - Returns: false if it has put off none since `LayerAccess.clearDeferral`.
   public func runDeferred(_ job: @escaping @Sendable () -> Void) -> Bool {
-    guard let layer = LayerAccess.deferredLayer, layers.indices.contains(layer) else { return false }
-    layers[layer].gate.run(job)
+    guard let layer = LayerAccess.deferredLayer, ids.indices.contains(layer) else { return false }
+    self[layer].gate.run(job)
     return true
   }
 

@@ -30,10 +30,13 @@ public struct MountTableEntry: Sendable {
     return table.split(separator: UInt8(ascii: "\n")).compactMap { MountTableEntry(line: $0) }
   }
 
-  /// The mount that contains a path: the last one of those with the longest mount point.
-  public static func containing(_ path: [UInt8]) -> MountTableEntry? {
+  /// The mount that contains a path, of those that a condition holds for: the last one of those with the longest mount
+  /// point.
+  public static func containing(
+    _ path: [UInt8], where condition: (MountTableEntry) -> Bool = { _ in true }
+  ) -> MountTableEntry? {
     var found: MountTableEntry?
-    for entry in all() where isPrefix(entry.mountPoint, path) {
+    for entry in all() where isPrefix(entry.mountPoint, path) && condition(entry) {
       if entry.mountPoint.count >= found?.mountPoint.count ?? 0 { found = entry }
     }
     return found

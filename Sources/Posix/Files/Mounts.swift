@@ -16,7 +16,8 @@ public enum Mounts {
     _ = try checked { linux_abort_mount(path) }
   }
 
-  /// Unmounts a mount lazily (`MNT_DETACH`), wherever it is mounted by now, and no other one.
+  /// Unmounts a mount lazily (`MNT_DETACH`), wherever it is mounted by now, and no other one. Requests that wait for an
+  /// answer of a FUSE mount fail (`MNT_FORCE`).
   /// - Parameters:
   ///   - entry: the mount, identified by its ID and device number.
   ///   - fallback: called with the present path if umount2(2) fails with EPERM.

@@ -83,6 +83,24 @@ extension Thread {
   }
 }
 
+extension Thread {
+  /// Goes on in a new thread of a process that was forked without fork(3). The calling one keeps its thread-local
+  /// memory, in which Swift's mutexes find the thread's ID: that of the parent, by which the kernel would look for the
+  /// owner of a contended mutex.
+  ///
+  /// Exits with 1 if no thread can be started.
+  public static func continueAfterFork(_ run: @escaping () -> Never) -> Never {
+    let body = UncheckedBody(run: run)
+    do throws(Errno) { _ = try create(nil) { body.run() } } catch { _exit(1) }
+    while true { pause() }
+  }
+
+  /// The calling thread only waits while the other one runs it.
+  private struct UncheckedBody: @unchecked Sendable {
+    let run: () -> Never
+  }
+}
+
 /// A shared thread, which is joined or detached once.
 public final class ThreadHandle: Sendable {
   private let thread: Locked<Thread?>

@@ -10,6 +10,10 @@ public enum RoutingErrorCode: String, Sendable {
   case tooLong = "E2BIG"
   /// The caller may not change routes.
   case notPermitted = "EPERM"
+  /// The layer is neither a directory nor an archive.
+  case notDirectory = "ENOTDIR"
+  /// The mount cannot do that.
+  case notSupported = "EOPNOTSUPP"
   /// A file in a layer is not readable.
   case forbidden = "EACCES"
   /// Reading a layer failed.

@@ -81,6 +81,11 @@ public struct RouteURL: Sendable {
     }
   }
 
+  /// The query parameters in their order, decoded.
+  public var query: [(name: [UInt8], value: [UInt8])] {
+    parameters.map { (Array(decoded[$0.name.offsets]), Array(decoded[$0.value.offsets])) }
+  }
+
   /// The fragment, percent-encoded; nil if it is absent or empty.
   public var fragment: String? { fragmentRange.map { String(escaping: Array(text[$0.offsets])) } }
 

@@ -159,8 +159,7 @@ struct EntryWriter: Sendable {
       let key = EntryKey(parent: parent, name)
       let isResent = reply.isResent
       // Its own watch reports the removal, which makes it unknown.
-      let removed =
-        isDirectory ? store.directory(named: key.name, in: parent).flatMap(store.knownParts) : nil
+      let removed = isDirectory ? store.presentParts(ofDirectory: key.name, in: parent) : nil
       try copyUp.changing([key]) { () throws(Errno) in
         do throws(Errno) { try remove(name, isDirectory, from: directory, key) } catch {
           guard error == .noSuchFileOrDirectory, isResent else { throw error }

@@ -15,8 +15,9 @@ struct InheritedCaches {
   private static let delay: UInt32 = 10_000
 
   /// Goes through the known directories from the top down. Each is watched first, so that later changes are reported.
-  func takeBack() {
-    usleep(Self.delay)
+  /// - Parameter isUrgent: whether a program waits for it.
+  func takeBack(isUrgent: Bool) {
+    if !isUrgent { usleep(Self.delay) }
     var pending = [NodeID.root]
     while let directory = pending.popLast() {
       // That it is resolved again makes it unknown.
@@ -30,7 +31,10 @@ struct InheritedCaches {
   private func takeBack(_ parts: [LayerDirectory], of directory: NodeID, _ recorded: Fingerprint) {
     let fingerprint = store.fingerprint(of: parts)
     let isUnchanged = recorded == fingerprint && recorded != .unknown
-    if !isUnchanged { takeBackNames(of: directory, parts) }
+    if !isUnchanged {
+      takeBackNames(of: directory, parts)
+      invalidator.observer?.record(.directory(directory))
+    }
     for (file, name) in store.changedFiles(in: directory, parts) {
       if isUnchanged { invalidator.expire(name, in: directory) }
       invalidator.invalidate(file, .content)

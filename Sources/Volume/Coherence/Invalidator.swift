@@ -63,7 +63,8 @@ struct Invalidator {
       refresh(directory, isForced: false)
       if invalidation.aspects.contains(.attributes) { observer?.record(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
-    case .inherited: InheritedCaches(self).takeBack()
+    case .inherited: InheritedCaches(self).takeBack(isUrgent: false)
+    case .formerLayers: InheritedCaches(self).takeBack(isUrgent: true)
     case .uncovered(let directory): takeBack(directory)
     case .uncoveredFile(let file):
       store.retryWatch(file)
@@ -175,7 +176,7 @@ struct Invalidator {
   /// Has a thread of the layer that was not asked resolve a directory again, unless the layer does not answer: then
   /// nothing can be learnt.
   private func refreshOnLayerThread(_ directory: NodeID) {
-    guard let layer = LayerAccess.deferredLayer, store.stack.layers[layer].gate.unresponsiveSince == nil,
+    guard let layer = LayerAccess.deferredLayer, store.stack[layer].gate.unresponsiveSince == nil,
       refreshes.withLock({ $0.insert(directory).inserted })
     else { return }
     let isQueued = store.stack.runDeferred {

@@ -9,10 +9,11 @@ struct LayerRoot: Sendable {
   /// Whether the layer is a private clone of its mount, in which other mounts are not visible.
   let isPrivateClone: Bool
 
-  init(_ layer: Layer) {
+  /// - Parameter mountPoint: where this file system is mounted, or will be: a layer can be what lies beneath.
+  init(_ layer: Layer, mountPoint: [UInt8]) {
     path = layer.backingPath
     components = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
-    mount = MountTableEntry.containing(path)
+    mount = MountTableEntry.containing(path) { !($0.isBundlefs && $0.mountPoint == mountPoint) }
     isPrivateClone = layer.isPrivateClone
   }
 

@@ -40,7 +40,7 @@ final class LayerRootMonitor: Sendable {
     self.faults = faults
     self.archives = archives
     self.queue = queue
-    roots = layers.map { LayerRoot($0) }
+    roots = layers.map { LayerRoot($0, mountPoint: mountPoint) }
     for layer in roots.indices { watchPath(of: layer) }
     archives.watchAll()
   }

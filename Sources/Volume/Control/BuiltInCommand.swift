@@ -6,8 +6,13 @@ enum BuiltInCommand: Equatable {
   case sync
   /// `bundlefs:///invalidate[/PATH]`; the path's names from the root.
   case invalidate([[UInt8]])
+  /// `bundlefs:///layers?substitution=PATH&…`; the paths of the new substitutions, top first.
+  case layers([[UInt8]])
 
   static let scheme = "bundlefs"
+
+  /// Whether the line may be one that takes long, before it is parsed.
+  static func mayTakeLong(_ line: ArraySlice<UInt8>) -> Bool { line.starts(with: "bundlefs:///layers".utf8) }
 
   /// - Throws: EINVAL for a path that no file can have; ENOENT for an unknown command.
   init(_ url: RouteURL) throws(RoutingError) {
@@ -21,9 +26,26 @@ enum BuiltInCommand: Equatable {
         throw RoutingError(.malformed, "a name in the path holds '/' or NUL, which no file's does")
       }
       self = .invalidate(path)
+    case "layers" where names.count == 1: self = .layers(try Self.substitutions(url))
     default:
       throw RoutingError(
-        .noRoute, "only bundlefs:///sync and bundlefs:///invalidate[/PATH] are built in")
+        .noRoute,
+        "only bundlefs:///sync, bundlefs:///invalidate[/PATH] and bundlefs:///layers[?substitution=PATH] "
+          + "are built in")
     }
+  }
+
+  private static func substitutions(_ url: RouteURL) throws(RoutingError) -> [[UInt8]] {
+    var paths: [[UInt8]] = []
+    for (name, value) in url.query {
+      guard name.elementsEqual("substitution".utf8) else {
+        throw RoutingError(.malformed, "the only parameter of bundlefs:///layers is 'substitution'")
+      }
+      guard value.first == UInt8(ascii: "/"), !value.contains(0) else {
+        throw RoutingError(.malformed, "'\(String(escaping: value))' is not an absolute path")
+      }
+      paths.append(value)
+    }
+    return paths
   }
 }

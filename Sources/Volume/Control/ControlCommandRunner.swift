@@ -8,6 +8,8 @@ enum CommandOutcome {
   case done
   case failed(RoutingError)
   case needsBarrier
+  /// Another process goes on with other layers, and answers.
+  case handsOver
   /// Nothing was done, since a layer may not answer; to be run again on a thread of that layer.
   case deferred
 }
@@ -24,6 +26,8 @@ struct ControlCommandRunner: Sendable {
   let watcher: LayerWatcher?
   /// nil where no layer is an archive.
   let contents: ContentCache?
+  /// nil if the layers cannot be changed.
+  let layerSwitch: LayerSwitch?
 
   // MARK: - Writes
 
@@ -54,6 +58,11 @@ struct ControlCommandRunner: Sendable {
     switch run(write.line[...], write.writer, origin) {
     case .deferred where store.stack.runDeferred({ finish(write) }): return
     case .needsBarrier: break
+    // It was replied to before its line was complete.
+    case .handsOver:
+      appendApplied(write.line[...], origin)
+      layerSwitch?.handOver()
+      return control.didReply()
     default: return control.didReply()
     }
     let apply: @Sendable () -> Void = {
@@ -63,9 +72,12 @@ struct ControlCommandRunner: Sendable {
     if !barrier(apply) { apply() }
   }
 
-  /// As `LayerWatcher.barrier`.
+  /// As `LayerWatcher.barrier`. What was queued before comes first: in a successor that is the comparison with what the
+  /// kernel has cached, without which everything would be taken back.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
-    if let watcher { return watcher.barrier(reached) }
+    if let watcher {
+      return queue.addBarrier { if !watcher.barrier(reached) { reached() } }
+    }
     queue.add(Invalidation.ofUncovered(in: store))
     return queue.addBarrier(reached)
   }
@@ -121,11 +133,25 @@ struct ControlCommandRunner: Sendable {
   ) -> CommandOutcome {
     guard control.isOwner(writer) else { return fail(line, .notOwner, origin) }
     do throws(RoutingError) {
-      if case .invalidate(let path) = try BuiltInCommand(url) { queue.add(invalidations(of: path)) }
+      switch try BuiltInCommand(url) {
+      case .sync: break
+      case .invalidate(let path): queue.add(invalidations(of: path))
+      case .layers(let paths): return try switchLayers(paths, origin.request)
+      }
     } catch {
       return fail(line, error, origin)
     }
     return .needsBarrier
+  }
+
+  private func switchLayers(_ paths: [[UInt8]], _ request: UInt64) throws(RoutingError) -> CommandOutcome {
+    guard let layerSwitch else {
+      throw RoutingError(
+        .notSupported, "a mount with 'survive=off' keeps its layers; unmount it and mount it again")
+    }
+    if layerSwitch.wasMade(request) { return .needsBarrier }
+    try layerSwitch.make(paths, request)
+    return .handsOver
   }
 
   /// Appends the result of a line whose barrier was reached.

@@ -81,8 +81,16 @@ struct ControlFileWrite: Sendable {
       if WriteReassembler.wasZeroed(line, endingAt: end &- Int64(bytes.count - line.endIndex)) {
         return rest.replyLost(EAGAIN)
       }
+      if deadline != nil, BuiltInCommand.mayTakeLong(line) {
+        let after = rest
+        if runner.worker.add({ after.run(until: nil) }) { return }
+      }
       switch runner.run(line, writer, rest.origin(of: line)) {
       case .done: rest.skip(line)
+      case .handsOver:
+        deferred.take()?.leaveToSuccessor()
+        runner.layerSwitch?.handOver()
+        return
       case .failed(let error): return rest.reply(error)
       case .deferred:
         let again = rest
@@ -170,7 +178,8 @@ enum ResentRequest {
 extension RoutingErrorCode {
   fileprivate init?(errno: UInt64) {
     let codes: [RoutingErrorCode] = [
-      .malformed, .noRoute, .shadowed, .tooLong, .notPermitted, .forbidden, .unreadable,
+      .malformed, .noRoute, .shadowed, .tooLong, .notPermitted, .notDirectory, .notSupported, .forbidden,
+      .unreadable,
     ]
     guard let code = codes.first(where: { UInt64($0.errno.rawValue) == errno }) else { return nil }
     self = code
@@ -186,6 +195,8 @@ extension RoutingErrorCode {
     case .shadowed: .fileExists
     case .tooLong: Errno(rawValue: E2BIG)
     case .notPermitted: .notPermitted
+    case .notDirectory: .notDirectory
+    case .notSupported: .notSupported
     case .forbidden: .permissionDenied
     case .unreadable: .ioError
     }

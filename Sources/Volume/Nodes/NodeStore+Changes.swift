@@ -104,6 +104,12 @@ extension NodeStore {
     table.withLock { table in (try? Self.state(of: directory, table))?.merged }
   }
 
+  /// The parts of a directory that has a name; nil if the kernel does not know it. They are looked up where they are not
+  /// known, as without a watcher and in a successor.
+  func presentParts(ofDirectory name: [UInt8], in parent: NodeID) -> MergedDirectory? {
+    directory(named: name, in: parent).flatMap { knownParts(of: $0) ?? (try? merged(of: $0)) }
+  }
+
   /// Records that the mount has removed a name.
   /// - Parameter removed: the parts of a directory, as they were before.
   func recordRemoval(of name: [UInt8], in directory: NodeID, _ removed: MergedDirectory? = nil) {

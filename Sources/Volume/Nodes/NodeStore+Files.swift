@@ -121,7 +121,7 @@ extension NodeStore {
   /// path in the layer alone, since hiding a file does not take it away from its readers.
   private func layerDirectory(of location: FileLocation) throws(Errno) -> LayerDirectory {
     if watcher != nil, let part = try? merged(of: location.parent).part(of: location.layer) { return part }
-    return try stack.layers[location.layer].directory(at: path(of: location.parent))
+    return try stack[location.layer].directory(at: path(of: location.parent))
   }
 
   /// Moves a node to another name of its file, if there is one. Names that the file has lost meanwhile are
@@ -152,7 +152,7 @@ extension NodeStore {
   /// - Throws: `deferred`.
   private func isThere(_ location: FileLocation, at link: EntryKey) throws(Errno) -> Bool {
     do throws(Errno) {
-      let directory = try stack.layers[location.layer].directory(at: path(of: link.parent))
+      let directory = try stack[location.layer].directory(at: path(of: link.parent))
       _ = try withCName(link.name) { name throws(Errno) in
         try directory.attributes(of: name, identity: location.identity)
       }

@@ -42,10 +42,10 @@ final class NodeStore: Sendable {
 
   /// Takes over the files that a predecessor has opened: some may have lost their names since.
   private func adoptFiles(_ memory: NodeMemory) {
-    for (index, layer) in stack.layers.enumerated() {
+    for (index, layer) in stack.all.enumerated() {
       if let archive = layer.archive { adoptFiles(of: archive, index) }
     }
-    table.withLock { $0.adoptFiles(memory, stack.layers) }
+    table.withLock { $0.adoptFiles(memory, stack.all) }
   }
 
   private func adoptFiles(of archive: ArchiveLayer, _ layer: Int) {

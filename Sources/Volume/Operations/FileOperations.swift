@@ -244,7 +244,7 @@ struct FileOperations: Sendable {
     let isWanted = try store.table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       guard table[slot].kind == .regular, let size = table[slot].reportedSize else { return false }
-      return size >= passthrough.smallest && store.stack.layers[Int(table[slot].layer)].archive == nil
+      return size >= passthrough.smallest && store.stack[Int(table[slot].layer)].archive == nil
     }
     return isWanted ? try openFile(of: node) : nil
   }

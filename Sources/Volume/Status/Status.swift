@@ -4,6 +4,10 @@ import Routing
 struct Status {
   struct Layer {
     let path: String
+    /// As the control file takes it.
+    let encodedPath: String
+    /// Whether it takes changes.
+    let isWritable: Bool
     let isWatched: Bool
     let reason: String?
     /// Seconds for which the layer has not answered; nil while it does.
@@ -14,6 +18,9 @@ struct Status {
     fileprivate func write(to json: inout JSONWriter) {
       json.object { json in
         json.member("path", path)
+        json.member("encodedPath", encodedPath)
+        json.member("kind", archive == nil ? "directory" : "archive")
+        json.member("writable", isWritable)
         json.member("caching", isWatched && reason == nil)
         json.member("reason", reason)
         json.member("unresponsive", unresponsive)

@@ -47,7 +47,8 @@ struct StatusReporter: Sendable {
   private func layerStatus(_ index: Int, _ showsNames: Bool) -> Status.Layer {
     let layer = store.stack.layers[index]
     return Status.Layer(
-      path: layer.path.text, isWatched: watcher != nil,
+      path: layer.path.text, encodedPath: PercentCoding.encoded(path: layer.path),
+      isWritable: index == 0 && store.isWritable, isWatched: watcher != nil,
       reason: store.unwatchableLayers[index] ?? watcher?.fault(of: index),
       unresponsive: layer.gate.unresponsiveSince.map {
         Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)
@@ -62,7 +63,7 @@ struct StatusReporter: Sendable {
       guard let uncached = table[slot].directory?.uncachedReason else { continue }
       found.append(
         Status.UncachedDirectory(
-          layer: store.stack.layers[uncached.layer].path.text,
+          layer: store.stack[uncached.layer].path.text,
           path: showsNames ? table.path(of: slot).map(\.text).joined(separator: "/") : nil,
           reason: uncached.reason))
     }

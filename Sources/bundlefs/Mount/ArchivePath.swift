@@ -5,14 +5,15 @@ import Posix
 /// A path that names an archive, a directory inside one, or the same of an archive that is stored in another:
 /// `ARCHIVE`, `ARCHIVE!/DIRECTORY` or `ARCHIVE!/ARCHIVE!/DIRECTORY`.
 struct ArchivePath {
-  private let archive: [UInt8]
+  /// The path of the outermost archive.
+  let archive: [UInt8]
   private let directory: [[UInt8]]
 
   /// An existing file with the whole name takes precedence over `!` as a separator.
   init?(_ path: [UInt8]) {
     if let kind = Self.kind(of: path) {
       guard kind == .regular else { return nil }
-      (archive, directory) = (path, [])
+      self.init(path, archiveLength: path.count)
       return
     }
     let (separator, slash) = (UInt8(ascii: "!"), UInt8(ascii: "/"))
@@ -20,14 +21,24 @@ struct ArchivePath {
       let rest = path[(index + 1)...]
       guard index > 0, rest.isEmpty || rest.first == slash, Self.kind(of: Array(path[..<index])) == .regular
       else { continue }
-      archive = Array(path[..<index])
-      directory = rest.split(separator: slash).map { Array($0) }.filter { $0 != [UInt8(ascii: ".")] }
+      self.init(path, archiveLength: index)
       return
     }
     return nil
   }
 
-  func open(index: Int, _ encoding: NameEncoding?, _ contents: ContentCache) throws(ArchiveError)
+  /// A path that was recorded. Asks no file system.
+  /// - Parameter length: of the archive's path, which nothing or `!` follows.
+  init(_ path: [UInt8], archiveLength length: Int) {
+    archive = Array(path[..<length])
+    directory = path[length...].dropFirst().split(separator: UInt8(ascii: "/")).map { Array($0) }
+      .filter { $0 != [UInt8(ascii: ".")] }
+  }
+
+  /// - Parameters:
+  ///   - index: in the stack.
+  ///   - id: as of `ArchiveLayer.init`.
+  func open(index: Int, id: Int, _ encoding: NameEncoding?, _ contents: ContentCache) throws(ArchiveError)
     -> ArchiveLayer
   {
     let path: [UInt8]
@@ -40,8 +51,8 @@ struct ArchivePath {
     defer { bar.end() }
     func open(_ inner: [[[UInt8]]], _ directory: [[UInt8]]) throws(ArchiveError) -> ArchiveLayer {
       try ArchiveLayer(
-        archivePath: path, inner: inner, folder: directory, encoding: encoding, index: index, cache: contents,
-        progress: { bar.show($0, of: $1) })
+        archivePath: path, inner: inner, folder: directory, encoding: encoding, index: index, id: id,
+        cache: contents, progress: { bar.show($0, of: $1) })
     }
     // A directory of the whole name takes precedence over archives within the archive.
     do throws(ArchiveError) { return try open([], directory) } catch .noFolder {

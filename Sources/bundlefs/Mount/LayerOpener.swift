@@ -2,20 +2,14 @@ import Glibc
 import Layers
 import Posix
 
-/// Opens the layers of a plan.
+/// Opens the layers of a plan, or those that a predecessor has recorded.
 struct LayerOpener {
   let plan: MountPlan
   let covered: CoveredMountPoint?
-  /// The roots that a predecessor has opened, by layer.
-  private let roots: [LayerRootRecord]
   private let contents: ContentCache
 
-  init(
-    _ plan: MountPlan, covered: CoveredMountPoint?, roots: [LayerRootRecord] = [],
-    archives: ArchiveRegistry? = nil
-  ) throws(Failure) {
+  init(_ plan: MountPlan, covered: CoveredMountPoint?, archives: ArchiveRegistry? = nil) throws(Failure) {
     self.plan = plan
-    self.roots = roots
     self.covered = covered
     contents = ContentCache(
       budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
@@ -31,34 +25,75 @@ struct LayerOpener {
       let role = layers.count < plan.layers.count - 1 ? "substitution" : "MAIN"
       layers.append(try open(layer, as: "\(role) \(layer.given.shown)", index: layers.count))
     }
-    let hasArchive = layers.contains { $0.archive != nil }
-    return (LayerStack(layers: layers), try upper(layers), hasArchive ? contents : nil)
+    return try opened(LayerStack(layers: layers))
+  }
+
+  /// The layers of a predecessor. Directories are not opened again, since their paths may not answer.
+  /// - Parameter memory: with the roots.
+  func open(_ table: LayerTable, _ memory: SurvivalMemory) throws(Failure) -> (
+    LayerStack, UpperLayer?, ContentCache?
+  ) {
+    var (layers, retired, ids): ([Layer], [Layer], [UInt16]) = ([], [], [])
+    for entry in table.layers {
+      layers.append(try reopen(entry, index: layers.count, memory))
+      ids.append(entry.id)
+    }
+    for entry in table.retired {
+      // What was read from it can go on; without it such reads fail.
+      let index = layers.count + retired.count
+      guard let layer = try? reopen(entry, index: index, memory) else { continue }
+      retired.append(layer)
+      ids.append(entry.id)
+    }
+    return try opened(LayerStack(layers: layers, retired: retired, ids: ids))
+  }
+
+  private func opened(_ stack: LayerStack) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
+    let hasArchive = stack.all.contains { $0.archive != nil }
+    return (stack, try upper(stack.layers), hasArchive ? contents : nil)
   }
 
   private func open(
     _ layer: MountPlan.LayerPath, as role: String, index: Int
   ) throws(Failure) -> Layer {
-    if let archive = layer.archive {
-      do throws(ArchiveError) {
-        return .archive(try archive.open(index: index, plan.arguments.options.archiveEncoding, contents))
-      } catch {
-        throw .failed("\(role): \(error.message)")
-      }
-    }
-    do throws(Errno) { return .directory(try directory(layer.path, index: index)) } catch {
+    if let archive = layer.archive { return try reopen(archive, as: role, index: index, id: index) }
+    do throws(Errno) {
+      return .directory(
+        try DirectoryLayer(
+          path: try realPath(layer.path), index: index, covered: covered,
+          isWritable: plan.isWritable && index == 0))
+    } catch {
       throw .failed("\(role): \(Self.reason(error, layer.path))")
     }
   }
 
-  private func directory(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
-    let isWritable = plan.isWritable && index == 0
-    if index < roots.count, let root = roots[index].root {
-      let file = try Descriptor.duplicate(of: roots[index].file)
-      return DirectoryLayer(
-        path: path, index: index, covered: covered, root: root, file: file, isWritable: isWritable)
+  private func reopen(
+    _ entry: LayerTable.Entry, index: Int, _ memory: SurvivalMemory
+  ) throws(Failure) -> Layer {
+    let record = memory.root(entry.id)
+    if entry.archiveLength > 0 {
+      let archive = ArchivePath(entry.path, archiveLength: entry.archiveLength)
+      return try reopen(archive, as: entry.path.shown, index: index, id: Int(entry.id))
     }
-    return try DirectoryLayer(
-      path: try realPath(path), index: index, covered: covered, isWritable: isWritable)
+    guard let root = record.root else { throw .failed("\(entry.path.shown): its root is unknown") }
+    return .directory(
+      DirectoryLayer(
+        path: entry.path, index: index, covered: covered, root: root,
+        file: try Failure.naming(entry.path.shown) { () throws(Errno) in
+          try Descriptor.duplicate(of: record.file)
+        },
+        isWritable: plan.isWritable && index == 0))
+  }
+
+  private func reopen(_ archive: ArchivePath, as role: String, index: Int, id: Int) throws(Failure) -> Layer {
+    do throws(ArchiveError) { return .archive(try open(archive, index: index, id: id)) } catch {
+      throw .failed("\(role): \(error.message)")
+    }
+  }
+
+  /// - Parameter id: as of `ArchiveLayer.init`.
+  func open(_ archive: ArchivePath, index: Int, id: Int) throws(ArchiveError) -> ArchiveLayer {
+    try archive.open(index: index, id: id, plan.arguments.options.archiveEncoding, contents)
   }
 
   private func upper(_ layers: [Layer]) throws(Failure) -> UpperLayer? {
@@ -68,7 +103,8 @@ struct LayerOpener {
     }
   }
 
-  private static func reason(_ error: Errno, _ path: [UInt8]) -> String {
+  /// Why a path is no layer.
+  static func reason(_ error: Errno, _ path: [UInt8]) -> String {
     switch error {
     case .noSuchFileOrDirectory: "no such directory"
     case .notDirectory: "neither a directory nor a zip archive"

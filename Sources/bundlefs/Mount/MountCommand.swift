@@ -41,8 +41,7 @@ struct MountCommand {
     let process = plan.isForeground ? nil : try background(mountPoint)
     do throws(Failure) { try serve(plan, process, lock) } catch {
       guard let process else { throw error }
-      process.fail(error.message)
-      exit(error.status)
+      end(process, error, keepsMount: false)
     }
   }
 
@@ -87,6 +86,7 @@ struct MountCommand {
   /// What stays until the end of the process.
   private static let kept = Locked<[any AnyObject & Sendable]>([])
 
+  /// Returns only if no worker can be started.
   private func hold(
     _ memory: SurvivalMemory, _ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?
   ) throws(Failure) {
@@ -95,24 +95,43 @@ struct MountCommand {
     let worker = MountWorker(plan: plan, process: process, survival: memory)
     let replacement = [ProgramUpgrade.path] + plan.arguments(forSuccessorWith: memory.memory.file.rawValue)
     let holder = Holder(memory.memory, replacement: replacement, isReplacement: resumed != nil)
-    let role: Holder.Role
-    do throws(Errno) { role = try holder.run() } catch {
-      throw .failed("cannot start a worker process: \(error); '-o survive=off' needs none")
-    }
-    defer { memory.state.phase = .ended }
-    do throws(Failure) {
-      switch role {
-      case .first: try worker.mountAndServe { lock?.release() }
-      case .successor:
-        // Its descriptor is closed, or another file's by now.
-        if let lock { Self.kept.withLock { $0.append(lock) } }
-        try worker.goOn(memory)
-      case .undertaker: try plan.mountPoint.unmount(isLazy: true)
+    do throws(Errno) {
+      try holder.run { role in
+        do throws(Failure) { try work(role, worker, memory, lock) } catch {
+          end(process, error, keepsMount: role == .successor)
+        }
+        exit(0)
       }
     } catch {
-      // The next successor may succeed.
-      if role == .successor { exit(error.status) }
-      throw error
+      throw .failed("cannot start a worker process: \(error); '-o survive=off' needs none")
     }
+  }
+
+  /// In a worker.
+  private func work(
+    _ role: Holder.Role, _ worker: MountWorker, _ memory: SurvivalMemory, _ lock: MountLock?
+  ) throws(Failure) {
+    // After an error the next successor may succeed.
+    switch role {
+    case .first:
+      defer { memory.state.phase = .ended }
+      try worker.mountAndServe { lock?.release() }
+    case .successor:
+      // Its descriptor is closed, or another file's by now.
+      if let lock { Self.kept.withLock { $0.append(lock) } }
+      try worker.goOn(memory)
+      memory.state.phase = .ended
+    case .undertaker:
+      defer { memory.state.phase = .ended }
+      // Dead workers that cannot end yet would keep the connection.
+      try worker.plan.mountPoint.abort()
+    }
+  }
+
+  /// Ends a process with an error. A successor's is only printed: the first worker has reported that it is ready, or the
+  /// next one may succeed.
+  private func end(_ process: BackgroundProcess?, _ error: Failure, keepsMount: Bool) -> Never {
+    if let process, !keepsMount { process.fail(error.message) } else { Terminal.printError(error.message) }
+    exit(error.status)
   }
 }

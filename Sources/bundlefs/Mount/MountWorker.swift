@@ -3,6 +3,7 @@ import Glibc
 import Holder
 import Layers
 import Posix
+import Routing
 import Volume
 
 /// The session that an upgrade hands over. It refers to the volume, which refers to this.
@@ -27,11 +28,13 @@ struct MountWorker {
     var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
       try CoveredMountPoint(path: plan.mountPoint.path)
     }
-    let (stack, upper, contents) = try LayerOpener(
-      plan, covered: covered, archives: survival?.archives
-    ).open()
+    let opener = try LayerOpener(plan, covered: covered, archives: survival?.archives)
+    let (stack, upper, contents) = try opener.open()
     let sessions = Locked(WeakSession())
-    let volume = try makeVolume(stack, contents, upper, sessions)
+    let switcher = try survival.map { survival throws(Failure) in
+      LayerSwitcher(try LayerOpener(plan, covered: nil, archives: survival.archives), stack, survival)
+    }
+    let volume = try makeVolume(stack, contents, upper, sessions, switcher)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
     Session.holdSignals()
@@ -54,31 +57,35 @@ struct MountWorker {
         session.unmount()
         throw MountError(message: "interrupted")
       }
-      try serve(volume, session, isSuccessor: false)
+      try serve(volume, session, switcher, isSuccessor: false)
     } catch {
       throw .failed("cannot mount at \(plan.mountPoint.path.shown): \(error.message)")
     }
   }
 
+  /// A session that would close the connection at its end, which the next successor needs after a failure.
+  private static let kept = Locked<Session?>(nil)
+
   /// Goes on with a mount whose worker has died.
   func goOn(_ survival: SurvivalMemory) throws(Failure) {
     if survival.state.wasReady != 0 { process?.disown() }
     Session.holdSignals()
-    if survival.state.wasReady != 0 { survival.closeStaleFiles(layers: plan.layers.count) }
-    survival.closeFilesOnExec(layers: plan.layers.count)
+    if survival.state.wasReady != 0 { survival.closeStaleFiles() }
+    survival.closeFilesOnExec()
     let covered = try coveredMountPoint(survival)
-    let roots = survival.roots(plan.layers.count)
-    let (stack, upper, contents) = try LayerOpener(
-      plan, covered: covered, roots: roots, archives: survival.archives
-    ).open()
+    guard let table = survival.layerTable else { throw .failed("the layers are unknown") }
+    let opener = try LayerOpener(plan, covered: covered, archives: survival.archives)
+    let (stack, upper, contents) = try opener.open(table, survival)
     let sessions = Locked(WeakSession())
-    let volume = try makeVolume(stack, contents, upper, sessions)
+    let switcher = LayerSwitcher(opener, stack, survival)
+    let volume = try makeVolume(stack, contents, upper, sessions, switcher)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
+      Self.kept.withLock { $0 = session }
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
-      try serve(volume, session, isSuccessor: true)
+      try serve(volume, session, switcher, isSuccessor: true)
     } catch {
       throw .failed("cannot go on with \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -93,7 +100,8 @@ struct MountWorker {
   }
 
   private func makeVolume(
-    _ stack: LayerStack, _ contents: ContentCache?, _ upper: UpperLayer?, _ session: Locked<WeakSession>
+    _ stack: LayerStack, _ contents: ContentCache?, _ upper: UpperLayer?, _ session: Locked<WeakSession>,
+    _ switcher: LayerSwitcher?
   ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
     options.contents = contents
@@ -104,6 +112,11 @@ struct MountWorker {
       options.upgrade = Upgrade(refusal: ProgramUpgrade.refusal) {
         session.withLock { $0.session }?.handOver()
       }
+    }
+    options.layerSwitch = switcher.map { switcher in
+      LayerSwitch(
+        make: { paths, request throws(RoutingError) in try switcher.make(paths, request) },
+        wasMade: switcher.wasMade, handOver: { session.withLock { $0.session }?.handOver() })
     }
     do throws(Errno) { return try Volume(stack: stack, options: options) } catch {
       throw .failed(
@@ -127,7 +140,9 @@ struct MountWorker {
     try? survival.record(session, stack, covered)
   }
 
-  private func serve(_ volume: Volume, _ session: Session, isSuccessor: Bool) throws(MountError) {
+  private func serve(
+    _ volume: Volume, _ session: Session, _ switcher: LayerSwitcher?, isSuccessor: Bool
+  ) throws(MountError) {
     MemoryArenas.share()
     if let reason = volume.beginPassthrough(session) {
       Terminal.printError("mounted without passthrough: \(reason)")
@@ -136,7 +151,7 @@ struct MountWorker {
       willStart: { () throws(Errno) in
         try volume.start(session, requests: session.requests)
         if isSuccessor {
-          volume.recover()
+          volume.recover(haveLayersChanged: survival?.state.haveLayersChanged == 1)
           survival?.waitForReaders()
           session.requestUnanswered()
           session.wakePollers(of: volume.polledFiles)
@@ -152,8 +167,12 @@ struct MountWorker {
       workers: max(2, processorCount), readLocks: survival?.readLocks,
       lowLatency: plan.arguments.options.lowLatency, events)
     guard isHandedOver, let survival else { return }
-    survival.keepFilesAcrossExec(layers: plan.layers.count)
-    survival.state.phase = .replaced
+    if switcher?.hasSwitched == true {
+      survival.state.phase = .switched
+    } else {
+      survival.keepFilesAcrossExec()
+      survival.state.phase = .replaced
+    }
     // Without closing any file.
     _exit(0)
   }
@@ -161,6 +180,7 @@ struct MountWorker {
   private func isReady() {
     let wasReady = survival?.state.wasReady == 1
     survival?.state.wasReady = 1
+    survival?.state.haveLayersChanged = 0
     survival?.state.phase = .ready
     if !wasReady { process?.isReady() }
     if let survival, wasReady { reportDeath(survival) }

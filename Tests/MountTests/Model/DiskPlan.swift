@@ -17,7 +17,11 @@ struct DiskPlan {
 
   private mutating func directory(_ path: ByteString, _ status: StatResult) throws -> PlannedDirectory {
     var directory = PlannedDirectory(metadata: try Self.metadata(status, at: path))
-    if try path.attributeNames().contains("trusted.overlay.opaque") { directory.opaqueMarkers = .trusted }
+    let attributes = try path.attributeNames()
+    for marker in [OpaqueMarkers.trusted, .user] where !attributes.filter(marker.attributes.contains).isEmpty
+    {
+      directory.opaqueMarkers.formUnion(marker)
+    }
     for name in try path.names() {
       let status = try (path / name).status()
       if status.kind == .directory {

@@ -33,6 +33,52 @@ extension MountTests {
       }
     }
 
+    @Test("a worker that dies while it starts has a successor, too", .timeLimit(.minutes(2)))
+    func earlyDeaths() throws {
+      let fixture = try Fixture()
+      var random = SplitMix64(seed: 5)
+      try withMount(fixture.setup) { mount in
+        for round in 0..<20 {
+          var former = mount.worker
+          // The holder gives up after ten deaths in a row.
+          for _ in 0..<4 {
+            kill(former, SIGKILL)
+            try #require(eventually(within: 20) { ![former, mount.process.pid].contains(mount.worker) })
+            former = mount.worker
+            usleep(UInt32.random(in: 0..<3000, using: &random))
+          }
+          try ByteString("/proc/sys/vm/drop_caches").write("3")
+          let name = ByteString("new \(round)")
+          try (fixture.main / name).write("\(round)")
+          try mount.barrier()
+          try expectFixtureContent(at: mount.point)
+          #expect(try (mount.point / name).readText() == "\(round)")
+        }
+        #expect(mount.process.status() == nil)
+      }
+    }
+
+    private func expectFixtureContent(at point: ByteString) throws {
+      for (path, text) in Fixture.content { #expect(try (point / path).readText() == text, "\(path)") }
+    }
+
+    @Test("a mount over its own main bundle goes on", .timeLimit(.minutes(1)))
+    func overMain() throws {
+      let fixture = try Fixture()
+      let setup = MountSetup(
+        main: fixture.main, point: fixture.main, substitutions: [fixture.substitution])
+      try withMount(setup) { mount in
+        for round in 0..<3 {
+          try killWorker(mount)
+          try ByteString("/proc/sys/vm/drop_caches").write("3")
+          try (fixture.substitution / "new").replace(Array("\(round)".utf8))
+          try mount.barrier()
+          #expect(try (mount.point / "new").readText() == "\(round)")
+          try expectFixtureContent(at: mount.point)
+        }
+      }
+    }
+
     @Test("an open file that was deleted is read to its end", .timeLimit(.minutes(1)))
     func deletedFile() throws {
       let fixture = try Fixture()

@@ -17,7 +17,7 @@ struct Fingerprint: BitwiseCopyable, Equatable {
 
   init(_ attributes: FileStatus) { self.init(of: CollectionOfOne((layer: 0, attributes: attributes))) }
 
-  /// - Parameter parts: a directory's, with their layers.
+  /// - Parameter parts: a directory's, with the IDs of their layers.
   init(of parts: some Sequence<(layer: Int, attributes: FileStatus)>) {
     let now = TimeSpec.now
     var (hash, isRecent) = (UInt64(0xCBF2_9CE4_8422_2325), false)

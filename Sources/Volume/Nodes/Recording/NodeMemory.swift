@@ -57,10 +57,17 @@ struct NodeMemory: @unchecked Sendable {
   private let links: UnsafeMutablePointer<Link>
   private let fingerprints: UnsafeMutablePointer<Fingerprint>
   private let devices: UnsafeMutablePointer<UInt64>
+  /// The IDs of layers by index, and the other way round.
+  private let ids: [UInt16]
+  private let indexes: [UInt16]
 
-  /// - Parameter memory: of at least `size` bytes; zero, or what a former process has written.
-  init(_ memory: SharedMemory) {
+  /// - Parameters:
+  ///   - memory: of at least `size` bytes; zero, or what a former process has written.
+  ///   - ids: of the layers, by index; by default their indexes.
+  init(_ memory: SharedMemory, layers ids: [UInt16] = []) {
     self.memory = memory
+    self.ids = ids
+    indexes = Self.indexes(of: ids)
     header = memory.values(of: Header.self, at: Place.header)
     journal = memory.values(of: Change.self, at: Place.journal)
     records = memory.values(of: NodeRecord.self, at: Place.nodes)
@@ -83,7 +90,26 @@ struct NodeMemory: @unchecked Sendable {
   /// The slots that were ever used, and slot 0.
   var slotCount: UInt32 { header.pointee.slots }
 
-  subscript(slot: UInt32) -> NodeRecord { records[Int(slot)] }
+  subscript(slot: UInt32) -> NodeRecord {
+    var record = records[Int(slot)]
+    // A layer without index is one that nothing was read from.
+    if !indexes.isEmpty { record.layer = indexes[min(Int(record.layer), indexes.count - 1)] }
+    return record
+  }
+
+  private static func indexes(of ids: [UInt16]) -> [UInt16] {
+    guard let last = ids.max() else { return [] }
+    var indexes = [UInt16](repeating: 0, count: Int(last) + 2)
+    for (index, id) in ids.enumerated() { indexes[Int(id)] = UInt16(index) }
+    return indexes
+  }
+
+  /// The IDs of the layers that nodes refer to.
+  var usedLayers: Set<UInt16> {
+    var used: Set<UInt16> = []
+    for slot in 0..<slotCount where records[Int(slot)].kind != nil { used.insert(records[Int(slot)].layer) }
+    return used
+  }
 
   /// The descriptors of the files that nodes are pinned to.
   var openFiles: [CInt] {
@@ -97,6 +123,7 @@ struct NodeMemory: @unchecked Sendable {
     var count = 0
     for slot in slots {
       var record = nodes[Int(slot)].record
+      if !ids.isEmpty { record.layer = ids[Int(record.layer)] }
       if isEqual(&record, records + Int(slot)) { continue }
       journal[count] = Change(slot: slot, record: record)
       count += 1

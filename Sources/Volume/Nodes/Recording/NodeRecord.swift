@@ -7,6 +7,7 @@ struct NodeRecord: BitwiseCopyable {
   var parent: UInt32 = 0
   /// The index in the table's `NameArena`.
   var name: UInt32 = 0
+  /// The index of a layer; in shared memory its ID, which it keeps when the stack changes.
   var layer: UInt16 = 0
   /// The file type bits of a mode, shifted by 12; 0 in a free slot.
   var type: UInt8 = 0

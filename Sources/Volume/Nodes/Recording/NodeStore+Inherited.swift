@@ -26,7 +26,7 @@ extension NodeStore {
     var states: [(layer: Int, attributes: FileStatus)] = []
     for part in parts {
       guard let attributes = try? part.attributes() else { return .unknown }
-      states.append((part.layer, attributes))
+      states.append((Int(stack.ids[part.layer]), attributes))
     }
     return Fingerprint(of: states)
   }

@@ -32,12 +32,12 @@ enum WritableOption: Equatable {
     }
     for layer in layers.dropFirst() {
       let other = MountOptions.resolved(layer)
-      if Self.contains(other, path) {
+      if path.isPath(inside: other) {
         throw .failed(
           "writable: \(given.shown) lies inside \(layer.shown), where its files would appear a second time; "
             + "choose a folder outside")
       }
-      if Self.contains(path, other) {
+      if other.isPath(inside: path) {
         throw .failed("writable: \(given.shown) contains the layer \(layer.shown); choose another folder")
       }
     }
@@ -46,10 +46,5 @@ enum WritableOption: Equatable {
     } catch {
       if error != .fileExists { throw .failed("writable: \(given.shown): \(error)") }
     }
-  }
-
-  private static func contains(_ folder: [UInt8], _ path: [UInt8]) -> Bool {
-    let slash = UInt8(ascii: "/")
-    return path == folder || path.starts(with: folder.last == slash ? folder : folder + [slash])
   }
 }

@@ -3,6 +3,7 @@ import Glibc
 import Holder
 import Layers
 import Posix
+import Synchronization
 import Volume
 
 /// A layer's root, for successors.
@@ -13,7 +14,7 @@ struct LayerRootRecord: BitwiseCopyable {
 }
 
 /// The memory that the holder and the workers of a mount share: the holder's state, the INIT request, the read locks, the
-/// layers' roots, and from there on what the volume records.
+/// layers and their roots, and from there on what the volume records.
 final class SurvivalMemory: Sendable {
   let memory: SharedMemory
   /// The states of the layers that are archives.
@@ -22,7 +23,9 @@ final class SurvivalMemory: Sendable {
   private static let locksPlace = 2 * HolderState.reserved
   private static let largestInit = locksPlace - initPlace
   private static let (archivesPlace, rootsPlace) = (20 << 20, 24 << 20)
-  private static let mostRoots = 4096
+  /// Of the number of the present layer table, and of the two places for one.
+  private static let (tableNumberPlace, tablePlace) = (26 << 20, 27 << 20)
+  private static let tableSize = 2 << 20
 
   /// - Throws: ENOMEM, EMFILE; EFBIG beyond RLIMIT_FSIZE.
   init() throws(Errno) {
@@ -61,16 +64,15 @@ final class SurvivalMemory: Sendable {
   }
 
   /// Records what a successor needs to go on with a mount. Until then none is started.
-  /// - Throws: EMFILE.
+  /// - Throws: EMFILE; E2BIG if there are too many layers.
   func record(_ session: Session, _ stack: LayerStack, _ covered: CoveredMountPoint?) throws(Errno) {
     let request = session.initRequest
-    guard request.count <= Self.largestInit, stack.layers.count <= Self.mostRoots else { return }
+    guard request.count <= Self.largestInit else { return }
     request.withUnsafeBytes { bytes in
       guard let address = bytes.baseAddress else { return }
       (memory.base + Self.initPlace).copyMemory(from: address, byteCount: bytes.count)
     }
-    let roots = memory.values(of: LayerRootRecord.self, at: Self.rootsPlace)
-    for (index, layer) in stack.layers.enumerated() { roots[index] = try Self.record(of: layer) }
+    try record(stack)
     state.device = session.descriptor
     // It is needed only where a layer can lead into the mount, and it would keep an automount from expiring.
     if let covered, stack.layers.contains(where: { $0.isPlainDirectory }) {
@@ -79,19 +81,75 @@ final class SurvivalMemory: Sendable {
     state.initSize = UInt32(request.count)
   }
 
-  private static func record(of layer: Layer) throws(Errno) -> LayerRootRecord {
-    guard let (root, file) = try layer.folder?.rootForSuccessor() else { return LayerRootRecord() }
-    return LayerRootRecord(file: try Descriptor.duplicate(of: file).release(), root: root)
+  // MARK: - Layers
+
+  private func record(_ stack: LayerStack) throws(Errno) {
+    guard stack.layers.count <= LayerTable.mostLayers else { throw Errno(rawValue: E2BIG) }
+    var entries: [LayerTable.Entry] = []
+    for (layer, id) in zip(stack.layers, stack.ids) {
+      try recordRoot(of: layer, id)
+      entries.append(
+        LayerTable.Entry(id: id, path: layer.path, archiveLength: layer.archive?.archivePath.count ?? 0))
+    }
+    try write(LayerTable(layers: entries))
   }
 
-  func roots(_ count: Int) -> [LayerRootRecord] {
-    let roots = memory.values(of: LayerRootRecord.self, at: Self.rootsPlace)
-    return (0..<min(count, Self.mostRoots)).map { roots[$0] }
+  /// The present layers; nil before the mount.
+  var layerTable: LayerTable? {
+    let number = tableNumber.pointee
+    if number == 0 { return nil }
+    let place = memory.base + Self.place(ofTable: number)
+    let size = Int(clamping: place.load(as: UInt64.self))
+    guard size <= Self.tableSize - 8 else { return nil }
+    return LayerTable(encoded: UnsafeRawBufferPointer(start: place + 8, count: size))
   }
 
-  private func keptFiles(layers: Int) -> [CInt] {
+  /// Makes the table the present one, at once.
+  /// - Throws: E2BIG.
+  func write(_ table: LayerTable) throws(Errno) {
+    let bytes = table.encoded
+    guard bytes.count <= Self.tableSize - 8 else { throw Errno(rawValue: E2BIG) }
+    let number = tableNumber.pointee + 1
+    let place = memory.base + Self.place(ofTable: number)
+    place.storeBytes(of: UInt64(bytes.count), as: UInt64.self)
+    bytes.withUnsafeBytes { bytes in
+      if let address = bytes.baseAddress { (place + 8).copyMemory(from: address, byteCount: bytes.count) }
+    }
+    atomicMemoryFence(ordering: .releasing)
+    tableNumber.pointee = number
+  }
+
+  private var tableNumber: UnsafeMutablePointer<UInt64> {
+    memory.values(of: UInt64.self, at: Self.tableNumberPlace)
+  }
+
+  private static func place(ofTable number: UInt64) -> Int { tablePlace + (number & 1 == 1 ? 0 : tableSize) }
+
+  private var roots: UnsafeMutablePointer<LayerRootRecord> {
+    memory.values(of: LayerRootRecord.self, at: Self.rootsPlace)
+  }
+
+  func root(_ id: UInt16) -> LayerRootRecord { roots[Int(id)] }
+
+  func recordRoot(of layer: Layer, _ id: UInt16) throws(Errno) {
+    guard let (root, file) = try layer.folder?.rootForSuccessor() else {
+      return roots[Int(id)] = LayerRootRecord()
+    }
+    roots[Int(id)] = LayerRootRecord(file: try Descriptor.duplicate(of: file).release(), root: root)
+  }
+
+  /// Forgets a layer that nothing refers to.
+  func removeRoot(_ id: UInt16) {
+    let file = roots[Int(id)].file
+    roots[Int(id)] = LayerRootRecord()
+    if file >= 0 { close(file) }
+  }
+
+  // MARK: - Files
+
+  private var keptFiles: [CInt] {
     var kept: [CInt] = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
-    kept += roots(layers).map(\.file)
+    kept += (layerTable?.all ?? []).map { root($0.id).file }
     kept += archives.files
     withUnsafeBytes(of: state.others) { kept += $0.bindMemory(to: CInt.self) }
     // The last two may have been closed meanwhile, unlike the nodes' files.
@@ -99,22 +157,22 @@ final class SurvivalMemory: Sendable {
   }
 
   /// Lets the files that successors use stay open when the holder becomes another program.
-  func keepFilesAcrossExec(layers: Int) {
+  func keepFilesAcrossExec() {
     state.keepsFiles = 1
-    for file in keptFiles(layers: layers) { _ = fcntl(file, F_SETFD, 0) }
+    for file in keptFiles { _ = fcntl(file, F_SETFD, 0) }
   }
 
   /// Makes programs that this one runs not inherit the files; undoes `keepFilesAcrossExec`.
-  func closeFilesOnExec(layers: Int) {
+  func closeFilesOnExec() {
     if state.keepsFiles == 0 { return }
-    for file in keptFiles(layers: layers) where file > STDERR_FILENO { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
+    for file in keptFiles where file > STDERR_FILENO { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
     state.keepsFiles = 0
   }
 
   /// Closes the files that dead workers have left open, apart from those that successors use, on a thread of its own:
   /// closing a file of a layer that does not answer can block.
-  func closeStaleFiles(layers: Int) {
-    let stale = OpenDescriptors.others(than: keptFiles(layers: layers))
+  func closeStaleFiles() {
+    let stale = OpenDescriptors.others(than: keptFiles)
     try? Posix.Thread.startDetached(name: "stale files") { for file in stale { close(file) } }
   }
 }

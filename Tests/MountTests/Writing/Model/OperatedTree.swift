@@ -91,6 +91,12 @@ final class OperatedTree {
     heldPaths[slot] = path
   }
 
+  /// Whether a descriptor's directory has no name any more.
+  func isRemovedDirectory(_ slot: Int) -> Bool {
+    guard let file = held[slot], let status = try? ByteString.status(of: file) else { return false }
+    return status.kind == .directory && status.links == 0
+  }
+
   private func perform(_ operation: HeldOperation, _ slot: Int) throws -> OperationResult {
     guard let file = held[slot] else { return .failed(.badFileDescriptor) }
     switch operation {

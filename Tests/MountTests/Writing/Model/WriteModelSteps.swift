@@ -60,6 +60,7 @@ final class WriteModelSteps {
     }
     let expected = try copied.perform(operation, as: user)
     log[log.count - 1] += ": \(expected)"
+    if isOfLostDirectory(operation, seen) { return [] }
     if seen != expected { return ["result: expected \(expected), seen \(seen)"] }
     return try heldDifferences(operation) + differences(of: operation)
   }
@@ -87,7 +88,16 @@ final class WriteModelSteps {
     guard case .held(let slot, _) = operation, copied.slots.contains(slot) else { return [] }
     let status = WriteOperation.held(slot: slot, .status)
     let (seen, expected) = (try mounted.perform(status, as: 0), try copied.perform(status, as: 0))
-    return seen == expected ? [] : ["fstat of the descriptor: expected \(expected), seen \(seen)"]
+    return seen == expected || isOfLostDirectory(status, seen)
+      ? [] : ["fstat of the descriptor: expected \(expected), seen \(seen)"]
+  }
+
+  /// Whether a successor answered for a removed directory, which only its predecessor knew.
+  private func isOfLostDirectory(_ operation: WriteOperation, _ result: OperationResult) -> Bool {
+    guard run.hasDeaths, result == .failed(.staleFileHandle), case .held(let slot, _) = operation else {
+      return false
+    }
+    return copied.isRemovedDirectory(slot)
   }
 
   private func mayRefuse(_ operation: WriteOperation) -> Bool {

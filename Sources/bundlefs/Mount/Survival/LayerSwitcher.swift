@@ -1,0 +1,211 @@
+import Glibc
+import Holder
+import Layers
+import Posix
+import Routing
+import Volume
+
+/// Records another stack of layers for the successor of this process.
+final class LayerSwitcher: Sendable {
+  private let opener: LayerOpener
+  private let stack: LayerStack
+  private let survival: SurvivalMemory
+  private let state = Locked(State())
+
+  private struct State {
+    /// Whether the process is to hand over.
+    var hasSwitched = false
+    /// Archives stay registered for as long as they exist.
+    var opened: [Layer] = []
+  }
+
+  init(_ opener: LayerOpener, _ stack: LayerStack, _ survival: SurvivalMemory) {
+    self.opener = opener
+    self.stack = stack
+    self.survival = survival
+  }
+
+  /// Whether the process is to hand over to one with other layers.
+  var hasSwitched: Bool { state.withLock { $0.hasSwitched } }
+
+  func wasMade(_ request: UInt64) -> Bool { survival.layerTable?.requests.contains(request) == true }
+
+  /// Opens new substitutions and records the stack; does nothing if another change has just been recorded: the successor
+  /// makes this one then.
+  /// - Parameters:
+  ///   - paths: absolute ones, top first.
+  ///   - request: the `unique` of the WRITE that asks for it.
+  /// - Throws: an error that names the layer at fault.
+  func make(_ paths: [[UInt8]], _ request: UInt64) throws(RoutingError) {
+    try state.withLock { state throws(RoutingError) in
+      if state.hasSwitched { return }
+      guard survival.state.initSize > 0, let present = survival.layerTable else {
+        throw RoutingError(.notSupported, "the kernel cannot give the mount to another process (Linux 6.9)")
+      }
+      var change = LayerChange(from: present, opener, survival)
+      defer { change.undoUnlessRecorded() }
+      try change.choose(paths)
+      try change.record(request, stack)
+      state.opened = change.opened
+      state.hasSwitched = true
+    }
+  }
+}
+
+/// A change of a layer table. What it opens is closed again unless it is recorded.
+private struct LayerChange {
+  private let present: LayerTable
+  private let opener: LayerOpener
+  private let survival: SurvivalMemory
+  private var layers: [LayerTable.Entry] = []
+  private var added: [LayerTable.Entry] = []
+  private var isRecorded = false
+  private(set) var opened: [Layer] = []
+
+  init(from present: LayerTable, _ opener: LayerOpener, _ survival: SurvivalMemory) {
+    self.present = present
+    self.opener = opener
+    self.survival = survival
+  }
+
+  private var plan: MountPlan { opener.plan }
+
+  /// The layer that takes changes, which stays on top.
+  private var upper: LayerTable.Entry? { plan.isWritable ? present.layers.first : nil }
+
+  /// Finds the layers, and opens those that the mount does not have.
+  mutating func choose(_ paths: [[UInt8]]) throws(RoutingError) {
+    var paths = paths[...]
+    if let upper {
+      layers = [upper]
+      if paths.first == upper.path { paths.removeFirst() }
+    }
+    for path in paths { layers.append(try entry(path)) }
+    layers += present.layers.suffix(1)
+  }
+
+  private mutating func entry(_ given: [UInt8]) throws(RoutingError) -> LayerTable.Entry {
+    // Before a file system is asked, which may not answer.
+    if let entry = try unused(given) { return entry }
+    let (path, archive) = try resolved(given)
+    if let entry = try unused(path) { return entry }
+    try check(path, given)
+    guard let id = LayerTable.freeID(among: present.all + added) else {
+      throw RoutingError(.tooLong, "\(given.shown): a mount has at most \(LayerTable.mostLayers) layers")
+    }
+    let entry = LayerTable.Entry(id: id, path: path, archiveLength: archive?.archive.count ?? 0)
+    try open(entry, archive, given)
+    added.append(entry)
+    return entry
+  }
+
+  /// The present substitution with a path, unless it has its place already.
+  /// - Throws: EINVAL for the one that takes changes.
+  private func unused(_ path: [UInt8]) throws(RoutingError) -> LayerTable.Entry? {
+    if path == upper?.path {
+      throw RoutingError(.malformed, "\(path.shown) takes the changes, so it stays on top")
+    }
+    return present.layers.dropLast().first { $0.path == path && !layers.contains($0) }
+  }
+
+  private func resolved(_ given: [UInt8]) throws(RoutingError) -> (path: [UInt8], archive: ArchivePath?) {
+    do throws(Errno) {
+      guard let archive = ArchivePath(given) else { return (try realPath(given), nil) }
+      let path = try realPath(archive.archive)
+      return (
+        path + given.dropFirst(archive.archive.count),
+        ArchivePath(path + given.dropFirst(archive.archive.count), archiveLength: path.count)
+      )
+    } catch { throw Self.error(error, given) }
+  }
+
+  /// - Throws: EINVAL for a layer in which the mount would find itself, or the changes that it makes.
+  private func check(_ path: [UInt8], _ given: [UInt8]) throws(RoutingError) {
+    let mountPoint = plan.mountPoint.path
+    if let entry = MountTableEntry.containing(path), entry.isBundlefs, entry.mountPoint == mountPoint {
+      throw RoutingError(.malformed, "\(given.shown) lies in the mount itself")
+    }
+    if let upper, upper.path.isPath(inside: path) || path.isPath(inside: upper.path) {
+      throw RoutingError(
+        .malformed, "\(given.shown) and \(upper.path.shown), which takes the changes, contain one another")
+    }
+  }
+
+  private mutating func open(
+    _ entry: LayerTable.Entry, _ archive: ArchivePath?, _ given: [UInt8]
+  ) throws(RoutingError) {
+    if let archive {
+      do throws(ArchiveError) {
+        opened.append(.archive(try opener.open(archive, index: Int(entry.id), id: Int(entry.id))))
+      } catch { throw Self.error(error, given) }
+      return
+    }
+    do throws(Errno) {
+      let layer = try DirectoryLayer(path: entry.path, index: Int(entry.id), covered: nil)
+      try survival.recordRoot(of: .directory(layer), entry.id)
+      if layer.isPrivateClone || survival.state.beneath >= 0 { return }
+    } catch { throw Self.error(error, given) }
+    // What lies beneath the mount cannot be reached any more.
+    if plan.mountPoint.path.isPath(inside: entry.path) {
+      survival.removeRoot(entry.id)
+      throw RoutingError(.malformed, "\(given.shown) contains the mount point; choose a folder without it")
+    }
+  }
+
+  private static func error(_ error: Errno, _ path: [UInt8]) -> RoutingError {
+    let code: RoutingErrorCode =
+      switch error {
+      case .noSuchFileOrDirectory: .noRoute
+      case .notDirectory: .notDirectory
+      case .permissionDenied: .forbidden
+      case .notPermitted: .notPermitted
+      default: .unreadable
+      }
+    return RoutingError(code, "\(path.shown): \(LayerOpener.reason(error, path))")
+  }
+
+  private static func error(_ error: ArchiveError, _ path: [UInt8]) -> RoutingError {
+    let code: RoutingErrorCode =
+      switch error {
+      case .unreadable(.permissionDenied): .forbidden
+      case .noFile, .noArchive, .fileForFolder: .notDirectory
+      case .noFolder, .noInnerArchive: .noRoute
+      default: .unreadable
+      }
+    return RoutingError(code, "\(path.shown): \(error.message)")
+  }
+
+  /// - Parameter stack: of this process.
+  mutating func record(_ request: UInt64, _ stack: LayerStack) throws(RoutingError) {
+    var table = present
+    table.layers = layers
+    let used = Volume.usedLayers(in: survival.memory)
+    let former = present.all.filter { !layers.contains($0) }
+    table.retired = former.filter { used.contains($0.id) }
+    table.add(request: request)
+    do throws(Errno) {
+      // A path may lead to another directory by now.
+      for (layer, id) in zip(stack.layers, stack.ids) where layer.folder?.wasReopened == true {
+        survival.removeRoot(id)
+        try survival.recordRoot(of: layer, id)
+      }
+      try survival.write(table)
+    } catch { throw RoutingError(.unreadable, "cannot record the layers: \(error)") }
+    isRecorded = true
+    survival.state.haveLayersChanged = 1
+    for entry in former where !used.contains(entry.id) { survival.removeRoot(entry.id) }
+  }
+
+  func undoUnlessRecorded() {
+    if isRecorded { return }
+    for entry in added { survival.removeRoot(entry.id) }
+  }
+}
+
+extension [UInt8] {
+  /// Whether the path is the folder's or lies below it; both are absolute and without symbolic links.
+  func isPath(inside folder: [UInt8]) -> Bool {
+    let slash = UInt8(ascii: "/")
+    return self == folder || starts(with: folder.last == slash ? folder : folder + [slash])
+  }
+}

@@ -1,0 +1,151 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Random changes of the stack, between random changes of the layers, are compared with the model.
+extension MountTests {
+  @Suite(.enabled(if: Mount.hasControl)) struct LayerSwitchModelTests {
+    @Test(
+      "after each change of the stack the mount matches the model", .timeLimit(.minutes(30)),
+      arguments: LayerSwitchRun.seeds)
+    func matches(seed: UInt64) throws { try LayerSwitchRun(seed: seed).run() }
+  }
+}
+
+/// Changes of a mount's stack and of its layers, all determined by a seed.
+struct LayerSwitchRun {
+  /// The number of changes in one mount.
+  private static let stepsPerSeed = 40
+
+  /// `BUNDLEFS_STEPS` is the total number of changes.
+  static var seeds: [UInt64] {
+    let steps = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 480
+    return Seeds.chosen(max(1, steps / stepsPerSeed))
+  }
+
+  let seed: UInt64
+
+  /// Every third run has archives too, every other one is in overlayfs's format.
+  private var hasArchives: Bool { seed % 3 == 2 }
+  private var isOverlayOnly: Bool { seed % 2 == 0 }
+
+  func run() throws {
+    let folder = try TemporaryFolder()
+    var random = SplitMix64(seed: seed)
+    let candidates = try makeLayers(in: folder)
+    let main = candidates.folders[0]
+    var stack = Array(candidates.folders[1...2])
+    var setup = MountSetup(main: main, point: try folder.folder("mount"), substitutions: stack)
+    setup.lifetime = 600
+    let names = candidates.names
+    var log: [String] = ["begin \(stack)"]
+    try withMount(setup) { mount in
+      let reader = try Child(Command("sh", "-c", Self.readAll, mount.point.text))
+      defer { try? reader.kill() }
+      for _ in 0..<Self.stepsPerSeed {
+        for _ in 0..<random.number(0...3) {
+          var edits = LayerEdits(
+            candidates.folders, names: names, random: SplitMix64(seed: random.next()))
+          log.append(try edits.step())
+        }
+        stack = Self.changed(stack, among: candidates.folders.dropFirst() + candidates.archives, &random)
+        log.append("layers \(stack.map(\.description))")
+        try mount.setLayers(stack)
+        let differences = try self.differences(stack + [main], mount, in: folder)
+        if differences.isEmpty { continue }
+        Issue.record(
+          """
+          seed \(seed): \(differences.count) differences
+          \(differences.prefix(12).joined(separator: "\n"))
+          \(log.suffix(12).joined(separator: "\n"))
+          """)
+        return
+      }
+      #expect(reader.status() == nil, "the reader has ended: \(reader.errorText)")
+    }
+  }
+
+  /// Reads all files again and again; what goes meanwhile is no error.
+  private static let readAll =
+    "while :; do find \"$0\" -type f -exec cat {} + > /dev/null 2>&1; sleep 0.01; done"
+
+  private struct Candidates {
+    var names: [ByteString] = []
+    var folders: [ByteString] = []
+    var archives: [ByteString] = []
+  }
+
+  private func makeLayers(in folder: TemporaryFolder) throws -> Candidates {
+    var candidates = Candidates()
+    var random = SplitMix64(seed: seed ^ 0x1a7e)
+    candidates.names = NamePool.choose(using: &random)
+    let plans = StackGenerator.stack(
+      seed: seed, count: 7, isOverlayOnly: isOverlayOnly, scale: .small, names: candidates.names)
+    for (index, plan) in plans.enumerated() {
+      var plan = plan
+      // The judge of stacks with archives reads all files.
+      for file in plan.files.indices where hasArchives && plan.files[file].form.kind != .symbolicLink {
+        if plan.files[file].form.kind != .regular { plan.files[file].form = .regular(content: []) }
+      }
+      let root = try folder.folder(ByteString("layer\(index)"))
+      try LayerMaker.make(plan, at: root)
+      candidates.folders.append(root)
+    }
+    if hasArchives {
+      try ArchiveGenerator.make(seed: seed, in: folder.path)
+      candidates.archives = [folder / "a1.zip", folder / "a2.zip", folder / "b1.zip"]
+    }
+    return candidates
+  }
+
+  /// A stack of at most five substitutions, one change away.
+  private static func changed(
+    _ stack: [ByteString], among candidates: [ByteString], _ random: inout SplitMix64
+  ) -> [ByteString] {
+    var stack = stack
+    let others = candidates.filter { !stack.contains($0) }
+    switch random.number(0...9) {
+    case 0..<4 where stack.count < 5:
+      stack.insert(random.pick(others), at: random.number(0...stack.count))
+    case 4..<7 where !stack.isEmpty: stack.remove(at: random.number(0...stack.count - 1))
+    case 7..<9 where stack.count > 1:
+      let layer = stack.remove(at: random.number(0...stack.count - 1))
+      stack.insert(layer, at: random.number(0...stack.count))
+    default: stack = (0..<random.number(0...3)).map { _ in random.pick(candidates) }
+    }
+    return stack
+  }
+
+  private func differences(_ layers: [ByteString], _ mount: Mount, in folder: TemporaryFolder) throws
+    -> [String]
+  {
+    if layers.contains(where: { $0.text.hasSuffix(".zip") }) {
+      // A new mount is the judge, since an archive has other metadata than a folder.
+      let setup = MountSetup(
+        main: layers[layers.count - 1], point: try folder.folder(ByteString("twin\(Clock.now)")),
+        substitutions: layers.dropLast())
+      let expected = try withMount(setup) { try TreeDigest.of($0.point) }
+      let seen = try TreeDigest.of(mount.point)
+      return seen == expected ? [] : ["\(TreeDigest.difference(seen, expected))"]
+    }
+    let plans = try layers.map { try DiskPlan.read($0) }
+    var found = TreeComparison.differences(plans, at: mount.point, implementation: .bundlefs)
+    if isOverlayOnly, Set(layers).count == layers.count {
+      found += try overlayDifferences(layers, plans, in: folder)
+    }
+    return found
+  }
+
+  /// What the kernel's overlayfs shows beside the model.
+  private func overlayDifferences(
+    _ layers: [ByteString], _ plans: [PlannedLayer], in folder: TemporaryFolder
+  ) throws -> [String] {
+    let point = try folder.folder(ByteString("overlay\(Clock.now)"))
+    // It takes two layers at least.
+    if layers.count < 2 { return [] }
+    let lower = layers.map(\.text).joined(separator: ":")
+    try Command("mount", "-t", "overlay", "-o", "lowerdir=\(lower)", "overlay", point.text).check()
+    defer { MountTable.abandon(point, isFuse: false) }
+    return TreeComparison.differences(plans, at: point, implementation: .overlayfs).map { "overlayfs: \($0)" }
+  }
+}
