@@ -5,7 +5,8 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "status", "diff", "tree", "override", "revert", "sync", "invalidate", "upgrade", "route",
+    "unmount", "status", "layers", "diff", "tree", "override", "revert", "sync", "invalidate", "upgrade",
+    "route",
     "match", "listen", "resources", "open",
   ]
 
@@ -13,6 +14,11 @@ enum Help {
     usage: bundlefs MAIN MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]
            bundlefs unmount [--lazy] MOUNTPOINT
            bundlefs status MOUNTPOINT [--json]
+           bundlefs layers MOUNTPOINT [--count] [--json]
+           bundlefs layers MOUNTPOINT set LAYER[:LAYER...]
+           bundlefs layers MOUNTPOINT add LAYER... [POSITION]
+           bundlefs layers MOUNTPOINT remove LAYER...
+           bundlefs layers MOUNTPOINT move LAYER POSITION
            bundlefs diff MOUNTPOINT [PATH] [--json]
            bundlefs tree MOUNTPOINT [PATH] [--json]
            bundlefs override MOUNTPOINT PATH...
@@ -39,6 +45,13 @@ enum Help {
         -h, --help   print this help
         -V, --version
                      print the version
+
+    'layers' lists the layers, topmost first, with what is wrong with them; with
+    --count also how many names each contributes. 'set' replaces all
+    substitutions, '' leaves MAIN alone; 'add', 'remove' and 'move' change some of
+    them, named by their paths or the last components of these. A POSITION is
+    --top (default of 'add'), --bottom, --above LAYER or --below LAYER. When the
+    command returns, every program sees the new layers.
 
     'status' shows the layers, the caches and request counts. 'diff' lists the
     entries that the layers override, add and hide; 'tree' lists all entries and

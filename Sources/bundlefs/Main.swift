@@ -21,6 +21,7 @@ enum Main {
       case "listen": exit(try ListenCommand(rest).run())
       case "diff": exit(try ComparisonCommand(rest, isTree: false).run())
       case "tree": exit(try ComparisonCommand(rest, isTree: true).run())
+      case "layers": try LayersCommand(rest).run()
       case "override": exit(try OverrideCommand(rest).run())
       case "revert": exit(try RevertCommand(rest).run())
       case "open": exit(try OpenCommand(rest).run())

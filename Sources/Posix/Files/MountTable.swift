@@ -57,7 +57,7 @@ public struct MountTableEntry: Sendable {
     id = Int(Self.text(fields[0])) ?? 0
     parent = Int(Self.text(fields[1])) ?? 0
     device = Self.device(fields[2])
-    mountPoint = Self.unescape(Array(fields[4]))
+    mountPoint = Array(fields[4]).withoutOctalEscapes
     type = Self.text(fields[dash + 1])
     user = type.hasPrefix("fuse") ? fields.dropFirst(dash + 3).first.flatMap { Self.user($0) } : nil
   }
@@ -76,19 +76,22 @@ public struct MountTableEntry: Sendable {
   private static func text(_ bytes: some Sequence<UInt8>) -> String {
     String(decoding: Array(bytes), as: UTF8.self)
   }
+}
 
-  /// Replaces `\` and three octal digits, by which the kernel escapes space, tab, newline and backslash.
-  private static func unescape(_ field: [UInt8]) -> [UInt8] {
+extension [UInt8] {
+  /// The bytes with each `\` and three octal digits replaced, by which mountinfo and fstab(5) escape space, tab, newline
+  /// and backslash.
+  public var withoutOctalEscapes: [UInt8] {
     var result: [UInt8] = []
     var index = 0
-    while index < field.count {
-      if field[index] == UInt8(ascii: "\\"), index + 3 < field.count,
-        let byte = UInt8(text(field[(index + 1)...(index + 3)]), radix: 8)
+    while index < count {
+      if self[index] == UInt8(ascii: "\\"), index + 3 < count,
+        let byte = UInt8(String(decoding: self[(index + 1)...(index + 3)], as: UTF8.self), radix: 8)
       {
         result.append(byte)
         index += 4
       } else {
-        result.append(field[index])
+        result.append(self[index])
         index += 1
       }
     }

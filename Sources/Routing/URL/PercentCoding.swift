@@ -47,6 +47,24 @@ public enum PercentCoding {
     }
     return String(decoding: text, as: UTF8.self)
   }
+
+  /// Decodes a text, such as that of ``encoded(path:)``; nil if a `%` begins no valid sequence.
+  public static func decoded(_ text: String) -> [UInt8]? {
+    let bytes = Array(text.utf8)
+    var decoded: [UInt8] = []
+    var offset = 0
+    while offset < bytes.count {
+      if bytes[offset] == UInt8(ascii: "%") {
+        guard let byte = byte(at: offset, in: bytes.span) else { return nil }
+        decoded.append(byte)
+        offset += 3
+      } else {
+        decoded.append(bytes[offset])
+        offset += 1
+      }
+    }
+    return decoded
+  }
 }
 
 /// ASCII only.

@@ -30,6 +30,17 @@ extension MountTests {
         Case(
           typed: "bundlefs App.app mnt -o ro,substitution=App.app:Over",
           becomes: #"bundlefs App.app mnt -o ro,substitution=App.app:Over\ rides"#),
+        Case(typed: "bundlefs lay", becomes: "bundlefs layers"),
+        Case(typed: "bundlefs layers mnt ", shows: ["set", "add", "remove", "move"]),
+        Case(typed: "bundlefs layers mnt --", shows: ["--json", "--count", "--top", "--below"]),
+        // This layer is not in the working directory.
+        Case(typed: "bundlefs layers mnt remove Th", becomes: "bundlefs layers mnt remove Theme"),
+        Case(typed: "bundlefs layers mnt remove Theme ", shows: ["Over rides", "Theme"]),
+        Case(typed: "bundlefs layers mnt move Th", becomes: "bundlefs layers mnt move Theme"),
+        Case(
+          typed: "bundlefs layers mnt move Theme --below Ov",
+          becomes: #"bundlefs layers mnt move Theme --below Over\ rides"#),
+        Case(typed: "bundlefs layers mnt add x --above ", shows: ["Over rides", "Theme", "App.app"]),
         Case(typed: "bundlefs listen mnt ", shows: ["Animal", "Color"]),
         Case(typed: "bundlefs listen --since 4 mnt Col", becomes: "bundlefs listen --since 4 mnt Color"),
       ]
@@ -101,7 +112,8 @@ extension MountTests {
       let setup = try installation.folder.folder("setup")
       try writeSetups(setup, installation.path(""))
       var mount = MountSetup(
-        main: directory / "App.app", point: directory / "mnt", substitutions: [directory / "Over rides"])
+        main: directory / "App.app", point: directory / "mnt",
+        substitutions: [directory / "Over rides", try installation.folder.folder("Theme")])
       mount.lifetime = 170
       mount.options = ["control=.ways"]
       try withMount(mount) { mount in

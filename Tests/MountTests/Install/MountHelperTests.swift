@@ -96,7 +96,7 @@ extension MountTests {
       }
       try withMount(fixture.setup("languages=fr:en", "cache=coherent")) { mount in
         for options in [
-          "substitution=\(fixture.main)", "cache=none", "languages=de", "routes_mode=666", "control=other",
+          "cache=none", "languages=de", "routes_mode=666", "control=other",
         ] {
           let outcome = try remount(ByteString(options))
           #expect(outcome.status == 1, "\(options)")

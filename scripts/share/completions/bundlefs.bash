@@ -33,6 +33,23 @@ _bundlefs_names() {
   timeout 1 sed -n 's/^route \([^ ]*\) .*/\1/p' "$1/${control%\"}" 2>/dev/null | sort -u
 }
 
+# Offers the last components of the paths of a mount's layers, but not those of the role $1.
+_bundlefs_layers() {
+  compopt -o filenames
+  _bundlefs_offer < <(timeout 1 bundlefs layers "${operands[0]//\\/}" --json 2>/dev/null |
+    grep -v "\"role\":\"$1\"" | sed -n 's|.*"path":"[^"\\]*/\([^"\\/]*\)".*|\1|p')
+}
+
+# Completes the operands of layers after its mount point.
+_bundlefs_layers_operands() {
+  case ${operands[1]-} in
+    '') _bundlefs_offer < <(printf '%s\n' set add remove move) ;;
+    remove) _bundlefs_layers MAIN ;;
+    move) ((${#operands[@]} > 2)) || _bundlefs_layers MAIN ;;
+    *) compopt -o default ;;
+  esac
+}
+
 # Offers the lines that begin with the current word, or files if there is none.
 _bundlefs_offer() {
   local candidate
@@ -77,7 +94,8 @@ _bundlefs_operands() {
   while ((index < cursor)); do
     word=${line[index]}
     case $word in
-      -o | --since | --count | --timeout | --exec | --type | --localization) index=$((index + 1)) ;;
+      -o | --since | --timeout | --exec | --type | --localization | --above | --below) index=$((index + 1)) ;;
+      --count) [[ ${line[1]} != listen ]] || index=$((index + 1)) ;;
       -*) ;;
       *) operands+=("$word") ;;
     esac
@@ -99,7 +117,9 @@ _bundlefs() {
   kind=${kinds[${#operands[@]}]-${kinds[-1]}}
   case $previous in
     -o) kind=options ;;
-    --since | --count | --timeout | --exec | --type | --localization) kind=none ;;
+    --since | --timeout | --exec | --type | --localization) kind=none ;;
+    --count) [[ $command != listen ]] || kind=none ;;
+    --above | --below) kind=layer ;;
   esac
   [[ $current != -* ]] || kind=flags
 
@@ -116,6 +136,8 @@ _bundlefs() {
       _bundlefs_offer < <(_bundlefs_mounts)
       ;;
     names) _bundlefs_offer < <(_bundlefs_names "${operands[0]//\\/}") ;;
+    layer) _bundlefs_layers none ;;
+    layers) _bundlefs_layers_operands ;;
     *) compopt -o default ;;
   esac
 }

@@ -14,7 +14,9 @@ function __bundlefs_operands
     for word in (commandline -opc)
         if test $skip = 1
             set skip 0
-        else if contains -- $word -o --since --count --timeout --exec --type --localization
+        else if contains -- $word -o --since --timeout --exec --type --localization --above --below
+            set skip 1
+        else if test $word = --count; and contains -- listen (commandline -opc)[2]
             set skip 1
         else if not string match -q -- '-*' $word
             printf '%s\n' $word
@@ -52,6 +54,15 @@ function __bundlefs_names
     timeout 1 sed -n 's/^route \([^ ]*\) .*/\1/p' $mount/$control 2>/dev/null | sort -u
 end
 
+# Prints the last components of the paths of a mount's layers: of all, or of the substitutions.
+function __bundlefs_layers -a which
+    set -l mount (__bundlefs_operands)[2]
+    for line in (timeout 1 bundlefs layers $mount --json 2>/dev/null)
+        test "$which" = all; or not string match -q '*"role":"MAIN"*' -- $line; or continue
+        string match -r '"path":"[^"\\\\]*/([^"\\\\/]*)"' -- $line | tail -n 1
+    end
+end
+
 # Completes the options after -o, separated by commas, and their values.
 function __bundlefs_options
     set -l before (string match -r '^.*,' -- (commandline -ct))
@@ -84,6 +95,10 @@ for line in (__bundlefs_lines command)
                 -a '(__bundlefs_mounts)' -d 'mounted bundle'
     end
     switch $fields[2]
+        case '*layers'
+            complete -c bundlefs -f -n "__bundlefs_at 2 layers; and not __bundlefs_at 3" -a 'set add remove move'
+            complete -c bundlefs -n "__bundlefs_at 3 layers; and contains -- (__bundlefs_operands)[3] remove move" \
+                -f -a '(__bundlefs_layers)' -d 'layer'
         case '*names'
             complete -c bundlefs -f -n "__bundlefs_at 2 $fields[1]" -a '(__bundlefs_names)' -d 'route'
     end
@@ -98,6 +113,8 @@ for line in (__bundlefs_lines flag)
     switch $fields[2]
         case ''
             complete -c bundlefs -n $condition $flag -d $fields[3]
+        case layer
+            complete -c bundlefs -n $condition $flag -x -a '(__bundlefs_layers all)' -d $fields[3]
         case options
             complete -c bundlefs -n $condition $flag -x -a '(__bundlefs_options)' -d $fields[3]
         case '*'

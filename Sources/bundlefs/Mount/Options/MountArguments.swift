@@ -11,12 +11,14 @@ struct MountArguments {
   var wantsVersion = false
   /// Check only: mount(8) passes `-f` to its helpers.
   var isDryRun = false
+  /// Whether mount(8) runs the program, as `mount.TYPE`.
+  let isHelper: Bool
   /// The mount namespace to mount in (`mount -N`); nil for the caller's.
   var namespace: [UInt8]?
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
     // mount(8) runs `mount.TYPE` with flags of its own.
-    let isHelper =
+    isHelper =
       arguments.first?.split(separator: UInt8(ascii: "/")).last?.starts(with: "mount.".utf8) ?? false
     var operands: [[UInt8]] = []
     var rest = arguments.dropFirst()

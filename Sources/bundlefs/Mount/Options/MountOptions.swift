@@ -4,8 +4,10 @@ import Routing
 import Volume
 
 struct MountOptions {
+  /// The values of the options `substitution=`, each top first; an empty one only in a remount.
+  private(set) var substitutionLists: [[[UInt8]]] = []
   /// The substitution directories, top first.
-  var substitutions: [[UInt8]] = []
+  var substitutions: [[UInt8]] { Array(substitutionLists.joined()) }
   /// The layer that takes changes.
   var writable = WritableOption.off
   var servesExtendedAttributes = true
@@ -56,10 +58,14 @@ struct MountOptions {
     "nolazytime", "silent", "loud", "subtype=bundlefs",
   ]
   private static let ignoredPrefixes = ["x-", "X-", "user=", "comment=", "uhelper=", "helper="]
+  /// What mount(8) finds in the kernel's mount table and passes on in a remount.
+  private static let kernelPrefixes = ["user_id=", "group_id=", "rootmode=", "blksize=", "fd=", "seclabel"]
 
   /// Reads a comma-separated list of options. A backslash escapes the next byte.
   mutating func read(_ list: [UInt8]) throws(Failure) {
-    for option in MountOption.split(list, at: UInt8(ascii: ",")) where !option.isEmpty {
+    let list = MountOption.split(list, at: UInt8(ascii: ","))
+    if list.contains(Array("remount".utf8)) { isRemount = true }
+    for option in list where !option.isEmpty {
       let parsed = MountOption(option)
       try read(parsed)
       // The others name files, which may be others after an upgrade.
@@ -71,8 +77,11 @@ struct MountOptions {
     let hasValue = option.value != nil
     names.append(option.name)
     switch option.name {
-    case "substitution": substitutions += try option.directories()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
+    case "substitution":
+      // A remount can leave MAIN alone.
+      let isEmpty = isRemount && option.value == []
+      substitutionLists.append(isEmpty ? [] : try option.directories())
     case "writable": writable = hasValue ? .directory(try option.path()) : .firstSubstitution
     case "xattr": servesExtendedAttributes = try option.isOn()
     case "announce": announces = try option.isOn()
@@ -98,7 +107,7 @@ struct MountOptions {
     case "layer_timeout": layerTimeout = try option.seconds()
     case "layer_timeout_action": skipsOverdueLayers = try option.timeoutAction()
     case "debug" where !hasValue: isDebug = true
-    case "remount" where !hasValue: isRemount = true
+    case "remount" where !hasValue: break
     default: try pass(option.text)
     }
   }
@@ -111,7 +120,7 @@ struct MountOptions {
   }
 
   func check() throws(Failure) {
-    if writable == .firstSubstitution, substitutions.isEmpty {
+    if writable == .firstSubstitution, substitutions.isEmpty, !isRemount {
       throw .usage(
         "'writable' needs a folder that takes the changes: add 'substitution=DIR', or use 'writable=DIR'")
     }
@@ -128,7 +137,8 @@ struct MountOptions {
     if Self.passedNames.contains(option) {
       if option != "default_permissions" { passed.append(Array(option.utf8)) }
     } else if !isSloppy, !Self.ignoredNames.contains(option),
-      !Self.ignoredPrefixes.contains(where: option.hasPrefix)
+      !Self.ignoredPrefixes.contains(where: option.hasPrefix),
+      !isRemount || !Self.kernelPrefixes.contains(where: option.hasPrefix)
     {
       throw .usage("unknown mount option '\(option)'")
     }

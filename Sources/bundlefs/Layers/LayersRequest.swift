@@ -1,0 +1,41 @@
+import ControlClient
+import Posix
+import Routing
+
+/// The command of the control file that changes the layers of a mount: `bundlefs:///layers?substitution=PATH&…`.
+struct LayersRequest {
+  /// Absolute paths, top first.
+  let substitutions: [[UInt8]]
+
+  var line: String {
+    let parameters = substitutions.map { "substitution=" + PercentCoding.encoded(path: $0) }
+    return "bundlefs:///layers" + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
+  }
+
+  /// Writes the command. When this returns, no program sees the former layers any more.
+  /// - Throws: with the daemon's reason if it refuses; then nothing has changed.
+  func send(to mountPoint: MountPoint) throws(Failure) {
+    let name = mountPoint.path.shown
+    let control = try mountPoint.controlFile()
+    let line = Array(line.utf8)
+    let outcome: ControlFileWriter.Outcome
+    do throws(Errno) {
+      var writer = try ControlFileWriter(control)
+      outcome = try writer.write(line, url: line)
+    } catch {
+      if error == .readOnlyFileSystem {
+        throw .failed("\(name): mounted with 'ro', so its layers cannot be changed; remount it with 'rw'")
+      }
+      throw .failed("\(control.path.shown): \(error)")
+    }
+    if outcome.error == nil, outcome.result?.isRejected != true { return }
+    throw .failed("\(name): \(outcome.refusal)")
+  }
+}
+
+extension ControlFileWriter.Outcome {
+  /// Why the daemon has rejected a command, in its own words if they can be read.
+  fileprivate var refusal: String {
+    result.flatMap { JSONValue($0.bytes)?["error"]?.string } ?? reason
+  }
+}

@@ -1,0 +1,74 @@
+import ControlClient
+import Posix
+import Routing
+
+/// A layer of a mount, as its daemon describes it.
+struct MountedLayer: Equatable {
+  enum Kind: String {
+    case directory, archive
+  }
+
+  /// The absolute path with which it was mounted.
+  let path: [UInt8]
+  /// The path for display.
+  let shown: String
+  let kind: Kind
+  /// What is wrong with it.
+  let problems: [String]
+
+  /// - Parameter status: an element of `layers` in the status of a mount.
+  init?(_ status: JSONValue) {
+    guard let shown = status["path"]?.string else { return nil }
+    self.shown = shown
+    path = status["encodedPath"]?.string.flatMap { PercentCoding.decoded($0) } ?? Array(shown.utf8)
+    let isArchive = if case .object = status["archive"] { true } else { false }
+    kind = status["kind"]?.string.flatMap(Kind.init) ?? (isArchive ? .archive : .directory)
+    problems = Self.problems(status)
+  }
+
+  private static func problems(_ status: JSONValue) -> [String] {
+    var problems = status["problem"]?.string.map { [$0] } ?? []
+    if let reason = status["reason"]?.string { problems.append("cached for 1 s only: \(reason)") }
+    if let seconds = status["unresponsive"]?.int { problems.append("does not answer, since \(seconds) s") }
+    guard let archive = status["archive"] else { return problems }
+    if let note = archive["note"]?.string { problems.append("last readable content shown: \(note)") }
+    for word in ["skipped", "unreadable"] {
+      guard case .array(let groups) = archive[word] else { continue }
+      problems += groups.map { "\(word) \($0["count"]?.int ?? 0) (\($0["reason"]?.string ?? "?"))" }
+    }
+    return problems
+  }
+}
+
+/// The layers of a mount.
+struct MountedLayers: Equatable {
+  /// Top first, MAIN last.
+  let layers: [MountedLayer]
+  /// Whether the topmost one takes the changes of the mount.
+  let isWritable: Bool
+
+  /// - Parameter status: the status of a mount.
+  init?(_ status: JSONValue) {
+    guard case .array(let members) = status["layers"] else { return nil }
+    layers = members.compactMap { MountedLayer($0) }
+    if layers.isEmpty || layers.count < members.count { return nil }
+    let isMarked = members[0]["writable"].map { $0 == .boolean(true) }
+    isWritable = isMarked ?? !(status["options"]?["writable"]?.string ?? "").isEmpty
+  }
+
+  /// Asks the mount for its layers.
+  init(of mountPoint: MountPoint) throws(Failure) {
+    let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
+      JSONValue(try StatusClient.read(.json, at: mountPoint.path))
+    }
+    guard let layers = status.flatMap({ MountedLayers($0) }) else {
+      throw .failed("\(mountPoint.path.shown): the daemon does not tell its layers")
+    }
+    self = layers
+  }
+
+  /// The order of the layers, ready to be changed.
+  var order: LayerOrder {
+    LayerOrder(layers.map(\.path), isWritable: isWritable, from: LayerName.workingDirectory)
+  }
+}
