@@ -49,7 +49,7 @@ struct ComparisonCommand {
     if isTree {
       try TreeOutput.print(&walker, title: shown(start), colours)
     } else {
-      try DifferenceOutput.print(&walker, colours)
+      try DifferenceOutput.print(&walker, isWhole: start.isEmpty, colours)
     }
   }
 

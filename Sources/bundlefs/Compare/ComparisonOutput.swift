@@ -4,15 +4,19 @@ import Routing
 
 /// The differences as text, grouped by layer.
 enum DifferenceOutput {
-  static func print(_ walker: inout ComparisonWalker, _ colours: Colours) throws(Errno) {
+  /// - Parameter isWhole: whether the whole mount is compared, so that a layer without differences contributes nothing.
+  static func print(_ walker: inout ComparisonWalker, isWhole: Bool, _ colours: Colours) throws(Errno) {
     var lines = [[String]](repeating: [], count: walker.layers.count)
+    let labels = LayerLabels(walker.layers)
     try walker.walk { entry in
       guard entry.name.isCounted, let layer = entry.name.layers.first else { return }
       let status = entry.name.status
-      lines[layer].append("  " + colours.text(verb(for: status), status) + entry.shownPath)
+      lines[layer].append(
+        "  " + colours.text(verb(for: status), status) + entry.shownPath + labels.beaten(by: entry.name))
     }
-    for (layer, lines) in zip(walker.layers, lines) where !lines.isEmpty {
-      Terminal.print(([colours.bold(layer.escapingControls)] + lines).joined(separator: "\n"))
+    for (layer, lines) in Array(zip(walker.layers, lines)).dropLast() where isWhole || !lines.isEmpty {
+      let title = colours.bold(layer.escapingControls) + (lines.isEmpty ? "  contributes nothing" : "")
+      Terminal.print(([title] + lines).joined(separator: "\n"))
     }
     Terminal.print(walker.tally.summary)
   }
@@ -24,6 +28,28 @@ enum DifferenceOutput {
     case .added: "adds       "
     case .hidden: "hides      "
     }
+  }
+}
+
+/// Short names of layers: the last component of the path, or the path where another layer has the same.
+struct LayerLabels {
+  private let labels: [String]
+
+  /// - Parameter paths: for display; top first, MAIN last.
+  init(_ paths: [String]) {
+    let names = paths.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+    labels = paths.indices.map { index in
+      if index == paths.count - 1 { return "MAIN" }
+      let isUnique = names.indices.allSatisfy { $0 == index || names[$0] != names[index] }
+      return (isUnique ? names[index] : paths[index]).escapingControls
+    }
+  }
+
+  /// The layers whose entries a visible one hides, for the end of a line; empty where there can be MAIN only.
+  func beaten(by name: ComparedName) -> String {
+    let others = name.layers.dropFirst().map { labels[$0] }
+    if labels.count <= 2 || others.isEmpty { return "" }
+    return "  (beats \(others.joined(separator: ", ")))"
   }
 }
 

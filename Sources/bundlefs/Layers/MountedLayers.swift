@@ -28,7 +28,9 @@ struct MountedLayer: Equatable {
 
   private static func problems(_ status: JSONValue) -> [String] {
     var problems = status["problem"]?.string.map { [$0] } ?? []
-    if let reason = status["reason"]?.string { problems.append("cached for 1 s only: \(reason)") }
+    if let reason = status["reason"]?.string {
+      problems.append(status["absent"] == .boolean(true) ? reason : "cached for 1 s only: \(reason)")
+    }
     if let seconds = status["unresponsive"]?.int { problems.append("does not answer, since \(seconds) s") }
     guard let archive = status["archive"] else { return problems }
     if let note = archive["note"]?.string { problems.append("last readable content shown: \(note)") }

@@ -84,8 +84,8 @@ extension MountTests {
         #expect(
           try Command([try Binary.underTest(), "diff", mount.point]).check().outputText == """
             \(a)
-              hides      Docs/
-              overrides  Resources/logo.svg
+              hides      Docs/  (beats MAIN)
+              overrides  Resources/logo.svg  (beats MAIN)
             \(b)
               adds       Resources/new\\x1B[31m
             1 overridden, 1 added, 1 hidden, 1 unchanged
@@ -102,6 +102,21 @@ extension MountTests {
             1 overridden, 1 added, 1 hidden, 1 unchanged
 
             """)
+        try (folder / "B/Resources/logo.svg").write("3")
+        try (folder / "B/Resources/new\u{1B}[31m").remove()
+        try mount.barrier()
+        #expect(
+          try Command([try Binary.underTest(), "diff", mount.point]).check().outputText == """
+            \(a)
+              hides      Docs/  (beats MAIN)
+              overrides  Resources/logo.svg  (beats B, MAIN)
+            \(b)  contributes nothing
+            1 overridden, 0 added, 1 hidden, 1 unchanged
+
+            """)
+        try (folder / "B/Resources/logo.svg").remove()
+        try (folder / "B/Resources/new\u{1B}[31m").write("")
+        try mount.barrier()
         let part = try Self.report("tree", mount, mount.point / "Resources")
         #expect(part.entries.map(\.path) == ["Resources/logo.svg", "Resources/new\u{1B}[31m"])
         #expect(try Self.report("diff", mount, "/Resources/").entries == part.entries)
