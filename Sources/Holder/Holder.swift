@@ -61,11 +61,11 @@ public struct Holder {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
     try forkWorker(isReplacement ? .successor : .first, work)
-    var (failures, unreaped) = (0, 0)
+    var (failures, unreaped, dead) = (0, 0, pid_t(0))
     while true {
       unreaped += 1
       if unreaped > Self.mostUnreaped || !waitForDeath(milliseconds: Self.settling) {
-        while waitpid(-1, nil, WNOHANG) > 0 {}
+        reap(dead)
         unreaped = 0
         linux_drop_code()
       }
@@ -79,6 +79,7 @@ public struct Holder {
       } else if phase != .switched {
         state.pointee.deaths += 1
         state.pointee.lastStatus = status
+        dead = state.pointee.worker
       }
       failures = [.ready, .replaced, .switched].contains(phase) ? 0 : failures + 1
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
@@ -142,6 +143,14 @@ public struct Holder {
 
   /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.
   private static let (attemptsToEnd, lastAttempts) = (20, 50_000)
+
+  /// - Parameter dead: the worker whose death is the last one that was recorded, perhaps before its process ended.
+  private func reap(_ dead: pid_t) {
+    var status = CInt(0)
+    while case let process = waitpid(-1, &status, WNOHANG), process > 0 {
+      if process == dead { state.pointee.lastStatus = status }
+    }
+  }
 
   /// How the worker ended; as if by SIGKILL if it has threads that cannot end yet.
   private func waitForEnd(attempts: Int) -> CInt {

@@ -8,13 +8,18 @@ public struct LayerStack: Sendable {
   public let retired: [Layer]
   /// By index, a number that a layer keeps when the stack changes, unlike its index.
   public let ids: [UInt16]
+  /// The indexes of a predecessor's layers, top first; nil if those were the same.
+  private let formerIndexes: [Int]?
 
   /// Creates a stack of at least one layer, top first; the index of each is its position.
-  /// - Parameter ids: of the layers and the retired ones; by default their indexes.
-  public init(layers: [Layer], retired: [Layer] = [], ids: [UInt16]? = nil) {
+  /// - Parameters:
+  ///   - ids: of the layers and the retired ones; by default their indexes.
+  ///   - former: the indexes of a predecessor's layers, top first, if those were others.
+  public init(layers: [Layer], retired: [Layer] = [], ids: [UInt16]? = nil, former: [Int]? = nil) {
     precondition(!layers.isEmpty, "a stack has at least its main layer")
     self.layers = layers
     self.retired = retired
+    formerIndexes = former
     let count = layers.count + retired.count
     self.ids = ids ?? (0..<count).map { UInt16(truncatingIfNeeded: $0) }
     precondition(self.ids.count == count, "each layer has an ID")
@@ -31,6 +36,9 @@ public struct LayerStack: Sendable {
   /// Creates a stack of directories.
   public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }
 
+  /// The predecessor's layers, with the indexes that they have in this stack; nil if those were the same.
+  public var former: LayerStack? { formerIndexes.map { LayerStack(layers: $0.map { self[$0] }) } }
+
   /// Runs a job on a thread of the layer for which the calling thread has just put off a call.
   /// - Returns: false if it has put off none since `LayerAccess.clearDeferral`.
   public func runDeferred(_ job: @escaping @Sendable () -> Void) -> Bool {
@@ -42,10 +50,10 @@ public struct LayerStack: Sendable {
   /// The merged root directory, with the present opaque markers.
   public func root() throws(Errno) -> MergedDirectory {
     var parts: [LayerDirectory] = []
-    for layer in layers where !layer.isAbsent {
+    for (position, layer) in layers.enumerated() where !layer.isAbsent {
       let root = layer.root
       parts.append(root)
-      if root.layer < layers.count - 1, !root.gate.isSkipped, try root.isKnownToBeOpaque() { break }
+      if position < layers.count - 1, !root.gate.isSkipped, try root.isKnownToBeOpaque() { break }
     }
     return MergedDirectory(parts: parts)
   }

@@ -6,9 +6,14 @@ import Posix
 /// Takes back what the kernel has cached from a predecessor and the layers no longer have.
 struct InheritedCaches {
   private let invalidator: Invalidator
+  /// nil after a death.
+  private let former: FormerLayers?
   private var store: NodeStore { invalidator.store }
 
-  init(_ invalidator: Invalidator) { self.invalidator = invalidator }
+  init(_ invalidator: Invalidator) {
+    self.invalidator = invalidator
+    former = FormerLayers(invalidator.store)
+  }
 
   /// Microseconds for which the requests that have waited for this process go first: the comparison keeps a processor
   /// busy.
@@ -33,13 +38,19 @@ struct InheritedCaches {
     let isUnchanged = recorded == fingerprint && recorded != .unknown
     if !isUnchanged {
       takeBackNames(of: directory, parts)
-      invalidator.observer?.record(.directory(directory))
+      observe(parts, of: directory)
     }
     for (file, name) in store.changedFiles(in: directory, parts) {
       if isUnchanged { invalidator.expire(name, in: directory) }
       invalidator.invalidate(file, .content)
     }
     store.setFingerprint(fingerprint, of: directory)
+  }
+
+  private func observe(_ parts: [LayerDirectory], of directory: NodeID) {
+    guard let observer = invalidator.observer else { return }
+    guard let former else { return observer.record(.directory(directory)) }
+    for change in former.changes(of: directory, parts) { observer.record(change) }
   }
 
   private func takeBackNames(of directory: NodeID, _ parts: [LayerDirectory]) {

@@ -1,4 +1,5 @@
 import Glibc
+import Holder
 import Layers
 import Posix
 
@@ -47,7 +48,10 @@ struct LayerOpener {
       retired.append(layer)
       ids.append(entry.id)
     }
-    return try opened(LayerStack(layers: layers, retired: retired, ids: ids))
+    let former = table.former.compactMap { ids.firstIndex(of: $0) }
+    let hasFormer = memory.state.haveLayersChanged != 0 && !former.isEmpty
+    return try opened(
+      LayerStack(layers: layers, retired: retired, ids: ids, former: hasFormer ? former : nil))
   }
 
   private func opened(_ stack: LayerStack) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {

@@ -28,8 +28,10 @@ struct MountWorker {
     var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
       try CoveredMountPoint(path: plan.mountPoint.path)
     }
-    let opener = try LayerOpener(plan, covered: covered, archives: survival?.archives)
-    let (stack, upper, contents) = try opener.open()
+    // Nothing of it stays, since it holds the directory beneath.
+    let (stack, upper, contents) = try LayerOpener(
+      plan, covered: covered, archives: survival?.archives
+    ).open()
     let sessions = Locked(WeakSession())
     let switcher = try survival.map { survival throws(Failure) in
       LayerSwitcher(try LayerOpener(plan, covered: nil, archives: survival.archives), stack, survival)

@@ -42,6 +42,38 @@ extension MountTests {
       }
     }
 
+    @Test("what a change of the layers does to names", .timeLimit(.minutes(1)))
+    func layers() throws {
+      try withWatcher { fixture, mount, watcher in
+        let mod = try fixture.folder.folder("mod")
+        for (path, text) in [
+          ("plain.txt", "1"), ("new", "2"), ("folder/inner.txt", "3"), ("folder/link", "4"),
+        ] {
+          try (mod / ByteString(path)).parent.makeDirectories()
+          try (mod / ByteString(path)).write(text)
+        }
+        try (mod / ".wh.only").write("")
+        _ = try (mount.point / "only").names()
+        for _ in 0..<3 {
+          try mount.setLayers([mod, fixture.substitution])
+          #expect(try watcher.receives(.created, "new"))
+          #expect(try watcher.receives(.closeWrite, "plain.txt"))
+          #expect(try watcher.receives(.closeWrite, "inner.txt", in: "folder"))
+          #expect(try watcher.receives(.created, "link", in: "folder"))
+          #expect(try watcher.receives(Self.directoryDeleted, "only"))
+          #expect(watcher.masks("replaced.txt").isEmpty && watcher.masks("both.txt", in: "folder").isEmpty)
+          try watcher.discardEvents()
+          try mount.setLayers([fixture.substitution])
+          #expect(try watcher.receives(.deleted, "new"))
+          #expect(try watcher.receives(.closeWrite, "plain.txt"))
+          #expect(try watcher.receives(.closeWrite, "inner.txt", in: "folder"))
+          #expect(try watcher.receives(.deleted, "link", in: "folder"))
+          #expect(try watcher.receives(Self.directoryCreated, "only"))
+          try watcher.discardEvents()
+        }
+      }
+    }
+
     @Test("IN_CLOSE_WRITE comes only after the writer has closed the file", .timeLimit(.minutes(1)))
     func beingWritten() throws {
       try withWatcher { fixture, _, watcher in

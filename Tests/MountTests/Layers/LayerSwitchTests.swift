@@ -44,6 +44,23 @@ extension MountTests {
       }
     }
 
+    @Test("the root's attributes are those of the new layer on top", .timeLimit(.minutes(1)))
+    func root() throws {
+      let stacks = try Stacks()
+      try stacks.one.setMode(0o700)
+      try stacks.two.setMode(0o711)
+      try withMount(stacks.fixture.setup) { mount in
+        // The only node that the kernel knows.
+        _ = try mount.point.status()
+        for (layers, mode) in [
+          ([stacks.one], 0o700), ([stacks.two, stacks.one], 0o711), ([stacks.one], 0o700),
+        ] {
+          try mount.setLayers(layers)
+          #expect(try mount.point.status().permissions == UInt32(mode))
+        }
+      }
+    }
+
     @Test(
       "a stack with a bad layer is refused whole, and the result names the layer", .timeLimit(.minutes(1)))
     func refusals() throws {

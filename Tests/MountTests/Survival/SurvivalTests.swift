@@ -178,7 +178,8 @@ extension MountTests {
           #expect(try (mount.point / "plain.txt").read() == (fixture.main / "plain.txt").read())
           _ = eventually(within: 5) { (try? mount.report().survival?.restarts) != 0 }
         }
-        #expect(try mount.report().survival?.cause == "signal 11")
+        // It is known once the process has ended, which takes longer than a successor's start on a busy machine.
+        #expect(eventually(within: 20) { (try? mount.report().survival?.cause) == "signal 11" })
       }
     }
 

@@ -22,7 +22,8 @@ struct Fingerprint: BitwiseCopyable, Equatable {
     let now = TimeSpec.now
     var (hash, isRecent) = (UInt64(0xCBF2_9CE4_8422_2325), false)
     for (layer, attributes) in parts {
-      hash = Self.combined(attributes, hash ^ UInt64(layer))
+      // Mixed on its own: layers and the inode numbers of their directories are often in the same order.
+      hash = Self.combined(attributes, Self.mixed(hash ^ UInt64(layer)))
       if now.milliseconds(since: attributes.changed) < Self.tick { isRecent = true }
     }
     self.hash = isRecent ? Self.unknown.hash : hash | 2

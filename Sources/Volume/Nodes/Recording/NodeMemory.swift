@@ -29,6 +29,8 @@ struct NodeMemory: @unchecked Sendable {
     var committed: UInt32 = 0
     /// Whether there are more nodes than the memory has room for.
     var isIncomplete: UInt32 = 0
+    /// Whether a process has used the memory, so that the kernel may know the root at least.
+    var wasUsed: UInt32 = 0
   }
 
   /// A further name of a file with several hard links.
@@ -80,6 +82,12 @@ struct NodeMemory: @unchecked Sendable {
   /// The names that records refer to.
   var names: UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(start: memory.base + Place.names, count: Place.nodes - Place.names)
+  }
+
+  /// - Returns: whether a predecessor has used the memory.
+  func use() -> Bool {
+    defer { header.pointee.wasUsed = 1 }
+    return header.pointee.wasUsed == 1
   }
 
   /// Whether all nodes are recorded.

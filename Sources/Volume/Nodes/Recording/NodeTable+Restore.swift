@@ -7,8 +7,9 @@ extension NodeTable {
   /// Takes over the nodes of a predecessor. What the kernel may have cached of a directory is in doubt until the
   /// directory is resolved again.
   mutating func restore(from memory: NodeMemory) {
-    let slots = memory.slotCount
-    if slots <= Self.root + 1 { return }
+    if !memory.use() { return }
+    // The kernel may have cached the root's attributes before any other node is recorded.
+    let slots = max(memory.slotCount, Self.root + 1)
     var used = hardLinks.restore(from: memory, names)
     nodes.reserveCapacity(Int(slots))
     used.reserveCapacity(used.count + Int(slots))

@@ -190,8 +190,11 @@ private struct LayerChange {
     var table = present
     table.layers = layers
     let used = Volume.usedLayers(in: survival.memory)
-    let former = present.all.filter { !layers.contains($0) }
-    table.retired = former.filter { used.contains($0.id) }
+    let gone = present.all.filter { !layers.contains($0) }
+    // The present layers tell the successor what the change has done.
+    let kept = gone.filter { used.contains($0.id) || present.layers.contains($0) }
+    table.retired = kept
+    table.former = present.layers.map(\.id)
     table.add(request: request)
     do throws(Errno) {
       // A path may lead to another directory by now.
@@ -203,7 +206,7 @@ private struct LayerChange {
     } catch { throw RoutingError(.unreadable, "cannot record the layers: \(error)") }
     isRecorded = true
     survival.state.haveLayersChanged = 1
-    for entry in former where !used.contains(entry.id) { survival.removeRoot(entry.id) }
+    for entry in gone where !kept.contains(entry) { survival.removeRoot(entry.id) }
   }
 
   func undoUnlessRecorded() {

@@ -20,6 +20,8 @@ struct LayerTable: Equatable {
   /// Top first, MAIN last.
   var layers: [Entry]
   var retired: [Entry] = []
+  /// The IDs of the layers before the last change, all of which are there still; empty without one.
+  var former: [UInt16] = []
   /// The `unique` of the WRITE requests whose stacks were recorded, oldest first.
   private(set) var requests: [UInt64] = []
 
@@ -38,13 +40,14 @@ struct LayerTable: Equatable {
 
   // MARK: - Bytes
 
-  /// Words of 8 bytes: the numbers of layers, retired layers and requests; the requests; of each entry its ID, the length
-  /// of the archive's path and that of the whole one, and the path.
+  /// Words of 8 bytes: the numbers of layers, retired layers, requests and former layers; the requests; the former layers;
+  /// of each entry its ID, the length of the archive's path and that of the whole one, and the path.
   var encoded: [UInt8] {
     var bytes: [UInt8] = []
     func append(_ word: UInt64) { withUnsafeBytes(of: word) { bytes += $0 } }
-    for count in [layers.count, retired.count, requests.count] { append(UInt64(count)) }
+    for count in [layers.count, retired.count, requests.count, former.count] { append(UInt64(count)) }
     requests.forEach(append)
+    for id in former { append(UInt64(id)) }
     for entry in all {
       for word in [Int(entry.id), entry.archiveLength, entry.path.count] { append(UInt64(word)) }
       bytes += entry.path
@@ -55,12 +58,17 @@ struct LayerTable: Equatable {
   /// - Returns: nil if the bytes are no encoded table.
   init?(encoded bytes: UnsafeRawBufferPointer) {
     var reader = Reader(bytes: bytes)
-    guard let count = reader.count(), let retired = reader.count(), let requests = reader.count(), count > 0,
-      max(count, retired) <= Self.mostLayers, requests <= Self.mostRequests
+    guard let count = reader.count(), let retired = reader.count(), let requests = reader.count(),
+      let former = reader.count(), count > 0, max(count, retired, former) <= Self.mostLayers,
+      requests <= Self.mostRequests
     else { return nil }
     for _ in 0..<requests {
       guard let request = reader.word() else { return nil }
       self.requests.append(request)
+    }
+    for _ in 0..<former {
+      guard let id = reader.word().flatMap({ UInt16(exactly: $0) }) else { return nil }
+      self.former.append(id)
     }
     var entries: [Entry] = []
     for _ in 0..<count + retired {
