@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
-# The parts start, memory, delay, routes and survival. Sourced by scripts/bench.
+# The parts start, memory, delay, routes, survival and layers. Sourced by scripts/bench.
 
 # From the mounting command to the first reply about a file.
 measure_start() {
@@ -120,4 +120,11 @@ measure_survival() {
   make_tree
   step "Survival: rounds: $rounds"
   "$project/scripts/lib/bench/survival.py" "$bundlefs" "$probe" "$work" "$rounds"
+}
+
+# As above.
+measure_layers() {
+  make_tree
+  step "Layers: changes: $(((changes + 9) / 10))"
+  "$project/scripts/lib/bench/layers.py" "$bundlefs" "$probe" "$work" "$(((changes + 9) / 10))"
 }
