@@ -19,6 +19,8 @@ struct ControlCommandRunner: Sendable {
   let control: ControlFile
   /// Continues writes that take long.
   let worker = SerialWorker(name: "control-write")
+  /// Opens layers, which may not answer.
+  let layerWorker = SerialWorker(name: "layer-switch")
   let heldLines: HeldLines
   let resolver: ResourceResolver
   let store: NodeStore

@@ -83,7 +83,7 @@ struct ControlFileWrite: Sendable {
       }
       if deadline != nil, BuiltInCommand.mayTakeLong(line) {
         let after = rest
-        if runner.worker.add({ after.run(until: nil) }) { return }
+        if runner.layerWorker.add({ after.run(until: nil) }) { return }
       }
       switch runner.run(line, writer, rest.origin(of: line)) {
       case .done: rest.skip(line)

@@ -185,12 +185,12 @@ extension MountTests {
         let before = try readAll()
         _ = try readAll()
         try mount.setLayers([stacks.one, fixture.substitution])
-        let reads = try mount.report().requests["read"] ?? 0
-        let lookups = try mount.report().requests["lookup"] ?? 0
+        let reads = try mount.report().requests["READ"] ?? 0
+        let lookups = try mount.report().requests["LOOKUP"] ?? 0
         #expect(try readAll() == before)
-        #expect(try mount.report().requests["read"] ?? 0 == reads)
+        #expect(try mount.report().requests["READ"] ?? 0 == reads)
         // The root has changed, and with it only the name "many".
-        #expect(try (mount.report().requests["lookup"] ?? 0) - lookups <= 2)
+        #expect(try (mount.report().requests["LOOKUP"] ?? 0) - lookups <= 2)
       }
     }
 
