@@ -106,6 +106,9 @@ struct MountWorker {
     _ switcher: LayerSwitcher?
   ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
+    options.shown = options.shown.map {
+      $0.name == "substitution" ? ($0.name, shownSubstitutions(stack)) : $0
+    }
     options.contents = contents
     options.upper = upper
     if let survival {
@@ -125,6 +128,12 @@ struct MountWorker {
         "cannot create an inotify instance: \(error); raise the sysctl fs.inotify.max_user_instances, "
           + "or use '-o cache=1'")
     }
+  }
+
+  /// The substitutions as the option has them, which may have changed since the mount.
+  private func shownSubstitutions(_ stack: LayerStack) -> String {
+    let added = plan.arguments.options.writable.added.count
+    return stack.layers.dropFirst(added).dropLast().map(\.path.shown).joined(separator: ":")
   }
 
   /// - Parameter before: the descriptors before the mount: libfuse keeps one open for `auto_unmount`.

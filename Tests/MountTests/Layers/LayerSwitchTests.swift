@@ -34,6 +34,8 @@ extension MountTests {
         ] {
           try mount.setLayers(layers)
           #expect(try mount.layers() == (layers + [fixture.main]).map(\.text))
+          let option = try mount.report().options["substitution"]
+          #expect(option == layers.map(\.text).joined(separator: ":"))
           #expect(try (mount.point / "plain.txt").readText() == plain)
           #expect((mount.point / "one").exists == layers.contains(one))
           #expect((mount.point / "two").exists == layers.contains(two))

@@ -30,6 +30,7 @@ struct StatusReport: Decodable, Sendable {
   }
 
   var version: String
+  var options: [String: String]
   var cache: String
   var layers: [Layer]
   var watches: Int
