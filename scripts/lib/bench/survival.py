@@ -6,6 +6,7 @@ memory with survive=on and off, which take turns, and the time from a worker's d
 kernel does not have, while it has all the others.
 """
 import os
+import random
 import signal
 import statistics
 import subprocess
@@ -15,7 +16,7 @@ import time
 BUNDLEFS, PROBE, FOLDER, ROUNDS = sys.argv[1:4] + [int(sys.argv[4])]
 POINT = os.path.join(FOLDER, "mounts", "survival")
 KINDS = {"stat": "files", "open": "files", "read": "files", "list": "folders", "missing": "missing"}
-DEATHS = 100
+DEATHS = 300
 
 
 def listed(name):
@@ -78,6 +79,7 @@ def measure(survive, times):
 def deaths():
     """In ms, the delays of a miss right after a death: the longest from the signal to the answer."""
     delays = []
+    random.seed(1)
     with Mount("on") as mount:
         probe("pass", POINT, "list", path("folders"), "stat", path("files"), "read", path("files"))
         for number in range(DEATHS):
@@ -87,7 +89,8 @@ def deaths():
                 os.stat(os.path.join(POINT, "missing-%d" % number))
             except FileNotFoundError:
                 delays.append((time.perf_counter() - start) * 1000)
-            time.sleep(0.2)
+            # As scripts/soak --deaths: an even interval could meet what the processes do at certain times.
+            time.sleep(random.uniform(0.02, 0.6))
     return sorted(delays)
 
 
