@@ -184,9 +184,6 @@ public final class Volume: Sendable {
   /// The size in bytes of the memory that `VolumeOptions.memory` needs.
   public static let memorySize = NodeMemory.size
 
-  /// The IDs of the layers that nodes in the memory refer to.
-  public static func usedLayers(in memory: SharedMemory) -> Set<UInt16> { NodeMemory(memory).usedLayers }
-
   /// The descriptors in the memory that are a predecessor's open files.
   public static func openFiles(in memory: SharedMemory) -> [CInt] { NodeMemory(memory).openFiles }
 

@@ -152,7 +152,7 @@ struct ControlCommandRunner: Sendable {
         .notSupported, "a mount with 'survive=off' keeps its layers; unmount it and mount it again")
     }
     if layerSwitch.wasMade(request) { return .needsBarrier }
-    try layerSwitch.make(paths, request)
+    try layerSwitch.make(paths, request, store.usedLayers)
     return .handsOver
   }
 

@@ -3,17 +3,20 @@ import Routing
 /// The change of a mount's substitutions: the process records the new stack and hands over to another one, which goes on
 /// with it. The WRITE that asks for it is left unanswered, so that the kernel sends it to that process again.
 public struct LayerSwitch: Sendable {
-  let make: @Sendable (_ paths: [[UInt8]], _ request: UInt64) throws(RoutingError) -> Void
+  let make:
+    @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>) throws(RoutingError) -> Void
   let wasMade: @Sendable (_ request: UInt64) -> Bool
   let handOver: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - make: opens the layers and records them, all or none; called on a thread that may wait for the mount itself.
-  ///     Throws an error that names the layer at fault.
+  ///   - make: opens the layers and records them, all or none; called on a thread that may wait for the mount itself. Gets
+  ///     the IDs of the layers that nodes refer to, which must be kept. Throws an error that names the layer at fault.
   ///   - wasMade: whether a WRITE, given by its `unique`, has had its stack recorded.
   ///   - handOver: has the process end soon, with the connection as it is.
   public init(
-    make: @escaping @Sendable (_ paths: [[UInt8]], _ request: UInt64) throws(RoutingError) -> Void,
+    make:
+      @escaping @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>)
+      throws(RoutingError) -> Void,
     wasMade: @escaping @Sendable (_ request: UInt64) -> Bool, handOver: @escaping @Sendable () -> Void
   ) {
     self.make = make

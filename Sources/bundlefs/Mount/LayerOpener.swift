@@ -63,29 +63,36 @@ struct LayerOpener {
     _ layer: MountPlan.LayerPath, as role: String, index: Int, mayBeMissing: Bool
   ) throws(Failure) -> Layer {
     if let archive = layer.archive { return try reopen(archive, as: role, index: index, id: index) }
+    let isUpper = plan.isWritable && index == 0
     do throws(Errno) {
       return .directory(
-        try DirectoryLayer(
-          path: try realPath(layer.path), index: index, covered: covered,
-          isWritable: plan.isWritable && index == 0))
+        try directory(
+          layer.path, index: index, isWritable: isUpper, mayBeMissing: mayBeMissing && !isUpper))
     } catch {
-      if mayBeMissing, self.mayBeMissing(error), !(plan.isWritable && index == 0),
-        let absent = try? absent(layer.path, index: index)
-      {
-        return .directory(absent)
-      }
       throw .failed("\(role): \(Self.reason(error, layer.path))")
+    }
+  }
+
+  /// A layer that is a directory, or may come later as one.
+  /// - Throws: as `realpath(3)` and `open(2)`.
+  func directory(
+    _ path: [UInt8], index: Int, isWritable: Bool = false, mayBeMissing: Bool = true
+  ) throws(Errno) -> DirectoryLayer {
+    do throws(Errno) {
+      return try DirectoryLayer(
+        path: try realPath(path), index: index, covered: covered, isWritable: isWritable)
+    } catch {
+      guard mayBeMissing, self.mayBeMissing(error),
+        let absent = try? DirectoryLayer(
+          absent: MountPoint.absolute(path), index: index, covered: covered)
+      else { throw error }
+      return absent
     }
   }
 
   /// Whether a substitution that cannot be opened may come later.
   func mayBeMissing(_ error: Errno) -> Bool {
     plan.arguments.options.allowsMissing && error == .noSuchFileOrDirectory
-  }
-
-  /// A substitution that may come later.
-  func absent(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
-    try DirectoryLayer(absent: MountPoint.absolute(path), index: index, covered: covered)
   }
 
   private func reopen(

@@ -33,9 +33,7 @@ struct MountWorker {
       plan, covered: covered, archives: survival?.archives
     ).open()
     let sessions = Locked(WeakSession())
-    let switcher = try survival.map { survival throws(Failure) in
-      LayerSwitcher(try LayerOpener(plan, covered: nil, archives: survival.archives), stack, survival)
-    }
+    let switcher = survival.map { LayerSwitcher(plan, stack, $0) }
     let volume = try makeVolume(stack, contents, upper, sessions, switcher)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
@@ -76,10 +74,11 @@ struct MountWorker {
     survival.closeFilesOnExec()
     let covered = try coveredMountPoint(survival)
     guard let table = survival.layerTable else { throw .failed("the layers are unknown") }
-    let opener = try LayerOpener(plan, covered: covered, archives: survival.archives)
-    let (stack, upper, contents) = try opener.open(table, survival)
+    let (stack, upper, contents) = try LayerOpener(
+      plan, covered: covered, archives: survival.archives
+    ).open(table, survival)
     let sessions = Locked(WeakSession())
-    let switcher = LayerSwitcher(opener, stack, survival)
+    let switcher = LayerSwitcher(plan, stack, survival)
     let volume = try makeVolume(stack, contents, upper, sessions, switcher)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
@@ -120,7 +119,7 @@ struct MountWorker {
     }
     options.layerSwitch = switcher.map { switcher in
       LayerSwitch(
-        make: { paths, request throws(RoutingError) in try switcher.make(paths, request) },
+        make: { paths, request, used throws(RoutingError) in try switcher.make(paths, request, used) },
         wasMade: switcher.wasMade, handOver: { session.withLock { $0.session }?.handOver() })
     }
     do throws(Errno) { return try Volume(stack: stack, options: options) } catch {

@@ -4,6 +4,9 @@ import Fuse
 
 /// What the kernel may have cached from a predecessor, compared with the layers.
 extension NodeStore {
+  /// The IDs of the layers that nodes refer to; none if no successor is to come.
+  var usedLayers: Set<UInt16> { table.withLock { $0.memory?.usedLayers ?? [] } }
+
   /// Of the state that a directory had when the kernel began to cache it.
   func recordedFingerprint(of directory: NodeID) -> Fingerprint {
     table.withLock { table in

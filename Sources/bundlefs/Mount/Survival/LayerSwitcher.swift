@@ -7,7 +7,7 @@ import Volume
 
 /// Records another stack of layers for the successor of this process.
 final class LayerSwitcher: Sendable {
-  private let opener: LayerOpener
+  private let plan: MountPlan
   private let stack: LayerStack
   private let survival: SurvivalMemory
   private let state = Locked(State())
@@ -19,8 +19,9 @@ final class LayerSwitcher: Sendable {
     var opened: [Layer] = []
   }
 
-  init(_ opener: LayerOpener, _ stack: LayerStack, _ survival: SurvivalMemory) {
-    self.opener = opener
+  /// - Parameter stack: of this process.
+  init(_ plan: MountPlan, _ stack: LayerStack, _ survival: SurvivalMemory) {
+    self.plan = plan
     self.stack = stack
     self.survival = survival
   }
@@ -35,20 +36,27 @@ final class LayerSwitcher: Sendable {
   /// - Parameters:
   ///   - paths: absolute ones, top first.
   ///   - request: the `unique` of the WRITE that asks for it.
+  ///   - used: the IDs of the layers that nodes refer to.
   /// - Throws: an error that names the layer at fault.
-  func make(_ paths: [[UInt8]], _ request: UInt64) throws(RoutingError) {
+  func make(_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>) throws(RoutingError) {
     try state.withLock { state throws(RoutingError) in
       if state.hasSwitched { return }
       guard survival.state.initSize > 0, let present = survival.layerTable else {
         throw RoutingError(.notSupported, "the kernel cannot give the mount to another process (Linux 6.9)")
       }
-      var change = LayerChange(from: present, opener, survival)
+      var change = LayerChange(from: present, try opener(), survival)
       defer { change.undoUnlessRecorded() }
       try change.choose(paths)
-      try change.record(request, stack)
+      try change.record(request, stack, used)
       state.opened = change.opened
       state.hasSwitched = true
     }
+  }
+
+  private func opener() throws(RoutingError) -> LayerOpener {
+    do throws(Failure) {
+      return try LayerOpener(plan, covered: nil, archives: survival.archives)
+    } catch { throw RoutingError(.unreadable, error.message) }
   }
 }
 
@@ -111,11 +119,9 @@ private struct LayerChange {
   private func resolved(_ given: [UInt8]) throws(RoutingError) -> (path: [UInt8], archive: ArchivePath?) {
     do throws(Errno) {
       guard let archive = ArchivePath(given) else { return (try realPath(given), nil) }
-      let path = try realPath(archive.archive)
-      return (
-        path + given.dropFirst(archive.archive.count),
-        ArchivePath(path + given.dropFirst(archive.archive.count), archiveLength: path.count)
-      )
+      let outer = try realPath(archive.archive)
+      let path = outer + given.dropFirst(archive.archive.count)
+      return (path, ArchivePath(path, archiveLength: outer.count))
     } catch {
       if opener.mayBeMissing(error) { return (MountPoint.absolute(given), nil) }
       throw Self.error(error, given)
@@ -144,7 +150,7 @@ private struct LayerChange {
       return
     }
     do throws(Errno) {
-      let layer = try directory(entry.path, index: Int(entry.id))
+      let layer = try opener.directory(entry.path, index: Int(entry.id))
       try survival.recordRoot(of: .directory(layer), entry.id)
       if layer.isPrivateClone || survival.state.beneath >= 0 { return }
     } catch { throw Self.error(error, given) }
@@ -152,13 +158,6 @@ private struct LayerChange {
     if plan.mountPoint.path.isPath(inside: entry.path) {
       survival.removeRoot(entry.id)
       throw RoutingError(.malformed, "\(given.shown) contains the mount point; choose a folder without it")
-    }
-  }
-
-  private func directory(_ path: [UInt8], index: Int) throws(Errno) -> DirectoryLayer {
-    do throws(Errno) { return try DirectoryLayer(path: path, index: index, covered: nil) } catch {
-      guard opener.mayBeMissing(error) else { throw error }
-      return try DirectoryLayer(absent: path, index: index, covered: nil)
     }
   }
 
@@ -185,11 +184,14 @@ private struct LayerChange {
     return RoutingError(code, "\(path.shown): \(error.message)")
   }
 
-  /// - Parameter stack: of this process.
-  mutating func record(_ request: UInt64, _ stack: LayerStack) throws(RoutingError) {
+  /// - Parameters:
+  ///   - stack: of this process.
+  ///   - used: the IDs of the layers that nodes refer to.
+  mutating func record(
+    _ request: UInt64, _ stack: LayerStack, _ used: Set<UInt16>
+  ) throws(RoutingError) {
     var table = present
     table.layers = layers
-    let used = Volume.usedLayers(in: survival.memory)
     let gone = present.all.filter { !layers.contains($0) }
     // The present layers tell the successor what the change has done.
     let kept = gone.filter { used.contains($0.id) || present.layers.contains($0) }
