@@ -132,8 +132,8 @@ public struct Holder {
   /// some milliseconds, or until more workers are dead.
   private static let (settling, mostUnreaped): (CInt, Int) = (200, 8)
 
-  /// Waits until the thread that serves in the worker has died. Its process may live on for as long as one of its threads waits for
-  /// a request that it read itself and that only its successor can answer.
+  /// Waits until the thread that serves in the worker has died. Its process may live on for as long as one of its threads
+  /// waits for a request that it read itself and that only its successor can answer.
   /// - Returns: false after as many milliseconds, unless they are negative.
   private func waitForDeath(milliseconds: CInt) -> Bool {
     if linux_lock_acquire(lock, milliseconds) == linux_lock_failed { return false }
@@ -144,7 +144,8 @@ public struct Holder {
   /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.
   private static let (attemptsToEnd, lastAttempts) = (20, 50_000)
 
-  /// - Parameter dead: the worker whose death is the last one that was recorded, perhaps before its process ended.
+  /// - Parameter dead: the worker whose death is the last one that was recorded, perhaps before its process ended; 0 for
+  ///   none.
   private func reap(_ dead: pid_t) {
     var status = CInt(0)
     while case let process = waitpid(-1, &status, WNOHANG), process > 0 {
@@ -164,7 +165,7 @@ public struct Holder {
 
   private func exit(like status: CInt) -> Never {
     // Some init processes leave the dead of others waiting for seconds.
-    while waitpid(-1, nil, WNOHANG) > 0 {}
+    reap(0)
     let signal = status & 0x7F
     _exit(signal == 0 ? status >> 8 & 0xFF : 128 + signal)
   }

@@ -6,8 +6,7 @@ enum Help {
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
     "unmount", "status", "layers", "diff", "tree", "override", "revert", "sync", "invalidate", "upgrade",
-    "route",
-    "match", "listen", "resources", "open",
+    "route", "match", "listen", "resources", "open",
   ]
 
   static let text = """

@@ -50,20 +50,13 @@ public enum PercentCoding {
 
   /// Decodes a text, such as that of ``encoded(path:)``; nil if a `%` begins no valid sequence.
   public static func decoded(_ text: String) -> [UInt8]? {
-    let bytes = Array(text.utf8)
-    var decoded: [UInt8] = []
-    var offset = 0
-    while offset < bytes.count {
-      if bytes[offset] == UInt8(ascii: "%") {
-        guard let byte = byte(at: offset, in: bytes.span) else { return nil }
-        decoded.append(byte)
-        offset += 3
-      } else {
-        decoded.append(bytes[offset])
-        offset += 1
-      }
+    var bytes = Array(text.utf8)
+    let isValid = bytes.indices.allSatisfy {
+      bytes[$0] != UInt8(ascii: "%") || byte(at: $0, in: bytes.span) != nil
     }
-    return decoded
+    if !isValid { return nil }
+    let decoded = decode(&bytes, ByteRange(bytes.indices))
+    return Array(bytes[decoded.offsets])
   }
 }
 

@@ -14,12 +14,12 @@ struct FormerLayers {
     self.stack = stack
   }
 
-  /// The changes of a directory that consists of these parts now.
-  func changes(of directory: NodeID, _ parts: [LayerDirectory]) -> [ObservedChange] {
+  /// The changes of a directory.
+  /// - Parameter present: the names in its parts.
+  func changes(of directory: NodeID, _ present: Set<[UInt8]>) -> [ObservedChange] {
     guard let path = try? store.path(of: directory) else { return [] }
     let (before, after) = (try? stack.directory(at: path), try? store.merged(of: directory))
-    var names: Set<[UInt8]> = []
-    for part in (before?.parts ?? []) + parts { names.formUnion(Invalidator.names(of: part)) }
+    let names = present.union((before?.parts ?? []).flatMap(Invalidator.names))
     return names.compactMap { name in
       let states = try? withCName(name) { name throws(Errno) in
         (try before?.lookup(name), try after?.lookup(name))

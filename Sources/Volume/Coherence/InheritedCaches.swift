@@ -37,8 +37,9 @@ struct InheritedCaches {
     let fingerprint = store.fingerprint(of: parts)
     let isUnchanged = recorded == fingerprint && recorded != .unknown
     if !isUnchanged {
-      takeBackNames(of: directory, parts)
-      observe(parts, of: directory)
+      let names = Set(parts.flatMap(Invalidator.names))
+      takeBackNames(of: directory, names)
+      observe(names, of: directory)
     }
     for (file, name) in store.changedFiles(in: directory, parts) {
       if isUnchanged { invalidator.expire(name, in: directory) }
@@ -47,18 +48,17 @@ struct InheritedCaches {
     store.setFingerprint(fingerprint, of: directory)
   }
 
-  private func observe(_ parts: [LayerDirectory], of directory: NodeID) {
+  /// - Parameter names: of all parts.
+  private func observe(_ names: Set<[UInt8]>, of directory: NodeID) {
     guard let observer = invalidator.observer else { return }
     guard let former else { return observer.record(.directory(directory)) }
-    for change in former.changes(of: directory, parts) { observer.record(change) }
+    for change in former.changes(of: directory, names) { observer.record(change) }
   }
 
-  private func takeBackNames(of directory: NodeID, _ parts: [LayerDirectory]) {
+  private func takeBackNames(of directory: NodeID, _ names: Set<[UInt8]>) {
     // Waits for requests in flight, which may be answered from before the watches.
     invalidator.expire(Invalidator.noName, in: directory)
-    var names = store.knownNames(in: directory)
-    for part in parts { names.formUnion(Invalidator.names(of: part)) }
-    for name in names { invalidator.expire(name, in: directory) }
+    for name in names.union(store.knownNames(in: directory)) { invalidator.expire(name, in: directory) }
     invalidator.invalidateListing(of: directory)
   }
 }

@@ -31,8 +31,7 @@ struct ArchivePath {
   /// - Parameter length: of the archive's path, which nothing or `!` follows.
   init(_ path: [UInt8], archiveLength length: Int) {
     archive = Array(path[..<length])
-    directory = path[length...].dropFirst().split(separator: UInt8(ascii: "/")).map { Array($0) }
-      .filter { $0 != [UInt8(ascii: ".")] }
+    directory = MountPoint.split(path[length...].dropFirst())
   }
 
   /// - Parameters:

@@ -63,7 +63,8 @@ struct MountPoint {
     return above + (above.last == slash ? [] : [slash]) + name
   }
 
-  private static func split(_ path: ArraySlice<UInt8>) -> [[UInt8]] {
+  /// The names of a path, without `.`.
+  static func split(_ path: ArraySlice<UInt8>) -> [[UInt8]] {
     path.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }.map { Array($0) }
   }
 

@@ -42,11 +42,7 @@ extension MountTests {
       arguments: ModelTests.seeds.filter { $0 % 3 == 0 })
     func matchesModel(seed: UInt64) throws {
       let stack = GeneratedStack(seed: seed)
-      let folder = try TemporaryFolder()
-      let roots = try stack.make(in: folder, onOwnFileSystems: false)
-      let setup = MountSetup(
-        main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
-      try withMount(setup) { mount in
+      try stack.mounted { mount, roots in
         let expected = ExpectedComparison(stack.layers, roots: roots).entries
         let (tree, diff) = (try Self.report("tree", mount), try Self.report("diff", mount))
         #expect(Self.differences(tree.entries, expected) == [], "seed \(seed)")

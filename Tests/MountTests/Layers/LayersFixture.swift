@@ -34,14 +34,15 @@ final class LayersFixture {
   }
 
   /// Runs `bundlefs layers MOUNTPOINT …` in the folder of the fixture.
-  func run(_ words: ByteString...) throws -> Outcome {
+  func run(_ words: ByteString...) throws -> Outcome { try run(words) }
+
+  private func run(_ words: [ByteString]) throws -> Outcome {
     try Command([try Binary.underTest(), "layers", point] + words, directory: folder.path).run(timeout: 30)
   }
 
   /// Runs a command that must succeed, silently.
   func change(_ words: ByteString..., location: SourceLocation = #_sourceLocation) throws {
-    let outcome = try Command([try Binary.underTest(), "layers", point] + words, directory: folder.path)
-      .run(timeout: 30)
+    let outcome = try run(words)
     #expect(
       outcome.status == 0 && outcome.output.isEmpty && outcome.errors.isEmpty,
       "\(words): exit \(outcome.status): \(outcome.errorText)", sourceLocation: location)
@@ -84,8 +85,7 @@ final class LayersFixture {
     _ words: ByteString..., naming: String..., status: Int = 1, location: SourceLocation = #_sourceLocation
   ) throws {
     let before = try listed()
-    let outcome = try Command([try Binary.underTest(), "layers", point] + words, directory: folder.path)
-      .run(timeout: 30)
+    let outcome = try run(words)
     let message = Comment("\(words): exit \(outcome.status): \(outcome.errorText)")
     #expect(outcome.status == status, message, sourceLocation: location)
     #expect(outcome.errorText.split(separator: "\n").count == 1, message, sourceLocation: location)

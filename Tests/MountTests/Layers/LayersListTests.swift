@@ -43,11 +43,7 @@ extension MountTests {
       "the counts are those of random stacks", .timeLimit(.minutes(1)), arguments: [3, 14, 15] as [UInt64])
     func counts(seed: UInt64) throws {
       let stack = GeneratedStack(seed: seed)
-      let folder = try TemporaryFolder()
-      let roots = try stack.make(in: folder, onOwnFileSystems: false)
-      let setup = MountSetup(
-        main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
-      try withMount(setup) { mount in
+      try stack.mounted { mount, roots in
         let output = try mount.command("layers", "--json", "--count").outputText
         let entries = ExpectedComparison(stack.layers, roots: roots).entries
         for root in roots {

@@ -64,6 +64,15 @@ struct GeneratedStack {
     }
   }
 
+  /// Mounts the layers, and runs the body with the mount and the layers' roots, topmost first.
+  func mounted(_ body: (Mount, [ByteString]) throws -> Void) throws {
+    let folder = try TemporaryFolder()
+    let roots = try make(in: folder, onOwnFileSystems: false)
+    let setup = MountSetup(
+      main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
+    try withMount(setup) { try body($0, roots) }
+  }
+
   /// The failure message.
   func report(_ differences: [String]) -> Comment {
     """
