@@ -18,16 +18,18 @@ struct MountedLayer: Equatable {
 
   /// - Parameter status: an element of `layers` in the status of a mount.
   init?(_ status: JSONValue) {
-    guard let shown = status["path"]?.string else { return nil }
+    guard let shown = status["path"]?.string,
+      let path = status["encodedPath"]?.string.flatMap({ PercentCoding.decoded($0) }),
+      let kind = status["kind"]?.string.flatMap(Kind.init)
+    else { return nil }
     self.shown = shown
-    path = status["encodedPath"]?.string.flatMap { PercentCoding.decoded($0) } ?? Array(shown.utf8)
-    let isArchive = if case .object = status["archive"] { true } else { false }
-    kind = status["kind"]?.string.flatMap(Kind.init) ?? (isArchive ? .archive : .directory)
+    self.path = path
+    self.kind = kind
     problems = Self.problems(status)
   }
 
   private static func problems(_ status: JSONValue) -> [String] {
-    var problems = status["problem"]?.string.map { [$0] } ?? []
+    var problems: [String] = []
     if let reason = status["reason"]?.string {
       problems.append(status["absent"] == .boolean(true) ? reason : "cached for 1 s only: \(reason)")
     }
@@ -54,8 +56,7 @@ struct MountedLayers: Equatable {
     guard case .array(let members) = status["layers"] else { return nil }
     layers = members.compactMap { MountedLayer($0) }
     if layers.isEmpty || layers.count < members.count { return nil }
-    let isMarked = members[0]["writable"].map { $0 == .boolean(true) }
-    isWritable = isMarked ?? !(status["options"]?["writable"]?.string ?? "").isEmpty
+    isWritable = members[0]["writable"] == .boolean(true)
   }
 
   /// Asks the mount for its layers.

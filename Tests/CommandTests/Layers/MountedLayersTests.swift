@@ -13,14 +13,20 @@ import Testing
   }
 
   private static let status = #"""
-    {"options":{"writable":""},"layers":[
+    {"layers":[
       {"path":"/l/a","encodedPath":"/l/%61%FF","kind":"directory","reason":"no watches","unresponsive":40,"archive":null},
-      {"path":"/l/b.zip","archive":{"note":"it is damaged","skipped":[{"reason":"absolute","count":2,"names":[]}],
-        "unreadable":[{"reason":"method 98","count":1}]}},
-      {"path":"/m/app","kind":"directory","problem":"it is gone","archive":null}]}
+      {"path":"/l/b.zip","encodedPath":"/l/b.zip","kind":"archive","archive":{"note":"it is damaged",
+        "skipped":[{"reason":"absolute","count":2,"names":[]}],"unreadable":[{"reason":"method 98","count":1}]}},
+      {"path":"/m/app","encodedPath":"/m/app","kind":"directory","absent":true,"reason":"it is gone","archive":null}]}
     """#
 
-  @Test("reads paths, kinds and problems; an older daemon tells less")
+  private static let writable = #"""
+    {"layers":[
+      {"path":"/up\u001b","encodedPath":"/up%1B","kind":"directory","writable":true},
+      {"path":"/ma in","encodedPath":"/ma%20in","kind":"directory","writable":false}]}
+    """#
+
+  @Test("reads paths, kinds and problems")
   func reading() throws {
     let mounted = try mounted(Self.status)
     #expect(
@@ -34,12 +40,8 @@ import Testing
         ["last readable content shown: it is damaged", "skipped 2 (absolute)", "unreadable 1 (method 98)"],
         ["it is gone"],
       ])
-    #expect(try self.mounted(#"{"options":{"writable":"on"},"layers":[{"path":"/a"}]}"#).isWritable)
-    #expect(try self.mounted(#"{"layers":[{"path":"/a","writable":true}]}"#).isWritable)
-    #expect(
-      try !self.mounted(#"{"options":{"writable":"on"},"layers":[{"path":"/a","writable":false}]}"#)
-        .isWritable)
-    for broken in [#"{"layers":[]}"#, #"{"layers":[{}]}"#, "{}"] {
+    #expect(try self.mounted(Self.writable).isWritable)
+    for broken in [#"{"layers":[]}"#, #"{"layers":[{"path":"/a"}]}"#, "{}"] {
       let status = try #require(JSONValue(Array(broken.utf8)))
       #expect(MountedLayers(status) == nil, "\(broken)")
     }
@@ -54,28 +56,25 @@ import Testing
         2     archive    /l/b.zip  (last readable content shown: it is damaged; skipped 2 (absolute); unreadable 1 (method 98))
         MAIN  directory  /m/app  (it is gone)
         """)
-    let writable = #"{"options":{"writable":"on"},"layers":[{"path":"/up\u001b"},{"path":"/main"}]}"#
-    output = LayersOutput(mounted: try mounted(writable), counts: try counts)
+    output = LayersOutput(mounted: try mounted(Self.writable), counts: try counts)
     #expect(
       output.text == """
         1     directory  no name, hides 2  /up\\x1B  (takes changes)
-        MAIN  directory  3 names           /main
+        MAIN  directory  3 names           /ma in
         """)
   }
 
   @Test("the JSON has what programs need")
   func json() throws {
-    let writable =
-      #"{"options":{"writable":"on"},"layers":[{"path":"/up"},{"path":"/ma in","problem":"gone"}]}"#
-    let output = LayersOutput(mounted: try mounted(writable), counts: try counts)
+    let output = LayersOutput(mounted: try mounted(Self.writable), counts: try counts)
     #expect(
-      output.json == """
+      output.json == #"""
         [
-          {"role":"writable","path":"/up","encodedPath":"/up","kind":"directory","problems":[],"names":0,"hides":2},
-          {"role":"MAIN","path":"/ma in","encodedPath":"/ma%20in","kind":"directory","problems":["gone"],"names":3,"hides":0}
+          {"role":"writable","path":"/up\u001b","encodedPath":"/up%1B","kind":"directory","problems":[],"names":0,"hides":2},
+          {"role":"MAIN","path":"/ma in","encodedPath":"/ma%20in","kind":"directory","problems":[],"names":3,"hides":0}
         ]
-        """)
-    #expect(!LayersOutput(mounted: try mounted(writable), counts: nil).json.contains("names"))
+        """#)
+    #expect(!LayersOutput(mounted: try mounted(Self.writable), counts: nil).json.contains("names"))
   }
 
   /// Of two layers.

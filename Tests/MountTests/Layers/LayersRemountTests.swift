@@ -37,6 +37,20 @@ extension MountTests {
       }
     }
 
+    @Test("a remount with 'ro' while a file is open for writing changes nothing", .timeLimit(.minutes(1)))
+    func busy() throws {
+      let fixture = try LayersFixture()
+      try withMount(fixture.setup("a")) { mount in
+        let control = try Descriptor.open((mount.point / ".routes").bytes, [.write])
+        let outcome = try fixture.remount("noexec,ro,substitution=mods/b")
+        #expect(outcome.status == 1 && outcome.errorText.contains("busy"), "\(outcome.errorText)")
+        try fixture.expect("a")
+        let flags = try #require(try MountTable.entry(at: mount.point)).options
+        #expect(flags.hasPrefix("rw,") && !flags.contains("noexec"))
+        withExtendedLifetime(control) {}
+      }
+    }
+
     @Test("a remount refuses another MAIN", .timeLimit(.minutes(1)))
     func otherMain() throws {
       let fixture = try LayersFixture()

@@ -9,6 +9,7 @@ struct Remount {
   private let options: [String]
   /// The new layers; nil if they stay.
   private let layers: LayersRequest?
+  private let formerLayers: LayersRequest
 
   /// - Throws: if MAIN or an option is given that differs from the mount's and cannot be changed.
   init(_ arguments: MountArguments) throws(Failure) {
@@ -21,6 +22,7 @@ struct Remount {
       throw .failed("\(mountPoint.path.shown): the daemon does not tell its layers")
     }
     layers = try RemountedLayers(arguments, mountPoint, mounted).request()
+    formerLayers = LayersRequest(substitutions: mounted.order.substitutions)
     try check(arguments, status, mounted)
   }
 
@@ -69,29 +71,45 @@ struct Remount {
     }
     var flags = MountFlags(of: former)
     for option in options { flags.apply(option) }
-    if let layers { try change(layers, flags, from: MountFlags(restoring: former)) }
-    if layers == nil || flags.isReadOnly { try remount(flags) }
-  }
-
-  /// Applies the flags but `ro`, since the control file of a read-only mount takes no commands, and changes the layers.
-  private func change(
-    _ layers: LayersRequest, _ flags: MountFlags, from former: MountFlags
-  ) throws(Failure) {
-    var writable = flags
-    writable.isReadOnly = false
-    try remount(writable)
-    do throws(Failure) { try layers.send(to: mountPoint) } catch {
-      try? remount(former)
+    guard let layers else { return try remount(flags) }
+    do throws(Failure) { try change(layers, flags) } catch {
+      try? remount(MountFlags(restoring: former))
       throw error
     }
   }
 
+  /// Applies the flags and changes the layers: `ro` last, since the control file of a read-only mount takes no commands.
+  private func change(_ layers: LayersRequest, _ flags: MountFlags) throws(Failure) {
+    var writable = flags
+    writable.isReadOnly = false
+    try remount(writable)
+    try layers.send(to: mountPoint)
+    if !flags.isReadOnly { return }
+    do throws(Failure) { try remount(flags) } catch {
+      try? formerLayers.send(to: mountPoint)
+      throw error
+    }
+  }
+
+  /// How often `ro` is tried, with 10 ms between. The kernel refuses it while a file is open for writing or a removed one
+  /// is still in use, and a change of the layers removes files.
+  private static let attempts = 100
+
+  /// - Throws: EBUSY if a file stays open for writing.
   private func remount(_ flags: MountFlags) throws(Failure) {
-    do throws(Errno) {
-      try withCName(mountPoint.path) { name throws(Errno) in try Mounts.remount(name, flags: flags.bits) }
-    } catch {
-      let reason = error == .notPermitted ? "only root can remount" : "\(error)"
-      throw .failed("\(mountPoint.path.shown): \(reason)")
+    for attempt in 1... {
+      do throws(Errno) {
+        return try withCName(mountPoint.path) { name throws(Errno) in
+          try Mounts.remount(name, flags: flags.bits)
+        }
+      } catch {
+        if error == .resourceBusy, attempt < Self.attempts {
+          usleep(10_000)
+          continue
+        }
+        let reason = error == .notPermitted ? "only root can remount" : "\(error)"
+        throw .failed("\(mountPoint.path.shown): \(reason)")
+      }
     }
   }
 }
