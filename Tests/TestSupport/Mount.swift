@@ -101,11 +101,16 @@ public final class Mount: Sendable {
 
   /// The living child of a holder; the process itself without one.
   public static func worker(of holder: pid_t) -> pid_t {
-    let list = (try? ByteString("/proc/\(holder)/task/\(holder)/children").readText()) ?? ""
+    // The list can lack a child while the kernel removes another one from it.
+    for _ in 0..<3 { if let worker = livingChildren(of: holder).last { return worker } }
+    return holder
+  }
+
+  private static func livingChildren(of process: pid_t) -> [pid_t] {
+    let list = (try? ByteString("/proc/\(process)/task/\(process)/children").readText()) ?? ""
     // A dead one that could not end yet has no program any more.
-    let living = list.split(separator: " ").compactMap { pid_t($0) }
+    return list.split(separator: " ").compactMap { pid_t($0) }
       .filter { (try? ByteString("/proc/\($0)/exe").linkTarget()) != nil }
-    return living.last ?? holder
   }
 
   /// Sends a signal to the process that answers requests.

@@ -30,22 +30,21 @@ final class NodeStore: Sendable {
     self.cache = cache
     self.isWritable = isWritable
     numbers = InodeNumbers(memory: memory)
-    table = RecordedNodeTable(NodeTable(budget: budget, isWritable: isWritable, memory: memory))
+    table = RecordedNodeTable(
+      NodeTable(budget: budget, isWritable: isWritable, memory: memory, layers: stack.all))
     var unwatchable: [Int: String] = [:]
     for (index, layer) in stack.layers.enumerated() {
       guard let type = try layer.unwatchableFileSystem() else { continue }
       unwatchable[index] = Self.unwatchableReason(type)
     }
     unwatchableLayers = unwatchable
-    if let memory { adoptFiles(memory) }
+    if memory != nil { adoptFilesOfArchives() }
   }
 
-  /// Takes over the files that a predecessor has opened: some may have lost their names since.
-  private func adoptFiles(_ memory: NodeMemory) {
+  private func adoptFilesOfArchives() {
     for (index, layer) in stack.all.enumerated() {
       if let archive = layer.archive { adoptFiles(of: archive, index) }
     }
-    table.withLock { $0.adoptFiles(memory, stack.all) }
   }
 
   private func adoptFiles(of archive: ArchiveLayer, _ layer: Int) {

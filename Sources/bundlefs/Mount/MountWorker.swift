@@ -70,7 +70,7 @@ struct MountWorker {
   func goOn(_ survival: SurvivalMemory) throws(Failure) {
     if survival.state.wasReady != 0 { process?.disown() }
     Session.holdSignals()
-    if survival.state.wasReady != 0 { survival.closeStaleFiles() }
+    let staleFiles = survival.state.wasReady != 0 ? survival.staleFiles : []
     survival.closeFilesOnExec()
     let covered = try coveredMountPoint(survival)
     guard let table = survival.layerTable else { throw .failed("the layers are unknown") }
@@ -86,7 +86,7 @@ struct MountWorker {
       Self.kept.withLock { $0 = session }
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
-      try serve(volume, session, switcher, isSuccessor: true)
+      try serve(volume, session, switcher, isSuccessor: true) { Self.close(staleFiles) }
     } catch {
       throw .failed("cannot go on with \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -151,7 +151,8 @@ struct MountWorker {
   }
 
   private func serve(
-    _ volume: Volume, _ session: Session, _ switcher: LayerSwitcher?, isSuccessor: Bool
+    _ volume: Volume, _ session: Session, _ switcher: LayerSwitcher?, isSuccessor: Bool,
+    didStart: @escaping () -> Void = {}
   ) throws(MountError) {
     MemoryArenas.share()
     if let reason = volume.beginPassthrough(session) {
@@ -169,7 +170,10 @@ struct MountWorker {
         survival?.readLocks.reset()
       },
       willStop: volume.stop)
-    events.didStart = isReady
+    events.didStart = {
+      isReady()
+      didStart()
+    }
     events.hangup = volume.invalidateAll
     events.willAbandon = { survival?.state.phase = .ended }
     events.report = { Terminal.printError($0) }
@@ -185,6 +189,12 @@ struct MountWorker {
     }
     // Without closing any file.
     _exit(0)
+  }
+
+  /// Closes files on a thread of its own: closing one of a layer that does not answer can block. It takes some
+  /// milliseconds, so the first answers do not wait for it.
+  private static func close(_ files: [CInt]) {
+    try? Thread.startDetached(name: "stale files") { for file in files { Glibc.close(file) } }
   }
 
   private func isReady() {

@@ -7,8 +7,9 @@ import Glibc
 /// names come and go.
 ///
 /// Invariant: a name is in memory before anything can refer to it, and its space is reused only after `reclaim`, when
-/// nothing refers to it any more. So records of nodes in shared memory have their names at any moment.
-struct NameArena {
+/// nothing refers to it any more. So records of nodes in shared memory have their names at any moment. One thread uses
+/// it at a time.
+struct NameArena: @unchecked Sendable {
   private static let unit = 4
   private let memory: ArenaMemory
   private var base: UnsafeMutableRawPointer

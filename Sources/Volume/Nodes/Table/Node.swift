@@ -83,6 +83,9 @@ struct Node {
     if kind == .directory { content = .directory(DirectoryState()) }
   }
 
+  /// Whether a recorded node is in the identity index.
+  static func isIndexed(_ record: NodeRecord) -> Bool { Flags(rawValue: record.flags).contains(.isIndexed) }
+
   // MARK: - Flags of files
 
   private struct Flags: OptionSet {

@@ -36,15 +36,17 @@ struct NodeTable {
   /// Node numbers with a greater generation belong to `ControlFile`, `ResourceDirectoryNodes` and tombstones.
   private static let lastGeneration: UInt32 = (1 << 30) - 1
 
-  /// - Parameter memory: what a predecessor has recorded there is restored.
-  init(budget: Int, isWritable: Bool = false, memory: NodeMemory? = nil) {
+  /// - Parameters:
+  ///   - memory: what a predecessor has recorded there is restored.
+  ///   - layers: those of the files that it has open.
+  init(budget: Int, isWritable: Bool = false, memory: NodeMemory? = nil, layers: [Layer] = []) {
     self.memory = memory
     nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)])
     descriptors = DescriptorLRU(budget: budget, keepsLost: isWritable)
     names = NameArena(shared: memory?.names)
     hardLinks = HardLinkNames(isRecorded: memory != nil)
     guard let memory else { return }
-    restore(from: memory)
+    restore(from: memory, layers)
     nodes.isRecorded = true
   }
 

@@ -169,12 +169,9 @@ final class SurvivalMemory: Sendable {
     state.keepsFiles = 0
   }
 
-  /// Closes the files that dead workers have left open, apart from those that successors use, on a thread of its own:
-  /// closing a file of a layer that does not answer can block.
-  func closeStaleFiles() {
-    let stale = OpenDescriptors.others(than: keptFiles)
-    try? Posix.Thread.startDetached(name: "stale files") { for file in stale { close(file) } }
-  }
+  /// The files that dead workers have left open, apart from those that successors use. To be called before this one opens
+  /// any.
+  var staleFiles: [CInt] { OpenDescriptors.others(than: keptFiles) }
 }
 
 extension Layer {
