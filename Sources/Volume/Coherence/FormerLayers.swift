@@ -14,12 +14,29 @@ struct FormerLayers {
     self.stack = stack
   }
 
-  /// The changes of a directory.
-  /// - Parameter present: the names in its parts.
-  func changes(of directory: NodeID, _ present: Set<[UInt8]>) -> [ObservedChange] {
-    guard let path = try? store.path(of: directory) else { return [] }
-    let (before, after) = (try? stack.directory(at: path), try? store.merged(of: directory))
-    let names = present.union((before?.parts ?? []).flatMap(Invalidator.names))
+  /// A directory as the former layers have it now; nil if it is in none.
+  func directory(_ directory: NodeID) -> MergedDirectory? {
+    guard let path = try? store.path(of: directory) else { return nil }
+    return try? stack.directory(at: path)
+  }
+
+  /// The names that may stand for something else in a directory that has other parts now: those in the parts that came
+  /// or went. nil for all names, since the order of the others has changed.
+  static func affectedNames(
+    from former: [LayerDirectory], to present: [LayerDirectory]
+  ) -> Set<[UInt8]>? {
+    let (before, after) = (former.map(PartIdentity.init), present.map(PartIdentity.init))
+    let kept = Set(before).intersection(after)
+    guard before.filter(kept.contains) == after.filter(kept.contains) else { return nil }
+    let changed = (former + present).filter { !kept.contains(PartIdentity($0)) }
+    return Set(changed.flatMap(Invalidator.names))
+  }
+
+  /// What has changed among some names of a directory.
+  func changes(
+    of directory: NodeID, from before: MergedDirectory?, _ names: Set<[UInt8]>
+  ) -> [ObservedChange] {
+    let after = try? store.merged(of: directory)
     return names.compactMap { name in
       let states = try? withCName(name) { name throws(Errno) in
         (try before?.lookup(name), try after?.lookup(name))

@@ -35,30 +35,35 @@ struct InheritedCaches {
 
   private func takeBack(_ parts: [LayerDirectory], of directory: NodeID, _ recorded: Fingerprint) {
     let fingerprint = store.fingerprint(of: parts)
-    let isUnchanged = recorded == fingerprint && recorded != .unknown
-    if !isUnchanged {
-      let names = Set(parts.flatMap(Invalidator.names))
-      takeBackNames(of: directory, names)
-      observe(names, of: directory)
-    }
+    if recorded != fingerprint || recorded == .unknown { takeBackNames(of: directory, parts, recorded) }
     for (file, name) in store.changedFiles(in: directory, parts) {
-      if isUnchanged { invalidator.expire(name, in: directory) }
+      invalidator.expire(name, in: directory)
       invalidator.invalidate(file, .content)
     }
     store.setFingerprint(fingerprint, of: directory)
   }
 
-  /// - Parameter names: of all parts.
-  private func observe(_ names: Set<[UInt8]>, of directory: NodeID) {
-    guard let observer = invalidator.observer else { return }
-    guard let former else { return observer.record(.directory(directory)) }
-    for change in former.changes(of: directory, names) { observer.record(change) }
-  }
-
-  private func takeBackNames(of directory: NodeID, _ names: Set<[UInt8]>) {
+  private func takeBackNames(
+    of directory: NodeID, _ parts: [LayerDirectory], _ recorded: Fingerprint
+  ) {
+    let before = former?.directory(directory)
+    let isUnchangedOnDisk = before.map { recorded != .unknown && store.fingerprint(of: $0.parts) == recorded }
+    let affected =
+      isUnchangedOnDisk == true ? FormerLayers.affectedNames(from: before?.parts ?? [], to: parts) : nil
     // Waits for requests in flight, which may be answered from before the watches.
     invalidator.expire(Invalidator.noName, in: directory)
-    for name in names.union(store.knownNames(in: directory)) { invalidator.expire(name, in: directory) }
+    let names = affected ?? Set(parts.flatMap(Invalidator.names))
+    let known = affected == nil ? store.knownNames(in: directory) : []
+    for name in names.union(known) { invalidator.expire(name, in: directory) }
     invalidator.invalidateListing(of: directory)
+    observe(
+      directory, from: before, affected ?? names.union((before?.parts ?? []).flatMap(Invalidator.names)))
+  }
+
+  /// - Parameter names: those that may have changed.
+  private func observe(_ directory: NodeID, from before: MergedDirectory?, _ names: Set<[UInt8]>) {
+    guard let observer = invalidator.observer else { return }
+    guard let former else { return observer.record(.directory(directory)) }
+    for change in former.changes(of: directory, from: before, names) { observer.record(change) }
   }
 }
