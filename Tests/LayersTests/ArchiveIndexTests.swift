@@ -82,6 +82,55 @@ import Testing
     #expect(try fixture.attributes("folder").modified.seconds == 1_234_567_891, "as its latest entry")
   }
 
+  @Test("backslashes in names from Windows are slashes")
+  func backslashes() throws {
+    func entry(_ name: ByteString, _ text: String = "", mode: UInt32 = 0) -> ZipBuilder.Entry {
+      var entry = ZipBuilder.Entry(name, text)
+      entry.mode = mode
+      return entry
+    }
+    let fixture = try ArchiveFixture([
+      entry("Textures\\UI\\Button.dds", "button"), entry("Textures\\Empty\\"), entry("mixed/a\\b"),
+      entry("Unix\\name", mode: 0o100644), entry("..\\outside"), entry("\\absolute"), entry("plain"),
+    ])
+    #expect(
+      Set(try fixture.paths()) == [
+        "Textures/", "Textures/UI/", "Textures/UI/Button.dds", "Textures/Empty/", "mixed/", "mixed/a/",
+        "mixed/a/b", "Unix\\name", "plain",
+      ])
+    #expect(try fixture.text("Textures/UI/Button.dds") == "button")
+    #expect(try fixture.attributes("Textures/Empty").kind == .directory)
+    let statistics = fixture.layer.statistics
+    #expect(statistics.backslashed == 5)
+    #expect(Set(statistics.skipped.map(\.reason)) == [.parent, .absolute])
+    #expect(statistics.skipped.flatMap(\.names).contains(Array("..\\outside".utf8)))
+  }
+
+  @Test("the second byte of a Shift JIS character is no backslash")
+  func shiftJIS() throws {
+    var entry = ZipBuilder.Entry(ByteString([0x83, 0x5C]), "so")
+    entry.mode = 0
+    let fixture = try ArchiveFixture([entry], encoding: "shift_jis")
+    #expect(try fixture.paths() == ["ソ"])
+    #expect(fixture.layer.statistics.backslashed == 0)
+  }
+
+  @Test("a folder that is all there is in an archive")
+  func wrapper() throws {
+    func wrapped(_ names: ByteString..., inside: [ByteString] = []) throws -> String? {
+      let fixture = try ArchiveFixture(names.map { .init($0, "") }, inside: inside)
+      guard let wrapped = fixture.layer.wrappedPath else { return nil }
+      let path = String(decoding: wrapped.path.dropFirst(fixture.path.bytes.count), as: UTF8.self)
+      return String(decoding: wrapped.folder, as: UTF8.self) + " " + path
+    }
+    #expect(try wrapped("Mod/", "Mod/a", "Mod/b/c") == "Mod !/Mod")
+    #expect(try wrapped("out/Mod/a", inside: ["out"]) == "Mod !/out/Mod")
+    #expect(try wrapped("Mod/a", "readme") == nil)
+    #expect(try wrapped("a/x", "b/x") == nil)
+    #expect(try wrapped("file") == nil)
+    #expect(try wrapped() == nil)
+  }
+
   @Test("names in UTF-8, flagged or not, in code page 437, and in Info-ZIP's field")
   func encodings() throws {
     let utf8 = ByteString("né")

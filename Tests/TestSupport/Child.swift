@@ -54,7 +54,7 @@ public final class Child: Sendable {
     if status() == nil { Glibc.kill(pid, number) }
   }
 
-  /// Kills the process group.
+  /// Kills the process group, and waits for its end.
   /// - Throws: `TestFailure` if the process survives for 10 seconds.
   public func kill() throws {
     if status() != nil { return }
@@ -63,6 +63,8 @@ public final class Child: Sendable {
     if !eventually(within: 10, { status() != nil }) {
       throw TestFailure("\(command): process \(pid) survives SIGKILL")
     }
+    // Its children may still be in a mount. Dead ones that init has not reaped yet count, too.
+    _ = eventually(within: 5) { Glibc.kill(-pid, 0) != 0 }
   }
 
   /// Its standard error output so far.

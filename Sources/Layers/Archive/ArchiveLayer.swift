@@ -132,6 +132,8 @@ public final class ArchiveLayer: Sendable {
     public let skipped: [SkippedNames]
     /// Files that are visible, but cannot be read.
     public let unreadable: [UnreadableEntries]
+    /// Entries whose backslashes were taken for slashes, since Windows programs have made them.
+    public let backslashed: Int
   }
 
   /// The present statistics.
@@ -140,7 +142,14 @@ public final class ArchiveLayer: Sendable {
     let (files, folders) = index.counts
     return Statistics(
       entries: index.entries, files: files, folders: folders, skipped: index.skipped,
-      unreadable: index.tree.unreadable(hasPassword: !cache.pool.passwords.isEmpty))
+      unreadable: index.tree.unreadable(hasPassword: !cache.pool.passwords.isEmpty),
+      backslashed: index.backslashed)
+  }
+
+  /// The layer that lies in the only folder at this one's root, as `path`; nil if there is anything else.
+  public var wrappedPath: (folder: [UInt8], path: [UInt8])? {
+    guard let name = current.wrapper else { return nil }
+    return (name, path + (folder.isEmpty ? Array("!/".utf8) : [EntryName.slash]) + name)
   }
 
   // MARK: - Files

@@ -36,6 +36,7 @@ struct ArchiveStatus {
           json.member("count", unreadable.count)
         }
       }
+      json.member("backslashes", figures.backslashed)
       json.member("note", note)
     }
   }
@@ -53,6 +54,9 @@ struct ArchiveStatus {
     // An archive may use any number of methods.
     for unreadable in figures.unreadable.prefix(8) {
       lines.append("unreadable \(unreadable.count) (\(unreadable.reason))")
+    }
+    if figures.backslashed > 0 {
+      lines.append("backslashes taken for slashes in \(figures.backslashed) names from Windows")
     }
     return lines
   }

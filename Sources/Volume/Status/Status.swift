@@ -16,6 +16,8 @@ struct Status {
     var unresponsive: Int?
     /// nil for a directory.
     var archive: ArchiveStatus?
+    /// What the user may have meant instead of this layer.
+    var hint: String?
 
     fileprivate func write(to json: inout JSONWriter) {
       json.object { json in
@@ -29,6 +31,7 @@ struct Status {
         json.member("unresponsive", unresponsive)
         json.name("archive")
         if let archive { archive.write(to: &json) } else { json.null() }
+        json.member("hint", hint)
       }
     }
   }
@@ -126,6 +129,7 @@ struct Status {
       lines.append("  \(layer.path)" + (note ?? ""))
       if let seconds = layer.unresponsive { lines.append("    does not answer, since \(seconds) s") }
       lines += layer.archive?.lines.map { "    \($0)" } ?? []
+      if let hint = layer.hint { lines.append("    hint: \(hint)") }
     }
     lines += bundle.lines
     if let contents { lines.append(contents.line) }

@@ -53,7 +53,17 @@ struct StatusReporter: Sendable {
       unresponsive: layer.gate.unresponsiveSince.map {
         Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)
       },
-      archive: layer.archive.map { ArchiveStatus($0, showsNames: showsNames) })
+      archive: layer.archive.map { ArchiveStatus($0, showsNames: showsNames) },
+      hint: showsNames ? hint(for: layer) : nil)
+  }
+
+  /// Many archives have all files below one folder. If MAIN has no such folder, nothing is overridden.
+  private func hint(for layer: Layer) -> String? {
+    guard let wrapped = layer.archive?.wrappedPath, let main = store.stack.layers.last else { return nil }
+    do throws(Errno) {
+      _ = try withCName(wrapped.folder) { name throws(Errno) in try main.root.attributes(of: name) }
+      return nil
+    } catch { return error == .noSuchFileOrDirectory ? "use \(wrapped.path.text)" : nil }
   }
 
   /// The directories that cause short timeouts; the first hundred.

@@ -49,7 +49,10 @@ struct ComparisonCommand {
     if isTree {
       try TreeOutput.print(&walker, title: shown(start), colours)
     } else {
-      try DifferenceOutput.print(&walker, isWhole: start.isEmpty, colours)
+      let isWhole = start.isEmpty
+      let mounted = isWhole ? try? MountedLayers(of: mountPoint) : nil
+      try DifferenceOutput.print(
+        &walker, isWhole: isWhole, hints: mounted?.layers.map(\.hint) ?? [], colours)
     }
   }
 

@@ -4,8 +4,12 @@ import Routing
 
 /// The differences as text, grouped by layer.
 enum DifferenceOutput {
-  /// - Parameter isWhole: whether the whole mount is compared, so that a layer without differences contributes nothing.
-  static func print(_ walker: inout ComparisonWalker, isWhole: Bool, _ colours: Colours) throws(Errno) {
+  /// - Parameters:
+  ///   - isWhole: whether the whole mount is compared, so that a layer without differences contributes nothing.
+  ///   - hints: by layer, what the user may have meant instead.
+  static func print(
+    _ walker: inout ComparisonWalker, isWhole: Bool, hints: [String?], _ colours: Colours
+  ) throws(Errno) {
     var lines = [[String]](repeating: [], count: walker.layers.count)
     let labels = LayerLabels(walker.layers)
     try walker.walk { entry in
@@ -14,9 +18,11 @@ enum DifferenceOutput {
       lines[layer].append(
         "  " + colours.text(verb(for: status), status) + entry.shownPath + labels.beaten(by: entry.name))
     }
-    for (layer, lines) in Array(zip(walker.layers, lines)).dropLast() where isWhole || !lines.isEmpty {
-      let title = colours.bold(layer.escapingControls) + (lines.isEmpty ? "  contributes nothing" : "")
-      Terminal.print(([title] + lines).joined(separator: "\n"))
+    for (index, lines) in lines.enumerated().dropLast() where isWhole || !lines.isEmpty {
+      let title = colours.bold(walker.layers[index].escapingControls)
+      let hint = hints.indices.contains(index) ? hints[index].map { ["  hint: \($0.escapingControls)"] } : nil
+      let text = [title + (lines.isEmpty ? "  contributes nothing" : "")] + lines + (hint ?? [])
+      Terminal.print(text.joined(separator: "\n"))
     }
     Terminal.print(walker.tally.summary)
   }

@@ -15,6 +15,8 @@ struct MountedLayer: Equatable {
   let kind: Kind
   /// What is wrong with it.
   let problems: [String]
+  /// What the user may have meant instead.
+  let hint: String?
 
   /// - Parameter status: an element of `layers` in the status of a mount.
   init?(_ status: JSONValue) {
@@ -26,6 +28,7 @@ struct MountedLayer: Equatable {
     self.path = path
     self.kind = kind
     problems = Self.problems(status)
+    hint = status["hint"]?.string
   }
 
   private static func problems(_ status: JSONValue) -> [String] {

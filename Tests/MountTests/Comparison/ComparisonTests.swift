@@ -66,6 +66,30 @@ extension MountTests {
         + (seen.count == expected.count ? [] : ["\(seen.count) instead of \(expected.count)"])
     }
 
+    @Test(
+      "an archive with a folder around its files earns a hint, unless MAIN has it", .timeLimit(.minutes(1)))
+    func wrapperHint() throws {
+      let folder = try TemporaryFolder()
+      try (folder.folder("main") / "info").write("")
+      let archive = folder / "mod.zip"
+      try archive.write(ZipBuilder([.init("Mod/info", "modded")]).bytes)
+      let setup = MountSetup(
+        main: folder / "main", point: try folder.folder("mount"), substitutions: [archive])
+      try withMount(setup) { mount in
+        func text(_ command: String) throws -> String {
+          try Command([try Binary.underTest(), ByteString(command), mount.point]).check().outputText
+        }
+        let hint = "hint: use \(archive.text)!/Mod\n"
+        #expect(try text("diff").contains("  \(hint)") && text("status").contains("    \(hint)"))
+        try mount.setLayers([archive + "!/Mod"])
+        #expect(try text("diff").contains("overrides  info") && !text("diff").contains("hint"))
+        try mount.setLayers([archive])
+        _ = try folder.folder("main/Mod")
+        try mount.barrier()
+        #expect(try !text("diff").contains("hint") && !text("status").contains("hint"))
+      }
+    }
+
     @Test("the text output, with control characters escaped", .timeLimit(.minutes(1)))
     func text() throws {
       let folder = try TemporaryFolder()

@@ -50,6 +50,9 @@ def run(command, seconds=60):
 def names_of(info):
     """The names that an entry may have: Python decodes those that are not flagged as code page 437."""
     yield info.filename
+    # Made on DOS, OS/2 or Windows.
+    if info.create_system in (0, 6, 10, 11, 14):
+        yield info.filename.replace("\\", "/")
     if not info.flag_bits & 1 << 11:
         try:
             raw = info.orig_filename.encode("cp437")

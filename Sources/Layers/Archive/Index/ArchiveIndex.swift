@@ -8,6 +8,8 @@ final class ArchiveIndex: Sendable {
   let skipped: [SkippedNames]
   /// Entries in the central directory.
   let entries: Int
+  /// Entries whose backslashes were taken for slashes.
+  let backslashed: Int
   /// The bytes before the archive, and the offset of the central directory.
   let prefixLength: UInt64
   let dataEnd: UInt64
@@ -24,6 +26,7 @@ final class ArchiveIndex: Sendable {
     tree = numbers.tree
     skipped = builder.skipped.filter { $0.count > 0 }
     entries = builder.entries
+    backslashed = builder.backslashed
     prefixLength = builder.directory.prefixLength
     dataEnd = builder.directory.start
     folders = numbers.folders
@@ -35,6 +38,7 @@ final class ArchiveIndex: Sendable {
     source = other.source
     skipped = other.skipped
     entries = other.entries
+    backslashed = other.backslashed
     (prefixLength, dataEnd) = (other.prefixLength, other.dataEnd)
     folders = other.folders
     var (tree, next) = (other.tree, other.nextInode)
@@ -88,6 +92,13 @@ final class ArchiveIndex: Sendable {
 
   func find(_ name: CName, in folder: UInt32) -> UInt32? {
     tree.find(UnsafeRawBufferPointer(start: name, count: strlen(name)), in: folder)
+  }
+
+  /// The name of the folder that is all there is at the root; nil if there is anything else.
+  var wrapper: [UInt8]? {
+    let only = UInt32(truncatingIfNeeded: tree[ArchiveTree.root].offset)
+    guard only != 0, tree[only].next == 0, tree[only].isFolder else { return nil }
+    return tree.name(of: only)
   }
 
   /// The numbers of files, including symbolic links, and of folders below the root.

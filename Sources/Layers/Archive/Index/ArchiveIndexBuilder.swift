@@ -8,6 +8,8 @@ struct ArchiveIndexBuilder: ~Copyable {
   private var tree: ArchiveTree
   private(set) var skipped = SkipReason.allCases.map { SkippedNames(reason: $0) }
   private(set) var entries = 0
+  /// Entries whose backslashes were taken for slashes.
+  private(set) var backslashed = 0
   /// Folders without an entry of their own. One path of 64 KiB can imply 32,000; only hostile archives have
   /// more than the limit.
   private var impliedFolders = 0
@@ -38,12 +40,22 @@ struct ArchiveIndexBuilder: ~Copyable {
     entries += 1
     // The closure cannot capture a mutable `self`.
     let reason = EntryName.withBytes(of: record, converter) { path in
-      if let fault = EntryName.fault(of: path) { return fault as SkipReason? }
-      // The kernel refuses such a size, and `off_t` cannot hold it.
-      if record.size > UInt64(Int64.max) { return .tooLarge }
-      return add(record, path)
+      guard record.isMadeOnWindows, let converted = EntryName.withoutBackslashes(path) else {
+        return addChecked(record, path)
+      }
+      backslashed += 1
+      var record = record
+      record.isNamedAsFolder = converted.last == EntryName.slash
+      return converted.withUnsafeBytes { addChecked(record, $0) }
     }
     if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(record.name) }
+  }
+
+  private mutating func addChecked(_ record: ZipRecord, _ path: UnsafeRawBufferPointer) -> SkipReason? {
+    if let fault = EntryName.fault(of: path) { return fault }
+    // The kernel refuses such a size, and `off_t` cannot hold it.
+    if record.size > UInt64(Int64.max) { return .tooLarge }
+    return add(record, path)
   }
 
   private mutating func add(_ record: ZipRecord, _ path: UnsafeRawBufferPointer) -> SkipReason? {

@@ -21,6 +21,12 @@ enum EntryName {
     return converted.withUnsafeBytes(body)
   }
 
+  /// The path with slashes for backslashes, which some Windows programs write against the format's rules; nil if it has
+  /// none.
+  static func withoutBackslashes(_ path: UnsafeRawBufferPointer) -> [UInt8]? {
+    path.contains(backslash) ? path.map { $0 == backslash ? slash : $0 } : nil
+  }
+
   /// Why a path is rejected; nil if it is valid.
   static func fault(of path: UnsafeRawBufferPointer) -> SkipReason? {
     if path.isEmpty { return .empty }
@@ -41,6 +47,7 @@ enum EntryName {
   }
 
   static let slash = UInt8(ascii: "/")
+  private static let backslash = UInt8(ascii: "\\")
   private static let dot = UInt8(ascii: ".")
 
   /// The end of the component that begins at an offset.

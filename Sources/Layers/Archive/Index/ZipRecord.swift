@@ -15,6 +15,8 @@ struct ZipRecord {
   /// The offset of the local file header, without the prefix before the archive.
   private(set) var offset: UInt64
   private let madeBy: UInt8
+  /// Whether the name has the form of a folder's.
+  var isNamedAsFolder: Bool
   private let externalAttributes: UInt32
   private let extra: UnsafeRawBufferPointer
   private let dosTime: UInt16
@@ -57,6 +59,7 @@ struct ZipRecord {
     let extraStart = Self.fixedSize + nameLength
     name = UnsafeRawBufferPointer(rebasing: bytes[Self.fixedSize..<extraStart])
     extra = UnsafeRawBufferPointer(rebasing: bytes[extraStart..<extraStart + extraLength])
+    isNamedAsFolder = name.last == EntryName.slash
     widen()
   }
 
@@ -90,6 +93,10 @@ struct ZipRecord {
     return nil
   }
 
+  /// Whether the entry was made on DOS, OS/2 or Windows, whose names have no backslash ("version made by": FAT, HPFS, NTFS
+  /// by APPNOTE.TXT and by Info-ZIP, VFAT).
+  var isMadeOnWindows: Bool { [0, 6, 10, 11, 14].contains(madeBy) }
+
   var isEncrypted: Bool { flags & (1 << 0 | 1 << 6 | 1 << 13) != 0 }
 
   /// `st_mode`, without set-user-ID bits and devices, as by `unzip(1)`.
@@ -98,7 +105,7 @@ struct ZipRecord {
     let isUnix = madeBy == 3 || madeBy == 19
     let unix = isUnix ? externalAttributes >> 16 : 0
     let kind = unix & 0o170000
-    if name.last == EntryName.slash || (kind == FileKind.directory.rawValue && size == 0) {
+    if isNamedAsFolder || (kind == FileKind.directory.rawValue && size == 0) {
       return FileKind.directory.rawValue | (unix != 0 ? unix & 0o777 : 0o755)
     }
     // `PATH_MAX` bounds the target of a link.
