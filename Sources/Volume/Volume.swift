@@ -23,6 +23,8 @@ public final class Volume: Sendable {
   let commands: ControlCommandRunner
   let listingPrefetcher: ListingPrefetcher
   private let filePrefetcher: FilePrefetcher
+  /// nil if all files are those of present layers.
+  private let retiredLayers: RetiredLayerMonitor?
 
   let entries: EntryOperations
   let attributes: AttributeOperations
@@ -68,6 +70,9 @@ public final class Volume: Sendable {
       watcher: watcher, contents: options.contents, layerSwitch: options.layerSwitch)
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
+    retiredLayers =
+      stack.retiredIndexes.isEmpty
+      ? nil : try RetiredLayerMonitor(store, release: options.layerSwitch?.release)
 
     let (store, queue, kernel) = (store, queue, kernel)
     writer = options.upper.map {
@@ -112,6 +117,7 @@ public final class Volume: Sendable {
     try filePrefetcher.worker.start(watchdog)
     try statusRequests.worker.start(watchdog)
     try announcer?.start(kernel)
+    try retiredLayers?.start(kernel)
     let invalidator = Invalidator(
       store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer)
     let loop = invalidator.loop(watchdog)
@@ -127,6 +133,7 @@ public final class Volume: Sendable {
     // Its loop holds the kernel's side, too.
     invalidator.withLock { $0.take() }?.join()
     announcer?.stop()
+    retiredLayers?.stop()
     files.stop()
     commands.heldLines.stop()
     commands.worker.stop()
@@ -151,7 +158,7 @@ public final class Volume: Sendable {
   private static let unmountTimeout: CInt = 300
 
   private func configureGates() {
-    for layer in store.stack.all {
+    for (_, layer) in store.stack.all {
       let timeout = options.layerTimeout ?? (layer.gate.isRemote ? Self.remoteTimeout : nil)
       layer.gate.configure(timeout: timeout) { [queue] in
         // What was answered without the layer.
@@ -175,7 +182,9 @@ public final class Volume: Sendable {
   /// - Parameter haveLayersChanged: whether the predecessor has handed over to change the layers.
   public func recover(haveLayersChanged: Bool) {
     watcher?.checkLayers(store)
-    queue.add([Invalidation(subject: haveLayersChanged ? .formerLayers : .inherited)])
+    let invalidation = Invalidation(subject: haveLayersChanged ? .formerLayers : .inherited)
+    queue.add([invalidation])
+    if let retiredLayers { _ = queue.addBarrier { retiredLayers.begin() } }
   }
 
   /// The open files, by the kernel's numbers, that programs polled in a predecessor.

@@ -5,7 +5,7 @@ public struct LayerStack: Sendable {
   /// Top first; never empty.
   public let layers: [Layer]
   /// Layers that the mount had before: programs may still read their files. Their indexes follow those of `layers`.
-  public let retired: [Layer]
+  private let retired: RetiredLayers
   /// By index, a number that a layer keeps when the stack changes, unlike its index.
   public let ids: [UInt16]
   /// The indexes of a predecessor's layers, top first; nil if those were the same.
@@ -18,7 +18,7 @@ public struct LayerStack: Sendable {
   public init(layers: [Layer], retired: [Layer] = [], ids: [UInt16]? = nil, former: [Int]? = nil) {
     precondition(!layers.isEmpty, "a stack has at least its main layer")
     self.layers = layers
-    self.retired = retired
+    self.retired = RetiredLayers(retired)
     formerIndexes = former
     let count = layers.count + retired.count
     self.ids = ids ?? (0..<count).map { UInt16(truncatingIfNeeded: $0) }
@@ -27,11 +27,21 @@ public struct LayerStack: Sendable {
 
   /// The layer with an index, which may be a retired one.
   public subscript(index: Int) -> Layer {
-    index < layers.count ? layers[index] : retired[index - layers.count]
+    // MAIN stands for a layer that was released: nothing refers to such a one any more.
+    index < layers.count ? layers[index] : retired[index - layers.count] ?? layers[layers.count - 1]
   }
 
-  /// Also the retired ones, by index.
-  public var all: [Layer] { layers + retired }
+  /// The layers with their indexes, also the retired ones that are not released.
+  public var all: [(index: Int, layer: Layer)] {
+    let retired = retired.present.map { (index: layers.count + $0.place, layer: $0.layer) }
+    return layers.enumerated().map { (index: $0, layer: $1) } + retired
+  }
+
+  /// The indexes of the retired layers that are not released.
+  public var retiredIndexes: [Int] { retired.present.map { layers.count + $0.place } }
+
+  /// Gives up a retired layer to which nothing refers any more. It is closed.
+  public func release(_ index: Int) { retired.release(index - layers.count) }
 
   /// Creates a stack of directories.
   public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }

@@ -6,21 +6,25 @@ public struct LayerSwitch: Sendable {
   let make:
     @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>) throws(RoutingError) -> Void
   let wasMade: @Sendable (_ request: UInt64) -> Bool
+  let release: @Sendable (_ ids: Set<UInt16>) -> Bool
   let handOver: @Sendable () -> Void
 
   /// - Parameters:
   ///   - make: opens the layers and records them, all or none; called on a thread that may wait for the mount itself. Gets
   ///     the IDs of the layers that nodes refer to, which must be kept. Throws an error that names the layer at fault.
   ///   - wasMade: whether a WRITE, given by its `unique`, has had its stack recorded.
+  ///   - release: forgets layers to which no node refers any more, by their IDs; false if the process is about to hand over.
   ///   - handOver: has the process end soon, with the connection as it is.
   public init(
     make:
       @escaping @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>)
       throws(RoutingError) -> Void,
-    wasMade: @escaping @Sendable (_ request: UInt64) -> Bool, handOver: @escaping @Sendable () -> Void
+    wasMade: @escaping @Sendable (_ request: UInt64) -> Bool,
+    release: @escaping @Sendable (_ ids: Set<UInt16>) -> Bool, handOver: @escaping @Sendable () -> Void
   ) {
     self.make = make
     self.wasMade = wasMade
+    self.release = release
     self.handOver = handOver
   }
 }

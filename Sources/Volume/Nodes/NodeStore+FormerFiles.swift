@@ -16,6 +16,21 @@ extension NodeStore {
     }
   }
 
+  /// The names under which the kernel may still have files of layers that the mount had before, and nothing else.
+  var namesLeftToRetiredLayers: [EntryKey] {
+    table.withLock { table in
+      func isRetired(_ slot: UInt32) -> Bool {
+        table[slot].kind != nil && table[slot].directory == nil
+          && Int(table[slot].layer) >= stack.layers.count
+      }
+      return (NodeTable.root + 1..<UInt32(table.nodes.count)).filter(isRetired).compactMap { slot in
+        let (parent, name) = (table[slot].parent, table.name(of: slot))
+        guard table.nodes(named: name, in: parent).allSatisfy(isRetired) else { return nil }
+        return EntryKey(parent: table.number(of: parent), name: name)
+      }
+    }
+  }
+
   /// The names that files in a directory have lost.
   func formerFileNames(in directory: NodeID) -> Set<[UInt8]> {
     table.withLock { table in

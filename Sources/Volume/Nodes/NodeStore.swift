@@ -31,7 +31,7 @@ final class NodeStore: Sendable {
     self.isWritable = isWritable
     numbers = InodeNumbers(memory: memory)
     table = RecordedNodeTable(
-      NodeTable(budget: budget, isWritable: isWritable, memory: memory, layers: stack.all))
+      NodeTable(budget: budget, isWritable: isWritable, memory: memory, layers: stack.all.map(\.layer)))
     var unwatchable: [Int: String] = [:]
     for (index, layer) in stack.layers.enumerated() {
       guard let type = try layer.unwatchableFileSystem() else { continue }
@@ -42,7 +42,7 @@ final class NodeStore: Sendable {
   }
 
   private func adoptFilesOfArchives() {
-    for (index, layer) in stack.all.enumerated() {
+    for (index, layer) in stack.all {
       if let archive = layer.archive { adoptFiles(of: archive, index) }
     }
   }

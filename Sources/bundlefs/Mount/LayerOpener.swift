@@ -55,7 +55,7 @@ struct LayerOpener {
   }
 
   private func opened(_ stack: LayerStack) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
-    let hasArchive = stack.all.contains { $0.archive != nil }
+    let hasArchive = stack.all.contains { $0.layer.archive != nil }
     return (stack, try upper(stack.layers), hasArchive ? contents : nil)
   }
 

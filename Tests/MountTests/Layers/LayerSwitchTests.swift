@@ -161,6 +161,39 @@ extension MountTests {
       }
     }
 
+    @Test("a layer that goes is closed when its last reader is done", .timeLimit(.minutes(2)))
+    func closedLayers() throws {
+      let stacks = try Stacks()
+      let fixture = stacks.fixture
+      let archive = fixture.folder / "a.zip"
+      try archive.write(ZipBuilder([.init("packed", "of the archive"), .init("unread", "")]).bytes)
+      let other = fixture.folder / "other.zip"
+      try other.write(ZipBuilder([.init("plain.txt", "of the other\n")]).bytes)
+      var setup = fixture.setup
+      setup.substitutions = [other, archive]
+      try withMount(setup) { mount in
+        #expect(try mount.opens(archive) && mount.opens(other))
+        #expect(try (mount.point / "plain.txt").readText() == "of the other\n")
+        #expect((mount.point / "unread").exists)
+        do {
+          let file = try Descriptor.open((mount.point / "packed").bytes, [.read])
+          #expect(try file.bytes(at: 0, count: 2) == Array("of".utf8))
+          try mount.setLayers([stacks.two])
+          // No program reads it.
+          #expect(eventually(within: 60) { (try? mount.opens(other)) == false })
+          #expect(try mount.opens(archive))
+          // The successor keeps it open, too.
+          mount.signalWorker(SIGKILL)
+          #expect(try file.bytes(at: 2, count: 12) == Array(" the archive".utf8))
+        }
+        #expect(eventually(within: 60) { (try? mount.opens(archive)) == false })
+        #expect(try (mount.point / "plain.txt").readText() == "two's plain\n")
+        try mount.setLayers([archive, other])
+        #expect(try (mount.point / "packed").readText() == "of the archive")
+        #expect(try (mount.point / "plain.txt").readText() == "of the other\n")
+      }
+    }
+
     @Test("unchanged files keep their inode numbers and pages", .timeLimit(.minutes(1)))
     func unchangedFiles() throws {
       let stacks = try Stacks()
@@ -290,6 +323,12 @@ extension MountTests {
 
 extension Mount {
   /// How many descriptors the worker has open.
+  /// Whether the worker has a file open.
+  fileprivate func opens(_ path: ByteString) throws -> Bool {
+    let folder = ByteString("/proc/\(worker)/fd")
+    return try folder.names().contains { (try? (folder / $0).linkTarget()) == path }
+  }
+
   fileprivate func openDescriptors() throws -> Int { try ByteString("/proc/\(worker)/fd").names().count }
 }
 

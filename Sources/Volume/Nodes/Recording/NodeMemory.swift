@@ -115,7 +115,11 @@ struct NodeMemory: @unchecked Sendable {
   /// The IDs of the layers that nodes refer to.
   var usedLayers: Set<UInt16> {
     var used: Set<UInt16> = []
-    for slot in 0..<slotCount where records[Int(slot)].kind != nil { used.insert(records[Int(slot)].layer) }
+    for slot in 0..<slotCount {
+      let record = records[Int(slot)]
+      // The layer of a directory means nothing.
+      if let kind = record.kind, kind != .directory { used.insert(record.layer) }
+    }
     return used
   }
 

@@ -53,6 +53,21 @@ final class LayerSwitcher: Sendable {
     }
   }
 
+  /// Forgets retired layers to which no node refers any more.
+  /// - Returns: false if that cannot be recorded, or the successor is to do it.
+  func release(_ ids: Set<UInt16>) -> Bool {
+    state.withLock { state in
+      if state.hasSwitched { return false }
+      guard var table = survival.layerTable else { return false }
+      table.retired.removeAll { ids.contains($0.id) }
+      // They are compared with the present ones right after a change.
+      if table.former.contains(where: ids.contains) { table.former = [] }
+      do throws(Errno) { try survival.write(table) } catch { return false }
+      for id in ids { survival.removeRoot(id) }
+      return true
+    }
+  }
+
   private func opener() throws(RoutingError) -> LayerOpener {
     do throws(Failure) {
       return try LayerOpener(plan, covered: nil, archives: survival.archives)
