@@ -19,24 +19,33 @@ let package = Package(
       name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(
       name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev", "zlib1g-dev"])]),
-    // Headers only: the library is loaded on demand.
+    // Headers only: these libraries are loaded on demand.
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
     .target(name: "Holder", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(
-      name: "Layers", dependencies: ["CArchive", "CZip", "Containers", "Posix"], swiftSettings: strict),
+      name: "Layers", dependencies: ["CArchive", "CUTF8Proc", "CZip", "Containers", "Posix"],
+      swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
-    .target(name: "Bundles", dependencies: ["Containers", "Layers", "Posix"], swiftSettings: strict),
+    .target(name: "PropertyLists", swiftSettings: strict),
+    .target(name: "StringTables", dependencies: ["PropertyLists"], swiftSettings: strict),
+    .target(
+      name: "Bundles", dependencies: ["Containers", "Layers", "Posix", "PropertyLists"], swiftSettings: strict
+    ),
     .target(
       name: "Volume", dependencies: ["Containers", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
       swiftSettings: strict),
     .target(name: "ControlClient", dependencies: ["Routing", "Posix"], swiftSettings: strict),
     .target(
       name: "BundleResources",
-      dependencies: ["Containers", "ControlClient", "Bundles", "Layers", "Routing", "Posix"],
+      dependencies: [
+        "Containers", "ControlClient", "Bundles", "Layers", "PropertyLists", "Routing", "StringTables",
+        "Posix",
+      ],
       swiftSettings: strict),
     .executableTarget(
       name: "bundlefs",
@@ -68,6 +77,13 @@ let package = Package(
     .testTarget(
       name: "LayersTests", dependencies: ["Layers", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "PropertyListsTests", dependencies: ["PropertyLists", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "StringTablesTests", dependencies: ["PropertyLists", "StringTables", "Posix", "TestSupport"],
+      swiftSettings: strict,
+      // Foundation's ICU judges the plural rules.
+      linkerSettings: [.linkedLibrary("_FoundationICU")]),
     .testTarget(
       name: "BundlesTests", dependencies: ["foundationprobe", "Bundles", "Layers", "Posix", "TestSupport"],
       swiftSettings: strict),

@@ -1,4 +1,5 @@
 @testable import Bundles
+import PropertyLists
 
 /// libFuzzer's entry point. The input is a property list: XML, binary or OpenStep.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -72,25 +72,18 @@ public final class RouteListener: Sendable {
   public var lastSequence: UInt64? { state.withLock { $0.session?.lastSequence ?? $0.lastSequence } }
 
   /// Starts listening, after a stop with the first result since. Notifications are not missed once this has returned.
-  /// - Throws: `POSIXError`: `.ENOTTY` where no bundlefs is mounted, `.ENOENT` for a missing directory, `.EACCES`
-  ///   without permission to read the control file, `.ENOTCONN` if the mount's daemon is dead, `.EINVAL` for a URL
-  ///   that is not a file URL.
-  public func start() throws(POSIXError) {
-    let path: [UInt8]
-    do throws(URLError) { path = try mountPoint.filePath() } catch { throw POSIXError(.EINVAL) }
-    do throws(Errno) {
-      try state.withLock { state throws(Errno) in
-        if state.session != nil { return }
-        let location = try ControlFileLocation(mountPoint: realPath(path))
-        let session = try ResultListener(location, since: state.lastSequence)
+  /// - Throws: ``MountError``, which names the cause.
+  public func start() throws(MountError) {
+    try state.withLock { state throws(MountError) in
+      if state.session != nil { return }
+      let session = try Self.session(at: mountPoint, since: state.lastSequence)
+      do throws(Errno) {
         try Posix.Thread.startDetached(name: "routes") { [weak self] in
           let end = Result { () throws(Errno) in try session.run { self?.post($0) } }
           self?.handleEnd(of: session, end)
         }
-        state.session = session
-      }
-    } catch {
-      throw POSIXError(error)
+      } catch { throw MountError(error, mountPoint) }
+      state.session = session
     }
   }
 

@@ -1,12 +1,39 @@
 import Foundation
 import FoundationNetworking
 import Glibc
+import Layers
 import Posix
 
-/// A failed system call and its path.
+/// A layer that cannot be opened.
 struct PathError: Error {
   let errno: Errno
   let path: [UInt8]
+  /// For users.
+  let reason: String
+
+  init(errno: Errno, path: [UInt8], reason: String? = nil) {
+    (self.errno, self.path) = (errno, path)
+    self.reason = reason ?? errno.description
+  }
+
+  init(_ error: ArchiveError, path: [UInt8]) {
+    self.path = path
+    switch error {
+    case .unreadable(let errno): self.errno = errno
+    case .noArchive, .noFile: errno = .notDirectory
+    case .noFolder, .fileForFolder, .noInnerArchive: errno = .noSuchFileOrDirectory
+    case .damaged, .packedInnerArchive, .changing: errno = .notSupported
+    }
+    reason = error.message
+  }
+}
+
+extension URLError {
+  init(_ error: PathError) {
+    let url = URL(fileURLWithPath: String(decoding: error.path, as: UTF8.self))
+    let underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(error.errno.rawValue))
+    self.init(Self.code(of: error.errno), url, error.reason, underlying)
+  }
 }
 
 extension POSIXError {

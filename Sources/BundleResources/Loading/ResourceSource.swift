@@ -13,7 +13,8 @@ import Routing
 public final class ResourceSource: Sendable {
   private enum Backend: Sendable {
     case mount(MountedBundle)
-    case layers(LayeredBundle)
+    case layers(LayerReader)
+    case bundle(LayeredBundle)
   }
 
   private let backend: Backend
@@ -36,8 +37,9 @@ public final class ResourceSource: Sendable {
   ///
   /// If one of the directories is removed and created again, loads use the new one, as in a mount.
   /// - Parameters:
-  ///   - main: the file URL of the bundle's directory.
-  ///   - substitution: the file URLs of the directories that override it, in descending order of
+  ///   - main: the file URL of the bundle's directory, of a zip archive, or of a folder in one
+  ///     (`app.ipa!/Payload/App.app`).
+  ///   - substitution: the file URLs of the directories or archives that override it, in descending order of
   ///     precedence.
   ///   - options: options of the lookup.
   /// - Throws: `URLError.badURL` for a URL that is not a file URL; `.fileDoesNotExist`, `.noPermissionsToReadFile`
@@ -48,11 +50,14 @@ public final class ResourceSource: Sendable {
     var paths: [[UInt8]] = []
     for url in substitution + [main] { paths.append(try url.filePath()) }
     do throws(PathError) {
-      backend = .layers(try LayeredBundle(paths: paths, options: options.resolved))
+      backend = .layers(try LayerReader(paths: paths, options: options.resolved))
     } catch {
-      throw URLError(error.errno, URL(fileURLWithPath: String(decoding: error.path, as: UTF8.self)))
+      throw URLError(error)
     }
   }
+
+  /// Creates a source that loads a bundle's resources, with the bundle's options.
+  public init(bundle: LayeredBundle) { backend = .bundle(bundle) }
 
   /// Loads a resource synchronously. The URL's scheme is ignored.
   /// - Throws: `URLError`: `.badURL` for a host, a `..` or a NUL in the URL; `.fileDoesNotExist`;
@@ -97,7 +102,8 @@ public final class ResourceSource: Sendable {
   private func open(_ url: ResourceURL) throws(Errno) -> OpenedResource {
     switch backend {
     case .mount(let bundle): try bundle.open(url)
-    case .layers(let bundle): try bundle.open(url)
+    case .layers(let layers): try layers.open(url)
+    case .bundle(let bundle): try bundle.layers().open(url)
     }
   }
 }

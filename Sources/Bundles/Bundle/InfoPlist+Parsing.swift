@@ -1,3 +1,5 @@
+import PropertyLists
+
 extension InfoPlist {
   /// Parses a property list: XML, binary, or the OpenStep format `{ Key = "value"; }`. A value that is not a valid
   /// string counts as absent.

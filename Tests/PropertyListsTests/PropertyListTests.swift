@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Bundles
+@testable import PropertyLists
 
 /// Compares the parsers with Foundation's for texts that do not make those trap.
 @Suite struct PropertyListTests {

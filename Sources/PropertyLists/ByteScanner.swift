@@ -1,24 +1,27 @@
 import Glibc
 
-/// A position in a text.
-struct ByteScanner {
-  let text: [UInt8]
-  private(set) var offset = 0
+/// A text and the position up to which it is parsed.
+public struct ByteScanner: Sendable {
+  /// The text.
+  public let text: [UInt8]
+  /// The index of the next byte.
+  public private(set) var offset = 0
 
-  init(_ text: [UInt8]) { self.text = text }
+  /// Begins at the start of a text.
+  public init(_ text: [UInt8]) { self.text = text }
 
   /// The next byte; nil at the end.
-  var next: UInt8? { offset < text.count ? text[offset] : nil }
+  public var next: UInt8? { offset < text.count ? text[offset] : nil }
 
   /// Consumes and returns the next byte; nil at the end.
-  mutating func pop() -> UInt8? {
+  public mutating func pop() -> UInt8? {
     guard offset < text.count else { return nil }
     defer { offset += 1 }
     return text[offset]
   }
 
   /// Consumes a word if it is next.
-  mutating func take(_ word: StaticString) -> Bool {
+  public mutating func take(_ word: StaticString) -> Bool {
     let count = word.utf8CodeUnitCount
     guard text.count - offset >= count else { return false }
     for index in 0..<count where text[offset + index] != word.utf8Start[index] { return false }
@@ -27,22 +30,23 @@ struct ByteScanner {
   }
 
   /// Consumes a byte if it is next.
-  mutating func take(_ byte: UInt8) -> Bool {
+  public mutating func take(_ byte: UInt8) -> Bool {
     guard next == byte else { return false }
     offset += 1
     return true
   }
 
   /// Space, tab, and the line and page breaks.
-  mutating func skipWhitespace() { skip { $0 == 0x20 || (0x09...0x0D).contains($0) } }
+  public mutating func skipWhitespace() { skip { $0 == 0x20 || (0x09...0x0D).contains($0) } }
 
-  mutating func skip(while matches: (UInt8) -> Bool) {
+  /// Consumes the bytes up to the first that does not match.
+  public mutating func skip(while matches: (UInt8) -> Bool) {
     while offset < text.count, matches(text[offset]) { offset += 1 }
   }
 
   /// Consumes all up to and including the next occurrence of a byte.
   /// - Returns: the offset of the byte; nil if there is none, which consumes nothing.
-  mutating func skip(past byte: UInt8) -> Int? {
+  public mutating func skip(past byte: UInt8) -> Int? {
     let found = text.withUnsafeBytes { all -> Int? in
       guard let start = all.baseAddress, offset < all.count,
         let found = memchr(start + offset, CInt(byte), all.count - offset)
@@ -55,7 +59,7 @@ struct ByteScanner {
 
   /// Consumes all up to and including the next occurrence of a word, or all if there is none.
   /// - Returns: whether it was found.
-  mutating func skip(past word: StaticString) -> Bool {
+  public mutating func skip(past word: StaticString) -> Bool {
     while skip(past: word.utf8Start[0]) != nil {
       offset -= 1
       if take(word) { return true }

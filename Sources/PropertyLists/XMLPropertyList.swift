@@ -1,22 +1,30 @@
 /// An XML property list. Attributes and the document type are skipped.
 struct XMLPropertyList {
   private var scanner: ByteScanner
-  private var builder: PropertyListBuilder
+  private var builder = PropertyListBuilder()
   private var isInPlist = false
+  /// Where the markup begins that is parsed.
+  private var markupStart = 0
 
-  init(_ scanner: ByteScanner, _ builder: PropertyListBuilder) {
-    (self.scanner, self.builder) = (scanner, builder)
-  }
+  init(_ scanner: ByteScanner) { self.scanner = scanner }
 
-  mutating func parse() throws(MalformedPropertyList) -> [String: String] {
-    while !builder.isComplete || isInPlist { try parseMarkup() }
-    return builder.strings
+  /// - Returns: what was built and, if the text is malformed, why and where.
+  mutating func parse() -> (PropertyListBuilder, (String, Int)?) {
+    do throws(MalformedPropertyList) {
+      while !builder.isComplete || isInPlist { try parseMarkup() }
+      return (builder, nil)
+    } catch {
+      return (builder, (error.reason, markupStart))
+    }
   }
 
   /// Parses what begins with `<`; text is only inside the elements of scalars.
   private mutating func parseMarkup() throws(MalformedPropertyList) {
     scanner.skipWhitespace()
-    guard scanner.take("<") else { throw MalformedPropertyList() }
+    markupStart = scanner.offset
+    guard scanner.take("<") else {
+      throw MalformedPropertyList(scanner.next == nil ? "the text ends too early" : "text outside of a value")
+    }
     if scanner.take("!--") {
       try skip(past: "-->")
     } else if scanner.take("?") {
@@ -31,22 +39,24 @@ struct XMLPropertyList {
   }
 
   private mutating func skip(past word: StaticString) throws(MalformedPropertyList) {
-    guard scanner.skip(past: word) else { throw MalformedPropertyList() }
+    guard scanner.skip(past: word) else { throw MalformedPropertyList("\(word) is missing") }
   }
 
   /// Skips to the end of a document type declaration, which may have an internal subset in brackets.
   private mutating func skipDocumentType() throws(MalformedPropertyList) {
-    guard !builder.hasRoot, !isInPlist else { throw MalformedPropertyList() }
+    guard !builder.hasRoot, !isInPlist else {
+      throw MalformedPropertyList("a document type inside of the list")
+    }
     while let byte = scanner.pop() {
       switch byte {
       case UInt8(ascii: ">"): return
       case UInt8(ascii: "\""), UInt8(ascii: "'"):
-        guard scanner.skip(past: byte) != nil else { throw MalformedPropertyList() }
+        guard scanner.skip(past: byte) != nil else { throw MalformedPropertyList("a quote is missing") }
       case UInt8(ascii: "["): try skipInternalSubset()
       default: break
       }
     }
-    throw MalformedPropertyList()
+    throw MalformedPropertyList("the document type is not closed")
   }
 
   private mutating func skipInternalSubset() throws(MalformedPropertyList) {
@@ -56,9 +66,9 @@ struct XMLPropertyList {
       } else if scanner.take("<?") {
         try skip(past: "?>")
       } else {
-        guard let byte = scanner.pop() else { throw MalformedPropertyList() }
+        guard let byte = scanner.pop() else { throw MalformedPropertyList("the document type is not closed") }
         if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'"), scanner.skip(past: byte) == nil {
-          throw MalformedPropertyList()
+          throw MalformedPropertyList("the document type is not closed")
         }
       }
     }
@@ -69,7 +79,7 @@ struct XMLPropertyList {
   /// Parses a tag's name, after `<`, and skips its attributes. As in Foundation, the first `>` ends the tag.
   private mutating func tag() throws(MalformedPropertyList) -> (name: ArraySlice<UInt8>, isEmpty: Bool) {
     let start = scanner.offset
-    guard let end = scanner.skip(past: UInt8(ascii: ">")) else { throw MalformedPropertyList() }
+    guard let end = scanner.skip(past: UInt8(ascii: ">")) else { throw MalformedPropertyList("> is missing") }
     let isEmpty = end > start && scanner.text[end - 1] == UInt8(ascii: "/")
     let content = scanner.text[start..<(isEmpty ? end - 1 : end)]
     return (content.prefix { $0 > 0x20 }, isEmpty)
@@ -79,7 +89,9 @@ struct XMLPropertyList {
     let (name, isEmpty) = try tag()
     switch Element(name) {
     case .plist:
-      guard !isInPlist, !isEmpty, !builder.hasRoot else { throw MalformedPropertyList() }
+      guard !isInPlist, !isEmpty, !builder.hasRoot else {
+        throw MalformedPropertyList("an empty or second plist")
+      }
       isInPlist = true
     case .array:
       try builder.beginArray()
@@ -87,13 +99,15 @@ struct XMLPropertyList {
     case .dictionary:
       try builder.beginDictionary()
       if isEmpty { try builder.end(array: false) }
-    case .key where builder.expectsKey: try builder.add(key: isEmpty ? [] : content(endingWith: name) ?? [])
+    case .key where builder.expectsKey: try builder.add(key: isEmpty ? [] : content(endingWith: name))
     // Foundation takes a key in place of a value for a string.
-    case .string, .key: try builder.add(value: isEmpty ? [] : content(endingWith: name))
-    case .other:
-      if !isEmpty { _ = try content(endingWith: name) }
-      try builder.add(value: nil)
-    case nil: throw MalformedPropertyList()
+    case .string, .key:
+      let text = isEmpty ? [] : try content(endingWith: name)
+      try builder.add(.string(String(decoding: text, as: UTF8.self)))
+    case .scalar(let kind):
+      let text = isEmpty ? [] : try content(endingWith: name)
+      try builder.add(kind.value(of: text))
+    case nil: throw MalformedPropertyList("an unknown element")
     }
   }
 
@@ -102,14 +116,15 @@ struct XMLPropertyList {
     case .array: try builder.end(array: true)
     case .dictionary: try builder.end(array: false)
     case .plist:
-      guard isInPlist, builder.isComplete else { throw MalformedPropertyList() }
+      guard isInPlist, builder.isComplete else { throw MalformedPropertyList("the list ends too early") }
       isInPlist = false
-    default: throw MalformedPropertyList()
+    default: throw MalformedPropertyList("the end of an element that is not open")
     }
   }
 
   private enum Element {
-    case plist, array, dictionary, key, string, other
+    case plist, array, dictionary, key, string
+    case scalar(XMLScalar)
 
     init?(_ name: ArraySlice<UInt8>) {
       // Longer than any; decoding a name takes time in proportion to its length.
@@ -120,8 +135,9 @@ struct XMLPropertyList {
       case "dict": self = .dictionary
       case "key": self = .key
       case "string": self = .string
-      case "data", "date", "integer", "real", "true", "false": self = .other
-      default: return nil
+      case let other:
+        guard let kind = XMLScalar(rawValue: other) else { return nil }
+        self = .scalar(kind)
       }
     }
   }
@@ -129,51 +145,28 @@ struct XMLPropertyList {
   // MARK: - Text
 
   /// Parses the text up to the end tag, with entities and CDATA sections.
-  /// - Returns: the text; nil if the builder does not need it.
   private mutating func content(
     endingWith name: ArraySlice<UInt8>
-  ) throws(MalformedPropertyList) -> [UInt8]? {
-    var text: [UInt8]? = builder.needsString ? [] : nil
+  ) throws(MalformedPropertyList) -> [UInt8] {
+    var text: [UInt8] = []
     while let byte = scanner.pop() {
       switch byte {
       case UInt8(ascii: "&"):
         let character = try XMLEntity.parse(&scanner)
-        if let encoded = UTF8.encode(character) { text?.append(contentsOf: encoded) }
+        if let encoded = UTF8.encode(character) { text.append(contentsOf: encoded) }
       case UInt8(ascii: "<"):
         if scanner.take("![CDATA[") {
           let start = scanner.offset
           try skip(past: "]]>")
-          text?.append(contentsOf: scanner.text[start..<scanner.offset - 3])
+          text.append(contentsOf: scanner.text[start..<scanner.offset - 3])
         } else if scanner.take("/"), try tag().name == name {
           return text
         } else {
-          throw MalformedPropertyList()
+          throw MalformedPropertyList("an element inside of a text")
         }
-      default: text?.append(byte)
+      default: text.append(byte)
       }
     }
-    throw MalformedPropertyList()
-  }
-}
-
-/// The predefined entities of XML, and character references.
-enum XMLEntity {
-  /// Parses what follows `&`.
-  static func parse(_ scanner: inout ByteScanner) throws(MalformedPropertyList) -> Unicode.Scalar {
-    if scanner.take("lt;") { return "<" }
-    if scanner.take("gt;") { return ">" }
-    if scanner.take("amp;") { return "&" }
-    if scanner.take("quot;") { return "\"" }
-    if scanner.take("apos;") { return "'" }
-    guard scanner.take("#") else { throw MalformedPropertyList() }
-    let radix: UInt32 = scanner.take("x") ? 16 : 10
-    var value: UInt32 = 0
-    while let byte = scanner.pop() {
-      if byte == UInt8(ascii: ";"), let character = Unicode.Scalar(value) { return character }
-      guard let digit = OpenStepEscape.hexDigit(byte), digit < radix else { break }
-      value = value * radix + digit
-      if value > 0x10FFFF { break }
-    }
-    throw MalformedPropertyList()
+    throw MalformedPropertyList("the end tag of a text is missing")
   }
 }

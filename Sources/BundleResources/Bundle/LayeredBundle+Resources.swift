@@ -1,0 +1,142 @@
+import Bundles
+import Foundation
+import FoundationNetworking
+import Layers
+import Posix
+
+extension LayeredBundle {
+  // MARK: - Resources
+
+  /// Finds a resource; nil if there is none.
+  ///
+  /// With a scale or an idiom among the options, an image's variants are tried.
+  /// - Parameters:
+  ///   - name: the name without the extension, or with it; nil or empty for the first resource with the extension.
+  ///   - ext: the extension; nil or empty if the name has it.
+  ///   - subpath: a directory below the resource directory or a localization's directory.
+  ///   - localizationName: the only localization to search, besides unlocalized resources; nil for the preferred ones.
+  /// - Returns: a file URL; a resource URL (`rsrc:///logo.png`) for a resource that is stored in an archive.
+  public func url(
+    forResource name: String?, withExtension ext: String? = nil, subdirectory subpath: String? = nil,
+    localization localizationName: String? = nil
+  ) -> URL? {
+    guard let name, !name.isEmpty else {
+      return urls(forResourcesWithExtension: ext, subdirectory: subpath, localization: localizationName).first
+    }
+    let path = Self.path(name, ext, subpath)
+    let found = try? layers().lookup.find(path, localization: localizationName.map { Array($0.utf8) })
+    guard let found, found.attributes.kind != .symbolicLink else { return nil }
+    return url(
+      of: found.path, layer: found.layer, localization: found.localization,
+      isDirectory: found.attributes.isDirectory)
+  }
+
+  /// Lists the resources with an extension in all layers and preferred localizations, each once, sorted by path.
+  /// - Parameters:
+  ///   - ext: the extension; nil or empty for all resources.
+  ///   - subpath: as for `url(forResource:withExtension:subdirectory:localization:)`.
+  ///   - localizationName: as for `url(forResource:withExtension:subdirectory:localization:)`.
+  public func urls(
+    forResourcesWithExtension ext: String?, subdirectory subpath: String? = nil,
+    localization localizationName: String? = nil
+  ) -> [URL] {
+    let listed = try? layers().lookup.list(
+      type: ext.map { Array($0.utf8) }, in: Self.names(subpath ?? ""),
+      localization: localizationName.map { Array($0.utf8) })
+    return (listed ?? []).compactMap { resource in
+      url(
+        of: resource.path, layer: resource.layer, localization: resource.localization,
+        isDirectory: resource.kind == .directory)
+    }
+  }
+
+  /// The path of a resource's file; nil if there is none, and for one in an archive.
+  /// Parameters as for `url(forResource:withExtension:subdirectory:localization:)`.
+  public func path(
+    forResource name: String?, ofType ext: String? = nil, inDirectory subpath: String? = nil,
+    forLocalization localizationName: String? = nil
+  ) -> String? {
+    let url = url(
+      forResource: name, withExtension: ext, subdirectory: subpath, localization: localizationName)
+    return url.flatMap { $0.isFileURL ? $0.path : nil }
+  }
+
+  /// The paths of the resources' files, as `urls(forResourcesWithExtension:subdirectory:localization:)` lists them.
+  public func paths(
+    forResourcesOfType ext: String?, inDirectory subpath: String? = nil,
+    forLocalization localizationName: String? = nil
+  ) -> [String] {
+    urls(forResourcesWithExtension: ext, subdirectory: subpath, localization: localizationName)
+      .filter(\.isFileURL).map(\.path)
+  }
+
+  /// Finds an image in its best variant by the scale and the idiom of the options; `png` is the extension of a name
+  /// without one.
+  public func urlForImageResource(_ name: String) -> URL? {
+    let isBare = !(Self.names(name).last ?? []).contains(UInt8(ascii: "."))
+    return url(forResource: name) ?? (isBare ? url(forResource: name, withExtension: "png") : nil)
+  }
+
+  /// Loads a resource. Parameters as for `url(forResource:withExtension:subdirectory:localization:)`.
+  /// - Throws: `URLError`: `.fileDoesNotExist`; `.fileIsDirectory`; `.noPermissionsToReadFile`; `.cannotOpenFile` for a
+  ///   device, fifo or socket; `.dataLengthExceedsMaximum` for a file that does not fit in memory; `.badURL` for a
+  ///   `..` in the name; `.resourceUnavailable` for any other error, such as an unmounted bundle.
+  public func data(
+    forResource name: String, withExtension ext: String? = nil, subdirectory subpath: String? = nil,
+    localization localizationName: String? = nil
+  ) throws(URLError) -> Data {
+    let path = Self.path(name, ext, subpath)
+    // For the error.
+    let joined = path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
+    let url = URL(fileURLWithPath: "/" + joined)
+    let resource: ResourceURL
+    do throws(ResourceURLError) {
+      resource = try ResourceURL(
+        host: nil, segments: path, localization: localizationName.map { Array($0.utf8) })
+    } catch { throw URLError(.badURL, url, error.description) }
+    do throws(Errno) {
+      let loaded = try layers().open(resource).load(as: url) { true }
+      return loaded?.data ?? Data()
+    } catch {
+      throw URLError(error, url)
+    }
+  }
+
+  // MARK: - Localizations
+
+  /// The localizations of all layers, sorted, with `Base`.
+  public var localizations: [String] {
+    ((try? layers().lookup.localizations()) ?? []).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The localizations of the bundle that are searched, in order, without `Base`.
+  public var preferredLocalizations: [String] {
+    guard let lookup = try? layers().lookup, let searched = try? lookup.searchedLocalizations(),
+      let present = try? lookup.localizations()
+    else { return [] }
+    var preferred: [[UInt8]] = []
+    for name in searched where !name.elementsEqual("Base".utf8) {
+      for folder in Language.folderNames(of: name) {
+        guard let spelling = Language.localization(ofFolder: folder), present.contains(spelling) else {
+          continue
+        }
+        if !preferred.contains(spelling) { preferred.append(spelling) }
+      }
+    }
+    return preferred.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The bundle's native localization, CFBundleDevelopmentRegion of Info.plist; nil without it.
+  public var developmentLocalization: String? { try? layers().lookup.infoPlist().developmentRegion }
+
+  // MARK: - Names
+
+  static func names(_ path: String) -> [[UInt8]] {
+    path.utf8.split(separator: UInt8(ascii: "/")).map { Array($0) }
+  }
+
+  private static func path(_ name: String, _ ext: String?, _ subpath: String?) -> [[UInt8]] {
+    let ext = ext.flatMap { $0.isEmpty ? nil : "." + $0 } ?? ""
+    return names(subpath ?? "") + names(name + ext)
+  }
+}

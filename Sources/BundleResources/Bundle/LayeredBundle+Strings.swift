@@ -1,0 +1,168 @@
+import Bundles
+import Foundation
+import Posix
+import PropertyLists
+import StringTables
+
+/// The content of a `.strings` or a `.stringsdict` file.
+struct ParsedTables: Sendable {
+  var strings = StringTable()
+  var plurals = PluralTable()
+  var error: TableError?
+}
+
+/// A table from which strings were asked.
+struct TableQuery: Hashable {
+  let table: String
+  let localization: String?
+
+  static let limit = 1024
+
+  /// A `.strings` file precedes the `.stringsdict` file beside it, whose formats are of no use without arguments.
+  static let plain = [".strings", ".stringsdict"]
+  /// With arguments it is the other way round.
+  static let formatted = [".stringsdict", ".strings"]
+}
+
+extension LayeredBundle {
+  /// The string of a key.
+  ///
+  /// The substitutions' tables are searched in order, and then the main bundle's. Each layer is searched whole: its
+  /// unlocalized table, then those of the preferred localizations, then `Base`. So a substitution need only have the
+  /// keys that it changes. Of a table with a syntax error the strings before the error are used; see ``tableErrors``.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - value: what is returned if no table has the key; nil or empty for the key itself.
+  ///   - table: the name of the table without `.strings`; nil or empty for `Localizable`.
+  ///   - localization: the only localization to search, besides unlocalized tables; nil for the preferred ones.
+  public func localizedString(
+    forKey key: String, value: String? = nil, table: String? = nil, localization: String? = nil
+  ) -> String {
+    for (tables, _) in tables(TableQuery.plain, named: table, localization: localization) {
+      if let string = tables.strings[key] ?? tables.plurals[key]?.format { return string }
+    }
+    return value.flatMap { $0.isEmpty ? nil : $0 } ?? key
+  }
+
+  /// The string of a key, with arguments in the place of the format's specifiers (`%d`, `%2$@`).
+  ///
+  /// A key of a `.stringsdict` file has its plural form by the rule of the table's language; such a table precedes the
+  /// `.strings` file beside it. Integers, floating-point numbers and texts may stand for any specifier: one of another
+  /// type than the argument shows its plain text. A specifier without an argument stays as it is.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - value: the format if no table has the key; nil or empty for the key itself.
+  ///   - table: the name of the table without `.strings`; nil or empty for `Localizable`.
+  ///   - localization: the only localization to search, besides unlocalized tables; nil for the preferred ones.
+  ///   - arguments: integers, floating-point numbers, and values that are shown by their descriptions.
+  public func localizedString(
+    forKey key: String, value: String? = nil, table: String? = nil, localization: String? = nil,
+    arguments: [any CustomStringConvertible]
+  ) -> String {
+    let arguments = arguments.map(FormatArgument.init)
+    for (tables, language) in tables(TableQuery.formatted, named: table, localization: localization) {
+      if let text = tables.plurals.text(for: key, arguments: arguments, language: language) { return text }
+      if let format = tables.strings[key] { return StringTable.text(of: format, arguments: arguments) }
+    }
+    return StringTable.text(of: value.flatMap { $0.isEmpty ? nil : $0 } ?? key, arguments: arguments)
+  }
+
+  /// The present errors of the tables from which strings were asked so far, in all layers, sorted by path.
+  ///
+  /// Reading this parses tables that were changed since, and those that no search has reached.
+  public var tableErrors: [TableError] {
+    var errors: [String: TableError] = [:]
+    for query in queries.withLock({ $0 }) {
+      for (tables, _) in tables(TableQuery.plain, query) {
+        if let error = tables.error { errors[error.path] = error }
+      }
+    }
+    return errors.values.sorted { $0.path < $1.path }
+  }
+
+  // MARK: - Tables
+
+  private func tables(
+    _ suffixes: [String], named name: String?, localization: String?
+  ) -> some Sequence<(tables: ParsedTables, language: String)> {
+    let query = TableQuery(
+      table: name.flatMap { $0.isEmpty ? nil : $0 } ?? "Localizable", localization: localization)
+    queries.withLock { queries in
+      // Bounds the memory for a program that makes up names.
+      if queries.count < TableQuery.limit { queries.insert(query) }
+    }
+    return tables(suffixes, query)
+  }
+
+  /// The tables of a name in the order of the search, each parsed when it is reached, with its language.
+  private func tables(
+    _ suffixes: [String], _ query: TableQuery
+  ) -> some Sequence<(tables: ParsedTables, language: String)> {
+    let path = Self.names(query.table)
+    let name = path.last ?? []
+    let layers = try? layers()
+    let files = try? layers?.lookup.versions(
+      of: suffixes.map { name + Array($0.utf8) }, in: path.dropLast(),
+      localization: query.localization.map { Array($0.utf8) })
+    return (files ?? []).lazy.compactMap { [self] file in
+      layers.map { (parsed(file, $0), language(of: file, $0)) }
+    }
+  }
+
+  private func language(of version: ResourceVersion, _ layers: LayerReader) -> String {
+    if let name = version.localization, !name.elementsEqual("Base".utf8) {
+      return String(decoding: name, as: UTF8.self)
+    }
+    return (try? layers.lookup.infoPlist().developmentRegion) ?? "en"
+  }
+
+  private func parsed(_ version: ResourceVersion, _ layers: LayerReader) -> ParsedTables {
+    let path = layers.path(of: version.path, layer: version.layer)
+    return tables.value(of: version, at: path) { ParsedTables($0, path) }
+  }
+}
+
+extension ParsedTables {
+  /// The size of a file that is read at most; no table is that large.
+  private static let maxFileSize = 32 << 20
+
+  fileprivate init(_ file: ResourceVersion, _ path: [UInt8]) {
+    do throws(Errno) {
+      guard let content = try file.content(limit: Self.maxFileSize) else {
+        self.init(error: TableError(path: path, reason: "not a regular file, or larger than 32 MiB"))
+        return
+      }
+      self.init(content, isPlurals: path.suffix(12).elementsEqual(".stringsdict".utf8), path)
+    } catch {
+      self.init(error: TableError(path: path, reason: error.description))
+    }
+  }
+
+  private init(_ content: [UInt8], isPlurals: Bool, _ path: [UInt8]) {
+    self.init()
+    let failure: PropertyListError?
+    if isPlurals {
+      let parsed = PluralTable.parse(content)
+      (plurals, failure) = (parsed.table, parsed.error)
+    } else {
+      let parsed = StringTable.parse(content)
+      (strings, failure) = (parsed.table, parsed.error)
+    }
+    error = failure.map { TableError(path: path, reason: $0.reason, position: $0.position) }
+  }
+}
+
+extension FormatArgument {
+  fileprivate init(_ value: any CustomStringConvertible) {
+    switch value {
+    case let integer as any BinaryInteger:
+      if let exact = Int64(exactly: integer) {
+        self = .integer(exact)
+      } else {
+        self = UInt64(exactly: integer).map(FormatArgument.unsigned) ?? .text(integer.description)
+      }
+    case let number as any BinaryFloatingPoint: self = .number(Double(number))
+    default: self = .text(value.description)
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import Bundles
+import ControlClient
+import Foundation
+import FoundationNetworking
+import Posix
+import Routing
+
+/// A bundle with substitutions, which has the methods of Foundation's `Bundle`.
+///
+/// ```swift
+/// let bundle = try LayeredBundle(main: URL(filePath: "App.app"), substitution: [URL(filePath: "fixes.zip")])
+/// print(bundle.localizedString(forKey: "title"))
+/// let logo = try bundle.data(forResource: "logo", withExtension: "png")
+/// ```
+///
+/// Each substitution is searched whole before the next one, and all before the main bundle. Tables of strings and
+/// Info.plist are merged key by key. Unlike Foundation's, the methods look at the present files: nothing that was
+/// found, or missing, is remembered. For the differences see <doc:LayeredBundles>.
+public final class LayeredBundle: Sendable {
+  /// The tables that were parsed, and Info.plist.
+  let tables = ParsedFileCache<ParsedTables>()
+  let infoPlists = ParsedFileCache<InfoPlistContent>()
+  /// For ``tableErrors``.
+  let queries = Locked<Set<TableQuery>>([])
+  private let backing: BundleLayers
+
+  /// Opens a bundle with substitutions, without a mount.
+  ///
+  /// If one of the directories is removed and created again, or an archive replaced, the bundle uses the new one.
+  /// - Parameters:
+  ///   - main: the file URL of the bundle's directory, of a zip archive, or of a folder in one
+  ///     (`app.ipa!/Payload/App.app`).
+  ///   - substitution: the file URLs of the directories or archives that override it, in descending order of
+  ///     precedence.
+  ///   - options: options of the lookup.
+  /// - Throws: `URLError.badURL` for a URL that is not a file URL; `.fileDoesNotExist`, `.noPermissionsToReadFile`,
+  ///   `.cannotOpenFile` and the like if a directory or an archive cannot be opened.
+  public init(
+    main: URL, substitution: [URL] = [], options: LookupOptions = LookupOptions()
+  ) throws(URLError) {
+    var paths: [[UInt8]] = []
+    for url in substitution + [main] { paths.append(try url.filePath()) }
+    do throws(PathError) {
+      backing = .fixed(try LayerReader(paths: paths, options: options.resolved))
+    } catch {
+      throw URLError(error)
+    }
+  }
+
+  /// Opens the bundle of a mount, with the layers and the options of the mount.
+  ///
+  /// The layers are opened by their paths, so the program needs access to them. A change of the mount's layers is
+  /// seen within a second, or at once after ``invalidateCaches()``. While nothing is mounted, nothing is found.
+  /// - Parameter mountPoint: the file URL of the directory on which the bundle is mounted.
+  /// - Throws: `URLError.badURL` for a URL that is not a file URL; `.resourceUnavailable` where nothing is mounted or
+  ///   the mount's daemon is dead; as the other initializer if a layer cannot be opened.
+  public init(mountPoint: URL) throws(URLError) {
+    let mount = MountLayers(mountPoint: try mountPoint.filePath())
+    backing = .mount(mount)
+    do throws(PathError) { _ = try mount.reader() } catch { throw URLError(error) }
+  }
+
+  /// The layers now.
+  /// - Throws: ENOTCONN if nothing is mounted; what opening a layer answers.
+  func layers() throws(Errno) -> LayerReader {
+    switch backing {
+    case .fixed(let layers): return layers
+    case .mount(let mount):
+      do throws(PathError) { return try mount.reader() } catch { throw error.errno }
+    }
+  }
+
+  /// What is watched for changes.
+  func watchedRoots() throws(Errno) -> [WatchedRoot] {
+    if case .mount(let mount) = backing {
+      // Fails where nothing is mounted.
+      _ = try layers()
+      let control = try StatusClient.read(.controlName, at: mount.mountPoint)
+      return [.mount(mount.mountPoint, control: control)]
+    }
+    return try layers().watchedRoots
+  }
+
+  /// Forgets what was parsed. This is needed only after a change that left a file's size and times alone.
+  public func invalidateCaches() {
+    tables.removeAll()
+    infoPlists.removeAll()
+    if case .mount(let mount) = backing { mount.invalidate() }
+  }
+
+  /// The file URL of a resource; for one in an archive, which has no file, its resource URL: ``ResourceSource`` and
+  /// URLSession load it once ``ResourceURLProtocol`` has a source with this bundle.
+  func url(of path: [[UInt8]], layer: Int, localization: [UInt8]?, isDirectory: Bool) -> URL? {
+    guard let layers = try? layers() else { return nil }
+    if case .mount(let mount) = backing {
+      let path = ([mount.mountPoint] + path).joined(separator: [UInt8(ascii: "/")])
+      return URL(path: Array(path), isDirectory: isDirectory)
+    }
+    if layers.isArchive(layer) { return resourceURL(of: path, localization: localization, layers) }
+    return URL(path: layers.path(of: path, layer: layer), isDirectory: isDirectory)
+  }
+
+  private func resourceURL(of path: [[UInt8]], localization: [UInt8]?, _ layers: LayerReader) -> URL? {
+    guard let folder = try? layers.lookup.layout().resourceFolder, path.starts(with: folder) else {
+      return nil
+    }
+    var names = path.dropFirst(folder.count)
+    if let localization, names.first.map({ Language.localization(ofFolder: $0) == localization }) == true {
+      names = names.dropFirst()
+    }
+    let encoded = names.map { PercentCoding.encoded(path: $0) }.joined(separator: "/")
+    let query = localization.map { "?localization=" + PercentCoding.encoded(path: $0) } ?? ""
+    return URL(string: "rsrc:///\(encoded)\(query)")
+  }
+}
+
+/// Where a bundle's layers come from.
+private enum BundleLayers: Sendable {
+  case fixed(LayerReader)
+  case mount(MountLayers)
+}
+
+extension URL {
+  /// The file URL of a path.
+  fileprivate init(path: [UInt8], isDirectory: Bool) {
+    self = path.withUnsafeBufferPointer { bytes in
+      (Array(bytes) + [0]).withUnsafeBytes { bytes in
+        let start = bytes.assumingMemoryBound(to: CChar.self).baseAddress
+        guard let start else { return URL(fileURLWithPath: "/") }
+        return URL(fileURLWithFileSystemRepresentation: start, isDirectory: isDirectory, relativeTo: nil)
+      }
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import Bundles
+import ControlClient
+import Posix
+import Routing
+
+/// The layers of a mount, as its status names them.
+final class MountLayers: Sendable {
+  fileprivate struct State {
+    var reader: LayerReader?
+    /// The layers and options of the reader.
+    var description: Description?
+    /// When the status was read.
+    var time: TimeSpec?
+  }
+
+  fileprivate struct Description: Equatable {
+    let paths: [[UInt8]]
+    let options: ResourceOptions
+  }
+
+  /// An absolute path.
+  let mountPoint: [UInt8]
+  private let state = Locked(State())
+  /// Reading the status takes the daemon time in proportion to the files that the kernel knows.
+  private static let maxAge: Int64 = 1000
+
+  init(mountPoint: [UInt8]) { self.mountPoint = mountPoint }
+
+  /// Reads the status again at the next use.
+  func invalidate() { state.withLock { $0.time = nil } }
+
+  /// - Throws: ENOTCONN where nothing is mounted; what opening a layer answers.
+  func reader() throws(PathError) -> LayerReader {
+    try state.withLock { state throws(PathError) in
+      let now = TimeSpec.monotonic
+      if let reader = state.reader, let time = state.time, now.milliseconds(since: time) < Self.maxAge {
+        return reader
+      }
+      // Cleared for the case that the mount is gone.
+      let former = state
+      state = State()
+      let description = try describe()
+      let isSame = former.description == description
+      let reader =
+        if isSame, let reader = former.reader { reader } else {
+          try LayerReader(paths: description.paths, options: description.options)
+        }
+      state = State(reader: reader, description: description, time: now)
+      return reader
+    }
+  }
+
+  private func describe() throws(PathError) -> Description {
+    let text: [UInt8]
+    do throws(Errno) { text = try StatusClient.read(.json, at: mountPoint) } catch {
+      switch error {
+      case .inappropriateIOCTLForDevice, .noSuchFileOrDirectory, .notDirectory:
+        throw PathError(errno: .socketNotConnected, path: mountPoint, reason: "no bundle is mounted there")
+      case .socketNotConnected:
+        throw PathError(errno: error, path: mountPoint, reason: "the mount's daemon is dead; unmount it")
+      default: throw PathError(errno: error, path: mountPoint)
+      }
+    }
+    guard let status = JSONValue(text), let description = Description(status) else {
+      throw PathError(errno: .ioError, path: mountPoint, reason: "a status of another version of bundlefs")
+    }
+    return description
+  }
+}
+
+extension MountLayers.Description {
+  /// nil if the status is of another version.
+  fileprivate init?(_ status: JSONValue) {
+    guard case .array(let layers)? = status["layers"] else { return nil }
+    paths = layers.compactMap { layer in
+      if case .boolean(true)? = layer["absent"] { return nil }
+      return layer["encodedPath"]?.string.flatMap { PercentCoding.decoded($0) }
+    }
+    if paths.isEmpty { return nil }
+    var languages: [[UInt8]]?
+    if case .array(let names)? = status["bundle"]?["searched"] {
+      languages = names.compactMap(\.string).filter { $0 != "Base" }.map { Array($0.utf8) }
+    }
+    options = ResourceOptions(
+      languages: languages, scale: status["options"]?["scale"]?.string.flatMap { Int($0) },
+      idiom: status["options"]?["idiom"]?.string.flatMap(ResourceOptions.Idiom.init))
+  }
+}

@@ -1,0 +1,96 @@
+import ControlClient
+import Foundation
+import Glibc
+import Posix
+
+/// Watches a bundle's directories on a thread of its own, and keeps what has changed until it is taken.
+final class BundleWatcher: Sendable {
+  private struct Pending {
+    var paths: Set<[UInt8]> = []
+    var isAnything = false
+  }
+
+  /// One element, at most, says that there is a change to take.
+  let signals: AsyncThrowingStream<Void, any Error>
+  private let record: Record
+  private let cancellation: Cancellation
+
+  /// More changed paths than these are one change of anything.
+  private static let maxPaths = 4096
+
+  /// What the thread fills, which must not keep the watcher.
+  private final class Record: Sendable {
+    let pending = Locked(Pending())
+  }
+
+  private final class Cancellation: Sendable {
+    let pipe: CancellationPipe
+    init() throws(Errno) { pipe = try CancellationPipe() }
+  }
+
+  /// Begins to watch.
+  init(roots: [WatchedRoot]) throws(Errno) {
+    let (record, cancellation) = (Record(), try Cancellation())
+    (self.record, self.cancellation) = (record, cancellation)
+    let (signals, continuation) = AsyncThrowingStream.makeStream(
+      of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
+    self.signals = signals
+    let tree = Tree(value: WatchedTree(try Inotify(), roots: roots))
+    try tree.value.watchRoots()
+    try Posix.Thread.startDetached(name: "changes") {
+      Self.run(tree, record, cancellation, continuation)
+    }
+  }
+
+  deinit { cancellation.pipe.cancel() }
+
+  /// What has changed since the last call; nil if nothing has.
+  func takeChange() -> BundleChange? {
+    let pending = record.pending.withLock { pending in
+      defer { pending = Pending() }
+      return pending
+    }
+    if pending.isAnything { return BundleChange(paths: nil) }
+    if pending.paths.isEmpty { return nil }
+    return BundleChange(paths: Set(pending.paths.map { String(decoding: $0, as: UTF8.self) }))
+  }
+
+  /// Carries the tree to its thread, which alone uses it from then on.
+  private final class Tree: @unchecked Sendable {
+    var value: WatchedTree
+    init(value: consuming WatchedTree) { self.value = value }
+  }
+
+  private static func run(
+    _ tree: Tree, _ record: Record, _ cancellation: Cancellation,
+    _ continuation: AsyncThrowingStream<Void, any Error>.Continuation
+  ) {
+    var polled = [
+      pollfd(fd: tree.value.rawValue, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: cancellation.pipe.readEnd, events: Int16(POLLIN), revents: 0),
+    ]
+    while true {
+      _ = poll(&polled, 2, -1)
+      if cancellation.pipe.isCancelled { return continuation.finish() }
+      do throws(Errno) {
+        let outcome = try tree.value.read()
+        if case .unmounted = outcome { return continuation.finish() }
+        if add(outcome, to: record) { continuation.yield(()) }
+      } catch {
+        return continuation.finish(throwing: POSIXError(error))
+      }
+    }
+  }
+
+  /// - Returns: whether there is a change.
+  private static func add(_ outcome: WatchedTree.Outcome, to record: Record) -> Bool {
+    record.pending.withLock { pending in
+      switch outcome {
+      case .changed(let paths): pending.paths.formUnion(paths)
+      case .anything, .unmounted: pending.isAnything = true
+      }
+      if pending.paths.count > maxPaths { pending = Pending(paths: [], isAnything: true) }
+      return pending.isAnything || !pending.paths.isEmpty
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import Bundles
+import Glibc
+import Layers
+import Posix
+
+/// The layers of a bundle, read without a mount.
+final class LayerReader: Sendable {
+  /// With the ID of the mount in which a directory was opened; nil for archives, and before Linux 5.8.
+  private typealias OpenLayer = (layer: Layer, mount: Int?)
+
+  private let layers: [OpenLayer]
+  private let resourceLookup: ResourceLookup
+  private let contents = ContentCache(budget: 64 << 20)
+  private let types = MIMETypes()
+
+  /// - Parameter paths: the layers' absolute paths, top first: directories, archives, or `ARCHIVE!/FOLDER`.
+  init(paths: [[UInt8]], options: ResourceOptions) throws(PathError) {
+    var layers: [OpenLayer] = []
+    for (index, path) in paths.enumerated() {
+      layers.append(try Self.layer(path, index: index, contents))
+    }
+    self.layers = layers
+    resourceLookup = ResourceLookup(stack: LayerStack(layers: layers.map(\.layer)), options: options)
+  }
+
+  /// The lookup in the present layers.
+  var lookup: ResourceLookup {
+    // Reopens layers that were removed and created again; a missing one stays open.
+    for (layer, mount) in layers {
+      if let mount { _ = try? layer.folder?.reopen(mount: mount) }
+    }
+    return resourceLookup
+  }
+
+  /// The path of an entry in a layer: a file's own, or that of an entry of an archive, for users.
+  func path(of names: [[UInt8]], layer: Int) -> [UInt8] { layers[layer].layer.path(of: names) }
+
+  /// What is watched for changes.
+  var watchedRoots: [WatchedRoot] {
+    layers.map { layer, _ in
+      layer.archive.map { .archive($0.archivePath) } ?? .directory(layer.path)
+    }
+  }
+
+  /// Whether a layer is an archive, whose entries are no files.
+  func isArchive(_ layer: Int) -> Bool { layers[layer].layer.archive != nil }
+
+  private static func layer(
+    _ path: [UInt8], index: Int, _ contents: ContentCache
+  ) throws(PathError) -> OpenLayer {
+    if let archive = ArchivePath(path) {
+      do throws(ArchiveError) {
+        let layer = try archive.open(index: index, id: index, nil, contents, progress: { _, _ in })
+        return (.archive(layer), nil)
+      } catch {
+        throw PathError(error, path: path)
+      }
+    }
+    do throws(Errno) { return try directory(path, index: index) } catch {
+      throw PathError(errno: error, path: path)
+    }
+  }
+
+  private static func directory(_ path: [UInt8], index: Int) throws(Errno) -> OpenLayer {
+    let path = try realPath(path)
+    var mount = 0
+    let isKnown =
+      (try? withCName(path) { name throws(Errno) in
+        _ = try Descriptor.openNoSymlinks(name, mount: &mount)
+      }) != nil
+    // A cloned mount would keep the layer's file system busy.
+    let layer = try DirectoryLayer(path: path, index: index, covered: nil, clonesMount: false)
+    return (.directory(layer), isKnown ? mount : nil)
+  }
+
+  /// - Throws: ENOENT; EISDIR; EOPNOTSUPP for another kind of file; ESTALE if the file is replaced again and again;
+  ///   EACCES and EIO from the layer.
+  func open(_ url: ResourceURL) throws(Errno) -> OpenedResource {
+    let lookup = lookup
+    // Limited in case the file is replaced in an endless loop.
+    for _ in 0..<64 {
+      guard let found = try lookup.find(url.path, localization: url.localization) else {
+        throw .noSuchFileOrDirectory
+      }
+      try Self.check(found, url)
+      do throws(Errno) {
+        return try OpenedResource(try found.open(), name: found.name, types: types)
+      } catch {
+        // The file was removed or replaced after the lookup.
+        if error != .staleFileHandle && error != .noSuchFileOrDirectory { throw error }
+      }
+    }
+    throw .staleFileHandle
+  }
+
+  private static func check(_ found: FoundResource, _ url: ResourceURL) throws(Errno) {
+    switch found.attributes.kind {
+    case .regular: break
+    // A mount has no directories with a localization in the name either.
+    case .directory: throw url.localization == nil ? .isDirectory : .noSuchFileOrDirectory
+    // The link is dangling or leads out of the bundle.
+    case .symbolicLink: throw .noSuchFileOrDirectory
+    default: throw .notSupported
+    }
+  }
+}

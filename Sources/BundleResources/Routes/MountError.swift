@@ -1,0 +1,51 @@
+import Foundation
+import Posix
+
+/// Why a mount's control file cannot be used.
+public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringConvertible {
+  /// The URL is not one of a file.
+  case notAFileURL(URL)
+  /// There is no such directory.
+  case noDirectory(path: String)
+  /// No bundlefs is mounted there.
+  case notMounted(path: String)
+  /// The process that serves the mount is dead.
+  case disconnected(path: String)
+  /// The caller may not read or write the control file.
+  case notPermitted(path: String)
+  /// The mount has dropped results before they were read, the ones with these sequence numbers.
+  case missedResults(ClosedRange<UInt64>)
+  /// Another error of the system.
+  case system(path: String, code: POSIXErrorCode)
+
+  /// A sentence for users.
+  public var description: String {
+    switch self {
+    case .notAFileURL(let url): "\(url): a mount point is given by a file URL"
+    case .noDirectory(let path): "\(path): no such directory"
+    case .notMounted(let path): "\(path): no bundlefs is mounted there"
+    case .disconnected(let path):
+      "\(path): the process that serves the mount is dead; remove it with 'bundlefs unmount \(path)'"
+    case .notPermitted(let path):
+      "\(path): its control file is for others; the mount's option 'routes_mode' says for whom"
+    case .missedResults(let numbers):
+      "the results \(numbers.lowerBound) to \(numbers.upperBound) were dropped before they were read; "
+        + "the mount's option 'results' says how many are kept"
+    case .system(let path, let code): "\(path): \(POSIXError(code).localizedDescription)"
+    }
+  }
+
+  /// The sentence.
+  public var errorDescription: String? { description }
+
+  init(_ errno: Errno, _ mountPoint: URL) {
+    let path = mountPoint.path(percentEncoded: false)
+    switch errno {
+    case .inappropriateIOCTLForDevice: self = .notMounted(path: path)
+    case .noSuchFileOrDirectory, .notDirectory: self = .noDirectory(path: path)
+    case .socketNotConnected: self = .disconnected(path: path)
+    case .permissionDenied, .notPermitted: self = .notPermitted(path: path)
+    default: self = .system(path: path, code: POSIXError(errno).code)
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import Posix
+
+/// A layer's directory where case does not count: it has an entry under each spelling of the entry's name.
+///
+/// An entry that exists in the spelling asked for is that entry. Otherwise it is the first by bytes that folds to the
+/// same name. A whiteout is only seen by `hasWhiteoutMarker` then, as it hides nothing of its own directory.
+extension LayerDirectory {
+  /// Whether the names of entries are compared without case.
+  public var foldsNames: Bool { spellings != nil }
+
+  /// To be called when an event reports that an entry came or went.
+  public func recordNameChange() { spellings?.recordChange() }
+
+  /// Calls the body with a name, and again with the entry's own spelling if it finds nothing, or a whiteout instead of
+  /// the entry.
+  @inline(__always)
+  func withSpelling<Result: ~Copyable>(
+    of name: CName, _ body: (CName) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    do throws(Errno) { return try body(name) } catch {
+      // A whiteout is another file, and on most mounts a device that cannot be opened.
+      let mayBeRespelled =
+        error == .noSuchFileOrDirectory || error == .staleFileHandle || error == .permissionDenied
+      guard let spellings, mayBeRespelled,
+        let other = try spelling(of: name, spellings)
+      else { throw error }
+      return try withCName(other, body)
+    }
+  }
+
+  /// The spelling of the entry that a name finds here; nil if there is none.
+  /// - Throws: what reading the directory throws.
+  public func spelling(of name: [UInt8]) throws(Errno) -> [UInt8]? {
+    guard let spellings else { return name }
+    return try foldedNames(spellings).entry(name, key: NameFolding.key(of: name))
+  }
+
+  private func spelling(of name: CName, _ spellings: SpellingIndex) throws(Errno) -> [UInt8]? {
+    let bytes = [UInt8](bytesOf: name)
+    let found = try spelling(of: bytes)
+    return found == bytes ? nil : found
+  }
+
+  /// Finds an entry in another spelling than the one that was found missing or a whiteout.
+  func findFolded(_ name: CName, _ spellings: SpellingIndex, isLikelyDirectory: Bool) throws(Errno) -> Found {
+    // The bound guards against a name that is respelled endlessly.
+    for _ in 0..<64 {
+      guard let other = try spelling(of: name, spellings) else { return .nothing }
+      let found = try withCName(other) { other throws(Errno) in
+        try findExact(other, isLikelyDirectory: isLikelyDirectory)
+      }
+      switch found {
+      case .file, .directory: return found
+      case .nothing, .whiteout: spellings.recordChange()
+      }
+    }
+    throw .ioError
+  }
+
+  /// Whether a marker or a character device hides a name in the layers below.
+  func hidesFolded(_ name: CName, _ spellings: SpellingIndex) throws(Errno) -> Bool {
+    try foldedNames(spellings).hidden.contains(NameFolding.key(of: [UInt8](bytesOf: name)))
+  }
+
+  /// The names of the directory, read again if they may have changed.
+  func foldedNames(_ spellings: SpellingIndex) throws(Errno) -> FoldedNames {
+    let state = try spellingState(spellings)
+    if let known = spellings.names(in: state) { return known }
+    var names = FoldedNames()
+    try forEachEntry { entry throws(Errno) in
+      let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
+      if WhiteoutMarkers.isMarker(entry.name) {
+        names.hide(NameFolding.key(of: Array(name.dropFirst(4))))
+      } else if let found = try listed(entry, recordsInodes: true) {
+        let key = NameFolding.key(of: name)
+        if found.isWhiteout { names.hide(key) } else { names.add(name, key: key) }
+      }
+    }
+    keep(names, readIn: state, spellings)
+    return names
+  }
+
+  /// Keeps the names of the directory.
+  /// - Parameter state: of the directory before they were read.
+  func keep(_ names: FoldedNames, readIn state: SpellingIndex.State, _ spellings: SpellingIndex) {
+    spellings.keep(names, readIn: state)
+    gate.collisions.record(names.collisions.count, in: identity)
+  }
+
+  func spellingState(_ spellings: SpellingIndex) throws(Errno) -> SpellingIndex.State {
+    let changes = spellings.changeCount
+    var generation: UInt32 = 0
+    if case .archive(let archive) = backing { generation = archive.current.source.generation }
+    let attributes = try attributes()
+    return SpellingIndex.State(
+      modified: attributes.modified, changed: attributes.changed, generation: generation, changes: changes)
+  }
+}
