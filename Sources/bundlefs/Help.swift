@@ -5,13 +5,17 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "status", "layers", "diff", "tree", "override", "revert", "sync", "invalidate", "upgrade",
-    "route", "match", "listen", "resources", "open",
+    "unmount", "run", "list", "status", "layers", "diff", "tree", "override", "revert", "sync", "invalidate",
+    "upgrade", "route", "match", "listen", "resources", "open",
   ]
 
   static let text = """
     usage: bundlefs MAIN MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]
            bundlefs unmount [--lazy] MOUNTPOINT
+           bundlefs unmount [--lazy] --all
+           bundlefs run [-o OPTION[,OPTION...]] [--at DIR] MAIN -- COMMAND
+                        [ARGUMENT...]
+           bundlefs list [--json]
            bundlefs status MOUNTPOINT [--json]
            bundlefs layers MOUNTPOINT [--count] [--json]
            bundlefs layers MOUNTPOINT set LAYER[:LAYER...]
@@ -51,6 +55,13 @@ enum Help {
     them, named by their paths or the last components of these. A POSITION is
     --top (default of 'add'), --bottom, --above LAYER or --below LAYER. When the
     command returns, every program sees the new layers.
+
+    'run' mounts over MAIN, or DIR, for COMMAND and its children only: no other
+    program sees the mount, and it goes with the last of them. The exit status is
+    COMMAND's; 125, 126 and 127 are those of env(1).
+
+    'list' prints all bundlefs mounts that you may see, also those in other mount
+    namespaces, with their layers, state and user. 'unmount --all' unmounts yours.
 
     'status' shows the layers, the caches and request counts. 'diff' lists the
     entries that the layers override, add and hide; 'tree' lists all entries and
@@ -126,6 +137,9 @@ enum Help {
                      remote file systems, no limit for others
         layer_timeout_action=error|skip
                      skip: after that time answer as if the layer were empty
+        case=sensitive|insensitive
+                     insensitive: names are compared without case, and composed
+                     characters with decomposed ones; not with writable
         missing=empty|error
                      empty: substitutions that do not exist may come later
         survive=on|off

@@ -9,9 +9,12 @@ enum Main {
       let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
       let rest = Array(arguments.dropFirst(2))
       switch command {
-      case let command? where Help.commands.contains(command) && Help.isRequested(by: rest):
+      case let command?
+      where command != "run" && Help.commands.contains(command) && Help.isRequested(by: rest):
         Terminal.print(Help.text)
-      case "unmount": try UnmountCommand(rest).run()
+      case "unmount": exit(try UnmountCommand(rest).run())
+      case "run": try RunCommand(rest).run()
+      case "list": try ListCommand(rest).run()
       case "upgrade": try UpgradeCommand(rest).run()
       case "--can-resume": try ProgramUpgrade.check(rest)
       case "--resume": try MountCommand(resuming: rest).run()

@@ -11,6 +11,8 @@ import Testing
     let start = "36 35 0:45 / /a\\040b rw,user_id=9 shared:1 master:2 -"
     let mine = entry("\(start) fuse.bundlefs user_id=5 rw,user_id=1000,group_id=3")
     #expect(mine?.user == 1000 && mine?.isBundlefs == true && mine?.mountPoint == Array("/a b".utf8))
+    #expect(mine?.group == 3 && mine?.source == Array("user_id=5".utf8))
+    #expect(entry("\(start) fuse a\\040b rw")?.source == Array("a b".utf8))
     #expect(entry("\(start) ext4 source rw,user_id=1000")?.user == nil)
     #expect(entry("\(start) fuse source rw,group_id=0")?.user == nil)
     #expect(entry("\(start) fuse source rw,user_id=x")?.user == nil)

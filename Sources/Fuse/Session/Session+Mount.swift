@@ -18,12 +18,35 @@ extension Session {
     recordMount(at: path)
   }
 
+  /// Takes the place of `mount` where another process has mounted, in another mount namespace.
+  /// - Parameters:
+  ///   - device: the descriptor of `/dev/fuse` with which it has.
+  ///   - path: the absolute path of the mount point there.
+  /// - Throws: if libfuse refuses the descriptor.
+  public func attach(_ device: consuming Descriptor, at path: [UInt8]) throws(MountError) {
+    if fuse_session_mount(pointer, "/dev/fd/\(device.rawValue)") != 0 {
+      throw MountError(message: "libfuse cannot use the descriptor of /dev/fuse")
+    }
+    // The session closes it.
+    _ = device.release()
+    recordMount(at: path)
+  }
+
   func recordMount(at path: [UInt8]) {
+    if isElsewhere {
+      // No file system that this process can reach has the device number 0.
+      mountPoint = (path, 0)
+    } else {
+      recordEntry(at: path)
+    }
+    if dispatcher.passthrough != nil { _ = interpose(on: fuse_session_fd(pointer)) }
+  }
+
+  private func recordEntry(at path: [UInt8]) {
     var entry = mountTableEntry(at: path)
     if let mounted = entry { entry?.uniqueID = Self.uniqueID(of: mounted) }
     self.entry = entry
     mountPoint = (path, entry?.device ?? 0)
-    if dispatcher.passthrough != nil { _ = interpose(on: fuse_session_fd(pointer)) }
   }
 
   private static func uniqueID(of entry: MountTableEntry) -> UInt64? {
@@ -33,7 +56,7 @@ extension Session {
     return try? root.uniqueMountID()
   }
 
-  /// The device number of the mount, once it is mounted.
+  /// The device number of the mount, once it is mounted; 0 if it is elsewhere.
   public var device: UInt64 { mountPoint.device }
 
   /// Whether the mount was made over another one of the same type at the same path, at the same time.
@@ -54,7 +77,7 @@ extension Session {
   }
 
   /// The number of the connection, which is the minor number of the mount's device.
-  private var connectionNumber: UInt32? {
+  var connectionNumber: UInt32? {
     let info = try? Descriptor.open("/proc/self/fdinfo/\(fuse_session_fd(pointer))", [.read]).readAll()
     let lines = String(decoding: info ?? [], as: UTF8.self).split(separator: "\n")
     let line = lines.first { $0.hasPrefix("fuse_connection:") }

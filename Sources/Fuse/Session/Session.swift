@@ -26,6 +26,10 @@ public final class Session: @unchecked Sendable {
   /// The mount in the mount table; nil before `mount`.
   var entry: MountTableEntry?
 
+  /// Whether the mount is in another mount namespace, so that no path of this process leads to it. To be set before
+  /// `attach` or `resume`.
+  public var isElsewhere = false
+
   /// Whether it goes on with another process's connection, which is then left as it is if this process fails: a
   /// successor may succeed.
   var isResumed = false
@@ -121,7 +125,7 @@ public final class Session: @unchecked Sendable {
 
   /// Raises the readahead window from its default of 128 KiB; fails silently without root.
   private func raiseReadahead() {
-    let (major, minor) = majorMinor(mountPoint.device)
+    let (major, minor) = isElsewhere ? (0, connectionNumber ?? 0) : majorMinor(mountPoint.device)
     let setting = Array("/sys/class/bdi/\(major):\(minor)/read_ahead_kb".utf8)
     try? withCName(setting) { name throws(Errno) in
       try Descriptor.open(name, [.write]).writeInOneCall(Array("\(Self.readahead >> 10)".utf8))

@@ -17,6 +17,8 @@ final class SessionEnd: Sendable {
 
   /// The interval in milliseconds at which a session is checked that is not in the mount table any more.
   private static let interval: CInt = 500
+  /// The same for a mount that is elsewhere, whose mount table this process does not see.
+  private static let intervalElsewhere: CInt = 5000
   /// The number of checks in a row that find the workers blocked.
   private static let patience = 4
 
@@ -53,10 +55,15 @@ final class SessionEnd: Sendable {
         pollfd(fd: mounts.rawValue, events: Int16(POLLPRI), revents: 0),
         pollfd(fd: handover.rawValue, events: Int16(POLLIN), revents: 0),
       ]
-      poll(&polled, 4, isMounted ? -1 : Self.interval)
+      let interval = session.isElsewhere ? Self.intervalElsewhere : isMounted ? -1 : Self.interval
+      poll(&polled, 4, interval)
       if polled[1].revents != 0 { return .workersEnded }
       if polled[3].revents != 0 { return .handover }
       if isEndRequested(onHangup) { return .signal }
+      if session.isElsewhere {
+        if pool.blockedSince != nil, session.isDisconnected { return .workersBlocked }
+        continue
+      }
       if polled[2].revents != 0 { isMounted = session.isInMountTable }
       if isMounted { continue }
       let progress = pool.blockedSince

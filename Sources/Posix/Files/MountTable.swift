@@ -15,8 +15,12 @@ public struct MountTableEntry: Sendable {
   public let mountPoint: [UInt8]
   /// The file system type with its subtype, as `fuse.bundlefs`.
   public let type: String
-  /// The `user_id` of a FUSE mount, set by the kernel; otherwise nil.
+  /// What is mounted, as `fsname=` calls it.
+  public let source: [UInt8]
+  /// The `user_id` of a FUSE mount, set by the kernel; otherwise nil. As its own user namespace numbers users.
   public let user: UInt32?
+  /// The `group_id`, likewise.
+  public let group: UInt32?
 
   /// Whether bundlefs serves the mount.
   public var isBundlefs: Bool { type == "fuse.bundlefs" }
@@ -25,8 +29,13 @@ public struct MountTableEntry: Sendable {
   public static func top(at path: [UInt8]) -> MountTableEntry? { all().last { $0.mountPoint == path } }
 
   /// The mounts of the process's namespace, oldest first.
-  public static func all() -> [MountTableEntry] {
-    let table = (try? Descriptor.open("/proc/self/mountinfo", [.read]).readAll()) ?? []
+  public static func all() -> [MountTableEntry] { all(in: "/proc/self/mountinfo") }
+
+  /// The mounts of another process's namespace, oldest first; none if its table may not be read.
+  public static func all(of process: pid_t) -> [MountTableEntry] { all(in: "/proc/\(process)/mountinfo") }
+
+  private static func all(in file: String) -> [MountTableEntry] {
+    let table = (try? Descriptor.open(Array(file.utf8), [.read]).readAll()) ?? []
     return table.split(separator: UInt8(ascii: "\n")).compactMap { MountTableEntry(line: $0) }
   }
 
@@ -59,11 +68,13 @@ public struct MountTableEntry: Sendable {
     device = Self.device(fields[2])
     mountPoint = Array(fields[4]).withoutOctalEscapes
     type = Self.text(fields[dash + 1])
-    user = type.hasPrefix("fuse") ? fields.dropFirst(dash + 3).first.flatMap { Self.user($0) } : nil
+    source = dash + 2 < fields.count ? Array(fields[dash + 2]).withoutOctalEscapes : []
+    let options = type.hasPrefix("fuse") ? fields.dropFirst(dash + 3).first : nil
+    user = options.flatMap { Self.number("user_id=", in: $0) }
+    group = options.flatMap { Self.number("group_id=", in: $0) }
   }
 
-  private static func user(_ options: ArraySlice<UInt8>) -> UInt32? {
-    let word = "user_id="
+  private static func number(_ word: String, in options: ArraySlice<UInt8>) -> UInt32? {
     let option = options.split(separator: UInt8(ascii: ",")).last { $0.starts(with: word.utf8) }
     return option.flatMap { UInt32(text($0.dropFirst(word.utf8.count))) }
   }

@@ -46,6 +46,21 @@ public enum Mounts {
     _ = try checked { mount(nil, path, nil, UInt(MS_REMOUNT) | flags, nil) }
   }
 
+  /// Mounts a FUSE file system by mount(2).
+  /// - Parameters:
+  ///   - source: what the mount table shows as mounted.
+  ///   - data: `fd=`, `rootmode=` and the other options that only FUSE has.
+  /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL if the descriptor was opened in another user namespace.
+  public static func mountFUSE(
+    _ source: [UInt8], at path: [UInt8], type: String, flags: UInt, data: String
+  ) throws(Errno) {
+    try withCName(source) { source throws(Errno) in
+      try withCName(path) { path throws(Errno) in
+        _ = try checked { mount(source, path, type, flags, data) }
+      }
+    }
+  }
+
   /// Calls setns(2) with `CLONE_NEWNS`.
   /// - Parameter file: `/proc/PID/ns/mnt`.
   /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL for another file, or in a process with several threads.

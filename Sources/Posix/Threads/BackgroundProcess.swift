@@ -39,7 +39,7 @@ public final class BackgroundProcess: Sendable {
     exit(result)
   }
 
-  private init(report: consuming Descriptor) { self.report = Locked(report) }
+  init(report: consuming Descriptor) { self.report = Locked(report) }
 
   /// Standard error goes to the journal, where there is one.
   private static func leaveTerminal() {
@@ -59,12 +59,23 @@ public final class BackgroundProcess: Sendable {
     send([0])
   }
 
+  /// Reports that only the mount is missing, which the parent makes, and waits for it. For a process that
+  /// `startDetached` has started.
+  /// - Returns: the descriptor of `/dev/fuse` with which it is mounted.
+  /// - Throws: ECONNRESET or EPIPE if the parent has ended or failed.
+  public func receiveMount() throws(Errno) -> Descriptor {
+    try report.withLock { report throws(Errno) in
+      guard let socket = report?.rawValue else { throw Errno(rawValue: ECONNRESET) }
+      return try ParentChannel.receiveMount(on: socket)
+    }
+  }
+
   /// Whether the parent has ended before the report, perhaps by a signal from the terminal.
   public var isAbandoned: Bool {
     report.withLock { report in
       guard let file = report?.rawValue else { return false }
       var polled = pollfd(fd: file, events: 0, revents: 0)
-      return poll(&polled, 1, 0) > 0 && polled.revents & Int16(POLLERR) != 0
+      return poll(&polled, 1, 0) > 0 && polled.revents & Int16(POLLERR | POLLHUP) != 0
     }
   }
 

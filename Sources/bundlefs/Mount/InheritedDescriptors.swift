@@ -5,6 +5,8 @@ import Posix
 /// which Foundation's `Process` and others notice the end of a command.
 struct InheritedDescriptors {
   private var numbers: [CInt] = []
+  /// Those of 0 to 2 that were closed.
+  private var missing: [CInt] = []
 
   /// Records the open descriptors above 2, and opens `/dev/null` for those of 0 to 2 that are closed, since whatever
   /// took their place would be taken for standard input or output. To be created before anything is opened.
@@ -12,9 +14,13 @@ struct InheritedDescriptors {
     for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 {
       // The lowest free number is the one that is missing.
       _ = Glibc.open("/dev/null", O_RDWR)
+      missing.append(number)
     }
     numbers = OpenDescriptors.all().filter { $0 > STDERR_FILENO }
   }
+
+  /// Makes a program that this process becomes inherit what the caller left open, and nothing else.
+  func passOn() { for number in missing { _ = fcntl(number, F_SETFD, FD_CLOEXEC) } }
 
   /// Closes them.
   func close() { for number in numbers { _ = Glibc.close(number) } }

@@ -17,7 +17,7 @@ struct Colours {
     case .unchanged: text
     case .overridden: sgr(text, "33")
     case .added: sgr(text, "32")
-    case .hidden: sgr(text, "31")
+    case .hidden, .collision: sgr(text, "31")
     }
   }
 

@@ -94,7 +94,7 @@ _bundlefs_operands() {
   while ((index < cursor)); do
     word=${line[index]}
     case $word in
-      -o | --since | --timeout | --exec | --type | --localization | --above | --below) index=$((index + 1)) ;;
+      -o | --at | --since | --timeout | --exec | --type | --localization | --above | --below) index=$((index + 1)) ;;
       --count) [[ ${line[1]} != listen ]] || index=$((index + 1)) ;;
       -*) ;;
       *) operands+=("$word") ;;
@@ -120,6 +120,7 @@ _bundlefs() {
     --since | --timeout | --exec | --type | --localization) kind=none ;;
     --count) [[ $command != listen ]] || kind=none ;;
     --above | --below) kind=layer ;;
+    --at) kind=folder ;;
   esac
   [[ $current != -* ]] || kind=flags
 
@@ -135,6 +136,7 @@ _bundlefs() {
       compopt -o filenames
       _bundlefs_offer < <(_bundlefs_mounts)
       ;;
+    program) _bundlefs_offer < <(compgen -c -- "$current") ;;
     names) _bundlefs_offer < <(_bundlefs_names "${operands[0]//\\/}") ;;
     layer) _bundlefs_layers none ;;
     layers) _bundlefs_layers_operands ;;

@@ -1,0 +1,87 @@
+import CLinux
+import Glibc
+
+/// The parent's end of the socket to a detached background process, which reports by it and gets the mount's descriptor.
+public struct ParentChannel: ~Copyable {
+  private let socket: Descriptor
+
+  /// What the background process reports.
+  public enum Report {
+    /// Only the mount is missing.
+    case prepared
+    /// The mount is usable.
+    case ready
+    /// It has failed, with a message for the user.
+    case failed(String)
+    /// It ended without a report.
+    case ended
+  }
+
+  private static let (ready, prepared) = ([UInt8(0)], [UInt8(1)])
+  /// In bytes; the rest of a longer message is cut off.
+  private static let longest = 16 << 10
+
+  init(socket: consuming Descriptor) { self.socket = socket }
+
+  /// Waits for the next report.
+  public func next() -> Report {
+    var bytes = [UInt8](repeating: 0, count: Self.longest)
+    var file = CInt(-1)
+    let count = linux_receive_packet(socket.rawValue, &bytes, bytes.count, &file)
+    if file >= 0 { close(file) }
+    if count <= 0 { return .ended }
+    switch Array(bytes[..<count]) {
+    case Self.ready: return .ready
+    case Self.prepared: return .prepared
+    case let message: return .failed(String(decoding: message, as: UTF8.self))
+    }
+  }
+
+  /// Passes the descriptor of the mount on.
+  /// - Throws: EPIPE or ECONNRESET if the background process has ended.
+  public func send(_ device: borrowing Descriptor) throws(Errno) {
+    _ = try checked { linux_send_packet(socket.rawValue, Self.prepared, 1, device.rawValue) }
+  }
+
+  /// In the background process: reports `prepared`, and waits for what `send` sends.
+  static func receiveMount(on socket: CInt) throws(Errno) -> Descriptor {
+    _ = try checked { linux_send_packet(socket, prepared, 1, -1) }
+    var (byte, file) = (UInt8(0), CInt(-1))
+    let count = try checked { linux_receive_packet(socket, &byte, 1, &file) }
+    guard count > 0, file >= 0 else { throw Errno(rawValue: ECONNRESET) }
+    return Descriptor(owning: file)
+  }
+}
+
+extension BackgroundProcess {
+  /// Forks twice. The grandchild, which is no child of this process any more and has a session of its own, returns from
+  /// this function; its working directory and open files are still those of this process. The process must be
+  /// single-threaded.
+  /// - Parameter parent: what this process does from then on.
+  /// - Throws: EAGAIN, ENOMEM, EMFILE.
+  public static func startDetached(
+    _ parent: (consuming ParentChannel) -> Never
+  ) throws(Errno) -> BackgroundProcess {
+    var ends: [CInt] = [-1, -1]
+    _ = try checked { linux_packet_sockets(&ends) }
+    let ours = Descriptor(owning: ends[0])
+    let theirs = Descriptor(owning: ends[1])
+    let child = try checked { linux_fork() }
+    if child == 0 {
+      setsid()
+      let grandchild = linux_fork()
+      if grandchild != 0 { _exit(grandchild < 0 ? errno : 0) }
+      return BackgroundProcess(report: theirs)
+    }
+    let failure = exitStatus(of: child)
+    if failure != 0 { throw Errno(rawValue: failure) }
+    _ = consume theirs
+    parent(ParentChannel(socket: ours))
+  }
+
+  private static func exitStatus(of child: pid_t) -> CInt {
+    var status: CInt = 0
+    while waitpid(child, &status, 0) < 0, errno == EINTR {}
+    return status & 0x7F == 0 ? status >> 8 & 0xFF : EIO
+  }
+}

@@ -1,0 +1,30 @@
+import Glibc
+
+/// What the calling process is: its user, its working directory and its program. The process must be single-threaded.
+public enum ThisProcess {
+  /// Gives up root: sets all user and group IDs, and leaves no supplementary group.
+  /// - Throws: EPERM; EINVAL for an ID that the user namespace lacks.
+  public static func become(user: UInt32, group: UInt32) throws(Errno) {
+    _ = try checked { setgroups(0, nil) }
+    _ = try checked { setgid(group) }
+    _ = try checked { setuid(user) }
+  }
+
+  /// Calls chdir(2).
+  /// - Throws: ENOENT, ENOTDIR, EACCES.
+  public static func enter(_ directory: [UInt8]) throws(Errno) {
+    try withCName(directory) { path throws(Errno) in _ = try checked { chdir(path) } }
+  }
+
+  /// Calls execvp(3): this process becomes a program that is found on PATH.
+  /// - Parameter words: its name and its arguments, which need not be UTF-8.
+  /// - Returns: why it could not.
+  public static func execute(_ words: [[UInt8]]) -> Errno {
+    var vector = words.map { strndup($0.map { CChar(bitPattern: $0) }, $0.count) } + [nil]
+    guard let program = vector[0] else { return .noSuchFileOrDirectory }
+    execvp(program, &vector)
+    let error = Errno.current
+    for word in vector { free(word) }
+    return error
+  }
+}

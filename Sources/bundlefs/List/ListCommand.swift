@@ -1,0 +1,75 @@
+import Posix
+import Routing
+
+/// `bundlefs list [--json]`.
+struct ListCommand {
+  private let isJSON: Bool
+
+  init(_ arguments: [[UInt8]]) throws(Failure) {
+    if let other = arguments.first(where: { !$0.elementsEqual("--json".utf8) }) {
+      throw .usage("'list' takes only '--json', not '\(other.shown)'")
+    }
+    isJSON = !arguments.isEmpty
+  }
+
+  func run() throws(Failure) {
+    let mounts = VisibleMount.all().map { ($0, MountInspection(of: $0)) }
+    if isJSON { return Terminal.print(Self.json(mounts)) }
+    for (mount, inspection) in mounts { Terminal.print(Self.text(mount, inspection)) }
+  }
+
+  /// A line for the mount, and an indented one for each layer.
+  private static func text(_ mount: VisibleMount, _ inspection: MountInspection) -> String {
+    var facts = [state(inspection)]
+    if let user = mount.entry.user { facts.append("user \(user)") }
+    if let owner = mount.owner { facts.append("in the namespace of \(owner.process) (\(owner.command))") }
+    var lines = ["\(mount.entry.mountPoint.shown)  (\(facts.joined(separator: ", ")))".escapingControls]
+    if let layers = inspection.layers {
+      lines += LayersOutput(mounted: layers, counts: nil).text.split(separator: "\n").map { "  \($0)" }
+    } else {
+      lines.append("  MAIN  \(mount.entry.source.shown.escapingControls)")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func state(_ inspection: MountInspection) -> String {
+    switch inspection {
+    case .alive: "alive"
+    case .dead: "its daemon is dead"
+    case .unresponsive: "does not answer"
+    case .covered: "covered by another mount"
+    case .unknown(let reason): "cannot be asked: \(reason)"
+    }
+  }
+
+  private static func json(_ mounts: [(VisibleMount, MountInspection)]) -> String {
+    var json = JSONWriter()
+    json.array(mounts, onLines: true) { json, mount in
+      json.object { write(mount.0, mount.1, to: &$0) }
+    }
+    return json.text
+  }
+
+  private static func write(
+    _ mount: VisibleMount, _ inspection: MountInspection, to json: inout JSONWriter
+  ) {
+    json.member("mountPoint", mount.entry.mountPoint.shown)
+    json.member("encodedMountPoint", PercentCoding.encoded(path: mount.entry.mountPoint))
+    json.member("state", inspection.word)
+    if case .unknown(let reason) = inspection { json.member("reason", reason) }
+    json.member("user", mount.entry.user)
+    json.member("main", inspection.layers?.layers.last?.shown ?? mount.entry.source.shown)
+    json.name("layers")
+    if let layers = inspection.layers {
+      LayersOutput(mounted: layers, counts: nil).write(to: &json, onLines: false)
+    } else {
+      json.null()
+    }
+    json.name("process")
+    guard let owner = mount.owner else { return json.null() }
+    json.object { json in
+      json.member("id", owner.process)
+      json.member("command", owner.command)
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import Glibc
+import Posix
+
+/// A bundlefs mount in a mount namespace that the caller may inspect.
+struct VisibleMount {
+  /// A process in another mount namespace: the one with the lowest ID.
+  struct Owner: Equatable {
+    let process: pid_t
+    /// The command's name, at most 15 bytes, as the process itself chose it.
+    let command: String
+  }
+
+  let entry: MountTableEntry
+  /// nil in the caller's own namespace.
+  let owner: Owner?
+
+  /// The path by which the caller reaches the mount's root.
+  var path: [UInt8] {
+    guard let owner else { return entry.mountPoint }
+    return Array("/proc/\(owner.process)/root".utf8) + entry.mountPoint
+  }
+
+  /// Those of the own namespace, then those that only other namespaces have. What may not be read is left out.
+  static func all() -> [VisibleMount] {
+    let own = MountTableEntry.all().filter(\.isBundlefs)
+    var devices = Set(own.map(\.device))
+    var found = own.map { VisibleMount(entry: $0, owner: nil) }
+    var namespaces = Set([namespace(of: "self")])
+    for process in processes() {
+      guard let namespace = namespace(of: "\(process)"), namespaces.insert(namespace).inserted else {
+        continue
+      }
+      // Namespaces have copies of each other's mounts.
+      let entries = MountTableEntry.all(of: process).filter { $0.isBundlefs && !devices.contains($0.device) }
+      if entries.isEmpty { continue }
+      devices.formUnion(entries.map(\.device))
+      let owner = Owner(process: process, command: command(of: process))
+      found += entries.map { VisibleMount(entry: $0, owner: owner) }
+    }
+    return found
+  }
+
+  /// In ascending order.
+  private static func processes() -> [pid_t] {
+    var found: [pid_t] = []
+    guard let directory = try? Descriptor.open("/proc", [.read, .directory]) else { return [] }
+    try? directory.forEachEntry { entry in
+      if let process = pid_t(String(cString: entry.name)) { found.append(process) }
+    }
+    return found.sorted()
+  }
+
+  /// `mnt:[NUMBER]`; nil if it may not be read.
+  private static func namespace(of process: String) -> [UInt8]? {
+    try? Descriptor.open(Array("/proc/\(process)/ns/mnt".utf8), [.pathOnly, .noFollow]).linkTarget()
+  }
+
+  private static func command(of process: pid_t) -> String {
+    let name = try? Descriptor.open(Array("/proc/\(process)/comm".utf8), [.read]).readAll()
+    return (name ?? []).shown.filter { $0 != "\n" }
+  }
+}
