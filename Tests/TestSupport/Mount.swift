@@ -101,16 +101,27 @@ public final class Mount: Sendable {
 
   /// The living child of a holder; the process itself without one.
   public static func worker(of holder: pid_t) -> pid_t {
-    // The list can lack a child while the kernel removes another one from it.
-    for _ in 0..<3 { if let worker = livingChildren(of: holder).last { return worker } }
-    return holder
+    var worker = holder
+    // A holder has none while it starts the next one. It has one thread, the daemon with `survive=off` several.
+    _ = eventually(within: 20) {
+      if let child = livingChildren(of: holder).last { worker = child }
+      return worker != holder || !isSingleThreaded(holder)
+    }
+    return worker
+  }
+
+  private static func isSingleThreaded(_ process: pid_t) -> Bool {
+    isAlive(process) && (try? ByteString("/proc/\(process)/task").names().count) == 1
+  }
+
+  /// Whether a process has a program: a dead one has none any more.
+  private static func isAlive(_ process: pid_t) -> Bool {
+    (try? ByteString("/proc/\(process)/exe").linkTarget()) != nil
   }
 
   private static func livingChildren(of process: pid_t) -> [pid_t] {
     let list = (try? ByteString("/proc/\(process)/task/\(process)/children").readText()) ?? ""
-    // A dead one that could not end yet has no program any more.
-    return list.split(separator: " ").compactMap { pid_t($0) }
-      .filter { (try? ByteString("/proc/\($0)/exe").linkTarget()) != nil }
+    return list.split(separator: " ").compactMap { pid_t($0) }.filter(isAlive)
   }
 
   /// Sends a signal to the process that answers requests.

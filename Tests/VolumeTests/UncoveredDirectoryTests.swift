@@ -26,6 +26,7 @@ final class WatcherStub: NodeWatcher {
   func fault(of layer: Int) -> String? { nil }
   func directoryIsUncovered() {}
   func partsMayHaveChanged(of node: NodeID) {}
+  func spellingWasEvicted(_ key: EntryKey) {}
 }
 
 /// A node store over two empty layers, `0` over `1`.

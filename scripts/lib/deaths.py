@@ -120,6 +120,8 @@ class Run:
 
     def mount(self):
         stack = "substitution=%s:%s" % (self.layers.path("top.zip"), self.layers.path("over"))
+        # As many results as the writers make while a busy machine keeps the listener from running.
+        stack += ",results=50000"
         command = [self.binary, self.layers.path("main"), self.point, "-o", stack, "-f"]
         self.log = open(os.path.join(self.folder, "log"), "w")
         self.holder = subprocess.Popen(command, stderr=self.log)
@@ -245,8 +247,15 @@ class Run:
             time.sleep(0.1)
         urls = [json.loads(line)["url"] for line in lines]
         for number, posted in enumerate(self.posted):
-            if [url for url in urls if url.startswith("w%d:" % number)] != posted:
-                self.fault("writer %d: results were lost, doubled or out of order" % number)
+            found = [url for url in urls if url.startswith("w%d:" % number)]
+            if found != posted:
+                self.fault("writer %d: results were lost, doubled or out of order: %s" % (
+                    number, self.difference(posted, found)))
+
+    @staticmethod
+    def difference(posted, found):
+        first = next((pair for pair in zip(posted, found) if pair[0] != pair[1]), ("the end",) * 2)
+        return "%d instead of %d, %s instead of %s" % (len(found), len(posted), first[1], first[0])
 
     def check_shells(self):
         for shell, output in self.shells:

@@ -279,6 +279,8 @@ extension MountTests {
       let fixture = stacks.fixture
       var random = SplitMix64(seed: 18)
       try withMount(fixture.setup) { mount in
+        // Until the first worker has replied to INIT, its death ends the mount.
+        _ = try mount.point.status()
         for round in 0..<40 {
           let worker = mount.worker
           let delay = UInt32.random(in: 0..<20_000, using: &random)

@@ -47,6 +47,7 @@ extension MountTests {
     func lateReader() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
+        _ = try mount.point.status()
         let former = mount.worker
         try #require(former != mount.process.pid, "there is no holder")
         try confineReaders(of: former, mount.process.pid)

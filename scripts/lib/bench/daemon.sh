@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
-# The parts start, memory, delay, routes, survival and layers. Sourced by scripts/bench.
+# The parts start, memory, delay, routes, survival, layers and names. Sourced by scripts/bench.
 
 # From the mounting command to the first reply about a file.
 measure_start() {
@@ -127,4 +127,11 @@ measure_layers() {
   make_tree
   step "Layers: changes: $(((changes + 9) / 10))"
   "$project/scripts/lib/bench/layers.py" "$bundlefs" "$probe" "$work" "$(((changes + 9) / 10))"
+}
+
+# As above.
+measure_names() {
+  make_tree
+  step "Names without case: rounds: $rounds"
+  "$project/scripts/lib/bench/names.py" "$bundlefs" "$probe" "$work" "$rounds"
 }

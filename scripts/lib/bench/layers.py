@@ -13,6 +13,9 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True
+from mounting import Mount, listed, run_probe  # noqa: E402
+
 BUNDLEFS, PROBE, FOLDER, CHANGES = sys.argv[1:4] + [int(sys.argv[4])]
 POINT = os.path.join(FOLDER, "mounts", "layers")
 MODS = [os.path.join(FOLDER, "mods", str(number)) for number in range(10)]
@@ -32,8 +35,7 @@ def without_one(number):
 
 def make_mods():
     """Each overrides 20 files, spread over the tree."""
-    with open(path("files"), "rb") as file:
-        files = [os.fsdecode(name) for name in file.read().rstrip(b"\0").split(b"\0")]
+    files = [os.fsdecode(name) for name in listed(path("files"))]
     shutil.rmtree(path("mods"), ignore_errors=True)
     step = max(1, len(files) // 200)
     for number, name in enumerate(files[::step][:200]):
@@ -46,8 +48,7 @@ def make_mods():
 def read_all():
     """In ms."""
     start = time.perf_counter()
-    subprocess.run([PROBE, "pass", POINT, "list", path("folders"), "stat", path("files"), "read", path("files")],
-                   check=True, stdout=subprocess.DEVNULL)
+    run_probe(PROBE, "pass", POINT, "list", path("folders"), "stat", path("files"), "read", path("files"))
     return (time.perf_counter() - start) * 1000
 
 
@@ -67,14 +68,7 @@ def switch(mods):
 
 
 def measure_bundlefs():
-    os.makedirs(POINT, exist_ok=True)
-    command = [BUNDLEFS, path("main"), POINT, "-o", "substitution=" + ":".join(MODS + LOWEST), "-f"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    try:
-        while not os.path.ismount(POINT):
-            if process.poll() is not None:
-                raise RuntimeError(process.stderr.read())
-            time.sleep(0.001)
+    with Mount(BUNDLEFS, MODS + LOWEST + [path("main")], POINT):
         first = read_all()
         warm = min(read_all() for _ in range(3))
         changes, again, costs = [], [], []
@@ -84,9 +78,6 @@ def measure_bundlefs():
             again.append(read_all())
             costs.append(requests() - before)
         return first, warm, changes, again, costs
-    finally:
-        subprocess.run([BUNDLEFS, "unmount", "--lazy", POINT])
-        process.wait()
 
 
 def measure_overlayfs():

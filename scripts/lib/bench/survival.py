@@ -9,9 +9,11 @@ import os
 import random
 import signal
 import statistics
-import subprocess
 import sys
 import time
+
+sys.dont_write_bytecode = True
+import mounting  # noqa: E402
 
 BUNDLEFS, PROBE, FOLDER, ROUNDS = sys.argv[1:4] + [int(sys.argv[4])]
 POINT = os.path.join(FOLDER, "mounts", "survival")
@@ -19,27 +21,9 @@ KINDS = {"stat": "files", "open": "files", "read": "files", "list": "folders", "
 DEATHS = 300
 
 
-def listed(name):
-    with open(os.path.join(FOLDER, name), "rb") as file:
-        return file.read().rstrip(b"\0").split(b"\0")
-
-
-class Mount:
+class Mount(mounting.Mount):
     def __init__(self, survive):
-        os.makedirs(POINT, exist_ok=True)
-        layers = [os.path.join(FOLDER, "main"), POINT, "-o", "substitution=%s/substitution" % FOLDER]
-        self.process = subprocess.Popen([BUNDLEFS] + layers + ["-o", "survive=" + survive, "-f"], stderr=subprocess.PIPE)
-        while not os.path.ismount(POINT):
-            if self.process.poll() is not None:
-                raise RuntimeError(self.process.stderr.read())
-            time.sleep(0.0005)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        subprocess.run([BUNDLEFS, "unmount", "--lazy", POINT])
-        self.process.wait()
+        super().__init__(BUNDLEFS, [path("substitution"), path("main")], POINT, "survive=" + survive)
 
     def processes(self):
         with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as file:
@@ -59,9 +43,7 @@ class Mount:
 
 
 def probe(*arguments):
-    """In ns, the time of each access, if the probe measures that."""
-    output = subprocess.run([PROBE, *arguments], check=True, capture_output=True, text=True).stdout
-    return float(output.split()[0]) if output else 0
+    return mounting.run_probe(PROBE, *arguments)
 
 
 def path(name):
@@ -74,7 +56,7 @@ def measure(survive, times):
         times.setdefault("first walk", []).append(probe("walk", POINT))
         probe("pass", POINT, "list", path("folders"), "stat", path("files"), "read", path("files"))
         probe("pass", POINT, "missing", path("missing"))
-        files = len(listed("files"))
+        files = len(mounting.listed(path("files")))
         times.setdefault("bytes for each file", []).append((mount.memory() - before) / files)
         for kind, names in KINDS.items():
             times.setdefault("warm " + kind, []).append(probe("warm", POINT, kind, path(names)))
