@@ -48,14 +48,14 @@ public final class Volume: Sendable {
   public init(stack: LayerStack, options: VolumeOptions) throws(Errno) {
     self.options = options
     let reserved = ReservedNames(
-      control: options.control.name, resources: Array("\(options.resources.scheme):".utf8))
+      control: options.control.name, resources: Array("\(options.resources.scheme):".utf8),
+      foldsNames: stack.foldsNames)
     queue = try InvalidationQueue()
     watchdog = try LayerWatchdog { stack[$0].gate.isolate() }
     let isCoherent = options.cache == .coherent
     let own = isCoherent && options.upper?.distinguishesChanges == true ? OwnChanges(queue) : nil
-    watcher =
-      isCoherent
-      ? try LayerWatcher(stack.layers, mountPoint: options.resources.mountPoint, queue, own: own) : nil
+    let mountPoint = options.isElsewhere ? [] : options.resources.mountPoint
+    watcher = isCoherent ? try LayerWatcher(stack.layers, mountPoint: mountPoint, queue, own: own) : nil
     store = try NodeStore(
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
       isWritable: options.upper != nil, memory: options.memory.map { NodeMemory($0, layers: stack.ids) })

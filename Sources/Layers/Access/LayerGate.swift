@@ -15,6 +15,10 @@ public final class LayerGate: Sendable {
   public let layer: Int
   /// Whether the layer was isolated from the beginning, by the type of its file system.
   public let isRemote: Bool
+  /// Whether the layer's names are compared without case.
+  let foldsNames: Bool
+  /// The names that several of its entries have.
+  public let collisions = NameCollisions()
   private let isolated: Atomic<Bool>
   private let calls = Locked(Calls())
   private let jobs = LayerJobs()
@@ -29,9 +33,10 @@ public final class LayerGate: Sendable {
     var onRecovery: (@Sendable () -> Void)?
   }
 
-  init(layer: Int, isRemote: Bool) {
+  init(layer: Int, isRemote: Bool, foldsNames: Bool = false) {
     self.layer = layer
     self.isRemote = isRemote
+    self.foldsNames = foldsNames
     isolated = Atomic(isRemote)
   }
 

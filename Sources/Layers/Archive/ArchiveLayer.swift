@@ -52,10 +52,11 @@ public final class ArchiveLayer: Sendable {
   /// - Parameters:
   ///   - index: in the stack.
   ///   - id: a number below 4096 that the layer keeps when the stack changes; by default the index.
+  ///   - foldsNames: whether names are compared without case.
   ///   - progress: receives the bytes of the central directory read so far, and the total.
   public init(
     archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
-    index: Int, id: Int? = nil, cache: ContentCache,
+    index: Int, id: Int? = nil, cache: ContentCache, foldsNames: Bool = false,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
@@ -86,7 +87,8 @@ public final class ArchiveLayer: Sendable {
         archive, folder: folder, encoding: encoding, after: inherited.nextInode, progress: progress)
     }
     let type = try? first.source.descriptor.fileSystemType()
-    gate = LayerGate(layer: index, isRemote: type.map(FileSystemType.isRemote) ?? false)
+    gate = LayerGate(
+      layer: index, isRemote: type.map(FileSystemType.isRemote) ?? false, foldsNames: foldsNames)
     state = Locked(State(index: first, seen: first.source.attributes))
     if inherited.present == nil { register(first) }
   }

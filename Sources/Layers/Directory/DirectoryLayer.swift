@@ -44,10 +44,14 @@ public final class DirectoryLayer: Sendable {
   /// Where privileges allow, the layer's mount is cloned, private and read-only unless it is to be written to. Mounts
   /// inside the layer, first of all our own, then appear as the directories that they cover. Otherwise only our own
   /// mount is excluded, by `covered`.
-  /// - Parameter path: an absolute path; symbolic links in it are followed once, here.
+  /// - Parameters:
+  ///   - path: an absolute path; symbolic links in it are followed once, here.
+  ///   - foldsNames: whether names are compared without case.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
-    path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true, isWritable: Bool = false
+    path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true,
+    isWritable: Bool = false,
+    foldsNames: Bool = false
   ) throws(Errno) {
     self.path = path
     self.isWritable = isWritable
@@ -56,7 +60,8 @@ public final class DirectoryLayer: Sendable {
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
     }
     fileSystemType = try plain.descriptor.fileSystemType()
-    gate = LayerGate(layer: index, isRemote: FileSystemType.isRemote(fileSystemType))
+    gate = LayerGate(
+      layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames)
     let (root, isClone) = try Self.root(
       plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable)
     isPrivateClone = isClone
@@ -69,13 +74,16 @@ public final class DirectoryLayer: Sendable {
   /// A layer whose path does not exist yet. Until `reopen` finds it, the directory above stands in as its root.
   /// - Parameter path: an absolute path without symbolic links, as far as it exists.
   /// - Throws: as `open(2)`.
-  public convenience init(absent path: [UInt8], index: Int, covered: CoveredMountPoint?) throws(Errno) {
+  public convenience init(
+    absent path: [UInt8], index: Int, covered: CoveredMountPoint?, foldsNames: Bool = false
+  ) throws(Errno) {
     var parent = path
     while true {
       parent = Array(parent[..<(parent.lastIndex(of: UInt8(ascii: "/")) ?? 0)])
       do throws(Errno) {
         let above = try DirectoryLayer(
-          path: parent.isEmpty ? [UInt8(ascii: "/")] : parent, index: index, covered: covered)
+          path: parent.isEmpty ? [UInt8(ascii: "/")] : parent, index: index, covered: covered,
+          foldsNames: foldsNames)
         self.init(absent: path, above, index: index, covered: covered)
         return
       } catch {
@@ -119,7 +127,7 @@ public final class DirectoryLayer: Sendable {
   /// - Parameter file: open in both processes.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor,
-    isWritable: Bool = false
+    isWritable: Bool = false, foldsNames: Bool = false
   ) {
     self.path = path
     self.isWritable = isWritable
@@ -127,7 +135,8 @@ public final class DirectoryLayer: Sendable {
     isPrivateClone = root.isPrivateClone
     self.covered = root.isPrivateClone ? nil : covered
     fileSystemType = root.fileSystemType
-    gate = LayerGate(layer: index, isRemote: FileSystemType.isRemote(fileSystemType))
+    gate = LayerGate(
+      layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames)
     opened = Locked(
       LayerDirectory(
         gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,

@@ -26,6 +26,8 @@ public final class LayerDirectory: Sendable {
   /// file systems.
   let recordsInodes: Bool
   let covered: CoveredMountPoint?
+  /// nil if names are compared by bytes.
+  let spellings: SpellingIndex?
 
   convenience init(
     gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
@@ -49,6 +51,7 @@ public final class LayerDirectory: Sendable {
     self.identity = attributes.identity
     self.backing = .descriptor(handle)
     self.covered = covered
+    spellings = gate.foldsNames ? SpellingIndex() : nil
   }
 
   init(layer: Int, identity: FileIdentity, archive: ArchiveLayer) {
@@ -58,6 +61,7 @@ public final class LayerDirectory: Sendable {
     self.backing = .archive(archive)
     recordsInodes = true
     covered = nil
+    spellings = gate.foldsNames ? SpellingIndex() : nil
   }
 
   /// Whether the directory is a folder of an archive.
@@ -76,6 +80,16 @@ public final class LayerDirectory: Sendable {
   /// Looks a name up in this directory alone.
   /// - Parameter isLikelyDirectory: saves a system call if the entry is a directory.
   func find(_ name: CName, isLikelyDirectory: Bool = false) throws(Errno) -> Found {
+    let found = try findExact(name, isLikelyDirectory: isLikelyDirectory)
+    guard let spellings else { return found }
+    switch found {
+    case .file, .directory: return found
+    case .nothing, .whiteout: return try findFolded(name, spellings, isLikelyDirectory: isLikelyDirectory)
+    }
+  }
+
+  /// Finds an entry by its own spelling.
+  func findExact(_ name: CName, isLikelyDirectory: Bool) throws(Errno) -> Found {
     switch backing {
     case .descriptor(let handle):
       return try gate.call { () throws(Errno) in
@@ -158,6 +172,14 @@ public final class LayerDirectory: Sendable {
   /// The attributes of an entry of any kind.
   /// - Throws: ENOENT if it does not exist.
   public func attributes(of name: CName) throws(Errno) -> FileStatus {
+    try withSpelling(of: name) { name throws(Errno) in
+      let attributes = try attributesExact(of: name)
+      if spellings != nil, attributes.isOverlayWhiteout { throw .noSuchFileOrDirectory }
+      return attributes
+    }
+  }
+
+  private func attributesExact(of name: CName) throws(Errno) -> FileStatus {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
     switch backing {
     case .descriptor(let handle):
@@ -172,9 +194,11 @@ public final class LayerDirectory: Sendable {
   /// - Throws: as `openFile`.
   public func attributes(of name: CName, identity: FileIdentity) throws(Errno) -> FileStatus {
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
-    let attributes = try attributes(of: name)
-    if attributes.identity != identity { throw .staleFileHandle }
-    return attributes
+    return try withSpelling(of: name) { name throws(Errno) in
+      let attributes = try attributesExact(of: name)
+      if attributes.identity != identity { throw .staleFileHandle }
+      return attributes
+    }
   }
 
   /// Calls the body with a path to watch this directory by inotify(7); returns nil for a folder of an
@@ -190,10 +214,12 @@ public final class LayerDirectory: Sendable {
     of name: CName, _ body: (CName, _ follows: Bool) throws(Errno) -> Result
   ) throws(Errno) -> Result? {
     guard case .descriptor(let handle) = backing else { return nil }
-    return try gate.call { () throws(Errno) in
-      if covered != nil { return try withOuterWatchPath(of: name, in: handle, body) }
-      return try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name)) { path throws(Errno) in
-        try body(path, false)
+    return try withSpelling(of: name) { name throws(Errno) in
+      try gate.call { () throws(Errno) in
+        if covered != nil { return try withOuterWatchPath(of: name, in: handle, body) }
+        return try handle.descriptor.withWatchPath(of: [UInt8](bytesOf: name)) { path throws(Errno) in
+          try body(path, false)
+        }
       }
     }
   }
@@ -226,6 +252,14 @@ public final class LayerDirectory: Sendable {
   public func extendedAttribute(
     _ attribute: CName, of name: CName, identity: FileIdentity, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
+    try withSpelling(of: name) { name throws(Errno) in
+      try extendedAttributeExact(attribute, of: name, identity: identity, into: buffer)
+    }
+  }
+
+  private func extendedAttributeExact(
+    _ attribute: CName, of name: CName, identity: FileIdentity, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int {
     // An own mount at the name would send the request to this process.
     if covered == nil, case .descriptor(let handle) = backing {
       do throws(Errno) {
@@ -254,6 +288,12 @@ public final class LayerDirectory: Sendable {
   }
 
   private func open(_ name: CName, identity: FileIdentity, _ flags: OpenFlags) throws(Errno) -> LayerFile {
+    try withSpelling(of: name) { name throws(Errno) in try openExact(name, identity: identity, flags) }
+  }
+
+  private func openExact(
+    _ name: CName, identity: FileIdentity, _ flags: OpenFlags
+  ) throws(Errno) -> LayerFile {
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
     switch backing {
     case .descriptor(let handle):

@@ -35,7 +35,10 @@ enum WhiteoutMarkers {
 
 extension LayerDirectory {
   func hasWhiteoutMarker(_ name: CName, length: Int) throws(Errno) -> Bool {
-    try WhiteoutMarkers.withMarker(of: name, length: length) { marker throws(Errno) in try contains(marker) }
+    if let spellings { return try hidesFolded(name, spellings) }
+    return try WhiteoutMarkers.withMarker(of: name, length: length) { marker throws(Errno) in
+      try contains(marker)
+    }
       ?? false
   }
 

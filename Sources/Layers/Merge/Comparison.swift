@@ -12,6 +12,8 @@ public struct ComparedName: Sendable, Equatable {
     case added = 0x2B  // +
     /// A whiteout or an opaque directory hides the name.
     case hidden = 0x2D  // -
+    /// Where case does not count: another entry of the same layer's directory has the name, too, and comes first.
+    case collision = 0x7E  // ~
   }
 
   public let name: [UInt8]
@@ -29,9 +31,28 @@ extension LayerStack {
   /// - Throws: what reading a part of the merged directory throws.
   public func comparison(of merged: MergedDirectory, at path: [[UInt8]]) throws(Errno) -> [ComparedName] {
     let own = try singleLayerDirectories(at: path, of: merged)
+    if foldsNames { return try foldedComparison(of: merged, own) }
+    return compared(own).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+  }
+
+  /// Compares by what the spellings of names have in common.
+  private func foldedComparison(
+    of merged: MergedDirectory, _ own: [SingleLayerDirectory]
+  ) throws(Errno) -> [ComparedName] {
+    var found: [ComparedName] = []
+    for name in compared(own.map(\.folded)) {
+      let lowest = own.last { $0.folded.entries[name.name] != nil }?.spellings(of: name.name).first
+      let shown = name.status == .hidden ? nil : try merged.shownSpelling(of: name.name)
+      found.append(name.respelled(shown ?? lowest ?? name.name))
+    }
+    for directory in own where directory.cutoff == nil { found += directory.collisions }
+    return found.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+  }
+
+  private func compared(_ own: [SingleLayerDirectory]) -> [ComparedName] {
     var names: Set<[UInt8]> = []
     for directory in own { names.formUnion(directory.entries.keys) }
-    return names.map { compared($0, own) }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    return names.map { compared($0, own) }
   }
 
   /// - Parameter own: the directories of all layers that have one; at least one has the name.
@@ -68,5 +89,11 @@ extension LayerStack {
     if layer == main { return .unchanged }
     guard let last = having.last, last.layer == main else { return .added }
     return kind == .directory && last.kind == .directory ? .unchanged : .overridden
+  }
+}
+
+extension ComparedName {
+  fileprivate func respelled(_ spelling: [UInt8]) -> ComparedName {
+    ComparedName(name: spelling, kind: kind, status: status, layers: layers)
   }
 }

@@ -43,6 +43,9 @@ public struct LayerStack: Sendable {
   /// Gives up a retired layer to which nothing refers any more. It is closed.
   public func release(_ index: Int) { retired.release(index - layers.count) }
 
+  /// Whether case does not count in names.
+  public var foldsNames: Bool { layers[0].gate.foldsNames }
+
   /// Creates a stack of directories.
   public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }
 

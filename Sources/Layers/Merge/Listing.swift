@@ -82,13 +82,16 @@ public struct Listing: Sendable {
     }
   }
 
-  /// Adds a name that is in no layer, unless it is present.
-  public mutating func add(_ name: [UInt8], kind: FileKind, device: UInt64 = 0, inode: UInt64 = 0) {
+  /// Adds a name, unless it is present.
+  /// - Parameter layer: of the entry; any for a name that is in no layer.
+  public mutating func add(
+    _ name: [UInt8], kind: FileKind, layer: Int = 0, device: UInt64 = 0, inode: UInt64 = 0
+  ) {
     name.withUnsafeBytes { bytes in
       guard let start = bytes.baseAddress else { return }
       add(
-        start.assumingMemoryBound(to: CChar.self), length: name.count, kind: kind, layer: 0, device: device,
-        inode: inode)
+        start.assumingMemoryBound(to: CChar.self), length: name.count, kind: kind, layer: layer,
+        device: device, inode: inode)
     }
   }
 

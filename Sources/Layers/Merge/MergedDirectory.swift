@@ -41,6 +41,9 @@ public final class MergedDirectory: Sendable {
   /// Whether there is only one part.
   public var isAlone: Bool { parts.count == 1 && missing == nil }
 
+  /// Whether case does not count in names.
+  public var foldsNames: Bool { top.foldsNames }
+
   /// The directory of a layer, if it is merged.
   public func part(of layer: Int) -> LayerDirectory? { parts.first { $0.layer == layer } }
 

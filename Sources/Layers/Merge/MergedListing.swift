@@ -7,6 +7,12 @@ extension MergedDirectory {
   /// - Throws: EFBIG if there are more; what reading a part throws; the error of a layer that failed.
   public func list(atMost limit: Int = .max) throws(Errno) -> Listing {
     var records = 0
+    if foldsNames {
+      return try listFolded { () throws(Errno) in
+        records += 1
+        if records > limit { throw .fileTooLarge }
+      }
+    }
     var shown = Listing()
     var hidden = Listing()
     for part in parts where !part.gate.isSkipped {
@@ -87,7 +93,7 @@ extension LayerDirectory {
       return Listed(kind: kind, device: identity.device, inode: entry.inode, isWhiteout: false)
     }
     let found: Found
-    do throws(Errno) { found = try find(entry.name) } catch {
+    do throws(Errno) { found = try findExact(entry.name, isLikelyDirectory: false) } catch {
       // Our own mount is listed, but cannot be looked up.
       guard error == .tooManySymbolicLinkLevels else { throw error }
       return Listed(

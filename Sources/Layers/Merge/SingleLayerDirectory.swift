@@ -8,6 +8,8 @@ struct SingleLayerDirectory {
   let cutoff: Int?
   private(set) var entries: [[UInt8]: FileKind] = [:]
   private(set) var whiteouts: Set<[UInt8]> = []
+  /// Where case does not count, the entries by what their spellings have in common.
+  private var byKey: [[UInt8]: [[UInt8]]] = [:]
 
   init(_ directory: LayerDirectory, cutoff: Int?) throws(Errno) {
     layer = directory.layer
@@ -19,6 +21,37 @@ struct SingleLayerDirectory {
       } else if let found = try directory.listed(entry, recordsInodes: true) {
         if found.isWhiteout { whiteouts.insert(name) } else { entries[name] = found.kind }
       }
+    }
+    if directory.foldsNames {
+      for name in entries.keys { byKey[NameFolding.key(of: name), default: []].append(name) }
+    }
+  }
+}
+
+/// Where case does not count.
+extension SingleLayerDirectory {
+  /// With what the spellings of a name have in common in place of the names.
+  var folded: SingleLayerDirectory {
+    var folded = self
+    folded.entries = [:]
+    for (name, kind) in entries where spellings(of: name).first == name {
+      folded.entries[NameFolding.key(of: name)] = kind
+    }
+    folded.whiteouts = Set(whiteouts.map(NameFolding.key))
+    return folded
+  }
+
+  /// The entries that have a name, sorted by bytes.
+  func spellings(of name: [UInt8]) -> [[UInt8]] {
+    let key = NameFolding.key(of: name)
+    return (byKey[key] ?? []).sorted { $0.lexicographicallyPrecedes($1) }
+  }
+
+  /// The entries that have another one's name, and come after it.
+  var collisions: [ComparedName] {
+    entries.compactMap { name, kind in
+      if byKey[NameFolding.key(of: name)]?.count == 1 || spellings(of: name).first == name { return nil }
+      return ComparedName(name: name, kind: kind, status: .collision, layers: [layer])
     }
   }
 }

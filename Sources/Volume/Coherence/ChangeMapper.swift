@@ -23,6 +23,7 @@ enum ChangeMapper {
       return []
     }
     state.version += 1
+    if !change.mask.isDisjoint(with: .names) { state.merged?.part(of: change.layer)?.recordNameChange() }
     // Nothing is cached. A request that is about to cache something compares the version first.
     if state.parts == nil { return [] }
     if change.name.isEmpty { return ofPart(change) }
@@ -32,7 +33,7 @@ enum ChangeMapper {
     if change.name == opaqueMarker { return [Invalidation(subject: .parts(change.directory)), listing] }
     let hidden = Array(change.name.dropFirst(whiteoutPrefix.count))
     let isRemoved = change.mask.isDisjoint(with: [.created, .movedTo])
-    return ofName(hidden, change, slot, table, isRemoved ? .revealed : .added)
+    return ofName(hidden, change, slot, &table, isRemoved ? .revealed : .added)
       + [named(change.name, change, .link), listing]
   }
 
@@ -49,20 +50,17 @@ enum ChangeMapper {
     -> [Invalidation]
   {
     if !change.mask.isDisjoint(with: .names) {
-      let found = ofName(change.name, change, slot, table, presence(change, &table, slot))
+      let presence = presence(change, &table, slot)
+      let found = ofName(change.name, change, slot, &table, presence)
       detach(change, slot, &table)
       return found + [Invalidation(subject: .listing(change.directory))]
     }
-    let child = table.directory(change.name, in: slot)
     if change.mask.contains(.isDirectory) {
       // The child's opaque xattr is one of its attributes too.
       let entry = named(change.name, change, [.entry, .attributes])
-      return child == 0
-        ? [entry]
-        : [
-          entry, Invalidation(subject: .parts(table.number(of: child))),
-          Invalidation(subject: .listing(table.number(of: child))),
-        ]
+      let children = table.directories(named: change.name, in: slot).map { table.number(of: $0) }
+      return [entry]
+        + children.flatMap { [Invalidation(subject: .parts($0)), Invalidation(subject: .listing($0))] }
     }
     return [named(change.name, change, content(change.mask).union(.entry))]
   }
@@ -70,14 +68,14 @@ enum ChangeMapper {
   /// The name stands for something else or for nothing, and the file that it stood for has another link count.
   /// - Parameter presence: the aspect for watchers of the mount.
   private static func ofName(
-    _ name: [UInt8], _ change: LayerChange, _ slot: UInt32, _ table: NodeTable,
+    _ name: [UInt8], _ change: LayerChange, _ slot: UInt32, _ table: inout NodeTable,
     _ presence: Invalidation.Aspects
   ) -> [Invalidation] {
     var aspects: Invalidation.Aspects = [.entry, .attributes, presence]
     if change.mask.contains(.created), !change.mask.contains(.isDirectory) { aspects.insert(.link) }
-    var others: [Invalidation] = []
-    let child = table.directory(name, in: slot)
-    if child != 0 {
+    // A file that is detached loses its other spellings.
+    var others = table.keepSpellings(of: name, in: slot).map { Invalidation(subject: .spelling($0)) }
+    for child in table.directories(named: name, in: slot) {
       aspects.insert(.knownDirectory)
       others.append(Invalidation(subject: .parts(table.number(of: child))))
     }

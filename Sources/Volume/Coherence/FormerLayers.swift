@@ -37,7 +37,7 @@ struct FormerLayers {
     of directory: NodeID, from before: MergedDirectory?, _ names: Set<[UInt8]>
   ) -> [ObservedChange] {
     let after = try? store.merged(of: directory)
-    return names.compactMap { name in
+    return Set(names.map { store.shownName(of: $0, in: directory) }).compactMap { name in
       let states = try? withCName(name) { name throws(Errno) in
         (try before?.lookup(name), try after?.lookup(name))
       }

@@ -53,7 +53,9 @@ struct InheritedCaches {
     // Waits for requests in flight, which may be answered from before the watches.
     invalidator.expire(Invalidator.noName, in: directory)
     let names = affected ?? Set(parts.flatMap(Invalidator.names))
-    let known = affected == nil ? store.knownNames(in: directory) : []
+    let known =
+      affected == nil
+      ? store.knownNames(in: directory).union(store.spellings?.all(in: directory) ?? []) : []
     for name in names.union(known) { invalidator.expire(name, in: directory) }
     invalidator.invalidateListing(of: directory)
     observe(

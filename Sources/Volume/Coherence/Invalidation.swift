@@ -51,6 +51,8 @@ struct Invalidation: Hashable {
     case uncovered(NodeID)
     /// The same for a file whose directory is covered.
     case uncoveredFile(NodeID)
+    /// One spelling of a name, whose other spellings are not concerned.
+    case spelling(EntryKey)
     /// Nothing beyond the invalidations of both names: a file was renamed.
     case renamed(EntryKey, to: EntryKey)
   }

@@ -71,7 +71,9 @@ struct Invalidator {
       expireName(of: file)
       counters.contents.add(1)
       try? kernel.invalidateContent(of: file)
-    case .renamed(let source, let target): observer?.record(.renaming(source, to: target))
+    case .spelling(let key): expireSpelling(key.name, in: key.parent)
+    case .renamed(let source, let target):
+      observer?.record(.renaming(shownKey(source), to: shownKey(target)))
     }
   }
 
@@ -82,7 +84,7 @@ struct Invalidator {
     expire(name, in: directory)
     for node in store.files(named: name, in: directory, of: layer) { invalidate(node, aspects) }
     // A lookup in flight may have resolved a directory before the change.
-    if let child = store.childDirectory(named: name, in: directory) { refresh(child, isForced: false) }
+    for child in store.childDirectories(named: name, in: directory) { refresh(child, isForced: false) }
     // No event reported what was written to the file by its new name.
     if aspects.contains(.link), let file = store.linkedFile(named: name, in: directory, of: layer) {
       invalidate(file, .content)
@@ -97,7 +99,9 @@ struct Invalidator {
   /// does this itself, since it needs the dentry for its event.
   private func releaseFormerFile(_ name: [UInt8], in directory: NodeID) {
     guard store.isLeftToFormerFile(name, in: directory) else { return }
-    try? kernel.invalidateEntry(name, in: directory)
+    for spelling in store.otherSpellings(of: name, in: directory).union([name]) {
+      try? kernel.invalidateEntry(spelling, in: directory)
+    }
   }
 
   func invalidate(_ file: NodeID, _ aspects: Invalidation.Aspects) {
@@ -120,7 +124,14 @@ struct Invalidator {
     try? kernel.invalidateContent(of: directory)
   }
 
+  /// Makes the kernel look a name up again, in any spelling.
   func expire(_ name: [UInt8], in directory: NodeID) {
+    // This waits for lookups in flight, and the spellings that they find are known afterwards.
+    expireSpelling(name, in: directory)
+    for other in store.otherSpellings(of: name, in: directory) { expireSpelling(other, in: directory) }
+  }
+
+  private func expireSpelling(_ name: [UInt8], in directory: NodeID) {
     counters.entries.add(1)
     try? kernel.expireEntry(name, in: directory)
   }
@@ -136,8 +147,7 @@ struct Invalidator {
       // Waits for lookups in flight, of the directory itself and in it.
       if location.parentAnswers, !location.name.isEmpty { expire(location.name, in: location.parent) }
       expire(Self.noName, in: directory)
-      let missing = store.negatives.withLock { $0.remove(directory) }
-      let names = store.knownNames(in: directory).union(missing)
+      let names = store.knownNames(in: directory).union(store.takeMissingNames(in: directory))
       for name in names.union(store.namesWithStaleNegatives(in: directory)) { expire(name, in: directory) }
       for file in store.filesLinked(into: directory) { invalidate(file, .content) }
     }
@@ -200,7 +210,7 @@ struct Invalidator {
     for (_, ofPart) in arrived { names.formUnion(ofPart) }
     for part in change.revealedParts { names.formUnion(Self.names(of: part)) }
     // A layer that must not be waited for has no names here.
-    if change.isForced { names.formUnion(store.negatives.withLock { $0.remove(directory) }) }
+    if change.isForced { names.formUnion(store.takeMissingNames(in: directory)) }
     for name in names { expire(name, in: directory) }
     for file in store.detachPinned(in: directory, of: change.departed) { invalidate(file, .attributes) }
     if change.isForced {
@@ -230,8 +240,12 @@ struct Invalidator {
     _ name: [UInt8], in directory: NodeID, _ layers: Set<Int>, _ aspects: Invalidation.Aspects
   ) {
     guard let observer, !aspects.isDisjoint(with: .announced) else { return }
-    observer.record(
-      .name(EntryKey(parent: directory, name: name), NameChange(aspects: aspects, layers: layers)))
+    let key = shownKey(EntryKey(parent: directory, name: name))
+    observer.record(.name(key, NameChange(aspects: aspects, layers: layers)))
+  }
+
+  private func shownKey(_ key: EntryKey) -> EntryKey {
+    EntryKey(parent: key.parent, name: store.shownName(of: key.name, in: key.parent))
   }
 
   /// The names that the removed parts of some layers had, as far as the kernel knows them.

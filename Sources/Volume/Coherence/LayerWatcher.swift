@@ -268,4 +268,6 @@ extension LayerWatcher: NodeWatcher {
   }
 
   func partsMayHaveChanged(of node: NodeID) { queue.add([Invalidation(subject: .parts(node))]) }
+
+  func spellingWasEvicted(_ key: EntryKey) { queue.add([Invalidation(subject: .spelling(key))]) }
 }

@@ -178,20 +178,27 @@ struct ControlCommandRunner: Sendable {
     // All of it, since entries are decompressed again quickly.
     contents?.evictAll()
     return store.table.withLock { table in
-      var slot = NodeTable.root
+      var slots = [NodeTable.root]
       for (depth, name) in path.enumerated() {
-        let child = table.directory(name, in: slot)
-        if child == 0 {
+        let children = slots.flatMap { table.directories(named: name, in: $0) }
+        if children.isEmpty {
           guard depth == path.count - 1 else { return [] }
-          let directory = table.number(of: slot)
-          return [Invalidation(subject: .name(directory, name, layer: 0), aspects: .entry)]
-            + table.nodes(named: name, in: slot)
-            .map { Invalidation(subject: .file(table.number(of: $0)), aspects: .content) }
+          return slots.flatMap { Self.invalidations(of: name, in: $0, table) }
         }
-        slot = child
+        slots = children
       }
-      return [Invalidation(subject: .subtree(table.number(of: slot)))]
+      return slots.map { Invalidation(subject: .subtree(table.number(of: $0))) }
     }
+  }
+}
+
+extension ControlCommandRunner {
+  private static func invalidations(
+    of name: [UInt8], in directory: UInt32, _ table: NodeTable
+  ) -> [Invalidation] {
+    [Invalidation(subject: .name(table.number(of: directory), name, layer: 0), aspects: .entry)]
+      + table.nodes(named: name, in: directory)
+      .map { Invalidation(subject: .file(table.number(of: $0)), aspects: .content) }
   }
 }
 

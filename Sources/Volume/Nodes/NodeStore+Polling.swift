@@ -151,10 +151,20 @@ extension NodeStore {
     return merged.parts.reduce(into: []) { names, part in names.formUnion((try? part.affectedNames()) ?? []) }
   }
 
+  /// The names that the kernel may have cached as missing in a directory, as far as the layers do not say. Those with a
+  /// timeout are no longer recorded.
+  func takeMissingNames(in directory: NodeID) -> [[UInt8]] {
+    // The spellings stay on record: a successor needs them if this process dies before it has invalidated them.
+    negatives.withLock { $0.remove(directory) } + (spellings?.all(in: directory) ?? [])
+  }
+
   /// Seconds for which the kernel may cache that a name is missing.
   func negativeTimeout(of name: CName, in directory: NodeID) -> Double {
     let timeout = timeout(in: directory)
-    if timeout <= 0 || (watcher != nil && timeout == CacheMode.forever) { return timeout }
+    if timeout <= 0 { return timeout }
+    // Also one with a timeout, of which a successor would not know.
+    if spellings != nil { recordSpelling([UInt8](bytesOf: name), in: directory) }
+    if watcher != nil, timeout == CacheMode.forever { return timeout }
     let (bytes, now) = ([UInt8](bytesOf: name), TimeSpec.monotonic)
     // A reply may take a while.
     let end = now.advanced(byMilliseconds: CInt(clamping: Int64(min(timeout, 1e6) * 1000) + 2000))

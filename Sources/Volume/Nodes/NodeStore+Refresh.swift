@@ -179,11 +179,21 @@ extension NodeStore {
     }
   }
 
+  /// The node of a directory's name, of this spelling if there is one.
   func childDirectory(named name: [UInt8], in directory: NodeID) -> NodeID? {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return nil }
       let child = table.directory(name, in: slot)
-      return child == 0 ? nil : table.number(of: child)
+      if child != 0 { return table.number(of: child) }
+      return table.directories(named: name, in: slot).first.map { table.number(of: $0) }
+    }
+  }
+
+  /// The nodes of a directory's name, one for each spelling.
+  func childDirectories(named name: [UInt8], in directory: NodeID) -> [NodeID] {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.directories(named: name, in: slot).map { table.number(of: $0) }
     }
   }
 

@@ -19,6 +19,8 @@ final class NodeStore: Sendable {
   let isWritable: Bool
   /// Layers on file systems whose changes inotify does not report, by index, with the reason.
   let unwatchableLayers: [Int: String]
+  /// The spellings that the kernel may have cached beside those of the listings; nil if case counts.
+  let spellings: KnownSpellings?
 
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
@@ -30,8 +32,11 @@ final class NodeStore: Sendable {
     self.cache = cache
     self.isWritable = isWritable
     numbers = InodeNumbers(memory: memory)
+    spellings = stack.foldsNames ? KnownSpellings(memory: memory) : nil
     table = RecordedNodeTable(
-      NodeTable(budget: budget, isWritable: isWritable, memory: memory, layers: stack.all.map(\.layer)))
+      NodeTable(
+        budget: budget, isWritable: isWritable, spellings: spellings, memory: memory,
+        layers: stack.all.map(\.layer)))
     var unwatchable: [Int: String] = [:]
     for (index, layer) in stack.layers.enumerated() {
       guard let type = try layer.unwatchableFileSystem() else { continue }
@@ -96,6 +101,7 @@ final class NodeStore: Sendable {
       guard let slot = try? table.slot(of: node) else { return NodeTable.ReleasedResources() }
       return table.forget(slot, lookups: lookups)
     }
+    if let spellings { for node in released.directories { spellings.removeAll(in: node) } }
     guard let watcher else { return }
     for node in released.directories { watcher.unwatch(node, except: []) }
     for file in released.files { watcher.unwatchFile(file) }

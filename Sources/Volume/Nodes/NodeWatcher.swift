@@ -20,4 +20,6 @@ protocol NodeWatcher: AnyObject, Sendable {
   func directoryIsUncovered()
   /// The parts of a directory may have changed without the node store having noticed.
   func partsMayHaveChanged(of node: NodeID)
+  /// The kernel has to forget a spelling of a name, which is no longer recorded.
+  func spellingWasEvicted(_ key: EntryKey)
 }

@@ -114,7 +114,10 @@ private struct DirectoryPage: ~Copyable {
     _ name: CName, _ item: Listing.Item, _ known: EntryReply?, _ merged: MergedDirectory?, cookie: UInt64
   ) -> Bool {
     if node == .root {
-      if operations.reserved.isControl(name) { return addControlFile(name, cookie: cookie) }
+      if operations.reserved.isControl(name) {
+        // A layer can have it in another spelling.
+        return operations.reserved.isControlSpelling(name) ? addControlFile(name, cookie: cookie) : true
+      }
       if operations.reserved.isResources(name) { return true }
     }
     if let merged { return addEntry(name, item, known, merged, cookie: cookie) }
@@ -215,7 +218,7 @@ private struct ListedDirectory {
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
     item.kind == .directory
       ? operations.store.knownInodeNumber(of: name, in: node)
-        ?? InodeNumbers.directory(parent: number, name: name)
+        ?? operations.store.numberOfDirectory(name, in: number)
       : operations.store.inodeNumber(device: item.device, inode: item.inode)
   }
 }

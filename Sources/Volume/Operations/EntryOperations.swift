@@ -42,6 +42,7 @@ struct EntryOperations: Sendable {
       return
     }
     guard let entry else { return sendNegative(name, in: parent, reply) }
+    store.recordFoundSpelling(name, in: parent)
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }
   }
 

@@ -16,6 +16,8 @@ struct Status {
     var unresponsive: Int?
     /// nil for a directory.
     var archive: ArchiveStatus?
+    /// Names that several entries of a directory have where case does not count, in the directories read so far.
+    var collisions = 0
     /// What the user may have meant instead of this layer.
     var hint: String?
 
@@ -31,6 +33,7 @@ struct Status {
         json.member("unresponsive", unresponsive)
         json.name("archive")
         if let archive { archive.write(to: &json) } else { json.null() }
+        json.member("collisions", collisions)
         json.member("hint", hint)
       }
     }
@@ -129,6 +132,9 @@ struct Status {
       lines.append("  \(layer.path)" + (note ?? ""))
       if let seconds = layer.unresponsive { lines.append("    does not answer, since \(seconds) s") }
       lines += layer.archive?.lines.map { "    \($0)" } ?? []
+      if layer.collisions > 0 {
+        lines.append("    \(layer.collisions) names in several spellings in one folder; see 'bundlefs diff'")
+      }
       if let hint = layer.hint { lines.append("    hint: \(hint)") }
     }
     lines += bundle.lines

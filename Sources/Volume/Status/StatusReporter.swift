@@ -54,6 +54,7 @@ struct StatusReporter: Sendable {
         Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)
       },
       archive: layer.archive.map { ArchiveStatus($0, showsNames: showsNames) },
+      collisions: layer.gate.collisions.count,
       hint: showsNames ? hint(for: layer) : nil)
   }
 

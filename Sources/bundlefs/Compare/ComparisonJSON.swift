@@ -19,6 +19,7 @@ enum ComparisonJSON {
       json.member("added", tally.total.adds)
       json.member("hidden", tally.total.hides)
       json.member("unchanged", tally.unchanged)
+      json.member("collisions", tally.collisions)
       json.name("entries")
       json.array(entries, onLines: true) { $0.append($1) }
       json.name("faults")
@@ -76,6 +77,7 @@ enum ComparisonJSON {
     case .overridden: "overridden"
     case .added: "added"
     case .hidden: "hidden"
+    case .collision: "collision"
     }
   }
 }

@@ -18,7 +18,8 @@ enum DifferenceOutput {
       lines[layer].append(
         "  " + colours.text(verb(for: status), status) + entry.shownPath + labels.beaten(by: entry.name))
     }
-    for (index, lines) in lines.enumerated().dropLast() where isWhole || !lines.isEmpty {
+    let main = lines.count - 1
+    for (index, lines) in lines.enumerated() where !lines.isEmpty || (isWhole && index < main) {
       let title = colours.bold(walker.layers[index].escapingControls)
       let hint = hints.indices.contains(index) ? hints[index].map { ["  hint: \($0.escapingControls)"] } : nil
       let text = [title + (lines.isEmpty ? "  contributes nothing" : "")] + lines + (hint ?? [])
@@ -33,6 +34,7 @@ enum DifferenceOutput {
     case .overridden: "overrides  "
     case .added: "adds       "
     case .hidden: "hides      "
+    case .collision: "has twice  "
     }
   }
 }
@@ -80,6 +82,7 @@ enum TreeOutput {
     case .overridden: return "  (\(layer), overrides)"
     case .added: return "  (\(layer), adds)"
     case .hidden: return "  (hidden by \(layer))"
+    case .collision: return "  (\(layer) has the name in another spelling, too)"
     }
   }
 }

@@ -11,6 +11,8 @@ struct ComparisonTally {
 
   private(set) var layers: [Layer]
   var unchanged = 0
+  /// Entries that are only seen by their own spelling.
+  private(set) var collisions = 0
 
   init(layers count: Int) { layers = Array(repeating: Layer(), count: count) }
 
@@ -20,6 +22,7 @@ struct ComparisonTally {
     case .overridden: layers[layer].overrides += 1
     case .added: layers[layer].adds += 1
     case .hidden: layers[layer].hides += 1
+    case .collision: collisions += 1
     // The daemon sends their number with each directory.
     case .unchanged: break
     }
@@ -35,7 +38,9 @@ struct ComparisonTally {
 
   var summary: String {
     let total = total
-    return "\(total.overrides) overridden, \(total.adds) added, \(total.hides) hidden, \(unchanged) unchanged"
+    let text =
+      "\(total.overrides) overridden, \(total.adds) added, \(total.hides) hidden, \(unchanged) unchanged"
+    return collisions == 0 ? text : text + ", \(collisions) in several spellings"
   }
 }
 
@@ -44,7 +49,7 @@ extension ComparedName {
     switch status {
     case .unchanged: false
     case .added: kind != .directory
-    case .overridden, .hidden: true
+    case .overridden, .hidden, .collision: true
     }
   }
 }

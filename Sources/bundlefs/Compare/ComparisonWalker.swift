@@ -117,7 +117,7 @@ struct ComparisonWalker: ~Copyable {
     while let name = position.next() {
       tally.add(name)
       visit(Entry(path: position.path, name: name, isLast: position.isLast))
-      guard name.kind == .directory, name.status != .hidden,
+      guard name.kind == .directory, name.status != .hidden, name.status != .collision,
         let child = frame(at: position.path, in: position.directory)
       else {
         position.leave()

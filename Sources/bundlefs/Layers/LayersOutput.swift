@@ -21,10 +21,15 @@ struct LayersOutput {
 
   var json: String {
     var json = JSONWriter()
-    json.array(mounted.layers.indices, onLines: true) { json, index in
+    write(to: &json, onLines: true)
+    return json.text
+  }
+
+  /// Writes an array with an object for each layer.
+  func write(to json: inout JSONWriter, onLines: Bool) {
+    json.array(mounted.layers.indices, onLines: onLines) { json, index in
       json.object { write(index, to: &$0) }
     }
-    return json.text
   }
 
   private func write(_ index: Int, to json: inout JSONWriter) {

@@ -39,6 +39,7 @@ struct NameCounts: Equatable {
   /// it replaces a file: a layer with nothing but directories of other layers contributes nothing.
   mutating func add(_ name: ComparedName) {
     guard let layer = name.layers.first else { return }
+    if name.status == .collision { return }
     if name.status == .hidden {
       layers[layer].hides += 1
     } else if name.kind != .directory || name.layers.count == 1 || name.status == .overridden {

@@ -8,6 +8,7 @@ struct LayerOpener {
   let plan: MountPlan
   let covered: CoveredMountPoint?
   private let contents: ContentCache
+  private var foldsNames: Bool { plan.arguments.options.foldsNames }
 
   init(_ plan: MountPlan, covered: CoveredMountPoint?, archives: ArchiveRegistry? = nil) throws(Failure) {
     self.plan = plan
@@ -80,11 +81,12 @@ struct LayerOpener {
   ) throws(Errno) -> DirectoryLayer {
     do throws(Errno) {
       return try DirectoryLayer(
-        path: try realPath(path), index: index, covered: covered, isWritable: isWritable)
+        path: try realPath(path), index: index, covered: covered, isWritable: isWritable,
+        foldsNames: foldsNames)
     } catch {
       guard mayBeMissing, self.mayBeMissing(error),
         let absent = try? DirectoryLayer(
-          absent: MountPoint.absolute(path), index: index, covered: covered)
+          absent: MountPoint.absolute(path), index: index, covered: covered, foldsNames: foldsNames)
       else { throw error }
       return absent
     }
@@ -110,7 +112,7 @@ struct LayerOpener {
         file: try Failure.naming(entry.path.shown) { () throws(Errno) in
           try Descriptor.duplicate(of: record.file)
         },
-        isWritable: plan.isWritable && index == 0))
+        isWritable: plan.isWritable && index == 0, foldsNames: foldsNames))
   }
 
   private func reopen(_ archive: ArchivePath, as role: String, index: Int, id: Int) throws(Failure) -> Layer {
@@ -121,7 +123,8 @@ struct LayerOpener {
 
   /// - Parameter id: as of `ArchiveLayer.init`.
   func open(_ archive: ArchivePath, index: Int, id: Int) throws(ArchiveError) -> ArchiveLayer {
-    try archive.open(index: index, id: id, plan.arguments.options.archiveEncoding, contents)
+    try archive.open(
+      index: index, id: id, plan.arguments.options.archiveEncoding, contents, foldsNames: foldsNames)
   }
 
   private func upper(_ layers: [Layer]) throws(Failure) -> UpperLayer? {

@@ -5,7 +5,7 @@ import Volume
 
 /// `bundlefs MAIN MOUNTPOINT`.
 struct MountCommand {
-  private let arguments: MountArguments
+  private var arguments: MountArguments
   /// The memory of the program that this one replaces; nil if it mounts.
   private var resumed: CInt?
 
@@ -16,8 +16,27 @@ struct MountCommand {
     guard let memory = arguments.first.flatMap({ CInt($0.shown) }) else {
       throw .usage("'--resume' needs a number")
     }
-    self.arguments = try MountArguments([[]] + arguments.dropFirst())
+    let isPrivate = arguments.dropFirst().first?.elementsEqual("--private".utf8) == true
+    self.arguments = try MountArguments([[]] + arguments.dropFirst(isPrivate ? 2 : 1))
+    self.arguments.isPrivate = isPrivate
     resumed = memory
+  }
+
+  /// The daemon of a private mount, which another process makes.
+  init(private arguments: MountArguments) { self.arguments = arguments }
+
+  /// Serves a private mount in a background process.
+  func serve(_ process: BackgroundProcess, closing inherited: InheritedDescriptors) -> Never {
+    do throws(Failure) {
+      let plan = try MountPlan(arguments, at: MountPoint(path: arguments.mountPoint))
+      // Relative paths, and such as /dev/fd/9, are resolved now.
+      inherited.close()
+      _ = chdir("/")
+      try serve(plan, process, nil)
+    } catch {
+      end(process, error, keepsMount: false)
+    }
+    exit(0)
   }
 
   /// Returns when the mount ends. Without `-f` it forks, and the parent exits once the mount is usable.
@@ -123,6 +142,8 @@ struct MountCommand {
       memory.state.phase = .ended
     case .undertaker:
       defer { memory.state.phase = .ended }
+      // The holder's end closes the connection.
+      if worker.plan.isPrivate { return }
       // Dead workers that cannot end yet would keep the connection.
       try worker.plan.mountPoint.abort()
     }

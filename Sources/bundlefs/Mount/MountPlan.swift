@@ -53,7 +53,7 @@ struct MountPlan {
       options.append(
         Array("substitution=".utf8) + Array(substitutions.joined(separator: [UInt8(ascii: ":")])))
     }
-    var list = ["--resume", "\(memory)"].map { Array($0.utf8) }
+    var list = (["--resume", "\(memory)"] + (isPrivate ? ["--private"] : [])).map { Array($0.utf8) }
     if isDebug { list.append(Array("-d".utf8)) } else if isForeground { list.append(Array("-f".utf8)) }
     if !options.isEmpty {
       list += [Array("-o".utf8), Array(options.joined(separator: [UInt8(ascii: ",")]))]
@@ -61,6 +61,8 @@ struct MountPlan {
     return list + [Array("--".utf8), layers[layers.count - 1].path, mountPoint.path]
   }
 
+  /// Whether the mount is in a mount namespace of its own (`bundlefs run`).
+  var isPrivate: Bool { arguments.isPrivate }
   /// Whether the topmost layer takes changes.
   var isWritable: Bool { arguments.options.writable != .off }
 
@@ -85,7 +87,8 @@ struct MountPlan {
     options.maxRead = given.maxRead
     options.layerTimeout = given.layerTimeout
     options.skipsOverdueLayers = given.skipsOverdueLayers
-    options.announce = given.announceMode
+    options.announce = arguments.isPrivate ? given.announceModeElsewhere : given.announceMode
+    options.isElsewhere = arguments.isPrivate
     options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     options.shown.append(("fsname", (given.fsname ?? MountOptions.resolved(arguments.main)).shown))
     return options

@@ -25,9 +25,7 @@ struct MountWorker {
     // Until then they end the process at once.
     Session.releaseSignals()
     // All checks come before the mount, so that a failure leaves nothing behind.
-    var covered = try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
-      try CoveredMountPoint(path: plan.mountPoint.path)
-    }
+    var covered = try coveredMountPoint()
     // Nothing of it stays, since it holds the directory beneath.
     let (stack, upper, contents) = try LayerOpener(
       plan, covered: covered, archives: survival?.archives
@@ -42,11 +40,7 @@ struct MountWorker {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       let before = Set(OpenDescriptors.all())
       sessions.withLock { $0.session = session }
-      try session.mount(at: plan.mountPoint.path, debug: plan.isDebug)
-      if session.coversItsOwnKind {
-        session.unmount()
-        throw MountError(message: "busy: another bundlefs was mounted there just now")
-      }
+      try mount(session)
       covered?.setDevice(session.device)
       didMount()
       try session.negotiate()
@@ -60,6 +54,31 @@ struct MountWorker {
       try serve(volume, session, switcher, isSuccessor: false)
     } catch {
       throw .failed("cannot mount at \(plan.mountPoint.path.shown): \(error.message)")
+    }
+  }
+
+  private func mount(_ session: Session) throws(MountError) {
+    let path = plan.mountPoint.path
+    if let process, plan.isPrivate {
+      session.isElsewhere = true
+      let device: Descriptor
+      do throws(Errno) { device = try process.receiveMount() } catch {
+        throw MountError(message: "interrupted")
+      }
+      return try session.attach(device, at: path)
+    }
+    try session.mount(at: path, debug: plan.isDebug)
+    if session.coversItsOwnKind {
+      session.unmount()
+      throw MountError(message: "busy: another bundlefs was mounted there just now")
+    }
+  }
+
+  /// nil if nothing is mounted where this process is.
+  private func coveredMountPoint() throws(Failure) -> CoveredMountPoint? {
+    if plan.isPrivate { return nil }
+    return try Failure.naming(plan.mountPoint.path.shown) { () throws(Errno) in
+      try CoveredMountPoint(path: plan.mountPoint.path)
     }
   }
 
@@ -84,6 +103,7 @@ struct MountWorker {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
       Self.kept.withLock { $0 = session }
+      session.isElsewhere = plan.isPrivate
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
       try serve(volume, session, switcher, isSuccessor: true) { Self.close(staleFiles) }

@@ -25,9 +25,11 @@ struct LayerSwitchRun {
 
   let seed: UInt64
 
-  /// Every third run has archives too, every other one is in overlayfs's format.
+  /// Every third run has archives too, every other one is in overlayfs's format; in every fourth case does not count.
   private var hasArchives: Bool { seed % 3 == 2 }
   private var isOverlayOnly: Bool { seed % 2 == 0 }
+  private var foldsNames: Bool { seed % 4 == 3 }
+  private var options: [ByteString] { foldsNames ? ["case=insensitive"] : [] }
 
   func run() throws {
     let folder = try TemporaryFolder()
@@ -37,6 +39,7 @@ struct LayerSwitchRun {
     var stack = Array(candidates.folders[1...2])
     var setup = MountSetup(main: main, point: try folder.folder("mount"), substitutions: stack)
     setup.lifetime = 600
+    setup.options = options
     let names = candidates.names
     var log: [String] = ["begin \(stack)"]
     try withMount(setup) { mount in
@@ -78,7 +81,8 @@ struct LayerSwitchRun {
   private func makeLayers(in folder: TemporaryFolder) throws -> Candidates {
     var candidates = Candidates()
     var random = SplitMix64(seed: seed ^ 0x1a7e)
-    candidates.names = NamePool.choose(using: &random)
+    candidates.names =
+      foldsNames ? FoldedNames.choose(using: &random) : NamePool.choose(using: &random)
     let plans = StackGenerator.stack(
       seed: seed, count: 7, isOverlayOnly: isOverlayOnly, scale: .small, names: candidates.names)
     for (index, plan) in plans.enumerated() {
@@ -121,14 +125,19 @@ struct LayerSwitchRun {
   {
     if layers.contains(where: { $0.text.hasSuffix(".zip") }) {
       // A new mount is the judge, since an archive has other metadata than a folder.
-      let setup = MountSetup(
+      var setup = MountSetup(
         main: layers[layers.count - 1], point: try folder.folder(ByteString("twin\(Clock.now)")),
         substitutions: layers.dropLast())
+      setup.options = options
       let expected = try withMount(setup) { try TreeDigest.of($0.point) }
       let seen = try TreeDigest.of(mount.point)
       return seen == expected ? [] : ["\(TreeDigest.difference(seen, expected))"]
     }
-    let plans = try layers.map { try DiskPlan.read($0) }
+    let plans = try layers.map { layer in
+      var plan = try DiskPlan.read(layer)
+      plan.foldsNames = foldsNames
+      return plan
+    }
     var found = TreeComparison.differences(plans, at: mount.point, implementation: .bundlefs)
     if isOverlayOnly, Set(layers).count == layers.count {
       found += try overlayDifferences(layers, plans, in: folder)

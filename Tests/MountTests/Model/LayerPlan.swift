@@ -99,6 +99,8 @@ struct PlannedDirectory: Sendable {
 /// One layer.
 struct PlannedLayer: Sendable {
   var files: [PlannedFile] = []
+  /// Whether case does not count in the stack's names.
+  var foldsNames = false
   var root: PlannedDirectory
   /// The link count of each file.
   var links: [Int: Int] {

@@ -7,6 +7,8 @@ struct MergedDirectory {
   struct Part {
     var layer: Int
     var directory: PlannedDirectory
+    /// The names from the layer's root to the directory.
+    var path: [ByteString] = []
   }
 
   /// The path from the mount's root; empty for the root.
@@ -27,6 +29,7 @@ struct MergedDirectory {
 
   /// The entry with a name; nil if there is none.
   func lookup(_ name: ByteString) -> MergedEntry? {
+    if stack[0].foldsNames { return foldedLookup(name) }
     // Whiteout files are never entries themselves.
     if name.hasPrefix(".wh.") { return nil }
     var found: [Part] = []
@@ -37,7 +40,7 @@ struct MergedDirectory {
         let isWhiteout = stack[part.layer].files[index].form.isOverlayWhiteout
         return isWhiteout ? nil : .file(layer: part.layer, index: index)
       case .directory(let directory)?:
-        found.append(Part(layer: part.layer, directory: directory))
+        found.append(Part(layer: part.layer, directory: directory, path: part.path + [name]))
         if directory.isOpaque { return self.directory(name, found) }
       case nil: ()
       }
@@ -48,7 +51,9 @@ struct MergedDirectory {
   }
 
   /// The names in the listing.
-  var names: Set<ByteString> { mentionedNames.filter { lookup($0) != nil } }
+  var names: Set<ByteString> {
+    stack[0].foldsNames ? foldedNames : mentionedNames.filter { lookup($0) != nil }
+  }
 
   /// The names in all parts, hidden or not.
   var mentionedNames: Set<ByteString> {
@@ -60,7 +65,7 @@ struct MergedDirectory {
     parts.map(\.directory.metadata.modified).max() ?? TimeSpec(seconds: 0, nanoseconds: 0)
   }
 
-  private func directory(_ name: ByteString, _ parts: [Part]) -> MergedEntry {
+  func directory(_ name: ByteString, _ parts: [Part]) -> MergedEntry {
     .directory(MergedDirectory(path: path / name, parts: parts, stack: stack))
   }
 }

@@ -34,12 +34,16 @@ struct StackGenerator {
   /// - Parameter limits: what the layers' file system cannot represent is left out.
   static func stack(
     seed: UInt64, count: Int, isOverlayOnly: Bool, scale: StackScale = .large, names: [ByteString]? = nil,
-    limits: StackLimits = StackLimits()
+    limits: StackLimits = StackLimits(), foldsNames: Bool = false
   ) -> [PlannedLayer] {
     var generator = StackGenerator(seed: seed, isOverlayOnly: isOverlayOnly, scale: scale)
     generator.limits = limits
     if let names { generator.names = names }
-    return (0..<count).map { _ in generator.makeLayer() }
+    return (0..<count).map { _ in
+      var layer = generator.makeLayer()
+      layer.foldsNames = foldsNames
+      return layer
+    }
   }
 
   private init(seed: UInt64, isOverlayOnly: Bool, scale: StackScale) {

@@ -60,7 +60,10 @@ struct TreeComparison {
     self.scope = scope
   }
 
-  private mutating func compareDirectory(_ model: MergedDirectory, at path: ByteString) throws {
+  /// - Parameter isRespelled: whether the path has another spelling than the listings show.
+  private mutating func compareDirectory(
+    _ model: MergedDirectory, at path: ByteString, isRespelled: Bool = false
+  ) throws {
     var listing = scope.listsFirst ? try self.listing(path, model) : [:]
     var statuses: [ByteString: StatResult] = [:]
     compareHidden(model, at: path)
@@ -68,12 +71,25 @@ struct TreeComparison {
       guard let entry = model.lookup(name) else { continue }
       recordingErrors(path / name) { comparison in
         statuses[name] = try comparison.compareStatus(entry, at: path / name)
-        try comparison.compareInside(entry, at: path / name)
+        try comparison.compareInside(entry, at: path / name, isRespelled: isRespelled)
       }
     }
+    if !isRespelled { compareOtherSpellings(model, at: path) }
     if !scope.listsFirst { listing = try self.listing(path, model) }
     for (name, status) in statuses.sorted(by: { $0.key < $1.key }) {
       compareListed(listing[name], status, at: path / name)
+    }
+  }
+
+  /// Looks entries up by spellings that the listing does not show.
+  private mutating func compareOtherSpellings(_ model: MergedDirectory, at path: ByteString) {
+    let shown = model.names
+    for name in absentNames.subtracting(shown).sorted() {
+      guard let entry = model.lookup(name) else { continue }
+      recordingErrors(path / name) { comparison in
+        _ = try comparison.compareStatus(entry, at: path / name)
+        try comparison.compareInside(entry, at: path / name, isRespelled: true)
+      }
     }
   }
 
@@ -166,9 +182,11 @@ struct TreeComparison {
     }
   }
 
-  private mutating func compareInside(_ entry: MergedEntry, at path: ByteString) throws {
+  private mutating func compareInside(
+    _ entry: MergedEntry, at path: ByteString, isRespelled: Bool
+  ) throws {
     switch entry {
-    case .directory(let model): try compareDirectory(model, at: path)
+    case .directory(let model): try compareDirectory(model, at: path, isRespelled: isRespelled)
     case .file(let layer, let index):
       switch stack[layer].files[index].form {
       case .regular(let content): compareContent(content, try path.read(), at: path)

@@ -113,29 +113,29 @@ enum ArchiveChangeMapper {
   static func invalidations(
     for difference: ArchiveDifference, _ batch: Range<Int>, _ layer: Int, in table: inout NodeTable
   ) -> [Invalidation] {
-    var directories: [UInt64: NodeID?] = [difference.rootNumber: .root]
+    var directories: [UInt64: [NodeID]] = [difference.rootNumber: [.root]]
     var found: [Invalidation] = []
     for item in difference.items[batch] {
       let (unknown, known) = difference.folders(above: item) { directories[$0] != nil }
-      var directory = directories[known] ?? nil
+      var nodes = directories[known] ?? []
       // Each folder is looked up once, however deep it is.
       for folder in unknown.reversed() {
-        directory = directory.flatMap { child(folder.name, of: $0, table) }
-        directories[folder.number] = .some(directory)
+        nodes = nodes.flatMap { children(folder.name, of: $0, table) }
+        directories[folder.number] = nodes
       }
       // Nothing is cached in a directory that the kernel does not know.
-      guard let directory else { continue }
-      let change = LayerChange(
-        directory: directory, layer: layer, name: difference.name(of: item), mask: mask(of: item))
-      found += ChangeMapper.invalidations(for: change, in: &table)
+      for directory in nodes {
+        let change = LayerChange(
+          directory: directory, layer: layer, name: difference.name(of: item), mask: mask(of: item))
+        found += ChangeMapper.invalidations(for: change, in: &table)
+      }
     }
     return found
   }
 
-  private static func child(_ name: [UInt8], of directory: NodeID, _ table: NodeTable) -> NodeID? {
-    guard let parent = try? table.slot(of: directory) else { return nil }
-    let slot = table.directory(name, in: parent)
-    return slot == 0 ? nil : table.number(of: slot)
+  private static func children(_ name: [UInt8], of directory: NodeID, _ table: NodeTable) -> [NodeID] {
+    guard let parent = try? table.slot(of: directory) else { return [] }
+    return table.directories(named: name, in: parent).map { table.number(of: $0) }
   }
 
   private static func mask(of item: ArchiveDifference.Item) -> InotifyEvent.Mask {

@@ -13,6 +13,7 @@ struct NodeMemory: @unchecked Sendable {
     static let header = 64 << 10
     static let journal = 128 << 10
     static let devices = 512 << 10
+    static let spellings = 16 << 20
     static let links = 1 << 30
     static let names = 2 << 30
     static let nodes = 18 << 30
@@ -31,6 +32,8 @@ struct NodeMemory: @unchecked Sendable {
     var isIncomplete: UInt32 = 0
     /// Whether a process has used the memory, so that the kernel may know the root at least.
     var wasUsed: UInt32 = 0
+    /// The places of spellings that were ever used.
+    var spellings: UInt32 = 0
   }
 
   /// A further name of a file with several hard links.
@@ -59,6 +62,7 @@ struct NodeMemory: @unchecked Sendable {
   private let links: UnsafeMutablePointer<Link>
   private let fingerprints: UnsafeMutablePointer<Fingerprint>
   private let devices: UnsafeMutablePointer<UInt64>
+  let spellings: UnsafeMutableRawPointer
   /// The IDs of layers by index, and the other way round.
   private let ids: [UInt16]
   private let indexes: [UInt16]
@@ -76,6 +80,7 @@ struct NodeMemory: @unchecked Sendable {
     links = memory.values(of: Link.self, at: Place.links)
     fingerprints = memory.values(of: Fingerprint.self, at: Place.fingerprints)
     devices = memory.values(of: UInt64.self, at: Place.devices)
+    spellings = memory.base + Place.spellings
     redo()
   }
 

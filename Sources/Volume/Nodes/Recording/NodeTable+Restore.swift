@@ -9,7 +9,7 @@ extension NodeTable {
   mutating func restore(from memory: NodeMemory, _ layers: [Layer]) {
     if !memory.use() { return }
     let linkNames = hardLinks.restore(from: memory, names)
-    let indexes = RestoredIndexes.makeAhead(memory, names, linkNames)
+    let indexes = RestoredIndexes.makeAhead(memory, names, linkNames, foldsNames: foldsNames)
     restoreNodes(memory)
     adoptFiles(memory, layers)
     (identities, entries, names) = indexes().parts
@@ -72,7 +72,7 @@ private struct RestoredIndexes: Sendable {
 
   var parts: (identities: HashIndex, entries: HashIndex, names: NameArena) { (identities, entries, names) }
 
-  private init(_ memory: NodeMemory, _ names: NameArena, _ linkNames: [UInt32]) {
+  private init(_ memory: NodeMemory, _ names: NameArena, _ linkNames: [UInt32], foldsNames: Bool) {
     let slots = memory.usedSlots
     self.names = names
     identities = HashIndex(capacity: slots.count)
@@ -83,7 +83,11 @@ private struct RestoredIndexes: Sendable {
       let record = memory[slot]
       if record.kind == nil { continue }
       if Node.isIndexed(record) { identities.insert(slot, NodeHash.of(record.identity, layer: record.layer)) }
-      entries.insert(slot, names.withName(at: record.name) { NodeHash.of($0, in: record.parent) })
+      let hash =
+        foldsNames
+        ? NodeHash.of(NameFolding.key(of: names.name(at: record.name)), in: record.parent)
+        : names.withName(at: record.name) { NodeHash.of($0, in: record.parent) }
+      entries.insert(slot, hash)
       used.append(record.name)
     }
     self.names.adopt(used)
@@ -91,10 +95,12 @@ private struct RestoredIndexes: Sendable {
 
   /// - Returns: a function that waits for the indexes, to be called once.
   static func makeAhead(
-    _ memory: NodeMemory, _ names: NameArena, _ linkNames: [UInt32]
+    _ memory: NodeMemory, _ names: NameArena, _ linkNames: [UInt32], foldsNames: Bool
   ) -> () -> RestoredIndexes {
     let made = Locked<RestoredIndexes?>(nil)
-    let make: @Sendable () -> RestoredIndexes = { RestoredIndexes(memory, names, linkNames) }
+    let make: @Sendable () -> RestoredIndexes = {
+      RestoredIndexes(memory, names, linkNames, foldsNames: foldsNames)
+    }
     let thread = try? ThreadHandle(Thread(name: "restore") { made.withLock { $0 = make() } })
     return {
       thread?.join()

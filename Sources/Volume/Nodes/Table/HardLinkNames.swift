@@ -1,7 +1,9 @@
 import Fuse
+import Layers
 
 /// The further names of files with several hard links. They are rare, so they are stored apart from the nodes.
 struct HardLinkNames {
+  /// Where case does not count, by what the spellings have in common.
   private var byKey: [EntryKey: Set<UInt32>] = [:]
   /// Each node's names, with the index of the name's record.
   private var byNode: [UInt32: [EntryKey: UInt32]] = [:]
@@ -9,15 +11,29 @@ struct HardLinkNames {
   private var byParent: [NodeID: Set<[UInt8]>] = [:]
 
   private let isRecorded: Bool
+  private let foldsNames: Bool
   private var firstUnused: UInt32 = 0
   private var unused: [UInt32] = []
   /// What is not recorded yet.
   private var added: [(slot: UInt32, key: EntryKey, index: UInt32)] = []
   private var removed: [UInt32] = []
 
-  init(isRecorded: Bool = false) { self.isRecorded = isRecorded }
+  init(isRecorded: Bool = false, foldsNames: Bool = false) {
+    self.isRecorded = isRecorded
+    self.foldsNames = foldsNames
+  }
 
-  func nodes(at key: EntryKey) -> [UInt32] { byKey.isEmpty ? [] : Array(byKey[key] ?? []) }
+  /// The nodes that have a name, in any spelling.
+  func nodes(at key: EntryKey) -> [UInt32] { byKey.isEmpty ? [] : Array(byKey[folded(key)] ?? []) }
+
+  private func folded(_ key: EntryKey) -> EntryKey {
+    foldsNames ? EntryKey(parent: key.parent, name: NameFolding.key(of: key.name)) : key
+  }
+
+  /// Whether two names are spellings of one.
+  static func areEqual(_ left: EntryKey, _ right: EntryKey) -> Bool {
+    left.parent == right.parent && NameFolding.areEqual(left.name, right.name)
+  }
 
   func names(in parent: NodeID) -> Set<[UInt8]> { byParent[parent] ?? [] }
 
@@ -34,7 +50,7 @@ struct HardLinkNames {
   }
 
   private mutating func insert(_ slot: UInt32, at key: EntryKey, _ index: UInt32) {
-    byKey[key, default: []].insert(slot)
+    byKey[folded(key), default: []].insert(slot)
     byParent[key.parent, default: []].insert(key.name)
     byNode[slot, default: [:]][key] = index
   }
@@ -43,14 +59,23 @@ struct HardLinkNames {
   mutating func remove(_ slot: UInt32, at key: EntryKey) -> Bool {
     guard let index = byNode[slot]?.removeValue(forKey: key) else { return false }
     if isRecorded { removed.append(index) } else { unused.append(index) }
+    let hasSpelling = foldsNames && names(of: slot).contains { Self.areEqual($0, key) }
     if byNode[slot]?.isEmpty == true { byNode[slot] = nil }
-    byKey[key]?.remove(slot)
-    if byKey[key]?.isEmpty == true {
-      byKey[key] = nil
-      byParent[key.parent]?.remove(key.name)
-      if byParent[key.parent]?.isEmpty == true { byParent[key.parent] = nil }
-    }
+    if !hasSpelling { removeFromKey(slot, folded(key)) }
+    removeFromParent(key)
     return true
+  }
+
+  private mutating func removeFromKey(_ slot: UInt32, _ key: EntryKey) {
+    byKey[key]?.remove(slot)
+    if byKey[key]?.isEmpty == true { byKey[key] = nil }
+  }
+
+  /// Removes a name from its directory's, unless another node has it.
+  private mutating func removeFromParent(_ key: EntryKey) {
+    if nodes(at: key).contains(where: { byNode[$0]?[key] != nil }) { return }
+    byParent[key.parent]?.remove(key.name)
+    if byParent[key.parent]?.isEmpty == true { byParent[key.parent] = nil }
   }
 
   mutating func remove(_ slot: UInt32) {

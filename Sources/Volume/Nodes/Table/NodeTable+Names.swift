@@ -47,17 +47,25 @@ extension NodeTable {
     return found
   }
 
-  /// The nodes that the kernel may know by a name.
+  /// The nodes that the kernel may know by a name, in any spelling.
   func nodes(named name: [UInt8], in parent: UInt32) -> [UInt32] {
-    entries.all(NodeHash.of(name, in: parent)) {
-      isNamed($0, name, in: parent) && !nodes[Int($0)].isDetached
-    } + hardLinks.nodes(at: EntryKey(parent: number(of: parent), name: name))
+    slots(named: name, in: parent).filter { !nodes[Int($0)].isDetached }
+      + hardLinks.nodes(at: EntryKey(parent: number(of: parent), name: name))
   }
 
-  /// The files that were last looked up by a name, including those that have lost it.
+  /// The directories that the kernel may know by a name, one for each spelling.
+  func directories(named name: [UInt8], in parent: UInt32) -> [UInt32] {
+    slots(named: name, in: parent).filter { nodes[Int($0)].kind == .directory }
+  }
+
+  /// The files that were last looked up by a name, in any spelling, including those that have lost it.
   func files(lastNamed name: [UInt8], in parent: UInt32) -> [UInt32] {
-    entries.all(NodeHash.of(name, in: parent)) {
-      isNamed($0, name, in: parent) && nodes[Int($0)].kind != .directory
+    slots(named: name, in: parent).filter { nodes[Int($0)].kind != .directory }
+  }
+
+  private func slots(named name: [UInt8], in parent: UInt32) -> [UInt32] {
+    entries.all(hash(name, in: parent)) {
+      isNamed($0, name, in: parent) || isSpelling(name, of: $0, in: parent)
     }
   }
 
@@ -71,7 +79,8 @@ extension NodeTable {
   /// Records that a name no longer refers to a file. If the file has another hard link, the node moves there.
   /// Else a pinned node is detached from its name; any other node stays with the name.
   mutating func detach(_ slot: UInt32, from name: [UInt8], in parent: UInt32) {
-    if hardLinks.remove(slot, at: EntryKey(parent: number(of: parent), name: name)) { return }
+    let wasFurtherName = removeHardLinks(slot, at: EntryKey(parent: number(of: parent), name: name))
+    if wasFurtherName, !isNamed(slot, name, in: parent), !isSpelling(name, of: slot, in: parent) { return }
     if moveToHardLinkName(slot) { return }
     if nodes[Int(slot)].isPinned {
       nodes[Int(slot)].isDetached = true
@@ -111,7 +120,7 @@ extension NodeTable {
       nodes[Int(slot)].parent = parent
       nodes[Int(slot)].name = names.add(name)
       linkToParent(slot)
-      entries.insert(slot, NodeHash.of(name, in: parent))
+      entries.insert(slot, hash(name, in: parent))
       // The former parent may have been kept only for this child.
       if former != 0 { deferredRelease.append(freeIfUnused(former)) }
     }

@@ -30,6 +30,8 @@ struct NodeTable {
   var removedDirectories: [UInt32: MergedDirectory] = [:]
   /// The number of used slots.
   var count = 1
+  /// Where case does not count in names: then `entries` has the nodes by what their spellings have in common.
+  let spellings: KnownSpellings?
   /// Where a successor finds the nodes; nil if none is to come.
   let memory: NodeMemory?
   static let root: UInt32 = 1
@@ -39,12 +41,16 @@ struct NodeTable {
   /// - Parameters:
   ///   - memory: what a predecessor has recorded there is restored.
   ///   - layers: those of the files that it has open.
-  init(budget: Int, isWritable: Bool = false, memory: NodeMemory? = nil, layers: [Layer] = []) {
+  init(
+    budget: Int, isWritable: Bool = false, spellings: KnownSpellings? = nil, memory: NodeMemory? = nil,
+    layers: [Layer] = []
+  ) {
     self.memory = memory
+    self.spellings = spellings
     nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)])
     descriptors = DescriptorLRU(budget: budget, keepsLost: isWritable)
     names = NameArena(shared: memory?.names)
-    hardLinks = HardLinkNames(isRecorded: memory != nil)
+    hardLinks = HardLinkNames(isRecorded: memory != nil, foldsNames: spellings != nil)
     guard let memory else { return }
     restore(from: memory, layers)
     nodes.isRecorded = true
@@ -92,9 +98,9 @@ struct NodeTable {
     return slot
   }
 
-  /// - Returns: 0 if there is none.
+  /// - Returns: 0 if there is none of this spelling.
   func directory(_ name: [UInt8], in parent: UInt32) -> UInt32 {
-    entries.first(NodeHash.of(name, in: parent)) {
+    entries.first(hash(name, in: parent)) {
       nodes[Int($0)].kind == .directory && isNamed($0, name, in: parent)
     }
   }
@@ -106,7 +112,8 @@ struct NodeTable {
     inodeNumber: UInt64, soleSize: UInt64? = nil
   ) -> UInt32 {
     var slot = file(identity, layer: layer)
-    if slot != 0, let soleSize, !isNamed(slot, name, in: parent) {
+    if slot != 0, let soleSize, !isNamed(slot, name, in: parent), !isPathSpelling(name, of: slot, in: parent)
+    {
       if separate(slot, renamedTo: name, in: parent, size: soleSize) { slot = 0 }
     }
     if slot == 0 {

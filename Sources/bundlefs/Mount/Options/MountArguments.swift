@@ -16,6 +16,15 @@ struct MountArguments {
   /// The mount namespace to mount in (`mount -N`); nil for the caller's.
   var namespace: [UInt8]?
 
+  /// Whether the mount is in a mount namespace of its own.
+  var isPrivate = false
+
+  /// Those of a private mount.
+  init(private main: [UInt8], at mountPoint: [UInt8], options: MountOptions) {
+    (self.main, self.mountPoint, self.options) = (main, mountPoint, options)
+    (isPrivate, isHelper) = (true, false)
+  }
+
   init(_ arguments: [[UInt8]]) throws(Failure) {
     // mount(8) runs `mount.TYPE` with flags of its own.
     isHelper =

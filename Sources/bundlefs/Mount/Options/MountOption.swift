@@ -120,6 +120,14 @@ struct MountOption {
     return count
   }
 
+  /// Whether names are compared without case.
+  func isInsensitive() throws(Failure) -> Bool {
+    guard let value, let folds = ["sensitive": false, "insensitive": true][value.shown] else {
+      throw invalid(expected: "\(name)=sensitive or \(name)=insensitive")
+    }
+    return folds
+  }
+
   /// Whether overdue layers are skipped.
   func timeoutAction() throws(Failure) -> Bool {
     guard let value, let skips = ["error": false, "skip": true][value.shown] else {

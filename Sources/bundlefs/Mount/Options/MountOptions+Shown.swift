@@ -11,6 +11,7 @@ extension MountOptions {
     var shown: [String: String] = [:]
     shown["substitution"] = substitutions.map { Self.resolved($0).shown }.joined(separator: ":")
     shown["missing"] = allowsMissing ? "empty" : "error"
+    shown["case"] = foldsNames ? "insensitive" : "sensitive"
     shown["writable"] = writable.shown
     shown["xattr"] = Self.onOff(servesExtendedAttributes)
     shown["announce"] = Self.onOff(announces)

@@ -38,6 +38,8 @@ struct MountOptions {
   /// In milliseconds; nil for the default.
   var layerTimeout: CInt?
   var skipsOverdueLayers = false
+  /// Whether names are compared without case.
+  var foldsNames = false
   /// Whether the mount outlives the death of the process that answers its requests.
   var survives = true
   /// Whether substitutions may come later.
@@ -77,6 +79,7 @@ struct MountOptions {
     let hasValue = option.value != nil
     names.append(option.name)
     switch option.name {
+    case "case": foldsNames = try option.isInsensitive()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "substitution":
       // A remount can leave MAIN alone.
@@ -119,6 +122,12 @@ struct MountOptions {
     return .on
   }
 
+  /// As `announceMode`, where no path of the daemon leads into the mount.
+  var announceModeElsewhere: AnnounceMode {
+    guard case .on = announceMode else { return announceMode }
+    return .unavailable("the mount is in another mount namespace (run)")
+  }
+
   func check() throws(Failure) {
     if writable == .firstSubstitution, substitutions.isEmpty, !isRemount {
       throw .usage(
@@ -126,6 +135,12 @@ struct MountOptions {
     }
     if writable != .off, passthrough != nil {
       throw .usage("'writable' and 'passthrough' exclude each other; leave one of them out")
+    }
+    if writable != .off, foldsNames {
+      throw .usage("'writable' and 'case=insensitive' exclude each other; leave one of them out")
+    }
+    if foldsNames, !NameFolding.isAvailable {
+      throw .failed("'case=insensitive' needs utf8proc; install the package 'libutf8proc2'")
     }
     if control.name == Array("\(resources.scheme):".utf8) {
       throw .usage("'control=\(control.name.shown)' is reserved for resources; choose another name")

@@ -146,7 +146,9 @@ private struct LayerChange {
   /// - Throws: EINVAL for a layer in which the mount would find itself, or the changes that it makes.
   private func check(_ path: [UInt8], _ given: [UInt8]) throws(RoutingError) {
     let mountPoint = plan.mountPoint.path
-    if let entry = MountTableEntry.containing(path), entry.isBundlefs, entry.mountPoint == mountPoint {
+    if !plan.isPrivate, let entry = MountTableEntry.containing(path), entry.isBundlefs,
+      entry.mountPoint == mountPoint
+    {
       throw RoutingError(.malformed, "\(given.shown) lies in the mount itself")
     }
     if let upper, upper.path.isPath(inside: path) || path.isPath(inside: upper.path) {
@@ -167,7 +169,7 @@ private struct LayerChange {
     do throws(Errno) {
       let layer = try opener.directory(entry.path, index: Int(entry.id))
       try survival.recordRoot(of: .directory(layer), entry.id)
-      if layer.isPrivateClone || survival.state.beneath >= 0 { return }
+      if layer.isPrivateClone || survival.state.beneath >= 0 || plan.isPrivate { return }
     } catch { throw Self.error(error, given) }
     // What lies beneath the mount cannot be reached any more.
     if plan.mountPoint.path.isPath(inside: entry.path) {

@@ -22,7 +22,7 @@ struct HardLinkModel {
   mutating func recordFullWalk(_ layers: [LiveLayer]) {
     let stack = layers.map(\.plan)
     visited = []
-    collect(MergedDirectory.root(of: stack), [])
+    collect(MergedDirectory.root(of: stack))
     linked = []
     for (layer, plan) in stack.enumerated() {
       for (index, count) in plan.links where count > 1 { linked.insert(.file(layer: layer, index: index)) }
@@ -31,7 +31,10 @@ struct HardLinkModel {
 
   /// Entries at a path or below it may have been replaced, in any layer.
   mutating func forget(below path: [ByteString]) {
-    visited = visited.filter { !$0.path.starts(with: path) }
+    let keys = path.map(FoldedNames.key)
+    visited = visited.filter {
+      !$0.path.starts(with: path) && !$0.path.map(FoldedNames.key).starts(with: keys)
+    }
   }
 
   /// Names at a path or below it are about to appear or vanish.
@@ -70,13 +73,14 @@ struct HardLinkModel {
       guard case .directory(let inner)? = merged.lookup(name) else { return false }
       merged = inner
     }
-    return merged.parts.contains { $0.layer == layer }
+    // A layer's directory of another spelling may be the one that is merged.
+    return merged.parts.contains { $0.layer == layer && $0.path == directory }
   }
 
-  private mutating func collect(_ directory: MergedDirectory, _ path: [ByteString]) {
-    for part in directory.parts { visited.insert(EntryKey(layer: part.layer, path: path)) }
+  private mutating func collect(_ directory: MergedDirectory) {
+    for part in directory.parts { visited.insert(EntryKey(layer: part.layer, path: part.path)) }
     for name in directory.names {
-      if case .directory(let inner)? = directory.lookup(name) { collect(inner, path + [name]) }
+      if case .directory(let inner)? = directory.lookup(name) { collect(inner) }
     }
   }
 }

@@ -41,7 +41,7 @@ final class OpenDirectories {
     let file = try location.call("open") { Glibc.open($0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
     // Half of them have been listed before the change.
     if random.percent(50) { _ = try? handle(file).list() }
-    open.append(OpenDirectory(file: file, path: path, parts: try parts(of: directory, path, layers)))
+    open.append(OpenDirectory(file: file, path: path, parts: try parts(of: directory, layers)))
   }
 
   /// Closes those that have lost all their parts by a change.
@@ -49,7 +49,7 @@ final class OpenDirectories {
     let stack = layers.map(\.plan)
     open = try open.filter { entry in
       guard let directory = MergedDirectory.root(of: stack).directory(entry.path),
-        try !parts(of: directory, entry.path, layers).isDisjoint(with: entry.parts)
+        try !parts(of: directory, layers).isDisjoint(with: entry.parts)
       else {
         close(entry.file)
         return false
@@ -58,7 +58,7 @@ final class OpenDirectories {
     }
     for (index, entry) in open.enumerated() {
       guard let directory = MergedDirectory.root(of: stack).directory(entry.path) else { continue }
-      open[index].parts = try parts(of: directory, entry.path, layers)
+      open[index].parts = try parts(of: directory, layers)
     }
   }
 
@@ -104,12 +104,10 @@ final class OpenDirectories {
   /// A path to the open directory itself.
   private func handle(_ file: CInt) -> ByteString { ByteString("/proc/self/fd/\(file)/.") }
 
-  private func parts(of directory: MergedDirectory, _ path: [ByteString], _ layers: [LiveLayer]) throws
-    -> Set<FileIdentity>
-  {
+  private func parts(of directory: MergedDirectory, _ layers: [LiveLayer]) throws -> Set<FileIdentity> {
     Set(
       try directory.parts.map { part in
-        try withCName(layers[part.layer].disk(path).bytes) { path throws(Errno) in
+        try withCName(layers[part.layer].disk(part.path).bytes) { path throws(Errno) in
           try Descriptor.open(path, [.pathOnly, .noFollow]).attributes().identity
         }
       })

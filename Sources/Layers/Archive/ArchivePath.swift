@@ -1,16 +1,16 @@
 import Glibc
-import Layers
 import Posix
 
 /// A path that names an archive, a directory inside one, or the same of an archive that is stored in another:
 /// `ARCHIVE`, `ARCHIVE!/DIRECTORY` or `ARCHIVE!/ARCHIVE!/DIRECTORY`.
-struct ArchivePath {
+public struct ArchivePath: Sendable {
   /// The path of the outermost archive.
-  let archive: [UInt8]
+  public let archive: [UInt8]
   private let directory: [[UInt8]]
 
-  /// An existing file with the whole name takes precedence over `!` as a separator.
-  init?(_ path: [UInt8]) {
+  /// Asks the file system. An existing file with the whole name takes precedence over `!` as a separator.
+  /// - Returns: nil if the path leads to no regular file.
+  public init?(_ path: [UInt8]) {
     if let kind = Self.kind(of: path) {
       guard kind == .regular else { return nil }
       self.init(path, archiveLength: path.count)
@@ -29,29 +29,30 @@ struct ArchivePath {
 
   /// A path that was recorded. Asks no file system.
   /// - Parameter length: of the archive's path, which nothing or `!` follows.
-  init(_ path: [UInt8], archiveLength length: Int) {
+  public init(_ path: [UInt8], archiveLength length: Int) {
     archive = Array(path[..<length])
-    directory = MountPoint.split(path[length...].dropFirst())
+    directory = Self.split(path[length...].dropFirst())
   }
 
+  /// Opens the layer.
   /// - Parameters:
   ///   - index: in the stack.
   ///   - id: as of `ArchiveLayer.init`.
-  func open(index: Int, id: Int, _ encoding: NameEncoding?, _ contents: ContentCache) throws(ArchiveError)
-    -> ArchiveLayer
-  {
+  ///   - progress: as of `ArchiveLayer.init`.
+  public func open(
+    index: Int, id: Int, _ encoding: NameEncoding?, _ contents: ContentCache, foldsNames: Bool = false,
+    progress: (UInt64, UInt64) -> Void
+  ) throws(ArchiveError) -> ArchiveLayer {
     let path: [UInt8]
     do throws(Errno) { path = try realPath(archive) } catch {
       // A predecessor may have had it open.
       guard contents.registry != nil else { throw .unreadable(error) }
       path = archive
     }
-    var bar = ProgressBar(title: "reading \(archive.shown)")
-    defer { bar.end() }
     func open(_ inner: [[[UInt8]]], _ directory: [[UInt8]]) throws(ArchiveError) -> ArchiveLayer {
       try ArchiveLayer(
         archivePath: path, inner: inner, folder: directory, encoding: encoding, index: index, id: id,
-        cache: contents, progress: { bar.show($0, of: $1) })
+        cache: contents, foldsNames: foldsNames, progress: progress)
     }
     // A directory of the whole name takes precedence over archives within the archive.
     do throws(ArchiveError) { return try open([], directory) } catch .noFolder {
@@ -72,6 +73,11 @@ struct ArchivePath {
       }
     }
     return (inner, rest)
+  }
+
+  /// The names of a path, without `.`.
+  private static func split(_ path: ArraySlice<UInt8>) -> [[UInt8]] {
+    path.split(separator: EntryName.slash).filter { !$0.elementsEqual(".".utf8) }.map { Array($0) }
   }
 
   private static func kind(of path: [UInt8]) -> FileKind? {

@@ -1,0 +1,121 @@
+import Posix
+
+/// The union of the layers' names where case does not count: each name once, in the spelling of the lowest layer whose
+/// entry no whiteout hides.
+struct FoldedListing {
+  private struct Name {
+    /// The spelling of the lowest layer so far.
+    var spelling: [UInt8]
+    /// The topmost layer's entries of the name.
+    let entries: [DirectoryRecord]
+    let layer: Int
+  }
+
+  private(set) var whiteouts: [Listing.Whiteout] = []
+  private var names: [[UInt8]: Name] = [:]
+  /// The names in the order in which they were met.
+  private var order: [[UInt8]] = []
+  private var hidden: Set<[UInt8]> = []
+
+  /// Adds the entries of the next layer below.
+  mutating func add(_ content: FoldedContent, layer: Int) {
+    for key in content.order where !hidden.contains(key) {
+      guard let entries = content.records[key] else { continue }
+      if names[key] != nil {
+        names[key]?.spelling = entries[0].name
+      } else {
+        names[key] = Name(spelling: entries[0].name, entries: entries, layer: layer)
+        order.append(key)
+      }
+    }
+    whiteouts += content.whiteouts.map { Listing.Whiteout(name: $0, layer: layer) }
+    hidden.formUnion(content.names.hidden)
+  }
+
+  /// The listing; an entry stands for what a lookup of its spelling finds.
+  var listing: Listing {
+    var listing = Listing()
+    for key in order {
+      guard let name = names[key] else { continue }
+      let entry = name.entries.first { $0.name == name.spelling } ?? name.entries[0]
+      listing.add(
+        name.spelling, kind: entry.kind, layer: name.layer, device: entry.device, inode: entry.inode)
+    }
+    listing.whiteouts = whiteouts
+    return listing
+  }
+}
+
+/// An entry of a directory.
+struct DirectoryRecord {
+  let name: [UInt8]
+  let kind: FileKind
+  let device: UInt64
+  let inode: UInt64
+}
+
+/// What one layer's directory contains.
+struct FoldedContent {
+  var names = FoldedNames()
+  /// The entries by name, those of each sorted by bytes.
+  var records: [[UInt8]: [DirectoryRecord]] = [:]
+  var order: [[UInt8]] = []
+  /// The names of character devices.
+  var whiteouts: [[UInt8]] = []
+
+  mutating func add(_ name: [UInt8], _ listed: LayerDirectory.Listed) {
+    let key = NameFolding.key(of: name)
+    if listed.isWhiteout {
+      whiteouts.append(name)
+      return names.hide(key)
+    }
+    names.add(name, key: key)
+    let record = DirectoryRecord(name: name, kind: listed.kind, device: listed.device, inode: listed.inode)
+    guard let present = records.updateValue([record], forKey: key) else { return order.append(key) }
+    records[key] = (present + [record]).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+  }
+}
+
+extension MergedDirectory {
+  /// As `list`, where case does not count.
+  func listFolded(_ count: () throws(Errno) -> Void) throws(Errno) -> Listing {
+    var merged = FoldedListing()
+    for part in parts where !part.gate.isSkipped {
+      merged.add(try part.foldedContent(count), layer: part.layer)
+    }
+    if let missing { throw missing.error }
+    return merged.listing
+  }
+
+  /// The spelling in which a listing shows a name; nil if the name is not visible.
+  /// - Throws: what reading a part throws.
+  public func shownSpelling(of name: [UInt8]) throws(Errno) -> [UInt8]? {
+    let key = NameFolding.key(of: name)
+    var spelling: [UInt8]?
+    for part in parts where !part.gate.isSkipped {
+      guard let spellings = part.spellings else { return name }
+      let names = try part.foldedNames(spellings)
+      if let first = names.first[key] { spelling = first }
+      if names.hidden.contains(key) { break }
+    }
+    return spelling
+  }
+}
+
+extension LayerDirectory {
+  fileprivate func foldedContent(_ count: () throws(Errno) -> Void) throws(Errno) -> FoldedContent {
+    let state = try spellings.map { spellings throws(Errno) in try spellingState(spellings) }
+    var content = FoldedContent()
+    try forEachEntry { entry throws(Errno) in
+      try count()
+      let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
+      if WhiteoutMarkers.isMarker(entry.name) {
+        content.names.hide(NameFolding.key(of: Array(name.dropFirst(4))))
+      } else if let found = try listed(entry, recordsInodes: recordsInodes) {
+        content.add(name, found)
+      }
+    }
+    if let spellings, let state { keep(content.names, readIn: state, spellings) }
+    return content
+  }
+}

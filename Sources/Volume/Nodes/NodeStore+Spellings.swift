@@ -1,0 +1,51 @@
+import Fuse
+import Layers
+import Posix
+
+/// Names where case does not count.
+extension NodeStore {
+  /// Records a spelling that the next reply gives to the kernel.
+  func recordSpelling(_ name: [UInt8], in directory: NodeID) {
+    guard let spellings, let evicted = spellings.add(EntryKey(parent: directory, name: name)) else { return }
+    table.withLock { $0.removeSpelling(evicted) }
+    watcher?.spellingWasEvicted(evicted)
+  }
+
+  /// Records a spelling that has found an entry, if the kernel may know others of the name.
+  func recordFoundSpelling(_ name: CName, in directory: NodeID) {
+    if spellings == nil { return }
+    let bytes = [UInt8](bytesOf: name)
+    let isAlone = table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return true }
+      return table.spellings(of: bytes, in: slot).subtracting([bytes]).isEmpty
+    }
+    if !isAlone { recordSpelling(bytes, in: directory) }
+  }
+
+  /// The other spellings of a name that the kernel may have cached.
+  func otherSpellings(of name: [UInt8], in directory: NodeID) -> Set<[UInt8]> {
+    guard let spellings else { return [] }
+    let known = table.withLock { table -> Set<[UInt8]> in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.spellings(of: name, in: slot)
+    }
+    return known.union(spellings.spellings(of: name, in: directory)).subtracting([name])
+  }
+
+  /// The name in which programs see an entry of a layer. A name that is gone is the one by which the kernel knew it.
+  func shownName(of name: [UInt8], in directory: NodeID) -> [UInt8] {
+    if spellings == nil { return name }
+    if let shown = try? merged(of: directory).shownSpelling(of: name) { return shown }
+    let known = otherSpellings(of: name, in: directory)
+    return known.min { $0.lexicographicallyPrecedes($1) } ?? name
+  }
+
+  /// The inode number of a directory that has none of its own.
+  func numberOfDirectory(_ name: CName, in parent: UInt64) -> UInt64 {
+    if spellings == nil { return InodeNumbers.directory(parent: parent, name: name) }
+    return InodeNumbers.directory(parent: parent, name: numberedName([UInt8](bytesOf: name)))
+  }
+
+  /// What the number of a directory is made of: the same for all its spellings.
+  func numberedName(_ name: [UInt8]) -> [UInt8] { spellings == nil ? name : NameFolding.key(of: name) }
+}

@@ -1,0 +1,18 @@
+import Layers
+
+extension ArchivePath {
+  /// Opens the layer, and shows the progress on a terminal.
+  /// - Parameters:
+  ///   - index: in the stack.
+  ///   - id: as of `ArchiveLayer.init`.
+  func open(
+    index: Int, id: Int, _ encoding: NameEncoding?, _ contents: ContentCache, foldsNames: Bool = false
+  ) throws(ArchiveError)
+    -> ArchiveLayer
+  {
+    var bar = ProgressBar(title: "reading \(archive.shown)")
+    defer { bar.end() }
+    return try open(
+      index: index, id: id, encoding, contents, foldsNames: foldsNames, progress: { bar.show($0, of: $1) })
+  }
+}
