@@ -120,7 +120,8 @@ import Testing
     try fixture.tree().upper.hasUnnamedFiles.store(hasUnnamedFiles, ordering: .relaxed)
     #expect(try errorNumber { try fixture.copyUp("file") } == .noSpace)
     #expect(try fixture.upperNames() == [])
-    #expect(try errorNumber { try fixture.copyUp("file", size: 1000) } == nil)
+    // A process that another test has just forked can keep the unnamed copy, and so its space, until it calls exec.
+    #expect(eventually(within: 60) { (try? fixture.copyUp("file", size: 1000)) != nil })
   }
 
   @Test("of several threads that copy one file up, one does")
