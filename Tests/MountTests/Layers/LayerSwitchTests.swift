@@ -194,6 +194,22 @@ extension MountTests {
       }
     }
 
+    @Test("archives that come and go leave standard input open", .timeLimit(.minutes(1)))
+    func standardInput() throws {
+      let fixture = try Fixture()
+      let archive = fixture.folder / "a.zip"
+      try archive.write(ZipBuilder([.init("packed", "of the archive")]).bytes)
+      try withMount(fixture.setup) { mount in
+        _ = try mount.point.status()
+        let input = try mount.standardInput()
+        for layers in [[archive, fixture.substitution], [fixture.substitution], []] {
+          try mount.setLayers(layers)
+          _ = try (mount.point / "plain.txt").status()
+          #expect(eventually(within: 10) { (try? mount.standardInput()) == input })
+        }
+      }
+    }
+
     @Test("unchanged files keep their inode numbers and pages", .timeLimit(.minutes(1)))
     func unchangedFiles() throws {
       let stacks = try Stacks()
@@ -324,13 +340,18 @@ extension MountTests {
 }
 
 extension Mount {
-  /// How many descriptors the worker has open.
   /// Whether the worker has a file open.
   fileprivate func opens(_ path: ByteString) throws -> Bool {
     let folder = ByteString("/proc/\(worker)/fd")
     return try folder.names().contains { (try? (folder / $0).linkTarget()) == path }
   }
 
+  /// What the worker's standard input leads to.
+  fileprivate func standardInput() throws -> ByteString {
+    try ByteString("/proc/\(worker)/fd/0").linkTarget()
+  }
+
+  /// How many descriptors the worker has open.
   fileprivate func openDescriptors() throws -> Int { try ByteString("/proc/\(worker)/fd").names().count }
 }
 

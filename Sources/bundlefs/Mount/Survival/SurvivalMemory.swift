@@ -8,9 +8,19 @@ import Volume
 
 /// A layer's root, for successors.
 struct LayerRootRecord: BitwiseCopyable {
+  /// The descriptor, plus 1: memory that nothing was written to holds no descriptor, least of all standard input.
+  private var place: CInt = 0
+  private var recorded: DirectoryLayer.Root?
+
+  /// The record of an archive.
+  init() {}
+
+  init(file: CInt, root: DirectoryLayer.Root) { (place, recorded) = (file + 1, root) }
+
   /// -1 for an archive.
-  var file: CInt = -1
-  var root: DirectoryLayer.Root?
+  var file: CInt { place - 1 }
+
+  var root: DirectoryLayer.Root? { place == 0 ? nil : recorded }
 }
 
 /// The memory that the holder and the workers of a mount share: the holder's state, the INIT request, the read locks, the
