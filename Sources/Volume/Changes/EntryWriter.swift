@@ -251,7 +251,7 @@ struct EntryWriter: Sendable {
 
 extension Entry {
   /// What the upper layer has of it; nil for nothing.
-  fileprivate var upperIdentity: FileIdentity? {
+  var upperIdentity: FileIdentity? {
     switch self {
     case .file(let layer, let attributes): layer == 0 ? attributes.identity : nil
     case .directory(let directory, _): directory.isInUpperLayer ? directory.top.identity : nil

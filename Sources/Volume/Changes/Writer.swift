@@ -8,12 +8,14 @@ struct Writer: Sendable {
   let entries: EntryWriter
   let files: FileWriter
   let descriptors = WriteDescriptors()
+  /// nil where events of our own changes cannot be told.
+  let own: OwnChanges?
 
   init(
     _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
     kernel: Locked<(any KernelNotifier)?>, own: OwnChanges?, reserved: ReservedNames
   ) {
-    self.upper = upper
+    (self.upper, self.own) = (upper, own)
     let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own)
     entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel)

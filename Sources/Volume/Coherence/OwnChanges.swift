@@ -29,9 +29,16 @@ final class OwnChanges: Sendable {
     var isSettled: Bool
   }
 
+  /// What a name has in the upper layer.
+  private struct EntryRecord: Equatable {
+    /// nil for nothing.
+    let identity: FileIdentity?
+    /// A lookup does not find it.
+    var mayBeWhiteout = false
+  }
+
   private struct State {
-    /// The entry that a name has in the upper layer; `.none` for none.
-    var names = LRUCache<EntryKey, FileIdentity?>(countLimit: OwnChanges.limit)
+    var names = LRUCache<EntryKey, EntryRecord>(countLimit: OwnChanges.limit)
     var files = LRUCache<NodeID, FileRecord>(countLimit: OwnChanges.limit)
     var pendingNames = PendingChanges<EntryKey>()
     var pendingFiles = PendingChanges<NodeID>()
@@ -50,7 +57,7 @@ final class OwnChanges: Sendable {
   /// Records what our change has left at a name.
   /// - Parameter identity: nil for nothing.
   func recordEntry(_ identity: FileIdentity?, at key: EntryKey) {
-    state.withLock { $0.names.insert(identity, for: key) }
+    state.withLock { $0.names.insert(EntryRecord(identity: identity), for: key) }
   }
 
   /// Records a file that the mount has made just now.
@@ -70,8 +77,8 @@ final class OwnChanges: Sendable {
       let result = try body()
       let record = record(node, from: before, to: FileState(try status()))
       // What was passed over may be a change by another program, before ours or after it.
-      let hasPassedOver = state.withLock { $0.pendingFiles.end(node) }
-      if hasPassedOver {
+      let passedOver = state.withLock { $0.pendingFiles.end(node) }
+      if !passedOver.isEmpty {
         let isAsLeft = FileState(try status()) == record.state
         if !isAsLeft || !record.isSettled {
           invalidate(node, isDirectory, leaving: isAsLeft ? record.state : nil)
@@ -128,22 +135,37 @@ final class OwnChanges: Sendable {
 
   private func end(_ key: EntryKey, _ store: NodeStore) {
     // A file may be copied while another request removes its name: then the last of them looks.
-    let hasPassedOver = state.withLock { $0.pendingNames.end(key) && !$0.pendingNames.contains(key) }
-    guard hasPassedOver else { return }
-    if let part = store.upperPart(of: key.parent), causeOfNameEvent(key.name, key.parent, part) == .ours {
-      return
+    let passedOver = state.withLock { state in
+      let events = state.pendingNames.end(key)
+      return state.pendingNames.contains(key) ? [] : events
     }
+    if passedOver.isEmpty { return }
+    if let part = store.upperPart(of: key.parent), isOurs(passedOver, key, part, store) { return }
+    queue.add(Self.invalidations(of: key))
+  }
+
+  private static func invalidations(of key: EntryKey) -> [Invalidation] {
     let name = Invalidation.Subject.name(key.parent, key.name, layer: 0)
-    queue.add([
+    return [
       Invalidation(subject: name, aspects: [.entry, .content, .link]),
       Invalidation(subject: .listing(key.parent)),
-    ])
+    ]
+  }
+
+  private func isOurs(
+    _ events: PassedOverEvents, _ key: EntryKey, _ part: LayerDirectory, _ store: NodeStore
+  ) -> Bool {
+    causeOfNameEvent(key.name, key.parent, part) == .ours
+      && (!events.contains(.file) || causeOfFileEvent(key.name, key.parent, part, store) == .ours)
   }
 
   /// Records what our change has left at a name of a directory in the upper layer.
   func recordEntry(_ name: CName, in directory: MergedDirectory, at key: EntryKey) {
     do throws(Errno) {
-      recordEntry(try directory.top.attributes(of: name).identity, at: key)
+      let attributes = try directory.top.attributes(of: name)
+      let record = EntryRecord(
+        identity: attributes.identity, mayBeWhiteout: attributes.kind == .characterDevice)
+      state.withLock { $0.names.insert(record, for: key) }
     } catch {
       if error == .noSuchFileOrDirectory { recordEntry(nil, at: key) }
     }
@@ -169,19 +191,53 @@ final class OwnChanges: Sendable {
     return causeOfFileEvent(event.name, directory, part, store)
   }
 
-  private func causeOfNameEvent(_ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory) -> Cause {
+  /// - Parameter kind: of the event; one of the file that the name has lost, or one of the name itself.
+  private func causeOfNameEvent(
+    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ kind: PassedOverEvents = .name
+  ) -> Cause {
     let key = EntryKey(parent: directory, name: name)
-    if state.withLock({ $0.pendingNames.passOver(key) }) { return .ours }
-    return isAsLeft(key, part) ? .ours : .others
+    while true {
+      let (isPending, known) = state.withLock {
+        ($0.pendingNames.passOver(key, kind), $0.names.value(for: key))
+      }
+      if isPending { return .ours }
+      guard let known else { return .others }
+      if Self.has(part, known.identity, at: name) { return .ours }
+      // A change of ours may have come between the record and the look.
+      if forget(key, unlessChangedFrom: known) { return .others }
+    }
   }
 
-  /// Whether the upper layer has at a name what our last change of the name has left there.
-  private func isAsLeft(_ key: EntryKey, _ part: LayerDirectory) -> Bool {
-    guard let known = state.withLock({ $0.names.value(for: key) }) else { return false }
+  /// What other programs have changed may come back as we have left it, after the kernel has cached something else.
+  /// - Returns: false if a change of ours has come.
+  private func forget(_ key: EntryKey, unlessChangedFrom known: EntryRecord) -> Bool {
+    state.withLock { state in
+      if state.pendingNames.contains(key) || state.names.value(for: key) != known { return false }
+      _ = state.names.remove(key)
+      return true
+    }
+  }
+
+  /// Compares what a lookup answers with what our last change of the name has left: if another program has changed it,
+  /// and changes it back before its events are read, they have nothing to tell.
+  func recordLookup(_ found: Entry?, at key: EntryKey) {
+    let isChanged = state.withLock { state in
+      guard let known = state.names.value(for: key), !known.mayBeWhiteout,
+        known.identity != found?.upperIdentity, !state.pendingNames.contains(key)
+      else { return false }
+      _ = state.names.remove(key)
+      return true
+    }
+    if isChanged { queue.add(Self.invalidations(of: key)) }
+  }
+
+  /// Whether the upper layer has an entry at a name.
+  /// - Parameter identity: nil for none.
+  private static func has(_ part: LayerDirectory, _ identity: FileIdentity?, at name: [UInt8]) -> Bool {
     do throws(Errno) {
-      return try withCName(key.name) { name throws(Errno) in try part.attributes(of: name) }.identity == known
+      return try withCName(name) { name throws(Errno) in try part.attributes(of: name) }.identity == identity
     } catch {
-      return error == .noSuchFileOrDirectory && known == nil
+      return error == .noSuchFileOrDirectory && identity == nil
     }
   }
 
@@ -193,7 +249,7 @@ final class OwnChanges: Sendable {
       let node = store.file(present.identity, layer: 0, named: key)
     else {
       // We may have taken the name away since.
-      return isAsLeft(key, part) ? .ours : .others
+      return causeOfNameEvent(name, directory, part, .file)
     }
     return cause(of: node, isDirectory: false, present)
   }
@@ -211,7 +267,7 @@ final class OwnChanges: Sendable {
 
   private func cause(of node: NodeID, isDirectory: Bool, _ present: FileStatus) -> Cause {
     state.withLock { state in
-      if state.pendingFiles.passOver(node) { return .ours }
+      if state.pendingFiles.passOver(node, .file) { return .ours }
       guard let known = state.files.value(for: node), known.state == FileState(present) else {
         return .others
       }
@@ -223,26 +279,32 @@ final class OwnChanges: Sendable {
   }
 }
 
-/// What is being changed, and whether an event of it has been passed over meanwhile.
+/// Events that have come while their subject was being changed.
+private struct PassedOverEvents: OptionSet {
+  let rawValue: UInt8
+  static let name = Self(rawValue: 1)
+  static let file = Self(rawValue: 2)
+}
+
+/// What is being changed, and which events of it have been passed over meanwhile.
 private struct PendingChanges<Key: Hashable> {
-  private var changes: [Key: (count: Int, hasEvent: Bool)] = [:]
+  private var changes: [Key: (count: Int, events: PassedOverEvents)] = [:]
 
   func contains(_ key: Key) -> Bool { changes[key] != nil }
 
-  mutating func begin(_ key: Key) { changes[key, default: (0, false)].count += 1 }
+  mutating func begin(_ key: Key) { changes[key, default: (0, [])].count += 1 }
 
-  /// - Returns: whether an event has been passed over.
-  mutating func end(_ key: Key) -> Bool {
-    guard let change = changes[key] else { return false }
-    changes[key] = change.count > 1 ? (change.count - 1, change.hasEvent) : nil
-    return change.hasEvent
+  /// - Returns: the events that have been passed over.
+  mutating func end(_ key: Key) -> PassedOverEvents {
+    guard let change = changes[key] else { return [] }
+    changes[key] = change.count > 1 ? (change.count - 1, change.events) : nil
+    return change.events
   }
 
   /// Passes an event over if its subject is being changed.
   /// - Returns: whether it is.
-  mutating func passOver(_ key: Key) -> Bool {
-    guard changes[key] != nil else { return false }
-    changes[key]?.hasEvent = true
-    return true
+  mutating func passOver(_ key: Key, _ event: PassedOverEvents) -> Bool {
+    changes[key]?.events.insert(event)
+    return changes[key] != nil
   }
 }

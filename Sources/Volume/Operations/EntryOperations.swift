@@ -30,9 +30,9 @@ struct EntryOperations: Sendable {
     do throws(Errno) {
       entry = try store.evictingOnDemand { () throws(Errno) in
         let merged = try store.merged(of: parent)
-        return try merged.lookup(name).map { found throws(Errno) in
-          try store.entry(found, name, in: parent, merged)
-        }
+        let found = try merged.lookup(name)
+        changes.writer?.own?.recordLookup(found, at: EntryKey(parent: parent, name))
+        return try found.map { found throws(Errno) in try store.entry(found, name, in: parent, merged) }
       }
     } catch {
       guard error == .deferred, let known = store.knownDirectory(name, in: parent) else {

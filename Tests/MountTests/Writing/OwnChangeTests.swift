@@ -24,8 +24,9 @@ extension MountTests {
         }
         try mount.barrier()
         let report = try mount.report()
-        #expect(report.announce.events == 0)
-        #expect(report.invalidations.entries == 0)
+        // Of some 350 changes: one that the next overtakes while its event is looked into may pass for another program's.
+        #expect(report.announce.events <= 5)
+        #expect(report.invalidations.entries <= 5)
         #expect(try watcher.receives(.deleted, "renamed48"))
         #expect(watcher.masks("file7").filter { $0.contains(.created) }.count == 1)
         #expect(watcher.masks("folder7").filter { $0.contains(.created) }.count == 1)
@@ -56,6 +57,28 @@ extension MountTests {
           if number % 10 != 0 { continue }
           try mount.barrier()
           #expect(try file.read() == below.read(), "after \(number) rounds")
+        }
+      }
+    }
+
+    @Test("what another program takes away and brings back is seen each time", .timeLimit(.minutes(1)))
+    func broughtBack() throws {
+      try withWritable { mount, fixture in
+        let (file, below) = (mount.point / "ours", fixture.substitution / "ours")
+        let other = fixture.substitution / "elsewhere"
+        try file.write("ours\n")
+        for isSynced in [true, false, true, false] {
+          try below.rename(to: other)
+          if isSynced { try mount.barrier() }
+          _ = try? file.status()
+          _ = try mount.point.names()
+          try other.rename(to: below)
+          try mount.barrier()
+          #expect(try file.readText() == "ours\n")
+          #expect(try mount.point.names().contains("ours") && !mount.point.names().contains("elsewhere"))
+          // Until then the name was another program's.
+          try file.rename(to: mount.point / "ours.tmp")
+          try (mount.point / "ours.tmp").rename(to: file)
         }
       }
     }
