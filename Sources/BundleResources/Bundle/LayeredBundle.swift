@@ -38,13 +38,7 @@ public final class LayeredBundle: Sendable {
   public init(
     main: URL, substitution: [URL] = [], options: LookupOptions = LookupOptions()
   ) throws(URLError) {
-    var paths: [[UInt8]] = []
-    for url in substitution + [main] { paths.append(try url.filePath()) }
-    do throws(PathError) {
-      backing = .fixed(try LayerReader(paths: paths, options: options.resolved))
-    } catch {
-      throw URLError(error)
-    }
+    backing = .fixed(try LayerReader(main: main, substitution: substitution, options: options))
   }
 
   /// Opens the bundle of a mount, with the layers and the options of the mount.

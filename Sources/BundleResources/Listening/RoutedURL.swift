@@ -37,20 +37,5 @@ public final class RoutedURL: Sendable {
 }
 
 extension PostedResult {
-  var notification: Notification {
-    let values = userInfo.mapValues(\.foundationValue)
-    return Notification(name: Notification.Name(name), object: RoutedURL(self), userInfo: values)
-  }
-}
-
-extension RouteValue {
-  /// `String`, `Int`, `Double`, or an array of them.
-  fileprivate var foundationValue: Any {
-    switch self {
-    case .text(let text): text
-    case .integer(let integer): Int(integer)
-    case .number(let number): number
-    case .array(let values): values.map(\.foundationValue)
-    }
-  }
+  var notification: Notification { RoutedNotification(self).notification(object: RoutedURL(self)) }
 }

@@ -1,4 +1,6 @@
 import Bundles
+import Foundation
+import FoundationNetworking
 import Glibc
 import Layers
 import Posix
@@ -21,6 +23,16 @@ final class LayerReader: Sendable {
     }
     self.layers = layers
     resourceLookup = ResourceLookup(stack: LayerStack(layers: layers.map(\.layer)), options: options)
+  }
+
+  /// - Parameter substitution: top first.
+  /// - Throws: `URLError.badURL` for a URL that is not a file URL; what describes why a layer cannot be opened.
+  convenience init(main: URL, substitution: [URL], options: LookupOptions) throws(URLError) {
+    var paths: [[UInt8]] = []
+    for url in substitution + [main] { paths.append(try url.filePath()) }
+    do throws(PathError) { try self.init(paths: paths, options: options.resolved) } catch {
+      throw URLError(error)
+    }
   }
 
   /// The lookup in the present layers.

@@ -47,13 +47,7 @@ public final class ResourceSource: Sendable {
   public init(
     main: URL, substitution: [URL] = [], options: LookupOptions = LookupOptions()
   ) throws(URLError) {
-    var paths: [[UInt8]] = []
-    for url in substitution + [main] { paths.append(try url.filePath()) }
-    do throws(PathError) {
-      backend = .layers(try LayerReader(paths: paths, options: options.resolved))
-    } catch {
-      throw URLError(error)
-    }
+    backend = .layers(try LayerReader(main: main, substitution: substitution, options: options))
   }
 
   /// Creates a source that loads a bundle's resources, with the bundle's options.

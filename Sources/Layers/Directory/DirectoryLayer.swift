@@ -50,8 +50,7 @@ public final class DirectoryLayer: Sendable {
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true,
-    isWritable: Bool = false,
-    foldsNames: Bool = false
+    isWritable: Bool = false, foldsNames: Bool = false
   ) throws(Errno) {
     self.path = path
     self.isWritable = isWritable

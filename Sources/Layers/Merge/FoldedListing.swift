@@ -63,13 +63,8 @@ struct FoldedContent {
   /// The names of character devices.
   var whiteouts: [[UInt8]] = []
 
-  mutating func add(_ name: [UInt8], _ listed: LayerDirectory.Listed) {
-    let key = NameFolding.key(of: name)
-    if listed.isWhiteout {
-      whiteouts.append(name)
-      return names.hide(key)
-    }
-    names.add(name, key: key)
+  mutating func add(_ name: [UInt8], key: [UInt8], _ listed: LayerDirectory.Listed) {
+    if listed.isWhiteout { return whiteouts.append(name) }
     let record = DirectoryRecord(name: name, kind: listed.kind, device: listed.device, inode: listed.inode)
     guard let present = records.updateValue([record], forKey: key) else { return order.append(key) }
     records[key] = (present + [record]).sorted { $0.name.lexicographicallyPrecedes($1.name) }
@@ -106,14 +101,9 @@ extension LayerDirectory {
   fileprivate func foldedContent(_ count: () throws(Errno) -> Void) throws(Errno) -> FoldedContent {
     let state = try spellings.map { spellings throws(Errno) in try spellingState(spellings) }
     var content = FoldedContent()
-    try forEachEntry { entry throws(Errno) in
+    content.names = try readNames(recordsInodes: recordsInodes) { name, key, listed throws(Errno) in
       try count()
-      let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      if WhiteoutMarkers.isMarker(entry.name) {
-        content.names.hide(NameFolding.key(of: Array(name.dropFirst(4))))
-      } else if let found = try listed(entry, recordsInodes: recordsInodes) {
-        content.add(name, found)
-      }
+      content.add(name, key: key, listed)
     }
     if let spellings, let state { keep(content.names, readIn: state, spellings) }
     return content

@@ -66,17 +66,30 @@ extension LayerDirectory {
   func foldedNames(_ spellings: SpellingIndex) throws(Errno) -> FoldedNames {
     let state = try spellingState(spellings)
     if let known = spellings.names(in: state) { return known }
+    let names = try readNames(recordsInodes: true) { _, _, _ in }
+    keep(names, readIn: state, spellings)
+    return names
+  }
+
+  /// Reads the directory.
+  /// - Parameters:
+  ///   - recordsInodes: whether the inode numbers that the directory records will do.
+  ///   - body: receives each entry that is no marker, with what its name has in common with its other spellings.
+  func readNames(
+    recordsInodes: Bool,
+    _ body: (_ name: [UInt8], _ key: [UInt8], _ listed: Listed) throws(Errno) -> Void
+  ) throws(Errno) -> FoldedNames {
     var names = FoldedNames()
     try forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
       if WhiteoutMarkers.isMarker(entry.name) {
-        names.hide(NameFolding.key(of: Array(name.dropFirst(4))))
-      } else if let found = try listed(entry, recordsInodes: true) {
-        let key = NameFolding.key(of: name)
-        if found.isWhiteout { names.hide(key) } else { names.add(name, key: key) }
+        return names.hide(NameFolding.key(of: Array(name.dropFirst(4))))
       }
+      guard let found = try listed(entry, recordsInodes: recordsInodes) else { return }
+      let key = NameFolding.key(of: name)
+      if found.isWhiteout { names.hide(key) } else { names.add(name, key: key) }
+      try body(name, key, found)
     }
-    keep(names, readIn: state, spellings)
     return names
   }
 

@@ -7,9 +7,7 @@ extension ArchivePath {
   ///   - id: as of `ArchiveLayer.init`.
   func open(
     index: Int, id: Int, _ encoding: NameEncoding?, _ contents: ContentCache, foldsNames: Bool = false
-  ) throws(ArchiveError)
-    -> ArchiveLayer
-  {
+  ) throws(ArchiveError) -> ArchiveLayer {
     var bar = ProgressBar(title: "reading \(archive.shown)")
     defer { bar.end() }
     return try open(
