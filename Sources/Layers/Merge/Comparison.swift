@@ -41,7 +41,7 @@ extension LayerStack {
   ) throws(Errno) -> [ComparedName] {
     var found: [ComparedName] = []
     for name in compared(own.map(\.folded)) {
-      let lowest = own.last { $0.folded.entries[name.name] != nil }?.spellings(of: name.name).first
+      let lowest = own.lazy.reversed().compactMap { $0.spelling(ofKey: name.name) }.first
       let shown = name.status == .hidden ? nil : try merged.shownSpelling(of: name.name)
       found.append(name.respelled(shown ?? lowest ?? name.name))
     }

@@ -8,8 +8,8 @@ struct SingleLayerDirectory {
   let cutoff: Int?
   private(set) var entries: [[UInt8]: FileKind] = [:]
   private(set) var whiteouts: Set<[UInt8]> = []
-  /// Where case does not count, the entries by what their spellings have in common.
-  private var byKey: [[UInt8]: [[UInt8]]] = [:]
+  /// The names of the entries where case does not count; empty elsewhere.
+  private var names = FoldedNames()
 
   init(_ directory: LayerDirectory, cutoff: Int?) throws(Errno) {
     layer = directory.layer
@@ -23,7 +23,7 @@ struct SingleLayerDirectory {
       }
     }
     if directory.foldsNames {
-      for name in entries.keys { byKey[NameFolding.key(of: name), default: []].append(name) }
+      for name in entries.keys { names.add(name, key: NameFolding.key(of: name)) }
     }
   }
 }
@@ -33,25 +33,19 @@ extension SingleLayerDirectory {
   /// With what the spellings of a name have in common in place of the names.
   var folded: SingleLayerDirectory {
     var folded = self
-    folded.entries = [:]
-    for (name, kind) in entries where spellings(of: name).first == name {
-      folded.entries[NameFolding.key(of: name)] = kind
-    }
+    folded.entries = names.first.compactMapValues { entries[$0] }
     folded.whiteouts = Set(whiteouts.map(NameFolding.key))
     return folded
   }
 
-  /// The entries that have a name, sorted by bytes.
-  func spellings(of name: [UInt8]) -> [[UInt8]] {
-    let key = NameFolding.key(of: name)
-    return (byKey[key] ?? []).sorted { $0.lexicographicallyPrecedes($1) }
-  }
+  /// The first entry by bytes of those that a name finds; nil for none.
+  /// - Parameter key: what the spellings of the name have in common.
+  func spelling(ofKey key: [UInt8]) -> [UInt8]? { names.first[key] }
 
   /// The entries that have another one's name, and come after it.
   var collisions: [ComparedName] {
-    entries.compactMap { name, kind in
-      if byKey[NameFolding.key(of: name)]?.count == 1 || spellings(of: name).first == name { return nil }
-      return ComparedName(name: name, kind: kind, status: .collision, layers: [layer])
+    names.collisions.values.flatMap { $0.dropFirst() }.compactMap { name in
+      entries[name].map { ComparedName(name: name, kind: $0, status: .collision, layers: [layer]) }
     }
   }
 }
