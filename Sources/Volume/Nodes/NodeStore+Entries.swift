@@ -64,8 +64,7 @@ extension NodeStore {
     let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
     return try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
-      let number =
-        ownNumber ?? InodeNumbers.directory(parent: table[parent].inodeNumber, name: numberedName(bytes))
+      let number = ownNumber ?? numberOfDirectory(name, in: table[parent].inodeNumber)
       let slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
       return (table.number(of: slot), table[slot].inodeNumber)
     }

@@ -40,12 +40,9 @@ extension NodeStore {
     return known.min { $0.lexicographicallyPrecedes($1) } ?? name
   }
 
-  /// The inode number of a directory that has none of its own.
+  /// The inode number of a directory that has none of its own: the same for all its spellings.
   func numberOfDirectory(_ name: CName, in parent: UInt64) -> UInt64 {
     if spellings == nil { return InodeNumbers.directory(parent: parent, name: name) }
-    return InodeNumbers.directory(parent: parent, name: numberedName([UInt8](bytesOf: name)))
+    return InodeNumbers.directory(parent: parent, name: NameFolding.key(of: [UInt8](bytesOf: name)))
   }
-
-  /// What the number of a directory is made of: the same for all its spellings.
-  func numberedName(_ name: [UInt8]) -> [UInt8] { spellings == nil ? name : NameFolding.key(of: name) }
 }
