@@ -32,11 +32,9 @@ extension RouteListener {
   }
 
   static func session(at mountPoint: URL, since sequence: UInt64?) throws(MountError) -> ResultListener {
-    let path: [UInt8]
-    do throws(URLError) { path = try mountPoint.filePath() } catch { throw .notAFileURL(mountPoint) }
-    do throws(Errno) {
-      return try ResultListener(ControlFileLocation(mountPoint: realPath(path)), since: sequence)
-    } catch { throw MountError(error, mountPoint) }
+    try MountError.naming(mountPoint) { control throws(Errno) in
+      try ResultListener(control, since: sequence)
+    }
   }
 
   private static func run(

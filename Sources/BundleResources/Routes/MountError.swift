@@ -1,4 +1,6 @@
+import ControlClient
 import Foundation
+import FoundationNetworking
 import Posix
 
 /// Why a mount's control file cannot be used.
@@ -37,6 +39,18 @@ public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringC
 
   /// The sentence.
   public var errorDescription: String? { description }
+
+  /// Finds a mount's control file and runs the body with it; what the system answers becomes an error that names the
+  /// mount.
+  static func naming<Result>(
+    _ mountPoint: URL, _ body: (ControlFileLocation) throws(Errno) -> Result
+  ) throws(MountError) -> Result {
+    let path: [UInt8]
+    do throws(URLError) { path = try mountPoint.filePath() } catch { throw .notAFileURL(mountPoint) }
+    do throws(Errno) { return try body(ControlFileLocation(mountPoint: realPath(path))) } catch {
+      throw MountError(error, mountPoint)
+    }
+  }
 
   init(_ errno: Errno, _ mountPoint: URL) {
     let path = mountPoint.path(percentEncoded: false)

@@ -56,11 +56,9 @@ public struct MountRoutes: Sendable {
   }
 
   private func outcome(of line: [UInt8], url: [UInt8]) throws(MountError) -> ControlFileWriter.Outcome {
-    let path: [UInt8]
-    do throws(URLError) { path = try mountPoint.filePath() } catch { throw .notAFileURL(mountPoint) }
-    do throws(Errno) {
-      var writer = try ControlFileWriter(ControlFileLocation(mountPoint: realPath(path)))
+    try MountError.naming(mountPoint) { control throws(Errno) in
+      var writer = try ControlFileWriter(control)
       return try writer.write(line, url: url)
-    } catch { throw MountError(error, mountPoint) }
+    }
   }
 }
