@@ -11,8 +11,6 @@ int linux_unshare_mounts(bool with_users) { return unshare(CLONE_NEWNS | (with_u
 
 int linux_stop_propagation(void) { return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); }
 
-int linux_packet_sockets(int *ends) { return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends); }
-
 /// Room for one descriptor.
 union control {
   struct cmsghdr header;

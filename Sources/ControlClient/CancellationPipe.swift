@@ -9,11 +9,9 @@ public struct CancellationPipe: ~Copyable, Sendable {
   /// Calls `socketpair(2)`, since Swift's Glibc module has no `pipe2(2)`.
   /// - Throws: EMFILE, ENFILE.
   public init() throws(Errno) {
-    var ends: [CInt] = [-1, -1]
-    let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
-    guard socketpair(AF_UNIX, CInt(type), 0, &ends) == 0 else { throw .current }
-    reader = Descriptor(owning: ends[0])
-    writer = Descriptor(owning: ends[1])
+    let ends = try Descriptor.socketPair(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+    reader = Descriptor(owning: ends.0)
+    writer = Descriptor(owning: ends.1)
   }
 
   /// The descriptor to poll for POLLIN; it stays readable once cancelled.

@@ -110,8 +110,6 @@ int linux_unshare_mounts(bool with_users);
 /// mount(2) of `/` with MS_REC | MS_SLAVE.
 int linux_stop_propagation(void);
 
-/// socketpair(2) with SOCK_SEQPACKET | SOCK_CLOEXEC.
-int linux_packet_sockets(int *ends);
 /// sendmsg(2) with MSG_NOSIGNAL of a packet and, unless it is negative, a descriptor (SCM_RIGHTS).
 ssize_t linux_send_packet(int socket, const void *bytes, size_t count, int file);
 /// recvmsg(2) of a packet. `file` is set to its descriptor, which is closed on exec, or to -1; 0 at the end.

@@ -63,11 +63,9 @@ private struct SocketPair: ~Copyable {
   let far: Descriptor
 
   init() throws(Errno) {
-    var ends: [CInt] = [-1, -1]
-    let type = CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue)
-    if socketpair(AF_UNIX, type, 0, &ends) != 0 { throw .current }
-    near = Descriptor(owning: ends[0])
-    far = Descriptor(owning: ends[1])
+    let ends = try Descriptor.socketPair(SOCK_SEQPACKET.rawValue)
+    near = Descriptor(owning: ends.0)
+    far = Descriptor(owning: ends.1)
   }
 }
 

@@ -41,6 +41,16 @@ public struct Descriptor: ~Copyable, Sendable {
     Descriptor(owning: try checked { fcntl(file, F_DUPFD_CLOEXEC, 0) })
   }
 
+  /// Calls socketpair(2) for two sockets that are closed on exec.
+  /// - Parameter type: such as `SOCK_STREAM`, with further flags.
+  /// - Returns: the descriptors, which the caller has to own.
+  /// - Throws: EMFILE, ENFILE.
+  public static func socketPair(_ type: UInt32) throws(Errno) -> (CInt, CInt) {
+    var ends: [CInt] = [-1, -1]
+    _ = try checked { socketpair(AF_UNIX, CInt(type | SOCK_CLOEXEC.rawValue), 0, &ends) }
+    return (ends[0], ends[1])
+  }
+
   /// Calls open(2).
   public static func open(_ path: CName, _ flags: OpenFlags) throws(Errno) -> Descriptor {
     Descriptor(owning: try checked { linux_openat(AT_FDCWD, path, flags.openBits | O_CLOEXEC) })

@@ -62,10 +62,9 @@ extension BackgroundProcess {
   public static func startDetached(
     _ parent: (consuming ParentChannel) -> Never
   ) throws(Errno) -> BackgroundProcess {
-    var ends: [CInt] = [-1, -1]
-    _ = try checked { linux_packet_sockets(&ends) }
-    let ours = Descriptor(owning: ends[0])
-    let theirs = Descriptor(owning: ends[1])
+    let ends = try Descriptor.socketPair(SOCK_SEQPACKET.rawValue)
+    let ours = Descriptor(owning: ends.0)
+    let theirs = Descriptor(owning: ends.1)
     let child = try checked { linux_fork() }
     if child == 0 {
       setsid()
@@ -80,8 +79,7 @@ extension BackgroundProcess {
   }
 
   private static func exitStatus(of child: pid_t) -> CInt {
-    var status: CInt = 0
-    while waitpid(child, &status, 0) < 0, errno == EINTR {}
+    let status = wait(for: child)
     return status & 0x7F == 0 ? status >> 8 & 0xFF : EIO
   }
 }

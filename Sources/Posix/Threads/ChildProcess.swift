@@ -67,13 +67,13 @@ public enum ChildProcess {
 }
 
 /// A copy for a vector of arguments, to be freed.
-private func copy(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
+func copy(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
   strndup(text.map { CChar(bitPattern: $0) }, text.count)
 }
 
 /// Waits until a child process exits.
 /// - Returns: how, as wait(2) has it.
-private func wait(for child: pid_t) -> CInt {
+func wait(for child: pid_t) -> CInt {
   var status: CInt = 0
   while waitpid(child, &status, 0) == -1, errno == EINTR {}
   return status

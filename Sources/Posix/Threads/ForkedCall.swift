@@ -16,12 +16,11 @@ public enum ForkedCall: Sendable, Equatable {
   public static func run(
     timeoutMilliseconds limit: CInt, _ body: () -> [UInt8]
   ) throws(Errno) -> ForkedCall {
-    var ends: [CInt] = [-1, -1]
-    _ = try checked { socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) }
-    let ours = Descriptor(owning: ends[0])
+    let ends = try Descriptor.socketPair(SOCK_STREAM.rawValue)
+    let ours = Descriptor(owning: ends.0)
     let child: pid_t
     do {
-      let theirs = Descriptor(owning: ends[1])
+      let theirs = Descriptor(owning: ends.1)
       child = try checked { linux_fork_writing_to(theirs.rawValue) }
     }
     if child == 0 { finish(with: body()) }

@@ -20,7 +20,7 @@ public enum ThisProcess {
   /// - Parameter words: its name and its arguments, which need not be UTF-8.
   /// - Returns: why it could not.
   public static func execute(_ words: [[UInt8]]) -> Errno {
-    var vector = words.map { strndup($0.map { CChar(bitPattern: $0) }, $0.count) } + [nil]
+    var vector = words.map(copy) + [nil]
     guard let program = vector[0] else { return .noSuchFileOrDirectory }
     execvp(program, &vector)
     let error = Errno.current
