@@ -241,17 +241,22 @@ final class OwnChanges: Sendable {
     }
   }
 
+  /// - Parameter mayLookAgain: whether to look again if a change of ours may have come after the first look.
   private func causeOfFileEvent(
-    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore
+    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore,
+    mayLookAgain: Bool = true
   ) -> Cause {
     let key = EntryKey(parent: directory, name: name)
-    guard let present = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
-      let node = store.file(present.identity, layer: 0, named: key)
-    else {
+    let look = { try? withCName(name) { name throws(Errno) in try part.attributes(of: name) } }
+    guard let present = look(), let node = store.file(present.identity, layer: 0, named: key) else {
       // We may have taken the name away since.
       return causeOfNameEvent(name, directory, part, .file)
     }
-    return cause(of: node, isDirectory: false, present)
+    let cause = cause(of: node, isDirectory: false, present)
+    guard cause == .others, mayLookAgain, look().map(FileState.init) != FileState(present) else {
+      return cause
+    }
+    return causeOfFileEvent(name, directory, part, store, mayLookAgain: false)
   }
 
   /// - Parameter name: empty for the directory itself.
@@ -262,7 +267,12 @@ final class OwnChanges: Sendable {
     guard let node, let part = name.isEmpty ? part : store.upperPart(of: node),
       let present = try? part.attributes()
     else { return .others }
-    return cause(of: node, isDirectory: true, present)
+    let cause = cause(of: node, isDirectory: true, present)
+    // A change of ours may have come after the look.
+    guard cause == .others, let next = try? part.attributes(), FileState(next) != FileState(present) else {
+      return cause
+    }
+    return self.cause(of: node, isDirectory: true, next)
   }
 
   private func cause(of node: NodeID, isDirectory: Bool, _ present: FileStatus) -> Cause {
