@@ -53,7 +53,7 @@ import Testing
     let fixture = try ArchiveFixture([.init("big", Versions.content, method)], threads: threads)
     let file = try fixture.open("big")
     #expect(try file.readAll() == Versions.content)
-    fixture.cache.evictAll()
+    try fixture.evictAll()
     try overwrite(fixture.path, versions.half)
     #expect(fixture.layer.reload() == nil, "the index is the same")
     // The kernel has other pages of this file.
@@ -75,7 +75,7 @@ import Testing
         let fixture = try ArchiveFixture([.init("big", Versions.content, method)], threads: threads)
         let (file, identity) = (try fixture.open("big"), try fixture.attributes("big").identity)
         #expect(try part(of: file, at: 0) == Versions.content[..<65536])
-        fixture.cache.evictAll()
+        try fixture.evictAll()
         try overwrite(fixture.path, content)
         if isReloaded { _ = fixture.layer.reload() }
         let error = #expect(throws: Errno.self) { try part(of: file, at: 5_200_000) }
@@ -97,7 +97,7 @@ import Testing
       _ = fixture.layer.reload()
       let file = try fixture.open("big")
       #expect(try part(of: file, at: 0) != Versions.content[..<65536])
-      fixture.cache.evictAll()
+      try fixture.evictAll()
       try overwrite(fixture.path, good)
       #expect(throws: Errno.staleFileHandle) { try part(of: file, at: 5_200_000) }
       _ = fixture.layer.reload()

@@ -39,6 +39,15 @@ final class ArchiveFixture {
 
   deinit { cache.stop() }
 
+  /// Evicts all contents: one that a thread decodes ahead of its reader stays until the thread stops.
+  func evictAll() throws {
+    let isEmpty = eventually(within: 60) {
+      cache.evictAll()
+      return cache.statistics.contents == 0
+    }
+    try #require(isEmpty)
+  }
+
   var stack: LayerStack { LayerStack(layers: [.archive(layer)]) }
 
   /// The entry at a path.
