@@ -6,7 +6,7 @@ import Posix
 ///
 /// It forks a worker, waits until that has died, and forks the next one. The workers share its table of open files:
 /// `/dev/fuse` and the files that programs read stay open. Apart from that it makes no call on a file, and it allocates
-/// nothing, so that nothing but a signal can end it.
+/// nothing, so that nothing but a signal can end it. A second thread, with no file open, reaps the dead.
 public struct Holder {
   /// The signals that are passed on to the worker, where they are blocked at first.
   private static let signals = SignalSet([SIGTERM, SIGINT, SIGHUP])
@@ -60,12 +60,14 @@ public struct Holder {
   public func run(_ work: @escaping (Role) -> Never) throws(Errno) -> Never {
     SignalSet.ignoreStray()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
+    linux_start_reaper(&state.pointee.worker, &state.pointee.lastStatus)
     try forkWorker(isReplacement ? .successor : .first, work)
+    // `dead` is the worker whose death is the last one that was recorded, perhaps before its process ended.
     var (failures, unreaped, dead) = (0, 0, pid_t(0))
     while true {
       unreaped += 1
       if unreaped > Self.mostUnreaped || !waitForDeath(milliseconds: Self.settling) {
-        reap(dead)
+        linux_reap_dead(dead)
         unreaped = 0
         linux_drop_code()
       }
@@ -128,8 +130,8 @@ public struct Holder {
     while state.pointee.phase == .none, !linux_has_ended(child, nil) { usleep(100) }
   }
 
-  /// Reaping a worker and dropping code take as long as a successor needs to start, so they wait until it has lived for
-  /// some milliseconds, or until more workers are dead.
+  /// Reaping a worker and dropping code take processor time that its successor needs, so they wait until that has lived
+  /// for some milliseconds, or until more workers are dead.
   private static let (settling, mostUnreaped): (CInt, Int) = (200, 8)
 
   /// Waits until the thread that serves in the worker has died. Its process may live on for as long as one of its threads
@@ -144,15 +146,6 @@ public struct Holder {
   /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.
   private static let (attemptsToEnd, lastAttempts) = (20, 50_000)
 
-  /// - Parameter dead: the worker whose death is the last one that was recorded, perhaps before its process ended; 0 for
-  ///   none.
-  private func reap(_ dead: pid_t) {
-    var status = CInt(0)
-    while case let process = waitpid(-1, &status, WNOHANG), process > 0 {
-      if process == dead { state.pointee.lastStatus = status }
-    }
-  }
-
   /// How the worker ended; as if by SIGKILL if it has threads that cannot end yet.
   private func waitForEnd(attempts: Int) -> CInt {
     var status = CInt(SIGKILL)
@@ -165,7 +158,7 @@ public struct Holder {
 
   private func exit(like status: CInt) -> Never {
     // Some init processes leave the dead of others waiting for seconds.
-    reap(0)
+    while waitpid(-1, nil, WNOHANG) > 0 {}
     let signal = status & 0x7F
     _exit(signal == 0 ? status >> 8 & 0xFF : 128 + signal)
   }
