@@ -63,7 +63,7 @@ let package = Package(
     .executableTarget(
       name: "routebench", dependencies: ["Routing"], path: "Tests/RouteBench", swiftSettings: strict),
     .executableTarget(
-      name: "resourceexample", dependencies: ["BundleResources"], path: "Tests/ResourceExample",
+      name: "greeter", dependencies: ["BundleResources"], path: "Tests/Greeter", exclude: ["Greeter.app"],
       swiftSettings: strict),
     .executableTarget(
       name: "foundationprobe", dependencies: ["TestSupport"], path: "Tests/FoundationProbe",
@@ -95,7 +95,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "BundleResourcesTests",
-      dependencies: ["BundleResources", "resourceexample", "bundlefs", "Bundles", "Posix", "TestSupport"],
+      dependencies: ["BundleResources", "greeter", "bundlefs", "Bundles", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests", dependencies: ["bundlefs", "Volume", "Routing", "Posix", "TestSupport"],
