@@ -24,11 +24,10 @@ import Glibc
     greeter.show(logo)
     if let copy = arguments.logo { try logo.write(to: copy) }
 
-    switch arguments.source {
-    case .layers: try greeter.greet(arguments.urls)
-    case .mount(let mountPoint):
-      try await greeter.serve(mountPoint: mountPoint, beginningWith: arguments.urls, logo)
+    if case .mount(let mountPoint) = arguments.source {
+      return try await greeter.serve(mountPoint: mountPoint, beginningWith: arguments.urls, logo)
     }
+    try greeter.greet(arguments.urls)
   }
 
   private static func open(_ source: Arguments.Source) throws -> LayeredBundle {

@@ -1,0 +1,1 @@
+../../../../../Tests/Greeter/Program.swift
