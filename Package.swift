@@ -15,8 +15,8 @@ let package = Package(
     .library(name: "BundleResources", targets: ["BundleResources"]),
   ],
   targets: [
-    .systemLibrary(
-      name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
+    // Without pkg-config, which would warn of missing headers also where only the library is built, without FUSE.
+    .systemLibrary(name: "CFuse", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(
       name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev", "zlib1g-dev"])]),
     // Headers only: these libraries are loaded on demand.

@@ -3,7 +3,7 @@
 #define BUNDLEFS_CFUSE_SHIM_H
 
 #define FUSE_USE_VERSION 314
-#include <fuse_lowlevel.h>
+#include <fuse3/fuse_lowlevel.h>
 #include <string.h>
 
 /// The kernel's handle (kh) of the polled open file. It is the first member of libfuse's struct, which has no accessor.
