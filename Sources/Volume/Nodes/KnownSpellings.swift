@@ -6,12 +6,14 @@ import Posix
 /// that found an entry which has other spellings, too.
 ///
 /// There is room for a limited number; the oldest one goes when another comes, and the kernel has to forget it. They
-/// are recorded for a successor, which cannot find them out.
+/// are recorded for a successor, which cannot find them out: one that goes stays recorded for some time, since this
+/// process may die before the kernel has forgotten it.
 final class KnownSpellings: Sendable {
   fileprivate struct State {
     /// By position in the ring.
     var ring: [EntryKey?]
-    var next = 0
+    /// How many were ever added. Once all positions are used, less by a multiple of their number.
+    var added = 0
     /// The positions of the spellings by directory, and by what they have in common.
     var positions: [NodeID: [[UInt8]: [Int]]] = [:]
   }
@@ -24,8 +26,10 @@ final class KnownSpellings: Sendable {
     self.memory = memory
     var state = State(ring: Array(repeating: nil, count: capacity))
     if let memory {
+      state.added = memory.addedSpellings
       for position in memory.usedSpellings.clamped(to: 0..<capacity) {
-        if let key = memory.spelling(at: position) { state.insert(key, at: position) }
+        // One that went and came again may be recorded twice.
+        if let key = memory.spelling(at: position), !state.contains(key) { state.insert(key, at: position) }
       }
     }
     self.state = Locked(state)
@@ -34,18 +38,25 @@ final class KnownSpellings: Sendable {
   var count: Int { state.withLock { $0.ring.reduce(0) { $0 + ($1 == nil ? 0 : 1) } } }
 
   /// Adds a spelling, before the kernel learns of it.
-  /// - Returns: the one that has to go for it.
-  func add(_ key: EntryKey) -> EntryKey? {
+  /// - Returns: those that have to go for it.
+  func add(_ key: EntryKey) -> [EntryKey] {
     state.withLock { state in
-      if state.contains(key) { return nil }
-      let position = state.next
-      state.next = (position + 1) % state.ring.count
-      let evicted = state.remove(at: position)
+      if state.contains(key) { return [] }
+      let capacity = state.ring.count
+      let position = state.added % capacity
+      // Its record stays until its position is next. One that is at that position was restored from its record.
+      let ahead = (position + capacity / Self.marginDivisor) % capacity
+      let evicted = [state.remove(at: position), state.remove(at: ahead)].compactMap(\.self)
+      state.added += state.added < 2 * capacity - 1 ? 1 : 1 - capacity
       state.insert(key, at: position)
+      memory?.addedSpellings = state.added
       memory?.setSpelling(key, at: position)
       return evicted
     }
   }
+
+  /// The part of the positions whose spellings are only recorded.
+  private static let marginDivisor = 16
 
   /// The known spellings of a name.
   func spellings(of name: [UInt8], in directory: NodeID) -> [[UInt8]] {

@@ -6,9 +6,11 @@ import Posix
 extension NodeStore {
   /// Records a spelling that the next reply gives to the kernel.
   func recordSpelling(_ name: [UInt8], in directory: NodeID) {
-    guard let spellings, let evicted = spellings.add(EntryKey(parent: directory, name: name)) else { return }
-    table.withLock { $0.removeSpelling(evicted) }
-    watcher?.spellingWasEvicted(evicted)
+    guard let spellings else { return }
+    for evicted in spellings.add(EntryKey(parent: directory, name: name)) {
+      table.withLock { $0.removeSpelling(evicted) }
+      watcher?.spellingWasEvicted(evicted)
+    }
   }
 
   /// Records a spelling that has found an entry, if the kernel may know others of the name.

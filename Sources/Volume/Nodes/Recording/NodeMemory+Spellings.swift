@@ -9,8 +9,14 @@ extension NodeMemory {
   private static let stride = 272
   private static let longest = stride - 16
 
+  /// As `KnownSpellings` counts them.
+  var addedSpellings: Int {
+    get { Int(header.pointee.spellings) }
+    nonmutating set { header.pointee.spellings = UInt32(clamping: newValue) }
+  }
+
   /// The places that can have a spelling. Reading others would take memory for them.
-  var usedSpellings: Range<Int> { 0..<min(Int(header.pointee.spellings), Self.spellingCapacity) }
+  var usedSpellings: Range<Int> { 0..<min(addedSpellings, Self.spellingCapacity) }
 
   func spelling(at position: Int) -> EntryKey? {
     let place = spellings + position * Self.stride
@@ -22,7 +28,6 @@ extension NodeMemory {
 
   func setSpelling(_ key: EntryKey?, at position: Int) {
     let place = spellings + position * Self.stride
-    header.pointee.spellings = max(header.pointee.spellings, UInt32(position + 1))
     place.storeBytes(of: 0, as: UInt16.self)
     guard let key, key.name.count <= Self.longest else { return }
     atomicMemoryFence(ordering: .releasing)

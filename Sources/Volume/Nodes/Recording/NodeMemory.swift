@@ -32,7 +32,7 @@ struct NodeMemory: @unchecked Sendable {
     var isIncomplete: UInt32 = 0
     /// Whether a process has used the memory, so that the kernel may know the root at least.
     var wasUsed: UInt32 = 0
-    /// The places of spellings that were ever used.
+    /// How many spellings were added; the places below that number are used.
     var spellings: UInt32 = 0
   }
 

@@ -44,8 +44,7 @@ extension NodeTable {
     let directory = number(of: parent)
     var forgotten = Set(self.spellings(of: name, in: parent).map { EntryKey(parent: directory, name: $0) })
     if memory == nil { return forgotten }
-    for key in forgotten {
-      guard let evicted = spellings.add(key) else { continue }
+    for evicted in forgotten.flatMap({ spellings.add($0) }) {
       removeSpelling(evicted)
       forgotten.insert(evicted)
     }

@@ -35,7 +35,6 @@ extension MountTests {
 
     @Test(
       "after a barrier the mount matches the model without case while workers die",
-      .disabled(if: Binary.variable("BUNDLEFS_STEPS") == nil, "one of 13 runs still shows a former entry"),
       .timeLimit(.minutes(30)), arguments: MutationRun.seeds(percent: 20))
     func foldedDeaths(seed: UInt64) throws {
       try MutationRun(seed: seed, foldsNames: true, degradation: .deaths).run { try $0.barrier() }
