@@ -42,7 +42,7 @@ static void *work(void *unused) {
   return NULL;
 }
 
-bool linux_start_reaper(volatile pid_t *current, volatile int *status) {
+void linux_start_reaper(volatile pid_t *current, volatile int *status) {
   reaper.current = current;
   reaper.status = status;
   reaper.runs = false;
@@ -62,7 +62,6 @@ bool linux_start_reaper(volatile pid_t *current, volatile int *status) {
   if (error == 0) {
     while (sem_wait(&reaper.started) != 0) {}
   }
-  return reaper.runs;
 }
 
 void linux_reap_dead(pid_t recorded) {

@@ -208,12 +208,11 @@ void linux_stop_forwarding_signals(void);
 /// zombie: reaping it can take 30 ms.
 bool linux_has_ended(pid_t child, int *status);
 
-/// Starts a thread that reaps the dead children, but for `current`: reaping takes as long as it takes the kernel to
-/// forget what other programs have looked up of the dead in `/proc`. It has no file open, and handles no signal. Returns
-/// whether there is one.
-bool linux_start_reaper(volatile pid_t *current, volatile int *status);
+/// Starts a thread, if possible, that reaps the dead children, but for `current`: reaping takes as long as it takes the
+/// kernel to forget what other programs have looked up of the dead in `/proc`. It has no file open, and handles no signal.
+void linux_start_reaper(volatile pid_t *current, volatile int *status);
 
-/// Has that thread reap what is dead, or else reaps it at once. The status of the child `recorded` goes to `status`.
+/// Has that thread reap what is dead, or reaps it at once where there is none. The status of the child `recorded` goes to `status`.
 void linux_reap_dead(pid_t recorded);
 
 /// Drops the pages of programs and libraries that are only read; they are read again when they are needed.
