@@ -76,7 +76,9 @@ public final class Volume: Sendable {
 
     let (store, queue, kernel) = (store, queue, kernel)
     writer = options.upper.map {
-      Writer($0, store: store, queue: queue, kernel: kernel, own: own, reserved: reserved)
+      Writer(
+        $0, store: store, queue: queue, kernel: kernel, own: own,
+        intents: options.memory.map { IntentLog($0) }, reserved: reserved)
     }
     changes = ChangeOperations(
       store: store, control: control, writer: writer, expected: announcer?.expected)
@@ -182,6 +184,7 @@ public final class Volume: Sendable {
   /// - Parameter haveLayersChanged: whether the predecessor has handed over to change the layers.
   public func recover(haveLayersChanged: Bool) {
     watcher?.checkLayers(store)
+    writer?.recover()
     let invalidation = Invalidation(subject: haveLayersChanged ? .formerLayers : .inherited)
     queue.add([invalidation])
     if let retiredLayers { _ = queue.addBarrier { retiredLayers.begin() } }

@@ -32,22 +32,23 @@ extension UpperLayer {
   ///   - identity: that it must have.
   ///   - size: the most bytes of its content to copy, since it is about to be truncated; nil for all.
   ///   - progress: is passed the number of bytes of each chunk of content.
+  ///   - willPublish: is passed the copy's identity before the copy gets its name. It must not call the layer.
   /// - Returns: the attributes of the copy.
   /// - Throws: EEXIST if the parent has an entry of the name; ESTALE and ENOENT as `LayerDirectory.openFile`.
   public func copyUp(
     _ name: CName, from source: LayerDirectory, identity: FileIdentity, to parent: LayerDirectory,
-    size: UInt64?, progress: ((Int) -> Void)? = nil
+    size: UInt64?, progress: ((Int) -> Void)? = nil, willPublish: ((FileIdentity) -> Void)? = nil
   ) throws(Errno) -> FileStatus {
     let status = try source.attributes(of: name, identity: identity)
     switch status.kind {
     case .regular:
       let file = try source.openFile(name, identity: identity)
-      return try copyUpContent(name, file, to: parent, size: size, progress)
-    case .symbolicLink: return try copyUpSymbolicLink(name, status, from: source, to: parent)
+      return try copyUpContent(name, file, to: parent, size: size, progress, willPublish)
+    case .symbolicLink: return try copyUpSymbolicLink(name, status, from: source, to: parent, willPublish)
     case .directory, nil: throw .staleFileHandle
     default:
       let attributes = try CopiedAttributes(status, source.openPath(name, identity: identity))
-      return try copyUp(name, attributes, to: parent) { folder, temporary throws(Errno) in
+      return try copyUp(name, attributes, to: parent, willPublish) { folder, temporary throws(Errno) in
         let kind = status.mode & 0o170000
         try folder.makeNode(temporary, mode: kind | 0o600, device: status.rdev)
       }
@@ -55,12 +56,13 @@ extension UpperLayer {
   }
 
   private func copyUpSymbolicLink(
-    _ name: CName, _ status: FileStatus, from source: LayerDirectory, to parent: LayerDirectory
+    _ name: CName, _ status: FileStatus, from source: LayerDirectory, to parent: LayerDirectory,
+    _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     let link = try source.openPath(name, identity: status.identity)
     let attributes = try CopiedAttributes(status, link)
     let target = try link.linkTarget()
-    return try copyUp(name, attributes, to: parent) { folder, temporary throws(Errno) in
+    return try copyUp(name, attributes, to: parent, willPublish) { folder, temporary throws(Errno) in
       try withCName(target) { target throws(Errno) in
         try folder.makeSymbolicLink(temporary, target: target)
       }
@@ -72,6 +74,7 @@ extension UpperLayer {
   @discardableResult
   private func copyUp(
     _ name: CName, _ attributes: CopiedAttributes, to parent: LayerDirectory,
+    _ willPublish: ((FileIdentity) -> Void)? = nil,
     _ make: (borrowing Descriptor, CName) throws(Errno) -> Void
   ) throws(Errno) -> FileStatus {
     try parent.withDescriptor { parent throws(Errno) in
@@ -80,6 +83,7 @@ extension UpperLayer {
         do throws(Errno) {
           let made = try folder.open(temporary, [.pathOnly, .noFollow])
           try attributes.set(on: made)
+          if let willPublish { willPublish(try made.attributes().identity) }
           try show(name, in: parent) { () throws(Errno) in
             try folder.unlocking(temporary, relocks: true) { () throws(Errno) in
               try folder.renameNew(temporary, to: name, in: parent)
@@ -113,7 +117,7 @@ extension UpperLayer {
 
   private func copyUpContent(
     _ name: CName, _ source: LayerFile, to parent: LayerDirectory, size: UInt64?,
-    _ progress: ((Int) -> Void)?
+    _ progress: ((Int) -> Void)?, _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     let pending = try parent.withDescriptor { parent throws(Errno) in
       try makePending(in: parent, isLinkable: true)
@@ -125,6 +129,7 @@ extension UpperLayer {
       // As long as it is open for writing, it could not be executed.
       close(pending)
       return try parent.withDescriptor { parent throws(Errno) in
+        if let willPublish { willPublish(try path.attributes().identity) }
         try publish(path, temporary, as: name, in: parent)
         return try path.attributes()
       }

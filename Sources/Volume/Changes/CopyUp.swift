@@ -14,14 +14,17 @@ struct CopyUp: Sendable {
   let queue: InvalidationQueue
   /// nil where events of our own changes cannot be told.
   let own: OwnChanges?
+  /// nil if no successor is to come.
+  let intents: IntentLog?
   /// So that a file is copied once; by node number.
   private let locks = (0..<64).map { _ in Locked(()) }
 
   /// The most attempts where programs replace in the layers what is being copied.
   private static let maxAttempts = 16
 
-  init(store: NodeStore, upper: UpperLayer, queue: InvalidationQueue, own: OwnChanges?) {
+  init(store: NodeStore, upper: UpperLayer, queue: InvalidationQueue, own: OwnChanges?, intents: IntentLog?) {
     (self.store, self.upper, self.queue, self.own) = (store, upper, queue, own)
+    self.intents = intents
   }
 
   // MARK: - Directories
@@ -98,20 +101,32 @@ struct CopyUp: Sendable {
       let key = EntryKey(parent: location.parent, name)
       // Else the event of the new name could come before the node has it, and the file would get another node.
       try changing([key]) { () throws(Errno) in
-        let copy = try copy(name, former, from: source, to: target.top, size)
+        let announce = intents.map { intents in
+          { (identity: FileIdentity) in
+            intents.begin(
+              NodeIntent(
+                kind: .copyUp, node: node, source: key, target: key, moved: identity,
+                keepsNumber: former.links == 1))
+          }
+        }
+        let copy = try copy(name, former, from: source, to: target.top, size, announce)
         own?.recordEntry(copy.identity, at: key)
         own?.recordNewFile(node, copy)
-        adopt(copy, for: node, inPlaceOf: former)
+        adopt(copy, for: node, keepsNumber: former.links == 1)
         store.recordChange(in: [location.parent])
       }
     }
   }
 
   private func copy(
-    _ name: CName, _ file: FileStatus, from source: LayerDirectory, to target: LayerDirectory, _ size: UInt64?
+    _ name: CName, _ file: FileStatus, from source: LayerDirectory, to target: LayerDirectory,
+    _ size: UInt64?,
+    _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     do throws(Errno) {
-      return try upper.copyUp(name, from: source, identity: file.identity, to: target, size: size)
+      return try upper.copyUp(
+        name, from: source, identity: file.identity, to: target, size: size,
+        willPublish: willPublish)
     } catch {
       // The upper layer has got an entry of this name.
       throw error == .fileExists ? .staleFileHandle : error
@@ -126,10 +141,11 @@ struct CopyUp: Sendable {
     return try own.changing(keys, in: store, body)
   }
 
-  private func adopt(_ copy: FileStatus, for node: NodeID, inPlaceOf former: FileStatus) {
-    // A file with other names is another file from now on.
+  /// Makes the copy the node's file.
+  /// - Parameter keepsNumber: not if the former file has other names: the copy is another file from now on.
+  func adopt(_ copy: FileStatus, for node: NodeID, keepsNumber: Bool) {
     let number =
-      former.links == 1
+      keepsNumber
       ? nil : store.inodeNumber(device: copy.identity.device, inode: copy.identity.inode)
     let (released, broken) = store.table.withLock { table -> (AnyObject?, [EntryKey]) in
       guard let slot = try? table.slot(of: node) else { return (nil, []) }

@@ -12,6 +12,7 @@ struct EntryWriter: Sendable {
 
   private var upper: UpperLayer { copyUp.upper }
   private var own: OwnChanges? { copyUp.own }
+  private var intents: IntentLog? { copyUp.intents }
 
   // MARK: - New entries
 
@@ -21,8 +22,7 @@ struct EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      // A predecessor may have made it.
-      let made = try add(name, in: parent, mayExist: reply.isResent) { directory throws(Errno) in
+      let made = try add(name, in: parent, mayExist: reply.mayBeDone(intents)) { directory throws(Errno) in
         try make(entry, name, in: directory, owner)
         return nil
       }
@@ -50,8 +50,8 @@ struct EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      // It may have just appeared in a layer, or a predecessor may have made it.
-      let mayExist = !isExclusive || reply.isResent
+      // It may have just appeared in a layer.
+      let mayExist = !isExclusive || reply.mayBeDone(intents)
       let made = try add(name, in: parent, mayExist: mayExist) { directory throws(Errno) in
         try store.evictingOnDemand { () throws(Errno) in
           try upper.makeFile(name, in: directory, mode: mode, owner)
@@ -73,7 +73,7 @@ struct EntryWriter: Sendable {
     do throws(Errno) {
       try allow(name, in: parent)
       try copyUp.file(node)
-      let made = try add(name, in: parent, mayExist: reply.isResent, isNewFile: false) {
+      let made = try add(name, in: parent, mayExist: reply.mayBeDone(intents), isNewFile: false) {
         directory throws(Errno) in
         try store.withUpperFile(of: node) { file throws(Errno) in
           try upper.makeLink(name, in: directory, to: file)
@@ -102,10 +102,14 @@ struct EntryWriter: Sendable {
     return try copyUp.changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
       var isNew = isNewFile
       do throws(Errno) {
+        intents?.begin()
         let file = try store.awaitingFreedSpace { () throws(Errno) in try body(directory) }
         if let file { return try entry(of: file, name, in: parent, directory) }
       } catch {
-        guard error == .fileExists, mayExist else { throw error }
+        guard error == .fileExists, mayExist else {
+          intents?.withdraw()
+          throw error
+        }
         isNew = false
       }
       store.recordChange(in: [parent])
@@ -157,12 +161,18 @@ struct EntryWriter: Sendable {
       try allow(name, in: parent)
       let directory = try copyUp.directory(parent)
       let key = EntryKey(parent: parent, name)
-      let isResent = reply.isResent
+      let mayBeDone = reply.mayBeDone(intents)
       // Its own watch reports the removal, which makes it unknown.
       let removed = isDirectory ? store.presentParts(ofDirectory: key.name, in: parent) : nil
       try copyUp.changing([key]) { () throws(Errno) in
-        do throws(Errno) { try remove(name, isDirectory, from: directory, key) } catch {
-          guard error == .noSuchFileOrDirectory, isResent else { throw error }
+        do throws(Errno) {
+          intents?.begin()
+          try remove(name, isDirectory, from: directory, key)
+        } catch {
+          guard error == .noSuchFileOrDirectory, mayBeDone else {
+            intents?.withdraw()
+            throw error
+          }
         }
         own?.recordEntry(name, in: directory, at: key)
         store.recordRemoval(of: key.name, in: parent, removed)
@@ -194,11 +204,12 @@ struct EntryWriter: Sendable {
       try allow(newName, in: newParent)
       let source = EntryKey(parent: parent, name)
       let target = EntryKey(parent: newParent, newName)
+      if reply.mayBeDone(intents), let intent = intents?.nodeIntent, try isDone(intent) {
+        return reply.send()
+      }
       do throws(Errno) { try rename(name, source, to: newName, target, flags) } catch {
-        // A predecessor has renamed it.
-        guard error == .noSuchFileOrDirectory, reply.isResent,
-          try store.merged(of: newParent).lookup(newName) != nil
-        else { throw error }
+        intents?.withdraw()
+        throw error
       }
     } catch {
       return reply.fail(error)
@@ -220,6 +231,9 @@ struct EntryWriter: Sendable {
     if !flags.contains(.exchange) {
       for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
     }
+    try announce(
+      (entry, name, source, directory), (replaced, newName, target, newDirectory),
+      isExchange: flags.contains(.exchange))
     try copyUp.changing([source, target]) { () throws(Errno) in
       if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, let attributes) = entry {
         // Nothing has been copied up.
@@ -237,6 +251,45 @@ struct EntryWriter: Sendable {
         store.recordRename(of: source, to: target)
       }
     }
+  }
+
+  /// An entry, as it was found, and where.
+  private typealias FoundEntry = (entry: Entry?, name: CName, key: EntryKey, directory: MergedDirectory)
+
+  private func announce(_ source: FoundEntry, _ target: FoundEntry, isExchange: Bool) throws(Errno) {
+    guard let intents else { return }
+    guard let node = store.firstNode(named: source.key), let moved = try upperIdentity(of: source) else {
+      return intents.begin()
+    }
+    intents.begin(
+      NodeIntent(
+        kind: isExchange ? .exchange : .rename, node: node, source: source.key, target: target.key,
+        moved: moved,
+        exchanged: isExchange ? try upperIdentity(of: target) : nil))
+  }
+
+  /// What the upper layer has of an entry, which may have just been copied up.
+  private func upperIdentity(of found: FoundEntry) throws(Errno) -> FileIdentity? {
+    guard case .file(let layer, _) = found.entry, layer != 0 else { return found.entry?.upperIdentity }
+    do throws(Errno) { return try found.directory.top.attributes(of: found.name).identity } catch {
+      if error == .noSuchFileOrDirectory { return nil }
+      throw error
+    }
+  }
+
+  /// Whether a predecessor has done what was intended. It is recorded then, if it was not.
+  private func isDone(_ intent: NodeIntent) throws(Errno) -> Bool {
+    func atUpper(_ key: EntryKey) throws(Errno) -> FileIdentity? {
+      let directory = try store.merged(of: key.parent)
+      return try withCName(key.name) { name throws(Errno) in try directory.lookup(name) }?.upperIdentity
+    }
+    guard try atUpper(intent.target) == intent.moved else { return false }
+    let atSource = try atUpper(intent.source)
+    guard intent.kind == .exchange ? atSource == intent.exchanged : atSource != intent.moved else {
+      return false
+    }
+    if store.hasName(intent.source, intent.node) { store.record(intent) }
+    return true
   }
 
   /// Copies a non-directory up, by its node if the kernel knows it.

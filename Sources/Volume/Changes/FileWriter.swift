@@ -10,7 +10,11 @@ struct FileWriter: Sendable {
   let descriptors: WriteDescriptors
   let kernel: Locked<(any KernelNotifier)?>
 
+  /// XATTR_CREATE.
+  private static let mustCreate: CInt = 1
+
   private var queue: InvalidationQueue { copyUp.queue }
+  private var intents: IntentLog? { copyUp.intents }
 
   // MARK: - Content
 
@@ -153,7 +157,9 @@ struct FileWriter: Sendable {
       // Programs copy them with a file's attributes from one place of the mount to another.
       if ReservedAttribute.isOwn(name) { return reply.send() }
       try allow(name)
+      let flags = reply.mayBeDone(intents) ? flags & ~Self.mustCreate : flags
       try changeEntry(node) { entry throws(Errno) in
+        if flags & Self.mustCreate != 0 { try intend(entry, name, mustExist: false) }
         try entry.setExtendedAttribute(name, value, flags: flags)
       }
     } catch {
@@ -165,12 +171,35 @@ struct FileWriter: Sendable {
   func removeExtendedAttribute(_ name: CName, of node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
     do throws(Errno) {
       try allow(name)
-      try changeEntry(node) { entry throws(Errno) in try entry.removeExtendedAttribute(name) }
+      let mayBeDone = reply.mayBeDone(intents)
+      try changeEntry(node) { entry throws(Errno) in
+        do throws(Errno) {
+          try intend(entry, name, mustExist: true)
+          try entry.removeExtendedAttribute(name)
+        } catch {
+          guard error == .noData, mayBeDone else { throw error }
+        }
+      }
     } catch {
-      // A predecessor has removed it.
-      guard error == .noData, reply.isResent else { return reply.fail(error) }
+      return reply.fail(error)
     }
     reply.send()
+  }
+
+  /// Records that an attribute is about to be made or removed, which can be done once only.
+  /// - Throws: ENODATA, EEXIST.
+  private func intend(_ entry: any ChangeableEntry, _ name: CName, mustExist: Bool) throws(Errno) {
+    guard let intents else { return }
+    do throws(Errno) {
+      _ = try entry.withDescriptor { descriptor throws(Errno) in
+        try descriptor.extendedAttribute(name, into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
+      }
+      if !mustExist { throw .fileExists }
+    } catch {
+      if error == .fileExists || (error == .noData && mustExist) { throw error }
+      // The change itself finds what else is wrong.
+    }
+    intents.begin()
   }
 
   private func changeDirectory(

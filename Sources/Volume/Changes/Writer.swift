@@ -13,13 +13,17 @@ struct Writer: Sendable {
 
   init(
     _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
-    kernel: Locked<(any KernelNotifier)?>, own: OwnChanges?, reserved: ReservedNames
+    kernel: Locked<(any KernelNotifier)?>, own: OwnChanges?, intents: IntentLog?,
+    reserved: ReservedNames
   ) {
     (self.upper, self.own) = (upper, own)
-    let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own)
+    let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
     entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel)
   }
+
+  /// To be called in a successor before any request is processed.
+  func recover() { IntentRecovery(copyUp: files.copyUp).run() }
 
   func start(_ watchdog: LayerWatchdog) { descriptors.start(watchdog) }
 

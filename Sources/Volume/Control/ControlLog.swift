@@ -30,7 +30,7 @@ struct ControlLog: Sendable {
     var errno: UInt64 = 0
   }
 
-  private static let place = 64 << 20..<960 << 20
+  private static let place = SurvivalPlaces.control
   private static let leastLimit = 4 << 20
 
   private var log: SharedLog

@@ -4,9 +4,9 @@ import Synchronization
 /// The open files that programs poll, by the kernel's numbers, in shared memory: a successor wakes the programs, which
 /// then poll it.
 struct PollRecord: @unchecked Sendable {
-  private static let place = 17 << 20
+  private static let place = SurvivalPlaces.polls.lowerBound
   /// Beyond this, the oldest are overwritten.
-  private static let capacity = 4096
+  static let capacity = 4096
 
   private let count: UnsafeMutablePointer<UInt64>
   private let files: UnsafeMutablePointer<UInt64>

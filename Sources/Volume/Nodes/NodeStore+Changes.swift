@@ -90,6 +90,23 @@ extension NodeStore {
     return files
   }
 
+  /// A node that has a name; nil if the kernel knows none.
+  func firstNode(named key: EntryKey) -> NodeID? {
+    table.withLock { table in
+      guard let parent = try? table.slot(of: key.parent) else { return nil }
+      return table.nodes(named: key.name, in: parent).first.map { table.number(of: $0) }
+    }
+  }
+
+  func hasName(_ key: EntryKey, _ node: NodeID) -> Bool {
+    table.withLock { table in
+      guard let parent = try? table.slot(of: key.parent), let slot = try? table.slot(of: node) else {
+        return false
+      }
+      return table.nodes(named: key.name, in: parent).contains(slot)
+    }
+  }
+
   /// The node of a directory that has a name; nil if the kernel does not know it.
   func directory(named name: [UInt8], in parent: NodeID) -> NodeID? {
     table.withLock { table in

@@ -3,7 +3,7 @@ import Posix
 
 /// The paths of the directories below `rsrc:` by their nodes, in shared memory, for a successor.
 struct ResourceDirectoryRecord: Sendable {
-  private static let place = 32 << 20..<60 << 20
+  private static let place = SurvivalPlaces.resources
   private static let leastLimit = 1 << 20
 
   private var log: SharedLog

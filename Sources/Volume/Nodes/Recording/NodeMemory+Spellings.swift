@@ -6,7 +6,7 @@ import Synchronization
 /// The spellings of `KnownSpellings`: each a length in two bytes, 0 in a free place, the directory, and the name.
 extension NodeMemory {
   static let spellingCapacity = 65_536
-  private static let stride = 272
+  static let stride = 272
   private static let longest = stride - 16
 
   /// As `KnownSpellings` counts them.

@@ -8,19 +8,9 @@ import Synchronization
 /// records, then the size 0. A successor repeats what a journal with a size has. A process that is killed leaves its
 /// writes in their order, so no more is needed than that the compiler keeps it.
 struct NodeMemory: @unchecked Sendable {
-  /// The places of the parts in the memory, in bytes. What was not written takes no memory.
-  private enum Place {
-    static let header = 64 << 10
-    static let journal = 128 << 10
-    static let devices = 512 << 10
-    static let spellings = 16 << 20
-    static let links = 1 << 30
-    static let names = 2 << 30
-    static let nodes = 18 << 30
-    static let fingerprints = 34 << 30
-  }
+  private typealias Place = SurvivalPlaces
   /// The size of the memory in bytes.
-  static let size = 36 << 30
+  static let size = SurvivalPlaces.size
 
   struct Header: BitwiseCopyable {
     var slots: UInt32 = 0
@@ -52,8 +42,8 @@ struct NodeMemory: @unchecked Sendable {
 
   static let journalCapacity = 512
   private static let slotCapacity = min(
-    (Place.fingerprints - Place.nodes) / MemoryLayout<NodeRecord>.stride,
-    (size - Place.fingerprints) / MemoryLayout<Fingerprint>.stride)
+    Place.nodes.count / MemoryLayout<NodeRecord>.stride,
+    Place.fingerprints.count / MemoryLayout<Fingerprint>.stride)
 
   private let memory: SharedMemory
   let header: UnsafeMutablePointer<Header>
@@ -74,19 +64,19 @@ struct NodeMemory: @unchecked Sendable {
     self.memory = memory
     self.ids = ids
     indexes = Self.indexes(of: ids)
-    header = memory.values(of: Header.self, at: Place.header)
-    journal = memory.values(of: Change.self, at: Place.journal)
-    records = memory.values(of: NodeRecord.self, at: Place.nodes)
-    links = memory.values(of: Link.self, at: Place.links)
-    fingerprints = memory.values(of: Fingerprint.self, at: Place.fingerprints)
-    devices = memory.values(of: UInt64.self, at: Place.devices)
-    spellings = memory.base + Place.spellings
+    header = memory.values(of: Header.self, at: Place.header.lowerBound)
+    journal = memory.values(of: Change.self, at: Place.journal.lowerBound)
+    records = memory.values(of: NodeRecord.self, at: Place.nodes.lowerBound)
+    links = memory.values(of: Link.self, at: Place.links.lowerBound)
+    fingerprints = memory.values(of: Fingerprint.self, at: Place.fingerprints.lowerBound)
+    devices = memory.values(of: UInt64.self, at: Place.devices.lowerBound)
+    spellings = memory.base + Place.spellings.lowerBound
     redo()
   }
 
   /// The names that records refer to.
   var names: UnsafeMutableRawBufferPointer {
-    UnsafeMutableRawBufferPointer(start: memory.base + Place.names, count: Place.nodes - Place.names)
+    UnsafeMutableRawBufferPointer(start: memory.base + Place.names.lowerBound, count: Place.names.count)
   }
 
   /// - Returns: whether a predecessor has used the memory.

@@ -32,10 +32,12 @@ final class SurvivalMemory: Sendable {
   private static let initPlace = HolderState.reserved
   private static let locksPlace = 2 * HolderState.reserved
   private static let largestInit = locksPlace - initPlace
-  private static let (archivesPlace, rootsPlace) = (20 << 20, 24 << 20)
+  private static let archivesPlace = SurvivalPlaces.archives.lowerBound
+  private static let rootsPlace = SurvivalPlaces.roots.lowerBound
   /// Of the number of the present layer table, and of the two places for one.
-  private static let (tableNumberPlace, tablePlace) = (26 << 20, 27 << 20)
-  private static let tableSize = 2 << 20
+  private static let tableNumberPlace = SurvivalPlaces.tableNumber.lowerBound
+  private static let tablePlace = SurvivalPlaces.tables.lowerBound
+  private static let tableSize = SurvivalPlaces.tables.count / 2
 
   /// - Throws: ENOMEM, EMFILE; EFBIG beyond RLIMIT_FSIZE.
   init() throws(Errno) {

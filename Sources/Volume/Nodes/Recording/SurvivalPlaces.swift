@@ -1,0 +1,29 @@
+/// The places of the parts of the memory that the workers of a mount share, in bytes. What was not written takes no
+/// memory.
+public enum SurvivalPlaces {
+  /// The holder's state, the INIT request and the read locks.
+  public static let holder = 0..<64 << 10
+  static let header = 64 << 10..<128 << 10
+  static let journal = 128 << 10..<512 << 10
+  static let devices = 512 << 10..<16 << 20
+  static let polls = 17 << 20..<18 << 20
+  static let intents = 18 << 20..<19 << 20
+  public static let archives = 20 << 20..<24 << 20
+  public static let roots = 24 << 20..<26 << 20
+  public static let tableNumber = 26 << 20..<27 << 20
+  public static let tables = 27 << 20..<31 << 20
+  static let resources = 32 << 20..<60 << 20
+  static let control = 64 << 20..<960 << 20
+  static let spellings = 960 << 20..<1 << 30
+  static let links = 1 << 30..<2 << 30
+  static let names = 2 << 30..<18 << 30
+  static let nodes = 18 << 30..<34 << 30
+  static let fingerprints = 34 << 30..<36 << 30
+
+  static let all = [
+    holder, header, journal, devices, polls, intents, archives, roots, tableNumber, tables, resources,
+    control,
+    spellings, links, names, nodes, fingerprints,
+  ]
+  static let size = 36 << 30
+}
