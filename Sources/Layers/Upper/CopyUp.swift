@@ -113,6 +113,27 @@ extension UpperLayer {
     }
   }
 
+  /// Makes a directory without a name that has the attributes of one that was removed.
+  public func copyUpUnnamed(_ directory: LayerDirectory) throws(Errno) -> MergedDirectory {
+    let attributes = try CopiedAttributes(directory.attributes(), directory)
+    return try layer.root.withDescriptor { _ throws(Errno) in
+      try work.withName { folder, name throws(Errno) in
+        try folder.makeDirectory(name, mode: 0o700)
+        let made: Descriptor
+        do throws(Errno) { made = try folder.open(name, [.pathOnly, .directory, .noFollow]) } catch {
+          try? folder.remove(name, isDirectory: true)
+          throw error
+        }
+        try folder.remove(name, isDirectory: true)
+        try attributes.set(on: made)
+        let status = try made.attributes()
+        let copy = LayerDirectory(
+          gate: layer.gate, handle: SharedDescriptor(made), attributes: status, covered: nil)
+        return MergedDirectory(parts: [copy])
+      }
+    }
+  }
+
   // MARK: - Content
 
   private func copyUpContent(

@@ -30,14 +30,24 @@ struct CopyUp: Sendable {
   // MARK: - Directories
 
   /// A directory, which the upper layer takes part in from now on.
-  /// - Throws: ENOENT if no layer has it any more; errors of the upper layer.
+  /// - Throws: ENOENT if no layer has it any more, ESTALE if a predecessor has removed it; errors of the upper layer.
   func directory(_ node: NodeID) throws(Errno) -> MergedDirectory {
+    if try store.isDetached(node) { return try removedDirectory(node) }
     for _ in 0..<Self.maxAttempts {
       let merged = try store.merged(of: node)
       if merged.isInUpperLayer { return merged }
       for lacking in try lackingAncestors(of: node).reversed() { try copy(lacking) }
     }
     throw .staleFileHandle
+  }
+
+  /// A directory that has lost its name, but is open. One of a layer below gets a copy without a name.
+  private func removedDirectory(_ node: NodeID) throws(Errno) -> MergedDirectory {
+    guard let removed = store.removedDirectory(node) else { throw .staleFileHandle }
+    if removed.isInUpperLayer { return removed }
+    let copy = try upper.copyUpUnnamed(removed.top)
+    store.replaceRemovedDirectory(node, by: copy)
+    return copy
   }
 
   /// The directory and those above it that the upper layer does not take part in, from the bottom up. Not recursive,

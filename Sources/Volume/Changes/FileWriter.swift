@@ -113,7 +113,7 @@ struct FileWriter: Sendable {
 
   func synchronizeDirectory(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
     do throws(Errno) {
-      let merged = try store.merged(of: node)
+      let merged = try store.isDetached(node) ? copyUp.directory(node) : store.merged(of: node)
       if merged.isInUpperLayer { try merged.top.synchronize() }
     } catch {
       return reply.fail(error)

@@ -30,12 +30,16 @@ extension NodeStore {
   private func merged(
     of node: NodeID, hint: MergedDirectory?, resolvesAncestors: Bool
   ) throws(Errno) -> MergedDirectory {
-    guard let watcher else { return try directory(at: path(of: node)) }
+    guard let watcher else {
+      if let removed = removedDirectory(node) { return removed }
+      return try directory(at: path(of: node))
+    }
     var (hint, attempts) = (hint, 0)
     while true {
       let (present, time, evicted) = try table.withLock {
         table throws(Errno) -> (MergedDirectory?, ResolutionTime, [AnyObject]) in
         let state = try Self.state(of: node, table)
+        if let removed = table.removedDirectory(node) { return (removed, ResolutionTime(state, table), []) }
         // Without a watch that reports its coming, it is looked for each time.
         if state.parts?.isEmpty == true, state.isCovered { throw .noSuchFileOrDirectory }
         guard let merged = state.merged, !state.needsRefresh || LayerAccess.current.usesKnownState else {

@@ -107,7 +107,7 @@ extension NodeStore {
       let slot = try table.slot(of: node)
       return (
         table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)),
-        table.removedDirectories.isEmpty ? nil : table.removedDirectories[slot]
+        table.removedDirectory(node)
       )
     }
     var attributes: FileStatus

@@ -30,7 +30,8 @@ extension MountTests {
         for (path, text) in Fixture.content { #expect(try (mount.point / path).readText() == text) }
         for (path, text) in Fixture.content { #expect(try (mount.point / path).readText() == text) }
         requests = RequestCounts(try mount.report())
-        #expect(requests["READ"] == Fixture.content.count, "\(requests)")
+        // Those that are next in a directory may have been read ahead.
+        #expect((1...Fixture.content.count).contains(requests["READ"]), "\(requests)")
         let statistics = try statistics(mount)
         #expect(statistics.smallest == 128 << 10 && statistics.opened == 1 && statistics.refused == 0)
         #expect(statistics.reason == nil)

@@ -99,6 +99,33 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "the attributes of a removed directory can be changed", .timeLimit(.minutes(1)),
+      arguments: ["cache=coherent", "cache=none"] as [ByteString])
+    func removedDirectoryAttributes(option: ByteString) throws {
+      try withWritable(option) { mount, fixture in
+        try (fixture.main / "empty").makeDirectory()
+        let mode = try (fixture.main / "empty").status().permissions
+        for name in ["empty", "new"] as [ByteString] {
+          let path = mount.point / name
+          if !path.exists { try path.makeDirectory() }
+          try path.withOpen(O_RDONLY | O_DIRECTORY) { directory in
+            try path.removeDirectory()
+            let inside = ByteString("/proc/self/fd/\(directory)/.")
+            try inside.setAttribute("user.a", Array("value".utf8))
+            #expect(fchmod(directory, 0o2711) == 0 && fchown(directory, 5, 6) == 0 && fsync(directory) == 0)
+            let status = try ByteString.status(of: directory)
+            #expect(
+              status.permissions == 0o2711 && status.owner == 5 && status.group == 6 && status.links == 0)
+            #expect(try inside.attribute("user.a") == Array("value".utf8), "\(name)")
+          }
+          #expect(!path.exists, "\(name)")
+        }
+        #expect(try (fixture.main / "empty").status().permissions == mode)
+        #expect(try fixture.substitution.names().allSatisfy { $0 != "new" })
+      }
+    }
+
     @Test("attributes of overlayfs cannot be set", .timeLimit(.minutes(1)))
     func overlayAttributes() throws {
       try withWritable { mount, fixture in
