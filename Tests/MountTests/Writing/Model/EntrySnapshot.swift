@@ -17,7 +17,8 @@ struct EntrySnapshot: Equatable {
       return snapshot
     }
     snapshot.record(status)
-    if status.kind != .directory || hasTime {
+    // The kernel records no writes to a FIFO in a FUSE mount.
+    if status.kind == .directory ? hasTime : status.kind != .fifo {
       snapshot.fields["mtime"] = isRecent(status.modified, start) ? "recent" : "\(status.modified)"
     }
     try snapshot.recordAttributes(path)

@@ -94,7 +94,7 @@ struct WriteModelTrees {
 
   /// The comparison of a tree with the copy.
   func comparison(with seen: ByteString) -> SameTree {
-    SameTree(expected: copy, seen: seen, start: start, hasTime: { !isMerged($0) && !isFIFO($0) })
+    SameTree(expected: copy, seen: seen, start: start, hasTime: { !isMerged($0) })
   }
 
   /// What the layers have at a path, for messages.
@@ -108,9 +108,6 @@ struct WriteModelTrees {
     }
     return "\(path): \(layers.joined(separator: "; "))"
   }
-
-  /// Whether a path has a FIFO: the kernel records no writes to one in a FUSE mount.
-  private func isFIFO(_ path: ByteString) -> Bool { (try? (copy / path).status().kind) == .fifo }
 
   /// Whether a layer below has a directory at a path, so that the mount shows its time if it is the latest.
   func isMerged(_ path: ByteString) -> Bool {
