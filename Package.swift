@@ -28,7 +28,10 @@ let package = Package(
     .target(name: "Holder", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(
-      name: "Layers", dependencies: ["CArchive", "CUTF8Proc", "CZip", "Containers", "Posix"],
+      name: "Layers",
+      dependencies: [
+        "CArchive", "CUTF8Proc", "CZip", "Containers", "Posix", "PropertyLists", "StringTables",
+      ],
       swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
     .target(name: "PropertyLists", swiftSettings: strict),
@@ -75,7 +78,8 @@ let package = Package(
     .testTarget(
       name: "FuseTests", dependencies: ["Fuse", "CFuse", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "LayersTests", dependencies: ["Layers", "Posix", "TestSupport"], swiftSettings: strict),
+      name: "LayersTests", dependencies: ["Layers", "StringTables", "Posix", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "PropertyListsTests", dependencies: ["PropertyLists", "TestSupport"], swiftSettings: strict),

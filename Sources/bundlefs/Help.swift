@@ -140,6 +140,9 @@ enum Help {
         case=sensitive|insensitive
                      insensitive: names are compared without case, and composed
                      characters with decomposed ones; not with writable
+        strings=override|merge
+                     merge: tables of strings (NAME.strings) that several layers
+                     have are merged key by key; not with writable
         missing=empty|error
                      empty: substitutions that do not exist may come later
         survive=on|off

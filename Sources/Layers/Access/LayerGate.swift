@@ -20,6 +20,7 @@ public final class LayerGate: Sendable {
   /// The names that several of its entries have.
   public let collisions = NameCollisions()
   private let isolated: Atomic<Bool>
+  private let mergedTables = Locked<MergedTables?>(nil)
   private let calls = Locked(Calls())
   private let jobs = LayerJobs()
 
@@ -84,6 +85,12 @@ public final class LayerGate: Sendable {
       return calls.onRecovery
     }
     recovered?()
+  }
+
+  /// What merges the layer's tables of strings with those of other layers; nil if that was not asked for.
+  public var tables: MergedTables? {
+    get { mergedTables.withLock { $0 } }
+    set { mergedTables.withLock { $0 = newValue } }
   }
 
   // MARK: - State

@@ -154,7 +154,8 @@ public final class LayerDirectory: Sendable {
   /// Opens a file for reading, if the name still has the given identity.
   /// - Throws: ENOENT if the name does not exist; ESTALE if it has another identity.
   public func openFile(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
-    try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal])
+    if identity.isMergedTable { return try openTable(identity) }
+    return try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal])
   }
 
   /// Opens a file for writing, if the name still has the given identity.
@@ -166,7 +167,8 @@ public final class LayerDirectory: Sendable {
   /// Opens an entry of any kind with `O_PATH`, if the name still has the given identity.
   /// - Throws: as `openFile`.
   public func openPath(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
-    try open(name, identity: identity, [.pathOnly, .noFollow])
+    if identity.isMergedTable { return try openTable(identity) }
+    return try open(name, identity: identity, [.pathOnly, .noFollow])
   }
 
   /// The attributes of an entry of any kind.
@@ -193,6 +195,7 @@ public final class LayerDirectory: Sendable {
   /// The attributes of an entry, if the name still has the given identity.
   /// - Throws: as `openFile`.
   public func attributes(of name: CName, identity: FileIdentity) throws(Errno) -> FileStatus {
+    if identity.isMergedTable { return try table(identity).status }
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
     return try withSpelling(of: name) { name throws(Errno) in
       let attributes = try attributesExact(of: name)
@@ -252,7 +255,8 @@ public final class LayerDirectory: Sendable {
   public func extendedAttribute(
     _ attribute: CName, of name: CName, identity: FileIdentity, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
-    try withSpelling(of: name) { name throws(Errno) in
+    if identity.isMergedTable { throw .noData }
+    return try withSpelling(of: name) { name throws(Errno) in
       try extendedAttributeExact(attribute, of: name, identity: identity, into: buffer)
     }
   }

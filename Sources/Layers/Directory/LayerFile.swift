@@ -16,6 +16,8 @@ public final class LayerFile: Sendable {
   private let openedSize: UInt64?
   /// Whether it was a regular file with a link count of 1 at open time.
   public let hadSingleLink: Bool
+  /// The attributes of a file that is in no layer.
+  private let fixed: FileStatus?
 
   /// A file of a directory, and its attributes as of the open.
   public init(
@@ -25,6 +27,13 @@ public final class LayerFile: Sendable {
     self.gate = gate
     openedSize = attributes?.size
     hadSingleLink = attributes.map { $0.isRegular && $0.links == 1 } ?? false
+    fixed = nil
+  }
+
+  /// A file in memory that does not change.
+  init(_ descriptor: consuming Descriptor, fixed attributes: FileStatus) {
+    kind = .file(descriptor.release())
+    (gate, openedSize, hadSingleLink, fixed) = (nil, attributes.size, true, attributes)
   }
 
   init(_ content: ArchiveContent) {
@@ -32,6 +41,7 @@ public final class LayerFile: Sendable {
     gate = content.gate
     openedSize = nil
     hadSingleLink = content.attributes.isRegular
+    fixed = nil
   }
 
   deinit {
@@ -56,6 +66,7 @@ public final class LayerFile: Sendable {
 
   /// The present attributes.
   public func attributes() throws(Errno) -> FileStatus {
+    if let fixed { return fixed }
     switch kind {
     case .file(let file): return try call(file) { descriptor throws(Errno) in try descriptor.attributes() }
     case .entry(let content): return content.attributes

@@ -46,6 +46,15 @@ public struct LayerStack: Sendable {
   /// Whether case does not count in names.
   public var foldsNames: Bool { layers[0].gate.foldsNames }
 
+  /// Merges the tables of strings that several layers have by the same name.
+  public func mergeTables() {
+    let tables = MergedTables()
+    for (_, layer) in all { layer.gate.tables = tables }
+  }
+
+  /// What merges tables of strings; nil if they are not merged.
+  public var tables: MergedTables? { layers[0].gate.tables }
+
   /// Creates a stack of directories.
   public init(layers: [DirectoryLayer]) { self.init(layers: layers.map { Layer.directory($0) }) }
 

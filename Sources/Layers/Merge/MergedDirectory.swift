@@ -69,7 +69,10 @@ public final class MergedDirectory: Sendable {
           missing = nil
           break search
         case .file(let attributes):
-          if collected.isEmpty { return .file(layer: part.layer, attributes) }
+          if collected.isEmpty {
+            let table = try table(name, length: length, attributes, at: index)
+            return .file(layer: part.layer, table?.status ?? attributes)
+          }
           missing = nil
           break search
         case .directory(let directory, let attributes):

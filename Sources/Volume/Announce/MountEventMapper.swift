@@ -61,10 +61,15 @@ struct MountEventMapper: Sendable {
     let merged = try store.merged(of: key.parent)
     return try withCName(key.name) { name throws(Errno) in
       if key.parent == .root, reserved.contains(name) { throw .noSuchFileOrDirectory }
-      let after = EventClassifier.Presence(try merged.lookup(name))
+      let found = try merged.lookup(name)
+      var after = EventClassifier.Presence(found)
       let others = EventClassifier.Presence(try merged.lookup(name, without: change.layers))
       var isHidden = true
       for layer in change.layers where isHidden { isHidden = try merged.hides(name, ofLayer: layer) }
+      // A change below the topmost one changes what they are merged into.
+      if !isHidden, case .file(_, .regular) = after, merged.isTable(name) {
+        after = .file(layer: .max, .regular)
+      }
       return (after, others, isHidden)
     }
   }

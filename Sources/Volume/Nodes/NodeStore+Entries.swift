@@ -8,12 +8,15 @@ extension NodeStore {
   func entry(
     _ found: Entry, _ name: CName, in parent: NodeID, _ merged: MergedDirectory
   ) throws(Errno) -> EntryReply {
-    let entryTimeout = timeout(in: parent)
+    var entryTimeout = timeout(in: parent)
     switch found {
     case .directory(let child, let attributes):
       return try directoryEntry(child, attributes, name, in: parent, entryTimeout)
     case .file(let layer, let attributes):
       guard let kind = attributes.kind else { throw .ioError }
+      if attributes.identity.isMergedTable, stack.tables?.isVolatile(attributes.identity) != false {
+        entryTimeout = 0
+      }
       let node = try lookUpFile(name, in: parent, attributes, kind, layer: layer)
       var isSizeSettled = node.isSizeSettled
       var (attributes, timeout) = (attributes, entryTimeout)
@@ -215,7 +218,7 @@ extension MergedDirectory {
   /// - Returns: nil where it has vanished.
   func entry(_ item: Listing.Item, named name: CName) throws(Errno) -> Entry? {
     // A character device can have become a whiteout.
-    if item.kind != .directory, item.kind != .characterDevice,
+    if item.kind != .directory, item.kind != .characterDevice, !isTable(name),
       let attributes = try? part(of: Int(item.layer))?.attributes(of: name), attributes.kind == item.kind
     {
       return .file(layer: Int(item.layer), attributes)

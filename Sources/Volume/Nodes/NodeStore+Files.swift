@@ -92,6 +92,7 @@ extension NodeStore {
     for _ in 0..<16 {
       let location = try location(of: node)
       do throws(Errno) {
+        if location.identity.isMergedTable { try checkTable(location) }
         let directory = try layerDirectory(of: location)
         return try withCName(location.name) { name throws(Errno) in
           try body(location, directory, name)
@@ -122,6 +123,16 @@ extension NodeStore {
   private func layerDirectory(of location: FileLocation) throws(Errno) -> LayerDirectory {
     if watcher != nil, let part = try? merged(of: location.parent).part(of: location.layer) { return part }
     return try stack[location.layer].directory(at: path(of: location.parent))
+  }
+
+  /// Finds a merged table again, which needs all layers that have part in it.
+  /// - Throws: ESTALE if the name is another table's, or none's.
+  private func checkTable(_ location: FileLocation) throws(Errno) {
+    let directory = try merged(of: location.parent)
+    let found = try withCName(location.name) { name throws(Errno) in try directory.lookup(name) }
+    guard case .file(_, let attributes) = found, attributes.identity == location.identity else {
+      throw .staleFileHandle
+    }
   }
 
   /// Moves a node to another name of its file, if there is one. Names that the file has lost meanwhile are

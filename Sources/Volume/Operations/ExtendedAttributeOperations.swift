@@ -113,12 +113,28 @@ struct ExtendedAttributeOperations: Sendable {
 
   private func value(of provenance: Provenance, _ node: NodeID) throws(Errno) -> [UInt8]? {
     switch provenance {
-    case .layer: return try origin(of: node).layer.path
+    case .layer:
+      if let paths = try mergedOrigin(of: node) { return paths }
+      return try origin(of: node).layer.path
     case .path:
       let (layer, names) = try origin(of: node)
       return layer.path(of: names)
     case .version: return node == .root ? Array(Volume.version.utf8) : nil
     }
+  }
+
+  /// The paths of all layers that a merged table comes from, the topmost first, separated by colons; nil for others.
+  private func mergedOrigin(of node: NodeID) throws(Errno) -> [UInt8]? {
+    guard let tables = store.stack.tables else { return nil }
+    if try store.isDirectory(node) { return nil }
+    let identity = try store.table.withLock { table throws(Errno) in table[try table.slot(of: node)].identity
+    }
+    guard identity.isMergedTable else { return nil }
+    if tables.layers(of: identity).isEmpty {
+      try store.withLocation(of: node) { (_, _, _) throws(Errno) in () }
+    }
+    let paths = tables.layers(of: identity).map { store.stack[$0].path }
+    return paths.isEmpty ? nil : Array(paths.joined(separator: [UInt8(ascii: ":")]))
   }
 
   private func origin(of node: NodeID) throws(Errno) -> (layer: Layer, names: [[UInt8]]) {

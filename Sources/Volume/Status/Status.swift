@@ -75,6 +75,8 @@ struct Status {
   let uncached: [UncachedDirectory]
   /// The cache of decoded archive entries; nil without archives.
   let contents: ContentCacheStatistics?
+  /// nil if tables of strings are not merged.
+  let tables: TableStatus?
   /// nil if the option is off.
   let passthrough: PassthroughStatus?
   /// nil if the mount does not outlive the process.
@@ -108,6 +110,8 @@ struct Status {
   }
 
   private func writeFeatures(to json: inout JSONWriter) {
+    json.name("strings")
+    if let tables { tables.write(to: &json) } else { json.null() }
     json.name("passthrough")
     if let passthrough { passthrough.write(to: &json) } else { json.null() }
     json.name("survival")
@@ -139,6 +143,7 @@ struct Status {
     }
     lines += bundle.lines
     if let contents { lines.append(contents.line) }
+    lines += tables?.lines ?? []
     if let passthrough { lines.append(passthrough.line) }
     if let survival { lines.append(survival.text) }
     lines.append(

@@ -40,7 +40,9 @@ struct StatusReporter: Sendable {
       readAhead: filePrefetcher.stored.count, listedAhead: listingPrefetcher.hits.count,
       announcements: AnnouncementStatus(mode: options.announce, figures: announcer?.figures),
       overflows: watcher?.overflows ?? 0, uncached: uncached,
-      contents: options.contents?.statistics, passthrough: passthrough(),
+      contents: options.contents?.statistics,
+      tables: store.stack.tables.map { TableStatus($0, store.stack, showsNames: showsNames) },
+      passthrough: passthrough(),
       survival: options.survival?())
   }
 

@@ -56,6 +56,7 @@ struct LayerOpener {
   }
 
   private func opened(_ stack: LayerStack) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
+    if plan.arguments.options.mergesTables { stack.mergeTables() }
     let hasArchive = stack.all.contains { $0.layer.archive != nil }
     return (stack, try upper(stack.layers), hasArchive ? contents : nil)
   }

@@ -128,6 +128,14 @@ struct MountOption {
     return folds
   }
 
+  /// Whether tables of strings are merged.
+  func isMerged() throws(Failure) -> Bool {
+    guard let value, let merges = ["override": false, "merge": true][value.shown] else {
+      throw invalid(expected: "\(name)=override or \(name)=merge")
+    }
+    return merges
+  }
+
   /// Whether overdue layers are skipped.
   func timeoutAction() throws(Failure) -> Bool {
     guard let value, let skips = ["error": false, "skip": true][value.shown] else {

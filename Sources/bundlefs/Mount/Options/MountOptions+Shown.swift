@@ -12,6 +12,7 @@ extension MountOptions {
     shown["substitution"] = substitutions.map { Self.resolved($0).shown }.joined(separator: ":")
     shown["missing"] = allowsMissing ? "empty" : "error"
     shown["case"] = foldsNames ? "insensitive" : "sensitive"
+    shown["strings"] = mergesTables ? "merge" : "override"
     shown["writable"] = writable.shown
     shown["xattr"] = Self.onOff(servesExtendedAttributes)
     shown["announce"] = Self.onOff(announces)

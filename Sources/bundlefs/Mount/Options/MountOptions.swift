@@ -40,6 +40,8 @@ struct MountOptions {
   var skipsOverdueLayers = false
   /// Whether names are compared without case.
   var foldsNames = false
+  /// Whether tables of strings are merged key by key.
+  var mergesTables = false
   /// Whether the mount outlives the death of the process that answers its requests.
   var survives = true
   /// Whether substitutions may come later.
@@ -80,6 +82,7 @@ struct MountOptions {
     names.append(option.name)
     switch option.name {
     case "case": foldsNames = try option.isInsensitive()
+    case "strings": mergesTables = try option.isMerged()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "substitution":
       // A remount can leave MAIN alone.
@@ -138,6 +141,9 @@ struct MountOptions {
     }
     if writable != .off, foldsNames {
       throw .usage("'writable' and 'case=insensitive' exclude each other; leave one of them out")
+    }
+    if writable != .off, mergesTables {
+      throw .usage("'writable' and 'strings=merge' exclude each other; leave one of them out")
     }
     if foldsNames, !NameFolding.isAvailable {
       throw .failed("'case=insensitive' needs utf8proc; install the package 'libutf8proc2'")

@@ -1,0 +1,65 @@
+import Glibc
+import Posix
+
+extension MergedDirectory {
+  /// Whether a name may be that of tables that are merged.
+  public func isTable(_ name: CName) -> Bool {
+    MergedTables.isTable(name, length: strlen(name), foldsNames: foldsNames) && top.gate.tables != nil
+  }
+
+  /// The tables that are merged with one that was found; nil if there are none, or if they are not to be merged.
+  ///
+  /// As for directories, whiteouts and entries of another kind hide what is below them.
+  /// - Parameter index: of the part that has the topmost one.
+  /// - Throws: what the layers below answer, unless that means that they have failed.
+  func table(
+    _ name: CName, length: Int, _ first: FileStatus, at index: Int
+  ) throws(Errno) -> MergedTables.Table? {
+    guard first.isRegular, index < parts.count - 1,
+      MergedTables.isTable(name, length: length, foldsNames: foldsNames),
+      let tables = top.gate.tables
+    else { return nil }
+    let bytes = [UInt8](bytesOf: name)
+    for _ in 0..<16 {
+      let all = try contributors(name, bytes, first, at: index)
+      if all.count < 2 { return nil }
+      do throws(Errno) { return try tables.table(of: all) } catch {
+        // One of them was replaced just now.
+        guard error == .staleFileHandle || error == .noSuchFileOrDirectory else { throw error }
+      }
+    }
+    throw .staleFileHandle
+  }
+
+  private func contributors(
+    _ name: CName, _ bytes: [UInt8], _ first: FileStatus, at index: Int
+  ) throws(Errno) -> [MergedTables.Contributor] {
+    let present = try parts[index].attributes(of: name)
+    var found = [MergedTables.Contributor(directory: parts[index], name: bytes, status: present)]
+    for (position, part) in parts.enumerated().dropFirst(index) where !part.gate.isSkipped {
+      do throws(Errno) {
+        if position > index {
+          guard let status = try part.table(name) else { break }
+          if let status = status.file {
+            found.append(MergedTables.Contributor(directory: part, name: bytes, status: status))
+          }
+        }
+        if try part.hasWhiteoutMarker(name, length: bytes.count) { break }
+      } catch {
+        if !error.isFileSystemFailure { throw error }
+      }
+    }
+    return found
+  }
+}
+
+extension LayerDirectory {
+  /// - Returns: nil if it hides the layers below; without a file if it has nothing of the name.
+  fileprivate func table(_ name: CName) throws(Errno) -> (file: FileStatus?, Void)? {
+    switch try find(name) {
+    case .nothing: (nil, ())
+    case .file(let status): status.isRegular ? (status, ()) : nil
+    case .whiteout, .directory: nil
+    }
+  }
+}

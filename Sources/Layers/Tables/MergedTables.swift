@@ -1,0 +1,206 @@
+import Containers
+import Posix
+import PropertyLists
+import StringTables
+
+/// The tables of strings that several layers have by the same name, merged key by key (`-o strings=merge`).
+///
+/// A merged table is a file of its own. Its identity is derived from what it is made of and what it contains, so that a
+/// change makes it another file, and a successor finds the same one.
+public final class MergedTables: Sendable {
+  /// A table of a layer, as it was found.
+  struct Contributor: Sendable {
+    let directory: LayerDirectory
+    let name: [UInt8]
+    let status: FileStatus
+  }
+
+  /// A merged table.
+  struct Table: Sendable {
+    let status: FileStatus
+    let content: [UInt8]
+    /// The layers whose tables are in it, the topmost first.
+    let layers: [Int]
+    /// Whether a layer's table has further names, by which it can change without an event.
+    let isVolatile: Bool
+  }
+
+  /// What a set of contributors makes.
+  private struct Result {
+    /// nil where the topmost file stands for itself.
+    let table: Table?
+    let failures: [TableFailure]
+    /// Whether a change that follows shows in the attributes that lead here.
+    let isSettled: Bool
+  }
+
+  /// Larger tables are not merged, in bytes.
+  static let largest = 16 << 20
+  private static let largestCache = 64 << 20
+  private static let mostTables = 4096
+
+  private struct State {
+    /// By the hash of what the contributors are.
+    var results = LRUCache<UInt64, Result>(countLimit: mostTables, costLimit: largestCache)
+    var tables = LRUCache<FileIdentity, Table>(countLimit: mostTables, costLimit: largestCache)
+    var failures = LRUCache<TableFailure.Key, TableFailure>(countLimit: TableFailure.most)
+  }
+
+  private let state = Locked(State())
+
+  public init() {}
+
+  /// Whether a name is that of a table.
+  static func isTable(_ name: CName, length: Int, foldsNames: Bool) -> Bool {
+    let suffix = ".strings"
+    guard length > suffix.utf8.count else { return false }
+    let end = name + (length - suffix.utf8.count)
+    return zip(suffix.utf8, 0...).allSatisfy { expected, index in
+      let byte = UInt8(bitPattern: end[index])
+      return byte == expected || (foldsNames && byte | 0x20 == expected && expected != UInt8(ascii: "."))
+    }
+  }
+
+  /// What several tables are merged into.
+  /// - Parameter contributors: the topmost first; at least two.
+  /// - Returns: nil where the topmost one stands for itself.
+  /// - Throws: errors of its layers; ESTALE if one of them changes again and again.
+  func table(of contributors: [Contributor]) throws(Errno) -> Table? {
+    let key = Self.key(of: contributors)
+    let known = state.withLock { $0.results.value(for: key) }
+    if let known, known.isSettled {
+      if let table = known.table { keep(table) }
+      return known.table
+    }
+    let result = try merge(contributors)
+    state.withLock { state in
+      state.results.insert(result, for: key, cost: result.table?.content.count ?? 0)
+      for contributor in contributors { _ = state.failures.remove(TableFailure.Key(contributor)) }
+      for failure in result.failures { state.failures.insert(failure, for: failure.key) }
+    }
+    if let table = result.table { keep(table) }
+    return result.table
+  }
+
+  private func keep(_ table: Table) {
+    state.withLock { $0.tables.insert(table, for: table.status.identity, cost: table.content.count) }
+  }
+
+  /// A table that was found just now; nil if it is not kept any more.
+  func table(_ identity: FileIdentity) -> Table? { state.withLock { $0.tables.value(for: identity) } }
+
+  /// The layers whose tables a merged one contains, the topmost first; empty if that is not known any more.
+  public func layers(of identity: FileIdentity) -> [Int] { table(identity)?.layers ?? [] }
+
+  /// Whether what is merged can change without an event.
+  public func isVolatile(_ identity: FileIdentity) -> Bool { table(identity)?.isVolatile ?? true }
+
+  /// The tables that could not be parsed, as far as they are still the same.
+  public var failures: [TableFailure] {
+    let all = state.withLock { state -> [TableFailure] in
+      var found: [TableFailure] = []
+      while let failure = state.failures.removeOldest() { found.append(failure) }
+      for failure in found { state.failures.insert(failure, for: failure.key) }
+      return found
+    }
+    return all.filter(\.isPresent)
+  }
+
+  // MARK: - Merging
+
+  private func merge(_ contributors: [Contributor]) throws(Errno) -> Result {
+    var (tables, used, failures): ([StringTable], [Contributor], [TableFailure]) = ([], [], [])
+    for contributor in contributors {
+      let parsed = try contributor.parse()
+      if let reason = parsed.reason {
+        failures.append(TableFailure(contributor, reason))
+        // The file rule: the topmost one is served as it is.
+        if used.isEmpty { return Result(table: nil, failures: failures, isSettled: contributor.isSettled) }
+        continue
+      }
+      tables.append(parsed.table)
+      used.append(contributor)
+    }
+    let isSettled = contributors.allSatisfy(\.isSettled)
+    guard used.count > 1 else { return Result(table: nil, failures: failures, isSettled: isSettled) }
+    let content = StringTable.merge(tables).written()
+    return Result(table: Self.table(content, used), failures: failures, isSettled: isSettled)
+  }
+
+  private static func table(_ content: [UInt8], _ used: [Contributor]) -> Table {
+    var status = used[0].status
+    for contributor in used.dropFirst() {
+      status.modified = max(status.modified, contributor.status.modified)
+      status.changed = max(status.changed, contributor.status.changed)
+    }
+    (status.links, status.size) = (1, UInt64(content.count))
+    status.blocks = UInt64((content.count + 511) / 512)
+    var hash = StableHash(seed: key(of: used))
+    hash.combine(content)
+    status.identity = FileIdentity(table: hash.value)
+    return Table(
+      status: status, content: content, layers: used.map(\.directory.layer),
+      isVolatile: used.contains { $0.status.links > 1 })
+  }
+
+  private static func key(of contributors: [Contributor]) -> UInt64 {
+    var hash = StableHash(seed: 0)
+    for contributor in contributors {
+      let status = contributor.status
+      hash.combine(status.identity.device)
+      hash.combine(status.identity.inode)
+      for word in [status.mode, status.owner, status.group, status.links] { hash.combine(UInt64(word)) }
+      hash.combine(status.size)
+      for time in [status.modified, status.changed] {
+        hash.combine(UInt64(bitPattern: Int64(time.seconds)))
+        hash.combine(UInt64(truncatingIfNeeded: time.nanoseconds))
+      }
+    }
+    return hash.value
+  }
+}
+
+extension MergedTables.Contributor {
+  /// A change within a tick of the file system's clock leaves the times as they are.
+  fileprivate var isSettled: Bool { status.changed.seconds < TimeSpec.now.seconds - 1 }
+
+  /// - Returns: the reason if it is no table.
+  /// - Throws: what opening and reading it answers; ESTALE if it is another file by now.
+  fileprivate func parse() throws(Errno) -> (table: StringTable, reason: String?) {
+    guard status.size <= MergedTables.largest else {
+      return (StringTable(), "larger than \(MergedTables.largest >> 20) MiB")
+    }
+    let file = try withCName(name) { name throws(Errno) in
+      try directory.openFile(name, identity: status.identity)
+    }
+    let parsed = StringTable.parse(try file.readAll(limit: MergedTables.largest))
+    return (parsed.table, parsed.error?.description)
+  }
+}
+
+extension FileIdentity {
+  /// No file system has it.
+  private static let tableDevice = UInt64(UInt32.max)
+
+  /// Of a merged table.
+  init(table hash: UInt64) {
+    // A birth time, so that nobody takes the number for one that may recur.
+    self.init(device: Self.tableDevice, inode: hash, born: TimeSpec(seconds: 1, nanoseconds: 0))
+  }
+
+  /// Whether it is that of a merged table, which is in no layer.
+  public var isMergedTable: Bool { device == Self.tableDevice }
+}
+
+/// FNV-1a, which is the same in every process.
+private struct StableHash {
+  private(set) var value: UInt64
+
+  init(seed: UInt64) { value = 0xcbf2_9ce4_8422_2325 ^ seed }
+
+  mutating func combine(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { combine($0) } }
+
+  mutating func combine(_ bytes: some Sequence<UInt8>) {
+    for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
+  }
+}

@@ -1,0 +1,161 @@
+import Posix
+import StringTables
+import TestSupport
+import Testing
+
+@testable import Layers
+
+@Suite struct MergedTablesTests {
+  private let folder: TemporaryFolder
+  private let layers: [ByteString]
+
+  init() throws {
+    let folder = try TemporaryFolder()
+    self.folder = folder
+    layers = try ["top", "middle", "main"].map { try folder.folder($0) }
+  }
+
+  private func root(merging: Bool = true, foldsNames: Bool = false) throws -> MergedDirectory {
+    let stack = LayerStack(
+      layers: try layers.enumerated().map { index, path in
+        try DirectoryLayer(path: path.bytes, index: index, covered: nil, foldsNames: foldsNames)
+      })
+    if merging { stack.mergeTables() }
+    return try stack.root()
+  }
+
+  private func status(_ name: ByteString, in root: MergedDirectory) throws -> FileStatus {
+    let found = try withCName(name.bytes) { name throws(Errno) in try root.lookup(name) }
+    guard case .file(_, let status) = found else {
+      throw TestFailure("\(name): \(String(describing: found))")
+    }
+    return status
+  }
+
+  private func content(_ name: ByteString, in root: MergedDirectory) throws -> String {
+    let status = try status(name, in: root)
+    let file = try withCName(name.bytes) { name throws(Errno) in
+      try root.parts.lazy.compactMap { part in try? part.openFile(name, identity: status.identity) }.first
+        .orThrow(.staleFileHandle)
+    }
+    #expect(try file.attributes() == status || !status.identity.isMergedTable)
+    return String(decoding: try file.readAll(), as: UTF8.self)
+  }
+
+  private func table(_ text: String) -> [String: String] {
+    let parsed = StringTable.parse(Array(text.utf8))
+    #expect(parsed.error == nil)
+    return Dictionary(uniqueKeysWithValues: parsed.table.entries.map { ($0.key, $0.value) })
+  }
+
+  private func write(_ texts: [String?], _ name: ByteString = "Main.strings") throws {
+    for (layer, text) in zip(layers, texts) { if let text { try (layer / name).write(text) } }
+  }
+
+  @Test func theUpperTableWinsForEachKey() throws {
+    try write(["/* note */\n\"a\" = \"top\";\n", "\"b\" = \"middle\";", "a = main; b = main; c = main;"])
+    let root = try root()
+    let text = try content("Main.strings", in: root)
+    #expect(table(text) == ["a": "top", "b": "middle", "c": "main"] && text.contains("/* note */"))
+    let status = try status("Main.strings", in: root)
+    #expect(status.links == 1 && status.size == UInt64(text.utf8.count) && status.identity.isMergedTable)
+    #expect(root.top.gate.tables?.layers(of: status.identity) == [0, 1, 2])
+    let latest = try layers.map { try ($0 / "Main.strings").status().modified }.max()
+    #expect(status.modified == latest)
+  }
+
+  @Test("without the option, with one table, and under other names nothing is merged")
+  func others() throws {
+    try write(["a = top;", nil, "b = main;"])
+    try write(["a = top;", nil, "b = main;"], "Main.string")
+    try write(["a = top;", nil, "b = main;"], ".strings")
+    try write([nil, nil, "b = main;"], "Sole.strings")
+    #expect(try content("Main.strings", in: root(merging: false)) == "a = top;")
+    let root = try root()
+    #expect(try content("Main.string", in: root) == "a = top;" && content(".strings", in: root) == "a = top;")
+    #expect(try content("Sole.strings", in: root) == "b = main;")
+  }
+
+  @Test("whiteouts, links and folders hide the tables below")
+  func hidden() throws {
+    try write(["a = top;", nil, "b = main;"])
+    try (layers[1] / "Main.strings").makeWhiteout()
+    try write(["a = top;", "b = middle;", "c = main;"], "Marked.strings")
+    try (layers[1] / ".wh.Marked.strings").write("")
+    try write(["a = top;", nil, "b = main;"], "Linked.strings")
+    try (layers[1] / "Linked.strings").makeLink(to: "Marked.strings")
+    try write(["a = top;", nil, "b = main;"], "Folder.strings")
+    try (layers[1] / "Folder.strings").makeDirectory()
+    let root = try root()
+    #expect(try content("Main.strings", in: root) == "a = top;")
+    #expect(try table(content("Marked.strings", in: root)) == ["a": "top", "b": "middle"])
+    #expect(try content("Linked.strings", in: root) == "a = top;")
+    #expect(try content("Folder.strings", in: root) == "a = top;")
+  }
+
+  @Test("a table that does not parse follows the file rule, and is reported until it is mended")
+  func malformed() throws {
+    try write(["a = top;", "b = ;", "c = main;"])
+    try write(["a = ", "b = middle;", "c = main;"], "Top.strings")
+    let root = try root()
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "c": "main"])
+    #expect(try content("Top.strings", in: root) == "a = ")
+    let tables = try #require(root.top.gate.tables)
+    #expect(
+      Set(tables.failures.map { "\($0.layer) \(String(decoding: $0.name, as: UTF8.self))" })
+        == ["1 Main.strings", "0 Top.strings"])
+    #expect(tables.failures.allSatisfy { $0.reason.hasPrefix("1:") }, "\(tables.failures.map(\.reason))")
+    try (layers[1] / "Main.strings").write("b = middle;")
+    try (layers[0] / "Top.strings").remove()
+    #expect(tables.failures.isEmpty)
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "b": "middle", "c": "main"])
+    #expect(try table(content("Top.strings", in: root)) == ["b": "middle", "c": "main"])
+  }
+
+  @Test("each change makes another file, and what has not changed is the same one in another process")
+  func identities() throws {
+    try write(["a = top;", nil, "b = main;"])
+    let before = try status("Main.strings", in: root()).identity
+    #expect(try status("Main.strings", in: root()).identity == before)
+    var seen: Set<FileIdentity> = [before]
+    let root = try root()
+    for text in ["b = new1;", "b = new2;", "b = new2; c = d;"] {
+      // In place, perhaps within a tick of the clock.
+      try (layers[2] / "Main.strings").write(text)
+      #expect(seen.insert(try status("Main.strings", in: root).identity).inserted, "\(text)")
+      #expect(try table(content("Main.strings", in: root))["b"] == String(text.dropFirst(4).prefix(4)))
+    }
+    try (layers[0] / "Main.strings").setMode(0o600)
+    let changed = try status("Main.strings", in: root)
+    #expect(changed.mode & 0o777 == 0o600 && !seen.contains(changed.identity))
+  }
+
+  @Test func caseCountsInTheSuffixAsInNames() throws {
+    try write(["a = top;", nil, nil], "MAIN.STRINGS")
+    try write([nil, nil, "b = main;"], "Main.strings")
+    let folded = try root(foldsNames: true)
+    #expect(try table(content("main.Strings", in: folded)) == ["a": "top", "b": "main"])
+    #expect(try content("MAIN.STRINGS", in: root()) == "a = top;")
+  }
+
+  @Test("tables of all formats are merged, and large ones are not")
+  func formats() throws {
+    let xml = """
+      <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict><key>x</key><string>ü</string></dict></plist>
+      """
+    try write(["a = top;", xml, nil])
+    try (layers[2] / "Main.strings").write([0xFF, 0xFE] + "u = v;".utf16.flatMap { [UInt8($0 & 0xFF), 0] })
+    let root = try root()
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "x": "ü", "u": "v"])
+    try (layers[2] / "Main.strings").setSize(MergedTables.largest + 1)
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "x": "ü"])
+    #expect(root.top.gate.tables?.failures.map(\.layer) == [2])
+  }
+}
+
+extension Optional {
+  fileprivate func orThrow(_ error: Errno) throws(Errno) -> Wrapped {
+    guard let self else { throw error }
+    return self
+  }
+}

@@ -1,0 +1,151 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Random tables in random layers, changed at random while they are mounted, read as a simple model merges them.
+extension MountTests {
+  @Suite struct TableModelTests {
+    @Test("each table is as the model merges it", .timeLimit(.minutes(10)), arguments: Seeds.chosen(12))
+    func coherence(seed: UInt64) throws { try TableModelRun(seed: seed).run() }
+
+    @Test(
+      "each table is as the model merges it while workers die", .timeLimit(.minutes(10)),
+      arguments: Seeds.chosen(4))
+    func deaths(seed: UInt64) throws { try TableModelRun(seed: seed, hasDeaths: true).run() }
+  }
+}
+
+struct TableModelRun {
+  private static let steps = 150
+  private static let folders: [ByteString] = ["", "fr.lproj", "en.lproj"]
+  private static let names: [ByteString] = ["A.strings", "B.strings", "A.txt"]
+
+  let seed: UInt64
+  var hasDeaths = false
+
+  func run() throws {
+    var random = SplitMix64(seed: seed)
+    let folder = try TemporaryFolder()
+    let layers = try (0..<3).map { try folder.folder(ByteString("layer\($0)")) }
+    for layer in layers { for name in Self.folders.dropFirst() { try (layer / name).makeDirectory() } }
+    for _ in 0..<20 { _ = try step(layers, &random) }
+    var setup = MountSetup(
+      main: layers[2], point: try folder.folder("mount"), substitutions: Array(layers[..<2]))
+    setup.options = ["strings=merge", random.percent(50) ? "announce=on" : "announce=off"]
+    try withMount(setup) { mount in
+      var log: [String] = []
+      for _ in 0..<Self.steps {
+        for _ in 0..<random.number(1...3) { log.append(try step(layers, &random)) }
+        if hasDeaths, random.percent(10) {
+          kill(mount.worker, SIGKILL)
+          log.append("the worker is killed")
+        }
+        try mount.barrier()
+        let differences = try self.differences(layers, mount.point)
+        if !differences.isEmpty {
+          Issue.record(
+            "seed \(seed) (BUNDLEFS_SEED=\(seed)) after step \(log.count): \(differences)\n\(log.suffix(8).joined(separator: "\n"))"
+          )
+          return
+        }
+      }
+    }
+  }
+
+  // MARK: - Changes
+
+  private func step(_ layers: [ByteString], _ random: inout SplitMix64) throws -> String {
+    let (folder, name) = (random.pick(Self.folders), random.pick(Self.names))
+    let path = random.pick(layers) / folder / name
+    let kind = random.number(0...9)
+    switch kind {
+    case 0..<4: try remakeUnlessRegular(path).write(Self.text(&random))
+    case 4, 5:
+      let temporary = path.parent / ".new"
+      try temporary.write(Self.text(&random))
+      try temporary.rename(to: remakeUnlessRegular(path))
+    case 6: if path.exists { path.removeTree() }
+    case 7:
+      path.removeTree()
+      try path.makeWhiteout()
+    case 8:
+      let other = random.pick(layers) / random.pick(Self.folders) / random.pick(Self.names)
+      if path != other, (try? path.status().kind) == .regular {
+        other.removeTree()
+        try path.rename(to: other)
+      }
+    default: if (try? path.status().kind) == .regular { try path.setMode(random.percent(50) ? 0o600 : 0o644) }
+    }
+    return "\(kind): \(path)"
+  }
+
+  private func remakeUnlessRegular(_ path: ByteString) -> ByteString {
+    if (try? path.status().kind) != .regular { path.removeTree() }
+    return path
+  }
+
+  private static func text(_ random: inout SplitMix64) -> String {
+    if random.percent(8) { return "\"k1\" = ;\n" }
+    return (0..<random.number(0...4)).map { _ in
+      "\"k\(random.number(0...6))\" = \"v\(random.number(0...1000))\";\n"
+    }.joined()
+  }
+
+  // MARK: - The model
+
+  private func differences(_ layers: [ByteString], _ point: ByteString) throws -> [String] {
+    var found: [String] = []
+    for folder in Self.folders {
+      let seen = Set(try (point / folder).names().filter { Self.names.contains($0) })
+      var expected: Set<ByteString> = []
+      for name in Self.names {
+        let path = folder / name
+        let content = try content(path, layers)
+        if content != nil { expected.insert(name) }
+        let text = try? (point / path).readText()
+        if !isSame(content, text, name) {
+          found.append("\(path): expected \(content ?? "nothing"), seen \(text ?? "nothing")")
+        }
+        if let text, try (point / path).status().size != Int64(text.utf8.count) {
+          found.append("\(path): size")
+        }
+      }
+      if seen != expected { found.append("\(folder): expected \(expected), seen \(seen)") }
+    }
+    return found
+  }
+
+  private func isSame(_ expected: String?, _ seen: String?, _ name: ByteString) -> Bool {
+    guard let expected, let seen else { return expected == nil && seen == nil }
+    return expected == seen || (name.text.hasSuffix(".strings") && Self.table(expected) == Self.table(seen))
+  }
+
+  /// What the mount shows of a file; nil for nothing.
+  private func content(_ path: ByteString, _ layers: [ByteString]) throws -> String? {
+    var texts: [String] = []
+    for layer in layers {
+      guard (layer / path).exists else { continue }
+      if (layer / path).isWhiteout { break }
+      texts.append(try (layer / path).readText())
+      if !path.text.hasSuffix(".strings") { break }
+    }
+    guard path.text.hasSuffix(".strings"), let top = texts.first, Self.table(top) != nil else {
+      return texts.first
+    }
+    var merged: [String: String] = [:]
+    for text in texts.reversed() { merged.merge(Self.table(text) ?? [:]) { $1 } }
+    return merged.map { "\"\($0)\" = \"\($1)\";\n" }.joined()
+  }
+
+  /// nil if it is malformed. Of a key that comes twice, the last value counts.
+  private static func table(_ text: String) -> [String: String]? {
+    var table: [String: String] = [:]
+    for line in text.split(separator: "\n") {
+      let parts = line.split(separator: "\"", omittingEmptySubsequences: false)
+      guard parts.count == 5 else { return nil }
+      table[String(parts[1])] = String(parts[3])
+    }
+    return table
+  }
+}
