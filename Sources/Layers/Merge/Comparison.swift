@@ -14,6 +14,8 @@ public struct ComparedName: Sendable, Equatable {
     case hidden = 0x2D  // -
     /// Where case does not count: another entry of the same layer's directory has the name, too, and comes first.
     case collision = 0x7E  // ~
+    /// Tables of strings of several layers are visible as one.
+    case merged = 0x26  // &
   }
 
   public let name: [UInt8]
@@ -21,7 +23,7 @@ public struct ComparedName: Sendable, Equatable {
   public let kind: FileKind
   public let status: Status
   /// The layer of the visible entry, or the one that hides the name; then, top down, the other layers that
-  /// have the name.
+  /// have the name. Of a merged table, the layers that it comes from.
   public let layers: [Int]
 }
 
@@ -31,8 +33,12 @@ extension LayerStack {
   /// - Throws: what reading a part of the merged directory throws.
   public func comparison(of merged: MergedDirectory, at path: [[UInt8]]) throws(Errno) -> [ComparedName] {
     let own = try singleLayerDirectories(at: path, of: merged)
-    if foldsNames { return try foldedComparison(of: merged, own) }
-    return compared(own).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    let names =
+      foldsNames
+      ? try foldedComparison(of: merged, own)
+      : compared(own).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    guard let tables else { return names }
+    return try names.map { name throws(Errno) in try merged.comparedTable(name, tables) ?? name }
   }
 
   /// Compares by what the spellings of names have in common.

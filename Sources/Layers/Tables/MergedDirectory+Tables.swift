@@ -31,6 +31,17 @@ extension MergedDirectory {
     throw .staleFileHandle
   }
 
+  /// How a name compares if it is a merged table; nil for others.
+  func comparedTable(_ name: ComparedName, _ tables: MergedTables) throws(Errno) -> ComparedName? {
+    guard name.layers.count > 1, name.kind == .regular, name.status == .overridden || name.status == .added
+    else { return nil }
+    let found = try withCName(name.name) { name throws(Errno) in try lookup(name) }
+    guard case .file(_, let status) = found else { return nil }
+    let layers = tables.layers(of: status.identity)
+    if layers.isEmpty { return nil }
+    return ComparedName(name: name.name, kind: name.kind, status: .merged, layers: layers)
+  }
+
   private func contributors(
     _ name: CName, _ bytes: [UInt8], _ first: FileStatus, at index: Int
   ) throws(Errno) -> [MergedTables.Contributor] {

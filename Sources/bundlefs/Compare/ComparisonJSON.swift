@@ -20,6 +20,7 @@ enum ComparisonJSON {
       json.member("hidden", tally.total.hides)
       json.member("unchanged", tally.unchanged)
       json.member("collisions", tally.collisions)
+      json.member("merged", tally.merged)
       json.name("entries")
       json.array(entries, onLines: true) { $0.append($1) }
       json.name("faults")
@@ -34,6 +35,7 @@ enum ComparisonJSON {
       json.member("overrides", layer.overrides)
       json.member("adds", layer.adds)
       json.member("hides", layer.hides)
+      json.member("merges", layer.merges)
     }
   }
 
@@ -78,6 +80,7 @@ enum ComparisonJSON {
     case .added: "added"
     case .hidden: "hidden"
     case .collision: "collision"
+    case .merged: "merged"
     }
   }
 }

@@ -12,13 +12,15 @@ enum DifferenceOutput {
   ) throws(Errno) {
     var lines = [[String]](repeating: [], count: walker.layers.count)
     let labels = LayerLabels(walker.layers)
-    try walker.walk { entry in
-      guard entry.name.isCounted, let layer = entry.name.layers.first else { return }
-      let status = entry.name.status
-      lines[layer].append(
-        "  " + colours.text(verb(for: status), status) + entry.shownPath + labels.beaten(by: entry.name))
-    }
     let main = lines.count - 1
+    try walker.walk { entry in
+      guard entry.name.isCounted else { return }
+      let status = entry.name.status
+      let line = "  " + colours.text(verb(for: status), status) + entry.shownPath
+      for layer in entry.name.listingLayers(main: main) {
+        lines[layer].append(line + labels.others(of: entry.name, than: layer))
+      }
+    }
     for (index, lines) in lines.enumerated() where !lines.isEmpty || (isWhole && index < main) {
       let title = colours.bold(walker.layers[index].escapingControls)
       let hint = hints.indices.contains(index) ? hints[index].map { ["  hint: \($0.escapingControls)"] } : nil
@@ -35,6 +37,7 @@ enum DifferenceOutput {
     case .added: "adds       "
     case .hidden: "hides      "
     case .collision: "has twice  "
+    case .merged: "merges     "
     }
   }
 }
@@ -53,11 +56,12 @@ struct LayerLabels {
     }
   }
 
-  /// The layers whose entries a visible one hides, for the end of a line; empty where there can be MAIN only.
-  func beaten(by name: ComparedName) -> String {
-    let others = name.layers.dropFirst().map { labels[$0] }
+  /// The layers whose entries a visible one hides, or whose tables it contains as well, for the end of the layer's line;
+  /// empty where there can be MAIN only.
+  func others(of name: ComparedName, than layer: Int) -> String {
+    let others = name.layers.filter { $0 != layer }.map { labels[$0] }
     if labels.count <= 2 || others.isEmpty { return "" }
-    return "  (beats \(others.joined(separator: ", ")))"
+    return "  (\(name.status == .merged ? "with" : "beats") \(others.joined(separator: ", ")))"
   }
 }
 
@@ -83,6 +87,7 @@ enum TreeOutput {
     case .added: return "  (\(layer), adds)"
     case .hidden: return "  (hidden by \(layer))"
     case .collision: return "  (\(layer) has the name in another spelling, too)"
+    case .merged: return "  (\(name.layers.map { layers[$0] }.joined(separator: ", ")), merged)"
     }
   }
 }

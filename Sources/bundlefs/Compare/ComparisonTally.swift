@@ -7,12 +7,15 @@ struct ComparisonTally {
     var overrides = 0
     var adds = 0
     var hides = 0
+    var merges = 0
   }
 
   private(set) var layers: [Layer]
   var unchanged = 0
   /// Entries that are only seen by their own spelling.
   private(set) var collisions = 0
+  /// Tables of strings that are merged.
+  private(set) var merged = 0
 
   init(layers count: Int) { layers = Array(repeating: Layer(), count: count) }
 
@@ -23,6 +26,9 @@ struct ComparisonTally {
     case .added: layers[layer].adds += 1
     case .hidden: layers[layer].hides += 1
     case .collision: collisions += 1
+    case .merged:
+      merged += 1
+      for layer in name.layers { layers[layer].merges += 1 }
     // The daemon sends their number with each directory.
     case .unchanged: break
     }
@@ -38,18 +44,25 @@ struct ComparisonTally {
 
   var summary: String {
     let total = total
-    let text =
+    var text =
       "\(total.overrides) overridden, \(total.adds) added, \(total.hides) hidden, \(unchanged) unchanged"
-    return collisions == 0 ? text : text + ", \(collisions) in several spellings"
+    if merged > 0 { text += ", \(merged) merged" }
+    if collisions > 0 { text += ", \(collisions) in several spellings" }
+    return text
   }
 }
 
 extension ComparedName {
+  /// The substitutions that the difference is listed for.
+  func listingLayers(main: Int) -> [Int] {
+    status == .merged ? layers.filter { $0 != main } : Array(layers.prefix(1))
+  }
+
   var isCounted: Bool {
     switch status {
     case .unchanged: false
     case .added: kind != .directory
-    case .overridden, .hidden, .collision: true
+    case .overridden, .hidden, .collision, .merged: true
     }
   }
 }

@@ -36,11 +36,14 @@ struct NameCounts: Equatable {
   }
 
   /// A file counts for the layer that it comes from. A directory counts only where no other layer has the name, or where
-  /// it replaces a file: a layer with nothing but directories of other layers contributes nothing.
+  /// it replaces a file: a layer with nothing but directories of other layers contributes nothing. A merged table
+  /// counts for each layer that it comes from.
   mutating func add(_ name: ComparedName) {
     guard let layer = name.layers.first else { return }
     if name.status == .collision { return }
-    if name.status == .hidden {
+    if name.status == .merged {
+      for layer in name.layers { layers[layer].names += 1 }
+    } else if name.status == .hidden {
       layers[layer].hides += 1
     } else if name.kind != .directory || name.layers.count == 1 || name.status == .overridden {
       layers[layer].names += 1

@@ -15,7 +15,7 @@ struct Colours {
   func text(_ text: String, _ status: ComparedName.Status) -> String {
     switch status {
     case .unchanged: text
-    case .overridden: sgr(text, "33")
+    case .overridden, .merged: sgr(text, "33")
     case .added: sgr(text, "32")
     case .hidden, .collision: sgr(text, "31")
     }

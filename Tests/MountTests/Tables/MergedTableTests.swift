@@ -105,6 +105,42 @@ extension MountTests {
       }
     }
 
+    @Test("diff, tree and layers name every layer that a table comes from", .timeLimit(.minutes(1)))
+    func comparison() throws {
+      let folder = try TemporaryFolder()
+      let layers = try ["A", "B", "C", "main"].map { try folder.folder($0) }
+      try (layers[0] / "T.strings").write("\"a\" = \"1\";\n")
+      try (layers[1] / "T.strings").write("\"b\" = \"2\";\n")
+      try (layers[2] / "T.strings").write("\"c\" = ;\n")
+      try (layers[3] / "T.strings").write("\"d\" = \"4\";\n")
+      var setup = MountSetup(
+        main: layers[3], point: try folder.folder("mount"), substitutions: Array(layers[..<3]))
+      setup.options = ["strings=merge"]
+      try withMount(setup) { mount in
+        #expect(
+          try mount.command("diff").outputText == """
+            \(layers[0])
+              merges     T.strings  (with B, MAIN)
+            \(layers[1])
+              merges     T.strings  (with A, MAIN)
+            \(layers[2])  contributes nothing
+            0 overridden, 0 added, 0 hidden, 0 unchanged, 1 merged
+
+            """)
+        let tree = try mount.command("tree").outputText
+        #expect(tree.contains("T.strings  (\(layers[0]), \(layers[1]), \(layers[3]), merged)"), "\(tree)")
+        #expect(try mount.command("diff", "--json").outputText.contains("\"verdict\":\"merged\""))
+        #expect(
+          try mount.command("layers", "--count").outputText == """
+            1     directory  1 name   \(layers[0])
+            2     directory  1 name   \(layers[1])
+            3     directory  no name  \(layers[2])
+            MAIN  directory  1 name   \(layers[3])
+
+            """)
+      }
+    }
+
     @Test("it is refused with writable, and with another value", .timeLimit(.minutes(1)))
     func refusals() throws {
       let fixture = try Fixture()
