@@ -47,10 +47,11 @@ extension NodeTable {
     return found
   }
 
-  /// The nodes that the kernel may know by a name, in any spelling.
+  /// The nodes that the kernel may know by a name, in any spelling; each once, although it may have several spellings.
   func nodes(named name: [UInt8], in parent: UInt32) -> [UInt32] {
-    slots(named: name, in: parent).filter { !nodes[Int($0)].isDetached }
-      + hardLinks.nodes(at: EntryKey(parent: number(of: parent), name: name))
+    let last = slots(named: name, in: parent).filter { !nodes[Int($0)].isDetached }
+    let further = hardLinks.nodes(at: EntryKey(parent: number(of: parent), name: name))
+    return further.isEmpty ? last : last + further.filter { !last.contains($0) }
   }
 
   /// The directories that the kernel may know by a name, one for each spelling.
@@ -79,8 +80,8 @@ extension NodeTable {
   /// Records that a name no longer refers to a file. If the file has another hard link, the node moves there.
   /// Else a pinned node is detached from its name; any other node stays with the name.
   mutating func detach(_ slot: UInt32, from name: [UInt8], in parent: UInt32) {
-    let wasFurtherName = removeHardLinks(slot, at: EntryKey(parent: number(of: parent), name: name))
-    if wasFurtherName, !isNamed(slot, name, in: parent), !isSpelling(name, of: slot, in: parent) { return }
+    removeHardLinks(slot, at: EntryKey(parent: number(of: parent), name: name))
+    if !isNamed(slot, name, in: parent), !isSpelling(name, of: slot, in: parent) { return }
     if moveToHardLinkName(slot) { return }
     if nodes[Int(slot)].isPinned {
       nodes[Int(slot)].isDetached = true

@@ -52,12 +52,9 @@ extension NodeTable {
   }
 
   /// Removes a name from the further ones of a node, in any spelling.
-  /// - Returns: whether there was one.
-  mutating func removeHardLinks(_ slot: UInt32, at key: EntryKey) -> Bool {
-    guard foldsNames else { return hardLinks.remove(slot, at: key) }
-    let spellings = hardLinks.names(of: slot).filter { HardLinkNames.areEqual($0, key) }
+  mutating func removeHardLinks(_ slot: UInt32, at key: EntryKey) {
+    let spellings = foldsNames ? hardLinks.names(of: slot).filter { HardLinkNames.areEqual($0, key) } : [key]
     for spelling in spellings { _ = hardLinks.remove(slot, at: spelling) }
-    return !spellings.isEmpty
   }
 
   /// Forgets a spelling that the kernel is about to forget.
