@@ -155,12 +155,15 @@ public final class LayerDirectory: Sendable {
   /// - Throws: ENOENT if the name does not exist; ESTALE if it has another identity.
   public func openFile(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
     if identity.isMergedTable { return try openTable(identity) }
-    return try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal])
+    return try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal]).file
   }
 
   /// Opens a file for writing, if the name still has the given identity.
+  /// - Returns: the file and its present attributes.
   /// - Throws: as `openFile`; ETXTBSY, EACCES, and other errors of open(2).
-  public func openFileForWriting(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
+  public func openFileForWriting(
+    _ name: CName, identity: FileIdentity
+  ) throws(Errno) -> (file: LayerFile, attributes: FileStatus) {
     try open(name, identity: identity, [.write, .noFollow, .nonBlocking, .noControllingTerminal])
   }
 
@@ -168,7 +171,7 @@ public final class LayerDirectory: Sendable {
   /// - Throws: as `openFile`.
   public func openPath(_ name: CName, identity: FileIdentity) throws(Errno) -> LayerFile {
     if identity.isMergedTable { return try openTable(identity) }
-    return try open(name, identity: identity, [.pathOnly, .noFollow])
+    return try open(name, identity: identity, [.pathOnly, .noFollow]).file
   }
 
   /// The attributes of an entry of any kind.
@@ -291,13 +294,15 @@ public final class LayerDirectory: Sendable {
     return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttributeNames() }
   }
 
-  private func open(_ name: CName, identity: FileIdentity, _ flags: OpenFlags) throws(Errno) -> LayerFile {
+  private func open(
+    _ name: CName, identity: FileIdentity, _ flags: OpenFlags
+  ) throws(Errno) -> (file: LayerFile, attributes: FileStatus) {
     try withSpelling(of: name) { name throws(Errno) in try openExact(name, identity: identity, flags) }
   }
 
   private func openExact(
     _ name: CName, identity: FileIdentity, _ flags: OpenFlags
-  ) throws(Errno) -> LayerFile {
+  ) throws(Errno) -> (file: LayerFile, attributes: FileStatus) {
     if let covered, covered.matches(self.identity, name) { throw .staleFileHandle }
     switch backing {
     case .descriptor(let handle):
@@ -308,19 +313,21 @@ public final class LayerDirectory: Sendable {
           throw .noSuchFileOrDirectory
         }
         if archive.identity(node.inode) != identity { throw .staleFileHandle }
-        if let content = archive.content(of: node, in: index) { return LayerFile(content) }
+        if let content = archive.content(of: node, in: index) {
+          return (LayerFile(content), content.attributes)
+        }
       }
     }
   }
 
   private func open(
     _ name: CName, in handle: SharedDescriptor, _ identity: FileIdentity, _ flags: OpenFlags
-  ) throws(Errno) -> LayerFile {
+  ) throws(Errno) -> (file: LayerFile, attributes: FileStatus) {
     do throws(Errno) {
       let descriptor = try outerOpen(name, in: handle, identity, flags)
       let attributes = try outerAttributes(of: descriptor)
       if attributes.identity != identity { throw .staleFileHandle }
-      return LayerFile(descriptor, attributes, gate)
+      return (LayerFile(descriptor, attributes, gate), attributes)
     } catch {
       // The name became a symbolic link or a socket.
       if error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice { throw .staleFileHandle }

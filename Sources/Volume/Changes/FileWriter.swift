@@ -25,17 +25,18 @@ struct FileWriter: Sendable {
   ) {
     let count: Int
     do throws(Errno) {
-      let file = try writableFile(of: node, caller: reply.credentials)
       // One that is sent again goes to where it went before.
       let appends = appends && !reply.isResent
-      count = try changing(node, file) { () throws(Errno) in
+      let (written, after) = try changingContent(of: node, caller: reply.credentials) {
+        file throws(Errno) in
         try store.awaitingFreedSpace { () throws(Errno) in
           try file.write(bytes, at: offset, appends: appends)
         }
       }
+      count = written
       let end = UInt64(clamping: offset) &+ UInt64(count)
       // Where a layer's file has grown meanwhile, the kernel has kept the bytes for another part of the file.
-      if appends, try file.attributes().size != end {
+      if appends, after.size != end {
         queue.add([Invalidation(subject: .file(node), aspects: .content)])
       }
       store.recordSize(of: node, atLeast: end)
@@ -45,56 +46,76 @@ struct FileWriter: Sendable {
     reply.send(count: count)
   }
 
-  /// Changes a file of the upper layer, so that the events of the change are known as ours.
-  private func changing<Result>(
-    _ node: NodeID, _ file: LayerFile, _ body: () throws(Errno) -> Result
-  ) throws(Errno) -> Result {
-    guard let own = copyUp.own else { return try body() }
-    return try own.changing(node, { () throws(Errno) in try file.attributes() }, body)
-  }
-
-  private func writableFile(of node: NodeID, caller: Credentials) throws(Errno) -> LayerFile {
-    if let file = descriptors.file(of: node) { return file }
-    try copyUp.file(node)
-    let file = try store.evictingOnDemand { () throws(Errno) in
-      try store.openUpperFileForWriting(node)
-    }
-    if try clearPrivileges(of: file, node, caller: caller) { descriptors.keep(file, of: node) }
-    return file
-  }
-
-  /// Takes the set-user-ID and set-group-ID bits away that a change of the file by this user takes away.
-  /// - Returns: false if the file has such bits for the next caller.
-  private func clearPrivileges(
-    of file: LayerFile, _ node: NodeID, caller: Credentials
-  ) throws(Errno) -> Bool {
-    let status = try file.attributes()
-    let mode = status.mode
-    if mode & (S_ISUID | S_ISGID) == 0 { return true }
-    // Root has CAP_FSETID. A group's member keeps its bit where the group may not execute the file.
-    if caller.user == 0 { return false }
-    let keepsGroup = mode & S_IXGRP == 0 && caller.group == status.group
-    let bits = mode & (keepsGroup ? S_ISUID : S_ISUID | S_ISGID)
-    if bits == 0 { return false }
-    var changes = AttributeChanges()
-    changes.permissions = mode & 0o7777 & ~bits
-    try changing(node, file) { () throws(Errno) in try file.change(changes) }
-    // The kernel leaves that to us, and knows the former mode.
-    try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
-    return !keepsGroup
-  }
-
   func allocate(
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
   ) {
     do throws(Errno) {
-      let file = try writableFile(of: node, caller: reply.credentials)
-      try changing(node, file) { () throws(Errno) in try file.allocate(mode: mode, at: offset, count: count) }
-      store.recordSize(of: node, try file.attributes().size)
+      let (_, after) = try changingContent(of: node, caller: reply.credentials) { file throws(Errno) in
+        try file.allocate(mode: mode, at: offset, count: count)
+      }
+      store.recordSize(of: node, after.size)
     } catch {
       return reply.fail(error)
     }
     reply.send()
+  }
+
+  /// Changes the content of a file, which the upper layer has from then on.
+  /// - Parameter caller: takes set-user-ID and set-group-ID bits away.
+  /// - Returns: what the body returns, and the attributes after that.
+  private func changingContent<Result>(
+    of node: NodeID, caller: Credentials, _ body: (LayerFile) throws(Errno) -> Result
+  ) throws(Errno) -> (Result, FileStatus) {
+    if let file = descriptors.file(of: node) { return try changing(node, file, body) }
+    try copyUp.file(node)
+    return try changing(node, { () throws(Errno) in try open(node, for: caller) }, body)
+  }
+
+  /// Opens a file for writing, and keeps it open if it has no privileges that the next caller may have to take away.
+  private func open(_ node: NodeID, for caller: Credentials) throws(Errno) -> (LayerFile, FileStatus) {
+    var (file, status) = try store.evictingOnDemand { () throws(Errno) in
+      try store.openUpperFileForWriting(node)
+    }
+    if try clearPrivileges(of: file, status, node, caller) { status = try file.attributes() }
+    if status.mode & (S_ISUID | S_ISGID) == 0 { descriptors.keep(file, of: node) }
+    return (file, status)
+  }
+
+  /// Takes the set-user-ID and set-group-ID bits away that a change of the file by this user takes away.
+  /// - Returns: whether there were any.
+  private func clearPrivileges(
+    of file: LayerFile, _ status: FileStatus, _ node: NodeID, _ caller: Credentials
+  ) throws(Errno) -> Bool {
+    let mode = status.mode
+    // Root has CAP_FSETID. A group's member keeps its bit where the group may not execute the file.
+    let keepsGroup = mode & S_IXGRP == 0 && caller.group == status.group
+    let bits = mode & (keepsGroup ? S_ISUID : S_ISUID | S_ISGID)
+    if bits == 0 || caller.user == 0 { return false }
+    var changes = AttributeChanges()
+    changes.permissions = mode & 0o7777 & ~bits
+    _ = try changing(node, file) { file throws(Errno) in try file.change(changes) }
+    // The kernel leaves that to us, and knows the former mode.
+    try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
+    return true
+  }
+
+  /// Changes a file of the upper layer, so that the events of the change are known as ours.
+  /// - Returns: what the body returns, and the attributes after that.
+  private func changing<Result>(
+    _ node: NodeID, _ open: () throws(Errno) -> (LayerFile, FileStatus),
+    _ body: (LayerFile) throws(Errno) -> Result
+  ) throws(Errno) -> (Result, FileStatus) {
+    if let own = copyUp.own {
+      return try own.changing(node, open, { file throws(Errno) in try file.attributes() }, body)
+    }
+    let (file, _) = try open()
+    return (try body(file), try file.attributes())
+  }
+
+  private func changing<Result>(
+    _ node: NodeID, _ file: LayerFile, _ body: (LayerFile) throws(Errno) -> Result
+  ) throws(Errno) -> (Result, FileStatus) {
+    try changing(node, { () throws(Errno) in (file, try file.attributes()) }, body)
   }
 
   func synchronize(_ node: NodeID, dataOnly: Bool, _ reply: consuming Reply<ReplyKind.Status>) {
@@ -134,8 +155,8 @@ struct FileWriter: Sendable {
         try copyUp.file(node, size: changes.size)
         let caller = reply.credentials
         try store.withUpperFile(of: node) { file throws(Errno) in
-          try changing(node, file) { () throws(Errno) in try file.change(changes) }
-          if changes.size != nil { _ = try clearPrivileges(of: file, node, caller: caller) }
+          let (_, after) = try changing(node, file) { file throws(Errno) in try file.change(changes) }
+          if changes.size != nil { _ = try clearPrivileges(of: file, after, node, caller) }
         }
         // The next write looks at the mode again.
         if changes.permissions != nil { descriptors.close(node) }
@@ -207,10 +228,9 @@ struct FileWriter: Sendable {
   ) throws(Errno) {
     let directory = try copyUp.directory(node).top
     guard let own = copyUp.own else { return try body(directory) }
-    try own.changing(node, isDirectory: true, { () throws(Errno) in try directory.attributes() }) {
-      () throws(Errno) in
-      try body(directory)
-    }
+    _ = try own.changing(
+      node, isDirectory: true, { () throws(Errno) in (directory, try directory.attributes()) },
+      { directory throws(Errno) in try directory.attributes() }, body)
   }
 
   /// Changes a directory or a file, which the upper layer has from then on.
@@ -222,7 +242,7 @@ struct FileWriter: Sendable {
     } else {
       try copyUp.file(node)
       try store.withUpperFile(of: node) { file throws(Errno) in
-        try changing(node, file) { () throws(Errno) in try body(file) }
+        _ = try changing(node, file) { file throws(Errno) in try body(file) }
       }
     }
     store.recordAttributeChange(of: node)

@@ -66,25 +66,29 @@ final class OwnChanges: Sendable {
   }
 
   /// Changes a file, or a directory's attributes, and records the state in which the change leaves it.
-  /// - Parameter status: the present attributes.
-  func changing<Result>(
-    _ node: NodeID, isDirectory: Bool = false, _ status: () throws(Errno) -> FileStatus,
-    _ body: () throws(Errno) -> Result
-  ) throws(Errno) -> Result {
+  /// - Parameters:
+  ///   - open: opens what is changed; returns its attributes as well.
+  ///   - status: the present attributes.
+  /// - Returns: what the body returns, and the attributes after that.
+  func changing<Target, Result>(
+    _ node: NodeID, isDirectory: Bool = false, _ open: () throws(Errno) -> (Target, FileStatus),
+    _ status: (Target) throws(Errno) -> FileStatus, _ body: (Target) throws(Errno) -> Result
+  ) throws(Errno) -> (Result, FileStatus) {
     state.withLock { $0.pendingFiles.begin(node) }
     do throws(Errno) {
-      let before = FileState(try status())
-      let result = try body()
-      let record = record(node, from: before, to: FileState(try status()))
+      let (target, before) = try open()
+      let result = try body(target)
+      let after = try status(target)
+      let record = record(node, from: FileState(before), to: FileState(after))
       // What was passed over may be a change by another program, before ours or after it.
       let passedOver = state.withLock { $0.pendingFiles.end(node) }
       if !passedOver.isEmpty {
-        let isAsLeft = FileState(try status()) == record.state
+        let isAsLeft = FileState(try status(target)) == record.state
         if !isAsLeft || !record.isSettled {
           invalidate(node, isDirectory, leaving: isAsLeft ? record.state : nil)
         }
       }
-      return result
+      return (result, after)
     } catch {
       // What the failed change has done is invalidated.
       state.withLock { _ = $0.pendingFiles.end(node) }

@@ -197,9 +197,15 @@ extension NodeStore {
   }
 
   /// Opens a file of the upper layer for writing.
+  /// - Returns: the file and its present attributes.
   /// - Throws: as `withUpperFile`; errors of open(2).
-  func openUpperFileForWriting(_ node: NodeID) throws(Errno) -> LayerFile {
-    if try isDetached(node), let file = try presentFile(of: node) { return try file.reopened([.write]) }
+  func openUpperFileForWriting(
+    _ node: NodeID
+  ) throws(Errno) -> (file: LayerFile, attributes: FileStatus) {
+    if try isDetached(node), let file = try presentFile(of: node) {
+      let again = try file.reopened([.write])
+      return (again, try again.attributes())
+    }
     return try withLocation(of: node) { directory, name, identity throws(Errno) in
       guard directory.layer == 0 else { throw .staleFileHandle }
       return try directory.openFileForWriting(name, identity: identity)
