@@ -116,20 +116,36 @@ extension UpperLayer {
   /// Makes a directory without a name that has the attributes of one that was removed.
   public func copyUpUnnamed(_ directory: LayerDirectory) throws(Errno) -> MergedDirectory {
     let attributes = try CopiedAttributes(directory.attributes(), directory)
-    return try layer.root.withDescriptor { _ throws(Errno) in
+    return try makeUnnamed(attributes, isDirectory: true) { folder, name throws(Errno) in
+      try folder.makeDirectory(name, mode: 0o700)
+    } as: { made, status in
+      let copy = LayerDirectory(
+        gate: layer.gate, handle: SharedDescriptor(made), attributes: status, covered: nil)
+      return MergedDirectory(parts: [copy])
+    }
+  }
+
+  /// Makes an entry without content in the work folder, and takes its name away.
+  /// - Parameters:
+  ///   - make: makes it, without attributes.
+  ///   - result: is passed the entry, opened with `O_PATH`.
+  private func makeUnnamed<Result>(
+    _ attributes: CopiedAttributes, isDirectory: Bool,
+    _ make: (borrowing Descriptor, CName) throws(Errno) -> Void,
+    as result: (consuming Descriptor, FileStatus) -> Result
+  ) throws(Errno) -> Result {
+    try layer.root.withDescriptor { _ throws(Errno) in
       try work.withName { folder, name throws(Errno) in
-        try folder.makeDirectory(name, mode: 0o700)
+        try make(folder, name)
         let made: Descriptor
-        do throws(Errno) { made = try folder.open(name, [.pathOnly, .directory, .noFollow]) } catch {
-          try? folder.remove(name, isDirectory: true)
+        do throws(Errno) { made = try folder.open(name, [.pathOnly, .noFollow]) } catch {
+          try? folder.remove(name, isDirectory: isDirectory)
           throw error
         }
-        try folder.remove(name, isDirectory: true)
+        try folder.remove(name, isDirectory: isDirectory)
         try attributes.set(on: made)
         let status = try made.attributes()
-        let copy = LayerDirectory(
-          gate: layer.gate, handle: SharedDescriptor(made), attributes: status, covered: nil)
-        return MergedDirectory(parts: [copy])
+        return result(made, status)
       }
     }
   }
@@ -162,16 +178,31 @@ extension UpperLayer {
 
   private func close(_ pending: consuming PendingFile) { layer.gate.close(pending.file.release()) }
 
-  /// Copies an open regular file that has lost its name to a file without a name.
+  /// Copies an open non-directory that has lost its name to one without a name.
   /// - Parameter size: as for `copyUp`.
-  /// - Returns: the copy, open for reading and writing.
+  /// - Returns: the copy; a regular file is open for reading and writing.
   public func copyUpUnnamed(_ file: LayerFile, size: UInt64?) throws(Errno) -> LayerFile {
+    let status = try file.attributes()
+    if !status.isRegular { return try copyUpUnnamedSpecial(file, status) }
     let pending = try layer.root.withDescriptor { root throws(Errno) in
       try makePending(in: root, isLinkable: false)
     }
     discard(pending.temporary)
     try fill(pending.file, from: file, size: size)
     return LayerFile(pending.file, nil, layer.gate)
+  }
+
+  private func copyUpUnnamedSpecial(_ file: LayerFile, _ status: FileStatus) throws(Errno) -> LayerFile {
+    let attributes = try CopiedAttributes(status, file)
+    let target = status.kind == .symbolicLink ? try file.linkTarget() : nil
+    return try makeUnnamed(attributes, isDirectory: false) { folder, name throws(Errno) in
+      guard let target else {
+        return try folder.makeNode(name, mode: status.mode & 0o170000 | 0o600, device: status.rdev)
+      }
+      try withCName(target) { target throws(Errno) in try folder.makeSymbolicLink(name, target: target) }
+    } as: { made, status in
+      LayerFile(made, status, layer.gate)
+    }
   }
 
   private func makePending(

@@ -71,17 +71,15 @@ extension NodeStore {
     }
   }
 
-  /// Pins the files that are known by a name and that are about to lose it, since programs may have them open. Those of
-  /// the upper layer are opened; those of other layers stay there.
+  /// Pins the non-directories that are known by a name and that are about to lose it, since programs may have them open.
+  /// Those of the upper layer are opened, FIFOs, devices and links with `O_PATH`; those of other layers stay there.
   /// - Returns: the files of the upper layer.
   func holdFiles(named name: [UInt8], in directory: NodeID) -> [NodeID] {
     let files = table.withLock { table -> [NodeID] in
       guard let slot = try? table.slot(of: directory) else { return [] }
-      let nodes = table.nodes(named: name, in: slot)
-      for node in nodes where table[node].kind == .regular && table[node].layer != 0 { table[node].pin() }
-      return
-        nodes.filter { table[$0].kind == .regular && table[$0].layer == 0 }
-        .map { table.number(of: $0) }
+      let nodes = table.nodes(named: name, in: slot).filter { table[$0].kind != .directory }
+      for node in nodes where table[node].layer != 0 { table[node].pin() }
+      return nodes.filter { table[$0].layer == 0 }.map { table.number(of: $0) }
     }
     for file in files where (try? presentFile(of: file)) == nil {
       guard let (opened, identity) = try? openByName(file) else { continue }

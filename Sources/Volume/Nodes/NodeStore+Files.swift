@@ -44,11 +44,16 @@ extension NodeStore {
     return file
   }
 
-  /// Opens the file that a node stands for.
+  /// Opens the non-directory that a node stands for: a regular file for reading, others with `O_PATH`.
   func openByName(_ node: NodeID) throws(Errno) -> (LayerFile, FileIdentity) {
     try evictingOnDemand { () throws(Errno) in
-      try withLocation(of: node) { directory, name, identity throws(Errno) in
-        (try directory.openFile(name, identity: identity), identity)
+      try withFileLocation(of: node) { location, directory, name throws(Errno) in
+        let identity = location.identity
+        let file =
+          location.kind == .regular
+          ? try directory.openFile(name, identity: identity)
+          : try directory.openPath(name, identity: identity)
+        return (file, identity)
       }
     }
   }

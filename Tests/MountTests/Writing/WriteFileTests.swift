@@ -82,6 +82,35 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "a FIFO or link that was unlinked while open lives on, also for a successor", .timeLimit(.minutes(1)),
+      arguments: [false, true])
+    func unlinkedSpecial(isBelow: Bool) throws {
+      let fixture = try Fixture()
+      let layer = isBelow ? fixture.main : fixture.substitution
+      #expect(mkfifo((layer / "fifo").text, 0o640) == 0)
+      try (layer / "alias").makeLink(to: "nowhere")
+      try withWritable(fixture: fixture) { mount, _ in
+        let (fifo, link) = (mount.point / "fifo", mount.point / "alias")
+        try fifo.withFile(O_RDWR | O_NONBLOCK) { fifoFile in
+          try link.withFile(OpenFlags.pathOnly.rawValue | O_NOFOLLOW) { linkFile in
+            for path in [fifo, link] {
+              try path.remove()
+              try path.makeLink(to: "another")
+            }
+            for isSuccessor in [false, true] {
+              if isSuccessor { kill(mount.worker, SIGKILL) }
+              #expect(fchmod(fifoFile, 0o600) == 0, "\(isSuccessor): \(errno)")
+              let status = try ByteString.status(of: fifoFile)
+              #expect(status.kind == .fifo && status.permissions == 0o600, "\(isSuccessor)")
+              #expect(try ByteString.status(of: linkFile).kind == .symbolicLink, "\(isSuccessor)")
+            }
+          }
+        }
+        #expect(try (layer / "fifo").status().permissions == 0o640 || !isBelow)
+      }
+    }
+
     @Test("a file of MAIN that was unlinked while open is written to without effect", .timeLimit(.minutes(1)))
     func unlinkedBelow() throws {
       try withWritable { mount, fixture in
