@@ -139,6 +139,10 @@ int linux_eventfd(void);
 /// prctl(2) with PR_SET_NAME; names are truncated to 15 bytes.
 void linux_name_thread(const char *name);
 
+/// Requests the minimum scheduler slice for the calling thread by sched_setattr(2), so that it preempts threads with
+/// longer slices when it wakes (Linux 6.12).
+void linux_set_short_slice(void);
+
 /// makedev(3), major(3) and minor(3).
 uint64_t linux_makedev(uint32_t major, uint32_t minor);
 uint32_t linux_major(uint64_t device);

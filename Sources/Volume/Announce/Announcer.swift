@@ -47,7 +47,7 @@ final class Announcer: ChangeObserver {
     try Interrupt.installHandler()
     state.withLock { $0.hasEnded = false }
     let thread = ThreadHandle(
-      try Thread(name: "announcer") { [self] in
+      try Thread(name: "announcer", hasShortSlice: true) { [self] in
         LayerAccess.current = .shared
         expected.setThread(Thread.currentID)
         run(kernel)

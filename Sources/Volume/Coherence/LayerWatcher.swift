@@ -49,7 +49,7 @@ final class LayerWatcher: Sendable {
   func start(_ store: NodeStore, _ watchdog: LayerWatchdog) throws(Errno) {
     try archives.start(watchdog)
     try roots.start(watchdog)
-    let thread = ThreadHandle(try Thread(name: "layer-watcher") { self.run(store) })
+    let thread = ThreadHandle(try Thread(name: "layer-watcher", hasShortSlice: true) { self.run(store) })
     state.withLock { $0.thread = thread }
   }
 

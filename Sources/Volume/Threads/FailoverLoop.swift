@@ -55,7 +55,7 @@ final class FailoverLoop<Element: Sendable>: LayerWatchdog.Loop {
   }
 
   private func startRunner(_ runner: Int) throws(Errno) -> ThreadHandle {
-    ThreadHandle(try Thread(name: name) { [self] in run(runner) })
+    ThreadHandle(try Thread(name: name, hasShortSlice: true) { [self] in run(runner) })
   }
 
   private func run(_ runner: Int) {
