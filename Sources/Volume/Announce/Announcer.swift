@@ -13,6 +13,9 @@ final class Announcer: ChangeObserver {
   private static let batch = 16
   /// On average the mount is held open for one of so many parts of the time.
   private static let dutyCycle: Int64 = 4
+  /// Microseconds from a change to its announcement. Programs that wait for the change see it first: the requests of an
+  /// announcement would delay theirs. Changes in quick succession are announced together.
+  private static let settlingTime: UInt32 = 1000
   /// Microseconds of the remaining parts that may be postponed, so that a few changes are announced at once.
   private static let credit: Int64 = 100_000
 
@@ -112,6 +115,7 @@ final class Announcer: ChangeObserver {
       let (items, time) = pending.withLock { ($0.take(Self.batch, now: now), $0.timeout(now: now)) }
       if items.isEmpty {
         eventFD.wait(or: -1, milliseconds: time)
+        if !state.withLock({ $0.isStopped }) { usleep(Self.settlingTime) }
       } else {
         announce(items, kernel)
         let end = TimeSpec.monotonic.microseconds
