@@ -66,18 +66,23 @@ struct FileWriter: Sendable {
   private func changingContent<Result>(
     of node: NodeID, caller: Credentials, _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
-    if let file = descriptors.file(of: node) { return try changing(node, file, body) }
-    try copyUp.file(node)
-    return try changing(node, { () throws(Errno) in try open(node, for: caller) }, body)
+    let present = descriptors.file(of: node)
+    if present == nil { try copyUp.file(node) }
+    return try changing(
+      node,
+      { () throws(Errno) in
+        var (file, status) = if let present { (present, try present.attributes()) } else { try open(node) }
+        if try clearPrivileges(of: file, status, node, caller) { status = try file.attributes() }
+        return (file, status)
+      }, body)
   }
 
-  /// Opens a file for writing, and keeps it open if it has no privileges that the next caller may have to take away.
-  private func open(_ node: NodeID, for caller: Credentials) throws(Errno) -> (LayerFile, FileStatus) {
-    var (file, status) = try store.evictingOnDemand { () throws(Errno) in
+  /// Opens a file for writing, and keeps it open.
+  private func open(_ node: NodeID) throws(Errno) -> (LayerFile, FileStatus) {
+    let (file, status) = try store.evictingOnDemand { () throws(Errno) in
       try store.openUpperFileForWriting(node)
     }
-    if try clearPrivileges(of: file, status, node, caller) { status = try file.attributes() }
-    if status.mode & (S_ISUID | S_ISGID) == 0 { descriptors.keep(file, of: node) }
+    descriptors.keep(file, of: node)
     return (file, status)
   }
 
@@ -158,8 +163,6 @@ struct FileWriter: Sendable {
           let (_, after) = try changing(node, file) { file throws(Errno) in try file.change(changes) }
           if changes.size != nil { _ = try clearPrivileges(of: file, after, node, caller) }
         }
-        // The next write looks at the mode again.
-        if changes.permissions != nil { descriptors.close(node) }
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)

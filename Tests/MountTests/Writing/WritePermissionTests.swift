@@ -158,6 +158,23 @@ extension MountTests {
       }
     }
 
+    @Test("set-ID bits that come from below between two writes are cleared", .timeLimit(.minutes(1)))
+    func setIDFromBelow() throws {
+      let fixture = try Fixture()
+      try (fixture.substitution / "file").write("text")
+      try (fixture.substitution / "file").setMode(0o777)
+      try withWritable("allow_other", fixture: fixture) { mount, _ in
+        let path = mount.point / "file"
+        try path.overwrite([1], at: 0)
+        // The daemon still has it open.
+        try (fixture.substitution / "file").setMode(0o6777)
+        try mount.barrier()
+        try asFileSystemUser(Self.user) { try path.overwrite([2], at: 1) }
+        #expect(try path.status().permissions == 0o777)
+        #expect(try (fixture.substitution / "file").status().permissions == 0o777)
+      }
+    }
+
     @Test("an unprivileged user's own mount", .timeLimit(.minutes(1)))
     func unprivileged() throws {
       let fixture = try Fixture()
