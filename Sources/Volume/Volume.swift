@@ -121,7 +121,8 @@ public final class Volume: Sendable {
     try announcer?.start(kernel)
     try retiredLayers?.start(kernel)
     let invalidator = Invalidator(
-      store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer)
+      store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer,
+      isCompared: commands.isCompared)
     let loop = invalidator.loop(watchdog)
     try loop.start()
     self.invalidator.withLock { $0 = loop }
@@ -132,6 +133,7 @@ public final class Volume: Sendable {
   public func stop() {
     watcher?.stop()
     queue.end()
+    commands.endBarriers()
     // Its loop holds the kernel's side, too.
     invalidator.withLock { $0.take() }?.join()
     announcer?.stop()
@@ -185,9 +187,17 @@ public final class Volume: Sendable {
   public func recover(haveLayersChanged: Bool) {
     watcher?.checkLayers(store)
     writer?.recover()
-    let invalidation = Invalidation(subject: haveLayersChanged ? .formerLayers : .inherited)
-    queue.add([invalidation])
-    if let retiredLayers { _ = queue.addBarrier { retiredLayers.begin() } }
+    let (isCompared, layersAreVisible) = (commands.isCompared, commands.layersAreVisible)
+    isCompared.close()
+    if haveLayersChanged {
+      queue.add([Invalidation(subject: .formerLayers)])
+      _ = queue.addBarrier { layersAreVisible.open() }
+    }
+    queue.add([Invalidation(subject: .inherited)])
+    isCompared.whenOpen { [retiredLayers] in
+      layersAreVisible.open()
+      retiredLayers?.begin()
+    }
   }
 
   /// The open files, by the kernel's numbers, that programs polled in a predecessor.

@@ -9,7 +9,7 @@ public struct LayerStack: Sendable {
   /// By index, a number that a layer keeps when the stack changes, unlike its index.
   public let ids: [UInt16]
   /// The indexes of a predecessor's layers, top first; nil if those were the same.
-  private let formerIndexes: [Int]?
+  let formerIndexes: [Int]?
 
   /// Creates a stack of at least one layer, top first; the index of each is its position.
   /// - Parameters:

@@ -44,7 +44,7 @@ struct Invalidation: Hashable {
     case subtree(NodeID)
     /// What the kernel has cached from a predecessor, as far as the layers have changed since.
     case inherited
-    /// The same where the layers were changed on purpose, and a program waits for that.
+    /// What the kernel has cached that a change of the mount's layers has made untrue; a program waits for that.
     case formerLayers
     /// Everything that the kernel has cached of a directory and the files in it, none of whose changes may have been
     /// reported. No layer is read.

@@ -66,6 +66,8 @@ final class InvalidationQueue: Sendable {
     }
   }
 
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
   func end() {
     state.withLock { $0.isClosed = true }
     eventFD.signal()

@@ -14,18 +14,22 @@ struct Invalidator {
   let counters: InvalidationCounters
   /// nil with `announce=off`.
   let observer: (any ChangeObserver)?
+  /// Opened when nothing that a predecessor has had the kernel cache remains to be compared.
+  private let isCompared: Latch
+  private let inheritedWalk = InheritedWalk()
   /// The directories that threads of layers have yet to resolve again.
   private let refreshes = Locked<Set<NodeID>>([])
 
   init(
     store: NodeStore, queue: InvalidationQueue, kernel: any KernelNotifier, counters: InvalidationCounters,
-    observer: (any ChangeObserver)?
+    observer: (any ChangeObserver)?, isCompared: Latch = Latch()
   ) {
     self.store = store
     self.queue = queue
     self.kernel = kernel
     self.counters = counters
     self.observer = observer
+    self.isCompared = isCompared
   }
 
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
@@ -63,8 +67,8 @@ struct Invalidator {
       refresh(directory, isForced: false)
       if invalidation.aspects.contains(.attributes) { observer?.record(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
-    case .inherited: InheritedCaches(self).takeBack(isUrgent: false)
-    case .formerLayers: InheritedCaches(self).takeBack(isUrgent: true)
+    case .inherited: continueWalk()
+    case .formerLayers: InheritedCaches(self).takeBackChangedLayers()
     case .uncovered(let directory): takeBack(directory)
     case .uncoveredFile(let file):
       store.retryWatch(file)
@@ -74,6 +78,15 @@ struct Invalidator {
     case .spelling(let key): expireSpelling(key.name, in: key.parent)
     case .renamed(let source, let target):
       observer?.record(.renaming(shownKey(source), to: shownKey(target)))
+    }
+  }
+
+  /// Compares some directories with what a predecessor has had the kernel cache; the rest comes behind what is queued now.
+  private func continueWalk() {
+    if InheritedCaches(self).takeBack(inheritedWalk) || queue.isClosed {
+      isCompared.open()
+    } else {
+      queue.add([Invalidation(subject: .inherited)])
     }
   }
 

@@ -10,6 +10,8 @@ enum CommandOutcome {
   case needsBarrier
   /// Another process goes on with other layers, and answers.
   case handsOver
+  /// That process answers once the other layers are visible.
+  case needsLayers
   /// Nothing was done, since a layer may not answer; to be run again on a thread of that layer.
   case deferred
 }
@@ -30,6 +32,10 @@ struct ControlCommandRunner: Sendable {
   let contents: ContentCache?
   /// nil if the layers cannot be changed.
   let layerSwitch: LayerSwitch?
+  /// Open unless a successor has yet to compare what the kernel has cached with the layers.
+  let isCompared = Latch(isOpen: true)
+  /// Opened in a successor once programs see its layers.
+  let layersAreVisible = Latch()
 
   // MARK: - Writes
 
@@ -59,11 +65,11 @@ struct ControlCommandRunner: Sendable {
     if control.progress(of: origin.request) != nil { return }
     switch run(write.line[...], write.writer, origin) {
     case .deferred where store.stack.runDeferred({ finish(write) }): return
-    case .needsBarrier: break
+    case .needsBarrier, .needsLayers: break
     // It was replied to before its line was complete.
     case .handsOver:
       appendApplied(write.line[...], origin)
-      layerSwitch?.handOver()
+      handOver {}
       return control.didReply()
     default: return control.didReply()
     }
@@ -74,14 +80,38 @@ struct ControlCommandRunner: Sendable {
     if !barrier(apply) { apply() }
   }
 
-  /// As `LayerWatcher.barrier`. What was queued before comes first: in a successor that is the comparison with what the
-  /// kernel has cached, without which everything would be taken back.
-  func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
-    if let watcher {
-      return queue.addBarrier { if !watcher.barrier(reached) { reached() } }
+  /// Has another process go on with other layers, once every change that was finished before is visible: the events that
+  /// this process has not read are lost.
+  /// - Parameter willHandOver: called right before.
+  func handOver(_ willHandOver: @escaping @Sendable () -> Void) {
+    passBarrier {
+      willHandOver()
+      layerSwitch?.handOver()
     }
-    queue.add(Invalidation.ofUncovered(in: store))
-    return queue.addBarrier(reached)
+  }
+
+  /// Calls a function when every change finished by now is visible through the mount; in a successor after the comparison
+  /// with what the kernel has cached, without which everything would be taken back.
+  /// - Returns: false if the mount ends, so that there is nothing left to wait for.
+  func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
+    if queue.isClosed { return false }
+    isCompared.whenOpen { passBarrier(reached) }
+    return true
+  }
+
+  /// As `barrier`, but only for changes that were reported to this process.
+  private func passBarrier(_ reached: @escaping @Sendable () -> Void) {
+    if watcher == nil { queue.add(Invalidation.ofUncovered(in: store)) }
+    let isQueued = queue.addBarrier {
+      if watcher?.barrier(reached) != true { reached() }
+    }
+    if !isQueued { reached() }
+  }
+
+  /// To be called when the mount ends: there is nothing left to wait for.
+  func endBarriers() {
+    isCompared.open()
+    layersAreVisible.open()
   }
 
   // MARK: - Lines
@@ -151,7 +181,7 @@ struct ControlCommandRunner: Sendable {
       throw RoutingError(
         .notSupported, "a mount with 'survive=off' keeps its layers; unmount it and mount it again")
     }
-    if layerSwitch.wasMade(request) { return .needsBarrier }
+    if layerSwitch.wasMade(request) { return .needsLayers }
     try layerSwitch.make(paths, request, store.usedLayers)
     return .handsOver
   }

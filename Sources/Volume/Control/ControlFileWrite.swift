@@ -88,9 +88,12 @@ struct ControlFileWrite: Sendable {
       switch runner.run(line, writer, rest.origin(of: line)) {
       case .done: rest.skip(line)
       case .handsOver:
-        deferred.take()?.leaveToSuccessor()
-        runner.layerSwitch?.handOver()
-        return
+        let deferred = deferred
+        return runner.handOver { deferred.take()?.leaveToSuccessor() }
+      case .needsLayers:
+        rest.skip(line)
+        let after = rest
+        return runner.layersAreVisible.whenOpen { after.continue(afterApplying: line) }
       case .failed(let error): return rest.reply(error)
       case .deferred:
         let again = rest
@@ -99,16 +102,17 @@ struct ControlFileWrite: Sendable {
       case .needsBarrier:
         rest.skip(line)
         let after = rest
-        let isQueued = runner.barrier {
-          after.runner.appendApplied(line, after.origin(of: line))
-          after.run()
-        }
-        if isQueued { return }
-        // The mount ends: there is nothing left to wait for.
+        if runner.barrier({ after.continue(afterApplying: line) }) { return }
+        // The mount ends.
         runner.appendApplied(line, rest.origin(of: line))
       }
     }
     rest.reply(nil)
+  }
+
+  private func `continue`(afterApplying line: ArraySlice<UInt8>) {
+    runner.appendApplied(line, origin(of: line))
+    run()
   }
 
   /// Holds the last line if it may be incomplete.

@@ -34,6 +34,13 @@ extension NodeStore {
     return Fingerprint(of: states)
   }
 
+  func namedChildDirectories(of directory: NodeID) -> [(node: NodeID, name: [UInt8])] {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.childDirectories(of: slot).map { (table.number(of: $0), table.name(of: $0)) }
+    }
+  }
+
   /// The files of a directory that are not as the kernel may have cached them, with their names. Those with several hard
   /// links are among them, since they need watches of their own.
   func changedFiles(in directory: NodeID, _ parts: [LayerDirectory]) -> [(node: NodeID, name: [UInt8])] {
@@ -53,5 +60,15 @@ extension NodeStore {
       }
       return (number, name)
     }
+  }
+}
+
+extension NodeTable {
+  /// Records the state of a directory that this process has resolved for the first time. What the kernel has cached of its
+  /// names is still true if a predecessor has left it in that state.
+  mutating func recordFirst(_ fingerprint: Fingerprint, of slot: UInt32, isCovered: Bool) {
+    let isUnchanged = fingerprint != .unknown && memory?.fingerprint(of: slot) == fingerprint
+    if isUnchanged, isCovered { self[slot].directory?.mayHaveStaleNegatives = false }
+    memory?.add(fingerprint, of: slot)
   }
 }
