@@ -14,6 +14,9 @@ struct FormerLayers {
     self.stack = stack
   }
 
+  /// nil if it cannot be read.
+  var root: MergedDirectory? { try? stack.root() }
+
   /// A directory as the former layers have it now; nil if it is in none.
   func directory(_ directory: NodeID) -> MergedDirectory? {
     guard let path = try? store.path(of: directory) else { return nil }

@@ -18,6 +18,7 @@ struct InheritedCaches {
   /// Compares directories that the kernel knows with the layers, until the walk or a time slice ends.
   /// - Returns: whether the walk has ended.
   func takeBack(_ walk: InheritedWalk) -> Bool {
+    for names in walk.takeUnobserved() { observe(names) }
     let sliceEnd = TimeSpec.monotonic.advanced(byMilliseconds: InheritedWalk.timeSlice)
     while let directory = walk.next() {
       takeBack(directory)
@@ -27,38 +28,134 @@ struct InheritedCaches {
     return true
   }
 
-  /// Goes through the known directories from the top down. Each is watched first, so that later changes are reported.
+  /// Compares a directory, once, after those above it. It is watched first, so that later changes are reported.
+  func takeBack(_ directory: NodeID) {
+    for next in store.inheritedPath(to: directory) { compare(next) }
+  }
+
+  private func compare(_ directory: NodeID) {
+    // That it is resolved again makes it unknown.
+    let recorded = store.recordedFingerprint(of: directory)
+    let change = try? store.refreshParts(of: directory, isForced: true, readsWhiteouts: false)
+    if let parts = change?.arrived {
+      let returned = takeBackNames(of: directory, parts, recorded) { former?.directory(directory) }
+      if let returned { observe(returned) }
+      for (file, name) in store.changedFiles(in: directory, parts) {
+        invalidator.expire(name, in: directory)
+        invalidator.invalidate(file, .content)
+      }
+    }
+    store.didCompare(directory)
+    // Those that this process has added so far are not covered, since this directory was not.
+    for child in store.childDirectories(of: directory) where !store.isInherited(child) {
+      invalidator.refresh(child, isForced: false)
+    }
+  }
+
+  /// - Parameters:
+  ///   - parts: that the directory has now.
+  ///   - before: the directory as the former layers have it.
+  /// - Returns: the names that were taken back; nil for none.
+  private func takeBackNames(
+    of directory: NodeID, _ parts: [LayerDirectory], _ recorded: Fingerprint, _ before: () -> MergedDirectory?
+  ) -> ReturnedNames? {
+    let fingerprint = store.fingerprint(of: parts)
+    defer { store.setFingerprint(fingerprint, of: directory) }
+    if recorded == fingerprint, recorded != .unknown { return nil }
+    return takeBackNames(of: directory, parts, recorded, from: before())
+  }
+
+  private func takeBackNames(
+    of directory: NodeID, _ parts: [LayerDirectory], _ recorded: Fingerprint, from before: MergedDirectory?
+  ) -> ReturnedNames {
+    let isUnchangedOnDisk = before.map { recorded != .unknown && store.fingerprint(of: $0.parts) == recorded }
+    let affected =
+      isUnchangedOnDisk == true ? FormerLayers.affectedNames(from: before?.parts ?? [], to: parts) : nil
+    // Waits for requests in flight, which may be answered from before the watches.
+    invalidator.expire(Invalidator.noName, in: directory)
+    let names = affected ?? Set(parts.flatMap(Invalidator.names))
+    let known =
+      affected == nil
+      ? store.knownNames(in: directory).union(store.spellings?.all(in: directory) ?? []) : []
+    for name in names.union(known) { invalidator.expire(name, in: directory) }
+    invalidator.invalidateListing(of: directory)
+    let all = affected ?? names.union((before?.parts ?? []).flatMap(Invalidator.names))
+    return ReturnedNames(directory: directory, before: before, names: all)
+  }
+
+  private func observe(_ returned: ReturnedNames) {
+    guard let observer = invalidator.observer else { return }
+    guard let former else { return observer.record(.directory(returned.directory)) }
+    let changes = former.changes(of: returned.directory, from: returned.before, returned.names)
+    for change in changes { observer.record(change) }
+  }
+}
+
+// MARK: - Changes of the layers
+
+extension InheritedCaches {
+  /// A directory that layers have which came, went or moved.
+  fileprivate struct Affected {
+    let node: NodeID
+    /// Those of these layers.
+    let parts: [LayerDirectory]
+    /// As the former layers have it.
+    let before: MergedDirectory?
+  }
+
+  /// Takes back the names that a change of the layers affects. What other programs have changed meanwhile is left to the
+  /// walk, and so is it to observe these names, for which a program that changes the layers need not wait.
+  func takeBackChangedLayers(before walk: InheritedWalk) {
+    guard let changed = store.stack.changedIndexes, !changed.contains(where: store.stack.isOpaque) else {
+      return takeBackTree(.root)
+    }
+    let roots = changed.map { store.stack[$0] }.filter { !$0.isAbsent }.map(\.root)
+    var pending = [Affected(node: .root, parts: roots, before: former?.root)]
+    while let directory = pending.popLast() {
+      if let names = takeBackNames(of: directory) { walk.add(names) }
+      pending += affectedChildren(of: directory)
+    }
+  }
+
+  private func takeBackNames(of directory: Affected) -> ReturnedNames? {
+    let recorded = store.recordedFingerprint(of: directory.node)
+    let change = try? store.refreshParts(of: directory.node, isForced: true, readsWhiteouts: false)
+    guard let parts = change?.arrived else { return nil }
+    return takeBackNames(of: directory.node, parts, recorded) { directory.before }
+  }
+
+  private func affectedChildren(of directory: Affected) -> [Affected] {
+    let names = affectedNames(of: directory.parts)
+    return store.namedChildDirectories(of: directory.node).compactMap { child, name in
+      if let names, !names.contains(key(of: name)) { return nil }
+      guard let parts = Self.parts(of: directory.parts, below: name) else {
+        takeBackTree(child)
+        return nil
+      }
+      return parts.isEmpty ? nil : Affected(node: child, parts: parts, before: directory.child(name))
+    }
+  }
+
+  /// The names that parts have or hide, without case if that does not count; nil if one cannot be read.
+  private func affectedNames(of parts: [LayerDirectory]) -> Set<[UInt8]>? {
+    var names: Set<[UInt8]> = []
+    for part in parts {
+      guard let found = try? part.affectedNames() else { return nil }
+      names.formUnion(found.map(key))
+    }
+    return names
+  }
+
+  private func key(of name: [UInt8]) -> [UInt8] {
+    store.stack.foldsNames ? NameFolding.key(of: name) : name
+  }
+
+  /// Goes through the known directories from the top down.
   private func takeBackTree(_ root: NodeID) {
     var pending = [root]
     while let directory = pending.popLast() {
       takeBack(directory)
       pending += store.childDirectories(of: directory)
-    }
-  }
-
-  private func takeBack(_ directory: NodeID) {
-    // That it is resolved again makes it unknown.
-    let recorded = store.recordedFingerprint(of: directory)
-    let change = try? store.refreshParts(of: directory, isForced: true, readsWhiteouts: false)
-    if let change { takeBack(change.arrived, of: directory, recorded) }
-  }
-
-  /// Takes back what a change of the layers has done: in the directories that the layers have which came, went or moved.
-  /// What other programs have changed meanwhile is left to `takeBack`.
-  func takeBackChangedLayers() {
-    guard let changed = store.stack.changedIndexes, !changed.contains(where: store.stack.isOpaque) else {
-      return takeBackTree(.root)
-    }
-    var pending = [(NodeID.root, changed.map { store.stack[$0] }.filter { !$0.isAbsent }.map(\.root))]
-    while let (directory, parts) = pending.popLast() {
-      takeBack(directory)
-      for (child, name) in store.namedChildDirectories(of: directory) {
-        guard let below = Self.parts(of: parts, below: name) else {
-          takeBackTree(child)
-          continue
-        }
-        if !below.isEmpty { pending.append((child, below)) }
-      }
     }
   }
 
@@ -75,42 +172,24 @@ struct InheritedCaches {
     }
     return found
   }
+}
 
-  private func takeBack(_ parts: [LayerDirectory], of directory: NodeID, _ recorded: Fingerprint) {
-    let fingerprint = store.fingerprint(of: parts)
-    if recorded != fingerprint || recorded == .unknown { takeBackNames(of: directory, parts, recorded) }
-    for (file, name) in store.changedFiles(in: directory, parts) {
-      invalidator.expire(name, in: directory)
-      invalidator.invalidate(file, .content)
+extension InheritedCaches.Affected {
+  /// A directory in this one, as the former layers have it.
+  fileprivate func child(_ name: [UInt8]) -> MergedDirectory? {
+    let entry = try? withCName(name) { name throws(Errno) in try before?.lookup(name, isLikelyDirectory: true)
     }
-    store.setFingerprint(fingerprint, of: directory)
+    guard case .directory(let directory, _) = entry else { return nil }
+    return directory
   }
+}
 
-  private func takeBackNames(
-    of directory: NodeID, _ parts: [LayerDirectory], _ recorded: Fingerprint
-  ) {
-    let before = former?.directory(directory)
-    let isUnchangedOnDisk = before.map { recorded != .unknown && store.fingerprint(of: $0.parts) == recorded }
-    let affected =
-      isUnchangedOnDisk == true ? FormerLayers.affectedNames(from: before?.parts ?? [], to: parts) : nil
-    // Waits for requests in flight, which may be answered from before the watches.
-    invalidator.expire(Invalidator.noName, in: directory)
-    let names = affected ?? Set(parts.flatMap(Invalidator.names))
-    let known =
-      affected == nil
-      ? store.knownNames(in: directory).union(store.spellings?.all(in: directory) ?? []) : []
-    for name in names.union(known) { invalidator.expire(name, in: directory) }
-    invalidator.invalidateListing(of: directory)
-    observe(
-      directory, from: before, affected ?? names.union((before?.parts ?? []).flatMap(Invalidator.names)))
-  }
-
-  /// - Parameter names: those that may have changed.
-  private func observe(_ directory: NodeID, from before: MergedDirectory?, _ names: Set<[UInt8]>) {
-    guard let observer = invalidator.observer else { return }
-    guard let former else { return observer.record(.directory(directory)) }
-    for change in former.changes(of: directory, from: before, names) { observer.record(change) }
-  }
+/// Names of a directory that the kernel has to look up again.
+struct ReturnedNames {
+  let directory: NodeID
+  /// The directory as the former layers have it.
+  let before: MergedDirectory?
+  let names: Set<[UInt8]>
 }
 
 /// The directories that are yet to be compared with what a predecessor has had the kernel cache. The walk gives way to the
@@ -119,10 +198,24 @@ final class InheritedWalk: Sendable {
   /// Milliseconds.
   static let timeSlice: CInt = 2
 
-  private let pending = Locked([NodeID.root])
+  private struct State {
+    var directories = [NodeID.root]
+    /// The names that a change of the layers has affected, and that were not observed yet.
+    var unobserved: [ReturnedNames] = []
+  }
+  private let state = Locked(State())
 
   /// The next directory, from the top down.
-  func next() -> NodeID? { pending.withLock { $0.popLast() } }
+  func next() -> NodeID? { state.withLock { $0.directories.popLast() } }
 
-  func add(_ directories: [NodeID]) { pending.withLock { $0 += directories } }
+  func add(_ directories: [NodeID]) { state.withLock { $0.directories += directories } }
+
+  func add(_ names: ReturnedNames) { state.withLock { $0.unobserved.append(names) } }
+
+  func takeUnobserved() -> [ReturnedNames] {
+    state.withLock { state in
+      defer { state.unobserved = [] }
+      return state.unobserved
+    }
+  }
 }

@@ -68,7 +68,7 @@ struct Invalidator {
       if invalidation.aspects.contains(.attributes) { observer?.record(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
     case .inherited: continueWalk()
-    case .formerLayers: InheritedCaches(self).takeBackChangedLayers()
+    case .formerLayers: InheritedCaches(self).takeBackChangedLayers(before: inheritedWalk)
     case .uncovered(let directory): takeBack(directory)
     case .uncoveredFile(let file):
       store.retryWatch(file)
@@ -180,9 +180,13 @@ struct Invalidator {
 
   /// Resolves a directory again, and those below it down to where nothing changed. Iterative, since a tree may be
   /// deeper than the thread's stack.
-  private func refresh(_ directory: NodeID, isForced: Bool) {
+  func refresh(_ directory: NodeID, isForced: Bool) {
     var pending = [(directory, isForced)]
     while let (next, isForced) = pending.popLast() {
+      if !isForced, store.isInherited(next) {
+        InheritedCaches(self).takeBack(next)
+        continue
+      }
       let change: NodeStore.PartsChange?
       do throws(Errno) {
         change = try store.refreshParts(of: next, isForced: isForced, readsWhiteouts: observer != nil)

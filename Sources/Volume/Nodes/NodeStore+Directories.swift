@@ -120,7 +120,7 @@ extension NodeStore {
     let first = time.isFirst ? fingerprint(of: resolved.merged?.parts ?? []) : .none
     let kept = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
-      if time.isFirst { table.recordFirst(first, of: slot, isCovered: resolved.isCovered) }
+      if time.isFirst { table.memory?.add(first, of: slot) }
       return try Self.keep(resolved, in: slot, since: time, &table)
     }
     withExtendedLifetime(kept.released) {}

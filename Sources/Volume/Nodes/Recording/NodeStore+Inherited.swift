@@ -34,6 +34,29 @@ extension NodeStore {
     return Fingerprint(of: states)
   }
 
+  /// Whether what the kernel has cached of a directory from a predecessor has yet to be compared with the layers.
+  func isInherited(_ directory: NodeID) -> Bool {
+    table.withLock { table in (try? Self.state(of: directory, table))?.isInherited ?? false }
+  }
+
+  /// Of a directory and those above it, those that have yet to be compared, from the top down.
+  func inheritedPath(to directory: NodeID) -> [NodeID] {
+    table.withLock { table in
+      var path: [NodeID] = []
+      var next = (try? table.slot(of: directory)) ?? 0
+      while next != 0, table[next].directory?.isInherited == true {
+        path.append(table.number(of: next))
+        next = table[next].parent
+      }
+      return path.reversed()
+    }
+  }
+
+  /// Records that a directory has been compared.
+  func didCompare(_ directory: NodeID) {
+    table.withLock { table in (try? Self.state(of: directory, table))?.isInherited = false }
+  }
+
   func namedChildDirectories(of directory: NodeID) -> [(node: NodeID, name: [UInt8])] {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return [] }
@@ -60,15 +83,5 @@ extension NodeStore {
       }
       return (number, name)
     }
-  }
-}
-
-extension NodeTable {
-  /// Records the state of a directory that this process has resolved for the first time. What the kernel has cached of its
-  /// names is still true if a predecessor has left it in that state.
-  mutating func recordFirst(_ fingerprint: Fingerprint, of slot: UInt32, isCovered: Bool) {
-    let isUnchanged = fingerprint != .unknown && memory?.fingerprint(of: slot) == fingerprint
-    if isUnchanged, isCovered { self[slot].directory?.mayHaveStaleNegatives = false }
-    memory?.add(fingerprint, of: slot)
   }
 }

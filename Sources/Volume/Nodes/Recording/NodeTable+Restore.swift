@@ -37,6 +37,7 @@ extension NodeTable {
     state.parts = []
     state.wasResolved = true
     state.wasListed = true
+    state.isInherited = true
     state.mayHaveStaleNegatives = true
     uncovered.insert(slot)
   }

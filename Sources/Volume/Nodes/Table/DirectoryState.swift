@@ -38,6 +38,8 @@ final class DirectoryState: @unchecked Sendable {
   var mayHaveStaleNegatives = false
   /// Whether it was resolved before; what was cached of it since then may still be.
   var wasResolved = false
+  /// Whether the kernel may have cached something of it from a predecessor that was not compared with the layers yet.
+  var isInherited = false
   /// Whether it has to be polled, since something in it may be cached whose changes are not reported.
   var isUncovered: Bool { wasResolved && !isCovered }
   /// Why the directory is not covered, if one of its own parts is the cause.
