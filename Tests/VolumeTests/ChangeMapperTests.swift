@@ -114,28 +114,6 @@ import Testing
   }
 }
 
-/// A kernel that records the notifications it receives.
-private final class KernelStub: KernelNotifier {
-  let notifications = Locked<[String]>([])
-
-  private func record(_ text: String) { notifications.withLock { $0.append(text) } }
-  func invalidateEntry(_ name: [UInt8], in parent: NodeID) {
-    record("drop \(String(decoding: name, as: UTF8.self))")
-  }
-  func expireEntry(_ name: [UInt8], in parent: NodeID) {
-    record("expire \(String(decoding: name, as: UTF8.self))")
-  }
-  func deleteEntry(_ name: [UInt8], in parent: NodeID, of child: NodeID) {
-    record("delete \(String(decoding: name, as: UTF8.self))")
-  }
-  func invalidateAttributes(of node: NodeID) { record("attributes \(node.rawValue & 0xFF)") }
-  func invalidateContent(of node: NodeID) { record("content \(node.rawValue & 0xFF)") }
-  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { record("store \(node.rawValue & 0xFF)") }
-  func size(of node: NodeID) -> UInt64 { 0 }
-  func refreshAttributes(of node: NodeID) { record("refresh \(node.rawValue & 0xFF)") }
-  func openRoot() throws(Errno) -> Descriptor { throw .staleFileHandle }
-}
-
 @Suite struct InvalidatorTests {
   private func volume(_ folder: TemporaryFolder) throws -> Volume {
     let layers = try (0..<2).map { index in
