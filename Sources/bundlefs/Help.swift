@@ -30,6 +30,7 @@ enum Help {
            bundlefs invalidate MOUNTPOINT [PATH...]
            bundlefs upgrade MOUNTPOINT
            bundlefs route MOUNTPOINT URL...|-
+           bundlefs route MOUNTPOINT --before OTHER NAME PATTERN
            bundlefs match MOUNTPOINT URL...|-
            bundlefs listen MOUNTPOINT [NAME...] [--since SEQUENCE] [--count N]
                            [--timeout SECONDS] [--exec COMMAND [ARGUMENT...]]
@@ -75,7 +76,8 @@ enum Help {
     Lines written to the file .routes in the mount register routes and post
     URLs: 'route NAME PATTERN', 'unroute NAME', 'reset', 'match URL', or a URL;
     see bundlefs-routes(5). 'route' writes URLs, those on standard input for '-',
-    and prints their results; 'match' does so without posting them. 'listen'
+    and prints their results; 'match' does so without posting them. With
+    --before, 'route' registers a route before the first one named OTHER. 'listen'
     prints results as they arrive: all of them, or those posted under a NAME;
     with --since, first the ones that follow that SEQUENCE number. It ends after
     --count results or --timeout seconds. --exec runs a command for each instead,

@@ -4,6 +4,7 @@ import Posix
 import Routing
 
 /// `bundlefs route MOUNTPOINT URL…` and `bundlefs match MOUNTPOINT URL…`; the URL `-` stands for those on standard input.
+/// `bundlefs route MOUNTPOINT --before OTHER NAME PATTERN` registers a route.
 struct RouteCommand {
   private let control: ControlFileLocation
   private let arguments: [[UInt8]]
@@ -12,13 +13,30 @@ struct RouteCommand {
 
   init(_ arguments: [[UInt8]], posts: Bool) throws(Failure) {
     let name = posts ? "route" : "match"
-    guard arguments.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }
-    self.arguments = Array(arguments.dropFirst())
+    let operands = try posts ? Self.withRoute(arguments) : arguments
+    guard operands.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }
+    self.arguments = Array(operands.dropFirst())
+    if let option = self.arguments.first(where: { $0.starts(with: "--".utf8) }) {
+      throw .usage("'\(name)' has no option '\(option.shown)'")
+    }
     for url in self.arguments where url.contains(UInt8(ascii: "\n")) {
       throw .usage("'\(url.shown)' contains a newline; pass each URL as an argument of its own")
     }
     prefix = posts ? [] : Array("match ".utf8)
-    control = try MountPoint(mounted: arguments[0]).controlFile()
+    control = try MountPoint(mounted: operands[0]).controlFile()
+  }
+
+  /// The arguments with the line that registers a route in place of `--before OTHER NAME PATTERN`.
+  private static func withRoute(_ arguments: [[UInt8]]) throws(Failure) -> [[UInt8]] {
+    guard let index = arguments.firstIndex(where: { $0.elementsEqual("--before".utf8) }) else {
+      return arguments
+    }
+    let operands = arguments[..<index] + arguments[(index + 1)...].dropFirst()
+    guard operands.count == 3, index + 1 < arguments.count else {
+      throw .usage("'route' needs MOUNTPOINT, NAME and PATTERN with '--before OTHER'")
+    }
+    let words = [Array("route".utf8), operands[1], operands[2], Array("before".utf8), arguments[index + 1]]
+    return [operands[0], Array(words.joined(separator: [UInt8(ascii: " ")]))]
   }
 
   /// - Returns: the exit status: 1 if a URL was rejected.

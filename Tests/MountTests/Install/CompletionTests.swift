@@ -48,6 +48,8 @@ extension MountTests {
         Case(typed: "bundlefs layers mnt add x --above ", shows: ["Over rides", "Theme", "App.app"]),
         Case(typed: "bundlefs listen mnt ", shows: ["Animal", "Color"]),
         Case(typed: "bundlefs listen --since 4 mnt Col", becomes: "bundlefs listen --since 4 mnt Color"),
+        Case(typed: "bundlefs route --b", becomes: "bundlefs route --before"),
+        Case(typed: "bundlefs route mnt --before An", becomes: "bundlefs route mnt --before Animal"),
       ]
     }
 

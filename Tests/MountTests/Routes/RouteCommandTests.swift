@@ -78,6 +78,27 @@ extension MountTests {
       }
     }
 
+    @Test("--before registers a route before another", .timeLimit(.minutes(1)))
+    func before() throws {
+      try withMount(routes: numberAndTextRoutes) { mount in
+        let registered = try run("route", mount, "--before", "Text", "Special", "l:(special before)Key")
+        #expect(registered.status == 0 && registered.errorText == "", "\(registered.errorText)")
+        let table = try mount.routesText().routes
+        #expect(table.suffix(2).first == "route Special l:(special%20before)Key", "\(table)")
+        #expect(try run("match", mount, "x:special%20before").outputText.contains("\"Special\""))
+        let unknown = try run("route", mount, "--before", "No", "Other", "l:(other)Key")
+        #expect(try unknown.status == 1 && RoutedResult(unknown.outputText).errno == "ENOENT")
+        for arguments in [
+          ["--before"], ["--before", "Text"], ["--before", "Text", "A"], ["--after", "x:1"],
+        ] {
+          let outcome = try Command(
+            [try Binary.underTest(), "route", mount.point] + arguments.map { ByteString($0) }
+          ).run(timeout: 10)
+          #expect(outcome.status == 2 && outcome.errorText.contains("--"), "\(outcome.errorText)")
+        }
+      }
+    }
+
     @Test("results of other writers are not mistaken for the command's own", .timeLimit(.minutes(1)))
     func otherWriters() throws {
       try withMount(routes: numberAndTextRoutes) { mount in

@@ -94,7 +94,9 @@ _bundlefs_operands() {
   while ((index < cursor)); do
     word=${line[index]}
     case $word in
-      -o | --at | --since | --timeout | --exec | --type | --localization | --above | --below) index=$((index + 1)) ;;
+      -o | --at | --since | --timeout | --exec | --type | --localization | --above | --below | --before)
+        index=$((index + 1))
+        ;;
       --count) [[ ${line[1]} != listen ]] || index=$((index + 1)) ;;
       -*) ;;
       *) operands+=("$word") ;;
@@ -120,6 +122,7 @@ _bundlefs() {
     --since | --timeout | --exec | --type | --localization) kind=none ;;
     --count) [[ $command != listen ]] || kind=none ;;
     --above | --below) kind=layer ;;
+    --before) kind=names ;;
     --at) kind=folder ;;
   esac
   [[ $current != -* ]] || kind=flags

@@ -14,7 +14,7 @@ function __bundlefs_operands
     for word in (commandline -opc)
         if test $skip = 1
             set skip 0
-        else if contains -- $word -o --at --since --timeout --exec --type --localization --above --below
+        else if contains -- $word -o --at --since --timeout --exec --type --localization --above --below --before
             set skip 1
         else if test $word = --count; and contains -- listen (commandline -opc)[2]
             set skip 1
@@ -115,6 +115,8 @@ for line in (__bundlefs_lines flag)
             complete -c bundlefs -n $condition $flag -d $fields[3]
         case layer
             complete -c bundlefs -n $condition $flag -x -a '(__bundlefs_layers all)' -d $fields[3]
+        case route
+            complete -c bundlefs -n $condition $flag -x -a '(__bundlefs_names)' -d $fields[3]
         case file
             complete -c bundlefs -n $condition $flag -r -d $fields[3]
         case options
