@@ -66,8 +66,8 @@ public final class Volume: Sendable {
       resolver, store, listings, reserved, memory: options.memory)
     control = ControlFile(options.control, memory: options.memory)
     commands = ControlCommandRunner(
-      control: control, heldLines: HeldLines(control), resolver: resolver, store: store, queue: queue,
-      watcher: watcher, contents: options.contents, layerSwitch: options.layerSwitch)
+      control: control, resolver: resolver, store: store, queue: queue, watcher: watcher,
+      contents: options.contents, layerSwitch: options.layerSwitch)
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
     retiredLayers =
@@ -223,7 +223,7 @@ public final class Volume: Sendable {
     var settings = ConnectionSettings()
     settings.posixACLs = options.servesExtendedAttributes
     settings.appliesUmask = options.upper != nil
-    settings.clearsPrivileges = options.upper != nil
+    settings.takesWrites = options.upper != nil
     settings.cachesSymbolicLinks = options.cache != .none
     settings.passthroughDepth = passthroughDepth
     settings.maxRead = options.maxRead

@@ -100,9 +100,8 @@ public struct ConnectionSettings: Sendable {
   public var cachesSymbolicLinks = false
   /// Whether the file system applies the umask of callers, since a default ACL replaces it (`FUSE_DONT_MASK`).
   public var appliesUmask = false
-  /// Whether the file system takes the set-user-ID and set-group-ID bits of files away that are written to, truncated or
-  /// given another owner (`FUSE_HANDLE_KILLPRIV_V2`).
-  public var clearsPrivileges = false
+  /// Whether programs write more than URLs and commands.
+  public var takesWrites = false
   /// The maximum stacking depth of passthrough (`max_stack_depth`); 0 disables passthrough. The mount counts with this
   /// depth itself, and Linux allows a depth of 2.
   public var passthroughDepth = 0

@@ -8,12 +8,9 @@ import Posix
 /// Without the former the kernel holds a directory's mutex during each LOOKUP and READDIR, so that one that waits for a layer
 /// would hold up, unkillably, all others in the directory.
 ///
-/// With the latter, which only a file system wants that is written to, the file system takes the set-user-ID and
-/// set-group-ID bits away when a file changes. Else the kernel asks for `security.capability` before each WRITE.
-struct InitReply {
-  /// Whether `FUSE_HANDLE_KILLPRIV_V2` is wanted.
-  let clearsPrivileges: Bool
-
+/// With the latter the file system takes the set-user-ID and set-group-ID bits away when a file changes. Else the kernel
+/// asks for `security.capability` before each WRITE, also of the control file in a mount that takes no other writes.
+enum InitReply {
   private static let clearingPrivileges: UInt32 = 1 << 28
   private static let parallelDirectoryOperations: UInt32 = 1 << 18
   /// Offsets of `flags`: in fuse_in_header and fuse_init_in, in fuse_out_header and fuse_init_out.
@@ -25,11 +22,10 @@ struct InitReply {
   ///   - request: the INIT request.
   ///   - device: the descriptor of `/dev/fuse`. No other thread may use it meanwhile.
   /// - Throws: EMFILE; ENODEV if the mount is gone.
-  func completing(_ request: fuse_buf, to device: CInt, _ body: () -> Void) throws(Errno) {
+  static func completing(_ request: fuse_buf, to device: CInt, _ body: () -> Void) throws(Errno) {
     let offered =
       Self.word(at: Self.requestFlags, UnsafeRawBufferPointer(start: request.mem, count: request.size)) ?? 0
-    let wanted = Self.parallelDirectoryOperations | (clearsPrivileges ? Self.clearingPrivileges : 0)
-    let added = offered & wanted
+    let added = offered & (Self.parallelDirectoryOperations | Self.clearingPrivileges)
     if added == 0 { return body() }
     let kept = try Descriptor.duplicate(of: device)
     let socket = try SocketPair()

@@ -144,8 +144,7 @@ public final class Session: @unchecked Sendable {
 
   private func answerFirstInit(_ buffer: inout fuse_buf) throws(MountError) {
     do throws(Errno) {
-      let completion = InitReply(clearsPrivileges: dispatcher.fileSystem.settings.clearsPrivileges)
-      try completion.completing(buffer, to: fuse_session_fd(pointer)) {
+      try InitReply.completing(buffer, to: fuse_session_fd(pointer)) {
         fuse_session_process_buf(pointer, &buffer)
       }
     } catch {

@@ -122,10 +122,11 @@ final class WorkerPool: Sendable {
   /// - Returns: whether the worker has retired; otherwise the session has ended.
   private func run(_ worker: Int) -> Bool {
     var buffer = RequestMemory.allocate(
-      takesWrites: session.dispatcher.fileSystem.settings.clearsPrivileges)
+      takesWrites: session.dispatcher.fileSystem.settings.takesWrites)
     defer { free(buffer.mem) }
     var isLeader = roles.withLock { $0.join(worker) }
     var spin = AdaptiveSpin(processors: processorCount)
+    var pending = PendingRequestPoll()
     while true {
       if !isLeader {
         if retires(worker) { return true }
@@ -139,7 +140,7 @@ final class WorkerPool: Sendable {
       isLeader = true
       if !isLowLatency { received(&spin) }
       lowLatency?.countRequest()
-      if isRequest { isLeader = process(&buffer, worker) }
+      if isRequest { isLeader = process(&buffer, worker, pending.hasMore { session.hasRequest }) }
     }
   }
 
@@ -173,11 +174,11 @@ final class WorkerPool: Sendable {
   }
 
   /// Processes a request.
+  /// - Parameter hasMore: whether another request is pending.
   /// - Returns: whether the worker is a leader afterwards.
-  private func process(_ buffer: inout fuse_buf, _ worker: Int) -> Bool {
+  private func process(_ buffer: inout fuse_buf, _ worker: Int, _ hasMore: Bool) -> Bool {
     let header = RequestHeader(buffer)
     RequestThread.begin(request: header.unique, caller: header.caller)
-    let hasMore = session.hasRequest
     let (woken, isLast) = roles.withLock { ($0.receive(hasMore: hasMore), $0.followers.isEmpty) }
     if let promoted = woken.promoted { wake(promoted) }
     if let watchdog = woken.watchdog, watchdog != woken.promoted { wake(watchdog) }

@@ -17,7 +17,7 @@ enum CommandOutcome {
 }
 
 /// Runs the lines that programs write to the control file.
-struct ControlCommandRunner: Sendable {
+final class ControlCommandRunner: Sendable {
   let control: ControlFile
   /// Continues writes that take long.
   let worker = SerialWorker(name: "control-write")
@@ -36,6 +36,20 @@ struct ControlCommandRunner: Sendable {
   let isCompared = Latch(isOpen: true)
   /// Opened in a successor once programs see its layers.
   let layersAreVisible = Latch()
+
+  init(
+    control: ControlFile, resolver: ResourceResolver, store: NodeStore, queue: InvalidationQueue,
+    watcher: LayerWatcher?, contents: ContentCache?, layerSwitch: LayerSwitch?
+  ) {
+    self.control = control
+    heldLines = HeldLines(control)
+    self.resolver = resolver
+    self.store = store
+    self.queue = queue
+    self.watcher = watcher
+    self.contents = contents
+    self.layerSwitch = layerSwitch
+  }
 
   // MARK: - Writes
 
@@ -64,7 +78,7 @@ struct ControlCommandRunner: Sendable {
     // A predecessor may have died in between.
     if control.progress(of: origin.request) != nil { return }
     switch run(write.line[...], write.writer, origin) {
-    case .deferred where store.stack.runDeferred({ finish(write) }): return
+    case .deferred where store.stack.runDeferred({ self.finish(write) }): return
     case .needsBarrier, .needsLayers: break
     // It was replied to before its line was complete.
     case .handsOver:
@@ -84,7 +98,7 @@ struct ControlCommandRunner: Sendable {
   /// this process has not read are lost.
   /// - Parameter willHandOver: called right before.
   func handOver(_ willHandOver: @escaping @Sendable () -> Void) {
-    passBarrier {
+    passBarrier { [layerSwitch] in
       willHandOver()
       layerSwitch?.handOver()
     }
@@ -95,14 +109,14 @@ struct ControlCommandRunner: Sendable {
   /// - Returns: false if the mount ends, so that there is nothing left to wait for.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     if queue.isClosed { return false }
-    isCompared.whenOpen { passBarrier(reached) }
+    isCompared.whenOpen { self.passBarrier(reached) }
     return true
   }
 
   /// As `barrier`, but only for changes that were reported to this process.
   private func passBarrier(_ reached: @escaping @Sendable () -> Void) {
     if watcher == nil { queue.add(Invalidation.ofUncovered(in: store)) }
-    let isQueued = queue.addBarrier {
+    let isQueued = queue.addBarrier { [watcher] in
       if watcher?.barrier(reached) != true { reached() }
     }
     if !isQueued { reached() }

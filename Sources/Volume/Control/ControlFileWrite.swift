@@ -29,7 +29,7 @@ struct ControlFileWrite: Sendable {
     self.runner = runner
     self.writer = writer
     end = offset &+ Int64(bytes.count)
-    self.bytes = line + bytes
+    self.bytes = line.isEmpty ? Array(bytes) : line + bytes
     carried = line.count
     self.sizeOfWrite = sizeOfWrite
     deferred = DeferredReply(reply)
