@@ -103,7 +103,9 @@ private struct URLSet {
     #expect(table.count == 2)
   }
 
-  @Test("a route inserted before another is searched before it, hidden by none and hides none")
+  @Test(
+    "a route inserted before another is searched before it, hidden by none and hides none, also after removals"
+  )
   func insertion() throws {
     let pool = try patterns(100, seed: 5)
     let parsed = try urls.map { url throws(RoutingError) in try RouteURL(Array(url.text.utf8)) }
@@ -112,7 +114,11 @@ private struct URLSet {
     for _ in 0..<400 {
       var table = RouteTable()
       var registered: [(name: String, set: URLSet)] = []
-      for number in 0..<random.number(2...8) {
+      for number in 0..<random.number(2...12) {
+        if random.percent(20), let removed = registered.randomElement(using: &random)?.name {
+          #expect(table.remove(name: removed) == 1)
+          registered.removeAll { $0.name == removed }
+        }
         let (pattern, set) = random.pick(pool)
         let route = try Route(name: "N\(number)", pattern: pattern)
         let place = registered.isEmpty ? 0 : random.number(0...registered.count)
@@ -146,6 +152,43 @@ private struct URLSet {
       try table.insert(Route(name: "A", pattern: RoutePattern("s:A")), before: "B")
     }
     #expect(unknown?.code == .noRoute)
+  }
+
+  @Test(
+    "thousands of routes inserted before others keep the order of a list",
+    arguments: ["first", "last", "next", "any"])
+  func order(place: String) throws {
+    var random = SplitMix64(seed: 8)
+    var table = try table([("End", "l:(end)A")])
+    var expected = ["End"]
+    var last = 0
+    for number in 0..<2000 {
+      switch place {
+      case "first": last = 0
+      case "last": last = expected.count - 1
+      case "next": last = min(last + random.number(0...1), expected.count - 1)
+      default: last = random.number(0...expected.count - 1)
+      }
+      let route = try Route(name: "N\(number)", pattern: RoutePattern("l:(a\(number))A/s:B"))
+      try table.insert(route, before: expected[last])
+      expected.insert(route.name, at: last)
+      if number % 7 == 6 {
+        let removed = expected.remove(at: random.number(0...expected.count - 2))
+        #expect(table.remove(name: removed) == 1)
+        last = min(last, expected.count - 1)
+      }
+    }
+    #expect(table.routes.map(\.name) == expected)
+    // Which of two overlapping routes wins depends on the order alone.
+    for _ in 0..<100 {
+      let other = random.number(0...expected.count - 1)
+      try table.insert(Route(name: "All", pattern: RoutePattern("s:A/l:(x)B")), before: expected[other])
+      let index = random.number(0...expected.count - 1)
+      let winner = index < other ? expected[index] : "All"
+      let text = expected[index] == "End" ? nil : "x:a\(expected[index].dropFirst())/x"
+      if let text { #expect(try table.match(RouteURL(bytes(text)))?.name == winner) }
+      table.remove(name: "All")
+    }
   }
 
   @Test("each overlapping name is returned once, and at most 16 with the count of all")
@@ -211,6 +254,22 @@ private struct URLSet {
         }
         #expect(table.count == routes.count && table.textSize == table.text.utf8.count)
       }
+    }
+  }
+
+  @Test("insertion is linear, whatever the place", arguments: ["the end", "the start", "the last one"])
+  func linearInsertion(place: String) throws {
+    try LinearTime.check(name: place) { size in
+      try (0..<size / 512).map { try Route(name: "N\($0)", pattern: RoutePattern("l:(a\($0))A/s:B")) }
+    } parse: { routes in
+      var table = RouteTable()
+      try table.append(routes[0])
+      for index in routes.indices.dropFirst() {
+        let first = place == "the start" ? routes[index - 1] : routes[0]
+        let other = place == "the last one" ? routes[(index - 1) / 2] : first
+        try table.insert(routes[index], before: other.name)
+      }
+      #expect(table.count == routes.count)
     }
   }
 }

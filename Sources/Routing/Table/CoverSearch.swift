@@ -4,7 +4,7 @@ struct CoverSearch {
   private let pattern: RoutePattern
   private let trie: RouteTrie
   private var pending: [(node: RouteTrie.NodeNumber, depth: Int)] = []
-  private var best = RouteIndex.max
+  private var best: RouteIndex?
 
   /// - Parameter covers: whether the route with an index covers the pattern.
   static func first(
@@ -12,7 +12,7 @@ struct CoverSearch {
   ) -> RouteIndex? {
     var search = CoverSearch(pattern: pattern, trie: trie)
     search.run(covers)
-    return search.best == .max ? nil : search.best
+    return search.best
   }
 
   private mutating func run(_ covers: (RouteIndex) -> Bool) {
@@ -38,7 +38,7 @@ struct CoverSearch {
   }
 
   private mutating func queue(_ node: RouteTrie.NodeNumber, _ depth: Int) {
-    if node != 0, trie.nodes[Int(node)].least < best { pending.append((node, depth)) }
+    if node != 0, trie.nodes[Int(node)].least < best?.order ?? .max { pending.append((node, depth)) }
   }
 
   /// Tests the routes that end at a node or require parameters that the pattern requires.
@@ -59,7 +59,7 @@ struct CoverSearch {
   private mutating func testEnds(_ node: RouteTrie.NodeNumber, _ covers: (RouteIndex) -> Bool) {
     for position in trie.nodes[Int(node)].ends.indices {
       let index = trie.nodes[Int(node)].ends[position]
-      if index >= best { return }
+      if let best, index >= best { return }
       if covers(index) {
         best = index
         return

@@ -9,10 +9,12 @@ struct RouteSearch {
     let node: RouteTrie.NodeNumber
     let depth: Int
     /// A copy of the node's lower bound.
-    let least: RouteIndex
+    let least: UInt64
   }
 
-  private var best = RouteIndex.max
+  private var best: RouteIndex?
+  /// The order of `best`; the greatest number without one.
+  private var limit = UInt64.max
   private var next: Step?
   /// The other open branches. Most searches have none and so do not allocate.
   private var pending: [Step] = []
@@ -20,7 +22,7 @@ struct RouteSearch {
   static func first(for url: RouteURL, in table: RouteTable) -> RouteIndex? {
     var search = RouteSearch()
     search.run(url, table)
-    return search.best == .max ? nil : search.best
+    return search.best
   }
 
   private mutating func run(_ url: RouteURL, _ table: RouteTable) {
@@ -31,7 +33,7 @@ struct RouteSearch {
     while let step = next ?? pending.popLast() {
       next = nil
       // A better match may have been found since.
-      guard step.least < best else { continue }
+      guard step.least < limit else { continue }
       if step.depth == url.componentRanges.count {
         finish(at: step.node, url, table)
       } else {
@@ -43,7 +45,7 @@ struct RouteSearch {
   /// Adds a node to the open branches unless it is pruned. The branch with the lowest bound is next.
   @inline(__always)
   private mutating func enqueue(_ node: RouteTrie.NodeNumber, _ depth: Int, _ trie: borrowing RouteTrie) {
-    guard node != 0, trie.nodes[Int(node)].least < best else { return }
+    guard node != 0, trie.nodes[Int(node)].least < limit else { return }
     let step = Step(node: node, depth: depth, least: trie.nodes[Int(node)].least)
     guard let other = next else {
       next = step
@@ -60,7 +62,7 @@ struct RouteSearch {
   private mutating func descend(from step: Step, _ url: RouteURL, _ table: RouteTable) {
     let index = Int(step.node)
     let tail = table.trie.nodes[index].tail
-    if tail != 0, table.trie.nodes[Int(tail)].least < best { finish(at: tail, url, table) }
+    if tail != 0, table.trie.nodes[Int(tail)].least < limit { finish(at: tail, url, table) }
     let component = url.decoded.span.extracting(url.componentRanges[step.depth].offsets)
     enqueue(table.trie.literalChild(of: step.node, component), step.depth + 1, table.trie)
     let integer = table.trie.nodes[index].integer
@@ -88,9 +90,9 @@ struct RouteSearch {
   private mutating func testRoutes(at node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
     for position in table.trie.nodes[Int(node)].ends.indices {
       let index = table.trie.nodes[Int(node)].ends[position]
-      if index >= best { return }
+      if index.order >= limit { return }
       if table.matchesQuery(of: url, index) {
-        best = index
+        (best, limit) = (index, index.order)
         return
       }
     }

@@ -1,9 +1,12 @@
 /// The registered routes, in order. The first route that matches a URL wins.
 public struct RouteTable: Sendable {
-  /// Indexed by `RouteIndex`; nil after removal.
+  /// Indexed by `RouteIndex.slot`; nil after removal.
   private var entries: [RouteEntry?] = []
+  /// Of all entries, in order.
+  private var sequence: [RouteIndex] = []
+  private var order = RouteOrder()
   private(set) var trie = RouteTrie()
-  /// The indexes of the routes with a name. The key is UTF-8, since `String` compares canonical equivalents equal.
+  /// The indexes of the routes with a name, in order. The key is UTF-8, since `String` compares canonical equivalents equal.
   private var indexes: [[UInt8]: [RouteIndex]] = [:]
   /// The number of routes.
   public private(set) var count = 0
@@ -20,7 +23,7 @@ public struct RouteTable: Sendable {
   public init(builtInSchemes: Set<String> = []) { self.builtInSchemes = builtInSchemes }
 
   /// The routes, in order.
-  public var routes: [Route] { entries.compactMap { $0?.route } }
+  public var routes: [Route] { sequence.compactMap { self[$0]?.route } }
 
   /// The `route` commands that recreate the table, each with a newline.
   public var text: String { routes.map { "\($0)\n" }.joined() }
@@ -29,11 +32,13 @@ public struct RouteTable: Sendable {
   /// - Throws: EEXIST if an earlier route, or what is built in, takes all its URLs.
   public mutating func append(_ route: Route) throws(RoutingError) {
     try requireUse(of: route)
-    if let index = covering(route.pattern), let earlier = entries[Int(index)]?.route {
+    if let index = covering(route.pattern), let earlier = self[index]?.route {
       throw Self.shadowed(route, by: earlier)
     }
     add(route)
   }
+
+  private subscript(index: RouteIndex) -> RouteEntry? { entries[Int(index.slot)] }
 
   /// Inserts a route before the first one with a name.
   /// - Throws: ENOENT if there is none; EEXIST if an earlier route, or what is built in, takes all URLs of the new one,
@@ -43,15 +48,25 @@ public struct RouteTable: Sendable {
     guard let place = indexes[Array(name.utf8)]?.first else {
       throw RoutingError(.noRoute, "no route is named \(name)")
     }
-    if let index = covering(route.pattern), index < place, let earlier = entries[Int(index)]?.route {
+    if let index = covering(route.pattern), index < place, let earlier = self[index]?.route {
       throw Self.shadowed(route, by: earlier)
     }
-    for case let later? in entries[Int(place)...] where route.pattern.covers(later.route.pattern) {
-      throw Self.shadowed(later.route, by: route)
+    if let later = firstCovered(by: route.pattern, from: place) { throw Self.shadowed(later, by: route) }
+    if !add(route, before: place) {
+      replace(by: routes)
+      guard let place = indexes[Array(name.utf8)]?.first else { return }
+      _ = add(route, before: place)
     }
-    var routes = entries[..<Int(place)].compactMap { $0?.route }
-    routes.append(route)
-    replace(by: routes + entries[Int(place)...].compactMap { $0?.route })
+  }
+
+  /// The first route from a place on all of whose URLs a pattern takes.
+  private func firstCovered(by pattern: RoutePattern, from place: RouteIndex) -> Route? {
+    let (found, isIncomplete) = OverlapSearch.indexes(overlapping: pattern, in: trie)
+    let candidates = isIncomplete ? sequence[sequence.position(of: place)...] : found[...]
+    for index in candidates where index >= place {
+      if let route = self[index]?.route, pattern.covers(route.pattern) { return route }
+    }
+    return nil
   }
 
   /// The routes that a pattern overlaps.
@@ -61,7 +76,7 @@ public struct RouteTable: Sendable {
     var count = 0
     for index in indexes {
       // Without parameters, what the search finds overlaps.
-      guard let route = entries[Int(index)]?.route,
+      guard let route = self[index]?.route,
         pattern.parameters.isEmpty || route.pattern.parameters.isEmpty || pattern.overlaps(route.pattern)
       else { continue }
       count += 1
@@ -74,7 +89,7 @@ public struct RouteTable: Sendable {
   /// The index of the first route that takes all URLs of a pattern.
   private func covering(_ pattern: RoutePattern) -> RouteIndex? {
     CoverSearch.first(covering: pattern, in: trie) { index in
-      entries[Int(index)]?.route.pattern.covers(pattern) ?? false
+      self[index]?.route.pattern.covers(pattern) ?? false
     }
   }
 
@@ -89,10 +104,10 @@ public struct RouteTable: Sendable {
   public mutating func remove(name: String) -> Int {
     guard let removed = indexes.removeValue(forKey: Array(name.utf8)) else { return 0 }
     for index in removed {
-      guard let entry = entries[Int(index)] else { continue }
+      guard let entry = self[index] else { continue }
       for node in entry.nodes { trie.remove(index, from: node) }
       textSize -= entry.route.lineSize
-      entries[Int(index)] = nil
+      entries[Int(index.slot)] = nil
     }
     count -= removed.count
     version += 1
@@ -108,10 +123,22 @@ public struct RouteTable: Sendable {
     version = former + 1
   }
 
-  private mutating func add(_ route: Route) {
-    let index = RouteIndex(entries.count)
+  private mutating func add(_ route: Route) { add(route, at: order.after(sequence.last?.order ?? 0)) }
+
+  /// - Returns: false if there is no gap left for it.
+  private mutating func add(_ route: Route, before place: RouteIndex) -> Bool {
+    let position = sequence.position(of: place)
+    let previous = position == 0 ? 0 : sequence[position - 1].order
+    guard let order = order.between(previous, place.order) else { return false }
+    add(route, at: order)
+    return true
+  }
+
+  private mutating func add(_ route: Route, at order: UInt64) {
+    let index = RouteIndex(order: order, slot: UInt32(entries.count))
     entries.append(RouteEntry(route, nodes: trie.add(route.pattern, at: index)))
-    indexes[Array(route.name.utf8), default: []].append(index)
+    sequence.insertInOrder(index)
+    indexes[Array(route.name.utf8), default: []].insertInOrder(index)
     count += 1
     version += 1
     textSize += route.lineSize
@@ -136,14 +163,14 @@ public struct RouteTable: Sendable {
   /// - Throws: EINVAL if components or parameters are not UTF-8.
   public func match(_ url: RouteURL) throws(RoutingError) -> RouteMatch? {
     try url.requireUTF8()
-    guard let index = RouteSearch.first(for: url, in: self), let entry = entries[Int(index)] else {
+    guard let index = RouteSearch.first(for: url, in: self), let entry = self[index] else {
       return nil
     }
     return RouteMatch(url, entry)
   }
 
   func matchesQuery(of url: RouteURL, _ index: RouteIndex) -> Bool {
-    guard let entry = entries[Int(index)] else { return false }
+    guard let entry = self[index] else { return false }
     return entry.route.pattern.parameters.isEmpty || entry.route.pattern.matchesQuery(of: url)
   }
 }

@@ -1,10 +1,7 @@
-/// The index of a route in the table: routes registered earlier have smaller ones.
-typealias RouteIndex = UInt32
-
 /// A trie of patterns. The edges of a path are a pattern's scheme, components, tail and one parameter; routes
 /// with a common prefix share nodes.
 ///
-/// Invariants: a node's `least` is not greater than the index of any route at or below it (a removal may leave
+/// Invariants: a node's `least` is not greater than the order of any route at or below it (a removal may leave
 /// it smaller, which costs only time); the indexes in `ends` ascend.
 struct RouteTrie: Sendable {
   /// An index into `nodes`. As a child, 0 means none, since the root is no node's child.
@@ -13,8 +10,8 @@ struct RouteTrie: Sendable {
     /// The literal or the parameter's name on the edge from the parent.
     let label: [UInt8]
     let parent: NodeNumber
-    /// A lower bound of the indexes of the routes at or below this node.
-    var least: RouteIndex = .max
+    /// A lower bound of the orders of the routes at or below this node.
+    var least = UInt64.max
     var integer: NodeNumber = 0
     var number: NodeNumber = 0
     var text: NodeNumber = 0
@@ -34,7 +31,7 @@ struct RouteTrie: Sendable {
   private(set) var literalEdges = EdgeIndex()
   private(set) var parameterEdges = EdgeIndex()
 
-  /// Adds a route whose index is greater than all others.
+  /// Adds a route.
   /// - Returns: The nodes where the route's paths end: two if it may lack its last component or its tail.
   mutating func add(_ pattern: RoutePattern, at index: RouteIndex) -> [NodeNumber] {
     var node = visit(Self.root, index)
@@ -50,18 +47,19 @@ struct RouteTrie: Sendable {
     ends.append(node)
     return ends.map { node in
       let end = end(of: pattern, from: node, index)
-      nodes[Int(end)].ends.append(index)
+      nodes[Int(end)].ends.insertInOrder(index)
       return end
     }
   }
 
   mutating func remove(_ index: RouteIndex, from node: NodeNumber) {
-    nodes[Int(node)].ends.removeAll { $0 == index }
+    let position = nodes[Int(node)].ends.position(of: index)
+    if position < nodes[Int(node)].ends.count { nodes[Int(node)].ends.remove(at: position) }
   }
 
   /// Lowers the node's bound to a route below it, and returns the node.
   private mutating func visit(_ node: NodeNumber, _ index: RouteIndex) -> NodeNumber {
-    nodes[Int(node)].least = min(nodes[Int(node)].least, index)
+    nodes[Int(node)].least = min(nodes[Int(node)].least, index.order)
     return node
   }
 
