@@ -40,9 +40,9 @@ public struct SharedLog: @unchecked Sendable {
   /// Whether it should be begun again.
   public var isLong: Bool { end > limit }
 
-  /// Appends an entry, which counts from the next `commit` on. What has no room is left out.
-  public mutating func append(_ kind: UInt32, _ bytes: [UInt8]) {
-    end = write(kind, bytes, to: half(position.pointee), at: end)
+  /// Appends an entry of a header and its bytes, which counts from the next `commit` on. What has no room is left out.
+  public mutating func append(_ kind: UInt32, header: UnsafeRawBufferPointer? = nil, _ bytes: [UInt8]) {
+    end = write(kind, header, bytes, to: half(position.pointee), at: end)
   }
 
   /// Makes what was appended count.
@@ -55,24 +55,28 @@ public struct SharedLog: @unchecked Sendable {
   public mutating func begin(_ body: (_ append: (UInt32, [UInt8]) -> Void) -> Void) {
     let other = ~position.pointee & Self.halfBit
     var end = 0
-    body { kind, bytes in end = write(kind, bytes, to: half(other), at: end) }
+    body { kind, bytes in end = write(kind, nil, bytes, to: half(other), at: end) }
     atomicMemoryFence(ordering: .releasing)
     position.pointee = other | UInt64(end)
     self.end = end
     limit = max(leastLimit, 4 * end)
   }
 
-  private func write(_ kind: UInt32, _ bytes: [UInt8], to start: UnsafeMutableRawPointer, at offset: Int)
-    -> Int
-  {
-    let size = 8 + bytes.count
+  private func write(
+    _ kind: UInt32, _ header: UnsafeRawBufferPointer?, _ bytes: [UInt8], to start: UnsafeMutableRawPointer,
+    at offset: Int
+  ) -> Int {
+    let headerSize = header?.count ?? 0
+    let size = 8 + headerSize + bytes.count
     let end = (offset + size + 7) & ~7
     if end > halfSize { return offset }
     let entry = start + offset
     entry.storeBytes(of: UInt32(size), as: UInt32.self)
     entry.storeBytes(of: kind, toByteOffset: 4, as: UInt32.self)
+    if let address = header?.baseAddress { (entry + 8).copyMemory(from: address, byteCount: headerSize) }
     bytes.withUnsafeBytes { source in
-      if let address = source.baseAddress { (entry + 8).copyMemory(from: address, byteCount: bytes.count) }
+      guard let address = source.baseAddress else { return }
+      (entry + 8 + headerSize).copyMemory(from: address, byteCount: bytes.count)
     }
     return end
   }

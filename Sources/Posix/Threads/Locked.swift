@@ -5,7 +5,8 @@ import Glibc
 /// Not `Synchronization.Mutex`, which collapses under contention and makes ThreadSanitizer report false races.
 public final class Locked<Value: ~Copyable>: @unchecked Sendable {
   @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  @usableFromInline var value: Value
+  // The mutex excludes other accesses; the check at run time would cost more than it.
+  @exclusivity(unchecked) @usableFromInline var value: Value
 
   /// Protects the value.
   public init(_ value: consuming Value) {

@@ -79,10 +79,10 @@ public struct JSONWriter: Sendable {
   /// Writes a string, escaping quotation marks, backslashes and control characters: also DEL, C1 and those that
   /// JSON allows but that would control a terminal.
   public mutating func string(_ string: String) {
+    var string = string
+    if string.withUTF8({ plain($0) }) { return }
     bytes.append(UInt8(ascii: "\""))
-    if string.utf8.allSatisfy(Self.isPlain) {
-      bytes += string.utf8
-    } else if string.utf8.allSatisfy({ $0 < 0x7F }) {
+    if string.utf8.allSatisfy({ $0 < 0x7F }) {
       ascii(string.utf8)
     } else {
       unicode(string.unicodeScalars)
@@ -90,7 +90,24 @@ public struct JSONWriter: Sendable {
     bytes.append(UInt8(ascii: "\""))
   }
 
+  /// Writes a string whose bytes that are not UTF-8 are percent-encoded.
+  mutating func string(escaping text: [UInt8]) {
+    if text.withUnsafeBufferPointer({ plain($0) }) { return }
+    string(String(escaping: text))
+  }
+
+  /// Writes a string of bytes that all stand for themselves.
+  /// - Returns: false, without writing, if one does not.
+  private mutating func plain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    for byte in text where !Self.isPlain(byte) { return false }
+    bytes.append(UInt8(ascii: "\""))
+    bytes.append(contentsOf: text)
+    bytes.append(UInt8(ascii: "\""))
+    return true
+  }
+
   /// Whether a byte stands for itself in a string.
+  @inline(__always)
   private static func isPlain(_ byte: UInt8) -> Bool {
     byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
   }
@@ -120,7 +137,20 @@ public struct JSONWriter: Sendable {
   }
 
   /// Writes an integer.
-  public mutating func integer(_ value: some BinaryInteger) { bytes += String(value).utf8 }
+  public mutating func integer(_ value: some BinaryInteger) {
+    guard let number = Int64(exactly: value) else {
+      bytes += String(value).utf8
+      return
+    }
+    if number < 0 { bytes.append(UInt8(ascii: "-")) }
+    let start = bytes.count
+    var rest = number.magnitude
+    repeat {
+      bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+      rest /= 10
+    } while rest > 0
+    bytes[start...].reverse()
+  }
 
   /// Writes a finite number as the shortest text that reads back as the same value, with a point or an
   /// exponent, so that it is not mistaken for an integer.

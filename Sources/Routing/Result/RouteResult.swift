@@ -37,7 +37,8 @@ public struct RouteResult: Sendable {
     json.object { json in
       json.member("sequence", sequence)
       json.member("time", time.description)
-      json.member("url", String(escaping: url))
+      json.name("url")
+      json.string(escaping: url)
       write(outcome, to: &json)
     }
     return json.bytes

@@ -42,7 +42,8 @@ struct ControlLog: Sendable {
 
   /// As `SharedLog.append`.
   mutating func append(_ kind: Kind, _ header: ResultHeader? = nil, _ bytes: [UInt8]) {
-    log.append(kind.rawValue, Self.encoded(header) + bytes)
+    guard let header else { return log.append(kind.rawValue, bytes) }
+    withUnsafeBytes(of: header) { log.append(kind.rawValue, header: $0, bytes) }
   }
 
   func commit() { log.commit() }
