@@ -24,8 +24,14 @@ SCRIPTS += ["bash {file}|cat urls | tee {control} > /dev/null", "bash {file}|cat
             "bash {file}|node -e 'require(\"fs\").createReadStream(\"urls\").pipe(require(\"fs\").createWriteStream(\"{control}\", {{flags: \"a\"}}))'"]
 
 def results():
-    with open(control) as file:
-        return [json.loads(line) for line in file if line.startswith("{")]
+    # Between two read(2), results may come and go, so that a line is half of one and half of another.
+    for _ in range(100):
+        with open(control) as file:
+            try:
+                return [json.loads(line) for line in file if line.startswith("{")]
+            except json.JSONDecodeError:
+                pass
+    raise RuntimeError("the results change faster than they are read")
 
 def check(script, length):
     """Writes a URL, and a second one, as far as the tool takes a file."""

@@ -113,9 +113,11 @@ measure_routes() {
     record routes bundlefs trip "$trip"
   done <figures
   unmount_all
+  # Prints a table of its own, which is not in the JSON or the SVG.
+  "$project/scripts/lib/bench/routes.py" "$bundlefs" "$work" "$rounds"
 }
 
-# Prints a table of its own, which is not in the JSON or the SVG.
+# As above.
 measure_survival() {
   make_tree
   step "Survival: rounds: $rounds"
