@@ -54,36 +54,6 @@ private final class Simulation {
     #expect(after.suffix(500).allSatisfy { $0 > 0 }, "it spins again")
   }
 
-  @Test("it reads without polling while each request is there at once")
-  func immediate() {
-    let simulation = Simulation()
-    var spin = simulation.spin()
-    let polls = (0..<20).map { _ in simulation.request(after: 0, &spin) }
-    #expect(polls[0] == 0 && polls[1...4].allSatisfy { $0 == 1 } && polls[5...].allSatisfy { $0 == 0 })
-    // The first that is late is noticed, and the next are polled for.
-    let late = (0..<10).map { _ in simulation.request(after: 20, &spin) }
-    #expect(late[0] == 0 && late[1...].allSatisfy { $0 > 0 })
-  }
-
-  @Test("few polls for further requests are made while there are none, and all once there are")
-  func pendingRequests() {
-    var pending = PendingRequestPoll()
-    var polls = 0
-    func isPolled(_ hasMore: Bool) -> Bool {
-      let before = polls
-      let found = pending.hasMore {
-        polls += 1
-        return hasMore
-      }
-      #expect(found == (hasMore && polls > before))
-      return polls > before
-    }
-    #expect((0..<PendingRequestPoll.patience).allSatisfy { _ in isPolled(false) })
-    #expect((0..<40).count { _ in isPolled(false) } == 40 / PendingRequestPoll.interval)
-    while !isPolled(true) {}
-    #expect((0..<PendingRequestPoll.patience).allSatisfy { _ in isPolled(true) })
-  }
-
   @Test("it does not spin with one processor")
   func single() {
     let simulation = Simulation()

@@ -6,9 +6,6 @@ import Posix
 ///
 /// It backs off: after a spin without a request, it stops until some requests in a row have arrived within the
 /// limit. Each such failure doubles that number, up to `maxBackoff`, so that a busy machine loses little time.
-///
-/// It does not poll at all while the next request is there whenever a reply was sent: a program on the same processor
-/// runs as soon as it has its reply, and makes its next request before the worker goes on.
 struct AdaptiveSpin {
   /// The longest spin, in nanoseconds: long enough for a program to process the entries of a directory.
   static let limit: UInt64 = 100_000
@@ -21,12 +18,6 @@ struct AdaptiveSpin {
   /// Short waits in a row that are still missing to spin again.
   private var remaining = 1
   private var backoff = 1
-  /// The number of requests in a row that the first poll found, or that were read as fast.
-  private var immediate = 0
-  /// After this number the worker reads without polling.
-  static let immediateWaits = 4
-  /// The longest read of a request that was there, in nanoseconds.
-  static let immediateLimit: UInt64 = 3000
   /// The number of requests in a row that arrived within the limit.
   var streak = 0
 
@@ -42,10 +33,8 @@ struct AdaptiveSpin {
   mutating func wait(_ hasRequest: () -> Bool) {
     guard isEnabled else { return }
     waitStart = now()
-    if remaining > 0 || immediate >= Self.immediateWaits { return }
-    immediate += 1
+    if remaining > 0 { return }
     while !hasRequest() {
-      immediate = 0
       if now() - waitStart < Self.limit { continue }
       backoff = min(backoff * 2, Self.maxBackoff)
       remaining = backoff
@@ -57,9 +46,7 @@ struct AdaptiveSpin {
   /// Records the request that was read after `wait`.
   mutating func received() {
     guard isEnabled else { return }
-    let duration = now() - waitStart
-    let isShort = duration < Self.limit
-    if immediate >= Self.immediateWaits, duration > Self.immediateLimit { immediate = 0 }
+    let isShort = now() - waitStart < Self.limit
     streak = isShort ? streak + 1 : 0
     if remaining > 0 { remaining = isShort ? remaining - 1 : backoff }
   }

@@ -126,7 +126,6 @@ final class WorkerPool: Sendable {
     defer { free(buffer.mem) }
     var isLeader = roles.withLock { $0.join(worker) }
     var spin = AdaptiveSpin(processors: processorCount)
-    var pending = PendingRequestPoll()
     while true {
       if !isLeader {
         if retires(worker) { return true }
@@ -140,7 +139,7 @@ final class WorkerPool: Sendable {
       isLeader = true
       if !isLowLatency { received(&spin) }
       lowLatency?.countRequest()
-      if isRequest { isLeader = process(&buffer, worker, pending.hasMore { session.hasRequest }) }
+      if isRequest { isLeader = process(&buffer, worker) }
     }
   }
 
@@ -174,11 +173,11 @@ final class WorkerPool: Sendable {
   }
 
   /// Processes a request.
-  /// - Parameter hasMore: whether another request is pending.
   /// - Returns: whether the worker is a leader afterwards.
-  private func process(_ buffer: inout fuse_buf, _ worker: Int, _ hasMore: Bool) -> Bool {
+  private func process(_ buffer: inout fuse_buf, _ worker: Int) -> Bool {
     let header = RequestHeader(buffer)
     RequestThread.begin(request: header.unique, caller: header.caller)
+    let hasMore = session.hasRequest
     let (woken, isLast) = roles.withLock { ($0.receive(hasMore: hasMore), $0.followers.isEmpty) }
     if let promoted = woken.promoted { wake(promoted) }
     if let watchdog = woken.watchdog, watchdog != woken.promoted { wake(watchdog) }
