@@ -21,6 +21,8 @@ let package = Package(
       name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev", "zlib1g-dev"])]),
     // Headers only: these libraries are loaded on demand.
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
+    // Left out where its headers are not installed.
+    .systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"])]),
     .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Containers", swiftSettings: strict),
@@ -30,7 +32,7 @@ let package = Package(
     .target(
       name: "Layers",
       dependencies: [
-        "CArchive", "CUTF8Proc", "CZip", "Containers", "Posix", "PropertyLists", "StringTables",
+        "CArchive", "CIsal", "CUTF8Proc", "CZip", "Containers", "Posix", "PropertyLists", "StringTables",
       ],
       swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
@@ -78,7 +80,7 @@ let package = Package(
     .testTarget(
       name: "FuseTests", dependencies: ["Fuse", "CFuse", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "LayersTests", dependencies: ["Layers", "StringTables", "Posix", "TestSupport"],
+      name: "LayersTests", dependencies: ["CZip", "Layers", "StringTables", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
     .testTarget(

@@ -33,6 +33,8 @@ public struct ZipBuilder {
     public var offsetError = 0
     /// The recorded compression method, if it differs from the real one.
     public var claimedMethod: UInt16?
+    /// The packed content; nil to pack it.
+    public var packed: [UInt8]?
 
     /// Creates a valid entry.
     public init(_ name: ByteString, _ content: [UInt8] = [], _ method: Method = .stored) {
@@ -74,7 +76,7 @@ public struct ZipBuilder {
     var table: [UInt8] = []
     for entry in entries {
       let offset = body.count
-      let packed = entry.method == .stored ? entry.content : Self.deflated(entry.content)
+      let packed = entry.packed ?? (entry.method == .stored ? entry.content : Self.deflated(entry.content))
       let common = Self.common(entry, packed.count)
       body += Self.number(0x0403_4B50, 4) + common + Self.number(0, 2) + entry.name.bytes + packed
       table += Self.number(0x0201_4B50, 4) + Self.number(entry.mode == 0 ? 20 : 0x0314, 2) + common

@@ -10,24 +10,35 @@ extension ArchiveContent {
 
   func decodeChunk(_ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource) throws(Errno) {
     guard let (decoder, storage) = try prepare(source) else { return }
-    // A small first chunk, so that the first bytes are available soon.
-    let most = max(Self.firstStep, Int(clamping: decoder.position))
+    // A small first chunk of a large entry, so that the first bytes are available soon.
+    let most = isLarge ? max(Self.firstStep, Int(clamping: decoder.position)) : buffer.count
     let chunk = min(buffer.count, most, Int(clamping: size - decoder.position + 1))
     let count = try decoder.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<chunk]))
     let end = decoder.position
+    cache.decoded.add(UInt64(count))
     if count > 0 {
       let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+      // Until they are known to be of the archive's present state, readers must not see them in an earlier range.
+      state.withLock { $0.available.removeEarlier(in: end - UInt64(count)..<end) }
       guard try write(bytes, at: end - UInt64(count), to: storage) else { return }
     }
+    var isVerified = count == 0
+    // All bytes are decoded: this verifies them.
+    if end == size, count > 0 { isVerified = try decoder.read(into: buffer) == 0 }
     let isUnchanged = source.isUnchanged
-    try state.withLock { state throws(Errno) in
+    try state.withLock { [isVerified] state throws(Errno) in
       // The content was moved to another archive.
       guard state.decoder === decoder, state.storage === storage else { return }
-      if !isUnchanged, !state.wasOverwritten { try setOverwritten(&state) }
-      if count == 0 {
+      if !isUnchanged, !state.wasOverwritten {
+        // Only what is decoded from the beginning can be verified.
+        if decoder.resumption > 0 { return restart(&state) }
+        try setOverwritten(&state)
+      }
+      if isVerified {
         complete(&state)
-      } else if !state.wasOverwritten, !state.continuesFormer, isLarge, end < size {
-        state.available = state.available.lowerBound..<end
+      } else if !state.wasOverwritten, !state.continuesFormer, isLarge {
+        state.available.extend(to: end)
+        state.index.add(decoder, limit: cache.budget / 8)
       }
     }
     account(storage, written: end)
@@ -36,7 +47,7 @@ extension ArchiveContent {
   /// - Throws: ESTALE if unverified bytes were returned that the decoder did not yield before; EIO, which waits for a
   ///   reload, if the entry is too large to be kept until it is verified.
   private func setOverwritten(_ state: inout State) throws(Errno) {
-    if state.available.upperBound < state.unverifiedEnd { throw .staleFileHandle }
+    if state.available.end < state.unverifiedEnd { throw .staleFileHandle }
     if size > residentLimit { throw .ioError }
     state.wasOverwritten = true
   }
@@ -62,7 +73,7 @@ extension ArchiveContent {
     state.isComplete = true
     state.decoder = nil
     state.decodedHeader = nil
-    state.available = state.available.lowerBound..<size
+    state.available.extend(to: size)
     // What was returned before the file was overwritten is of this decoder, and so verified with the rest.
     let continuesFormer = state.continuesFormer && state.wasOverwritten
     setVerified(&state)
@@ -73,22 +84,36 @@ extension ArchiveContent {
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
     let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
     if let decoder, let storage { return (decoder, storage) }
-    let started = try state.withLock { state throws(Errno) -> (LocalHeader, CompressedEntry, Bool)? in
+    let started = try state.withLock { state throws(Errno) -> Start? in
       guard state.header.source === source else { return nil }
       let target = state.target
       reset(&state)
       state.target = max(state.target, target)
-      return (state.header, try Self.compressedEntry(&state), state.avoidsDisk)
+      return Start(
+        header: state.header, entry: try Self.compressedEntry(&state), former: resumption(state),
+        avoidsDisk: state.avoidsDisk)
     }
-    guard let (header, entry, avoidsDisk) = started else { return nil }
-    let newDecoder = try EntryDecoder.make(entry, passwords: cache.passwords)
+    guard let started else { return nil }
     let newStorage = try ContentStorage(
       size: size, residentLimit: residentLimit, mayUseFile: cache.mayUseFile,
-      directories: avoidsDisk ? [] : ContentStorage.directories)
+      directories: started.avoidsDisk ? [] : ContentStorage.directories)
+    let resumed = newStorage.isFile ? started.former?.copy() : nil
+    let newDecoder =
+      if let resumed { resumed } else { try EntryDecoder.make(started.entry, passwords: cache.passwords) }
     return state.withLock { state in
       guard state.header.source === source else { return nil }
-      (state.decoder, state.storage, state.decodedHeader) = (newDecoder, newStorage, header)
+      (state.decoder, state.storage, state.decodedHeader) = (newDecoder, newStorage, started.header)
+      state.available.begin(at: newDecoder.position)
       return (newDecoder, newStorage)
     }
+  }
+
+  /// What a decoder is created from.
+  private struct Start {
+    let header: LocalHeader
+    let entry: CompressedEntry
+    /// The decoder to resume; nil to decode from the beginning.
+    let former: EntryDecoder?
+    let avoidsDisk: Bool
   }
 }

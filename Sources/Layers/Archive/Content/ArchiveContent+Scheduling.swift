@@ -6,8 +6,9 @@ extension ArchiveContent {
     let (storage, needsMore) = try state.withLock { state throws(Errno) -> (ContentStorage?, Bool) in
       if let failure = state.failure { throw failure }
       guard let storage = state.storage, state.available.contains(range) else { return (nil, false) }
-      let isNear = range.upperBound + readAhead / 2 > state.available.upperBound
-      let needsMore = isNear && !state.isComplete && !state.isDecoding
+      let isNear = range.upperBound + readAhead / 2 > state.available.end
+      let isLast = state.available.last.contains(range)
+      let needsMore = isNear && isLast && !state.isComplete && !state.isDecoding
       if needsMore {
         state.isDecoding = true
         state.target = max(state.target, range.upperBound + readAhead)
@@ -51,8 +52,10 @@ extension ArchiveContent {
       byteCount: min(Self.chunkSize, Int(clamping: size + 1)), alignment: 16)
     defer { buffer.deallocate() }
     while decode(buffer, steps: 1) {
-      // Other readers' ranges must not delay this thread.
-      if state.withLock({ $0.available.upperBound >= end }), cache.enqueue(self) { return }
+      // Other readers' ranges must not delay this thread. To wake another one for nothing would cost more than to
+      // decode a small entry.
+      let hasRange = state.withLock { $0.available.end >= end && !$0.isComplete }
+      if hasRange, cache.enqueue(self) { return }
     }
   }
 
@@ -94,24 +97,21 @@ extension ArchiveContent {
     if failure != nil || isIdle(state) {
       state.isDecoding = !state.waiters.isEmpty
       next.continues = state.isDecoding
-    } else if !state.waiters.isEmpty,
-      state.waiters.allSatisfy({ $0.range.lowerBound < available.lowerBound })
-    {
-      // All waiters need a range that was discarded.
-      reset(&state)
+    } else {
+      goToWaiters(&state)
     }
     return next
   }
 
   private func isIdle(_ state: State) -> Bool {
-    state.waiters.isEmpty && (state.isComplete || state.available.upperBound >= min(size, state.target))
+    state.waiters.isEmpty && (state.isComplete || state.available.end >= min(size, state.target))
   }
 
   func reset(_ state: inout State) {
     state.storage = nil
     state.decoder = nil
     state.decodedHeader = nil
-    state.available = 0..<0
+    state.available = DecodedRanges()
     state.isComplete = false
     state.wasOverwritten = false
     state.target = state.waiters.reduce(0) { max($0, $1.range.upperBound + readAhead) }
@@ -127,7 +127,7 @@ extension ArchiveContent {
     cache.account(self, bytes: 0, isFile: false)
     let isWaiting = state.withLock { state -> Bool in
       if source !== (state.decodedHeader ?? state.header).source { return false }
-      reset(&state)
+      restart(&state)
       if source !== state.header.source { return false }
       if error.isTransient || source.isUnchanged {
         state.failure = error

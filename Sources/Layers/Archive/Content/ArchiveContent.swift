@@ -68,8 +68,10 @@ final class ArchiveContent: @unchecked Sendable {
     var failure: Errno?
     var storage: ContentStorage?
     /// The decoded bytes in `storage` that can be read.
-    var available: Range<UInt64> = 0..<0
+    var available = DecodedRanges()
     var decoder: EntryDecoder?
+    /// Where decoding can be resumed.
+    var index = DecoderIndex()
     /// The header from which `decoder` reads.
     var decodedHeader: LocalHeader?
     var isComplete = false
@@ -111,12 +113,13 @@ final class ArchiveContent: @unchecked Sendable {
   /// Continues with a new state of the archive, which has the same content as far as its index shows. Does nothing if
   /// unverified bytes were returned.
   func move(to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus) {
-    let (wasWaiting, former) = state.withLock { state -> (Bool, AnyObject?) in
+    let (wasWaiting, isEmpty, former) = state.withLock { state -> (Bool, Bool, AnyObject?) in
       let generation = header.source.generation
       if state.header.source === header.source || served.isUnverified(inode, byOtherThan: generation) {
-        return (false, nil)
+        return (false, false, nil)
       }
       let former = state.isComplete ? nil : state.storage
+      let hadIndex = state.index.cost > 0
       state.node = node
       state.header = header
       state.start = nil
@@ -124,15 +127,17 @@ final class ArchiveContent: @unchecked Sendable {
       state.isDetached = false
       state.verifiedEnd = 0
       state.checksum = 0
+      state.index.removeAll()
       state.failure = nil
       // Verified content is the same in the new archive.
       if !state.isComplete { reset(&state) }
       state.continuesFormer = served.isServed(inode, byOtherThan: generation)
       state.isRecorded = false
       defer { state.reloadDeadline = nil }
-      return (state.reloadDeadline != nil, former)
+      return (state.reloadDeadline != nil, !state.isComplete && (former != nil || hadIndex), former)
     }
-    if former != nil { cache.account(self, bytes: 0, isFile: false) }
+    if isEmpty { cache.account(self, bytes: 0, isFile: false) }
+    withExtendedLifetime(former) {}
     if wasWaiting { decodeAsynchronously() }
   }
 
@@ -146,7 +151,7 @@ final class ArchiveContent: @unchecked Sendable {
   /// Accounts for a detached content that is still in use.
   func accountDetached() {
     let taken = state.withLock { state in
-      state.storage.map { (Self.cost(of: state, written: state.available.upperBound), $0.isFile) }
+      state.storage.map { (Self.cost(of: state, written: state.available.end), $0.isFile) }
     }
     if let (bytes, isFile) = taken { cache.account(self, bytes: bytes, isFile: isFile) }
   }

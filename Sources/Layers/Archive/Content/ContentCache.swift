@@ -60,6 +60,8 @@ final class ContentPool: Sendable {
   private let threads = Locked<[ThreadHandle]>([])
   private let hits = Counter()
   private let misses = Counter()
+  /// Bytes that were decoded.
+  let decoded = Counter()
   /// The most contents in files.
   private let mostFiles: Int
 
@@ -139,8 +141,16 @@ final class ContentPool: Sendable {
   /// - Returns: the bytes by which the budget is exceeded nevertheless.
   @discardableResult
   func account(_ content: ArchiveContent, bytes: Int, isFile: Bool) -> Int {
+    lru.withLock { $0.set(content, bytes: bytes, isFile: isFile) }
+    // The first eviction of a content leaves its index.
+    for _ in 0..<2 where evictOldest(except: content) == 0 { break }
+    return max(0, lru.withLock { $0.bytes } - budget)
+  }
+
+  /// Evicts contents while the budget is exceeded.
+  /// - Returns: how many.
+  private func evictOldest(except content: ArchiveContent) -> Int {
     let evicted = lru.withLock { lru in
-      lru.set(content, bytes: bytes, isFile: isFile)
       var evicted: [ArchiveContent] = []
       while lru.bytes > budget || lru.files > mostFiles, let oldest = lru.oldest, oldest !== content {
         lru.remove(oldest)
@@ -149,14 +159,14 @@ final class ContentPool: Sendable {
       return evicted
     }
     evict(evicted)
-    return max(0, lru.withLock { $0.bytes } - budget)
+    return evicted.count
   }
 
   func evictAll() { evict(lru.withLock { $0.removeAll() }) }
 
   private func evict(_ evicted: [ArchiveContent]) {
     for content in evicted {
-      // It is being decoded and stays.
+      // It is being decoded and stays, or its index does.
       guard let (bytes, isFile) = content.evict() else { continue }
       lru.withLock { $0.set(content, bytes: bytes, isFile: isFile) }
     }

@@ -12,32 +12,57 @@ struct CompressedEntry: Sendable {
 /// Decodes one entry from its beginning to its end. Not thread-safe.
 class EntryDecoder: @unchecked Sendable {
   let entry: CompressedEntry
-  private(set) final var position: UInt64 = 0
+  private(set) final var position: UInt64
+  /// Where decoding was resumed; 0 if it began with the entry.
+  final let resumption: UInt64
 
   /// The memory of most decoders in bytes, approximately.
   static let usualCost = 192 << 10
   var cost: Int { Self.usualCost }
   /// Whether `read` compares the checksum, since `decode` does not.
   var verifiesChecksum: Bool { false }
-  private final var checksum: UInt32 = 0
+  /// Of all bytes up to `position`.
+  private final var checksum: UInt32
 
   /// Whether entries in a compression method can be decoded.
   static func canDecode(_ method: UInt16) -> Bool {
-    LibzipDecoder.supports(method) || method == Deflate64Decoder.method || Libarchive.supports(method)
+    LibzipDecoder.supports(method) || [Deflate64Decoder.method, ImplodeDecoder.method].contains(method)
+      || Libarchive.supports(method)
   }
 
   /// Creates the decoder for an entry.
   /// - Throws: EACCES if no password fits; EOPNOTSUPP for an unknown method; ENOMEM; EIO.
   static func make(_ entry: CompressedEntry, passwords: [[UInt8]]) throws(Errno) -> EntryDecoder {
     let isEncrypted = entry.node.flags.contains(.isEncrypted)
-    if !isEncrypted, entry.node.method == Deflate64Decoder.method { return try Deflate64Decoder(entry) }
-    if isEncrypted || !LibzipDecoder.supports(entry.node.method) {
-      return try LibarchiveDecoder(entry, passwords)
+    if isEncrypted { return try LibarchiveDecoder(entry, passwords) }
+    switch entry.node.method {
+    case InflateDecoder.method:
+      // To begin, ISA-L takes longer than zlib needs for a small entry.
+      let fast = entry.node.size > ArchiveContent.smallSize ? try IsalDecoder.make(entry) : nil
+      return if let fast { fast } else { try InflateDecoder(entry) }
+    case Deflate64Decoder.method: return try Deflate64Decoder(entry)
+    case ImplodeDecoder.method: return try ImplodeDecoder(entry)
+    case let method where LibzipDecoder.supports(method): return try LibzipDecoder(entry)
+    default: return try LibarchiveDecoder(entry, passwords)
     }
-    return try LibzipDecoder(entry)
   }
 
-  init(_ entry: CompressedEntry) throws(Errno) { self.entry = entry }
+  init(_ entry: CompressedEntry) throws(Errno) {
+    self.entry = entry
+    (position, resumption, checksum) = (0, 0, 0)
+  }
+
+  /// Creates a decoder that goes on where another one is.
+  init(resuming other: EntryDecoder) throws(Errno) {
+    entry = other.entry
+    (position, resumption, checksum) = (other.position, other.position, other.checksum)
+  }
+
+  /// The memory of a copy in bytes, approximately.
+  var copyCost: Int { 0 }
+
+  /// A decoder that goes on where this one is; nil if the decoder cannot be copied, or for lack of memory.
+  func copy() -> EntryDecoder? { nil }
 
   /// - Returns: the byte count; 0 at the end, once the checksum was verified.
   /// - Throws: EIO for damage and for a wrong size.

@@ -10,8 +10,8 @@ struct Inflate64: ~Copyable {
   private var state = State.header
   private var isLast = false
   private var input: BitReader
-  private var literals = HuffmanTable()
-  private var distances = HuffmanTable()
+  private var literals = HuffmanTable(mostBits: 15)
+  private var distances = HuffmanTable(mostBits: 15)
   private let window = UnsafeMutablePointer<UInt8>.allocate(capacity: windowSize)
   private var position = 0
 
@@ -153,117 +153,6 @@ struct Inflate64: ~Copyable {
     buffer[index] = byte
     window[position & (Self.windowSize - 1)] = byte
     position += 1
-  }
-}
-
-/// Decodes the symbols of a canonical Huffman code by a table of all sequences of 15 bits.
-private struct HuffmanTable: ~Copyable {
-  /// The symbol in the upper bits, the number of bits in the lower four; 0 for what is no code.
-  private let entries = UnsafeMutablePointer<UInt16>.allocate(capacity: 1 << mostBits)
-  private static let mostBits = 15
-
-  init() { entries.initialize(repeating: 0, count: 1 << Self.mostBits) }
-
-  deinit { entries.deallocate() }
-
-  /// - Parameter lengths: the number of bits of each symbol, 0 for none.
-  /// - Throws: EIO if there are more codes than bits allow.
-  mutating func build(_ lengths: ArraySlice<UInt8>) throws(Errno) {
-    entries.update(repeating: 0, count: 1 << Self.mostBits)
-    var code = 0
-    for bits in 1...Self.mostBits {
-      for (symbol, length) in lengths.enumerated() where Int(length) == bits {
-        guard code < 1 << bits else { throw .ioError }
-        // The first bit of a code is the lowest.
-        let reversed = Int(UInt16(code).bitReversed >> (16 - bits))
-        for entry in stride(from: reversed, to: 1 << Self.mostBits, by: 1 << bits) {
-          entries[entry] = UInt16(symbol << 4 | bits)
-        }
-        code += 1
-      }
-      code <<= 1
-    }
-  }
-
-  @inline(__always)
-  func next(_ input: inout BitReader) throws(Errno) -> Int {
-    let entry = Int(entries[input.peek(Self.mostBits)])
-    if entry == 0 { throw .ioError }
-    try input.skip(entry & 15)
-    return entry >> 4
-  }
-}
-
-extension UInt16 {
-  fileprivate var bitReversed: UInt16 {
-    (0..<16).reduce(0) { $0 | (self >> $1 & 1) << (15 - $1) }
-  }
-}
-
-/// Reads the compressed bytes of an entry bit by bit, the lowest first.
-struct BitReader: ~Copyable {
-  private let entry: CompressedEntry
-  private var offset: UInt64 = 0
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-  private var next = 0
-  private var end = 0
-  private var bits: UInt64 = 0
-  private var count = 0
-  private var failure: Errno?
-
-  init(_ entry: CompressedEntry) { self.entry = entry }
-
-  deinit { buffer.deallocate() }
-
-  /// The next bits, with zeros after the end.
-  @inline(__always)
-  mutating func peek(_ number: Int) -> Int {
-    if count < number { fill() }
-    return Int(bits & (1 << UInt64(number) - 1))
-  }
-
-  /// - Throws: EIO at the end.
-  @inline(__always)
-  mutating func skip(_ number: Int) throws(Errno) {
-    guard number <= count else { throw failure ?? .ioError }
-    bits >>= UInt64(number)
-    count -= number
-  }
-
-  @inline(__always)
-  mutating func take(_ number: Int) throws(Errno) -> UInt32 {
-    let value = peek(number)
-    try skip(number)
-    return UInt32(truncatingIfNeeded: value)
-  }
-
-  mutating func alignToByte() {
-    bits >>= UInt64(count & 7)
-    count &= ~7
-  }
-
-  private mutating func fill() {
-    while count <= 56 {
-      if next == end, !readMore() { return }
-      bits |= UInt64(buffer[next]) << UInt64(count)
-      next += 1
-      count += 8
-    }
-  }
-
-  private mutating func readMore() -> Bool {
-    let size = Int(min(UInt64(buffer.count), entry.node.compressedSize - offset))
-    if size == 0 { return false }
-    do throws(Errno) {
-      try entry.source.read(
-        into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]), at: entry.start + offset)
-    } catch {
-      failure = error
-      return false
-    }
-    offset += UInt64(size)
-    (next, end) = (0, size)
-    return true
   }
 }
 

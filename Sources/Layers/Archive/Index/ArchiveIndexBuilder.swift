@@ -31,8 +31,10 @@ struct ArchiveIndexBuilder: ~Copyable {
     self.directory = directory
     self.folder = folder
     foundFolder = folder.isEmpty
-    // The declared count is not trusted: the tree grows as records are added.
-    tree = ArchiveTree(capacity: Int(min(directory.declaredCount, 1 << 16)))
+    // The declared count is not trusted: there cannot be more records than bytes for them, and the tree can grow.
+    let count = min(directory.declaredCount, directory.size / 46, 1 << 22)
+    // What grows leaves memory behind that malloc(3) keeps.
+    tree = ArchiveTree(capacity: Int(count), nameBytes: Int(min(directory.size - 46 * count, 1 << 27)))
     lastFolder = folder.isEmpty ? ArchiveTree.root : nil
   }
 
@@ -175,6 +177,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     node.method = record.method
     if record.isEncrypted { node.flags.insert(.isEncrypted) }
     if record.flags & 2 != 0 { node.flags.insert(.hasEndMarker) }
+    if record.flags & 4 != 0, record.method == ImplodeDecoder.method { node.flags.insert(.hasLiteralTable) }
     return node
   }
 
@@ -197,17 +200,18 @@ struct ArchiveIndexBuilder: ~Copyable {
   /// Flags entries that share bytes: a zip bomb.
   private mutating func flagOverlaps() {
     // A local header has 30 bytes and the name; the length of a converted name is unknown here.
-    var files: [(offset: UInt64, node: UInt32)] = []
+    var files: [UInt32] = []
     files.reserveCapacity(tree.count)
-    for node in 0..<UInt32(tree.count) where !tree[node].isFolder { files.append((tree[node].offset, node)) }
-    if !zip(files, files.dropFirst()).allSatisfy({ $0.offset < $1.offset }) { files.sort { $0 < $1 } }
-    for index in files.indices.dropLast() {
-      let (offset, node) = files[index]
+    for node in 0..<UInt32(tree.count) where !tree[node].isFolder { files.append(node) }
+    if !zip(files, files.dropFirst()).allSatisfy({ tree[$0].offset < tree[$1].offset }) {
+      files.sort { (tree[$0].offset, $0) < (tree[$1].offset, $1) }
+    }
+    for (node, following) in zip(files, files.dropFirst()) {
+      let (offset, next) = (tree[node].offset, tree[following].offset)
       let (end, overflows) = (offset &+ 30).addingReportingOverflow(tree[node].compressedSize)
-      let following = files[index + 1]
-      if overflows || end > following.offset {
+      if overflows || end > next {
         tree[node].flags.insert(.isOverlapping)
-        if offset == following.offset { tree[following.node].flags.insert(.isOverlapping) }
+        if offset == next { tree[following].flags.insert(.isOverlapping) }
       }
     }
   }

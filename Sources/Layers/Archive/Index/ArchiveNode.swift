@@ -2,11 +2,6 @@ import Posix
 
 /// A file or folder of an archive. There may be millions, so the fields leave no gaps.
 struct ArchiveNode {
-  /// Never reused in the layer.
-  var inode: UInt64 = 0
-  /// Files: the offset of the local file header. Folders: the first child, 0 for none.
-  var offset: UInt64 = 0
-  var compressedSize: UInt64 = 0
   var size: UInt64 = 0
   /// Nanoseconds since the epoch.
   var modified: Int64 = 0
@@ -16,11 +11,31 @@ struct ArchiveNode {
   var parent: UInt32 = 0
   /// The next child of the same folder, 0 for none.
   var next: UInt32 = 0
+  private var packedInode = UInt48()
+  private var packedOffset = UInt48()
+  private var packedCompressedSize = UInt48()
   /// As `st_mode`.
   var mode: UInt16 = 0
   var method: UInt16 = 0
   var nameLength: UInt8 = 0
   var flags: Flags = []
+
+  /// Never reused in the layer.
+  var inode: UInt64 {
+    get { packedInode.value }
+    set { packedInode = UInt48(clamping: newValue) }
+  }
+  /// Files: the offset of the local file header; one that is clamped is beyond any archive. Folders: the first child, 0
+  /// for none.
+  var offset: UInt64 {
+    get { packedOffset.value }
+    set { packedOffset = UInt48(clamping: newValue) }
+  }
+  /// One that is clamped exceeds any archive.
+  var compressedSize: UInt64 {
+    get { packedCompressedSize.value }
+    set { packedCompressedSize = UInt48(clamping: newValue) }
+  }
 
   struct Flags: OptionSet {
     let rawValue: UInt8
@@ -29,8 +44,10 @@ struct ArchiveNode {
     static let isExplicit = Flags(rawValue: 2)
     /// Whether another entry begins before its end.
     static let isOverlapping = Flags(rawValue: 4)
-    /// Bit 1 of the general purpose flags, which LZMA uses.
+    /// Bit 1 of the general purpose flags: LZMA's end marker, or Implode's dictionary of 8 KiB.
     static let hasEndMarker = Flags(rawValue: 8)
+    /// Bit 2 of the general purpose flags: whether Implode encodes literals.
+    static let hasLiteralTable = Flags(rawValue: 16)
   }
 
   /// Whether the content is in the archive as it is.
@@ -59,4 +76,22 @@ struct ArchiveNode {
       ? TimeSpec(seconds: seconds - 1, nanoseconds: UInt32(rest + 1_000_000_000))
       : TimeSpec(seconds: seconds, nanoseconds: UInt32(rest))
   }
+}
+
+/// A number of 48 bits, which takes six bytes in a structure.
+struct UInt48 {
+  private var low: UInt16 = 0
+  private var middle: UInt16 = 0
+  private var high: UInt16 = 0
+
+  static let max: UInt64 = 1 << 48 - 1
+
+  init(clamping value: UInt64 = 0) {
+    let value = min(value, Self.max)
+    low = UInt16(truncatingIfNeeded: value)
+    middle = UInt16(truncatingIfNeeded: value >> 16)
+    high = UInt16(truncatingIfNeeded: value >> 32)
+  }
+
+  var value: UInt64 { UInt64(high) << 32 | UInt64(middle) << 16 | UInt64(low) }
 }

@@ -14,12 +14,14 @@ struct ArchiveTree: Sendable {
   static let root: UInt32 = 0
   private static let seed = UInt64.random(in: .min ... .max)
 
-  init(capacity: Int) {
+  /// - Parameter nameBytes: at most the bytes of names for which room is reserved.
+  init(capacity: Int, nameBytes: Int = 0) {
     var root = ArchiveNode()
     root.mode = UInt16(FileKind.directory.rawValue | 0o755)
     nodes = [root]
     nodes.reserveCapacity(capacity + 1)
     index = HashIndex(capacity: capacity)
+    names.reserveCapacity(nameBytes)
   }
 
   subscript(node: UInt32) -> ArchiveNode {

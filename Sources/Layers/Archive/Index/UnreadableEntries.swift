@@ -26,7 +26,7 @@ extension ArchiveTree {
   private static func name(of method: UInt16) -> String {
     switch method {
     case 1: "Shrink"
-    case 6: "Implode"
+    case 2...5: "Reduce"
     case 14: "LZMA"
     case 93: "Zstandard"
     case 95: "XZ"
