@@ -46,6 +46,38 @@ import Testing
     #expect(try fixture.attributes("dos").mode == 0o100644)
   }
 
+  @Test("DOS times are local, also on days on which the clocks change")
+  func localTimes() async {
+    await #expect(processExitsWith: .success) {
+      for zone in ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia"] {
+        setenv("TZ", zone, 1)
+        var (clock, random) = (DOSTime(), SplitMix64(seed: 1))
+        for _ in 0..<20_000 {
+          let (date, time) = (
+            UInt16(truncatingIfNeeded: random.next()), UInt16(truncatingIfNeeded: random.next())
+          )
+          var parts = tm()
+          (parts.tm_year, parts.tm_mon) = (CInt(date >> 9) + 80, CInt(date >> 5 & 0xF) - 1)
+          (parts.tm_mday, parts.tm_isdst) = (CInt(date & 0x1F), -1)
+          (parts.tm_hour, parts.tm_min, parts.tm_sec) = (CInt(time >> 11), CInt(time >> 5 & 0x3F), 0)
+          let expected = Int64(mktime(&parts)) + Int64(time & 0x1F) * 2
+          let found = clock.nanoseconds(date: date, time: time) / 1_000_000_000
+          // mktime(3) takes either of two times that the clocks show twice.
+          precondition(found == expected || Self.timeOfDay(found) == Self.timeOfDay(expected))
+        }
+      }
+    }
+  }
+
+  private static func timeOfDay(_ seconds: Int64) -> [CInt] {
+    var (time, parts) = (time_t(seconds), tm())
+    localtime_r(&time, &parts)
+    return [parts.tm_hour, parts.tm_min, parts.tm_sec]
+  }
+
+  @Test("an entry takes 56 bytes beside its name and its place in the hash index")
+  func nodeSize() { #expect(MemoryLayout<ArchiveNode>.stride == 56) }
+
   @Test("mtime from Info-ZIP's field, NTFS's or the local DOS time, in this order")
   func times() throws {
     let number = ZipBuilder.number
