@@ -9,23 +9,33 @@ extension MountTests {
     static let seeds: [UInt64] =
       Binary.variable("BUNDLEFS_SEED").flatMap { UInt64($0) }.map { [$0] } ?? Array(0..<12)
     static let replacements = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 25
+    static let readers = Binary.variable("BUNDLEFS_READERS").flatMap { UInt64($0) } ?? 3
+    /// The files that are read at least.
+    static let reads = Binary.variable("BUNDLEFS_READS").flatMap { UInt64($0) } ?? 0
 
     @Test(
       "concurrent readers never see a mixture of an archive's versions",
       .timeLimit(.minutes(10)), arguments: seeds)
     func replaced(seed: UInt64) throws {
       let fixture = try ReplacedArchive(seed: seed)
-      try withMount(fixture.setup(fixture.live, at: fixture.point)) { mount in
+      var setup = fixture.setup(fixture.live, at: fixture.point)
+      if Self.reads > 0 { setup.lifetime = 580 }
+      try withMount(setup) { mount in
         let isStopping = Locked(false)
-        let readers = try (0..<3).map {
-          try fixture.reader(seed: seed &* 31 &+ UInt64($0), until: isStopping)
+        let readers = try (0..<Self.readers).map {
+          try fixture.reader(seed: seed &* 31 &+ $0, until: isStopping)
         }
         defer {
           isStopping.withLock { $0 = true }
           _ = eventually(within: 60) { readers.allSatisfy(\.isFinished) }
         }
         var random = SplitMix64(seed: seed)
-        for step in 0..<Self.replacements {
+        var step = 0
+        defer {
+          if Self.reads > 0 { print("seed \(seed): \(step) replacements, \(fixture.reads.count) reads") }
+        }
+        while step < Self.replacements || fixture.reads.count < Self.reads {
+          step += 1
           let version = fixture.versions.randomElement(using: &random) ?? fixture.versions[0]
           let method = try fixture.replace(by: version, using: &random)
           try mount.barrier()
@@ -60,6 +70,7 @@ private struct ReplacedArchive: Sendable {
   private var contents: [ByteString: Set<[UInt8]>] = [:]
   /// Whether a folder lies above the archive, below it, or neither.
   private let arrangement: UInt64
+  let reads = Counter()
 
   init(seed: UInt64) throws {
     folder = try TemporaryFolder()
@@ -123,6 +134,7 @@ private struct ReplacedArchive: Sendable {
 
   private func check(_ path: ByteString, piece: Int) throws {
     let content: [UInt8]
+    reads.add(1)
     do { content = try path.withOpen(O_RDONLY | O_NOFOLLOW) { try Self.read($0, piece: piece) } } catch let
       error
       as DiskError

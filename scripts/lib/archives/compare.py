@@ -89,7 +89,8 @@ def content_elsewhere(archive, path, info):
     except Exception:  # zipfile raises errors of all kinds for damage.
         pass
     pattern = "".join("\\" + letter if letter in "*?[]\\" else letter for letter in info.filename)
-    read = run(["bsdtar", "-xOf", path, "--", pattern])
+    # Without a password it would ask for one, for encrypted entries.
+    read = run(["bsdtar", "-xOf", path, "--passphrase", "unknown", "--", pattern])
     return (read.stdout if read.returncode == 0 and read.stdout else None), False
 
 
