@@ -119,7 +119,13 @@ ssize_t linux_getdents64(int directory, void *buffer, size_t size) {
   return syscall(SYS_getdents64, directory, buffer, size);
 }
 
-ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size) {
+static void path_of(int file, char path[static 32]) { snprintf(path, 32, "/proc/self/fd/%d", file); }
+
+ssize_t linux_getxattr(int file, const char *name, void *value, size_t size) {
+  ssize_t length = fgetxattr(file, name, value, size);
+  if (length >= 0 || errno != EBADF) return length;
+  char path[32];
+  path_of(file, path);
   return getxattr(path, name, value, size);
 }
 
@@ -449,8 +455,6 @@ pid_t linux_fork_writing_to(int output) {
 }
 
 void linux_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }
-
-static void path_of(int file, char path[static 32]) { snprintf(path, 32, "/proc/self/fd/%d", file); }
 
 int linux_create(int directory, const char *name, mode_t mode) {
   return openat(directory, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);

@@ -50,7 +50,8 @@ int linux_cached_statx(int file, struct linux_attributes *result);
 int linux_cached_statx_at(int directory, const char *path, struct linux_attributes *result);
 int linux_openat(int directory, const char *path, int flags);
 ssize_t linux_getdents64(int directory, void *buffer, size_t size);
-ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
+/// fgetxattr(2), or getxattr(2) for an O_PATH descriptor.
+ssize_t linux_getxattr(int file, const char *name, void *value, size_t size);
 /// getxattrat(2) for an open directory, which may be O_PATH; ENOSYS before Linux 6.13.
 ssize_t linux_getxattr_at(int directory, const char *path, const char *name, void *value, size_t size);
 ssize_t linux_listxattr(const char *path, char *list, size_t size);

@@ -1,6 +1,6 @@
 import CLinux
 
-/// Extended attributes, accessed through `/proc/self/fd`, which also works for `O_PATH` descriptors and symbolic links.
+/// Extended attributes, of `O_PATH` descriptors and symbolic links through `/proc/self/fd`.
 extension Descriptor {
   /// Calls getxattr(2).
   /// - Throws: ENODATA; ERANGE if the buffer is too small; EOPNOTSUPP.
@@ -8,9 +8,7 @@ extension Descriptor {
   public func extendedAttribute(_ name: CName, into buffer: UnsafeMutableRawBufferPointer) throws(Errno)
     -> Int
   {
-    try withProcPath(rawValue) { path throws(Errno) in
-      try checked { linux_getxattr(path, name, buffer.baseAddress, buffer.count) }
-    }
+    try checked { linux_getxattr(rawValue, name, buffer.baseAddress, buffer.count) }
   }
 
   /// Calls listxattr(2).

@@ -103,7 +103,7 @@ struct ExtendedAttributeOperations: Sendable {
     if try store.isDirectory(node) {
       return try store.merged(of: node).top.extendedAttribute(attribute, into: buffer)
     }
-    if let file = try store.presentFile(of: node) {
+    if let file = try store.presentFile(of: node) ?? writer?.descriptors.file(of: node) {
       return try file.extendedAttribute(attribute, into: buffer)
     }
     return try store.withLocation(of: node) { directory, name, identity throws(Errno) in
