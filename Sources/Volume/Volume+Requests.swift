@@ -160,14 +160,6 @@ extension Volume: FileSystem {
     changes.make(entry, name, in: parent, reply)
   }
 
-  public func create(
-    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
-    reply: consuming Reply<ReplyKind.Create>
-  ) {
-    guard let writer else { return reply.fail(.readOnlyFileSystem) }
-    writer.entries.create(name, in: parent, mode: mode, isExclusive: isExclusive, reply)
-  }
-
   public func makeLink(
     to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
   ) {

@@ -84,10 +84,6 @@ private final class FileSystemStub: FileSystem {
   ) {}
   func removeExtendedAttribute(_ name: CName, of node: NodeID, reply: consuming Reply<ReplyKind.Status>) {}
   func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
-  func create(
-    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
-    reply: consuming Reply<ReplyKind.Create>
-  ) {}
   func makeLink(to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
   func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>)
   {

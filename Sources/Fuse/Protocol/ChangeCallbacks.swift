@@ -76,6 +76,9 @@ extension AttributeChanges {
 }
 
 /// The callbacks for requests that change what names stand for.
+///
+/// libfuse replies ENOSYS to CREATE, and the kernel sends MKNOD from then on. After CREATE it would send RELEASE when the
+/// file is closed, though OPEN is declined.
 func addEntryChanges(_ table: inout fuse_lowlevel_ops) {
   table.mknod = { request, parent, name, mode, device in
     make(request, .node(mode: mode, device: UInt64(device)), name, parent)
@@ -86,12 +89,6 @@ func addEntryChanges(_ table: inout fuse_lowlevel_ops) {
   table.symlink = { request, target, parent, name in
     guard let target else { return }
     make(request, .symbolicLink(target: target), name, parent)
-  }
-  table.create = { request, parent, name, mode, info in
-    guard let request, let name else { return }
-    fileSystem(request, .change).create(
-      name, in: NodeID(rawValue: parent), mode: mode & 0o7777,
-      isExclusive: (info?.pointee.flags ?? 0) & O_EXCL != 0, reply: Reply(request))
   }
   table.link = { request, node, parent, name in
     guard let request, let name else { return }

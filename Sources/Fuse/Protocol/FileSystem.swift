@@ -73,15 +73,9 @@ public protocol FileSystem: AnyObject, Sendable {
   /// - Parameter handle: to be woken at further events; nil if the process does not wait.
   func poll(
     _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>)
-  /// MKNOD, MKDIR or SYMLINK. The reply increments the node's lookup count.
+  /// MKNOD, MKDIR or SYMLINK; MKNOD also for open(2) with `O_CREAT`, where the kernel knows of no such name. ESTALE makes
+  /// the kernel look the name up again. The reply increments the node's lookup count.
   func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)
-  /// CREATE: makes a regular file, or opens the one that is there. The reply increments the node's lookup count.
-  /// - Parameters:
-  ///   - mode: the permission bits.
-  ///   - isExclusive: whether open(2) has `O_EXCL`.
-  func create(
-    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
-    reply: consuming Reply<ReplyKind.Create>)
   /// LINK. The reply increments the node's lookup count.
   func makeLink(
     to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>)

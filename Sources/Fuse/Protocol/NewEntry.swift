@@ -9,6 +9,11 @@ public enum NewEntry {
   case directory(mode: UInt32)
   case symbolicLink(target: CName)
 
+  /// Whether it is a regular file.
+  public var isRegularFile: Bool {
+    if case .node(let mode, _) = self { mode & S_IFMT == S_IFREG } else { false }
+  }
+
   /// The request.
   public var kind: NewEntryKind {
     switch self {

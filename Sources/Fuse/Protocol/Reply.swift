@@ -6,8 +6,6 @@ import Posix
 public enum ReplyKind {
   /// LOOKUP, MKNOD, MKDIR, SYMLINK, LINK.
   public enum Entry {}
-  /// CREATE.
-  public enum Create {}
   /// GETATTR, SETATTR.
   public enum Attributes {}
   /// READ, READLINK, READDIR, READDIRPLUS.
@@ -97,19 +95,6 @@ extension Reply where Kind == ReplyKind.Entry {
     parameters.entry_timeout = timeout
     fuse_reply_entry(request, &parameters)
     discard self
-  }
-}
-
-extension Reply where Kind == ReplyKind.Create {
-  /// Sends an entry that is open, with `FOPEN_KEEP_CACHE`.
-  /// - Returns: whether the kernel accepted it. If not, the lookup does not count.
-  public consuming func send(_ entry: EntryReply) -> Bool {
-    var parameters = entry.parameters
-    var info = fuse_file_info()
-    info.keep_cache = 1
-    let result = fuse_reply_create(request, &parameters, &info)
-    discard self
-    return result == 0
   }
 }
 

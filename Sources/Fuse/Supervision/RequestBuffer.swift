@@ -54,6 +54,9 @@ struct RequestHeader: Sendable, Equatable {
     return bytes.loadUnaligned(fromByteOffset: size, as: UInt64.self)
   }
 
+  /// FORGET and BATCH_FORGET.
+  var isForget: Bool { opcode == 2 || opcode == 42 }
+
   /// Whether it can be processed twice: LOOKUP, GETATTR, READLINK, READ, STATFS, GETXATTR, LISTXATTR, OPENDIR,
   /// READDIR, IOCTL, READDIRPLUS, LSEEK.
   var isRepeatable: Bool { [1, 3, 5, 15, 17, 22, 23, 27, 28, 39, 44, 46].contains(opcode) }

@@ -177,7 +177,8 @@ final class WorkerPool: Sendable {
   private func process(_ buffer: inout fuse_buf, _ worker: Int) -> Bool {
     let header = RequestHeader(buffer)
     RequestThread.begin(request: header.unique, caller: header.caller)
-    let hasMore = session.hasRequest
+    // A FORGET takes less time than to wake another worker.
+    let hasMore = !header.isForget && session.hasRequest
     let (woken, isLast) = roles.withLock { ($0.receive(hasMore: hasMore), $0.followers.isEmpty) }
     if let promoted = woken.promoted { wake(promoted) }
     if let watchdog = woken.watchdog, watchdog != woken.promoted { wake(watchdog) }

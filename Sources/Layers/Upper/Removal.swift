@@ -2,8 +2,12 @@ import Posix
 
 extension UpperLayer {
   /// Removes a non-directory from view: from this layer, and by a whiteout if a layer below has the name.
+  /// - Parameter isKnown: whether this layer was found to have it just now.
   /// - Throws: ENOENT if the name is not visible; EISDIR for a directory.
-  public func remove(_ name: CName, from directory: MergedDirectory) throws(Errno) {
+  public func remove(
+    _ name: CName, from directory: MergedDirectory, isKnown: Bool = false
+  ) throws(Errno) {
+    if isKnown, directory.isAlone { return try removeAlone(name, from: directory, isDirectory: false) }
     try repeatingRaces { () throws(Errno) in
       switch try directory.lookup(name) {
       case nil: throw .noSuchFileOrDirectory
@@ -26,6 +30,12 @@ extension UpperLayer {
   /// Removes an empty directory from view, as `remove`.
   /// - Throws: ENOENT, ENOTDIR, ENOTEMPTY.
   public func removeDirectory(_ name: CName, from directory: MergedDirectory) throws(Errno) {
+    if directory.isAlone {
+      do throws(Errno) { return try removeAlone(name, from: directory, isDirectory: true) } catch {
+        // It may have nothing but whiteouts, or be one.
+        if error != .directoryNotEmpty && error != .notDirectory { throw error }
+      }
+    }
     try repeatingRaces { () throws(Errno) in
       guard let entry = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
       guard case .directory(let removed, _) = entry else { throw .notDirectory }
@@ -39,6 +49,15 @@ extension UpperLayer {
           try makeWhiteout(name, in: parent)
         }
       }
+    }
+  }
+
+  /// Removes an entry that no layer below has.
+  private func removeAlone(
+    _ name: CName, from directory: MergedDirectory, isDirectory: Bool
+  ) throws(Errno) {
+    try directory.top.withDescriptor { parent throws(Errno) in
+      try parent.remove(name, isDirectory: isDirectory)
     }
   }
 

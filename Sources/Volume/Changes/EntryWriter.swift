@@ -22,49 +22,33 @@ struct EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      let made = try add(name, in: parent, mayExist: reply.mayBeDone(intents)) { directory throws(Errno) in
+      let made = try add(
+        name, in: parent, mayExist: reply.mayBeDone(intents), isDirectory: entry.kind == .directory
+      ) { directory throws(Errno) in
         try make(entry, name, in: directory, owner)
-        return nil
       }
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
-      reply.fail(error)
+      // It has just appeared in a layer, and open(2) without O_EXCL opens it.
+      reply.fail(error == .fileExists && entry.isRegularFile ? .staleFileHandle : error)
     }
   }
 
+  /// - Returns: a regular file, open for writing.
   private func make(
     _ entry: NewEntry, _ name: CName, in directory: MergedDirectory, _ owner: EntryOwner
-  ) throws(Errno) {
+  ) throws(Errno) -> LayerFile? {
     switch entry {
+    case .node(let mode, _) where entry.isRegularFile:
+      return try store.evictingOnDemand { () throws(Errno) in
+        try upper.makeFile(name, in: directory, mode: mode & 0o7777, owner)
+      }
     case .node(let mode, let device):
       try upper.makeNode(name, in: directory, mode: mode, device: device, owner)
     case .directory(let mode): try upper.makeDirectory(name, in: directory, mode: mode, owner)
     case .symbolicLink(let target): try upper.makeSymbolicLink(name, in: directory, target: target, owner)
     }
-  }
-
-  func create(
-    _ name: CName, in parent: NodeID, mode: UInt32, isExclusive: Bool,
-    _ reply: consuming Reply<ReplyKind.Create>
-  ) {
-    let owner = EntryOwner(reply.credentials)
-    do throws(Errno) {
-      try allow(name, in: parent)
-      // It may have just appeared in a layer.
-      let mayExist = !isExclusive || reply.mayBeDone(intents)
-      let made = try add(name, in: parent, mayExist: mayExist) { directory throws(Errno) in
-        try store.evictingOnDemand { () throws(Errno) in
-          try upper.makeFile(name, in: directory, mode: mode, owner)
-        }
-      }
-      guard made.attributes.attributes.isRegular else {
-        store.forget(made.node, lookups: 1)
-        throw .fileExists
-      }
-      if !reply.send(made) { store.forget(made.node, lookups: 1) }
-    } catch {
-      reply.fail(error)
-    }
+    return nil
   }
 
   func makeLink(
@@ -92,10 +76,11 @@ struct EntryWriter: Sendable {
   /// - Parameters:
   ///   - mayExist: whether an entry that is there is as good as a new one.
   ///   - isNewFile: whether the body makes a file, rather than another name of one.
+  ///   - isDirectory: whether the body makes a directory.
   ///   - body: returns the file that it has made, if it is open for writing.
   /// - Returns: the entry; its node has one lookup more.
   private func add(
-    _ name: CName, in parent: NodeID, mayExist: Bool, isNewFile: Bool = true,
+    _ name: CName, in parent: NodeID, mayExist: Bool, isNewFile: Bool = true, isDirectory: Bool = false,
     _ body: (MergedDirectory) throws(Errno) -> LayerFile?
   ) throws(Errno) -> EntryReply {
     let directory = try copyUp.directory(parent)
@@ -113,7 +98,7 @@ struct EntryWriter: Sendable {
         isNew = false
       }
       store.recordChange(in: [parent])
-      return try entry(name, in: parent, isNew: isNew)
+      return try entry(name, in: parent, isNew: isNew, isLikelyDirectory: isDirectory)
     }
   }
 
@@ -133,10 +118,14 @@ struct EntryWriter: Sendable {
 
   /// The entry that has a name now; its node has one lookup more.
   /// - Parameter isNew: whether it was made just now.
-  private func entry(_ name: CName, in parent: NodeID, isNew: Bool) throws(Errno) -> EntryReply {
+  private func entry(
+    _ name: CName, in parent: NodeID, isNew: Bool, isLikelyDirectory: Bool
+  ) throws(Errno) -> EntryReply {
     try store.evictingOnDemand { () throws(Errno) in
       let merged = try store.merged(of: parent)
-      guard let found = try merged.lookup(name) else { throw .noSuchFileOrDirectory }
+      guard let found = try merged.lookup(name, isLikelyDirectory: isLikelyDirectory) else {
+        throw .noSuchFileOrDirectory
+      }
       own?.recordEntry(found.upperIdentity, at: EntryKey(parent: parent, name))
       let entry = try store.entry(found, name, in: parent, merged)
       if isNew { own?.recordNewFile(entry.node, entry.attributes.attributes) }
@@ -174,7 +163,7 @@ struct EntryWriter: Sendable {
             throw error
           }
         }
-        own?.recordEntry(name, in: directory, at: key)
+        recordAbsence(of: name, in: directory, at: key)
         store.recordRemoval(of: key.name, in: parent, removed)
       }
     } catch {
@@ -187,8 +176,20 @@ struct EntryWriter: Sendable {
     _ name: CName, _ isDirectory: Bool, from directory: MergedDirectory, _ key: EntryKey
   ) throws(Errno) {
     if isDirectory { return try upper.removeDirectory(name, from: directory) }
-    for file in store.holdFiles(named: key.name, in: key.parent) { descriptors.close(file) }
-    try store.awaitingFreedSpace { () throws(Errno) in try upper.remove(name, from: directory) }
+    let files = store.holdFiles(named: key.name, in: key.parent)
+    for file in files { descriptors.close(file) }
+    try store.awaitingFreedSpace { () throws(Errno) in
+      try upper.remove(name, from: directory, isKnown: !files.isEmpty)
+    }
+  }
+
+  /// Records that a name has been taken away, from the upper layer or by a whiteout.
+  private func recordAbsence(of name: CName, in directory: MergedDirectory, at key: EntryKey) {
+    if directory.isAlone {
+      own?.recordEntry(nil, at: key)
+    } else {
+      own?.recordEntry(name, in: directory, at: key)
+    }
   }
 
   // MARK: - Renaming
@@ -244,10 +245,11 @@ struct EntryWriter: Sendable {
         try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
         own?.recordEntry(newName, in: newDirectory, at: target)
       }
-      own?.recordEntry(name, in: directory, at: source)
       if flags.contains(.exchange) {
+        own?.recordEntry(name, in: directory, at: source)
         store.recordExchange(source, target)
       } else {
+        recordAbsence(of: name, in: directory, at: source)
         store.recordRename(of: source, to: target)
       }
     }
