@@ -158,12 +158,14 @@ final class LayerWatcher: Sendable {
         areOurs = false
         continue
       }
+      var isOurs = true
       for owner in watches.owners(of: event.watch) {
         guard let caused = invalidations(for: event, owner, store) else { continue }
         found += caused
-        areOurs = false
+        isOurs = false
       }
-      if event.mask.contains(.movedTo), index > 0, events[index - 1].cookie == event.cookie {
+      areOurs = areOurs && isOurs
+      if !isOurs, event.mask.contains(.movedTo), index > 0, events[index - 1].cookie == event.cookie {
         found += renames(events[index - 1], event, store)
       }
       if event.mask.contains(.ignored) { watches.removeEnded(event.watch) }
