@@ -112,7 +112,9 @@ struct EntryWriter: Sendable {
     let entry = try store.entry(.file(layer: 0, attributes), name, in: parent, directory)
     own?.recordNewFile(entry.node, attributes)
     // The next thing that most programs do is to write to it.
-    if attributes.mode & (S_ISUID | S_ISGID) == 0 { descriptors.keep(file, of: entry.node) }
+    if attributes.mode & (S_ISUID | S_ISGID) == 0 {
+      descriptors.keep(file, attributes.identity, of: entry.node)
+    }
     return entry
   }
 

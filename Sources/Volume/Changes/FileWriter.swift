@@ -66,7 +66,7 @@ struct FileWriter: Sendable {
   private func changingContent<Result>(
     of node: NodeID, caller: Credentials, _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
-    let present = descriptors.file(of: node)
+    let present = descriptors.file(of: node, identity: try store.identity(of: node))
     if present == nil { try copyUp.file(node) }
     return try changing(
       node,
@@ -82,7 +82,7 @@ struct FileWriter: Sendable {
     let (file, status) = try store.evictingOnDemand { () throws(Errno) in
       try store.openUpperFileForWriting(node)
     }
-    descriptors.keep(file, of: node)
+    descriptors.keep(file, status.identity, of: node)
     return (file, status)
   }
 

@@ -14,9 +14,12 @@ final class WriteDescriptors: Sendable {
 
   private final class OpenFile {
     let file: LayerFile
+    let identity: FileIdentity
     var lastUse: TimeSpec
 
-    init(_ file: LayerFile, lastUse: TimeSpec) { (self.file, self.lastUse) = (file, lastUse) }
+    init(_ file: LayerFile, _ identity: FileIdentity, lastUse: TimeSpec) {
+      (self.file, self.identity, self.lastUse) = (file, identity, lastUse)
+    }
   }
 
   /// Files are closed after the lock is released, since closing one can take long.
@@ -49,20 +52,21 @@ final class WriteDescriptors: Sendable {
   }
 
   /// The file of a node, if it is open for writing.
-  func file(of node: NodeID) -> LayerFile? {
+  /// - Parameter identity: that of the file which the node stands for now: it may have been bound to another one.
+  func file(of node: NodeID, identity: FileIdentity) -> LayerFile? {
     let now = TimeSpec.monotonic
     return files.withLock { files in
-      let found = files.value(for: node)
-      found?.lastUse = now
-      return found?.file
+      guard let found = files.value(for: node), found.identity == identity else { return nil }
+      found.lastUse = now
+      return found.file
     }
   }
 
-  func keep(_ file: LayerFile, of node: NodeID) {
+  func keep(_ file: LayerFile, _ identity: FileIdentity, of node: NodeID) {
     let now = TimeSpec.monotonic
     let closed = files.withLock { files in
       let closed = files.count < Self.limit ? files.remove(node) : files.removeOldest()
-      files.insert(OpenFile(file, lastUse: now), for: node)
+      files.insert(OpenFile(file, identity, lastUse: now), for: node)
       return closed
     }
     withExtendedLifetime(closed) {}

@@ -35,6 +35,11 @@ extension NodeStore {
     }
   }
 
+  /// The file that a node stands for.
+  func identity(of file: NodeID) throws(Errno) -> FileIdentity {
+    try table.withLock { table throws(Errno) in table[try table.slot(of: file)].identity }
+  }
+
   func isDetached(_ file: NodeID) throws(Errno) -> Bool {
     try table.withLock { table throws(Errno) in table[try table.slot(of: file)].isDetached }
   }

@@ -103,7 +103,8 @@ struct ExtendedAttributeOperations: Sendable {
     if try store.isDirectory(node) {
       return try store.merged(of: node).top.extendedAttribute(attribute, into: buffer)
     }
-    if let file = try store.presentFile(of: node) ?? writer?.descriptors.file(of: node) {
+    let identity = try store.identity(of: node)
+    if let file = try store.presentFile(of: node) ?? writer?.descriptors.file(of: node, identity: identity) {
       return try file.extendedAttribute(attribute, into: buffer)
     }
     return try store.withLocation(of: node) { directory, name, identity throws(Errno) in
