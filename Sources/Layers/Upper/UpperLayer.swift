@@ -51,20 +51,37 @@ public final class UpperLayer: Sendable {
   /// Whether the file system has `RENAME_WHITEOUT`, as far as is known.
   let renamesLeavingWhiteouts = Atomic(true)
 
+  /// What writes to the layer.
+  public enum Writer: Sendable {
+    /// A command, beside a mount.
+    case command
+    /// A mount: the only one.
+    case mount
+    /// A process that goes on with the mount of another one, whose lock it shares.
+    case successor
+  }
+  private let writer: Writer
+  /// Keeps other mounts from writing to the layer while any process has it open; nil if this process has not locked the
+  /// layer, or cannot.
+  public let lock: SharedDescriptor?
+
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
-  /// - Throws: EROFS, EACCES, and other errors of a file system that cannot be written to.
-  public init(_ layer: DirectoryLayer) throws(Errno) {
+  /// - Throws: EBUSY if another mount writes to it; EROFS, EACCES, and other errors of a file system that cannot be
+  ///   written to.
+  public init(_ layer: DirectoryLayer, for writer: Writer = .command) throws(Errno) {
     self.layer = layer
+    self.writer = writer
     work = WorkFolder(layer)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
+    lock = if writer == .mount, let lock = try work.lock() { SharedDescriptor(lock) } else { nil }
     try work.sweep()
     whiteouts = try Whiteouts(layer, work)
     umask(0)
   }
 
-  /// Removes the work folder.
-  public func close() { work.remove() }
+  /// Removes the work folder. Not to be called by a process that hands over, since its successor needs the lock.
+  public func close() { work.remove(isOwn: writer != .command) }
 
   /// The permission bits that an entry may have which is made for an owner. Those of a set-user-ID program of another user
   /// must not become those of one of this process's user.

@@ -118,12 +118,51 @@ final class WorkFolder: Sendable {
     return kill(process, 0) == 0 || errno == EPERM
   }
 
+  // MARK: - The end
+
   /// Removes the folder if it is empty.
-  func remove() {
+  /// - Parameter isOwn: whether this process, or one that it has followed, has locked it. Else it stays if any process has.
+  func remove(isOwn: Bool) {
     opened.withLock { $0 = nil }
     try? layer.root.withDescriptor { root throws(Errno) in
+      if !isOwn, try !root.open(Self.path, [.read, .directory, .noFollow]).lock() { return }
       try root.keepingTimes { () throws(Errno) in try root.remove(Self.path, isDirectory: true) }
     }
+  }
+}
+
+/// A mount keeps others from writing to its layer by a lock on the folder (flock(2)).
+extension WorkFolder {
+  /// A mount that has just ended may still have the lock for a moment.
+  private static let (attempts, interval): (Int, UInt32) = (500, 10_000)
+
+  /// Locks the folder, which is made.
+  /// - Returns: a descriptor that has the lock until it is closed by all processes; nil if the file system has no locks.
+  /// - Throws: EBUSY if another mount has it for 5 s; EACCES, EROFS and other errors of a layer that cannot be written to.
+  func lock() throws(Errno) -> Descriptor? {
+    for _ in 0..<Self.attempts {
+      let folder = try layer.root.withDescriptor { root throws(Errno) in
+        try Self.make(in: root).open(".", [.read, .directory])
+      }
+      do throws(Errno) {
+        // Who had it before may have removed it.
+        if try folder.lock(), try folder.attributes().links > 0 { return folder }
+      } catch {
+        return nil
+      }
+      usleep(Self.interval)
+    }
+    throw .resourceBusy
+  }
+}
+
+extension Descriptor {
+  /// Calls flock(2) with `LOCK_EX | LOCK_NB`.
+  /// - Returns: whether it has the lock; false if another open file has.
+  fileprivate func lock() throws(Errno) -> Bool {
+    if flock(rawValue, LOCK_EX | LOCK_NB) == 0 { return true }
+    if errno != EWOULDBLOCK { throw .current }
+    return false
   }
 }
 

@@ -27,8 +27,5 @@ struct Writer: Sendable {
 
   func start(_ watchdog: LayerWatchdog) { descriptors.start(watchdog) }
 
-  func stop() {
-    descriptors.stop()
-    upper.close()
-  }
+  func stop() { descriptors.stop() }
 }

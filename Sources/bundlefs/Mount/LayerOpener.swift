@@ -29,7 +29,7 @@ struct LayerOpener {
       layers.append(
         try open(layer, as: "\(role) \(layer.given.shown)", index: layers.count, mayBeMissing: !isMain))
     }
-    return try opened(LayerStack(layers: layers))
+    return try opened(LayerStack(layers: layers), for: .mount)
   }
 
   /// The layers of a predecessor. Directories are not opened again, since their paths may not answer.
@@ -52,13 +52,16 @@ struct LayerOpener {
     let former = table.former.compactMap { ids.firstIndex(of: $0) }
     let hasFormer = memory.state.haveLayersChanged != 0 && !former.isEmpty
     return try opened(
-      LayerStack(layers: layers, retired: retired, ids: ids, former: hasFormer ? former : nil))
+      LayerStack(layers: layers, retired: retired, ids: ids, former: hasFormer ? former : nil),
+      for: .successor)
   }
 
-  private func opened(_ stack: LayerStack) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
+  private func opened(
+    _ stack: LayerStack, for writer: UpperLayer.Writer
+  ) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
     if plan.arguments.options.mergesTables { stack.mergeTables() }
     let hasArchive = stack.all.contains { $0.layer.archive != nil }
-    return (stack, try upper(stack.layers), hasArchive ? contents : nil)
+    return (stack, try upper(stack.layers, writer), hasArchive ? contents : nil)
   }
 
   private func open(
@@ -128,9 +131,12 @@ struct LayerOpener {
       index: index, id: id, plan.arguments.options.archiveEncoding, contents, foldsNames: foldsNames)
   }
 
-  private func upper(_ layers: [Layer]) throws(Failure) -> UpperLayer? {
+  private func upper(_ layers: [Layer], _ writer: UpperLayer.Writer) throws(Failure) -> UpperLayer? {
     guard plan.isWritable, let folder = layers.first?.folder else { return nil }
-    do throws(Errno) { return try UpperLayer(folder) } catch {
+    do throws(Errno) { return try UpperLayer(folder, for: writer) } catch {
+      if error == .resourceBusy {
+        throw .failed("writable: \(folder.path.shown) takes the changes of another mount; use 'writable=DIR'")
+      }
       throw .failed("writable: \(folder.path.shown) takes no changes: \(error); use 'writable=DIR'")
     }
   }

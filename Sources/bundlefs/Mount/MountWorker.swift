@@ -44,14 +44,14 @@ struct MountWorker {
       covered?.setDevice(session.device)
       didMount()
       try session.negotiate()
-      prepareSuccession(session, stack, covered, before)
+      prepareSuccession(session, stack, covered, before, upper?.lock)
       // A needless descriptor of the directory beneath would keep automounts from expiring.
       covered = nil
       if process?.isAbandoned == true {
         session.unmount()
         throw MountError(message: "interrupted")
       }
-      try serve(volume, session, switcher, isSuccessor: false)
+      try serve(volume, upper, session, switcher, isSuccessor: false)
     } catch {
       throw .failed("cannot mount at \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -106,7 +106,7 @@ struct MountWorker {
       session.isElsewhere = plan.isPrivate
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
-      try serve(volume, session, switcher, isSuccessor: true) { Self.close(staleFiles) }
+      try serve(volume, upper, session, switcher, isSuccessor: true) { Self.close(staleFiles) }
     } catch {
       throw .failed("cannot go on with \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -156,12 +156,16 @@ struct MountWorker {
     return stack.layers.dropFirst(added).dropLast().map(\.path.shown).joined(separator: ":")
   }
 
-  /// - Parameter before: the descriptors before the mount: libfuse keeps one open for `auto_unmount`.
+  /// - Parameters:
+  ///   - before: the descriptors before the mount: libfuse keeps one open for `auto_unmount`.
+  ///   - lock: that of the layer that takes the changes.
   private func prepareSuccession(
-    _ session: Session, _ stack: LayerStack, _ covered: CoveredMountPoint?, _ before: Set<CInt>
+    _ session: Session, _ stack: LayerStack, _ covered: CoveredMountPoint?, _ before: Set<CInt>,
+    _ lock: SharedDescriptor?
   ) {
     guard let survival, session.canBeResumed else { return }
-    let opened = OpenDescriptors.all().filter { !before.contains($0) && $0 != session.descriptor }
+    var opened = OpenDescriptors.all().filter { !before.contains($0) && $0 != session.descriptor }
+    if let lock { opened.insert(lock.descriptor.rawValue, at: 0) }
     withUnsafeMutableBytes(of: &survival.state.others) { kept in
       for (place, file) in zip(kept.bindMemory(to: CInt.self).indices, opened) {
         kept.bindMemory(to: CInt.self)[place] = file
@@ -172,7 +176,8 @@ struct MountWorker {
   }
 
   private func serve(
-    _ volume: Volume, _ session: Session, _ switcher: LayerSwitcher?, isSuccessor: Bool,
+    _ volume: Volume, _ upper: UpperLayer?, _ session: Session, _ switcher: LayerSwitcher?,
+    isSuccessor: Bool,
     didStart: @escaping () -> Void = {}
   ) throws(MountError) {
     MemoryArenas.share()
@@ -201,7 +206,10 @@ struct MountWorker {
     let isHandedOver = try session.serve(
       workers: max(2, processorCount), readLocks: survival?.readLocks,
       lowLatency: plan.arguments.options.lowLatency, events)
-    guard isHandedOver, let survival else { return }
+    guard isHandedOver, let survival else {
+      upper?.close()
+      return
+    }
     if switcher?.hasSwitched == true {
       survival.state.phase = .switched
     } else {

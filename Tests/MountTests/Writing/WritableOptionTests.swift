@@ -122,6 +122,29 @@ extension MountTests {
       #expect(!work.exists)
     }
 
+    @Test("a layer takes the changes of one mount, also after deaths of its worker", .timeLimit(.minutes(2)))
+    func exclusive() throws {
+      let (fixture, other) = (try Fixture(), try Fixture())
+      var setup = other.setup
+      setup.options = ["writable=" + fixture.substitution]
+      try withWritable(fixture: fixture) { mount, _ in
+        try expectRefusal(other, setup.options[0], naming: fixture.substitution.text, "another mount")
+        let former = mount.worker
+        kill(former, SIGKILL)
+        #expect(eventually(within: 20) { mount.worker != former && mount.worker != mount.process.pid })
+        try (mount.point / "plain.txt").write("changed\n")
+        let revert = try Command([Binary.underTest(), "revert", "--yes", mount.point, "plain.txt"]).run()
+        #expect(revert.status == 0, "\(revert.errorText)")
+        let successor = mount.worker
+        try Command([Binary.underTest(), "upgrade", mount.point]).check()
+        #expect(eventually(within: 20) { mount.worker != successor && mount.worker != mount.process.pid })
+        try expectRefusal(other, setup.options[0], naming: "another mount")
+      }
+      #expect(!(fixture.substitution / ".wh..wh.bundlefs-work").exists)
+      try withMount(setup) { try ($0.point / "x").write("x") }
+      #expect((fixture.substitution / "x").exists)
+    }
+
     @Test("what a killed daemon left in the work folder is swept at the next mount", .timeLimit(.minutes(1)))
     func sweep() throws {
       let fixture = try Fixture()
