@@ -6,6 +6,40 @@ import Testing
 /// Names in a writable mount.
 extension MountTests {
   @Suite struct WriteNameTests {
+    @Test(
+      "a file that has just appeared in a layer is opened by O_CREAT, unless with O_EXCL",
+      .timeLimit(.minutes(1)))
+    func appeared() throws {
+      let script = """
+        import os, sys
+        path, flags = sys.argv[1], os.O_WRONLY | os.O_CREAT
+        try: os.open(path, flags | os.O_EXCL)
+        except FileExistsError: os.write(os.open(path, flags | os.O_APPEND), b'more')
+        """
+      // So that the kernel goes on to take the name to be free.
+      try withWritable("cache=600") { mount, fixture in
+        for options in [[], ["-B"]] as [[ByteString]] {
+          let name = ByteString("new\(options.count)")
+          #expect(!(mount.point / name).exists)
+          try (fixture.substitution / name).write("layer's ")
+          try Command(["python3"] + options + ["-c", ByteString(script), mount.point / name]).check()
+          #expect(try (fixture.substitution / name).readText() == "layer's more")
+        }
+      }
+    }
+
+    @Test("making files and removing them takes no needless requests", .timeLimit(.minutes(1)))
+    func requests() throws {
+      try withWritable { mount, _ in
+        let names = (0..<50).map { mount.point / ByteString("file\($0)") }
+        for name in names { try name.write("x") }
+        for name in names { try name.remove() }
+        let requests = try mount.report().requests
+        #expect(requests["RELEASE"] == 0 && requests["WRITE"] == 50)
+        #expect(requests["CHANGE"] == 100, "\(requests)")
+      }
+    }
+
     @Test("names of 255 bytes", .timeLimit(.minutes(1)))
     func longNames() throws {
       let fixture = try Fixture()
