@@ -41,7 +41,7 @@ enum Help {
     Mounts a view of the directory MAIN in which files of other directories,
     the substitutions, override those of MAIN. Changes in any of these
     directories are visible at once. The view is read-only without 'writable'. Instead of a directory, each can be a
-    zip archive or a directory in one: 'app.ipa!/Payload'.
+    zip, tar or 7z archive or a directory in one: 'app.ipa!/Payload'.
 
         -o OPTION    mount options, see below
         -f           stay in the foreground; Ctrl-C unmounts
@@ -98,7 +98,7 @@ enum Help {
         cache=coherent|none|SECONDS
                      how long the kernel caches entries and data: until they
                      change (default), not at all, or for a time
-        cache_size=N memory for decompressed files of zip archives, in bytes;
+        cache_size=N memory for decompressed files of archives, in bytes;
                      suffixes K, M and G (default: 256M)
         archive_encoding=NAME
                      the encoding of names in zip archives that are not flagged

@@ -1,9 +1,9 @@
 import Glibc
 import Posix
 
-/// A layer that is a zip archive, or a folder inside one.
+/// A layer that is an archive, or a folder inside one.
 ///
-/// The central directory is read once, and again after the file was replaced or modified; lookups and
+/// The table of contents is read once, and again after the file was replaced or modified; lookups and
 /// listings use the index in memory. If the new file cannot be read, the former index stays in use.
 public final class ArchiveLayer: Sendable {
   /// The absolute path of the archive, without symbolic links.
@@ -53,7 +53,7 @@ public final class ArchiveLayer: Sendable {
   ///   - index: in the stack.
   ///   - id: a number below 4096 that the layer keeps when the stack changes; by default the index.
   ///   - foldsNames: whether names are compared without case.
-  ///   - progress: receives the bytes of the central directory read so far, and the total.
+  ///   - progress: receives the bytes of the table of contents, or of the file, read so far, and the total.
   public init(
     archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
     index: Int, id: Int? = nil, cache: ContentCache, foldsNames: Bool = false,
@@ -91,6 +91,7 @@ public final class ArchiveLayer: Sendable {
       layer: index, isRemote: type.map(FileSystemType.isRemote) ?? false, foldsNames: foldsNames)
     state = Locked(State(index: first, seen: first.source.attributes))
     if inherited.present == nil { register(first) }
+    setLimits(of: first)
   }
 
   /// Records a state before anything is answered from it.
@@ -125,7 +126,9 @@ public final class ArchiveLayer: Sendable {
 
   /// The statistics of an archive.
   public struct Statistics: Sendable {
-    /// Entries in the central directory.
+    /// `zip`, `7z`, `tar`, or `tar` with the compression: `tar.gz`.
+    public let format: String
+    /// Entries in the table of contents.
     public let entries: Int
     /// Of the layer's folder.
     public let files: Int
@@ -143,7 +146,8 @@ public final class ArchiveLayer: Sendable {
     let index = current
     let (files, folders) = index.counts
     return Statistics(
-      entries: index.entries, files: files, folders: folders, skipped: index.skipped,
+      format: index.container?.format.name ?? "zip", entries: index.entries, files: files, folders: folders,
+      skipped: index.skipped,
       unreadable: index.tree.unreadable(hasPassword: !cache.pool.passwords.isEmpty),
       backslashed: index.backslashed)
   }
@@ -166,7 +170,7 @@ public final class ArchiveLayer: Sendable {
     var attributes = FileStatus(
       identity: identity(node.inode), mode: UInt32(node.mode), owner: owner, group: group,
       size: node.isFolder ? 0 : node.size, modified: node.modificationTime)
-    if node.isFolder { attributes.links = 1 }
+    attributes.links = node.isFolder ? 1 : 1 + UInt32(node.otherNames)
     return attributes
   }
 
@@ -203,7 +207,7 @@ public final class ArchiveLayer: Sendable {
     var missing = known
     var files: [UInt64: LayerFile] = [:]
     for node in present.tree.nodes where !node.isFolder && missing.remove(node.inode) != nil {
-      if node.size > ArchiveContent.smallSize {
+      if node.size > ArchiveContent.smallSize || !node.hasChecksum {
         served.insert(node.inode, from: present.source.generation, isVerified: false)
       }
       if let content = content(of: node, in: present) { files[node.inode] = LayerFile(content) }
@@ -311,6 +315,7 @@ public final class ArchiveLayer: Sendable {
       source, folder: folder, encoding: encoding, former: former, distrusted: distrusted)
     while true {
       register(index)
+      setLimits(of: index)
       state.withLock { ($0.index, $0.seen, $0.reloadError) = (index, source.attributes, nil) }
       moveContents(to: index)
       // Readers went on meanwhile; from now on those of this state do.

@@ -40,7 +40,7 @@ public final class LayerFile: Sendable {
     kind = .entry(content)
     gate = content.gate
     openedSize = nil
-    hadSingleLink = content.attributes.isRegular
+    hadSingleLink = content.attributes.isRegular && content.attributes.links == 1
     fixed = nil
   }
 

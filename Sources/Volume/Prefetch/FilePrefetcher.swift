@@ -91,7 +91,8 @@ struct FilePrefetcher: Sendable {
       let slot = try table.slot(of: node)
       return table[slot].reportedSize == size && table[slot].isUnread && !table[slot].isSizeDoubtful
     }
-    guard isWanted, try opened.read(into: buffer, at: 0) == Int(size),
+    // What could be decoded only after much else is not worth it.
+    guard isWanted, try opened.readNonBlocking(into: buffer, at: 0) == Int(size),
       let kept = try store.keep(opened, of: identity, for: node), kept === opened
     else { return nil }
     return UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(size)])

@@ -17,6 +17,7 @@ struct ArchiveStatus {
 
   func write(to json: inout JSONWriter) {
     json.object { json in
+      json.member("format", figures.format)
       json.member("entries", figures.entries)
       json.member("files", figures.files)
       json.member("folders", figures.folders)
@@ -43,7 +44,7 @@ struct ArchiveStatus {
 
   var lines: [String] {
     var lines = [
-      "zip archive: entries \(figures.entries); files \(figures.files), folders \(figures.folders)"
+      "\(figures.format) archive: entries \(figures.entries); files \(figures.files), folders \(figures.folders)"
     ]
     if let note { lines.append("last readable content shown: \(note)") }
     for skipped in figures.skipped {

@@ -145,7 +145,7 @@ struct LayerOpener {
   static func reason(_ error: Errno, _ path: [UInt8]) -> String {
     switch error {
     case .noSuchFileOrDirectory: "no such directory"
-    case .notDirectory: "neither a directory nor a zip archive"
+    case .notDirectory: "neither a directory nor an archive"
     case .socketNotConnected: "the mount there is dead; remove it with 'fusermount3 -u \(path.shown)'"
     default: "\(error)"
     }

@@ -1,4 +1,4 @@
-"""compare.py BUNDLEFS FOLDER: compares the zip archives below a folder with what Python's zipfile and bsdtar read.
+"""compare.py BUNDLEFS FOLDER: compares the archives below a folder with what Python and bsdtar read.
 
 Prints each difference as `ARCHIVE: ENTRY: reason`, then how often each reason occurred. Exits with status 1 if there is
 a reason other than those of the manual.
@@ -6,13 +6,16 @@ a reason other than those of the manual.
 import collections
 import errno
 import json
+import lzma
 import os
 import signal
 import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
+import zlib
 
 # The differences that bundlefs(8) names.
 KNOWN = {
@@ -22,7 +25,11 @@ KNOWN = {
     "skipped name",
     "not a zip archive, or its end is missing",
     "a damaged zip archive",
+    "a damaged archive",
+    "encrypted 7z archives cannot be read",
+    "compressed, but not a tar archive",
 }
+REFUSALS = [reason for reason in KNOWN if "archive" in reason]
 
 
 class Timeout(Exception):
@@ -94,6 +101,35 @@ def content_elsewhere(archive, path, info):
     return (read.stdout if read.returncode == 0 and read.stdout else None), False
 
 
+CONTAINERS = (".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".7z")
+
+
+def is_container(path):
+    name = path.lower()
+    return name.endswith(CONTAINERS) or os.path.splitext(name)[0].endswith(".tar")
+
+
+def members(path):
+    """The last entry of each name in a tar or 7z archive: the name, and its content or link target."""
+    try:
+        with tarfile.open(path) as archive:
+            for member in {member.name: member for member in archive}.values():
+                if member.issym():
+                    yield member.name, os.fsencode(member.linkname)
+                elif member.isreg() or member.islnk():
+                    yield member.name, archive.extractfile(member).read()
+        return
+    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError):
+        pass
+    # Python reads neither 7z nor Zstandard.
+    for name in run(["bsdtar", "-tf", path]).stdout.decode(errors="surrogateescape").splitlines():
+        pattern = "".join("\\" + letter if letter in "*?[]\\" else letter for letter in name)
+        read = run(["bsdtar", "-xOf", path, "--", pattern])
+        # Of a link it prints nothing.
+        if not name.endswith("/") and read.returncode == 0 and read.stdout:
+            yield name, read.stdout
+
+
 def is_normal(name):
     parts = name.split("/")
     return not name.startswith("/") and ".." not in parts and "\0" not in name and bool(name.strip("./"))
@@ -124,9 +160,13 @@ class Comparison:
 
     def refused(self, path, message):
         reason = "refused"
-        for known in ("not a zip archive, or its end is missing", "a damaged zip archive"):
+        for known in REFUSALS:
             if known in message:
                 reason = known
+        if is_container(path):
+            if reason == "refused" and next(members(path), None):
+                reason = "refused although others read it"
+            return self.report(path, "-", reason, message)
         try:
             with zipfile.ZipFile(path) as archive:
                 if archive.infolist() and all(content_elsewhere(archive, path, i)[0] is not None for i in archive.infolist()):
@@ -139,6 +179,10 @@ class Comparison:
         status = json.loads(run([self.bundlefs, "status", point, "--json"]).stdout)
         layers = status.get("layers", [])
         has_skipped = any(layer.get("archive", {}).get("skipped") for layer in layers)
+        if is_container(path):
+            for name, expected in members(path):
+                self.compare_member(path, point, name, expected, has_skipped)
+            return
         try:
             archive = zipfile.ZipFile(path)
         except Exception as error:
@@ -147,6 +191,17 @@ class Comparison:
             last = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
             for info in last.values():
                 self.compare_entry(path, point, archive, info, has_skipped)
+
+    def compare_member(self, path, point, name, expected, has_skipped):
+        shown = limited(60, content_in_mount, point, name) if is_normal(name) else errno.ENOENT
+        if shown == expected:
+            self.equal += 1
+        elif isinstance(shown, bytes):
+            self.report(path, name, "wrong content", "%d bytes" % len(shown))
+        elif shown is None or shown in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            self.report(path, name, "skipped name" if has_skipped else "missing")
+        else:
+            self.report(path, name, "unreadable", os.strerror(shown))
 
     def compare_entry(self, path, point, archive, info, has_skipped):
         shown = errno.ENOENT
@@ -180,7 +235,7 @@ def is_archive(path):
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     ends = (".zip", ".jar", ".whl", ".apk", ".ipa", ".docx", ".odt", ".epub", ".xpi")
-    return path.lower().endswith(ends) or zipfile.is_zipfile(path)
+    return path.lower().endswith(ends) or is_container(path) or zipfile.is_zipfile(path)
 
 
 def main():

@@ -10,6 +10,7 @@ extension ArchiveContent {
 
   func decodeChunk(_ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource) throws(Errno) {
     guard let (decoder, storage) = try prepare(source) else { return }
+    guard try decoder.advance() else { return }
     // A small first chunk of a large entry, so that the first bytes are available soon.
     let most = isLarge ? max(Self.firstStep, Int(clamping: decoder.position)) : buffer.count
     let chunk = min(buffer.count, most, Int(clamping: size - decoder.position + 1))

@@ -22,7 +22,8 @@ extension ArchiveContent {
     return state.withLock { state in
       // The storage may have been evicted or replaced during the read.
       guard state.storage === storage, state.available.contains(range) else { return false }
-      record(&state, range, isVerified: state.isComplete || state.verifiedEnd == size)
+      let isVerified = state.isComplete || state.verifiedEnd == size
+      record(&state, range, isVerified: isVerified && state.node.hasChecksum)
       return true
     }
   }

@@ -31,6 +31,7 @@ extension ArchiveContent {
     _ state: inout State, _ start: UInt64, upTo range: Range<UInt64>, _ bytes: UnsafeRawBufferPointer
   ) throws(Errno) {
     if state.verifiedEnd == size || range.lowerBound > state.verifiedEnd + Self.verifiedAtOnce { return }
+    if !state.node.hasChecksum { return }
     let goal = size <= Self.verifiedAtOnce ? size : range.upperBound
     while state.verifiedEnd < goal {
       if range.contains(state.verifiedEnd) {
@@ -72,6 +73,7 @@ extension ArchiveContent {
   }
 
   func setVerified(_ state: inout State) {
+    if !state.node.hasChecksum { return }
     state.verifiedEnd = size
     state.continuesFormer = false
     state.unverifiedEnd = 0
@@ -80,7 +82,8 @@ extension ArchiveContent {
 
   static func compressedEntry(_ state: inout State) throws(Errno) -> CompressedEntry {
     CompressedEntry(
-      source: state.header.source, header: state.header.offset, start: try start(&state), node: state.node)
+      source: state.header.source, header: state.header.offset, start: try start(&state), node: state.node,
+      container: state.header.container)
   }
 
   /// The offset of the first compressed byte.
@@ -96,6 +99,7 @@ extension LocalHeader {
   /// The offset of the first compressed byte.
   /// - Throws: EIO for a wrong header or a truncated entry; EACCES if only it says that the entry is encrypted.
   func contentStart(of node: ArchiveNode) throws(Errno) -> UInt64 {
+    if container != nil { return offset }
     guard offset < end, end - offset >= 30 else { throw .ioError }
     let (length, flags) = try withUnsafeTemporaryBytes(30) { bytes throws(Errno) -> (UInt64, UInt16) in
       try source.read(into: bytes, at: offset)

@@ -8,6 +8,8 @@ struct LocalHeader: Sendable {
   let offset: UInt64
   /// The offset of the central directory, where entries end.
   let end: UInt64
+  /// nil in a zip archive.
+  let container: Container?
 }
 
 /// The content of an entry, shared by all its readers.
@@ -102,7 +104,7 @@ final class ArchiveContent: @unchecked Sendable {
     self.gate = gate
     self.cache = cache
     self.served = served
-    isLarge = size > (node.isStored ? Self.verifiedAtOnce : Self.smallSize)
+    isLarge = size > (node.isStored ? Self.verifiedAtOnce : Self.smallSize) || !node.hasChecksum
     var first = State(node: node, header: header, attributes: attributes)
     first.continuesFormer = served.isServed(inode, byOtherThan: header.source.generation)
     state = Locked(first)
@@ -118,7 +120,9 @@ final class ArchiveContent: @unchecked Sendable {
       if state.header.source === header.source || served.isUnverified(inode, byOtherThan: generation) {
         return (false, false, nil)
       }
-      let former = state.isComplete ? nil : state.storage
+      // Verified content is the same in the new archive.
+      let isKept = state.isComplete && state.node.hasChecksum
+      let former = isKept ? nil : state.storage
       let hadIndex = state.index.cost > 0
       state.node = node
       state.header = header
@@ -129,8 +133,7 @@ final class ArchiveContent: @unchecked Sendable {
       state.checksum = 0
       state.index.removeAll()
       state.failure = nil
-      // Verified content is the same in the new archive.
-      if !state.isComplete { reset(&state) }
+      if !isKept { reset(&state) }
       state.continuesFormer = served.isServed(inode, byOtherThan: generation)
       state.isRecorded = false
       defer { state.reloadDeadline = nil }
@@ -176,7 +179,7 @@ final class ArchiveContent: @unchecked Sendable {
       return range.count
     }
     if isCounted { cache.count(isHit: false) }
-    if range.upperBound <= Self.smallSize, claimFirstDecoding() {
+    if range.upperBound <= Self.smallSize, !node.isSequential, claimFirstDecoding() {
       decodeSynchronously(to: size <= Self.smallSize ? size : range.upperBound)
       if try readDecoded(range, into: part) { return range.count }
     }

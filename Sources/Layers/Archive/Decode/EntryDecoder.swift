@@ -7,6 +7,8 @@ struct CompressedEntry: Sendable {
   /// Offset of the first compressed byte.
   let start: UInt64
   let node: ArchiveNode
+  /// nil in a zip archive.
+  let container: Container?
 }
 
 /// Decodes one entry from its beginning to its end. Not thread-safe.
@@ -33,6 +35,7 @@ class EntryDecoder: @unchecked Sendable {
   /// Creates the decoder for an entry.
   /// - Throws: EACCES if no password fits; EOPNOTSUPP for an unknown method; ENOMEM; EIO.
   static func make(_ entry: CompressedEntry, passwords: [[UInt8]]) throws(Errno) -> EntryDecoder {
+    if let container = entry.container { return try container.decoder(of: entry) }
     let isEncrypted = entry.node.flags.contains(.isEncrypted)
     if isEncrypted { return try LibarchiveDecoder(entry, passwords) }
     switch entry.node.method {
@@ -63,6 +66,11 @@ class EntryDecoder: @unchecked Sendable {
 
   /// A decoder that goes on where this one is; nil if the decoder cannot be copied, or for lack of memory.
   func copy() -> EntryDecoder? { nil }
+
+  /// Does a part of the work that precedes the next `read`, in at most a few milliseconds.
+  /// - Returns: whether none is left.
+  /// - Throws: EIO.
+  func advance() throws(Errno) -> Bool { true }
 
   /// - Returns: the byte count; 0 at the end, once the checksum was verified.
   /// - Throws: EIO for damage and for a wrong size.

@@ -10,6 +10,10 @@ public enum ArchiveError: Error, Hashable, Sendable {
   case noArchive
   /// Its central directory is damaged.
   case damaged(String)
+  /// It is a tar or 7z archive that is damaged.
+  case damagedContainer(String)
+  /// It is of a kind that no layer can be.
+  case unsupported(String)
   /// The folder does not exist.
   case noFolder([UInt8])
   /// The folder's path is a file.
@@ -26,8 +30,10 @@ public enum ArchiveError: Error, Hashable, Sendable {
     switch self {
     case .unreadable(let error): "\(error)"
     case .noFile: "neither a folder nor a regular file"
-    case .noArchive: "not a zip archive, or its end is missing"
+    case .noArchive: "not a zip archive, or its end is missing; nor a tar or 7z archive"
     case .damaged(let what): "a damaged zip archive: \(what)"
+    case .damagedContainer(let what): "a damaged archive: \(what)"
+    case .unsupported(let what): what
     case .noFolder(let path): "the archive has no folder '\(String(decoding: path, as: UTF8.self))'"
     case .fileForFolder(let path):
       "'\(String(decoding: path, as: UTF8.self))' is a file in the archive, not a folder"
@@ -50,6 +56,8 @@ public enum SkipReason: String, CaseIterable, Sendable {
   case tooDeep = "too many folders in the paths"
   case repeated = "the same name again further on"
   case collision = "both a file and a folder"
+  case noTarget = "a link to nothing"
+  case special = "a device, FIFO or socket"
 }
 
 /// The invisible names of an archive, for one reason.

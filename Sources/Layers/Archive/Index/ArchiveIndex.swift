@@ -1,9 +1,11 @@
 import Glibc
 import Posix
 
-/// A snapshot of an archive's central directory.
+/// A snapshot of an archive's table of contents.
 final class ArchiveIndex: Sendable {
   let source: ArchiveSource
+  /// nil for a zip archive.
+  let container: Container?
   let tree: ArchiveTree
   let skipped: [SkippedNames]
   /// Entries in the central directory.
@@ -21,9 +23,12 @@ final class ArchiveIndex: Sendable {
   /// The root's inode number. A mount uses smaller ones for other purposes.
   static let firstInode: UInt64 = 16
 
-  private init(_ builder: consuming ArchiveIndexBuilder, numbers: consuming InodeAssignment) {
+  private init(
+    _ builder: consuming ArchiveIndexBuilder, _ listing: ContainerListing?, numbers: consuming InodeAssignment
+  ) {
     source = builder.source
     tree = numbers.tree
+    container = listing.map { [tree, source] in Container($0, of: source, tree) }
     skipped = builder.skipped.filter { $0.count > 0 }
     entries = builder.entries
     backslashed = builder.backslashed
@@ -36,15 +41,20 @@ final class ArchiveIndex: Sendable {
   /// The same state, in which the files with these inode numbers are other files.
   init(_ other: ArchiveIndex, replacing distrusted: Set<UInt64>) {
     source = other.source
+    container = other.container
     skipped = other.skipped
     entries = other.entries
     backslashed = other.backslashed
     (prefixLength, dataEnd) = (other.prefixLength, other.dataEnd)
     folders = other.folders
     var (tree, next) = (other.tree, other.nextInode)
+    // All names of a file get the same number.
+    var numbers: [UInt64: UInt64] = [:]
     for node in 0..<UInt32(tree.count) where distrusted.contains(tree[node].inode) {
-      tree[node].inode = next
-      next += 1
+      let number = numbers[tree[node].inode] ?? next
+      numbers[tree[node].inode] = number
+      tree[node].inode = number
+      next = max(next, number + 1)
     }
     (self.tree, nextInode) = (tree, next)
   }
@@ -60,14 +70,31 @@ final class ArchiveIndex: Sendable {
     distrusted: Set<UInt64> = [], after nextInode: UInt64? = nil,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) -> ArchiveIndex {
-    let directory = try CentralDirectory.find(in: source)
-    var builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
-    try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
-    guard source.isUnchanged else { throw .changing }
-    try builder.finish()
+    let listing = try ContainerListing(source, progress: progress)
+    var builder = try build(source, listing, folder, encoding, progress)
     let numbers = InodeAssignment(
       builder.takeTree(), after: former, except: distrusted, from: nextInode)
-    return ArchiveIndex(builder, numbers: numbers)
+    return ArchiveIndex(builder, listing, numbers: numbers)
+  }
+
+  /// - Parameter listing: nil for a zip archive.
+  private static func build(
+    _ source: ArchiveSource, _ listing: ContainerListing?, _ folder: [[UInt8]], _ encoding: NameEncoding?,
+    _ progress: (UInt64, UInt64) -> Void
+  ) throws(ArchiveError) -> ArchiveIndexBuilder {
+    var builder: ArchiveIndexBuilder
+    if let listing {
+      builder = ArchiveIndexBuilder(
+        source, count: listing.records.count, folder: folder, encoding: encoding)
+      listing.addEntries(to: &builder)
+    } else {
+      let directory = try CentralDirectory.find(in: source)
+      builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
+      try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
+    }
+    guard source.isUnchanged else { throw .changing }
+    try builder.finish()
+    return builder
   }
 
   /// Reads the index of a state that a predecessor had read.
@@ -76,18 +103,16 @@ final class ArchiveIndex: Sendable {
   static func restore(
     _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, numbers: [UInt64]
   ) throws(ArchiveError) -> ArchiveIndex {
-    let directory = try CentralDirectory.find(in: source)
-    var builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
-    try directory.forEachRecord(in: source, progress: { _, _ in }) { builder.add($0) }
-    guard source.isUnchanged else { throw .changing }
-    try builder.finish()
+    let listing = try ContainerListing(source)
+    var builder = try build(source, listing, folder, encoding, { _, _ in })
     guard let assigned = InodeAssignment(builder.takeTree(), numbers: numbers) else { throw .changing }
-    return ArchiveIndex(builder, numbers: assigned)
+    return ArchiveIndex(builder, listing, numbers: assigned)
   }
 
   func header(of node: ArchiveNode) -> LocalHeader {
     LocalHeader(
-      source: source, offset: node.offset.addingReportingOverflow(prefixLength).partialValue, end: dataEnd)
+      source: source, offset: node.offset.addingReportingOverflow(prefixLength).partialValue, end: dataEnd,
+      container: container)
   }
 
   func find(_ name: CName, in folder: UInt32) -> UInt32? {

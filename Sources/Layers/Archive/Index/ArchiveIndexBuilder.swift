@@ -1,5 +1,16 @@
 import Posix
 
+/// What an index needs to know of an archive's entry, beside its name.
+protocol ArchiveRecord {
+  var size: UInt64 { get }
+  /// `st_mode`.
+  var mode: UInt32 { get }
+  /// Nanoseconds since the epoch.
+  func modified(_ clock: inout DOSTime) -> Int64
+  /// The node of a file, without its name and place in the tree.
+  func node(_ clock: inout DOSTime) -> ArchiveNode
+}
+
 /// Builds the tree of an index, record by record.
 struct ArchiveIndexBuilder: ~Copyable {
   let source: ArchiveSource
@@ -22,6 +33,17 @@ struct ArchiveIndexBuilder: ~Copyable {
   private var lastFolder: UInt32?
 
   private let converter: NameConverter?
+  private var isContainer = false
+
+  /// For the records of a container, of which there are about `count`.
+  init(
+    _ source: ArchiveSource, count: Int, folder: [[UInt8]], encoding: NameEncoding?
+  ) {
+    let none = CentralDirectory(
+      start: source.size, size: 0, prefixLength: 0, declaredCount: UInt64(clamping: count))
+    self.init(source, none, folder: folder, encoding: encoding)
+    isContainer = true
+  }
 
   init(
     _ source: ArchiveSource, _ directory: CentralDirectory, folder: [[UInt8]], encoding: NameEncoding?
@@ -50,17 +72,35 @@ struct ArchiveIndexBuilder: ~Copyable {
       record.isNamedAsFolder = converted.last == EntryName.slash
       return converted.withUnsafeBytes { addChecked(record, $0) }
     }
-    if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(record.name) }
+    if let reason { skip(record.name, reason) }
   }
 
-  private mutating func addChecked(_ record: ZipRecord, _ path: UnsafeRawBufferPointer) -> SkipReason? {
+  /// Adds a record whose name has no flags.
+  mutating func add(_ record: some ArchiveRecord, named name: UnsafeRawBufferPointer) {
+    entries += 1
+    if let reason = addChecked(record, EntryName.converted(name, converter)) { skip(name, reason) }
+  }
+
+  /// Counts an entry that cannot be shown.
+  mutating func reject(_ name: UnsafeRawBufferPointer, _ reason: SkipReason) {
+    entries += 1
+    skip(name, reason)
+  }
+
+  private mutating func skip(_ name: UnsafeRawBufferPointer, _ reason: SkipReason) {
+    if let index = skipped.firstIndex(where: { $0.reason == reason }) { skipped[index].add(name) }
+  }
+
+  private mutating func addChecked(_ record: some ArchiveRecord, _ path: UnsafeRawBufferPointer)
+    -> SkipReason?
+  {
     if let fault = EntryName.fault(of: path) { return fault }
     // The kernel refuses such a size, and `off_t` cannot hold it.
     if record.size > UInt64(Int64.max) { return .tooLarge }
     return add(record, path)
   }
 
-  private mutating func add(_ record: ZipRecord, _ path: UnsafeRawBufferPointer) -> SkipReason? {
+  private mutating func add(_ record: some ArchiveRecord, _ path: UnsafeRawBufferPointer) -> SkipReason? {
     var end = path.count
     while end > 0, path[end - 1] == EntryName.slash { end -= 1 }
     var start = end
@@ -124,7 +164,7 @@ struct ArchiveIndexBuilder: ~Copyable {
 
   /// A record outside the layer's folder may be the entry of that folder itself.
   private mutating func addAbove(
-    _ record: ZipRecord, _ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int, _ depth: Int?
+    _ record: some ArchiveRecord, _ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int, _ depth: Int?
   ) -> SkipReason? {
     guard let depth, depth + 1 == folder.count, folder[depth].elementsEqual(path[start..<end]) else {
       return nil
@@ -137,7 +177,7 @@ struct ArchiveIndexBuilder: ~Copyable {
     return addFolder(record, at: ArchiveTree.root)
   }
 
-  private mutating func addFolder(_ record: ZipRecord, at node: UInt32) -> SkipReason? {
+  private mutating func addFolder(_ record: some ArchiveRecord, at node: UInt32) -> SkipReason? {
     guard record.mode & 0o170000 == FileKind.directory.rawValue else { return .collision }
     let isRepeated = tree[node].flags.contains(.isExplicit)
     tree[node].mode = UInt16(record.mode)
@@ -147,7 +187,7 @@ struct ArchiveIndexBuilder: ~Copyable {
   }
 
   private mutating func add(
-    _ record: ZipRecord, _ name: UnsafeRawBufferPointer, in folder: UInt32
+    _ record: some ArchiveRecord, _ name: UnsafeRawBufferPointer, in folder: UInt32
   ) -> SkipReason? {
     let present = tree.find(name, in: folder)
     let isFolder = record.mode & 0o170000 == FileKind.directory.rawValue
@@ -156,7 +196,7 @@ struct ArchiveIndexBuilder: ~Copyable {
       guard let node = present ?? tree.add(name, in: folder, ArchiveNode()) else { return .collision }
       return addFolder(record, at: node)
     }
-    let node = node(of: record)
+    let node = record.node(&clock)
     guard let present else { return tree.add(name, in: folder, node) == nil ? .tooLong : nil }
     // The last entry of a name wins, since it was added to the archive last.
     let former = tree[present]
@@ -164,21 +204,6 @@ struct ArchiveIndexBuilder: ~Copyable {
     (tree[present].name, tree[present].nameLength) = (former.name, former.nameLength)
     (tree[present].parent, tree[present].next) = (former.parent, former.next)
     return .repeated
-  }
-
-  private mutating func node(of record: ZipRecord) -> ArchiveNode {
-    var node = ArchiveNode()
-    node.offset = record.offset
-    node.compressedSize = record.compressedSize
-    node.size = record.size
-    node.modified = record.modified(&clock)
-    node.crc = record.crc
-    node.mode = UInt16(record.mode)
-    node.method = record.method
-    if record.isEncrypted { node.flags.insert(.isEncrypted) }
-    if record.flags & 2 != 0 { node.flags.insert(.hasEndMarker) }
-    if record.flags & 4 != 0, record.method == ImplodeDecoder.method { node.flags.insert(.hasLiteralTable) }
-    return node
   }
 
   /// Returns the tree and gives up the builder's reference, so that changes do not copy it.
@@ -193,7 +218,8 @@ struct ArchiveIndexBuilder: ~Copyable {
       let path = Array(folder.joined(separator: [EntryName.slash]))
       throw foundFile ? .fileForFolder(path) : .noFolder(path)
     }
-    flagOverlaps()
+    // Programs that read files as they are listed then read a container in its order.
+    if isContainer { tree.orderChildren() } else { flagOverlaps() }
     setFolderTimes()
   }
 

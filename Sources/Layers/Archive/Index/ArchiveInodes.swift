@@ -13,17 +13,21 @@ struct InodeAssignment: ~Copyable {
     self.tree = tree
     var matches: NodeMatches?
     if let former { matches = NodeMatches(of: self.tree, in: former.tree) }
+    var linked = LinkedFiles()
     for node in 0..<UInt32(self.tree.count) {
       if node == ArchiveTree.root {
         self.tree[node].inode = ArchiveIndex.firstInode
+      } else if let number = linked.number(of: self.tree[node]) {
+        self.tree[node].inode = number
       } else if let former, let match = matches?[node], isSame(node, former.tree[match]),
-        !distrusted.contains(former.tree[match].inode)
+        !distrusted.contains(former.tree[match].inode), linked.mayUse(former.tree[match])
       {
         self.tree[node].inode = former.tree[match].inode
       } else {
         self.tree[node].inode = nextInode
         nextInode += 1
       }
+      linked.insert(self.tree[node])
       if self.tree[node].isFolder { folders[self.tree[node].inode] = node }
     }
   }
@@ -42,6 +46,30 @@ struct InodeAssignment: ~Copyable {
 
   private func isSame(_ node: UInt32, _ former: ArchiveNode) -> Bool {
     tree[node].isFolder ? former.isFolder : former.hasSameContent(as: tree[node])
+  }
+}
+
+/// The files of a container with several names, which share an inode number.
+private struct LinkedFiles {
+  /// What the names of one file, and no others, have in common.
+  private struct Content: Hashable {
+    let method: UInt16
+    let offset: UInt64
+
+    init(_ node: ArchiveNode) { (method, offset) = (node.method, node.offset) }
+  }
+  private var numbers: [Content: UInt64] = [:]
+  /// Numbers of former files with several names, which at most one file continues.
+  private var used: Set<UInt64> = []
+
+  func number(of node: ArchiveNode) -> UInt64? { node.otherNames > 0 ? numbers[Content(node)] : nil }
+
+  mutating func insert(_ node: ArchiveNode) {
+    if node.otherNames > 0 { numbers[Content(node)] = node.inode }
+  }
+
+  mutating func mayUse(_ former: ArchiveNode) -> Bool {
+    former.otherNames == 0 || used.insert(former.inode).inserted
   }
 }
 

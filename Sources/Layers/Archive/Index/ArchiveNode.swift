@@ -16,7 +16,9 @@ struct ArchiveNode {
   private var packedCompressedSize = UInt48()
   /// As `st_mode`.
   var mode: UInt16 = 0
-  var method: UInt16 = 0
+  private var packedMethod: UInt8 = 0
+  /// Files: the further names of the same file, at most 255.
+  var otherNames: UInt8 = 0
   var nameLength: UInt8 = 0
   var flags: Flags = []
 
@@ -37,6 +39,12 @@ struct ArchiveNode {
     set { packedCompressedSize = UInt48(clamping: newValue) }
   }
 
+  /// One that is clamped to 255 is none of zip's.
+  var method: UInt16 {
+    get { UInt16(packedMethod) }
+    set { packedMethod = UInt8(clamping: newValue) }
+  }
+
   struct Flags: OptionSet {
     let rawValue: UInt8
     static let isEncrypted = Flags(rawValue: 1)
@@ -48,6 +56,10 @@ struct ArchiveNode {
     static let hasEndMarker = Flags(rawValue: 8)
     /// Bit 2 of the general purpose flags: whether Implode encodes literals.
     static let hasLiteralTable = Flags(rawValue: 16)
+    /// Whether the archive is none of zip's.
+    static let isInContainer = Flags(rawValue: 32)
+    /// Whether nothing but the archive's status shows that content is unchanged.
+    static let hasNoChecksum = Flags(rawValue: 64)
   }
 
   /// Whether the content is in the archive as it is.
@@ -55,13 +67,17 @@ struct ArchiveNode {
   var isFolder: Bool { UInt32(mode) & 0o170000 == FileKind.directory.rawValue }
   var kind: FileKind { FileKind(rawValue: UInt32(mode) & 0o170000) ?? .regular }
 
-  /// Whether two nodes of one path have the same content, as far as the central directory shows.
+  /// Whether all content before it has to be decoded first.
+  var isSequential: Bool { flags.contains(.isInContainer) && method == Container.sequential }
+  var hasChecksum: Bool { !flags.contains(.hasNoChecksum) }
+
+  /// Whether two nodes of one path have the same content, as far as the index shows.
   func hasSameContent(as other: ArchiveNode) -> Bool {
     // Encrypted entries may come without a checksum.
     let isUnknown = flags.contains(.isEncrypted) && crc == 0 && size > 0
     return !isUnknown && kind == other.kind && crc == other.crc && size == other.size
       && method == other.method
-      && compressedSize == other.compressedSize
+      && compressedSize == other.compressedSize && (hasChecksum || modified == other.modified)
       && flags.subtracting(.isOverlapping) == other.flags.subtracting(.isOverlapping)
   }
 

@@ -54,6 +54,16 @@ struct ArchiveTree: Sendable {
     return number
   }
 
+  /// Has folders list their children in the order in which they were added.
+  mutating func orderChildren() {
+    for node in nodes.indices where nodes[node].isFolder { nodes[node].offset = 0 }
+    for node in nodes.indices.dropFirst().reversed() {
+      let folder = Int(nodes[node].parent)
+      nodes[node].next = UInt32(nodes[folder].offset)
+      nodes[folder].offset = UInt64(node)
+    }
+  }
+
   @inline(__always)
   func withName<Result>(of node: UInt32, _ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
     let start = Int(nodes[Int(node)].name)

@@ -21,6 +21,14 @@ enum EntryName {
     return converted.withUnsafeBytes(body)
   }
 
+  /// A name as it is if valid as UTF-8 or if no encoding is known, which is what a file system would do.
+  static func converted(
+    _ name: UnsafeRawBufferPointer, _ converter: NameConverter?
+  ) -> UnsafeRawBufferPointer {
+    guard let converter, String(validating: name, as: UTF8.self) == nil else { return name }
+    return converter.convert(name) ?? name
+  }
+
   /// The path with slashes for backslashes, which some Windows programs write against the format's rules; nil if it has
   /// none.
   static func withoutBackslashes(_ path: UnsafeRawBufferPointer) -> [UInt8]? {

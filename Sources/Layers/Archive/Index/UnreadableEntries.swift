@@ -10,7 +10,7 @@ extension ArchiveTree {
   func unreadable(hasPassword: Bool) -> [UnreadableEntries] {
     var encrypted = 0
     var methods: [UInt16: Int] = [:]
-    for node in nodes where !node.isFolder && node.size > 0 {
+    for node in nodes where !node.isFolder && node.size > 0 && !node.flags.contains(.isInContainer) {
       if node.flags.contains(.isEncrypted) { encrypted += 1 } else { methods[node.method, default: 0] += 1 }
     }
     let unknown = methods.filter { !EntryDecoder.canDecode($0.key) }

@@ -1,7 +1,7 @@
 import Posix
 
 /// A record of the central directory. It refers to the bytes from which it was created.
-struct ZipRecord {
+struct ZipRecord: ArchiveRecord {
   static let signature: UInt32 = 0x0201_4B50
   private static let fixedSize = 46
 
@@ -143,6 +143,21 @@ struct ZipRecord {
     let ticks = Int64(clamping: field.number(at: 8, as: UInt64.self))
     let (nanoseconds, overflows) = (ticks - 116_444_736_000_000_000).multipliedReportingOverflow(by: 100)
     return overflows ? nil : nanoseconds
+  }
+
+  func node(_ clock: inout DOSTime) -> ArchiveNode {
+    var node = ArchiveNode()
+    node.offset = offset
+    node.compressedSize = compressedSize
+    node.size = size
+    node.modified = modified(&clock)
+    node.crc = crc
+    node.mode = UInt16(mode)
+    node.method = method
+    if isEncrypted { node.flags.insert(.isEncrypted) }
+    if flags & 2 != 0 { node.flags.insert(.hasEndMarker) }
+    if flags & 4 != 0, method == ImplodeDecoder.method { node.flags.insert(.hasLiteralTable) }
+    return node
   }
 
   /// The UTF-8 name in Info-ZIP's extra field.

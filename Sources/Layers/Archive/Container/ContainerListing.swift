@@ -1,0 +1,209 @@
+import CZip
+import Posix
+
+/// An entry of a container, as its listing has it.
+struct ContainerRecord: ArchiveRecord {
+  var name: Range<Int>
+  /// The path of a file of which this is a further name.
+  var hardLink: Range<Int>?
+  /// Without a name and a place in a tree.
+  var node = ArchiveNode()
+  /// Why it cannot be shown.
+  var fault: SkipReason?
+
+  var size: UInt64 { node.size }
+  var mode: UInt32 { UInt32(node.mode) }
+  func modified(_ clock: inout DOSTime) -> Int64 { node.modified }
+  func node(_ clock: inout DOSTime) -> ArchiveNode { node }
+}
+
+/// The entries of a container in the order of the archive.
+///
+/// Those of a plain tar archive are found by their headers. Of any other, all content is decoded, since only the
+/// checksums of that show what a later state of the archive has in common with this one.
+struct ContainerListing {
+  var records: [ContainerRecord] = []
+  /// The names to which records refer.
+  private(set) var names: [UInt8] = []
+  /// The targets of symbolic links.
+  private(set) var targets: [UInt8] = []
+  private(set) var hasHardLinks = false
+  let format: ContainerFormat
+  /// The end of the last entry in a plain tar archive.
+  private var end: UInt64 = 0
+
+  /// - Parameter progress: receives the bytes of the file that were read, and its size.
+  /// - Returns: nil if the file is no container.
+  init?(_ source: ArchiveSource, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws(ArchiveError) {
+    guard let format = try ContainerFormat.detect(in: source) else { return nil }
+    self.format = format
+    if Libarchive.functions == nil {
+      throw .unsupported("tar and 7z archives need libarchive (package libarchive13), which is not installed")
+    }
+    let reader: ContainerReader
+    do throws(Errno) { reader = try ContainerReader(source, format) } catch { throw .unreadable(error) }
+    do throws(Errno) {
+      while try reader.nextHeader() {
+        progress(reader.stream.progress, source.size)
+        if reader.header.isEncrypted { throw .permissionDenied }
+        try add(reader, source, progress)
+      }
+      // The checksum of the last bytes follows them.
+      if format.compression != .none { try reader.stream.drain() }
+    } catch { throw failure(error, reader, source) }
+    if format.isPlain, try !isComplete(in: source, Int64(reader.position)) {
+      throw .damagedContainer("it ends without the zeros that mark the end; a part may be missing")
+    }
+    if hasHardLinks { resolveHardLinks() }
+  }
+
+  /// Adds the entries to an index.
+  func addEntries(to builder: inout ArchiveIndexBuilder) {
+    names.withUnsafeBytes { names in
+      for record in records {
+        let name = UnsafeRawBufferPointer(rebasing: names[record.name])
+        if let fault = record.fault { builder.reject(name, fault) } else { builder.add(record, named: name) }
+      }
+    }
+  }
+
+  private func failure(_ error: Errno, _ reader: ContainerReader, _ source: ArchiveSource) -> ArchiveError {
+    guard source.isUnchanged else { return .changing }
+    let message = reader.message ?? "libarchive cannot read it"
+    if error == .permissionDenied || message.contains("encrypted") {
+      return .unsupported("encrypted 7z archives cannot be read")
+    }
+    if error != .ioError { return .unreadable(error) }
+    if records.isEmpty, !format.isPlain, message.contains("Unrecognized archive format") {
+      return .unsupported("compressed, but not a tar archive")
+    }
+    return .damagedContainer(message)
+  }
+
+  /// Whether a block of zeros follows the last entry: an archive that is being written lacks it.
+  private func isComplete(in source: ArchiveSource, _ position: Int64) throws(ArchiveError) -> Bool {
+    guard position >= 512, UInt64(position) - 512 >= end, UInt64(position) <= source.size else {
+      return false
+    }
+    do throws(Errno) {
+      return try withUnsafeTemporaryBytes(512) { buffer throws(Errno) in
+        try source.read(into: buffer, at: UInt64(position) - 512)
+        return buffer.allSatisfy { $0 == 0 }
+      }
+    } catch { throw .unreadable(error) }
+  }
+
+  private mutating func add(
+    _ reader: ContainerReader, _ source: ArchiveSource, _ progress: (UInt64, UInt64) -> Void
+  ) throws(Errno) {
+    let header = reader.header
+    guard let path = header.path else {
+      return records.append(ContainerRecord(name: append([]), fault: .empty))
+    }
+    var record = ContainerRecord(name: append(path))
+    record.node.modified = header.modified
+    record.node.flags = .isInContainer
+    record.node.mode = UInt16(truncatingIfNeeded: header.mode)
+    if let hardLink = header.hardLink {
+      record.hardLink = append(hardLink)
+      hasHardLinks = true
+    } else {
+      try describe(&record, reader, source, progress)
+    }
+    records.append(record)
+  }
+
+  private mutating func append(_ bytes: some Sequence<UInt8>) -> Range<Int> {
+    let start = names.count
+    names += bytes
+    return start..<names.count
+  }
+
+  private mutating func describe(
+    _ record: inout ContainerRecord, _ reader: ContainerReader, _ source: ArchiveSource,
+    _ progress: (UInt64, UInt64) -> Void
+  ) throws(Errno) {
+    switch record.node.kind {
+    case .directory: break
+    case .symbolicLink: addTarget(reader.header.linkTarget, &record)
+    case .regular: try addContent(&record, reader, source, progress)
+    default:
+      if reader.header.isWhiteout { makeWhiteout(&record) } else { record.fault = .special }
+    }
+  }
+
+  private mutating func addTarget(_ target: UnsafeRawBufferPointer?, _ record: inout ContainerRecord) {
+    guard let target, !target.isEmpty, target.count < 4096 else { return record.fault = .noTarget }
+    record.node.method = Container.linkTarget
+    record.node.mode = UInt16(FileKind.symbolicLink.rawValue | 0o777)
+    (record.node.offset, record.node.size) = (UInt64(targets.count), UInt64(target.count))
+    record.node.compressedSize = record.node.size
+    record.node.crc = target.crc32()
+    targets += target
+  }
+
+  /// A device 0/0 is what overlayfs has where OCI images have `.wh.NAME`.
+  private mutating func makeWhiteout(_ record: inout ContainerRecord) {
+    let path = names[record.name]
+    let start = path.lastIndex(of: EntryName.slash).map { $0 + 1 } ?? path.startIndex
+    record.name = append(Array(path[..<start]) + Array(".wh.".utf8) + Array(path[start...]))
+    record.node.mode = UInt16(FileKind.regular.rawValue)
+    record.node.offset = UInt48.max - UInt64(records.count)
+  }
+
+  private mutating func addContent(
+    _ record: inout ContainerRecord, _ reader: ContainerReader, _ source: ArchiveSource,
+    _ progress: (UInt64, UInt64) -> Void
+  ) throws(Errno) {
+    let header = reader.header
+    record.node.size = header.size
+    record.node.compressedSize = header.size
+    // Of an empty file, just a number.
+    record.node.offset = UInt48.max - UInt64(reader.ordinal)
+    // The index skips what is too large.
+    if header.size == 0 || header.size > UInt64(Int64.max) { return }
+    if !format.isPlain {
+      record.node.method = Container.sequential
+      record.node.offset = UInt64(reader.ordinal)
+      record.node.crc = try Self.checksum(reader, source, progress)
+      return
+    }
+    record.node.flags.insert(.hasNoChecksum)
+    if header.isSparse {
+      record.node.method = Container.sparse
+      record.node.offset = UInt64(max(0, reader.headerPosition))
+    } else {
+      record.node.offset = UInt64(max(0, reader.position))
+      end = record.node.offset.addingReportingOverflow(header.size).partialValue
+    }
+  }
+
+  private static func checksum(
+    _ reader: ContainerReader, _ source: ArchiveSource, _ progress: (UInt64, UInt64) -> Void
+  ) throws(Errno) -> UInt32 {
+    var (checksum, reported): (UInt32, UInt64) = (0, 0)
+    while let (bytes, count) = try reader.nextRun(atMost: UInt64(Int64.max)) {
+      checksum = bytes?.crc32(after: checksum) ?? UInt32.crc32(afterZeros: count, checksum)
+      if reader.offset - reported >= 1 << 20 {
+        reported = reader.offset
+        progress(reader.stream.progress, source.size)
+      }
+    }
+    return checksum
+  }
+}
+
+extension UInt32 {
+  /// The CRC-32 of zeros after bytes with the CRC-32 `former`, in a time that hardly grows with their count.
+  static func crc32(afterZeros count: UInt64, _ former: UInt32) -> UInt32 {
+    var (zeros, checksum, length, left) = (UInt(crc32_z(0, [0], 1)), UInt(former), 1, count)
+    while left > 0 {
+      if left & 1 == 1 { checksum = crc32_combine(checksum, zeros, length) }
+      left >>= 1
+      if left == 0 { break }
+      zeros = crc32_combine(zeros, zeros, length)
+      length *= 2
+    }
+    return UInt32(truncatingIfNeeded: checksum)
+  }
+}

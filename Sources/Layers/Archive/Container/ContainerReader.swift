@@ -1,0 +1,185 @@
+import CArchive
+import Glibc
+import Posix
+
+/// Reads a container's entries in order by libarchive. Not thread-safe.
+final class ContainerReader {
+  private let library: bundlefs_libarchive
+  private let archive: OpaquePointer
+  private(set) var stream: ContainerStream
+  private(set) var header: EntryFields
+  private let is7z: Bool
+  private var isOpen = false
+
+  /// The number of the entry that is being read, counted from 0; -1 before the first.
+  private(set) var ordinal: Int64 = -1
+  /// The bytes of it that were read.
+  private(set) var offset: UInt64 = 0
+  private(set) var isEntryAtEnd = true
+  /// What libarchive has returned, and where it is in the entry. Between blocks there are holes.
+  private var block = UnsafeRawBufferPointer(start: nil, count: 0)
+  private var blockOffset: UInt64 = 0
+
+  /// - Parameter start: the offset of a tar entry's header in the file.
+  /// - Throws: EOPNOTSUPP without libarchive or its decoder; ENOMEM.
+  init(_ source: ArchiveSource, _ format: ContainerFormat, at start: UInt64 = 0) throws(Errno) {
+    guard let library = Libarchive.functions else { throw .notSupported }
+    stream =
+      switch format.compression {
+      case .none: FileStream(source, at: start)
+      case .gzip: GzipStream(source)
+      default: try FilterStream(source, format.compression, library)
+      }
+    guard let archive = library.read_new.unsafelyUnwrapped() else { throw .noMemory }
+    self.library = library
+    self.archive = archive
+    header = EntryFields(library)
+    is7z = format.is7z
+    if format.is7z {
+      _ = library.read_support_format_7zip.unsafelyUnwrapped(archive)
+    } else {
+      _ = library.read_support_format_tar.unsafelyUnwrapped(archive)
+    }
+    stream.attach(to: archive, library)
+  }
+
+  deinit { _ = library.read_free.unsafelyUnwrapped(archive) }
+
+  /// libarchive's message; nil if there is none.
+  var message: String? {
+    stream.damage ?? library.error_string.unsafelyUnwrapped(archive).map { String(cString: $0) }
+  }
+
+  /// The offset of the entry's header, and after `nextHeader` that of the first byte of its content, in the stream.
+  var headerPosition: Int64 { library.read_header_position.unsafelyUnwrapped(archive) }
+  var position: Int64 { library.filter_bytes.unsafelyUnwrapped(archive, 0) }
+
+  /// - Returns: false at the end.
+  /// - Throws: EIO for damage.
+  func nextHeader() throws(Errno) -> Bool {
+    let former = uselocale(is7z ? Self.unicodeLocale : Self.byteLocale)
+    defer { uselocale(former) }
+    if !isOpen {
+      isOpen = true
+      try check(library.read_open1.unsafelyUnwrapped(archive))
+    }
+    var entry: OpaquePointer?
+    let result = library.read_next_header.unsafelyUnwrapped(archive, &entry)
+    ordinal += 1
+    (offset, isEntryAtEnd) = (0, false)
+    (block, blockOffset) = (UnsafeRawBufferPointer(start: nil, count: 0), 0)
+    header.entry = result == ARCHIVE_EOF ? nil : entry
+    if result == ARCHIVE_EOF { return false }
+    try check(result)
+    return true
+  }
+
+  // libarchive converts names to the encoding of the thread's locale. Those of tar archives stay as they are where it
+  // cannot; to UTF-8 it would also compose their characters. nil is the locale that the thread has.
+  nonisolated(unsafe) private static let byteLocale = newlocale(LC_CTYPE_MASK, "C", nil)
+  nonisolated(unsafe) private static let unicodeLocale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
+
+  private func check(_ result: CInt) throws(Errno) {
+    if result != ARCHIVE_OK && result != ARCHIVE_WARN { throw stream.failure ?? .ioError }
+  }
+
+  /// Reads the next bytes of the entry.
+  /// - Returns: how many; 0 at its end.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    var done = 0
+    while done < buffer.count, let (bytes, count) = try nextRun(atMost: UInt64(buffer.count - done)) {
+      let target = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + Int(count)])
+      if let bytes {
+        target.copyMemory(from: bytes)
+      } else {
+        target.initializeMemory(as: UInt8.self, repeating: 0)
+      }
+      done += Int(count)
+    }
+    return done
+  }
+
+  /// The next run of bytes, or of zeros, which are nil; nil at the entry's end.
+  func nextRun(atMost most: UInt64) throws(Errno) -> (bytes: UnsafeRawBufferPointer?, count: UInt64)? {
+    while !isEntryAtEnd {
+      let start = offset - min(offset, blockOffset)
+      if offset < blockOffset {
+        let count = min(most, blockOffset - offset)
+        offset += count
+        return (nil, count)
+      }
+      if start < UInt64(block.count) {
+        let count = min(most, UInt64(block.count) - start)
+        offset += count
+        return (UnsafeRawBufferPointer(rebasing: block[Int(start)..<Int(start + count)]), count)
+      }
+      try nextBlock()
+    }
+    // A hole at the end has no block.
+    guard offset < header.size else { return nil }
+    let count = min(most, header.size - offset)
+    offset += count
+    return (nil, count)
+  }
+
+  private func nextBlock() throws(Errno) {
+    var (start, count, position): (UnsafeRawPointer?, Int, Int64) = (nil, 0, 0)
+    let result = library.read_data_block.unsafelyUnwrapped(archive, &start, &count, &position)
+    if result == ARCHIVE_EOF { return isEntryAtEnd = true }
+    // A warning is of a wrong checksum.
+    guard result == ARCHIVE_OK, position >= offset else { throw stream.failure ?? .ioError }
+    (block, blockOffset) = (UnsafeRawBufferPointer(start: start, count: count), UInt64(position))
+  }
+}
+
+/// The fields of an entry's header.
+struct EntryFields {
+  private let library: bundlefs_libarchive
+  fileprivate var entry: OpaquePointer?
+
+  init(_ library: bundlefs_libarchive) { self.library = library }
+
+  /// Valid until the next header.
+  var path: UnsafeRawBufferPointer? {
+    bytes(
+      library.entry_pathname.unsafelyUnwrapped(entry) ?? library.entry_pathname_utf8.unsafelyUnwrapped(entry))
+  }
+
+  /// The path of a file of which this is a further name.
+  var hardLink: UnsafeRawBufferPointer? {
+    bytes(
+      library.entry_hardlink.unsafelyUnwrapped(entry) ?? library.entry_hardlink_utf8.unsafelyUnwrapped(entry))
+  }
+
+  var linkTarget: UnsafeRawBufferPointer? {
+    bytes(
+      library.entry_symlink.unsafelyUnwrapped(entry) ?? library.entry_symlink_utf8.unsafelyUnwrapped(entry))
+  }
+
+  private func bytes(_ string: UnsafePointer<CChar>?) -> UnsafeRawBufferPointer? {
+    string.map { UnsafeRawBufferPointer(start: $0, count: strlen($0)) }
+  }
+
+  /// Bytes; 0 before the first header and after the last. A negative size becomes one that no file can have.
+  var size: UInt64 { entry == nil ? 0 : UInt64(bitPattern: library.entry_size.unsafelyUnwrapped(entry)) }
+
+  /// `st_mode`, without set-user-ID bits.
+  var mode: UInt32 {
+    library.entry_filetype.unsafelyUnwrapped(entry) | library.entry_perm.unsafelyUnwrapped(entry) & 0o777
+  }
+
+  var isWhiteout: Bool {
+    FileKind(rawValue: mode & 0o170000) == .characterDevice
+      && library.entry_rdev.unsafelyUnwrapped(entry) == 0
+  }
+
+  /// Nanoseconds since the epoch.
+  var modified: Int64 {
+    let seconds = Int64(library.entry_mtime.unsafelyUnwrapped(entry))
+    let nanoseconds = Int64(library.entry_mtime_nsec.unsafelyUnwrapped(entry))
+    return TimeSpec(seconds: seconds, nanoseconds: UInt32(clamping: nanoseconds)).clampedNanoseconds
+  }
+
+  var isSparse: Bool { library.entry_sparse_reset.unsafelyUnwrapped(entry) > 0 }
+  var isEncrypted: Bool { library.entry_is_data_encrypted.unsafelyUnwrapped(entry) != 0 }
+}

@@ -1,0 +1,147 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Layers
+
+/// Tar and 7z archives, without a mount.
+@Suite struct ContainerTests {
+  private static let formats = ["tar", "tar.gz", "tar.bz2", "tar.xz", "tar.zst", "7z"]
+
+  /// A random archive by the script of the tests with mounts.
+  private func archive(_ format: String, seed: Int) throws -> [UInt8] {
+    let folder = try TemporaryFolder()
+    let script = ByteString(#filePath).parent.parent / "MountTests/Archives/container_model.py"
+    try Command(["python3", script, "make", ByteString("\(seed)"), ByteString(format), folder / "archive"])
+      .check()
+    return try (folder / "archive").read()
+  }
+
+  /// An archive by Python's tarfile, whose files have numbers for names.
+  private func tar(_ sizes: [Int], mode: String = "w:gz") throws -> [UInt8] {
+    let folder = try TemporaryFolder()
+    let script = """
+      import io, sys, tarfile
+      with tarfile.open(sys.argv[1], sys.argv[2]) as archive:
+          for number, size in enumerate(map(int, sys.argv[3:])):
+              info = tarfile.TarInfo("%03d" % number)
+              info.size = size
+              archive.addfile(info, io.BytesIO(bytes([number % 251]) * size))
+      """
+    let arguments = [folder / "archive", ByteString(mode)] + sizes.map { ByteString("\($0)") }
+    try Command(["python3", "-c", ByteString(script)] + arguments).check()
+    return try (folder / "archive").read()
+  }
+
+  @Test(
+    "damage of any kind ends in an error, not in a crash or a hang", .timeLimit(.minutes(5)),
+    arguments: formats)
+  func damage(format: String) throws {
+    let whole = try archive(format, seed: 3)
+    var random = SplitMix64(seed: 1)
+    for step in 0..<40 {
+      var bytes = whole
+      if step % 4 == 0 { bytes.removeLast(Int.random(in: 1...bytes.count, using: &random)) }
+      for _ in 0..<Int.random(in: 0..<4, using: &random) where !bytes.isEmpty {
+        // Headers are at the beginning and, of 7z, at the end.
+        let offset = Int.random(in: 0..<bytes.count, using: &random)
+        bytes[random.next() % 2 == 0 ? offset % min(bytes.count, 1024) : offset] = UInt8(random.next() & 0xFF)
+      }
+      guard let fixture = try? ArchiveFixture(archive: bytes, budget: 1 << 20) else { continue }
+      for path in try fixture.paths() where !path.hasSuffix("/") {
+        do { _ = try fixture.content(path) } catch let error as Errno {
+          #expect([.ioError, .staleFileHandle].contains(error), "step \(step), \(path): \(error)")
+        }
+      }
+      #expect(fixture.cache.statistics.bytes <= 1 << 20 || fixture.cache.statistics.contents == 1)
+    }
+  }
+
+  @Test(
+    "reading all files, in whatever order, takes one pass if they fit the cache", arguments: [false, true])
+  func onePass(isReversed: Bool) throws {
+    let fixture = try ArchiveFixture(archive: try tar(Array(repeating: 10_000, count: 500)))
+    let names = try fixture.paths()
+    #expect(names.count == 500)
+    for name in isReversed ? names.reversed() : names {
+      let content = try fixture.content(name)
+      #expect(content.count == 10_000 && Set(content) == [UInt8((Int(name) ?? 0) % 251)], "\(name)")
+    }
+    #expect(fixture.layer.current.container?.walk.passes == 1)
+  }
+
+  @Test("a cache of a few entries is not exceeded, and every entry read nevertheless")
+  func smallCache() throws {
+    let sizes = (0..<60).map { [0, 1, 5000, 60_000, 400_000, 3_000_000][$0 % 6] }
+    let fixture = try ArchiveFixture(archive: try tar(sizes, mode: "w:xz"), budget: 1 << 20, threads: 2)
+    var random = SplitMix64(seed: 7)
+    for number in (0..<60).shuffled(using: &random) {
+      let content = try fixture.content((number < 10 ? "00" : "0") + "\(number)")
+      #expect(content == [UInt8](repeating: UInt8(number), count: sizes[number]))
+    }
+  }
+
+  @Test("the last file of a tar archive may be a zip archive, and an empty tar archive is none")
+  func recognition() throws {
+    let folder = try TemporaryFolder()
+    try (folder / "in.zip").write(ZipBuilder([.init("inside", "x")]).bytes)
+    try Command(["tar", "-C", folder.path, "-b1", "-cf", folder / "a", "in.zip"]).check()
+    #expect(try ArchiveFixture(archive: (folder / "a").read()).paths() == ["in.zip"])
+    #expect(throws: ArchiveError.noArchive) {
+      try ArchiveFixture(archive: [UInt8](repeating: 0, count: 10_240))
+    }
+  }
+
+  @Test("files of a plain tar archive that were read become other files, and the rest keep their numbers")
+  func replaced() throws {
+    let fixture = try ArchiveFixture(archive: try tar([10, 10, 2_000_000], mode: "w"))
+    let names = ["000", "001", "002"]
+    let numbers = try names.map { try fixture.attributes($0).identity.inode }
+    let file = try fixture.open("002")
+    #expect(try fixture.content("001").count == 10)
+    #expect(try file.readAll().count == 2_000_000)
+    try fixture.path.replace(try tar([10, 10, 2_000_000], mode: "w"))
+    let difference = try #require(fixture.layer.reload())
+    #expect(
+      difference.items.map { String(decoding: difference.name(of: $0), as: UTF8.self) }.sorted() == [
+        "001", "002",
+      ])
+    let present = try names.map { try fixture.attributes($0).identity.inode }
+    #expect(present[0] == numbers[0] && present[1] != numbers[1] && present[2] != numbers[2])
+    #expect(try file.readAll().count == 2_000_000, "the former file is still open")
+  }
+
+  @Test("a plain tar archive that is overwritten yields no byte of the new state to former readers")
+  func overwritten() throws {
+    let fixture = try ArchiveFixture(archive: try tar([3_000_000], mode: "w"))
+    let file = try fixture.open("000")
+    var byte: [UInt8] = [1]
+    #expect(
+      try byte.withUnsafeMutableBytes { buffer throws(Errno) in try file.read(into: buffer, at: 0) } == 1)
+    try fixture.path.write(try tar([3_000_000], mode: "w"))
+    #expect(throws: Errno.staleFileHandle) { try file.readAll() }
+    _ = fixture.layer.reload()
+    #expect(try fixture.content("000").count == 3_000_000)
+  }
+
+  @Test("a compressed archive's files keep their numbers if their content is the same")
+  func kept() throws {
+    let fixture = try ArchiveFixture(archive: try tar([10, 300_000]))
+    let numbers = try ["000", "001"].map { try fixture.attributes($0).identity.inode }
+    for path in try fixture.paths() { _ = try fixture.content(path) }
+    try fixture.path.replace(try tar([10, 300_000, 5]))
+    let difference = try #require(fixture.layer.reload())
+    #expect(difference.items.map(\.kind) == [.created])
+    #expect(try ["000", "001"].map { try fixture.attributes($0).identity.inode } == numbers)
+  }
+
+  @Test("the checksum of a hole is that of its zeros")
+  func zeros() {
+    for count in [0, 1, 2, 3, 1000, 65_537] {
+      let zeros = [UInt8](repeating: 0, count: count)
+      let expected = zeros.withUnsafeBytes { $0.crc32(after: 0xDEAD_BEEF) }
+      #expect(UInt32.crc32(afterZeros: UInt64(count), 0xDEAD_BEEF) == expected)
+    }
+  }
+}
