@@ -172,7 +172,8 @@ import Testing
     let number = try #require("big".withCString { index.find($0, in: ArchiveTree.root) })
     let (node, header) = (index.tree[number], index.header(of: index.tree[number]))
     let entry = CompressedEntry(
-      source: source, header: header.offset, start: try header.contentStart(of: node), node: node)
+      source: source, header: header.offset, start: try header.contentStart(of: node), node: node,
+      container: nil)
     let decoders: [EntryDecoder?] = [try InflateDecoder(entry), try IsalDecoder.make(entry)]
     var random = SplitMix64(seed: 12)
     for decoder in decoders.compactMap(\.self) {

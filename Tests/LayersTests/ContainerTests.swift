@@ -49,7 +49,8 @@ import Testing
         bytes[random.next() % 2 == 0 ? offset % min(bytes.count, 1024) : offset] = UInt8(random.next() & 0xFF)
       }
       guard let fixture = try? ArchiveFixture(archive: bytes, budget: 1 << 20) else { continue }
-      for path in try fixture.paths() where !path.hasSuffix("/") {
+      // A name that is not UTF-8 any more cannot be asked for by its text.
+      for path in try fixture.paths() where !path.hasSuffix("/") && !path.contains("\u{FFFD}") {
         do { _ = try fixture.content(path) } catch let error as Errno {
           #expect([.ioError, .staleFileHandle].contains(error), "step \(step), \(path): \(error)")
         }
