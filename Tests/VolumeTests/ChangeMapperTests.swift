@@ -192,6 +192,22 @@ import Testing
     #expect(reached.withLock { $0 })
   }
 
+  @Test("too many invalidations leave the comparison with a predecessor's caches in the queue")
+  func comparison() throws {
+    let queue = try InvalidationQueue()
+    let inherited = Invalidation(subject: .inherited)
+    let many = (0...InvalidationQueue.capacity).map {
+      Invalidation(subject: .file(NodeID(rawValue: UInt64($0))))
+    }
+    for isFirst in [true, false] {
+      queue.add(isFirst ? [inherited] + many : many + [inherited])
+      let subjects = queue.take()?.map { work -> Invalidation.Subject? in
+        if case .invalidate(let invalidation) = work { invalidation.subject } else { nil }
+      }
+      #expect(subjects == [.subtree(.root), .inherited])
+    }
+  }
+
   @Test("too many invalidations become one of the whole tree, before all barriers")
   func collapse() throws {
     let queue = try InvalidationQueue()

@@ -29,7 +29,9 @@ final class InvalidationQueue: Sendable {
   func add(_ invalidations: [Invalidation]) {
     if invalidations.isEmpty { return }
     state.withLock { state in
-      for invalidation in invalidations where !state.isCollapsed { state.add(invalidation) }
+      for invalidation in invalidations where !state.isCollapsed || invalidation.subject == .inherited {
+        state.add(invalidation)
+      }
     }
     eventFD.signal()
   }
@@ -77,17 +79,19 @@ final class InvalidationQueue: Sendable {
 extension InvalidationQueue.State {
   fileprivate mutating func add(_ invalidation: Invalidation) {
     if aspects[invalidation.subject]?.formUnion(invalidation.aspects) != nil { return }
-    if aspects.count >= InvalidationQueue.capacity { return collapse() }
+    if aspects.count >= InvalidationQueue.capacity, invalidation.subject != .inherited { return collapse() }
     aspects[invalidation.subject] = invalidation.aspects
     entries.append(.invalidate(invalidation))
   }
 
   /// Replaces all invalidations by one of the whole tree. It comes before all barriers, since each may rely on one
-  /// of those that it replaces.
+  /// of those that it replaces. A comparison goes on, since barriers wait for its end.
   private mutating func collapse() {
     let tree = Invalidation(subject: .subtree(.root))
-    let barriers = entries.filter { if case .barrier = $0 { true } else { false } }
-    entries = [.invalidate(tree)] + barriers
+    let kept = entries.filter {
+      if case .invalidate(let other) = $0 { other.subject == .inherited } else { true }
+    }
+    entries = [.invalidate(tree)] + kept
     aspects = [tree.subject: tree.aspects]
     isCollapsed = true
   }
