@@ -49,6 +49,12 @@ public final class LayerFile: Sendable {
     if let gate { gate.close(file) } else { close(file) }
   }
 
+  /// Whether a thread decodes the entry at present, perhaps ahead of its readers.
+  var isBeingDecoded: Bool {
+    guard case .entry(let content) = kind else { return false }
+    return content.state.withLock { $0.isDecoding }
+  }
+
   /// Makes a call on the file.
   @inline(__always)
   private func call<Result>(
