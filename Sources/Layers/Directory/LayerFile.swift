@@ -16,8 +16,15 @@ public final class LayerFile: Sendable {
   private let openedSize: UInt64?
   /// Whether it was a regular file with a link count of 1 at open time.
   public let hadSingleLink: Bool
-  /// The attributes of a file that is in no layer.
-  private let fixed: FileStatus?
+  /// The attributes of a file that is in no layer. By reference: one in a thousand files has them, and the daemon keeps
+  /// an instance for each file that was read.
+  private let fixed: FixedStatus?
+
+  private final class FixedStatus: Sendable {
+    let attributes: FileStatus
+
+    init(_ attributes: FileStatus) { self.attributes = attributes }
+  }
 
   /// A file of a directory, and its attributes as of the open.
   public init(
@@ -33,7 +40,7 @@ public final class LayerFile: Sendable {
   /// A file in memory that does not change.
   init(_ descriptor: consuming Descriptor, fixed attributes: FileStatus) {
     kind = .file(descriptor.release())
-    (gate, openedSize, hadSingleLink, fixed) = (nil, attributes.size, true, attributes)
+    (gate, openedSize, hadSingleLink, fixed) = (nil, attributes.size, true, FixedStatus(attributes))
   }
 
   init(_ content: ArchiveContent) {
@@ -72,7 +79,7 @@ public final class LayerFile: Sendable {
 
   /// The present attributes.
   public func attributes() throws(Errno) -> FileStatus {
-    if let fixed { return fixed }
+    if let fixed { return fixed.attributes }
     switch kind {
     case .file(let file): return try call(file) { descriptor throws(Errno) in try descriptor.attributes() }
     case .entry(let content): return content.attributes
