@@ -47,4 +47,20 @@ extension NodeStore {
     if spellings == nil { return InodeNumbers.directory(parent: parent, name: name) }
     return InodeNumbers.directory(parent: parent, name: NameFolding.key(of: [UInt8](bytesOf: name)))
   }
+
+  /// The names from the root to a node, in the spellings of the layer that it is in; a name that the layer has lost is as
+  /// the kernel knows it.
+  /// - Throws: ESTALE; what reading a directory of the layer throws.
+  func path(of node: NodeID, spelledIn layer: Int) throws(Errno) -> [[UInt8]] {
+    let names = try table.withLock { table throws(Errno) in
+      table.keys(upTo: try table.slot(of: node))
+    }
+    if spellings == nil { return names.map(\.name) }
+    var path: [[UInt8]] = []
+    for key in names {
+      let part = try merged(of: key.parent).part(of: layer)
+      path.append(try part?.spelling(of: key.name) ?? key.name)
+    }
+    return path
+  }
 }

@@ -116,10 +116,10 @@ struct ExtendedAttributeOperations: Sendable {
     switch provenance {
     case .layer:
       if let paths = try mergedOrigin(of: node) { return paths }
-      return try origin(of: node).layer.path
+      return store.stack[try origin(of: node)].path
     case .path:
-      let (layer, names) = try origin(of: node)
-      return layer.path(of: names)
+      let layer = try origin(of: node)
+      return store.stack[layer].path(of: try store.path(of: node, spelledIn: layer))
     case .version: return node == .root ? Array(Volume.version.utf8) : nil
     }
   }
@@ -138,16 +138,10 @@ struct ExtendedAttributeOperations: Sendable {
     return paths.isEmpty ? nil : Array(paths.joined(separator: [UInt8(ascii: ":")]))
   }
 
-  private func origin(of node: NodeID) throws(Errno) -> (layer: Layer, names: [[UInt8]]) {
-    let layers = store.stack.layers
-    if try store.isDirectory(node) {
-      let path = try store.path(of: node)
-      return (layers[try store.merged(of: node).top.layer], path)
-    }
-    return try store.table.withLock { table throws(Errno) in
-      let slot = try table.slot(of: node)
-      return (layers[Int(table[slot].layer)], table.path(of: table[slot].parent) + [table.name(of: slot)])
-    }
+  /// The topmost layer that has the node.
+  private func origin(of node: NodeID) throws(Errno) -> Int {
+    if try store.isDirectory(node) { return try store.merged(of: node).top.layer }
+    return try store.table.withLock { table throws(Errno) in Int(table[try table.slot(of: node)].layer) }
   }
 
   /// The MIME type of a regular file without an attribute for it.

@@ -15,6 +15,17 @@ extension NodeTable {
     return path.reversed()
   }
 
+  /// The node's place and those of its ancestors, from the root on.
+  func keys(upTo slot: UInt32) -> [EntryKey] {
+    var (keys, slot) = ([EntryKey](), slot)
+    while slot != Self.root {
+      let parent = nodes[Int(slot)].parent
+      keys.append(EntryKey(parent: number(of: parent), name: name(of: slot)))
+      slot = parent
+    }
+    return keys.reversed()
+  }
+
   func childDirectories(of slot: UInt32) -> [UInt32] {
     children(of: slot).filter { nodes[Int($0)].kind == .directory }
   }
