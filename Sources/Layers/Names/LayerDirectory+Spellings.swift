@@ -35,6 +35,35 @@ extension LayerDirectory {
     return try foldedNames(spellings).entry(name, key: NameFolding.key(of: name))
   }
 
+  /// A path below this directory in the spellings of its entries. What does not exist stays as it is.
+  /// - Throws: what reading the directories throws.
+  public func spelled(_ path: [[UInt8]]) throws(Errno) -> [[UInt8]] {
+    if spellings == nil { return path }
+    var (directory, spelled) = (self, path)
+    for (index, name) in path.enumerated() {
+      guard let spelling = try directory.spelling(of: name) else { break }
+      spelled[index] = spelling
+      let found = try withCName(spelling) { name throws(Errno) in try directory.find(name) }
+      guard case .directory(let next, _) = found else { break }
+      directory = next
+    }
+    return spelled
+  }
+
+  /// The spellings of a name of which this directory has an entry or a whiteout.
+  /// - Throws: what reading the directory throws.
+  public func allSpellings(of name: [UInt8]) throws(Errno) -> [[UInt8]] {
+    if spellings == nil { return [name] }
+    let key = NameFolding.key(of: name)
+    var found: Set<[UInt8]> = []
+    try forEachEntry { entry throws(Errno) in
+      let name = [UInt8](bytesOf: entry.name)
+      let marked = WhiteoutMarkers.isMarker(entry.name) ? Array(name.dropFirst(4)) : name
+      if NameFolding.key(of: marked) == key { found.insert(marked) }
+    }
+    return found.sorted { $0.lexicographicallyPrecedes($1) }
+  }
+
   private func spelling(of name: CName, _ spellings: SpellingIndex) throws(Errno) -> [UInt8]? {
     let bytes = [UInt8](bytesOf: name)
     let found = try spelling(of: bytes)

@@ -29,7 +29,7 @@ extension UpperLayer {
     return directory
   }
 
-  /// What this layer has at a name.
+  /// What this layer has at a name of this spelling.
   /// - Parameters:
   ///   - parent: a directory of this layer.
   ///   - progress: is passed the number of entries so far.
@@ -37,7 +37,7 @@ extension UpperLayer {
     _ name: CName, in parent: LayerDirectory, progress: (Int) -> Void
   ) throws(Errno) -> UpperEntry {
     if WhiteoutMarkers.isMarker(name) { return .nothing }
-    switch try parent.find(name) {
+    switch try parent.findExact(name, isLikelyDirectory: false) {
     case .file: return .file
     case .whiteout: return .whiteout
     case .directory(let directory, _): return .directory(entries: try count(directory, progress))
@@ -69,13 +69,13 @@ extension UpperLayer {
     return count
   }
 
-  /// Removes what this layer has at a name, so that the layers below show. A directory vanishes with all that is in it at
+  /// Removes what this layer has at a name of this spelling, so that the layers below show. A directory vanishes with all that is in it at
   /// once.
   /// - Throws: EBUSY where something is mounted; errors of unlink(2) and rename(2). What was removed from view may be left in
   ///   the work folder.
   public func revert(_ name: CName, in parent: LayerDirectory) throws(Errno) {
     if WhiteoutMarkers.isMarker(name) { return }
-    let found = try parent.find(name)
+    let found = try parent.findExact(name, isLikelyDirectory: false)
     try parent.withDescriptor { parent throws(Errno) in
       try parent.unlocking(".", relocks: true) { () throws(Errno) in
         // First, since it hides nothing while there is an entry.

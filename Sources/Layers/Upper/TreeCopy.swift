@@ -58,7 +58,9 @@ public struct TreeCopy {
   public mutating func copy(_ path: [[UInt8]]) throws(Fault) {
     var frame = Frame(source: root, target: upper.layer.root, names: [])
     for (index, name) in path.enumerated() {
-      let found = try Self.naming(path[...index]) { () throws(Errno) in try copyEntry(name, in: frame) }
+      let found = try Self.naming(path[...index]) { () throws(Errno) in
+        try copyEntry(name, in: frame, as: frame.source.spelling(of: name))
+      }
       if let found {
         frame = found
       } else if index < path.count - 1 {
@@ -98,17 +100,24 @@ public struct TreeCopy {
   }
 
   /// Copies an entry; of a directory only itself.
+  /// - Parameter shown: the spelling of the name in listings.
   /// - Returns: the directory that it is; nil for others.
-  private mutating func copyEntry(_ name: [UInt8], in frame: Frame) throws(Errno) -> Frame? {
-    if frame.source === root, excluded.contains(name) { throw .notPermitted }
+  private mutating func copyEntry(
+    _ name: [UInt8], in frame: Frame, as shown: [UInt8]? = nil
+  ) throws(Errno) -> Frame? {
+    if frame.source === root, excluded.contains(shown ?? name) { throw .notPermitted }
     return try withCName(name) { name throws(Errno) in
       for _ in 0..<Self.maxAttempts {
         do throws(Errno) {
           switch try frame.source.find(name) {
           case .nothing, .whiteout: throw .noSuchFileOrDirectory
-          case .directory(let source, _): return try copyDirectory(name, source, to: frame.target)
+          case .directory(let source, _):
+            guard let shown else { return try copyDirectory(name, source, to: frame.target) }
+            return try withCName(shown) { shown throws(Errno) in
+              try copyDirectory(shown, source, to: frame.target)
+            }
           case .file(let status):
-            try copyFile(name, status.identity, in: frame)
+            try copyFile(name, status.identity, in: frame, as: shown)
             return nil
           }
         } catch {
@@ -134,6 +143,17 @@ public struct TreeCopy {
     // A part of the layer that the mount covers.
     if target.identity.device == root.identity.device { throw .crossDeviceLink }
     return Frame(source: source, target: target, names: [])
+  }
+
+  /// Copies a file by the name that listings show, unless that is another entry of the name.
+  private mutating func copyFile(
+    _ name: CName, _ identity: FileIdentity, in frame: Frame, as shown: [UInt8]?
+  ) throws(Errno) {
+    guard let shown else { return try copyFile(name, identity, in: frame) }
+    try withCName(shown) { shown throws(Errno) in
+      let isSame = try frame.source.attributes(of: shown).identity == identity
+      try copyFile(isSame ? shown : name, identity, in: frame)
+    }
   }
 
   private mutating func copyFile(

@@ -25,7 +25,8 @@ struct OverrideCommand {
     defer { layer.finish() }
     let paths = try layer.components(of: given, "override")
     let mount = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
-      try DirectoryLayer(path: mountPoint.path, index: 1, covered: nil, clonesMount: false)
+      try DirectoryLayer(
+        path: mountPoint.path, index: 1, covered: nil, clonesMount: false, foldsNames: layer.foldsNames)
     }
     var status: CInt = 0
     for path in paths where !copy(path, of: mount, to: layer) { status = 1 }
@@ -49,7 +50,8 @@ struct OverrideCommand {
   }
 
   private func report(_ path: [[UInt8]], _ counts: TreeCopy.Counts, _ layer: TopLayer) {
-    let target = (layer.path + (path.isEmpty ? "" : "/\(shown(path))")).escapingControls
+    let copy = (try? layer.upper.layer.root.spelled(path)) ?? path
+    let target = (layer.path + (copy.isEmpty ? "" : "/\(shown(copy))")).escapingControls
     let title = shown(path).escapingControls
     switch (counts.copied, counts.present) {
     case (1, 0): Terminal.print("\(title): copied to \(target)")

@@ -42,7 +42,7 @@ struct RevertCommand {
     for path in try layer.components(of: given, "revert") {
       guard let name = path.last else { throw .usage("'revert' needs a PATH below the MOUNTPOINT") }
       do throws(Failure) {
-        if let item = try item(path, name, layer) { items.append(item) }
+        items += try self.items(path, name, layer)
       } catch {
         Terminal.printError(error.message)
         status = 1
@@ -54,20 +54,24 @@ struct RevertCommand {
     return status
   }
 
-  /// - Returns: nil if there is nothing to remove.
-  private func item(_ path: [[UInt8]], _ name: [UInt8], _ layer: TopLayer) throws(Failure) -> Item? {
+  /// What the layer has at a path, in all spellings of the name; nothing if there is nothing to remove.
+  private func items(_ path: [[UInt8]], _ name: [UInt8], _ layer: TopLayer) throws(Failure) -> [Item] {
     var progress = ProgressBar(title: "counting:")
     defer { progress.end() }
-    let found = try Failure.naming(shown(path)) { () throws(Errno) -> Item? in
-      let parent = try layer.upper.directory(at: path.dropLast(), outside: layer.device)
-      guard let parent else { return nil }
-      let entry = try withCName(name) { name throws(Errno) in
-        try layer.upper.entry(name, in: parent) { progress.show("\($0) entries") }
+    let found = try Failure.naming(shown(path)) { () throws(Errno) -> [Item] in
+      let folder = Array(path.dropLast())
+      guard let parent = try layer.upper.directory(at: folder, outside: layer.device) else { return [] }
+      var items: [Item] = []
+      for name in try parent.allSpellings(of: name) {
+        let entry = try withCName(name) { name throws(Errno) in
+          try layer.upper.entry(name, in: parent) { progress.show("\($0) entries") }
+        }
+        if case .nothing = entry { continue }
+        items.append(Item(path: folder + [name], name: name, parent: parent, entry: entry))
       }
-      if case .nothing = entry { return nil }
-      return Item(path: path, name: name, parent: parent, entry: entry)
+      return items
     }
-    if found == nil {
+    if found.isEmpty {
       if !isVisible(path) { throw .failed("\(shown(path)): \(Errno.noSuchFileOrDirectory)") }
       Terminal.print("\(shown(path)): nothing to revert in \(layer.path)".escapingControls)
     }

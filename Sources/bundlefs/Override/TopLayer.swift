@@ -12,6 +12,8 @@ struct TopLayer {
   let upper: UpperLayer
   /// The mount's device number.
   let device: UInt64
+  /// Whether names are compared without case.
+  let foldsNames: Bool
   /// The names in the mount's root that are its own: the control file, and the resource directory.
   let reserved: Set<[UInt8]>
 
@@ -36,14 +38,16 @@ struct TopLayer {
     let names = [status["control"]?.string, (status["bundle"]?["scheme"]?.string).map { "\($0):" }]
     reserved = Set(names.compactMap { $0.map { Array($0.utf8) } })
     (self.path, self.device) = (path, device)
-    upper = try Self.open(mountPoint.bytes(of: path), shown: path, outside: device)
+    foldsNames = status["options"]?["case"]?.string == "insensitive"
+    upper = try Self.open(
+      mountPoint.bytes(of: path), shown: path, outside: device, foldsNames: foldsNames)
   }
 
   private static func open(
-    _ path: [UInt8], shown: String, outside device: UInt64
+    _ path: [UInt8], shown: String, outside device: UInt64, foldsNames: Bool
   ) throws(Failure) -> UpperLayer {
     let layer = try Failure.naming(shown) { () throws(Errno) in
-      try DirectoryLayer(path: path, index: 0, covered: nil, isWritable: true)
+      try DirectoryLayer(path: path, index: 0, covered: nil, isWritable: true, foldsNames: foldsNames)
     }
     if layer.root.identity.device == device {
       throw .failed(
@@ -63,12 +67,16 @@ struct TopLayer {
       if components.contains(Array("..".utf8)) {
         throw .usage("a PATH of '\(command)' must not contain '..'")
       }
-      if let first = components.first, reserved.contains(first) {
+      if let first = components.first, isReserved(first) {
         throw .failed("\(path.shown): belongs to the mount itself, not to a layer")
       }
       paths.append(components)
     }
     return paths
+  }
+
+  private func isReserved(_ name: [UInt8]) -> Bool {
+    reserved.contains { $0 == name || (foldsNames && NameFolding.areEqual($0, name)) }
   }
 
   /// Ends the access to the layer, and returns when the mount shows all that was changed.
