@@ -138,6 +138,42 @@ extension MountTests {
       }
     }
 
+    @Test("attributes name the layer's file in its own spelling", .timeLimit(.minutes(1)))
+    func attributes() throws {
+      try withBundle { fixture, mount in
+        for (path, layer, real) in [
+          ("TEXTURES/ui/BUTTON.dds", fixture.substitution, "textures/ui/button.dds"),
+          ("TEXTURES/ui/OTHER.dds", fixture.main, "Textures/UI/Other.dds"),
+          ("TEXTURES/Ui", fixture.substitution, "textures/ui"),
+        ] as [(ByteString, ByteString, ByteString)] {
+          let attribute = try (mount.point / path).attribute("user.bundlefs.path")
+          #expect(ByteString(attribute) == layer / real, "\(path)")
+        }
+      }
+    }
+
+    @Test("an override in another spelling than the top layer's, and its reversion", .timeLimit(.minutes(1)))
+    func override() throws {
+      try withBundle { fixture, mount in
+        let folder = fixture.substitution / "textures/ui"
+        let outcome = try mount.command("override", "TEXTURES/UI/OTHER.DDS", "Textures/UI/BUTTON.DDS")
+        #expect(
+          outcome.outputText == """
+            TEXTURES/UI/OTHER.DDS: copied to \(folder)/Other.dds
+            Textures/UI/BUTTON.DDS: already in \(folder)/button.dds
+
+            """, "\(outcome.errorText)")
+        #expect(try fixture.substitution.names() == ["textures"])
+        #expect(try folder.names() == ["Other.dds", "button.dds"])
+        try (folder / ".wh.OTHER.DDS").write("")
+        #expect(try mount.command("revert", "Textures/ui/other.dds", "--yes").status == 0)
+        #expect(try folder.names() == ["button.dds"])
+        #expect(try (mount.point / "Textures/UI/other.dds").readText() == "other")
+        let refusal = try Command([Binary.underTest(), "override", mount.point, ".ROUTES"]).run()
+        #expect(refusal.status == 1 && refusal.errorText.contains("belongs to the mount itself"))
+      }
+    }
+
     @Test("an archive, which is replaced", .timeLimit(.minutes(1)))
     func archive() throws {
       let fixture = try Fixture(isFilled: false)
