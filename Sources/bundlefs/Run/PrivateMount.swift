@@ -12,10 +12,7 @@ struct PrivateMount {
   func make() throws(Failure) -> Descriptor {
     let users: PrivateNamespace.Users
     do throws(Errno) { users = try PrivateNamespace.enter() } catch {
-      throw .failed(
-        "cannot create a mount namespace: \(error); for users other than root the sysctls "
-          + "user.max_user_namespaces and kernel.unprivileged_userns_clone must permit user namespaces, and "
-          + "kernel.apparmor_restrict_unprivileged_userns must be 0")
+      throw .failed("cannot create a mount namespace: \(error); \(Self.remedy(for: error))")
     }
     // The kernel requires that it is opened in the user namespace of the mount.
     let device = try Failure.naming("/dev/fuse") { () throws(Errno) in
@@ -28,6 +25,15 @@ struct PrivateMount {
         flags: flags, data: data)
     }
     return device
+  }
+
+  private static func remedy(for error: Errno) -> String {
+    if error == .invalidArgument {
+      return "in a chroot its root must be a mount point (mount --bind ROOT ROOT)"
+    }
+    if geteuid() == 0 { return "root of a container needs CAP_SYS_ADMIN there" }
+    return "the sysctls user.max_user_namespaces and kernel.unprivileged_userns_clone must permit user "
+      + "namespaces, and kernel.apparmor_restrict_unprivileged_userns must be 0"
   }
 
   private var flags: UInt {
