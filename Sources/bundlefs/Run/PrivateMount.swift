@@ -31,6 +31,9 @@ struct PrivateMount {
     if error == .invalidArgument {
       return "in a chroot its root must be a mount point (mount --bind ROOT ROOT)"
     }
+    if error == .noSpace {
+      return "the sysctls user.max_mnt_namespaces and user.max_user_namespaces must permit another one"
+    }
     if geteuid() == 0 { return "root of a container needs CAP_SYS_ADMIN there" }
     return "the sysctls user.max_user_namespaces and kernel.unprivileged_userns_clone must permit user "
       + "namespaces, and kernel.apparmor_restrict_unprivileged_userns must be 0"

@@ -171,7 +171,8 @@ extension MountTests {
         ]
         let outcome = try run.asCaller(Command(words + run.words(["true"]))).run()
         #expect(
-          outcome.status == 125 && outcome.errorText.contains("mount namespace"), "\(outcome.errorText)")
+          outcome.status == 125 && outcome.errorText.contains("user.max_mnt_namespaces"),
+          "\(outcome.errorText)")
       }
     }
 
