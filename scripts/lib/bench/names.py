@@ -52,13 +52,16 @@ class Ciopfs:
 
 
 def make_copy():
-    """Copies the merged tree through ciopfs, which needs names in lower case below it."""
+    """Copies the merged tree through ciopfs, which needs names in lower case below it.
+
+    Of files whose names are one, cp(1) copies the first.
+    """
     shutil.rmtree(path("lowercase"), ignore_errors=True)
     os.mkdir(path("lowercase"))
     os.makedirs(POINT, exist_ok=True)
     with Ciopfs(path("lowercase")):
         for layer in ("main", "substitution"):
-            subprocess.run(["cp", "-r", path(layer) + "/.", POINT], check=True)
+            subprocess.run(["cp", "-r", path(layer) + "/.", POINT], stderr=subprocess.DEVNULL)
 
 
 def bundlefs(substitution, option):
