@@ -87,8 +87,7 @@ final class ResourceResolver: Sendable {
   /// Whether a program finds the same at the resource's path: no link that leads nowhere inside the mount, and
   /// nothing that a reserved name hides.
   func isVisible(_ found: FoundResource) -> Bool {
-    found.attributes.kind != .symbolicLink && found.path.first != reserved.control
-      && found.path.first != reserved.resources
+    found.attributes.kind != .symbolicLink && found.path.first.map { reserved.contains($0) } != true
   }
 
   private func resolved(_ found: FoundResource, _ description: ResourceDescription) -> ResolvedResource {

@@ -212,6 +212,21 @@ extension MountTests {
       }
     }
 
+    @Test("a layer's entries with bundlefs's own names are hidden in any spelling", .timeLimit(.minutes(1)))
+    func hiddenNames() throws {
+      try withBundle { fixture, mount in
+        try (fixture.main / ".Routes").write("main's")
+        try (fixture.main / "RSRC:").makeDirectory()
+        try (fixture.main / "RSRC:/file").write("main's")
+        try mount.barrier()
+        #expect(try mount.names() == ["Textures"])
+        #expect(try (mount.point / "rsrc:").names() == ["Textures"])
+        for path in [".ROUTES", "Rsrc:/file", "rsrc:/Rsrc:/file", "rsrc:/.Routes"] as [ByteString] {
+          #expect((try? (mount.point / path).readText()) != "main's", "\(path)")
+        }
+      }
+    }
+
     @Test("watchers of the mount get the names that listings show", .timeLimit(.minutes(1)))
     func announcing() throws {
       try withBundle("announce=on") { fixture, mount in
