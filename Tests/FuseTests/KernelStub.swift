@@ -20,7 +20,8 @@ final class KernelStub {
   }
 
   enum Opcode: UInt32 {
-    case lookup = 1, forget = 2, getattr = 3, unlink = 10, open = 14, read = 15, flush = 25, initialize = 26,
+    case lookup = 1, forget = 2, getattr = 3, mkdir = 9, unlink = 10, open = 14, read = 15, flush = 25,
+      initialize = 26,
       opendir = 27
   }
 

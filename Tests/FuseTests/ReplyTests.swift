@@ -83,7 +83,9 @@ private final class FileSystemStub: FileSystem {
     reply: consuming Reply<ReplyKind.Status>
   ) {}
   func removeExtendedAttribute(_ name: CName, of node: NodeID, reply: consuming Reply<ReplyKind.Status>) {}
-  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
+  func make(_ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {
+    DeferredReply(reply).abandon(.noSpace)
+  }
   func makeLink(to node: NodeID, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>) {}
   func remove(_ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>)
   {
@@ -146,6 +148,16 @@ private final class FileSystemStub: FileSystem {
       let answer = try kernel.ask(.getattr, node: 1, [UInt8](repeating: 0, count: 16))
       #expect(answer.error == -EIO)
       #expect(try kernel.ask(.unlink, node: 1, Array("name\0".utf8)).error == -EIO)
+    }
+  }
+
+  @Test("a request that no thread is left to process fails, unless a successor gets it")
+  func abandoned() throws {
+    try withKernel { kernel, _ in
+      let body = [UInt8](repeating: 0, count: 8) + Array("name\0".utf8)
+      #expect(try kernel.ask(.mkdir, node: 1, body).error == -ENOSPC)
+      kernel.session.dispatcher.pendingReplies.beginHandover()
+      try kernel.send(.mkdir, node: 1, body)
     }
   }
 

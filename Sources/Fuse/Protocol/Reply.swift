@@ -226,6 +226,15 @@ public final class DeferredReply<Kind>: Sendable {
     }
   }
 
+  /// Whether the process hands over, so that it does not see changes of layers any more, and its threads end.
+  public var isForSuccessor: Bool { pending.isHandingOver }
+
+  /// Sends an error, since no thread is left that could do what is asked; leaves it to a successor if there is one.
+  public func abandon(_ error: Errno) {
+    guard let reply = take() else { return }
+    if isForSuccessor { reply.leaveToSuccessor() } else { reply.fail(error) }
+  }
+
   /// Returns the reply; nil after the first call.
   public func take() -> Reply<Kind>? {
     pending.remove(unique)

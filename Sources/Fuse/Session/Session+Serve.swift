@@ -131,6 +131,7 @@ private final class Shutdown: Sendable {
       try Thread(name: "shutdown") { [self] in
         // A signal handler that runs in this thread ends the wait, too.
         while unmounts.withLock({ $0 == nil }) { begun.wait(or: -1, milliseconds: -1) }
+        if unmounts.withLock({ $0 }) == false { session.dispatcher.pendingReplies.beginHandover() }
         willStop()
         fuse_session_exit(session.pointer)
         // What is left behind may still use the session.

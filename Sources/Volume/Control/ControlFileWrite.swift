@@ -88,8 +88,8 @@ struct ControlFileWrite: Sendable {
       switch runner.run(line, writer, rest.origin(of: line)) {
       case .done: rest.skip(line)
       case .handsOver:
-        let deferred = deferred
-        return runner.handOver { deferred.take()?.leaveToSuccessor() }
+        let left = rest
+        return runner.handOver { left.leaveToSuccessor() }
       case .needsLayers:
         rest.skip(line)
         let after = rest
@@ -103,6 +103,7 @@ struct ControlFileWrite: Sendable {
         rest.skip(line)
         let after = rest
         if runner.barrier({ after.continue(afterApplying: line) }) { return }
+        if deferred.isForSuccessor { return leaveToSuccessor() }
         // The mount ends.
         runner.appendApplied(line, rest.origin(of: line))
       }
@@ -111,9 +112,13 @@ struct ControlFileWrite: Sendable {
   }
 
   private func `continue`(afterApplying line: ArraySlice<UInt8>) {
+    // A process that stops does not wait for the changes of layers that it has not seen.
+    if deferred.isForSuccessor { return leaveToSuccessor() }
     runner.appendApplied(line, origin(of: line))
     run()
   }
+
+  private func leaveToSuccessor() { deferred.take()?.leaveToSuccessor() }
 
   /// Holds the last line if it may be incomplete.
   private func hold(_ line: ArraySlice<UInt8>) -> WriteReassembler.Hold {

@@ -39,7 +39,7 @@ struct FileOperations: Sendable {
     if let file { return Self.send(file, at: offset, size: size, isFirst: true, reply) }
     let deferred = DeferredReply(reply)
     let isQueued = sizeChecker.add { [self] in readCheckingSize(node, at: offset, size: size, deferred) }
-    if !isQueued, let reply = deferred.take() { reply.fail(.staleFileHandle) }
+    if !isQueued { deferred.abandon(.staleFileHandle) }
   }
 
   private func readCheckingSize(

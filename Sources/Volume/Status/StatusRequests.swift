@@ -30,7 +30,7 @@ struct StatusRequests: Sendable {
     let key = PagedReplies.Key(form: form, node: node, caller: reply.caller)
     let deferred = DeferredReply(reply)
     let isQueued = worker.add { [self] in compare(key, deferred) }
-    if !isQueued, let reply = deferred.take() { reply.fail(.ioError) }
+    if !isQueued { deferred.abandon(.ioError) }
   }
 
   private func upgrade(_ reply: consuming Reply<ReplyKind.Ioctl>) {
@@ -41,7 +41,7 @@ struct StatusRequests: Sendable {
       deferred.take()?.send(Self.page(0, of: Array((refusal ?? "").utf8)))
       if refusal == nil { upgrade.begin() }
     }
-    if !isQueued, let reply = deferred.take() { reply.fail(.ioError) }
+    if !isQueued { deferred.abandon(.ioError) }
   }
 
   /// Compares on a thread of the layer instead if one may not answer, even if the comparison did without it.

@@ -82,5 +82,46 @@ extension MountTests {
         #expect(try reader.wait(timeout: 20).status == 0)
       }
     }
+
+    @Test(
+      "a barrier that a process has no time for is passed by its successor, which compares layers, too",
+      .timeLimit(.minutes(2)))
+    func barriers() throws {
+      try withCopy { mount, program, fixture in
+        let script = """
+          import os, subprocess, sys, threading, time
+          mount, layer, program = sys.argv[1:]
+          end = time.time() + 8
+          def fail(reason):
+              print(reason, flush=True)
+              os._exit(1)
+          def pass_barriers(name):
+              routes = os.open(mount + "/.routes", os.O_WRONLY)
+              value = 0
+              while time.time() < end:
+                  value += 1
+                  with open(layer + "/new" + name, "w") as file: file.write(str(value))
+                  os.rename(layer + "/new" + name, layer + "/" + name)
+                  os.write(routes, b"bundlefs:///sync\\n")
+                  shown = open(mount + "/" + name).read()
+                  if shown != str(value): fail(f"{shown} instead of {value} after a barrier")
+          def compare():
+              while time.time() < end:
+                  result = subprocess.run([program, "diff", mount], capture_output=True)
+                  if result.returncode != 0: fail(result.stderr)
+          threads = [threading.Thread(target=pass_barriers, args=(str(number),)) for number in range(4)]
+          threads.append(threading.Thread(target=compare))
+          for thread in threads: thread.start()
+          for thread in threads: thread.join()
+          """
+        let child = try Child(
+          Command(["python3", "-c", ByteString(script), mount.point, fixture.main, program]))
+        while child.status() == nil {
+          #expect(try Command([program, "upgrade", mount.point]).run(timeout: 30).status == 0)
+        }
+        let outcome = try child.wait(timeout: 20)
+        #expect(outcome.status == 0, "\(outcome.outputText)")
+      }
+    }
   }
 }
