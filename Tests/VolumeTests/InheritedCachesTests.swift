@@ -102,6 +102,24 @@ import Testing
     }
   }
 
+  @Test("a directory that is moved to where the comparison has been is compared")
+  func movedDirectory() throws {
+    let death = try Death()
+    let volume = try death.successor()
+    let isCompared = Latch()
+    let caches = InheritedCaches(invalidator(volume, KernelStub(), isCompared))
+    let walk = InheritedWalk()
+    #expect(walk.next() == .root)
+    caches.takeBack(.root)
+    walk.add([death.a])
+    try (death.folder / "1/a/b").rename(to: death.folder / "1/b")
+    let name = Array("b".utf8)
+    volume.store.recordRename(
+      of: EntryKey(parent: death.a, name: name), to: EntryKey(parent: .root, name: name))
+    while !caches.takeBack(walk) {}
+    #expect(!volume.store.isInherited(death.b))
+  }
+
   @Test("a directory that came before its parent was compared is covered afterwards")
   func newDirectory() throws {
     let death = try Death()

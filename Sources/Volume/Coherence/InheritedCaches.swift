@@ -25,7 +25,10 @@ struct InheritedCaches {
       walk.add(store.childDirectories(of: directory))
       if sliceEnd < TimeSpec.monotonic { return false }
     }
-    return true
+    // Some may have been moved meanwhile to where the walk had been.
+    let left = store.allDirectories { $0.isInherited }
+    walk.add(left)
+    return left.isEmpty
   }
 
   /// Compares a directory, once, after those above it. It is watched first, so that later changes are reported.

@@ -97,13 +97,15 @@ extension NodeStore {
     return found
   }
 
-  private func allDirectories() -> [NodeID] {
+  func allDirectories(where condition: (DirectoryState) -> Bool = { _ in true }) -> [NodeID] {
     var found: [NodeID] = []
     var slot = NodeTable.root
     while true {
       let isEnd = table.withLock { table in
         let end = min(slot + UInt32(Self.nodesPerLock), UInt32(table.nodes.count))
-        for slot in slot..<end where table[slot].directory != nil { found.append(table.number(of: slot)) }
+        for slot in slot..<end where table[slot].directory.map(condition) ?? false {
+          found.append(table.number(of: slot))
+        }
         slot = end
         return end == table.nodes.count
       }
