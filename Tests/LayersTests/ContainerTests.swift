@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Posix
 import TestSupport
@@ -135,6 +136,20 @@ import Testing
     let difference = try #require(fixture.layer.reload())
     #expect(difference.items.map(\.kind) == [.created])
     #expect(try ["000", "001"].map { try fixture.attributes($0).identity.inode } == numbers)
+  }
+
+  @Test("a file of a 7z archive without a valid type is a regular file")
+  func untyped() throws {
+    // By hand: files of the modes 0640 and 0170644.
+    let bytes = """
+      N3q8ryccAAQFJ0oxBwAAAAAAAABIAAAAAAAAAH0Gb0p0ZXh0b2RkAQQGAAEJBwAHCwEAAQEADAcACA0CCQQKAcenizvtXoT3AAAFAhETAG4AbwBu
+      AGUAAABvAGQAZAAAABUKAQAAgKABAICk8QAA
+      """
+    let archive = try #require(Data(base64Encoded: bytes, options: .ignoreUnknownCharacters))
+    let fixture = try ArchiveFixture(archive: Array(archive))
+    #expect(try fixture.attributes("none").mode == S_IFREG | 0o640)
+    #expect(try fixture.attributes("odd").mode == S_IFREG | 0o644)
+    #expect(try fixture.content("none") == Array("text".utf8))
   }
 
   @Test("the checksum of a hole is that of its zeros")

@@ -103,7 +103,9 @@ struct ContainerListing {
     var record = ContainerRecord(name: append(path))
     record.node.modified = header.modified
     record.node.flags = .isInContainer
-    record.node.mode = UInt16(truncatingIfNeeded: header.mode)
+    // A 7z archive can lack the type, or have one that is none.
+    let kind = FileKind(rawValue: header.mode & 0o170000) ?? .regular
+    record.node.mode = UInt16(kind.rawValue | header.mode & 0o777)
     if let hardLink = header.hardLink {
       record.hardLink = append(hardLink)
       hasHardLinks = true
