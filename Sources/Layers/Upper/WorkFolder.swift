@@ -145,7 +145,7 @@ extension WorkFolder {
         try Self.make(in: root).open(".", [.read, .directory])
       }
       do throws(Errno) {
-        // Who had it before may have removed it.
+        // The mount that had it before may have removed the folder.
         if try folder.lock(), try folder.attributes().links > 0 { return folder }
       } catch {
         return nil
