@@ -11,8 +11,10 @@ struct PrivateMount {
   /// - Returns: the descriptor of `/dev/fuse`.
   func make() throws(Failure) -> Descriptor {
     let users: PrivateNamespace.Users
+    // In a user namespace without a map it is another one.
+    let isRoot = geteuid() == 0
     do throws(Errno) { users = try PrivateNamespace.enter() } catch {
-      throw .failed("cannot create a mount namespace: \(error); \(Self.remedy(for: error))")
+      throw .failed("cannot create a mount namespace: \(error); \(Self.remedy(for: error, isRoot))")
     }
     // The kernel requires that it is opened in the user namespace of the mount.
     let device = try Failure.naming("/dev/fuse") { () throws(Errno) in
@@ -27,14 +29,14 @@ struct PrivateMount {
     return device
   }
 
-  private static func remedy(for error: Errno) -> String {
+  private static func remedy(for error: Errno, _ isRoot: Bool) -> String {
     if error == .invalidArgument {
       return "in a chroot its root must be a mount point (mount --bind ROOT ROOT)"
     }
     if error == .noSpace {
       return "the sysctls user.max_mnt_namespaces and user.max_user_namespaces must permit another one"
     }
-    if geteuid() == 0 { return "root of a container needs CAP_SYS_ADMIN there" }
+    if isRoot { return "root of a container needs CAP_SYS_ADMIN there" }
     return "the sysctls user.max_user_namespaces and kernel.unprivileged_userns_clone must permit user "
       + "namespaces, and kernel.apparmor_restrict_unprivileged_userns must be 0"
   }
