@@ -129,18 +129,6 @@ import Testing
     #expect(requests.isEmpty)
   }
 
-  @Test("that a caller was killed is known until its request is replied to")
-  func killedCaller() {
-    let pending = PendingReplies()
-    pending.add(2, caller: 7)
-    pending.end(4)
-    #expect(!pending.hasEnded(2) && !pending.hasEnded(4))
-    pending.end(2)
-    #expect(pending.hasEnded(2) && pending.callers == [2: 7])
-    pending.remove(2)
-    #expect(!pending.hasEnded(2) && pending.callers == [:])
-  }
-
   @Test("an interrupted request that no worker processes is forgotten after some looks")
   func interruptedRequests() {
     var interrupted = InterruptedRequests()

@@ -56,22 +56,6 @@ import Testing
     #expect(Self.isContent(bytes, read, at: offset), "at \(offset)")
   }
 
-  @Test("nothing is decoded for a reader that waits no more", arguments: [0, 1])
-  func interruptedRead(threads: Int) throws {
-    let fixture = try ArchiveFixture(archive: Self.archive, threads: threads)
-    let file = try fixture.open("big")
-    let (outcome, looks) = (BlockingQueue<Errno?>(), Locked(0))
-    let isWanted: @Sendable () -> Bool = {
-      looks.withLock { looks in
-        looks += 1
-        return looks < 3
-      }
-    }
-    file.whenReadable(at: Int64(Self.size - 1), count: 1, isWanted: isWanted) { outcome.enqueue($0) }
-    #expect(try #require(outcome.dequeue()) == .interrupted)
-    #expect(decodedCount(of: file, in: fixture) < Self.size / 4)
-  }
-
   /// How many bytes were decoded, once no thread decodes ahead of a reader any more.
   private func decodedCount(of file: LayerFile, in fixture: ArchiveFixture) -> UInt64 {
     let isIdle = eventually(within: 120) { !file.isBeingDecoded }

@@ -226,9 +226,6 @@ public final class DeferredReply<Kind>: Sendable {
     }
   }
 
-  /// Whether the caller has been killed, and does not wait any more.
-  public var hasEnded: Bool { pending.hasEnded(unique) }
-
   /// Whether the process hands over, so that it does not see changes of layers any more, and its threads end.
   public var isForSuccessor: Bool { pending.isHandingOver }
 

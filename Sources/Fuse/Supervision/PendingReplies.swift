@@ -3,13 +3,7 @@ import Synchronization
 
 /// The requests that other threads will reply to, with the threads that made them, so that they can be interrupted.
 final class PendingReplies: Sendable {
-  private struct Request {
-    let caller: Int32
-    /// Whether the caller has been killed.
-    var hasEnded = false
-  }
-
-  private let pending = Locked<[UInt64: Request]>([:])
+  private let pending = Locked<[UInt64: Int32]>([:])
   private let isLeft = Atomic(false)
 
   /// Whether the process hands over: the kernel sends its successor what has no reply by then.
@@ -19,17 +13,12 @@ final class PendingReplies: Sendable {
   func beginHandover() { isLeft.store(true, ordering: .sequentiallyConsistent) }
 
   func add(_ unique: UInt64, caller: Int32) {
-    if unique != 0 { pending.withLock { $0[unique] = Request(caller: caller) } }
+    if unique != 0 { pending.withLock { $0[unique] = caller } }
   }
 
   func remove(_ unique: UInt64) {
     if unique != 0 { pending.withLock { _ = $0.removeValue(forKey: unique) } }
   }
 
-  var callers: [UInt64: Int32] { pending.withLock { $0.mapValues(\.caller) } }
-
-  /// Records that a caller has been killed.
-  func end(_ unique: UInt64) { pending.withLock { $0[unique]?.hasEnded = true } }
-
-  func hasEnded(_ unique: UInt64) -> Bool { pending.withLock { $0[unique]?.hasEnded ?? false } }
+  var callers: [UInt64: Int32] { pending.withLock { $0 } }
 }

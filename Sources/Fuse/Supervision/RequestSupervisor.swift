@@ -160,7 +160,6 @@ final class RequestSupervisor: @unchecked Sendable {
       }
       guard (try? PendingSignals(of: caller))?.isFatal == true else { continue }
       interrupted.withLock { _ = $0.remove(unique) }
-      session.dispatcher.pendingReplies.end(unique)
       session.reply(to: unique, .interrupted)
     }
   }

@@ -121,15 +121,10 @@ public final class LayerFile: Sendable {
   }
 
   /// Calls the function on any thread once the range is readable, or with the error.
-  /// - Parameter isWanted: whether anyone waits for it; called now and then on the thread that decodes.
-  public func whenReadable(
-    at offset: Int64, count: Int, isWanted: @escaping @Sendable () -> Bool = { true },
-    _ completion: @escaping @Sendable (Errno?) -> Void
-  ) {
+  public func whenReadable(at offset: Int64, count: Int, _ completion: @escaping @Sendable (Errno?) -> Void) {
     switch kind {
     case .file: completion(nil)
-    case .entry(let content):
-      content.whenReadable(at: offset, count: count, isWanted: isWanted, completion)
+    case .entry(let content): content.whenReadable(at: offset, count: count, completion)
     }
   }
 

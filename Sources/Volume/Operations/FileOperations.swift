@@ -107,7 +107,7 @@ struct FileOperations: Sendable {
     _ file: LayerFile, at offset: Int64, size: Int, _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
     let deferred = DeferredReply(reply)
-    file.whenReadable(at: offset, count: size, isWanted: { !deferred.hasEnded }) { failure in
+    file.whenReadable(at: offset, count: size) { failure in
       guard let reply = deferred.take() else { return }
       if let failure { return reply.fail(failure) }
       send(file, at: offset, size: size, isFirst: false, reply)

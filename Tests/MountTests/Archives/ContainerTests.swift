@@ -156,39 +156,6 @@ extension MountTests {
         #expect(outcome.status == 1 && outcome.errorText.contains(reason), "\(name): \(outcome.errorText)")
       }
     }
-
-    @Test("a reader that is killed at the end of a huge hole leaves no thread busy", .timeLimit(.minutes(3)))
-    func killedReader() throws {
-      let folder = try TemporaryFolder()
-      try write(
-        """
-        hole = {"GNU.sparse.map": f"0,1,{2**62 - 4},2", "GNU.sparse.size": f"{2**62}", "GNU.sparse.numblocks": "2"}
-        with tarfile.open("a.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
-            add(archive, "huge", b"abc", pax_headers=hole)
-        """, in: folder.path)
-      try withMount(MountSetup(main: folder / "a.tar.gz", point: try folder.folder("mount"))) { mount in
-        let idle = try processorTime(of: mount.worker)
-        let file = (mount.point / "huge").text
-        let reader = try Child(Command("dd", "if=" + file, "bs=4K", "skip=1000000000000", "count=1"))
-        let hasBegun = try eventually(within: 60) { try processorTime(of: mount.worker) > idle + 10 }
-        #expect(hasBegun)
-        try reader.kill()
-        let isIdle = try eventually(within: 60) {
-          let before = try processorTime(of: mount.worker)
-          usleep(300_000)
-          return try processorTime(of: mount.worker) == before
-        }
-        #expect(isIdle)
-      }
-    }
-
-    /// In units of 10 ms.
-    private func processorTime(of process: pid_t) throws -> Int {
-      let text = try ByteString("/proc/\(process)/stat").readText()
-      let fields = (text.split(separator: ")").last ?? "").split(separator: " ").map { Int($0) ?? 0 }
-      try #require(fields.count > 12)
-      return fields[11] + fields[12]
-    }
   }
 }
 

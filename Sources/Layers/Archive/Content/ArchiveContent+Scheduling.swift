@@ -77,11 +77,9 @@ extension ArchiveContent {
     /// The waiters to complete without the lock, and their error.
     var completed: [Waiter] = []
     var failure: Errno?
-    var interrupted: [Waiter] = []
 
     func complete() {
       for waiter in completed { waiter.completion(failure) }
-      for waiter in interrupted { waiter.completion(.interrupted) }
     }
   }
 
@@ -93,7 +91,6 @@ extension ArchiveContent {
     if !next.completed.isEmpty {
       state.waiters.removeAll { failure != nil || available.contains($0.range) }
     }
-    next.interrupted = removeInterrupted(&state)
     if failure?.isTransient == true {
       state.failure = nil
       if state.waiters.isEmpty { state.target = 0 }
@@ -107,22 +104,6 @@ extension ArchiveContent {
     return next
   }
 
-  /// Removes the waiters whose programs have been killed: one at the end of a huge entry would keep a thread decoding.
-  private func removeInterrupted(_ state: inout State) -> [Waiter] {
-    var interrupted: [Waiter] = []
-    state.waiters.removeAll { waiter in
-      if waiter.isWanted() { return false }
-      interrupted.append(waiter)
-      return true
-    }
-    if !interrupted.isEmpty { state.target = targetOfWaiters(state) }
-    return interrupted
-  }
-
-  private func targetOfWaiters(_ state: State) -> UInt64 {
-    state.waiters.reduce(0) { max($0, $1.range.upperBound + readAhead) }
-  }
-
   private func isIdle(_ state: State) -> Bool {
     state.waiters.isEmpty && (state.isComplete || state.available.end >= min(size, state.target))
   }
@@ -134,7 +115,7 @@ extension ArchiveContent {
     state.available = DecodedRanges()
     state.isComplete = false
     state.wasOverwritten = false
-    state.target = targetOfWaiters(state)
+    state.target = state.waiters.reduce(0) { max($0, $1.range.upperBound + readAhead) }
   }
 }
 

@@ -92,8 +92,6 @@ final class ArchiveContent: @unchecked Sendable {
 
   struct Waiter {
     let range: Range<UInt64>
-    /// Whether anyone still waits for the completion.
-    let isWanted: @Sendable () -> Bool
     let completion: @Sendable (Errno?) -> Void
   }
 
@@ -206,17 +204,13 @@ final class ArchiveContent: @unchecked Sendable {
     }
   }
 
-  /// Calls the function once the range is readable or failed, with EINTR if it is wanted no more: from another thread, or at
-  /// once.
-  func whenReadable(
-    at offset: Int64, count: Int, isWanted: @escaping @Sendable () -> Bool = { true },
-    _ completion: @escaping @Sendable (Errno?) -> Void
-  ) {
+  /// Calls the function once the range is readable or failed: from another thread, or at once.
+  func whenReadable(at offset: Int64, count: Int, _ completion: @escaping @Sendable (Errno?) -> Void) {
     guard let range = range(at: offset, count: count) else { return completion(nil) }
     let (isReady, failure) = state.withLock { state -> (Bool, Errno?) in
       if let failure = state.failure { return (true, failure) }
       if state.available.contains(range) { return (true, nil) }
-      state.waiters.append(Waiter(range: range, isWanted: isWanted, completion: completion))
+      state.waiters.append(Waiter(range: range, completion: completion))
       state.target = max(state.target, range.upperBound + readAhead)
       return (false, nil)
     }
