@@ -233,6 +233,34 @@ private struct URLSet {
     #expect(match?.name == "N900" && match?.query == "other=1&key901=w")
   }
 
+  @Test(
+    "of a thousand routes that differ only in optional parameters, few are tested for covering another",
+    arguments: ["s:A?p%=i?:B", "s?:A?p%=f?[]:B", "**:A?p=l?:(%)B", "s:A?p=i?:B&p%=i?:C"])
+  func guards(pattern: String) throws {
+    func numbered(_ number: Int) throws -> RoutePattern {
+      let parts = pattern.split(separator: "%", omittingEmptySubsequences: false)
+      return try RoutePattern(parts.joined(separator: "\(number)"))
+    }
+    var table = RouteTable()
+    var requirements = RequirementIndex()
+    for number in 0..<1000 {
+      let route = try Route(name: "N\(number)", pattern: numbered(number))
+      try table.append(route)
+      requirements.add(route.pattern, at: RouteIndex(order: UInt64(number), slot: UInt32(number)))
+    }
+    var tests = 0
+    let new = try numbered(1000)
+    let covering = CoverSearch.first(covering: new, in: table.trie) { _ in
+      tests += 1
+      return false
+    }
+    #expect(covering == nil && tests <= 2)
+    #expect(requirements.candidates(coveredBy: new) == [])
+    #expect(throws: RoutingError.self) { try table.append(Route(name: "Same", pattern: numbered(500))) }
+    #expect(table.remove(name: "N500") == 1)
+    try table.append(Route(name: "Same", pattern: numbered(500)))
+  }
+
   @Test("registration is linear, however the routes overlap")
   func linear() throws {
     let shapes: [(String, (Int) -> String)] = [
@@ -242,6 +270,8 @@ private struct URLSet {
       ("numbers", { $0 % 2 == 0 ? "l:(a\($0))A/s:B" : "i:A/l:(b\($0))B" }),
       ("schemes", { "x\($0)://*:A" }), ("lengths", { "l:(a\($0))A/**:B" }),
       ("parameters", { "s:A?p\($0)=s:B" }), ("values", { "s:A?p=l:(\($0))B" }),
+      ("optional parameters", { "s:A?p\($0)=i?:B" }), ("optional arrays", { "s?:A?p\($0)=f?[]:B" }),
+      ("optional values", { "**:A?p=l?:(\($0))B" }), ("a common one", { "s:A?p=i?:B&p\($0)=i?:C" }),
     ]
     for (name, pattern) in shapes {
       try LinearTime.check(name: name) { size in
@@ -257,10 +287,22 @@ private struct URLSet {
     }
   }
 
-  @Test("insertion is linear, whatever the place", arguments: ["the end", "the start", "the last one"])
-  func linearInsertion(place: String) throws {
-    try LinearTime.check(name: place) { size in
-      try (0..<size / 512).map { try Route(name: "N\($0)", pattern: RoutePattern("l:(a\($0))A/s:B")) }
+  @Test(
+    "insertion is linear, whatever the place", arguments: ["the end", "the start", "the last one"],
+    [
+      "l:(a%)A/s:B", "s:A/l:(a%)B", "s:A/l:(a%)B/**:C", "a%://s:A", "s:A?p%=i:B", "s:A?p=l:(%)B",
+      "s:A?p%=i?:B",
+      "s:A?p=l?:(%)B",
+    ])
+  func linearInsertion(place: String, pattern: String) throws {
+    try LinearTime.check(name: "\(pattern) before \(place)") { size in
+      try (0..<size / 512).map { number in
+        // Every other one crosses all of these.
+        let crossing = "l:(a%)A/s:B/**:C?q%=i?:D"
+        let text = (number.isMultiple(of: 2) ? pattern : crossing)
+          .split(separator: "%", omittingEmptySubsequences: false).joined(separator: "\(number)")
+        return try Route(name: "N\(number)", pattern: RoutePattern(text))
+      }
     } parse: { routes in
       var table = RouteTable()
       try table.append(routes[0])

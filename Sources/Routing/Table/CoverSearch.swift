@@ -41,12 +41,18 @@ struct CoverSearch {
     if node != 0, trie.nodes[Int(node)].least < best?.order ?? .max { pending.append((node, depth)) }
   }
 
-  /// Tests the routes that end at a node or require parameters that the pattern requires.
+  /// Tests the routes that end at a node or have parameters that the pattern has.
   private mutating func test(_ node: RouteTrie.NodeNumber, _ covers: (RouteIndex) -> Bool) {
     testEnds(node, covers)
-    if trie.nodes[Int(node)].parameters.isEmpty { return }
+    if !trie.nodes[Int(node)].parameters.isEmpty { test(trie.parameterEdges, from: node, covers) }
+    if !trie.nodes[Int(node)].guardedEnds.isEmpty { test(trie.guardEdges, from: node, covers) }
+  }
+
+  private mutating func test(
+    _ edges: EdgeIndex, from node: RouteTrie.NodeNumber, _ covers: (RouteIndex) -> Bool
+  ) {
     for parameter in pattern.parameters {
-      let named = trie.parameterEdges.find(parameter.name.span, from: node, in: trie.nodes)
+      let named = edges.find(parameter.name.span, from: node, in: trie.nodes)
       if named == 0 { continue }
       testEnds(named, covers)
       if case .literal(let literal) = parameter.type {

@@ -16,7 +16,12 @@ public struct RouteOverlaps: Hashable, Sendable {
   /// - Parameter names: those of the overlapped routes, in order.
   init(_ names: [String], count: Int? = nil, isIncomplete: Bool) {
     var seen: Set<[UInt8]> = []
-    self.names = Array(names.filter { seen.insert(Array($0.utf8)).inserted }.prefix(Self.maxNames))
+    var first: [String] = []
+    for name in names where seen.insert(Array(name.utf8)).inserted {
+      first.append(name)
+      if first.count == Self.maxNames { break }
+    }
+    self.names = first
     self.count = count ?? names.count
     self.isIncomplete = isIncomplete
   }
@@ -33,7 +38,7 @@ struct OverlapSearch {
     /// The parameters of a node from a position on, and the literals of each.
     case parameters(RouteTrie.NodeNumber, from: Int)
     case values(RouteTrie.NodeNumber, from: Int)
-    /// The routes that end at a node, from a position on.
+    /// The routes that end at a node, from a position on: first `ends`, then `guardedEnds`.
     case ends(RouteTrie.NodeNumber, from: Int)
   }
 
@@ -93,7 +98,10 @@ struct OverlapSearch {
       }
       queueEnds(at: trie.nodes[Int(parent)].literals[position], from: 0)
     case .ends(let node, let position):
-      found.append(trie.nodes[Int(node)].ends[position])
+      let ends = trie.nodes[Int(node)].ends.count
+      found.append(
+        position < ends
+          ? trie.nodes[Int(node)].ends[position] : trie.nodes[Int(node)].guardedEnds[position - ends])
       queueEnds(at: node, from: position + 1)
     }
   }
@@ -140,6 +148,7 @@ struct OverlapSearch {
   }
 
   private mutating func queueEnds(at node: RouteTrie.NodeNumber, from position: Int) {
-    if position < trie.nodes[Int(node)].ends.count { pending.append(.ends(node, from: position)) }
+    let count = trie.nodes[Int(node)].ends.count + trie.nodes[Int(node)].guardedEnds.count
+    if position < count { pending.append(.ends(node, from: position)) }
   }
 }

@@ -25,6 +25,7 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   /// Checks that a name is not empty and has no whitespace and no control characters.
   static func validate(name: String) throws(RoutingError) {
     if name.isEmpty { throw .malformed("a route's name is missing", at: 0) }
+    if name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) { return }
     var offset = 0
     for scalar in name.unicodeScalars {
       if scalar.properties.isWhitespace || scalar.properties.generalCategory == .control {
@@ -39,7 +40,7 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
 /// array of a route: with many routes every retain is a cache miss.
 final class RouteEntry: Sendable {
   let route: Route
-  /// The nodes where the route's paths in the trie end.
+  /// The nodes of the trie that have the route.
   let nodes: [RouteTrie.NodeNumber]
   /// Sorted by key.
   let bindings: [Binding]

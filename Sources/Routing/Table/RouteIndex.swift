@@ -23,6 +23,12 @@ extension [RouteIndex] {
 
   /// Inserts an index into an ascending array.
   mutating func insertInOrder(_ index: RouteIndex) { insert(index, at: position(of: index)) }
+
+  /// Removes an index from an ascending array, if it is there.
+  mutating func remove(_ index: RouteIndex) {
+    let position = position(of: index)
+    if position < count, self[position] == index { remove(at: position) }
+  }
 }
 
 /// Chooses the orders of routes.

@@ -89,13 +89,21 @@ struct RouteSearch {
 
   private mutating func testRoutes(at node: RouteTrie.NodeNumber, _ url: RouteURL, _ table: RouteTable) {
     for position in table.trie.nodes[Int(node)].ends.indices {
-      let index = table.trie.nodes[Int(node)].ends[position]
-      if index.order >= limit { return }
-      if table.matchesQuery(of: url, index) {
-        (best, limit) = (index, index.order)
-        return
-      }
+      if isLast(table.trie.nodes[Int(node)].ends[position], url, table) { break }
     }
+    for position in table.trie.nodes[Int(node)].guardedEnds.indices {
+      if isLast(table.trie.nodes[Int(node)].guardedEnds[position], url, table) { break }
+    }
+  }
+
+  /// Tests a route.
+  /// - Returns: whether no later route can be better.
+  @inline(__always)
+  private mutating func isLast(_ index: RouteIndex, _ url: RouteURL, _ table: RouteTable) -> Bool {
+    if index.order >= limit { return true }
+    guard table.matchesQuery(of: url, index) else { return false }
+    (best, limit) = (index, index.order)
+    return true
   }
 }
 

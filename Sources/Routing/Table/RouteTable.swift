@@ -6,6 +6,8 @@ public struct RouteTable: Sendable {
   private var sequence: [RouteIndex] = []
   private var order = RouteOrder()
   private(set) var trie = RouteTrie()
+  /// nil until a route is inserted before another.
+  private var requirements: RequirementIndex?
   /// The indexes of the routes with a name, in order. The key is UTF-8, since `String` compares canonical equivalents equal.
   private var indexes: [[UInt8]: [RouteIndex]] = [:]
   /// The number of routes.
@@ -51,6 +53,7 @@ public struct RouteTable: Sendable {
     if let index = covering(route.pattern), index < place, let earlier = self[index]?.route {
       throw Self.shadowed(route, by: earlier)
     }
+    indexRequirements()
     if let later = firstCovered(by: route.pattern, from: place) { throw Self.shadowed(later, by: route) }
     if !add(route, before: place) {
       replace(by: routes)
@@ -61,12 +64,26 @@ public struct RouteTable: Sendable {
 
   /// The first route from a place on all of whose URLs a pattern takes.
   private func firstCovered(by pattern: RoutePattern, from place: RouteIndex) -> Route? {
-    let (found, isIncomplete) = OverlapSearch.indexes(overlapping: pattern, in: trie)
-    let candidates = isIncomplete ? sequence[sequence.position(of: place)...] : found[...]
-    for index in candidates where index >= place {
+    let candidates = requirements?.candidates(coveredBy: pattern) ?? candidates(overlapping: pattern)
+    for index in candidates[candidates.position(of: place)...] {
       if let route = self[index]?.route, pattern.covers(route.pattern) { return route }
     }
     return nil
+  }
+
+  /// All routes if a search does not tell those that a pattern overlaps.
+  private func candidates(overlapping pattern: RoutePattern) -> [RouteIndex] {
+    let (found, isIncomplete) = OverlapSearch.indexes(overlapping: pattern, in: trie)
+    return isIncomplete ? sequence : found
+  }
+
+  private mutating func indexRequirements() {
+    if requirements != nil { return }
+    var requirements = RequirementIndex()
+    for index in sequence {
+      if let route = self[index]?.route { requirements.add(route.pattern, at: index) }
+    }
+    self.requirements = requirements
   }
 
   /// The routes that a pattern overlaps.
@@ -76,14 +93,16 @@ public struct RouteTable: Sendable {
     var count = 0
     for index in indexes {
       // Without parameters, what the search finds overlaps.
-      guard let route = self[index]?.route,
-        pattern.parameters.isEmpty || route.pattern.parameters.isEmpty || pattern.overlaps(route.pattern)
-      else { continue }
+      if !pattern.parameters.isEmpty, self[index].map({ Self.overlaps(pattern, $0) }) != true { continue }
       count += 1
       // Some may have one name.
-      if names.count < 8 * RouteOverlaps.maxNames { names.append(route.name) }
+      if names.count < 8 * RouteOverlaps.maxNames, let entry = self[index] { names.append(entry.route.name) }
     }
     return RouteOverlaps(names, count: count, isIncomplete: isIncomplete)
+  }
+
+  private static func overlaps(_ pattern: RoutePattern, _ entry: RouteEntry) -> Bool {
+    entry.route.pattern.parameters.isEmpty || pattern.overlaps(entry.route.pattern)
   }
 
   /// The index of the first route that takes all URLs of a pattern.
@@ -106,6 +125,7 @@ public struct RouteTable: Sendable {
     for index in removed {
       guard let entry = self[index] else { continue }
       for node in entry.nodes { trie.remove(index, from: node) }
+      requirements?.remove(entry.route.pattern, at: index)
       textSize -= entry.route.lineSize
       entries[Int(index.slot)] = nil
     }
@@ -138,6 +158,7 @@ public struct RouteTable: Sendable {
     let index = RouteIndex(order: order, slot: UInt32(entries.count))
     entries.append(RouteEntry(route, nodes: trie.add(route.pattern, at: index)))
     sequence.insertInOrder(index)
+    requirements?.add(route.pattern, at: index)
     indexes[Array(route.name.utf8), default: []].insertInOrder(index)
     count += 1
     version += 1
@@ -159,7 +180,7 @@ public struct RouteTable: Sendable {
   }
 
   /// Matches a URL; nil if no route matches. The time depends on the URL and on the number of ways to read its
-  /// components, not on the number of routes.
+  /// components, not on the number of routes, unless optional parameters of many routes do not match.
   /// - Throws: EINVAL if components or parameters are not UTF-8.
   public func match(_ url: RouteURL) throws(RoutingError) -> RouteMatch? {
     try url.requireUTF8()

@@ -2,7 +2,7 @@
 /// with a common prefix share nodes.
 ///
 /// Invariants: a node's `least` is not greater than the order of any route at or below it (a removal may leave
-/// it smaller, which costs only time); the indexes in `ends` ascend.
+/// it smaller, which costs only time); the indexes in `ends` and `guardedEnds` ascend.
 struct RouteTrie: Sendable {
   /// An index into `nodes`. As a child, 0 means none, since the root is no node's child.
   typealias NodeNumber = UInt32
@@ -22,6 +22,8 @@ struct RouteTrie: Sendable {
     var parameters: [NodeNumber] = []
     /// The routes whose paths end here.
     var ends: [RouteIndex] = []
+    /// The guarded routes among those whose paths end here, which are not in `ends`.
+    var guardedEnds: [RouteIndex] = []
   }
 
   /// Its literal children are the schemes; its `text` child is for routes without a scheme.
@@ -30,9 +32,12 @@ struct RouteTrie: Sendable {
   private(set) var nodes: [Node] = [Node(label: [], parent: root)]
   private(set) var literalEdges = EdgeIndex()
   private(set) var parameterEdges = EdgeIndex()
+  /// From the ends of guarded routes to nodes that have them in `ends`, for the search for a covering route.
+  private(set) var guardEdges = EdgeIndex()
 
   /// Adds a route.
-  /// - Returns: The nodes where the route's paths end: two if it may lack its last component or its tail.
+  /// - Returns: The nodes that have the route: those where its paths end, two if it may lack its last component or its
+  ///   tail, and those of its guards.
   mutating func add(_ pattern: RoutePattern, at index: RouteIndex) -> [NodeNumber] {
     var node = visit(Self.root, index)
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
@@ -45,16 +50,31 @@ struct RouteTrie: Sendable {
     if pattern.isTailOptional { ends.append(node) }
     if pattern.tail != nil { node = visit(child(of: node, \.tail), index) }
     ends.append(node)
-    return ends.map { node in
-      let end = end(of: pattern, from: node, index)
-      nodes[Int(end)].ends.insertInOrder(index)
-      return end
-    }
+    return ends.flatMap { addEnd(of: pattern, at: $0, index) }
   }
 
   mutating func remove(_ index: RouteIndex, from node: NodeNumber) {
-    let position = nodes[Int(node)].ends.position(of: index)
-    if position < nodes[Int(node)].ends.count { nodes[Int(node)].ends.remove(at: position) }
+    nodes[Int(node)].ends.remove(index)
+    nodes[Int(node)].guardedEnds.remove(index)
+  }
+
+  private mutating func addEnd(
+    of pattern: RoutePattern, at node: NodeNumber, _ index: RouteIndex
+  ) -> [NodeNumber] {
+    if let required = rarest(of: pattern.parameters.filter { !$0.isOptional }, from: node, parameterEdges) {
+      let end = parameterNode(of: node, for: required, index)
+      nodes[Int(end)].ends.insertInOrder(index)
+      return [end]
+    }
+    let guards = pattern.parameters.filter { $0.type != .text }
+    guard let chosen = rarest(of: guards, from: node, guardEdges) else {
+      nodes[Int(node)].ends.insertInOrder(index)
+      return [node]
+    }
+    nodes[Int(node)].guardedEnds.insertInOrder(index)
+    let guardNode = guardNode(of: node, for: chosen)
+    nodes[Int(guardNode)].ends.insertInOrder(index)
+    return [node, guardNode]
   }
 
   /// Lowers the node's bound to a route below it, and returns the node.
@@ -63,29 +83,41 @@ struct RouteTrie: Sendable {
     return node
   }
 
-  /// Routes that differ only in parameters branch on one required parameter: the one whose node has the fewest
-  /// routes so far.
-  private mutating func end(
-    of pattern: RoutePattern, from node: NodeNumber, _ index: RouteIndex
-  ) -> NodeNumber {
-    var best: RoutePattern.Parameter?
-    var fewest = Int.max
-    for parameter in pattern.parameters where !parameter.isOptional {
-      let count = count(of: parameter, at: node)
-      if count < fewest { (best, fewest) = (parameter, count) }
-    }
-    guard let best else { return node }
-    let named = visit(parameterChild(of: node, best.name), index)
-    guard case .literal = best.type else { return named }
-    return visit(child(of: named, for: best.type), index)
+  /// Of some parameters, the one whose node has the fewest routes so far.
+  private func rarest(
+    of parameters: [RoutePattern.Parameter], from node: NodeNumber, _ edges: EdgeIndex
+  ) -> RoutePattern.Parameter? {
+    if parameters.count < 2 { return parameters.first }
+    return parameters.map { ($0, count(of: $0, from: node, edges)) }.min { $0.1 < $1.1 }?.0
   }
 
-  private func count(of parameter: RoutePattern.Parameter, at node: NodeNumber) -> Int {
-    var end = parameterEdges.find(parameter.name.span, from: node, in: nodes)
+  private func count(of parameter: RoutePattern.Parameter, from node: NodeNumber, _ edges: EdgeIndex) -> Int {
+    var end = edges.find(parameter.name.span, from: node, in: nodes)
     if end != 0, case .literal(let literal) = parameter.type {
       end = literalEdges.find(literal.span, from: end, in: nodes)
     }
     return end == 0 ? 0 : nodes[Int(end)].ends.count
+  }
+
+  /// Routes that differ only in parameters branch on one required parameter.
+  private mutating func parameterNode(
+    of node: NodeNumber, for parameter: RoutePattern.Parameter, _ index: RouteIndex
+  ) -> NodeNumber {
+    let named = visit(parameterChild(of: node, parameter.name), index)
+    guard case .literal = parameter.type else { return named }
+    return visit(child(of: named, for: parameter.type), index)
+  }
+
+  /// A route without required parameters matches URLs that lack all of its parameters, but covers only patterns that
+  /// have its optional ones, unless they take any text. One of these is its guard.
+  private mutating func guardNode(of node: NodeNumber, for parameter: RoutePattern.Parameter) -> NodeNumber {
+    var named = guardEdges.find(parameter.name.span, from: node, in: nodes)
+    if named == 0 {
+      named = newNode(parameter.name, below: node)
+      guardEdges.insert(named, label: parameter.name.span, from: node)
+    }
+    guard case .literal = parameter.type else { return named }
+    return child(of: named, for: parameter.type)
   }
 
   private mutating func child(of node: NodeNumber, for type: ValueType) -> NodeNumber {
