@@ -454,6 +454,12 @@ pid_t linux_fork_writing_to(int output) {
   return 0;
 }
 
+int linux_usable_processors(void) {
+  cpu_set_t set;
+  // Fails where the kernel has more processors than the set has bits.
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 void linux_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }
 
 int linux_create(int directory, const char *name, mode_t mode) {

@@ -87,6 +87,8 @@ int linux_rewrite_times(int file, bool including_access);
 
 /// mallopt(3) with M_ARENA_MAX.
 void linux_limit_arenas(int count);
+/// The number of processors in the affinity mask of the calling thread.
+int linux_usable_processors(void);
 
 /// gettid(2).
 pid_t linux_gettid(void);

@@ -127,8 +127,8 @@ public final class ThreadHandle: Sendable {
   }
 }
 
-/// The number of online processors; at least 1.
-public let processorCount = max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+/// The number of processors on which the process may run (sched_setaffinity(2), cpusets); at least 1.
+public let processorCount = max(1, Int(linux_usable_processors()))
 
 /// The memory that malloc(3) reserves.
 public enum MemoryArenas {
