@@ -67,14 +67,18 @@ public final class UpperLayer: Sendable {
 
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
+  /// - Parameter isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about
+  ///   to end.
   /// - Throws: EBUSY if another mount writes to it; EROFS, EACCES, and other errors of a file system that cannot be
   ///   written to.
-  public init(_ layer: DirectoryLayer, for writer: Writer = .command) throws(Errno) {
+  public init(
+    _ layer: DirectoryLayer, for writer: Writer = .command, isTaken: () -> Bool = { false }
+  ) throws(Errno) {
     self.layer = layer
     self.writer = writer
     work = WorkFolder(layer)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
-    lock = if writer == .mount, let lock = try work.lock() { SharedDescriptor(lock) } else { nil }
+    lock = if writer == .mount, let lock = try work.lock(isTaken) { SharedDescriptor(lock) } else { nil }
     try work.sweep()
     whiteouts = try Whiteouts(layer, work)
     umask(0)

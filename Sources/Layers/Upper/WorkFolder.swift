@@ -135,12 +135,16 @@ final class WorkFolder: Sendable {
 extension WorkFolder {
   /// A mount that has just ended may still have the lock for a moment.
   private static let (attempts, interval): (Int, UInt32) = (500, 10_000)
+  /// Attempts between two questions whether it has ended.
+  private static let attemptsUnasked = 50
 
   /// Locks the folder, which is made.
+  /// - Parameter isTaken: whether another mount that has not ended has the lock.
   /// - Returns: a descriptor that has the lock until it is closed by all processes; nil if the file system has no locks.
-  /// - Throws: EBUSY if another mount has it for 5 s; EACCES, EROFS and other errors of a layer that cannot be written to.
-  func lock() throws(Errno) -> Descriptor? {
-    for _ in 0..<Self.attempts {
+  /// - Throws: EBUSY if another mount has it, for 5 s if that is not certain; EACCES, EROFS and other errors of a layer that
+  ///   cannot be written to.
+  func lock(_ isTaken: () -> Bool) throws(Errno) -> Descriptor? {
+    for attempt in 0..<Self.attempts {
       let folder = try layer.root.withDescriptor { root throws(Errno) in
         try Self.make(in: root).open(".", [.read, .directory])
       }
@@ -150,6 +154,7 @@ extension WorkFolder {
       } catch {
         return nil
       }
+      if attempt % Self.attemptsUnasked == 0, isTaken() { break }
       usleep(Self.interval)
     }
     throw .resourceBusy

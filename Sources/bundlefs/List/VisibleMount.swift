@@ -40,6 +40,15 @@ struct VisibleMount {
     return found
   }
 
+  /// Whether a mount that answers takes its changes in a folder.
+  static func isWritten(_ folder: [UInt8]) -> Bool {
+    let path = MountOptions.resolved(folder)
+    return all().contains { mount in
+      guard let layers = MountInspection(of: mount).layers, layers.isWritable else { return false }
+      return MountOptions.resolved(layers.layers[0].path) == path
+    }
+  }
+
   /// In ascending order.
   private static func processes() -> [pid_t] {
     var found: [pid_t] = []

@@ -133,7 +133,9 @@ struct LayerOpener {
 
   private func upper(_ layers: [Layer], _ writer: UpperLayer.Writer) throws(Failure) -> UpperLayer? {
     guard plan.isWritable, let folder = layers.first?.folder else { return nil }
-    do throws(Errno) { return try UpperLayer(folder, for: writer) } catch {
+    do throws(Errno) {
+      return try UpperLayer(folder, for: writer) { VisibleMount.isWritten(folder.path) }
+    } catch {
       if error == .resourceBusy {
         throw .failed("writable: \(folder.path.shown) takes the changes of another mount; use 'writable=DIR'")
       }

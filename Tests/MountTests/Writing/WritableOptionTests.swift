@@ -145,6 +145,17 @@ extension MountTests {
       #expect((fixture.substitution / "x").exists)
     }
 
+    @Test("a second mount that would write to a layer is refused at once", .timeLimit(.minutes(1)))
+    func exclusiveAtOnce() throws {
+      let (fixture, other) = (try Fixture(), try Fixture())
+      try withWritable(fixture: fixture) { _, _ in
+        let begin = TimeSpec.monotonic
+        try expectRefusal(other, "writable=" + fixture.substitution, naming: "another mount")
+        // Where it does not ask the other mount, it waits 5 s for its end.
+        #expect(TimeSpec.monotonic.milliseconds(since: begin) < 4500)
+      }
+    }
+
     @Test("what a killed daemon left in the work folder is swept at the next mount", .timeLimit(.minutes(1)))
     func sweep() throws {
       let fixture = try Fixture()
