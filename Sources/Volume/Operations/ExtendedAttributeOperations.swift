@@ -25,8 +25,6 @@ struct ExtendedAttributeOperations: Sendable {
   /// The MIME type of a regular file (freedesktop.org's name): the file's own attribute, or else the one found by
   /// name and content.
   private static let typeAttribute = "user.mime_type"
-  /// XATTR_SIZE_MAX, the largest value.
-  private static let maxSize = 65536
 
   func read(_ name: CName, of node: NodeID, size: Int, _ reply: consuming Reply<ReplyKind.ExtendedAttribute>)
   {
@@ -84,7 +82,13 @@ struct ExtendedAttributeOperations: Sendable {
     // In the mount it would mean nothing.
     if ReservedAttribute.isMarker(name) { throw .noData }
     do throws(Errno) {
-      return try withUnsafeTemporaryBytes(size == 0 ? Self.maxSize : size) { buffer throws(Errno) in
+      // The kernel asks so for the capabilities of every file at its first write. It clears as large a buffer as is given.
+      if size == 0 {
+        return try readExtendedAttribute { buffer throws(Errno) in
+          try backingValue(of: name, node, into: buffer)
+        }
+      }
+      return try withUnsafeTemporaryBytes(size) { buffer throws(Errno) in
         [UInt8](buffer.prefix(try backingValue(of: name, node, into: buffer)))
       }
     } catch {
