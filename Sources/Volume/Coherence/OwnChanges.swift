@@ -10,7 +10,7 @@ import Posix
 /// that finds the entry in this state has nothing to tell. What other programs do to a file before a change of ours is
 /// found by looking at the file first. This needs a file system that gives two changes with a look in between different
 /// change times (multigrain timestamps, Linux 6.13).
-final class OwnChanges: Sendable {
+final class OwnChanges: LookupObserver {
   /// What is compared: everything that another program changes shows in one of them.
   private struct FileState: Equatable {
     let identity: FileIdentity

@@ -48,6 +48,11 @@ extension NodeStore {
     try table.withLock { table throws(Errno) in table[try table.slot(of: file)].isPinned }
   }
 
+  /// Records what a reply is about to give to the kernel for a name.
+  func recordLookup(_ found: Entry?, _ name: CName, in directory: NodeID) {
+    lookupObserver?.recordLookup(found, at: EntryKey(parent: directory, name))
+  }
+
   /// Records that the mount has changed directories. What is being prepared from their former state is not used.
   func recordChange(in directories: [NodeID]) {
     table.withLock { table in

@@ -2,6 +2,13 @@ import Fuse
 import Layers
 import Posix
 
+/// Compares what the kernel is given for a name with what the mount's last change has left there. `OwnChanges` is the one
+/// that a writable mount has.
+protocol LookupObserver: AnyObject, Sendable {
+  /// - Parameter found: nil for nothing.
+  func recordLookup(_ found: Entry?, at key: EntryKey)
+}
+
 /// Watches the layers on behalf of the node store. `LayerWatcher` is the one that a mount has.
 protocol NodeWatcher: AnyObject, Sendable {
   /// - Returns: nil for a directory of an archive, which is watched as a whole.

@@ -68,6 +68,7 @@ struct ChangeOperations: Sendable {
         guard let found = try merged.lookup(name), kind == nil || found.kind == kind else {
           throw .noSuchFileOrDirectory
         }
+        store.recordLookup(found, name, in: key.parent)
         return try store.entry(found, name, in: key.parent, merged)
       }
     } catch {

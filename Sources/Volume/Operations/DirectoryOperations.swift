@@ -169,8 +169,8 @@ private struct DirectoryPage: ~Copyable {
       isCurrent
       ? try merged.entry(item, named: name)
       : try merged.lookup(name, isLikelyDirectory: item.kind == .directory)
-    guard let found else { return nil }
-    return try store.entry(found, name, in: node, merged)
+    store.recordLookup(found, name, in: node)
+    return try found.map { found throws(Errno) in try store.entry(found, name, in: node, merged) }
   }
 }
 

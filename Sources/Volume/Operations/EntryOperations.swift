@@ -31,7 +31,7 @@ struct EntryOperations: Sendable {
       entry = try store.evictingOnDemand { () throws(Errno) in
         let merged = try store.merged(of: parent)
         let found = try merged.lookup(name)
-        changes.writer?.own?.recordLookup(found, at: EntryKey(parent: parent, name))
+        store.recordLookup(found, name, in: parent)
         return try found.map { found throws(Errno) in try store.entry(found, name, in: parent, merged) }
       }
     } catch {

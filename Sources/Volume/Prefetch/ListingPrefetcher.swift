@@ -91,6 +91,7 @@ struct ListingPrefetcher: Sendable {
     _ item: Listing.Item, named name: CName, in directory: NodeID, _ merged: MergedDirectory
   ) -> EntryReply? {
     guard let found = try? merged.entry(item, named: name) else { return nil }
+    store.recordLookup(found, name, in: directory)
     if case .file(_, let attributes) = found, attributes.links > 1 { return nil }
     let entry = try? store.entry(found, name, in: directory, merged)
     // The last watches are left to directories that programs ask for.
