@@ -57,7 +57,7 @@ struct EntryWriter: Sendable {
     do throws(Errno) {
       try allow(name, in: parent)
       try copyUp.file(node)
-      let made = try add(name, in: parent, mayExist: reply.mayBeDone(intents), isNewFile: false) {
+      var made = try add(name, in: parent, mayExist: reply.mayBeDone(intents), isNewFile: false) {
         directory throws(Errno) in
         try store.withUpperFile(of: node) { file throws(Errno) in
           try upper.makeLink(name, in: directory, to: file)
@@ -66,6 +66,8 @@ struct EntryWriter: Sendable {
         store.recordAttributeChange(of: node)
         return nil
       }
+      // The kernel takes the attributes of a file that it knows even if they were invalidated meanwhile.
+      made.attributes.timeout = 0
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
       reply.fail(error)

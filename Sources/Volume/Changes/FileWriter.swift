@@ -152,7 +152,7 @@ struct FileWriter: Sendable {
   func setAttributes(
     of node: NodeID, _ changes: AttributeChanges, _ reply: consuming Reply<ReplyKind.Attributes>
   ) {
-    let attributes: NodeAttributes
+    var attributes: NodeAttributes
     do throws(Errno) {
       if try store.isDirectory(node) {
         try changeDirectory(node) { directory throws(Errno) in try directory.change(changes) }
@@ -170,6 +170,8 @@ struct FileWriter: Sendable {
     } catch {
       return reply.fail(error)
     }
+    // Unlike those of GETATTR, the kernel takes them even if another program's change has invalidated them meanwhile.
+    attributes.timeout = 0
     reply.send(attributes)
   }
 

@@ -158,5 +158,28 @@ extension MountTests {
         }
       }
     }
+
+    @Test("the attributes in the reply to a change are not cached", .timeLimit(.minutes(1)))
+    func attributesOfChanges() throws {
+      try withWritable { mount, _ in
+        let file = mount.point / "file"
+        try file.write("content")
+        // The kernel takes them in any case, also if another program's change has invalidated them in the meantime.
+        let unchanged = try attributeRequests(mount) { _ = try file.status() }
+        let changed = try attributeRequests(mount) {
+          try file.setMode(0o600)
+          _ = try file.status()
+        }
+        #expect(changed == unchanged + 1)
+      }
+    }
+
+    /// How many GETATTR requests the body causes, with those of the question itself.
+    private func attributeRequests(_ mount: Mount, _ body: () throws -> Void) throws -> Int {
+      try body()
+      let before = try mount.report().requests["GETATTR"] ?? 0
+      try body()
+      return (try mount.report().requests["GETATTR"] ?? 0) - before
+    }
   }
 }
