@@ -73,7 +73,7 @@ struct CopyUp: Sendable {
     try changing([key]) { () throws(Errno) in
       try withCName(name) { name throws(Errno) in
         try upper.copyUpDirectory(name, from: source, to: target)
-        own?.recordEntry(try? target.attributes(of: name).identity, at: key)
+        own?.recordEntry(try? target.attributes(of: name).identity, at: key, events: 1)
       }
     }
     // What is visible stays the same, so the kernel's caches stay true.
@@ -120,7 +120,7 @@ struct CopyUp: Sendable {
           }
         }
         let copy = try copy(name, former, from: source, to: target.top, size, announce)
-        own?.recordEntry(copy.identity, at: key)
+        own?.recordEntry(copy.identity, at: key, events: 1)
         own?.recordNewFile(node, copy)
         adopt(copy, for: node, keepsNumber: former.links == 1)
         store.recordChange(in: [location.parent])

@@ -10,9 +10,9 @@ struct EntryWriter: Sendable {
   let descriptors: WriteDescriptors
   let reserved: ReservedNames
 
-  private var upper: UpperLayer { copyUp.upper }
-  private var own: OwnChanges? { copyUp.own }
-  private var intents: IntentLog? { copyUp.intents }
+  var upper: UpperLayer { copyUp.upper }
+  var own: OwnChanges? { copyUp.own }
+  var intents: IntentLog? { copyUp.intents }
 
   // MARK: - New entries
 
@@ -110,7 +110,7 @@ struct EntryWriter: Sendable {
   ) throws(Errno) -> EntryReply {
     store.recordChange(in: [parent])
     let attributes = try file.attributes()
-    own?.recordEntry(attributes.identity, at: EntryKey(parent: parent, name))
+    own?.recordEntry(attributes.identity, at: EntryKey(parent: parent, name), events: 1)
     let entry = try store.entry(.file(layer: 0, attributes), name, in: parent, directory)
     own?.recordNewFile(entry.node, attributes)
     // The next thing that most programs do is to write to it.
@@ -130,7 +130,9 @@ struct EntryWriter: Sendable {
       guard let found = try merged.lookup(name, isLikelyDirectory: isLikelyDirectory) else {
         throw .noSuchFileOrDirectory
       }
-      own?.recordEntry(found.upperIdentity, at: EntryKey(parent: parent, name))
+      // An entry can be exchanged with a whiteout.
+      own?.recordEntry(
+        found.upperIdentity, at: EntryKey(parent: parent, name), events: isLikelyDirectory ? 2 : 1)
       let entry = try store.entry(found, name, in: parent, merged)
       if isNew { own?.recordNewFile(entry.node, entry.attributes.attributes) }
       return entry
@@ -138,7 +140,7 @@ struct EntryWriter: Sendable {
   }
 
   /// - Throws: EPERM for the names of bundlefs and for those of whiteouts, which no entry can have; ENAMETOOLONG.
-  private func allow(_ name: CName, in parent: NodeID) throws(Errno) {
+  func allow(_ name: CName, in parent: NodeID) throws(Errno) {
     if ResourceDirectoryNodes.contain(parent) { throw .notPermitted }
     if parent == .root, reserved.contains(name) { throw .notPermitted }
     if strncmp(name, ".wh.", 4) == 0 { throw .notPermitted }
@@ -167,7 +169,7 @@ struct EntryWriter: Sendable {
             throw error
           }
         }
-        recordAbsence(of: name, in: directory, at: key)
+        recordAbsence(of: name, in: directory, at: key, events: isDirectory ? Self.mostEvents : 1)
         store.recordRemoval(of: key.name, in: parent, removed)
       }
     } catch {
@@ -188,124 +190,18 @@ struct EntryWriter: Sendable {
   }
 
   /// Records that a name has been taken away, from the upper layer or by a whiteout.
-  private func recordAbsence(of name: CName, in directory: MergedDirectory, at key: EntryKey) {
-    if directory.isAlone {
-      own?.recordEntry(nil, at: key)
-    } else {
-      own?.recordEntry(name, in: directory, at: key)
-    }
-  }
-
-  // MARK: - Renaming
-
-  func rename(
-    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, _ flags: RenameFlags,
-    _ reply: consuming Reply<ReplyKind.Status>
+  func recordAbsence(
+    of name: CName, in directory: MergedDirectory, at key: EntryKey, events: Int
   ) {
-    do throws(Errno) {
-      // RENAME_WHITEOUT is for file systems that are themselves layers.
-      if !flags.isSubset(of: [.noReplace, .exchange]) { throw .invalidArgument }
-      try allow(name, in: parent)
-      try allow(newName, in: newParent)
-      let source = EntryKey(parent: parent, name)
-      let target = EntryKey(parent: newParent, newName)
-      if reply.mayBeDone(intents), let intent = intents?.nodeIntent, try isDone(intent) {
-        return reply.send()
-      }
-      do throws(Errno) { try rename(name, source, to: newName, target, flags) } catch {
-        intents?.withdraw()
-        throw error
-      }
-    } catch {
-      return reply.fail(error)
-    }
-    reply.send()
-  }
-
-  private func rename(
-    _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags
-  ) throws(Errno) {
-    let entry = try store.merged(of: source.parent).lookup(name)
-    let replaced = try store.merged(of: target.parent).lookup(newName)
-    // Before either is copied up, which would make two files of them.
-    if entry?.isSame(as: replaced) == true { return }
-    try copyFileUp(entry, name, source)
-    if flags.contains(.exchange) { try copyFileUp(replaced, newName, target) }
-    let directory = try copyUp.directory(source.parent)
-    let newDirectory = try copyUp.directory(target.parent)
-    if !flags.contains(.exchange) {
-      for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
-    }
-    try announce(
-      (entry, name, source, directory), (replaced, newName, target, newDirectory),
-      isExchange: flags.contains(.exchange))
-    try copyUp.changing([source, target]) { () throws(Errno) in
-      if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, let attributes) = entry {
-        // Nothing has been copied up.
-        try upper.rename(
-          name, in: directory, to: newName, in: newDirectory, flags, found: (entry, replaced))
-        own?.recordEntry(attributes.identity, at: target)
-      } else {
-        try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
-        own?.recordEntry(newName, in: newDirectory, at: target)
-      }
-      if flags.contains(.exchange) {
-        own?.recordEntry(name, in: directory, at: source)
-        store.recordExchange(source, target)
-      } else {
-        recordAbsence(of: name, in: directory, at: source)
-        store.recordRename(of: source, to: target)
-      }
+    if directory.isAlone {
+      own?.recordEntry(nil, at: key, events: events)
+    } else {
+      own?.recordEntry(name, in: directory, at: key, events: events)
     }
   }
 
-  /// An entry, as it was found, and where.
-  private typealias FoundEntry = (entry: Entry?, name: CName, key: EntryKey, directory: MergedDirectory)
-
-  private func announce(_ source: FoundEntry, _ target: FoundEntry, isExchange: Bool) throws(Errno) {
-    guard let intents else { return }
-    guard let node = store.firstNode(named: source.key), let moved = try upperIdentity(of: source) else {
-      return intents.begin()
-    }
-    intents.begin(
-      NodeIntent(
-        kind: isExchange ? .exchange : .rename, node: node, source: source.key, target: target.key,
-        moved: moved,
-        exchanged: isExchange ? try upperIdentity(of: target) : nil))
-  }
-
-  /// What the upper layer has of an entry, which may have just been copied up.
-  private func upperIdentity(of found: FoundEntry) throws(Errno) -> FileIdentity? {
-    guard case .file(let layer, _) = found.entry, layer != 0 else { return found.entry?.upperIdentity }
-    do throws(Errno) { return try found.directory.top.attributes(of: found.name).identity } catch {
-      if error == .noSuchFileOrDirectory { return nil }
-      throw error
-    }
-  }
-
-  /// Whether a predecessor has done what was intended. It is recorded then, if it was not.
-  private func isDone(_ intent: NodeIntent) throws(Errno) -> Bool {
-    func atUpper(_ key: EntryKey) throws(Errno) -> FileIdentity? {
-      let directory = try store.merged(of: key.parent)
-      return try withCName(key.name) { name throws(Errno) in try directory.lookup(name) }?.upperIdentity
-    }
-    guard try atUpper(intent.target) == intent.moved else { return false }
-    let atSource = try atUpper(intent.source)
-    guard intent.kind == .exchange ? atSource == intent.exchanged : atSource != intent.moved else {
-      return false
-    }
-    if store.hasName(intent.source, intent.node) { store.record(intent) }
-    return true
-  }
-
-  /// Copies a non-directory up, by its node if the kernel knows it.
-  private func copyFileUp(_ entry: Entry?, _ name: CName, _ key: EntryKey) throws(Errno) {
-    guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
-    if let node = store.file(attributes.identity, layer: layer, named: key) { return try copyUp.file(node) }
-    guard let part = try store.merged(of: key.parent).part(of: layer) else { throw .staleFileHandle }
-    let directory = try copyUp.directory(key.parent)
-    _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)
-  }
+  /// The most events of a name that a change causes: what has whiteouts is exchanged and moved away.
+  static let mostEvents = 4
 }
 
 extension Entry {

@@ -15,16 +15,21 @@ final class WriteDescriptors: Sendable {
   private final class OpenFile {
     let file: LayerFile
     let identity: FileIdentity
+    let node: NodeID
     var lastUse: TimeSpec
 
-    init(_ file: LayerFile, _ identity: FileIdentity, lastUse: TimeSpec) {
-      (self.file, self.identity, self.lastUse) = (file, identity, lastUse)
+    init(_ file: LayerFile, _ identity: FileIdentity, _ node: NodeID, lastUse: TimeSpec) {
+      (self.file, self.identity, self.node, self.lastUse) = (file, identity, node, lastUse)
     }
   }
 
   /// Files are closed after the lock is released, since closing one can take long.
   private let files = Locked(LRUCache<NodeID, OpenFile>(countLimit: .max))
   private let watchdog = Locked<LayerWatchdog?>(nil)
+  /// Is told of what is closed; nil where events of our own changes cannot be told.
+  private let own: OwnChanges?
+
+  init(_ own: OwnChanges? = nil) { self.own = own }
 
   func start(_ watchdog: LayerWatchdog) {
     watchdog.add(self)
@@ -48,7 +53,14 @@ final class WriteDescriptors: Sendable {
       }
       return closed
     }
-    withExtendedLifetime(closed) {}
+    for file in closed { release(file) }
+  }
+
+  /// Closes a file, unless a request still writes to it, which does so at its end.
+  private func release(_ file: OpenFile?) {
+    guard let file else { return }
+    own?.willClose(file.node)
+    withExtendedLifetime(file) {}
   }
 
   /// The file of a node, if it is open for writing.
@@ -66,16 +78,15 @@ final class WriteDescriptors: Sendable {
     let now = TimeSpec.monotonic
     let closed = files.withLock { files in
       let closed = files.count < Self.limit ? files.remove(node) : files.removeOldest()
-      files.insert(OpenFile(file, identity, lastUse: now), for: node)
+      files.insert(OpenFile(file, identity, node, lastUse: now), for: node)
       return closed
     }
-    withExtendedLifetime(closed) {}
+    release(closed)
     watchdog.withLock { $0 }?.arm()
   }
 
   func close(_ node: NodeID) {
-    let closed = files.withLock { $0.count == 0 ? nil : $0.remove(node) }
-    withExtendedLifetime(closed) {}
+    release(files.withLock { $0.count == 0 ? nil : $0.remove(node) })
   }
 
   var count: Int { files.withLock { $0.count } }

@@ -7,7 +7,7 @@ struct Writer: Sendable {
   let upper: UpperLayer
   let entries: EntryWriter
   let files: FileWriter
-  let descriptors = WriteDescriptors()
+  let descriptors: WriteDescriptors
   /// nil where events of our own changes cannot be told.
   let own: OwnChanges?
 
@@ -17,6 +17,7 @@ struct Writer: Sendable {
     reserved: ReservedNames
   ) {
     (self.upper, self.own) = (upper, own)
+    descriptors = WriteDescriptors(own)
     let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
     entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel)

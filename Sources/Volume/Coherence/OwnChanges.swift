@@ -9,7 +9,8 @@ import Posix
 /// An event does not say which process has caused it. So the state in which each change leaves an entry is kept: an event
 /// that finds the entry in this state has nothing to tell. What other programs do to a file before a change of ours is
 /// found by looking at the file first. This needs a file system that gives two changes with a look in between different
-/// change times (multigrain timestamps, Linux 6.13).
+/// change times (multigrain timestamps, Linux 6.13). What they write between that look and the one after our change is
+/// found by their closing the file: we know how often we do.
 final class OwnChanges: LookupObserver {
   /// What is compared: everything that another program changes shows in one of them.
   private struct FileState: Equatable {
@@ -27,6 +28,8 @@ final class OwnChanges: LookupObserver {
     var state: FileState
     /// Whether all events of what happened before the first of our changes have been read.
     var isSettled: Bool
+    /// How many `IN_CLOSE_WRITE` events of our own descriptors are to come.
+    var closes = 0
   }
 
   /// What a name has in the upper layer.
@@ -35,6 +38,9 @@ final class OwnChanges: LookupObserver {
     let identity: FileIdentity?
     /// A lookup does not find it.
     var mayBeWhiteout = false
+    /// The most events of our changes that are to come. Those of other programs have come beyond them, even if they leave
+    /// what was there before.
+    var events: Int
   }
 
   private struct State {
@@ -42,6 +48,20 @@ final class OwnChanges: LookupObserver {
     var files = LRUCache<NodeID, FileRecord>(countLimit: OwnChanges.limit)
     var pendingNames = PendingChanges<EntryKey>()
     var pendingFiles = PendingChanges<NodeID>()
+
+    /// Takes events of a name for those of our changes.
+    /// - Returns: what our last change has left there; nil if there are more events than our changes cause.
+    mutating func take(_ events: Int, of key: EntryKey) -> EntryRecord? {
+      guard var record = names.value(for: key) else { return nil }
+      if events == 0 { return record }
+      guard record.events >= events else {
+        _ = names.remove(key)
+        return nil
+      }
+      record.events -= events
+      names.insert(record, for: key)
+      return record
+    }
   }
 
   /// The most names and the most files that are kept. The events of others are handled as those of other programs.
@@ -55,14 +75,57 @@ final class OwnChanges: LookupObserver {
   // MARK: - Changes
 
   /// Records what our change has left at a name.
-  /// - Parameter identity: nil for nothing.
-  func recordEntry(_ identity: FileIdentity?, at key: EntryKey) {
-    state.withLock { $0.names.insert(EntryRecord(identity: identity), for: key) }
+  /// - Parameters:
+  ///   - identity: nil for nothing.
+  ///   - events: the most events of the name that the change causes.
+  func recordEntry(
+    _ identity: FileIdentity?, mayBeWhiteout: Bool = false, at key: EntryKey, events: Int
+  ) {
+    state.withLock { state in
+      let former = state.names.value(for: key)?.events ?? 0
+      let record = EntryRecord(
+        identity: identity, mayBeWhiteout: mayBeWhiteout, events: former + events)
+      state.names.insert(record, for: key)
+    }
+  }
+
+  /// Records what the kernel takes a name for after our change. If the layer has something else there, its event is handled
+  /// as one of another program.
+  /// - Parameter identity: nil if it is not certain.
+  func recordKnownEntry(_ identity: FileIdentity?, at key: EntryKey, events: Int) {
+    if let identity { return recordEntry(identity, at: key, events: events) }
+    state.withLock { _ = $0.names.remove(key) }
   }
 
   /// Records a file that the mount has made just now.
   func recordNewFile(_ node: NodeID, _ status: FileStatus) {
     state.withLock { $0.files.insert(FileRecord(state: FileState(status), isSettled: true), for: node) }
+  }
+
+  /// Whether a file is as our last change has left it, and all that happened before has been handled.
+  func isSettled(_ node: NodeID, as present: FileStatus) -> Bool {
+    state.withLock { state in
+      guard let known = state.files.value(for: node) else { return false }
+      return known.isSettled && known.state == FileState(present)
+    }
+  }
+
+  /// Records the state of a file whose change time a rename has set.
+  func recordChangeTime(of node: NodeID, _ status: FileStatus) {
+    state.withLock { state in
+      guard var record = state.files.value(for: node) else { return }
+      record.state = FileState(status)
+      state.files.insert(record, for: node)
+    }
+  }
+
+  /// Records that a descriptor with which the mount has written to a file is about to be closed.
+  func willClose(_ node: NodeID) {
+    state.withLock { state in
+      guard var record = state.files.value(for: node) else { return }
+      record.closes += 1
+      state.files.insert(record, for: node)
+    }
   }
 
   /// Changes a file, or a directory's attributes, and records the state in which the change leaves it.
@@ -84,7 +147,8 @@ final class OwnChanges: LookupObserver {
       let passedOver = state.withLock { $0.pendingFiles.end(node) }
       if !passedOver.isEmpty {
         let isAsLeft = FileState(try status(target)) == record.state
-        if !isAsLeft || !record.isSettled {
+        // Two closings may have been one event.
+        if !isAsLeft || !record.isSettled || passedOver.ofClosing {
           invalidate(node, isDirectory, leaving: isAsLeft ? record.state : nil)
         }
       }
@@ -101,7 +165,7 @@ final class OwnChanges: LookupObserver {
     state.withLock { state in
       let known = state.files.value(for: node)
       let isSettled = known?.state == before && known?.isSettled == true
-      let record = FileRecord(state: after, isSettled: isSettled)
+      let record = FileRecord(state: after, isSettled: isSettled, closes: known?.closes ?? 0)
       state.files.insert(record, for: node)
       return record
     }
@@ -110,8 +174,9 @@ final class OwnChanges: LookupObserver {
   /// - Parameter fileState: the file's state, if all that led to it was ours or is covered by this invalidation.
   private func invalidate(_ node: NodeID, _ isDirectory: Bool, leaving fileState: FileState? = nil) {
     state.withLock { state in
-      if let fileState, state.files.value(for: node)?.state == fileState {
-        state.files.insert(FileRecord(state: fileState, isSettled: true), for: node)
+      if let fileState, var record = state.files.value(for: node), record.state == fileState {
+        record.isSettled = true
+        state.files.insert(record, for: node)
       } else {
         _ = state.files.remove(node)
       }
@@ -139,16 +204,18 @@ final class OwnChanges: LookupObserver {
 
   private func end(_ key: EntryKey, _ store: NodeStore) {
     // A file may be copied while another request removes its name: then the last of them looks.
-    let passedOver = state.withLock { state in
+    let (passedOver, areOurs) = state.withLock { state -> (PassedOverEvents, Bool) in
       let events = state.pendingNames.end(key)
-      return state.pendingNames.contains(key) ? [] : events
+      if state.pendingNames.contains(key) { return (PassedOverEvents(), true) }
+      return (events, events.names == 0 || state.take(events.names, of: key) != nil)
     }
     if passedOver.isEmpty { return }
-    if let part = store.upperPart(of: key.parent), isOurs(passedOver, key, part, store) { return }
+    if areOurs, let part = store.upperPart(of: key.parent), isOurs(passedOver, key, part, store) { return }
     queue.add(Self.invalidations(of: key))
   }
 
-  private static func invalidations(of key: EntryKey) -> [Invalidation] {
+  /// The invalidations of a name that may stand for something else than the kernel takes it for.
+  static func invalidations(of key: EntryKey) -> [Invalidation] {
     let name = Invalidation.Subject.name(key.parent, key.name, layer: 0)
     return [
       Invalidation(subject: name, aspects: [.entry, .content, .link]),
@@ -159,19 +226,18 @@ final class OwnChanges: LookupObserver {
   private func isOurs(
     _ events: PassedOverEvents, _ key: EntryKey, _ part: LayerDirectory, _ store: NodeStore
   ) -> Bool {
-    causeOfNameEvent(key.name, key.parent, part) == .ours
-      && (!events.contains(.file) || causeOfFileEvent(key.name, key.parent, part, store) == .ours)
+    causeOfNameEvent(key.name, key.parent, part, .file) == .ours
+      && (!events.ofFile || causeOfFileEvent(key.name, key.parent, part, store) == .ours)
   }
 
   /// Records what our change has left at a name of a directory in the upper layer.
-  func recordEntry(_ name: CName, in directory: MergedDirectory, at key: EntryKey) {
+  func recordEntry(_ name: CName, in directory: MergedDirectory, at key: EntryKey, events: Int) {
     do throws(Errno) {
       let attributes = try directory.top.attributes(of: name)
-      let record = EntryRecord(
-        identity: attributes.identity, mayBeWhiteout: attributes.kind == .characterDevice)
-      state.withLock { $0.names.insert(record, for: key) }
+      recordEntry(
+        attributes.identity, mayBeWhiteout: attributes.kind == .characterDevice, at: key, events: events)
     } catch {
-      if error == .noSuchFileOrDirectory { recordEntry(nil, at: key) }
+      if error == .noSuchFileOrDirectory { recordEntry(nil, at: key, events: events) }
     }
   }
 
@@ -192,20 +258,23 @@ final class OwnChanges: LookupObserver {
       return event.mask.contains(.attributes)
         ? causeOfDirectoryEvent(event.name, directory, part, store) : .others
     }
-    return causeOfFileEvent(event.name, directory, part, store)
+    return causeOfFileEvent(
+      event.name, directory, part, store, event.mask.contains(.closeWrite) ? .closing : .file)
   }
 
   /// - Parameter kind: of the event; one of the file that the name has lost, or one of the name itself.
   private func causeOfNameEvent(
-    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ kind: PassedOverEvents = .name
+    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ kind: EventKind = .name
   ) -> Cause {
     let key = EntryKey(parent: directory, name: name)
+    var events = kind == .name ? 1 : 0
     while true {
-      let (isPending, known) = state.withLock {
-        ($0.pendingNames.passOver(key, kind), $0.names.value(for: key))
+      let (isPending, known) = state.withLock { state in
+        state.pendingNames.passOver(key, kind) ? (true, nil) : (false, state.take(events, of: key))
       }
       if isPending { return .ours }
       guard let known else { return .others }
+      events = 0
       if Self.has(part, known.identity, at: name) { return .ours }
       // A change of ours may have come between the record and the look.
       if forget(key, unlessChangedFrom: known) { return .others }
@@ -216,7 +285,8 @@ final class OwnChanges: LookupObserver {
   /// - Returns: false if a change of ours has come.
   private func forget(_ key: EntryKey, unlessChangedFrom known: EntryRecord) -> Bool {
     state.withLock { state in
-      if state.pendingNames.contains(key) || state.names.value(for: key) != known { return false }
+      if state.pendingNames.contains(key) { return false }
+      if let present = state.names.value(for: key), present != known { return false }
       _ = state.names.remove(key)
       return true
     }
@@ -248,7 +318,7 @@ final class OwnChanges: LookupObserver {
   /// - Parameter mayLookAgain: whether to look again if a change of ours may have come after the first look.
   private func causeOfFileEvent(
     _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore,
-    mayLookAgain: Bool = true
+    _ kind: EventKind = .file, mayLookAgain: Bool = true
   ) -> Cause {
     let key = EntryKey(parent: directory, name: name)
     let look = { try? withCName(name) { name throws(Errno) in try part.attributes(of: name) } }
@@ -256,11 +326,11 @@ final class OwnChanges: LookupObserver {
       // We may have taken the name away since.
       return causeOfNameEvent(name, directory, part, .file)
     }
-    let cause = cause(of: node, isDirectory: false, present)
+    let cause = cause(of: node, isDirectory: false, present, kind)
     guard cause == .others, mayLookAgain, look().map(FileState.init) != FileState(present) else {
       return cause
     }
-    return causeOfFileEvent(name, directory, part, store, mayLookAgain: false)
+    return causeOfFileEvent(name, directory, part, store, .file, mayLookAgain: false)
   }
 
   /// - Parameter name: empty for the directory itself.
@@ -279,46 +349,25 @@ final class OwnChanges: LookupObserver {
     return self.cause(of: node, isDirectory: true, next)
   }
 
-  private func cause(of node: NodeID, isDirectory: Bool, _ present: FileStatus) -> Cause {
+  private func cause(
+    of node: NodeID, isDirectory: Bool, _ present: FileStatus, _ kind: EventKind = .file
+  ) -> Cause {
     state.withLock { state in
-      if state.pendingFiles.passOver(node, .file) { return .ours }
-      guard let known = state.files.value(for: node), known.state == FileState(present) else {
-        return .others
+      let isPending = state.pendingFiles.passOver(node, kind)
+      guard var known = state.files.value(for: node) else { return isPending ? .ours : .others }
+      // Not our descriptor: the file was open for writing elsewhere.
+      let isForeign = kind == .closing && known.closes == 0
+      if kind == .closing, known.closes > 0 {
+        known.closes -= 1
+        state.files.insert(known, for: node)
       }
-      if known.isSettled { return .ours }
+      if isPending { return .ours }
+      guard known.state == FileState(present) else { return .others }
+      if known.isSettled, !isForeign { return .ours }
       // All is invalidated now, whatever came before.
-      state.files.insert(FileRecord(state: known.state, isSettled: true), for: node)
+      known.isSettled = true
+      state.files.insert(known, for: node)
       return .oursAfterOthers(Self.invalidations(of: node, isDirectory))
     }
-  }
-}
-
-/// Events that have come while their subject was being changed.
-private struct PassedOverEvents: OptionSet {
-  let rawValue: UInt8
-  static let name = Self(rawValue: 1)
-  static let file = Self(rawValue: 2)
-}
-
-/// What is being changed, and which events of it have been passed over meanwhile.
-private struct PendingChanges<Key: Hashable> {
-  private var changes: [Key: (count: Int, events: PassedOverEvents)] = [:]
-
-  func contains(_ key: Key) -> Bool { changes[key] != nil }
-
-  mutating func begin(_ key: Key) { changes[key, default: (0, [])].count += 1 }
-
-  /// - Returns: the events that have been passed over.
-  mutating func end(_ key: Key) -> PassedOverEvents {
-    guard let change = changes[key] else { return [] }
-    changes[key] = change.count > 1 ? (change.count - 1, change.events) : nil
-    return change.events
-  }
-
-  /// Passes an event over if its subject is being changed.
-  /// - Returns: whether it is.
-  mutating func passOver(_ key: Key, _ event: PassedOverEvents) -> Bool {
-    changes[key]?.events.insert(event)
-    return changes[key] != nil
   }
 }

@@ -159,35 +159,48 @@ extension NodeStore {
   }
 
   /// Records that the mount has renamed an entry; what had the new name has lost it.
-  func recordRename(of source: EntryKey, to target: EntryKey) {
+  /// - Returns: what the kernel has moved, if that is certain.
+  @discardableResult
+  func recordRename(of source: EntryKey, to target: EntryKey) -> FileIdentity? {
     let removed = directory(named: target.name, in: target.parent).flatMap(knownParts)
-    let released = table.withLock { table -> [AnyObject] in
+    let (moved, released) = table.withLock { table -> (FileIdentity?, [AnyObject]) in
       guard let from = try? table.slot(of: source.parent), let to = try? table.slot(of: target.parent) else {
-        return []
+        return (nil, [])
       }
+      let moved = table.knownUpperEntry(named: source.name, in: from)
       let released = table.detachAll(named: target.name, in: to, removed: removed)
       for node in table.nodes(named: source.name, in: from) {
         table.rename(node, from: source, to: target.name, in: to)
       }
-      return released
+      return (moved, released)
     }
     withExtendedLifetime(released) {}
     recordChange(in: [source.parent, target.parent])
+    return moved
   }
 
   /// Records that the mount has exchanged two entries.
-  func recordExchange(_ first: EntryKey, _ second: EntryKey) {
-    table.withLock { table in
+  /// - Returns: what the kernel takes the names for from now on, if that is certain.
+  @discardableResult
+  func recordExchange(
+    _ first: EntryKey, _ second: EntryKey
+  ) -> (first: FileIdentity?, second: FileIdentity?) {
+    defer { recordChange(in: [first.parent, second.parent]) }
+    return table.withLock { table in
       guard let a = try? table.slot(of: first.parent), let b = try? table.slot(of: second.parent) else {
-        return
+        return (nil, nil)
       }
+      let known = (
+        first: table.knownUpperEntry(named: second.name, in: b),
+        second: table.knownUpperEntry(named: first.name, in: a)
+      )
       let (ofFirst, ofSecond) = (
         table.nodes(named: first.name, in: a), table.nodes(named: second.name, in: b)
       )
       for node in ofFirst { table.rename(node, from: first, to: second.name, in: b) }
       for node in ofSecond { table.rename(node, from: second, to: first.name, in: a) }
+      return known
     }
-    recordChange(in: [first.parent, second.parent])
   }
 }
 

@@ -24,6 +24,12 @@ extension NodeStore {
   /// Records that the kernel has nothing of a file any more.
   func forgetFingerprint(of file: NodeID) { setFingerprint(.none, of: file) }
 
+  /// Whether the kernel has no other state of a file than this one, as far as that is recorded.
+  func isKnown(_ file: NodeID, as status: FileStatus) -> Bool {
+    let recorded = recordedFingerprint(of: file)
+    return recorded != .unknown && recorded == Fingerprint(status)
+  }
+
   /// The fingerprint of a directory that consists of these parts.
   func fingerprint(of parts: [LayerDirectory]) -> Fingerprint {
     var states: [(layer: Int, attributes: FileStatus)] = []

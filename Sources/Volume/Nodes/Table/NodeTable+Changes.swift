@@ -72,6 +72,18 @@ extension NodeTable {
     }
   }
 
+  /// What the upper layer has at a name, as far as the kernel knows.
+  /// - Returns: nil for nothing, for an entry of another layer, and if the kernel may take the name for something else.
+  func knownUpperEntry(named name: [UInt8], in parent: UInt32) -> FileIdentity? {
+    let known = nodes(named: name, in: parent).filter { !nodes[Int($0)].isUnlinked }
+    guard known.count == 1 else { return nil }
+    let node = nodes[Int(known[0])]
+    if let directory = node.directory {
+      return directory.parts?.first.flatMap { $0.layer == 0 ? $0.identity : nil }
+    }
+    return node.layer == 0 ? node.identity : nil
+  }
+
   /// Records that the mount has changed a node. What is prepared for its directory has the former state.
   mutating func recordAttributeChange(_ slot: UInt32) {
     nodes[Int(slot)].directory?.version += 1

@@ -1,0 +1,154 @@
+import Fuse
+import Layers
+import Posix
+
+/// RENAME.
+extension EntryWriter {
+  func rename(
+    _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, _ flags: RenameFlags,
+    _ reply: consuming Reply<ReplyKind.Status>
+  ) {
+    do throws(Errno) {
+      // RENAME_WHITEOUT is for file systems that are themselves layers.
+      if !flags.isSubset(of: [.noReplace, .exchange]) { throw .invalidArgument }
+      try allow(name, in: parent)
+      try allow(newName, in: newParent)
+      let source = EntryKey(parent: parent, name)
+      let target = EntryKey(parent: newParent, newName)
+      if reply.mayBeDone(intents), let intent = intents?.nodeIntent, try isDone(intent) {
+        return reply.send()
+      }
+      do throws(Errno) { try rename(name, source, to: newName, target, flags) } catch {
+        intents?.withdraw()
+        throw error
+      }
+    } catch {
+      return reply.fail(error)
+    }
+    reply.send()
+  }
+
+  func rename(
+    _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags
+  ) throws(Errno) {
+    let entry = try store.merged(of: source.parent).lookup(name)
+    let replaced = try store.merged(of: target.parent).lookup(newName)
+    // Before either is copied up, which would make two files of them. The kernel, which takes them for two, moves the name.
+    if entry?.isSame(as: replaced) == true {
+      return copyUp.queue.add([source, target].flatMap(OwnChanges.invalidations(of:)))
+    }
+    try copyFileUp(entry, name, source)
+    if flags.contains(.exchange) { try copyFileUp(replaced, newName, target) }
+    let directory = try copyUp.directory(source.parent)
+    let newDirectory = try copyUp.directory(target.parent)
+    if !flags.contains(.exchange) {
+      for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
+    }
+    try announce(
+      (entry, name, source, directory), (replaced, newName, target, newDirectory),
+      isExchange: flags.contains(.exchange))
+    try copyUp.changing([source, target]) { () throws(Errno) in
+      if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, _) = entry {
+        // Nothing has been copied up.
+        try upper.rename(
+          name, in: directory, to: newName, in: newDirectory, flags, found: (entry, replaced))
+      } else {
+        try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
+      }
+      // Not what the layer has there now: a program can have replaced it before, by what the kernel does not know.
+      if flags.contains(.exchange) {
+        let moved = store.recordExchange(source, target)
+        own?.recordKnownEntry(moved.first, at: source, events: 2)
+        own?.recordKnownEntry(moved.second, at: target, events: 2)
+        invalidateIfChanged(replaced, name, in: directory, source)
+      } else {
+        let isSimple = directory.isAlone && newDirectory.isAlone && entry?.isDirectory == false
+        let events = isSimple ? 1 : Self.mostEvents
+        let moved = store.recordRename(of: source, to: target)
+        own?.recordKnownEntry(moved, at: target, events: events)
+        recordAbsence(of: name, in: directory, at: source, events: events)
+      }
+      invalidateIfChanged(entry, newName, in: newDirectory, target)
+    }
+  }
+
+  /// Invalidates a file that was renamed, unless no other program has changed it: events of what was done to it before
+  /// still have its former name, and are taken for those of our change.
+  /// - Parameters:
+  ///   - entry: as it was found before.
+  ///   - name: its new name.
+  private func invalidateIfChanged(
+    _ entry: Entry?, _ name: CName, in directory: MergedDirectory, _ key: EntryKey
+  ) {
+    // A copy was made just now.
+    guard let own, case .file(layer: 0, let before) = entry else { return }
+    let nodes = store.files(named: key.name, in: key.parent, of: 0)
+    if let node = nodes.first, nodes.count == 1,
+      own.isSettled(node, as: before) || store.isKnown(node, as: before),
+      // It may have been changed meanwhile.
+      let present = try? directory.top.attributes(of: name), present.differsInChangeTimeOnly(from: before)
+    {
+      return own.recordChangeTime(of: node, present)
+    }
+    copyUp.queue.add(nodes.map { Invalidation(subject: .file($0), aspects: .content) })
+  }
+
+  /// An entry, as it was found, and where.
+  private typealias FoundEntry = (entry: Entry?, name: CName, key: EntryKey, directory: MergedDirectory)
+
+  private func announce(_ source: FoundEntry, _ target: FoundEntry, isExchange: Bool) throws(Errno) {
+    guard let intents else { return }
+    guard let node = store.firstNode(named: source.key), let moved = try upperIdentity(of: source) else {
+      return intents.begin()
+    }
+    intents.begin(
+      NodeIntent(
+        kind: isExchange ? .exchange : .rename, node: node, source: source.key, target: target.key,
+        moved: moved,
+        exchanged: isExchange ? try upperIdentity(of: target) : nil))
+  }
+
+  /// What the upper layer has of an entry, which may have just been copied up.
+  private func upperIdentity(of found: FoundEntry) throws(Errno) -> FileIdentity? {
+    guard case .file(let layer, _) = found.entry, layer != 0 else { return found.entry?.upperIdentity }
+    do throws(Errno) { return try found.directory.top.attributes(of: found.name).identity } catch {
+      if error == .noSuchFileOrDirectory { return nil }
+      throw error
+    }
+  }
+
+  /// Whether a predecessor has done what was intended. It is recorded then, if it was not.
+  private func isDone(_ intent: NodeIntent) throws(Errno) -> Bool {
+    func atUpper(_ key: EntryKey) throws(Errno) -> FileIdentity? {
+      let directory = try store.merged(of: key.parent)
+      return try withCName(key.name) { name throws(Errno) in try directory.lookup(name) }?.upperIdentity
+    }
+    guard try atUpper(intent.target) == intent.moved else { return false }
+    let atSource = try atUpper(intent.source)
+    guard intent.kind == .exchange ? atSource == intent.exchanged : atSource != intent.moved else {
+      return false
+    }
+    if store.hasName(intent.source, intent.node) { store.record(intent) }
+    return true
+  }
+
+  /// Copies a non-directory up, by its node if the kernel knows it.
+  private func copyFileUp(_ entry: Entry?, _ name: CName, _ key: EntryKey) throws(Errno) {
+    guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
+    if let node = store.file(attributes.identity, layer: layer, named: key) { return try copyUp.file(node) }
+    guard let part = try store.merged(of: key.parent).part(of: layer) else { throw .staleFileHandle }
+    let directory = try copyUp.directory(key.parent)
+    _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)
+  }
+}
+
+extension Entry {
+  fileprivate var isDirectory: Bool { if case .directory = self { true } else { false } }
+}
+
+extension FileStatus {
+  /// Whether a rename can have made the difference.
+  fileprivate func differsInChangeTimeOnly(from other: FileStatus) -> Bool {
+    (size, modified, mode, owner, group) == (other.size, other.modified, other.mode, other.owner, other.group)
+  }
+}
