@@ -73,7 +73,7 @@ public struct Holder {
       }
       _ = waitForDeath(milliseconds: -1)
       let phase = state.pointee.phase
-      let status = waitForEnd(attempts: phase == .ended ? Self.lastAttempts : Self.attemptsToEnd)
+      let status = waitForEnd(attempts: Self.attempts(after: phase))
       if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
       if phase == .replaced {
         // Returns only if it fails; then this program goes on.
@@ -143,8 +143,15 @@ public struct Holder {
     return true
   }
 
-  /// Waits for the worker's process to end, times 0.1 ms: before it has a successor, and before the holder ends.
-  private static let (attemptsToEnd, lastAttempts) = (20, 50_000)
+  /// How long the holder waits for the worker's process to end, in units of 0.1 ms.
+  private static func attempts(after phase: HolderState.Phase) -> Int {
+    switch phase {
+    // Its status says nothing, and freeing its memory takes a millisecond or two, in which a program waits.
+    case .switched: 0
+    case .ended: 50_000
+    default: 20
+    }
+  }
 
   /// How the worker ended; as if by SIGKILL if it has threads that cannot end yet.
   private func waitForEnd(attempts: Int) -> CInt {
