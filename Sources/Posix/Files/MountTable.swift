@@ -42,10 +42,11 @@ public struct MountTableEntry: Sendable {
   /// The mount that contains a path, of those that a condition holds for: the last one of those with the longest mount
   /// point.
   public static func containing(
-    _ path: [UInt8], where condition: (MountTableEntry) -> Bool = { _ in true }
+    _ path: [UInt8], in mounts: [MountTableEntry] = all(),
+    where condition: (MountTableEntry) -> Bool = { _ in true }
   ) -> MountTableEntry? {
     var found: MountTableEntry?
-    for entry in all() where isPrefix(entry.mountPoint, path) && condition(entry) {
+    for entry in mounts where isPrefix(entry.mountPoint, path) && condition(entry) {
       if entry.mountPoint.count >= found?.mountPoint.count ?? 0 { found = entry }
     }
     return found

@@ -9,11 +9,13 @@ struct LayerRoot: Sendable {
   /// Whether the layer is a private clone of its mount, in which other mounts are not visible.
   let isPrivateClone: Bool
 
-  /// - Parameter mountPoint: where this file system is mounted, or will be: a layer can be what lies beneath.
-  init(_ layer: Layer, mountPoint: [UInt8]) {
+  /// - Parameters:
+  ///   - mountPoint: where this file system is mounted, or will be: a layer can be what lies beneath.
+  ///   - mounts: all there are.
+  init(_ layer: Layer, mountPoint: [UInt8], _ mounts: [MountTableEntry]) {
     path = layer.backingPath
     components = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
-    mount = MountTableEntry.containing(path) { !($0.isBundlefs && $0.mountPoint == mountPoint) }
+    mount = MountTableEntry.containing(path, in: mounts) { !($0.isBundlefs && $0.mountPoint == mountPoint) }
     isPrivateClone = layer.isPrivateClone
   }
 

@@ -40,7 +40,8 @@ final class LayerRootMonitor: Sendable {
     self.faults = faults
     self.archives = archives
     self.queue = queue
-    roots = layers.map { LayerRoot($0, mountPoint: mountPoint) }
+    let mounts = MountTableEntry.all()
+    roots = layers.map { LayerRoot($0, mountPoint: mountPoint, mounts) }
     for layer in roots.indices { watchPath(of: layer) }
     archives.watchAll()
   }
