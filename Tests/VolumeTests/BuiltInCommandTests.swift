@@ -18,6 +18,17 @@ import Testing
     #expect(try read("bundlefs:///invalidate//a//b") == .invalidate([[97], [98]]))
   }
 
+  @Test("layers takes absolute paths, and nothing that would make a path another one")
+  func layers() throws {
+    #expect(try read("bundlefs:///layers") == .layers([]))
+    let paths = [Array("/a b".utf8), Array("/c#d".utf8)]
+    #expect(try read("bundlefs:///layers?substitution=/a%20b&substitution=/c%23d") == .layers(paths))
+    for query in ["substitution=a", "substitution=", "substitution=/a%00", "other=/a", "substitution=/c#d"] {
+      let error = try #require(throws: RoutingError.self) { try read("bundlefs:///layers?\(query)") }
+      #expect(error.code == .malformed, "\(query)")
+    }
+  }
+
   @Test(
     "any other URL is rejected with ENOENT",
     arguments: [

@@ -36,6 +36,8 @@ enum BuiltInCommand: Equatable {
   }
 
   private static func substitutions(_ url: RouteURL) throws(RoutingError) -> [[UInt8]] {
+    // The path would be another one without it.
+    if url.fragment != nil { throw RoutingError(.malformed, "a '#' in a path is written %23") }
     var paths: [[UInt8]] = []
     for (name, value) in url.query {
       guard name.elementsEqual("substitution".utf8) else {
