@@ -94,14 +94,15 @@ final class ControlCommandRunner: Sendable {
     if !barrier(apply) { apply() }
   }
 
-  /// Has another process go on with other layers, once every change that was finished before is visible: the events that
-  /// this process has not read are lost.
+  /// Has another process go on with other layers, once every change that was finished before is visible. A process that
+  /// is still comparing what it has inherited ends that first: its successor would have to compare all of it.
   /// - Parameter willHandOver: called right before.
   func handOver(_ willHandOver: @escaping @Sendable () -> Void) {
-    passBarrier { [layerSwitch] in
+    let reached: @Sendable () -> Void = { [layerSwitch] in
       willHandOver()
       layerSwitch?.handOver()
     }
+    if !barrier(reached) { reached() }
   }
 
   /// Calls a function when every change finished by now is visible through the mount; in a successor after the comparison
@@ -113,7 +114,6 @@ final class ControlCommandRunner: Sendable {
     return true
   }
 
-  /// As `barrier`, but only for changes that were reported to this process.
   private func passBarrier(_ reached: @escaping @Sendable () -> Void) {
     if watcher == nil { queue.add(Invalidation.ofUncovered(in: store)) }
     let isQueued = queue.addBarrier { [watcher] in

@@ -235,7 +235,10 @@ extension MountTests {
         }
         let before = try readAll()
         _ = try readAll()
-        try mount.setLayers([stacks.one, fixture.substitution])
+        // At once, while the processes that serve them still compare what they have inherited.
+        for count in [1, 0, 1, 0, 1] {
+          try mount.setLayers([stacks.one].prefix(count) + [fixture.substitution])
+        }
         let reads = try mount.report().requests["READ"] ?? 0
         let lookups = try mount.report().requests["LOOKUP"] ?? 0
         #expect(try readAll() == before)
