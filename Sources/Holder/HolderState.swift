@@ -60,6 +60,8 @@ public struct HolderState: BitwiseCopyable {
   public var haveLayersChanged: UInt32 = 0
   /// The size of the INIT request, which follows the state; 0 before the mount.
   public var initSize: UInt32 = 0
+  /// The descriptor, plus 1, of the inotify instance of a worker that has handed over with nothing left undone; 0 for none.
+  public var unreadEvents: CInt = 0
 
   public init() {}
 

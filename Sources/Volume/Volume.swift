@@ -104,13 +104,28 @@ public final class Volume: Sendable {
   // MARK: - Start and stop
 
   /// Starts the threads. No request may be answered before.
+  /// - Parameter haveLayersChanged: whether a predecessor has handed over to change the layers: a program waits until
+  ///   the kernel has nothing of the former ones.
   /// - Throws: EAGAIN when a thread cannot be started.
-  public func start(_ kernel: any KernelNotifier, requests: RequestCounters) throws(Errno) {
+  public func start(
+    _ kernel: any KernelNotifier, requests: RequestCounters, haveLayersChanged: Bool = false
+  ) throws(Errno) {
     self.requests.withLock { $0 = requests }
     self.kernel.withLock { $0 = kernel }
     configureGates()
     try options.contents?.start(threads: max(2, processorCount))
     try watchdog.start()
+    try announcer?.start(kernel)
+    if haveLayersChanged {
+      queue.add([Invalidation(subject: .formerLayers)])
+      _ = queue.addBarrier { [commands] in commands.layersAreVisible.open() }
+    }
+    let invalidator = Invalidator(
+      store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer,
+      isCompared: commands.isCompared, unreadEvents: options.unreadEvents)
+    let loop = invalidator.loop(watchdog)
+    try loop.start()
+    self.invalidator.withLock { $0 = loop }
     try files.start(watchdog)
     writer?.start(watchdog)
     try control.notifier.start(watchdog)
@@ -119,14 +134,7 @@ public final class Volume: Sendable {
     try commands.heldLines.start(watchdog)
     try filePrefetcher.worker.start(watchdog)
     try statusRequests.worker.start(watchdog)
-    try announcer?.start(kernel)
     try retiredLayers?.start(kernel)
-    let invalidator = Invalidator(
-      store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer,
-      isCompared: commands.isCompared)
-    let loop = invalidator.loop(watchdog)
-    try loop.start()
-    self.invalidator.withLock { $0 = loop }
     try watcher?.start(store, watchdog)
   }
 
@@ -184,21 +192,29 @@ public final class Volume: Sendable {
 
   /// Takes back what the kernel has cached from a predecessor, since the layers may have changed meanwhile. To be called
   /// after `start`, before any request is processed.
-  /// - Parameter haveLayersChanged: whether the predecessor has handed over to change the layers.
-  public func recover(haveLayersChanged: Bool) {
+  public func recover() {
     watcher?.checkLayers(store)
     writer?.recover()
     let (isCompared, layersAreVisible) = (commands.isCompared, commands.layersAreVisible)
     isCompared.close()
-    if haveLayersChanged {
-      queue.add([Invalidation(subject: .formerLayers)])
-      _ = queue.addBarrier { layersAreVisible.open() }
-    }
     queue.add([Invalidation(subject: .inherited)])
     isCompared.whenOpen { [retiredLayers] in
       layersAreVisible.open()
       retiredLayers?.begin()
     }
+  }
+
+  /// The inotify instance whose unread events tell a successor what has changed since; nil if they do not tell all. To be
+  /// called after `stop`.
+  public var eventsForSuccessor: CInt? {
+    guard let watcher, store.isWhollyCovered, !store.stack.all.contains(where: { $0.layer.gate.isIsolated })
+    else { return nil }
+    return watcher.watches.inotify.rawValue
+  }
+
+  /// Calls a function when the kernel has nothing of the layers that a predecessor had.
+  public func whenLayersAreVisible(_ action: @escaping @Sendable () -> Void) {
+    commands.layersAreVisible.whenOpen(action)
   }
 
   /// The open files, by the kernel's numbers, that programs polled in a predecessor.

@@ -34,6 +34,8 @@ public struct VolumeOptions: Sendable {
 
   /// Where a successor finds what the kernel knows, and what a predecessor has left there; nil if none is to come.
   public var memory: SharedMemory?
+  /// What a predecessor has left unread; nil if that cannot be relied on.
+  public var unreadEvents: UnreadEvents?
   /// What is known of predecessors; nil if the mount does not outlive the process.
   public var survival: (@Sendable () -> SurvivalStatus)?
   /// The change to the program that is installed now; nil if that is impossible.

@@ -9,7 +9,7 @@ import Testing
 /// What a successor takes back of what the kernel has cached from its predecessor.
 @Suite struct InheritedCachesTests {
   /// Two layers with `a/b/file` in the lower one, all of it looked up before the death of the process.
-  private struct Death {
+  struct Death {
     let folder: TemporaryFolder
     let memory: SharedMemory
     let a, b, file: NodeID

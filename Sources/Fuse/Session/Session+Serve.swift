@@ -24,6 +24,15 @@ public struct SessionEvents {
   }
 }
 
+/// How the processing of requests has ended.
+public enum ServingEnd: Sendable {
+  case unmounted
+  /// A successor is to go on, and all that was to be done before is done.
+  case handedOver
+  /// A successor is to go on, while threads may still be at work.
+  case handedOverEarly
+}
+
 extension Session {
   /// The signals that `serve` waits for.
   private static let signals = SignalSet([SIGINT, SIGTERM, SIGHUP])
@@ -48,7 +57,7 @@ extension Session {
   /// - Returns: whether a successor is to go on: then the connection is left as it is.
   public func serve(
     workers count: Int, readLocks: RobustLocks?, lowLatency: Bool, _ events: SessionEvents
-  ) throws(MountError) -> Bool {
+  ) throws(MountError) -> ServingEnd {
     Self.holdSignals()
     do throws(Errno) {
       try Interrupt.installHandler()
@@ -65,9 +74,9 @@ extension Session {
       shutdown.begin(unmounts: reason != .handover)
       if end.wait(for: shutdown.finished, milliseconds: Self.shutdownTimeout(reason)) {
         shutdown.join()
-        return reason == .handover
+        return reason == .handover ? .handedOver : .unmounted
       }
-      if reason == .handover { return true }
+      if reason == .handover { return .handedOverEarly }
       abandon(events)
     } catch {
       if !isResumed { unmount() }

@@ -11,6 +11,9 @@ public struct Inotify: ~Copyable, Sendable {
     descriptor = Descriptor(owning: try checked { inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK)) })
   }
 
+  /// An instance that another process has made.
+  public init(owning file: CInt) { descriptor = Descriptor(owning: file) }
+
   /// The descriptor to poll for events.
   public var rawValue: CInt { descriptor.rawValue }
 

@@ -28,6 +28,7 @@ struct InheritedCaches {
     // Some may have been moved meanwhile to where the walk had been.
     let left = store.allDirectories { $0.isInherited }
     walk.add(left)
+    if left.isEmpty { walk.end() }
     return left.isEmpty
   }
 
@@ -38,10 +39,10 @@ struct InheritedCaches {
 
   private func compare(_ directory: NodeID) {
     // That it is resolved again makes it unknown.
-    let recorded = store.recordedFingerprint(of: directory)
+    let recorded = recordedFingerprint(of: directory)
     let change = try? store.refreshParts(of: directory, isForced: true, readsWhiteouts: false)
     if let parts = change?.arrived {
-      let returned = takeBackNames(of: directory, parts, recorded) { former?.directory(directory) }
+      let returned = takeBackNames(of: directory, parts, recorded) { formerDirectory(directory) }
       if let returned { observe(returned) }
       for (file, name) in store.changedFiles(in: directory, parts) {
         invalidator.expire(name, in: directory)
@@ -53,6 +54,26 @@ struct InheritedCaches {
     for child in store.childDirectories(of: directory) where !store.isInherited(child) {
       invalidator.refresh(child, isForced: false)
     }
+  }
+
+  /// A directory as the former layers have it.
+  private func formerDirectory(_ directory: NodeID) -> MergedDirectory? {
+    guard let former else { return nil }
+    let walk = invalidator.inheritedWalk
+    var found: MergedDirectory?
+    if directory != .root, let (parent, name) = try? store.parent(of: directory),
+      let above = walk.former(parent)
+    {
+      found = above.child(name)
+    } else {
+      found = former.directory(directory)
+    }
+    if let found { walk.keep(found, asFormer: directory) }
+    return found
+  }
+
+  private func recordedFingerprint(of directory: NodeID) -> Fingerprint {
+    invalidator.inheritedWalk.takeFingerprint(of: directory) ?? store.recordedFingerprint(of: directory)
   }
 
   /// - Parameters:
@@ -109,10 +130,15 @@ extension InheritedCaches {
   /// Takes back the names that a change of the layers affects. What other programs have changed meanwhile is left to the
   /// walk, and so is it to observe these names, for which a program that changes the layers need not wait.
   func takeBackChangedLayers(before walk: InheritedWalk) {
+    defer { invalidator.unreadEvents?.close() }
     guard let changed = store.stack.changedIndexes, !changed.contains(where: store.stack.isOpaque) else {
       return takeBackTree(.root)
     }
     let roots = changed.map { store.stack[$0] }.filter { !$0.isAbsent }.map(\.root)
+    // The events come after the names: a name that the kernel has from a former state of these layers is missed otherwise.
+    if invalidator.unreadEvents != nil, expireNames(in: roots), invalidator.unreadEvents?.areNone == true {
+      return
+    }
     var pending = [Affected(node: .root, parts: roots, before: former?.root)]
     while let directory = pending.popLast() {
       if let names = takeBackNames(of: directory) { walk.add(names) }
@@ -120,8 +146,32 @@ extension InheritedCaches {
     }
   }
 
+  /// Has the kernel look up and list again what layers have, which is enough as long as they have what they had when it
+  /// cached that. The walk compares the rest, since it takes several calls for each part of each directory.
+  /// - Returns: false if not all of them could be read.
+  private func expireNames(in roots: [LayerDirectory]) -> Bool {
+    var pending = [(node: NodeID.root, parts: roots)]
+    while let (directory, parts) = pending.popLast() {
+      guard let names = Self.names(of: parts) else { return false }
+      // What the kernel caches from now on is not of the recorded state, to which another change may lead back.
+      invalidator.inheritedWalk.keep(recordedFingerprint(of: directory), of: directory)
+      store.setFingerprint(.unknown, of: directory)
+      for name in names { invalidator.expire(name, in: directory) }
+      invalidator.invalidateListing(of: directory)
+      let keys = Set(names.map(key))
+      for (child, name) in store.namedChildDirectories(of: directory) where keys.contains(key(of: name)) {
+        guard let parts = Self.parts(of: parts, below: name) else {
+          takeBackTree(child)
+          continue
+        }
+        if !parts.isEmpty { pending.append((child, parts)) }
+      }
+    }
+    return true
+  }
+
   private func takeBackNames(of directory: Affected) -> ReturnedNames? {
-    let recorded = store.recordedFingerprint(of: directory.node)
+    let recorded = recordedFingerprint(of: directory.node)
     let change = try? store.refreshParts(of: directory.node, isForced: true, readsWhiteouts: false)
     guard let parts = change?.arrived else { return nil }
     return takeBackNames(of: directory.node, parts, recorded) { directory.before }
@@ -135,16 +185,21 @@ extension InheritedCaches {
         takeBackTree(child)
         return nil
       }
-      return parts.isEmpty ? nil : Affected(node: child, parts: parts, before: directory.child(name))
+      return parts.isEmpty ? nil : Affected(node: child, parts: parts, before: directory.before?.child(name))
     }
   }
 
   /// The names that parts have or hide, without case if that does not count; nil if one cannot be read.
   private func affectedNames(of parts: [LayerDirectory]) -> Set<[UInt8]>? {
+    Self.names(of: parts).map { Set($0.map(key)) }
+  }
+
+  /// The names that parts have or hide; nil if one cannot be read.
+  private static func names(of parts: [LayerDirectory]) -> Set<[UInt8]>? {
     var names: Set<[UInt8]> = []
     for part in parts {
       guard let found = try? part.affectedNames() else { return nil }
-      names.formUnion(found.map(key))
+      names.formUnion(found)
     }
     return names
   }
@@ -177,11 +232,10 @@ extension InheritedCaches {
   }
 }
 
-extension InheritedCaches.Affected {
-  /// A directory in this one, as the former layers have it.
+extension MergedDirectory {
+  /// The directory of a name; nil if there is none.
   fileprivate func child(_ name: [UInt8]) -> MergedDirectory? {
-    let entry = try? withCName(name) { name throws(Errno) in try before?.lookup(name, isLikelyDirectory: true)
-    }
+    let entry = try? withCName(name) { name throws(Errno) in try lookup(name, isLikelyDirectory: true) }
     guard case .directory(let directory, _) = entry else { return nil }
     return directory
   }
@@ -205,7 +259,13 @@ final class InheritedWalk: Sendable {
     var directories = [NodeID.root]
     /// The names that a change of the layers has affected, and that were not observed yet.
     var unobserved: [ReturnedNames] = []
+    /// What was recorded of directories that are to be compared, where the record is unknown by now.
+    var fingerprints: [NodeID: Fingerprint] = [:]
+    /// Some directories as the former layers have them, from which those below are found.
+    var former: [NodeID: MergedDirectory] = [:]
   }
+  /// Each holds its parts open.
+  private static let mostFormer = 32
   private let state = Locked(State())
 
   /// The next directory, from the top down.
@@ -214,6 +274,35 @@ final class InheritedWalk: Sendable {
   func add(_ directories: [NodeID]) { state.withLock { $0.directories += directories } }
 
   func add(_ names: ReturnedNames) { state.withLock { $0.unobserved.append(names) } }
+
+  func former(_ directory: NodeID) -> MergedDirectory? { state.withLock { $0.former[directory] } }
+
+  func keep(_ former: MergedDirectory, asFormer directory: NodeID) {
+    let dropped = state.withLock { state -> [NodeID: MergedDirectory] in
+      defer { state.former[directory] = former }
+      if state.former.count < Self.mostFormer { return [:] }
+      defer { state.former = [:] }
+      return state.former
+    }
+    withExtendedLifetime(dropped) {}
+  }
+
+  /// To be called once there is no next directory.
+  func end() {
+    let dropped = state.withLock { state in
+      defer { state.former = [:] }
+      return state.former
+    }
+    withExtendedLifetime(dropped) {}
+  }
+
+  func keep(_ fingerprint: Fingerprint, of directory: NodeID) {
+    state.withLock { $0.fingerprints[directory] = fingerprint }
+  }
+
+  func takeFingerprint(of directory: NodeID) -> Fingerprint? {
+    state.withLock { $0.fingerprints.removeValue(forKey: directory) }
+  }
 
   func takeUnobserved() -> [ReturnedNames] {
     state.withLock { state in

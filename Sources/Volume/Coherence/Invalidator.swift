@@ -16,13 +16,15 @@ struct Invalidator {
   let observer: (any ChangeObserver)?
   /// Opened when nothing that a predecessor has had the kernel cache remains to be compared.
   private let isCompared: Latch
-  private let inheritedWalk = InheritedWalk()
+  /// nil if it is not known what a predecessor has left unread.
+  let unreadEvents: UnreadEvents?
+  let inheritedWalk = InheritedWalk()
   /// The directories that threads of layers have yet to resolve again.
   private let refreshes = Locked<Set<NodeID>>([])
 
   init(
     store: NodeStore, queue: InvalidationQueue, kernel: any KernelNotifier, counters: InvalidationCounters,
-    observer: (any ChangeObserver)?, isCompared: Latch = Latch()
+    observer: (any ChangeObserver)?, isCompared: Latch = Latch(), unreadEvents: UnreadEvents? = nil
   ) {
     self.store = store
     self.queue = queue
@@ -30,6 +32,7 @@ struct Invalidator {
     self.counters = counters
     self.observer = observer
     self.isCompared = isCompared
+    self.unreadEvents = unreadEvents
   }
 
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.

@@ -97,6 +97,9 @@ extension NodeStore {
     return found
   }
 
+  /// Whether watches report every change to what the kernel may have cached of directories.
+  var isWhollyCovered: Bool { watcher != nil && table.withLock { $0.uncovered.count == 0 } }
+
   func allDirectories(where condition: (DirectoryState) -> Bool = { _ in true }) -> [NodeID] {
     var found: [NodeID] = []
     var slot = NodeTable.root

@@ -98,7 +98,7 @@ struct MountWorker {
     ).open(table, survival)
     let sessions = Locked(WeakSession())
     let switcher = LayerSwitcher(plan, stack, survival)
-    let volume = try makeVolume(stack, contents, upper, sessions, switcher)
+    let volume = try makeVolume(stack, contents, upper, sessions, switcher, survival.takeUnreadEvents())
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
@@ -122,7 +122,7 @@ struct MountWorker {
 
   private func makeVolume(
     _ stack: LayerStack, _ contents: ContentCache?, _ upper: UpperLayer?, _ session: Locked<WeakSession>,
-    _ switcher: LayerSwitcher?
+    _ switcher: LayerSwitcher?, _ unreadEvents: UnreadEvents? = nil
   ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
     options.shown = options.shown.map {
@@ -132,6 +132,7 @@ struct MountWorker {
     options.upper = upper
     if let survival {
       options.memory = survival.memory
+      options.unreadEvents = unreadEvents
       options.survival = { survival.status }
       options.upgrade = Upgrade(refusal: ProgramUpgrade.refusal) {
         session.withLock { $0.session }?.handOver()
@@ -178,17 +179,18 @@ struct MountWorker {
   private func serve(
     _ volume: Volume, _ upper: UpperLayer?, _ session: Session, _ switcher: LayerSwitcher?,
     isSuccessor: Bool,
-    didStart: @escaping () -> Void = {}
+    didStart: @escaping @Sendable () -> Void = {}
   ) throws(MountError) {
     MemoryArenas.share()
     if let reason = volume.beginPassthrough(session) {
       Terminal.printError("mounted without passthrough: \(reason)")
     }
+    let haveLayersChanged = survival?.state.haveLayersChanged == 1
     var events = SessionEvents(
       willStart: { () throws(Errno) in
-        try volume.start(session, requests: session.requests)
+        try volume.start(session, requests: session.requests, haveLayersChanged: haveLayersChanged)
         if isSuccessor {
-          volume.recover(haveLayersChanged: survival?.state.haveLayersChanged == 1)
+          volume.recover()
           survival?.waitForReaders()
           session.requestUnanswered()
           session.wakePollers(of: volume.polledFiles)
@@ -198,19 +200,21 @@ struct MountWorker {
       willStop: volume.stop)
     events.didStart = {
       isReady()
-      didStart()
+      // The processors are busy until the program is answered that changes the layers.
+      if haveLayersChanged { volume.whenLayersAreVisible(didStart) } else { didStart() }
     }
     events.hangup = volume.invalidateAll
     events.willAbandon = { survival?.state.phase = .ended }
     events.report = { Terminal.printError($0) }
-    let isHandedOver = try session.serve(
+    let end = try session.serve(
       workers: max(2, processorCount), readLocks: survival?.readLocks,
       lowLatency: plan.arguments.options.lowLatency, events)
-    guard isHandedOver, let survival else {
+    guard end != .unmounted, let survival else {
       upper?.close()
       return
     }
     if switcher?.hasSwitched == true {
+      if end == .handedOver { survival.state.unreadEvents = (volume.eventsForSuccessor ?? -1) + 1 }
       survival.state.phase = .switched
     } else {
       survival.keepFilesAcrossExec()

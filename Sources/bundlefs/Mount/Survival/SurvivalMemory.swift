@@ -160,7 +160,7 @@ final class SurvivalMemory: Sendable {
   // MARK: - Files
 
   private var keptFiles: [CInt] {
-    var kept: [CInt] = [0, 1, 2, memory.file.rawValue, state.device, state.beneath]
+    var kept: [CInt] = [0, 1, 2, memory.file.rawValue, state.device, state.beneath, state.unreadEvents - 1]
     kept += (layerTable?.all ?? []).map { root($0.id).file }
     kept += archives.files
     withUnsafeBytes(of: state.others) { kept += $0.bindMemory(to: CInt.self) }
@@ -179,6 +179,13 @@ final class SurvivalMemory: Sendable {
     if state.keepsFiles == 0 { return }
     for file in keptFiles where file > STDERR_FILENO { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
     state.keepsFiles = 0
+  }
+
+  /// The events that the predecessor has left unread, to be called once; nil if it has not said that they tell all.
+  func takeUnreadEvents() -> UnreadEvents? {
+    let file = state.unreadEvents - 1
+    state.unreadEvents = 0
+    return file < 0 ? nil : UnreadEvents(owning: file)
   }
 
   /// The files that dead workers have left open, apart from those that successors use. To be called before this one opens
