@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -269,6 +270,16 @@ int linux_detach(int root) {
 }
 
 int linux_unshare_files(void) { return unshare(CLONE_FILES); }
+
+void linux_reserve_files(unsigned most) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  int last = (int)(limit.rlim_cur < most ? limit.rlim_cur : most) - 1;
+  int file = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, last);
+  if (file >= 0)
+    close(file);
+}
 
 int linux_enter_mount_namespace(int file) { return setns(file, CLONE_NEWNS); }
 

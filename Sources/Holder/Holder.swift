@@ -59,6 +59,7 @@ public struct Holder {
   /// - Throws: what fork(2) answers the first time; ENOSYS if open files cannot be shared.
   public func run(_ work: @escaping (Role) -> Never) throws(Errno) -> Never {
     SignalSet.ignoreStray()
+    ThisProcess.reserveFiles()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
     linux_start_reaper(&state.pointee.worker, &state.pointee.lastStatus)
     try forkWorker(isReplacement ? .successor : .first, work)
@@ -86,7 +87,7 @@ public struct Holder {
       failures = [.ready, .replaced, .switched].contains(phase) ? 0 : failures + 1
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
       // A dying thread of the former worker may still close a descriptor whose number is another file's by then.
-      _ = linux_unshare_files()
+      if linux_unshare_files() == 0 { ThisProcess.reserveFiles() }
       try? forkWorker(failures >= Self.attempts ? .undertaker : .successor, work)
     }
   }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// What the calling process is: its user, its working directory and its program. The process must be single-threaded.
@@ -15,6 +16,13 @@ public enum ThisProcess {
   public static func enter(_ directory: [UInt8]) throws(Errno) {
     try withCName(directory) { path throws(Errno) in _ = try checked { chdir(path) } }
   }
+
+  /// The most open files for which the kernel's table is prepared.
+  public static let mostReservedFiles: UInt32 = 65_536
+
+  /// Enlarges the kernel's table of open files in advance. While threads share it, each file that is opened during its
+  /// growth waits for an RCU grace period, 10 ms and more.
+  public static func reserveFiles() { linux_reserve_files(mostReservedFiles) }
 
   /// Calls execvp(3): this process becomes a program that is found on PATH.
   /// - Parameter words: its name and its arguments, which need not be UTF-8.

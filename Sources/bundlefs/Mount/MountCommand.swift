@@ -88,6 +88,7 @@ struct MountCommand {
   /// - Parameter lock: released once it is mounted.
   private func serve(_ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?) throws(Failure) {
     guard arguments.options.survives, let memory = try? SurvivalMemory() else {
+      ThisProcess.reserveFiles()
       let worker = MountWorker(plan: plan, process: process, survival: nil)
       return try worker.mountAndServe { lock?.release() }
     }

@@ -43,7 +43,7 @@ enum DescriptorLimit {
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 256 }
     limit.rlim_cur = limit.rlim_max
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    let all = Int(clamping: min(limit.rlim_cur, 65536))
+    let all = Int(clamping: min(limit.rlim_cur, rlim_t(ThisProcess.mostReservedFiles)))
     return all < 512 ? max(8, all / 3) : all - max(128, all / 8)
   }
 }

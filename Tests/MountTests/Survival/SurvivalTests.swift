@@ -16,6 +16,27 @@ extension MountTests {
       #expect(eventually(within: 20) { mount.worker != former && mount.worker != mount.process.pid })
     }
 
+    @Test("the kernel's table of open files need not grow while threads share it", .timeLimit(.minutes(2)))
+    func reservedFiles() throws {
+      let fixture = try Fixture()
+      let variants: [[ByteString]] = [[], ["survive=off"]]
+      for options in variants {
+        var setup = fixture.setup
+        setup.options = options
+        setup.descriptorLimit = 3000
+        try withMount(setup) { mount in
+          for isSuccessor in options.isEmpty ? [false, true] : [false] {
+            if isSuccessor { try killWorker(mount) }
+            _ = try mount.point.status()
+            let status = try ByteString("/proc/\(mount.worker)/status").readText()
+            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("FDSize:") })
+            let size = try #require(line.split(separator: "\t").last.flatMap { Int($0) })
+            #expect(size >= 3000, "\(options) \(isSuccessor)")
+          }
+        }
+      }
+    }
+
     @Test("reads, listings and attributes go on", .timeLimit(.minutes(2)))
     func reading() throws {
       let fixture = try Fixture()
