@@ -320,6 +320,16 @@ void linux_set_short_slice(void) {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+void linux_set_urgent(bool is_urgent) {
+  static _Thread_local bool was_urgent, was_refused;
+  if (is_urgent == was_urgent || was_refused)
+    return;
+  struct sched_param parameters = {.sched_priority = is_urgent ? sched_get_priority_min(SCHED_FIFO) : 0};
+  int policy = is_urgent ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER | SCHED_RESET_ON_FORK;
+  was_refused = sched_setscheduler(0, policy, &parameters) != 0;
+  was_urgent = is_urgent && !was_refused;
+}
+
 void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 uint64_t linux_makedev(uint32_t major, uint32_t minor) { return makedev(major, minor); }

@@ -153,6 +153,10 @@ void linux_name_thread(const char *name);
 /// longer slices when it wakes (Linux 6.12).
 void linux_set_short_slice(void);
 
+/// Sets the calling thread's policy: SCHED_FIFO with the lowest priority, which its children do not inherit, or
+/// SCHED_OTHER. Does nothing if the thread has it already, and no more once it was refused: without CAP_SYS_NICE.
+void linux_set_urgent(bool is_urgent);
+
 /// makedev(3), major(3) and minor(3).
 uint64_t linux_makedev(uint32_t major, uint32_t minor);
 uint32_t linux_major(uint64_t device);

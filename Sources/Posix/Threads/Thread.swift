@@ -66,6 +66,16 @@ public struct Thread: ~Copyable, Sendable {
 }
 
 extension Thread {
+  /// Sets whether the calling thread runs as soon as it wakes, whatever else runs (SCHED_FIFO, with the lowest priority),
+  /// where the process may do that. For the sleep before work that is done in well under a millisecond: programs on the
+  /// same processor wait for it.
+  ///
+  /// A thread of the usual policy may have to wait for the next tick of the scheduler's clock, 4 ms, behind a program that
+  /// uses the processor, even while another one is idle, and even with a short slice: where it has had more than its share.
+  public static func setUrgent(_ isUrgent: Bool) { linux_set_urgent(isUrgent) }
+}
+
+extension Thread {
   /// Starts a detached thread with all signals blocked, as a library must not handle the program's signals.
   /// - Parameter name: the name shown by ps(1), truncated to 15 bytes.
   /// - Throws: EAGAIN.

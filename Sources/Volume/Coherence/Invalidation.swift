@@ -55,6 +55,14 @@ struct Invalidation: Hashable {
     case spelling(EntryKey)
     /// Nothing beyond the invalidations of both names: a file was renamed.
     case renamed(EntryKey, to: EntryKey)
+
+    /// Whether it takes some microseconds: no directory is read, and none below it is visited.
+    var isQuick: Bool {
+      switch self {
+      case .name, .listing, .file, .spelling, .renamed: true
+      case .parts, .subtree, .inherited, .formerLayers, .uncovered, .uncoveredFile: false
+      }
+    }
   }
 
   let subject: Subject

@@ -45,11 +45,21 @@ struct Invalidator {
     case flush
   }
 
+  /// The most invalidations that are made before any program goes on; more of them take longer.
+  private static let mostUrgent = 32
+  /// The size of the largest file whose pages are dropped before any program goes on.
+  private static let mostUrgentBytes: UInt64 = 1 << 20
+
   /// The loop of its thread. An invalidation for which that waits for a layer that does not answer is made again.
   func loop(_ watchdog: LayerWatchdog) -> FailoverLoop<Step> {
     FailoverLoop(
       name: "invalidator", repeats: true, watchdog,
-      take: { [queue] in queue.take().map { $0.map { .work($0) } + [.flush] } },
+      take: { [queue] in
+        Thread.setUrgent(true)
+        let work = queue.take()
+        if (work?.count ?? 0) > Self.mostUrgent { Thread.setUrgent(false) }
+        return work.map { $0.map { .work($0) } + [.flush] }
+      },
       handle: { step in
         switch step {
         case .work(.invalidate(let invalidation)): invalidate(invalidation)
@@ -60,6 +70,7 @@ struct Invalidator {
   }
 
   func invalidate(_ invalidation: Invalidation) {
+    if !invalidation.subject.isQuick { Thread.setUrgent(false) }
     switch invalidation.subject {
     case .name(let directory, let name, let layer):
       invalidate(name, in: directory, layer, invalidation.aspects)
@@ -100,7 +111,10 @@ struct Invalidator {
     expire(name, in: directory)
     for node in store.files(named: name, in: directory, of: layer) { invalidate(node, aspects) }
     // A lookup in flight may have resolved a directory before the change.
-    for child in store.childDirectories(named: name, in: directory) { refresh(child, isForced: false) }
+    for child in store.childDirectories(named: name, in: directory) {
+      Thread.setUrgent(false)
+      refresh(child, isForced: false)
+    }
     // No event reported what was written to the file by its new name.
     if aspects.contains(.link), let file = store.linkedFile(named: name, in: directory, of: layer) {
       invalidate(file, .content)
@@ -124,6 +138,7 @@ struct Invalidator {
     // No event reported what happened to a file between the loss of its name and the watch on the file itself.
     let wasUnwatched = store.watchDetached(file)
     if aspects.contains(.content) || wasUnwatched {
+      if store.reportedSize(of: file) > Self.mostUrgentBytes { Thread.setUrgent(false) }
       counters.contents.add(1)
       try? kernel.invalidateContent(of: file)
       store.forgetFingerprint(of: file)

@@ -92,6 +92,8 @@ final class LayerWatcher: Sendable {
   /// Milliseconds from one look to the next while the mount itself changes a layer: a wake-up for each change would take
   /// as long as the change.
   private static let ownChangesInterval: CInt = 2
+  /// Bytes of events, some hundred, that are handled before any program goes on.
+  private static let urgentBytes = 16 << 10
   /// Milliseconds between two checks whether a layer that a barrier waits for still answers.
   private static let barrierInterval: CInt = 100
 
@@ -109,6 +111,8 @@ final class LayerWatcher: Sendable {
       // By the clock: in a busy layer there are always events.
       let isDue = nextPoll < TimeSpec.monotonic
       if isDue { nextPoll = TimeSpec.monotonic.advanced(byMilliseconds: Self.pollInterval) }
+      // What follows may take longer.
+      if !barriers.isEmpty || isStopped || hasUncovered || needsPolling { Thread.setUrgent(false) }
       if !barriers.isEmpty || (isDue && (needsPolling || hasUncovered)) { roots.requestPathChecks(store) }
       if !barriers.isEmpty { queue.add(Invalidation.ofUncovered(in: store)) }
       for barrier in barriers { roots.addBarrier(barrier) }
@@ -117,6 +121,7 @@ final class LayerWatcher: Sendable {
       if hasUncovered, isDue { pollUncovered(store) }
       let isWaiting = self.barriers.isWaiting
       if isWaiting { self.barriers.abandonUnresponsive() }
+      Thread.setUrgent(true)
       let hasMountTableChanged =
         wasOurs
         ? signal.eventFD.wait(
@@ -126,7 +131,10 @@ final class LayerWatcher: Sendable {
           milliseconds: isWaiting
             ? Self.barrierInterval : hasUncovered || needsPolling ? Self.pollInterval : -1
         )
-      if hasMountTableChanged { queue.add(roots.mountTableChanged(store)) }
+      if hasMountTableChanged {
+        Thread.setUrgent(false)
+        queue.add(roots.mountTableChanged(store))
+      }
     }
   }
 
@@ -135,6 +143,7 @@ final class LayerWatcher: Sendable {
   private func drain(_ store: NodeStore) -> Bool {
     var pending = watches.inotify.pendingBytes
     var wereOurs = pending > 0
+    if pending > Self.urgentBytes { Thread.setUrgent(false) }
     while pending > 0 {
       // Only this thread reads the descriptor; reading fails only when the kernel is out of memory.
       let events = (try? watches.inotify.read()) ?? []

@@ -4,6 +4,11 @@ import Layers
 import Posix
 
 extension NodeStore {
+  /// The size in bytes that the last reply gave to the kernel; 0 if there was none.
+  func reportedSize(of node: NodeID) -> UInt64 {
+    table.withLock { table in (try? table.slot(of: node)).flatMap { table[$0].reportedSize } ?? 0 }
+  }
+
   func presentFile(of node: NodeID) throws(Errno) -> LayerFile? {
     try table.withLock { table throws(Errno) in table[try table.slot(of: node)].file }
   }
