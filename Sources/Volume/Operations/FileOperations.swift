@@ -33,7 +33,7 @@ struct FileOperations: Sendable {
       return
     }
     let file: LayerFile?
-    do throws(Errno) { file = try openFile(of: node) } catch {
+    do throws(Errno) { file = try openFile(of: node, isBegin: offset == 0) } catch {
       return reply.fail(error)
     }
     if let file { return Self.send(file, at: offset, size: size, isFirst: true, reply) }
@@ -61,9 +61,10 @@ struct FileOperations: Sendable {
   }
 
   /// - Returns: nil while the kernel may keep another size of it; then `openCheckingSize` opens it.
-  private func openFile(of node: NodeID) throws(Errno) -> LayerFile? {
+  /// - Parameter isBegin: whether the file's beginning is read.
+  private func openFile(of node: NodeID, isBegin: Bool = false) throws(Errno) -> LayerFile? {
     let opened = try store.openFile(of: node)
-    if opened?.isNew == true { prefetcher.recordRead(of: node) }
+    if let opened, opened.isNew || isBegin { prefetcher.recordRead(of: node, isFirst: opened.isNew) }
     return opened?.file
   }
 

@@ -2,18 +2,19 @@ import Fuse
 import Layers
 import Posix
 
-/// Readahead across files: when a program reads the small files of a directory one after the other, the next ones
-/// are stored in the kernel's page cache (FUSE_NOTIFY_STORE) before it asks, and reading them costs no message.
+/// Readahead across files: when a program reads small files one after the other, the next ones are stored in the
+/// kernel's page cache (FUSE_NOTIFY_STORE) before it asks, and reading them costs no message.
 ///
-/// The window doubles with each file that was read by itself. After several directories that were read through,
-/// the window of the next one opens with the first file (`SequentialDetector`).
+/// A program that reads one directory after the other in the order of its listings is followed across directories
+/// (`ReadStreams`). For others the window is within the directory, and doubles with each file that was read by itself;
+/// after several directories that were read through, it opens with the first file (`SequentialDetector`).
 ///
 /// Coherence: a change that is reported while a file is read increments its directory's version, and is invalidated
 /// here; a later one is invalidated as always.
 struct FilePrefetcher: Sendable {
-  static let largestFile: UInt64 = 64 << 10
+  static let largestFile: UInt64 = 128 << 10
   /// The window's exponent at the first file where a sequential reader is expected.
-  private static let sequentialStart = 5
+  private static let sequentialStart = 3
   private static let maxFiles = 64
 
   let store: NodeStore
@@ -21,36 +22,61 @@ struct FilePrefetcher: Sendable {
   /// Storing pages may wait for READs that request workers are replying to.
   let worker = SerialWorker(name: "file-prefetch")
   let stored = Counter()
-  /// Locked inside the node table's lock.
+  /// Both are locked inside the node table's lock.
   private let detector = Locked(SequentialDetector())
+  private let streams = Locked(ReadStreams())
 
-  /// Records that a program read a file that had not been open.
-  func recordRead(of node: NodeID) {
+  private enum Job {
+    case directory(NodeID)
+    case stream
+  }
+
+  /// Records that a program read the beginning of a file.
+  /// - Parameter isFirst: whether the file had not been open.
+  func recordRead(of node: NodeID, isFirst: Bool) {
     guard store.watcher != nil else { return }
-    let directory = store.table.withLock { table -> NodeID? in
-      guard let slot = try? table.slot(of: node), let size = table[slot].reportedSize,
-        size <= Self.largestFile, let state = table[table[slot].parent].directory, state.isCovered
+    let job = store.table.withLock { table -> Job? in
+      guard let slot = try? table.slot(of: node), let state = table[table[slot].parent].directory,
+        state.isCovered
       else { return nil }
+      let (isStream, isIdle) = streams.withLock { $0.record(slot, in: table) }
+      if isStream { return isIdle ? .stream : nil }
+      guard isFirst, let size = table[slot].reportedSize, size <= Self.largestFile else { return nil }
       let directory = table.number(of: table[slot].parent)
-      state.lastRead = slot
-      if state.firstReads > 0 {
-        detector.withLock { $0.recordFurtherRead(directory) }
-        state.firstReads = min(state.firstReads + 1, 16)
-      } else {
-        state.firstReads = detector.withLock({ $0.begin(directory) }) ? Self.sequentialStart : 1
-      }
-      guard state.firstReads >= 2, !state.isPrefetching else { return nil }
-      state.isPrefetching = true
-      return directory
+      return begins(in: directory, state, with: slot) ? .directory(directory) : nil
     }
-    guard let directory else { return }
+    guard let job else { return }
     _ = worker.add { [self] in
-      while let files = nextFiles(in: directory) { prefetch(files, in: directory) }
+      withUnsafeTemporaryAllocation(byteCount: PrefetchBatch.bytes, alignment: 16) { buffer in
+        switch job {
+        case .directory(let directory):
+          while let files = nextFiles(in: directory) { prefetch(files, buffer) }
+        case .stream:
+          while let files = nextInStreams() {
+            prefetch(files, buffer) { streams.withLock { $0.hasMoved } }
+          }
+        }
+      }
     }
   }
 
+  /// Records the first READ of a file in its directory.
+  /// - Returns: whether a worker must begin to prefetch the directory.
+  private func begins(in directory: NodeID, _ state: DirectoryState, with slot: UInt32) -> Bool {
+    state.lastRead = slot
+    if state.firstReads > 0 {
+      detector.withLock { $0.recordFurtherRead(directory) }
+      state.firstReads = min(state.firstReads + 1, 16)
+    } else {
+      state.firstReads = detector.withLock({ $0.begin(directory) }) ? Self.sequentialStart : 1
+    }
+    guard state.firstReads >= 2, !state.isPrefetching else { return false }
+    state.isPrefetching = true
+    return true
+  }
+
   /// The files to prefetch; nil when no further file was read since the last call.
-  private func nextFiles(in directory: NodeID) -> [NodeID]? {
+  private func nextFiles(in directory: NodeID) -> [PrefetchedFile]? {
     store.table.withLock { table in
       guard let slot = try? table.slot(of: directory), let state = table[slot].directory else { return nil }
       let last = state.lastRead
@@ -61,40 +87,31 @@ struct FilePrefetcher: Sendable {
       }
       let count = min(Self.maxFiles, 1 << (state.firstReads - 1))
       return table.unreadFiles(near: last, count: count, largest: Self.largestFile)
-        .map { table.number(of: $0) }
+        .compactMap { PrefetchedFile($0, table) }
     }
   }
 
-  private func prefetch(_ files: [NodeID], in directory: NodeID) {
+  private func nextInStreams() -> [PrefetchedFile]? {
+    store.table.withLock { table in
+      streams.withLock { $0.next(PrefetchBatch.size, largest: Self.largestFile, in: table) }?
+        .compactMap { PrefetchedFile($0, table) }
+    }
+  }
+
+  /// - Parameter isOutdated: whether other files are to be prefetched by now.
+  private func prefetch(
+    _ files: [PrefetchedFile], _ buffer: UnsafeMutableRawBufferPointer, _ isOutdated: () -> Bool = { false }
+  ) {
     guard let kernel = kernel.withLock({ $0 }) else { return }
-    withUnsafeTemporaryAllocation(byteCount: Int(Self.largestFile), alignment: 16) { buffer in
-      for file in files {
-        let version = store.version(of: directory)
-        guard let content = try? content(of: file, buffer), !content.isEmpty else { continue }
-        guard (try? kernel.store(UnsafeRawBufferPointer(content), in: file)) != nil else { continue }
-        stored.add(1)
-        if !store.isUnchanged(directory, since: version) { try? kernel.invalidateContent(of: file) }
+    var rest = files[...]
+    while !rest.isEmpty, !isOutdated() {
+      var batch = PrefetchBatch(store, buffer)
+      while let file = rest.first, batch.hasRoom(for: file), !isOutdated() {
+        rest.removeFirst()
+        batch.read(file)
       }
+      batch.keep()
+      stored.add(batch.store(by: kernel))
     }
-  }
-
-  /// A small file's whole content; the node is pinned to the file.
-  /// - Returns: nil if another reader has it open already, or if the kernel may keep another size of it.
-  private func content(
-    of node: NodeID, _ buffer: UnsafeMutableRawBufferPointer
-  ) throws(Errno) -> UnsafeMutableRawBufferPointer? {
-    let (opened, identity) = try store.openByName(node)
-    let size = try opened.lastSeenSize()
-    // The directory's watch does not report what happens to a file by another hard link.
-    guard opened.hadSingleLink, size <= buffer.count else { return nil }
-    let isWanted = try store.table.withLock { table throws(Errno) in
-      let slot = try table.slot(of: node)
-      return table[slot].reportedSize == size && table[slot].isUnread && !table[slot].isSizeDoubtful
-    }
-    // What could be decoded only after much else is not worth it.
-    guard isWanted, try opened.readNonBlocking(into: buffer, at: 0) == Int(size),
-      let kept = try store.keep(opened, of: identity, for: node), kept === opened
-    else { return nil }
-    return UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(size)])
   }
 }

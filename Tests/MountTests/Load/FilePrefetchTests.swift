@@ -16,17 +16,19 @@ extension MountTests {
     }
 
     /// The files' names in listing order.
-    private func listed(_ mount: Mount) throws -> [ByteString] {
-      let names = try (mount.point / Self.folder).list().map(\.name)
-      for name in names { _ = try (mount.point / Self.folder / name).status() }
+    private func listed(_ mount: Mount, _ folder: ByteString = Self.folder) throws -> [ByteString] {
+      let names = try (mount.point / folder).list().map(\.name)
+      for name in names { _ = try (mount.point / folder / name).status() }
       return names
     }
 
-    private func expectContent(_ names: [ByteString], _ fixture: Fixture, _ mount: Mount) throws {
+    private func expectContent(
+      _ names: [ByteString], in folder: ByteString = Self.folder, _ fixture: Fixture, _ mount: Mount
+    ) throws {
       for name in names {
         let layer = name.bytes.first == UInt8(ascii: "m") ? fixture.main : fixture.substitution
-        let seen = try (mount.point / Self.folder / name).read()
-        #expect(try seen == (layer / Self.folder / name).read(), "\(name)")
+        let seen = try (mount.point / folder / name).read()
+        #expect(try seen == (layer / folder / name).read(), "\(name)")
       }
     }
 
@@ -47,6 +49,30 @@ extension MountTests {
         #expect(report.readAhead >= 400, "\(report.readAhead) of 800")
         #expect(RequestCounts(report)["READ"] <= 400)
         #expect(try mount.repeatedRequests { try expectContent(names, fixture, mount) } == [])
+      }
+    }
+
+    @Test("directories that are read in the order of the listings are prefetched", .timeLimit(.minutes(3)))
+    func directories() throws {
+      let fixture = try Fixture(isFilled: false)
+      let count = 60
+      try fixture.fill(folders: (0..<count).map { ByteString("folder\($0)") }, files: 5)
+      try withMount(fixture.setup) { mount in
+        let folders = try mount.point.list().map(\.name).filter { $0.bytes.starts(with: Self.folder.bytes) }
+        #expect(folders.count == count)
+        let names = try folders.map { try listed(mount, $0) }
+        for (index, folder) in folders.enumerated() {
+          try expectContent(names[index], in: folder, fixture, mount)
+          if index < 5 { continue }
+          // Waits for the prefetcher on a busy machine.
+          _ = try eventually(within: 5) {
+            let report = try mount.report()
+            return report.readAhead + RequestCounts(report)["READ"] >= min(index + 3, count) * 10
+          }
+        }
+        let report = try mount.report()
+        #expect(RequestCounts(report)["READ"] < count, "fewer than one for each directory")
+        #expect(report.readAhead >= count * 10 - RequestCounts(report)["READ"])
       }
     }
 
@@ -128,7 +154,7 @@ extension MountTests {
       let folder = fixture.main / Self.folder
       try folder.makeDirectory()
       for number in 0..<20 {
-        try (folder / ByteString("large\(number)")).write([UInt8](repeating: UInt8(number), count: 70_000))
+        try (folder / ByteString("large\(number)")).write([UInt8](repeating: UInt8(number), count: 140_000))
         try (folder / ByteString("one\(number)")).write("twin")
         try (folder / ByteString("two\(number)")).makeHardLink(of: folder / ByteString("one\(number)"))
       }

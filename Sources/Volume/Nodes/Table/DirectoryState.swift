@@ -20,9 +20,11 @@ struct PartIdentity: Hashable, Sendable {
 /// - The table's `uncovered` has exactly the directories that are `isUncovered`.
 /// - Each part has a watch that was added before the part was read, unless the directory is not `isCovered`.
 final class DirectoryState: @unchecked Sendable {
-  /// The number of nodes with this parent, and the first of their list.
+  /// The number of nodes with this parent, and the ends of their list: the one that was looked up last, and the one that
+  /// was looked up first.
   var children: UInt32 = 0
   var firstChild: UInt32 = 0
+  var oldestChild: UInt32 = 0
   var parts: [PartIdentity]?
   var merged: MergedDirectory?
   /// Whether `merged` may be outdated, since nothing reports its changes: the next request resolves it again.

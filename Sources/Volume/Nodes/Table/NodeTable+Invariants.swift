@@ -21,6 +21,7 @@ extension NodeTable {
     if listed.contains(where: { nodes[Int($0)].parent != slot }) {
       faults.append("a child has another parent")
     }
+    if node.directory?.oldestChild ?? 0 != listed.last ?? 0 { faults.append("the list ends elsewhere") }
     if slot != Self.root, node.lookups == 0, node.children == 0 { faults.append("unused") }
     return faults
   }

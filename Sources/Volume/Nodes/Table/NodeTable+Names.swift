@@ -158,7 +158,11 @@ extension NodeTable {
     let next = nodes[Int(parent)].directory?.firstChild ?? 0
     nodes[Int(slot)].nextSibling = next
     nodes[Int(slot)].previousSibling = 0
-    if next != 0 { nodes[Int(next)].previousSibling = slot }
+    if next != 0 {
+      nodes[Int(next)].previousSibling = slot
+    } else {
+      nodes[Int(parent)].directory?.oldestChild = slot
+    }
     nodes[Int(parent)].directory?.firstChild = slot
     nodes[Int(parent)].directory?.children += 1
   }
@@ -166,7 +170,11 @@ extension NodeTable {
   private mutating func unlinkFromParent(_ slot: UInt32) {
     let (parent, next) = (nodes[Int(slot)].parent, nodes[Int(slot)].nextSibling)
     let previous = nodes[Int(slot)].previousSibling
-    if next != 0 { nodes[Int(next)].previousSibling = previous }
+    if next != 0 {
+      nodes[Int(next)].previousSibling = previous
+    } else {
+      nodes[Int(parent)].directory?.oldestChild = previous
+    }
     if previous != 0 {
       nodes[Int(previous)].nextSibling = next
     } else {

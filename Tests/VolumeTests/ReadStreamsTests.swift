@@ -1,0 +1,114 @@
+import Fuse
+import Posix
+import Testing
+
+@testable import Volume
+
+@Suite struct ReadStreamsTests {
+  /// A table of directories with small files, in the order in which a walk visits them.
+  private struct Tree {
+    var table = NodeTable(budget: 1000)
+    /// The files by directory.
+    private(set) var directories: [[UInt32]] = []
+    private var inode: UInt64 = 100
+
+    init(directories: Int, files: Int) {
+      table[NodeTable.root].directory?.wasListed = true
+      for number in 0..<directories { add(UInt8(number), files: files) }
+    }
+
+    mutating func add(_ name: UInt8, files: Int) {
+      let slot = table.lookUpDirectory([name], in: NodeTable.root, inodeNumber: 1 << 63 | UInt64(name))
+      table[slot].directory?.wasListed = true
+      directories.append(
+        (0..<files).map { file in
+          inode += 1
+          let identity = FileIdentity(device: 1, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
+          let found = table.lookUpFile(
+            identity, layer: 0, kind: .regular, name: [UInt8(file)], in: slot, inodeNumber: inode)
+          table.recordReportedSize(100, of: found)
+          return found
+        })
+    }
+
+    var files: [UInt32] { directories.flatMap { $0 } }
+  }
+
+  /// Reads a file; returns whether that continues a stream.
+  private func read(_ file: UInt32, _ tree: inout Tree, _ streams: inout ReadStreams) -> Bool {
+    let (isStream, _) = streams.record(file, in: tree.table)
+    tree.table[file].pin()
+    return isStream
+  }
+
+  @Test("files in the order of a walk are a stream once it has entered two further directories")
+  func detection() {
+    var (tree, streams) = (Tree(directories: 5, files: 4), ReadStreams())
+    let seen = tree.files.map { read($0, &tree, &streams) }
+    #expect(seen == (0..<20).map { $0 >= 4 * ReadStreams.threshold })
+  }
+
+  @Test(
+    "what is prefetched follows the last READ, one file left out, into further directories, within the window"
+  )
+  func window() throws {
+    var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())
+    for file in tree.files.prefix(10) { _ = read(file, &tree, &streams) }
+    var found: [UInt32] = []
+    while let files = streams.next(4, largest: 1000, in: tree.table) {
+      for file in files { tree.table[file].pin() }
+      found += files
+    }
+    #expect(found == Array(tree.files.dropFirst(11).prefix(ReadStreams.firstWindow)))
+    #expect(!streams.isRunning)
+    // The program comes to the end of what was prefetched.
+    let next = tree.files[11 + ReadStreams.firstWindow]
+    let (isStream, isIdle) = streams.record(next, in: tree.table)
+    #expect(isStream && isIdle)
+  }
+
+  @Test("a READ while files are prefetched moves the window")
+  func move() {
+    var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())
+    for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }
+    #expect(streams.next(4, largest: 1000, in: tree.table) == Array(tree.files[21..<25]))
+    #expect(!streams.hasMoved)
+    // It was read in advance too late.
+    _ = read(tree.files[21], &tree, &streams)
+    _ = read(tree.files[22], &tree, &streams)
+    #expect(streams.hasMoved)
+    #expect(streams.next(4, largest: 1000, in: tree.table) == Array(tree.files[24..<28]))
+  }
+
+  @Test("files with several unread ones between them are no stream")
+  func omission() {
+    let step = ReadStreams.mostOmitted + 2
+    var (tree, streams) = (Tree(directories: 40, files: 8), ReadStreams())
+    for index in stride(from: 0, to: tree.files.count, by: step) {
+      let isStream = read(tree.files[index], &tree, &streams)
+      #expect(!isStream)
+    }
+  }
+
+  @Test("a file elsewhere is no part of a stream, and the stream goes on")
+  func elsewhere() {
+    var (tree, streams) = (Tree(directories: 30, files: 4), ReadStreams())
+    for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }
+    let isStream = [read(tree.files[90], &tree, &streams), read(tree.files[20], &tree, &streams)]
+    #expect(isStream == [false, true])
+  }
+
+  @Test("a walk visits directories before what is in them, and enters none that was not listed")
+  func order() throws {
+    let tree = Tree(directories: 3, files: 2)
+    let parents = try tree.directories.map { try #require($0.first).parent(in: tree.table) }
+    tree.table[parents[1]].directory?.wasListed = false
+    var (walk, seen) = (WalkOrder(after: NodeTable.root, steps: 100), [UInt32]())
+    while let next = walk.next(in: tree.table) { seen.append(next) }
+    #expect(seen == [parents[0]] + tree.directories[0] + [parents[1], parents[2]] + tree.directories[2])
+  }
+}
+
+extension UInt32 {
+  fileprivate func parent(in table: NodeTable) -> UInt32 { table[self].parent }
+}
