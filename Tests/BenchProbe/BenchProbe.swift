@@ -8,6 +8,8 @@ import Posix
 ///     benchprobe warm ROOT ACCESS LIST                    an access with warm caches
 ///     benchprobe once ROOT ACCESS LIST                    an access, each path accessed once
 ///     benchprobe walk ROOT | grep ROOT                    an entry of a walk, or of one that reads files
+///     benchprobe tree ROOT                                lines `walk` and `read`: an entry of a walk in the order of
+///                                                         nftw(3), and a file when all are read in that order
 ///     benchprobe parallel ROOT LIST THREADS               reading a file, in concurrent threads
 ///     benchprobe large FILE ACCESS                        a MiB, or a random read
 ///     benchprobe change FOLDER CHANGE COUNT               a change, or a MiB that is written
@@ -46,6 +48,11 @@ import Posix
       var walk = Walk(reads: kind == "grep")
       try enter(arguments[0])
       print(try Cost { () throws(Failure) in try walk.run(".") })
+    case ("tree", 1):
+      var tree = TreeInOrder()
+      try enter(arguments[0])
+      print("walk", try Cost { () throws(Failure) in try tree.walk() })
+      print("read", try Cost { () throws(Failure) in try tree.readAll() })
     case ("parallel", 3):
       let list = try PathList(file: arguments[1])
       try enter(arguments[0])

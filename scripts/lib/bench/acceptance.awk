@@ -58,6 +58,25 @@ function judge_first() {
     quotient("large", "sequential-first", "native", "bundlefs-passthrough"), "least", 0.9)
 }
 
+# The real tree; READs of all.
+function judge_real() {
+  judge_ratio("real", "walk", 1.5)
+  judge_ratio("real", "read", 2)
+  judge_ratio("real-busy", "walk", 2)
+  judge_ratio("real-busy", "read", 3)
+  judge_one("First touch of a real tree: READs for each file", reads_per_file("bundlefs", "real"), "most", 0.1)
+}
+
+# Each kind of change, in milliseconds.
+function judge_delay(    i, name) {
+  for (i = 1; i <= items["delay"]; i++) {
+    name = item["delay", i]
+    if (!is_known("delay", "bundlefs", name)) continue
+    judge_one("Delay of " name ", p50, ms", percentile("delay", "bundlefs", name, 0.5) / 1000, "most", 0.3)
+    judge_one("Delay of " name ", p99, ms", percentile("delay", "bundlefs", name, 0.99) / 1000, "most", 1)
+  }
+}
+
 function judge_daemon(    part) {
   judge_one("Milliseconds from the mounting command to the first reply" (million ? ", a million files" : ""),
     is_known("start", "bundlefs", "start") ? cost("start", "bundlefs", "start") / 1e6 : "", "most", 30)
@@ -87,7 +106,9 @@ function judge_write(part, stage,    i, name, best) {
 function judge() {
   judge_warm()
   judge_first()
+  judge_real()
   judge_daemon()
+  judge_delay()
   judge_write("storm-tmpfs", "tmpfs")
   judge_write("write-tmpfs", "tmpfs")
   judge_write("storm-ext4", "ext4")

@@ -37,8 +37,54 @@ warm_round() {
 # measured: a machine may evict unused files within a minute.
 measure_first() {
   make_tree
+  make_real
   step "First touch: rounds over the peers: $few_rounds"
   in_rounds 'First touch' "$few_rounds" first_round "${all_peers[@]}"
+  step "First touch of a real tree: rounds over the peers: $rounds"
+  in_rounds 'First touch of a real tree' "$rounds" real_round "${real_peers[@]}"
+  if ! have stress-ng; then
+    step "Skipping a busy processor: stress-ng is not installed (--install)"
+    return
+  fi
+  stress-ng --quiet --cpu 1 &
+  busy=$!
+  step "First touch with a busy processor: rounds over the peers: $rounds"
+  in_rounds 'First touch, one processor busy' "$rounds" busy_round "${real_peers[@]}"
+  end_busy
+}
+
+# Ends the program that keeps a processor busy, if it runs.
+end_busy() {
+  [[ -n $busy ]] || return 0
+  kill "$busy" 2>/dev/null || true
+  wait "$busy" 2>/dev/null || true
+  busy=''
+}
+
+real_round() {
+  tree_round "$1" real real
+}
+
+busy_round() {
+  tree_round "$1" first-busy .
+  tree_round "$1" real-busy real
+}
+
+# tree_round PEER PART FOLDER: walks over FOLDER, then reads its files in the order of the walk.
+tree_round() {
+  local peer=$1 part=$2 folder=$3 item elapsed processor requests
+  mount_warmed "$peer" "$folder/main" "$folder/substitution" || return 0
+  measure tree "$root"
+  while read -r item elapsed processor; do
+    record "$part" "$peer" "$item" "$elapsed"
+    record "$part-processor" "$peer" "$item" "$processor"
+  done <figures
+  if [[ $peer == bundlefs* ]]; then
+    requests=$("$bundlefs" status "$root" --json | sed -n 's/.*"READ":\([0-9]*\).*/\1/p')
+    record reads "$peer" "$part" "$requests"
+    record read-files "$peer" "$part" "$(tr -dc '\0' <"$folder/files" | wc -c)"
+  fi
+  unmount_all
 }
 
 # Mounts a peer after reading its layers into the kernel's caches.

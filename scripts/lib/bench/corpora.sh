@@ -9,28 +9,49 @@ must_make() {
   : >"made-$1"
 }
 
-# Copies a real tree to ./main and every twentieth of its files to ./substitution, and lists the paths.
+# Copies a tree of small files to ./main and every twentieth of its files to ./substitution, and lists the paths.
 make_tree() {
   must_make tree || return 0
   step "Copying a tree of $files small files"
-  mkdir main substitution
   (cd / && find usr/include usr/share -xdev -type f -size -64k -readable -print0) | sort -z >all
-  head -z -n "$files" all >chosen
-  tar -C / --null --verbatim-files-from -T chosen -cf - | tar -C main --no-same-owner -xf -
-  (cd main && find . -type f -printf '%P\0' | sort -z) >files
+  copy_files .
   (cd main && find . -mindepth 1 -type d -printf '%P\0' | sort -z) >folders
   sed -z 's/$/~/' files >missing
-  sed -zn '0~20p' files >overridden
-  tar -C main --null --verbatim-files-from -T overridden -cf - | tar -C substitution --no-same-owner -xf -
-  chmod -R u+rwX substitution
-  local file
-  while IFS= read -r -d '' file; do
-    # Compilers ignore it.
-    printf '\n// overridden\n' >>"substitution/$file"
-  done <overridden
   file_count=$(tr -dc '\0' <files | wc -c)
   entry_count=$((file_count + $(tr -dc '\0' <folders | wc -c)))
   ((file_count >= files)) || step "There are only $file_count small files below /usr/include and /usr/share"
+}
+
+# Copies a tree with files of all sizes, in the order of its directories, in the same way to ./real.
+make_real() {
+  must_make real || return 0
+  step "Copying a real tree of up to $files files"
+  mkdir real
+  local folder folders=()
+  for folder in usr/include usr/share/icons usr/lib/python3 usr/share/perl usr/share/perl5; do
+    [[ ! -d /$folder ]] || folders+=("$folder")
+  done
+  (cd / && find "${folders[@]}" -xdev -type f -readable -print0) >real/all
+  copy_files real
+}
+
+# Copies the first of the files that ./all lists to FOLDER/main, and every twentieth to FOLDER/substitution.
+copy_files() {
+  (
+    cd "$1" || exit
+    mkdir main substitution
+    head -z -n "$files" all >chosen
+    tar -C / --null --verbatim-files-from -T chosen -cf - | tar -C main --no-same-owner -xf -
+    (cd main && find . -type f -printf '%P\0' | sort -z) >files
+    sed -zn '0~20p' files >overridden
+    tar -C main --null --verbatim-files-from -T overridden -cf - | tar -C substitution --no-same-owner -xf -
+    chmod -R u+rwX substitution
+    local file
+    while IFS= read -r -d '' file; do
+      # Compilers ignore it.
+      printf '\n// overridden\n' >>"substitution/$file"
+    done <overridden
+  )
 }
 
 # Writes one large file in the lower layer.

@@ -9,6 +9,9 @@ BEGIN {
   define("warm", "Warm accesses", "us:stat:stat us:open:open+close us:read:open+read+close us:list:readdir " \
     "us:missing:missing_name us:parallel:8_readers")
   define("first", "First touch after mounting", "us:walk:walk us:read:then_read_all us:grep:walk_and_read ms:ls:ls_-lR")
+  define("real", "First touch of a real tree", "us:walk:walk us:read:then_read_all")
+  define("first-busy", "First touch, one processor busy", "us:walk:walk us:read:then_read_all")
+  define("real-busy", "First touch of a real tree, one processor busy", "us:walk:walk us:read:then_read_all")
   define("programs", "Programs, all cached", "ms:ls:ls_-lR ms:tar:tar_c ms:git:git_status ms:clang:clang")
   define("large", "A large file", "GB/s:sequential-first:sequential,_1st GB/s:sequential:again " \
     "GB/s:mapped-first:mapped,_1st GB/s:mapped:again us:random-first:4_KiB_random,_1st us:random:again")
@@ -98,6 +101,12 @@ function baseline(part) {
 
 function ratio(part, peer, item) {
   return quotient(part, item, peer, baseline(part))
+}
+
+# READs for each file of a tree; empty if they were not counted.
+function reads_per_file(peer, item) {
+  if (!is_known("reads", peer, item)) return ""
+  return percentile("reads", peer, item, 0.5) / percentile("read-files", peer, item, 0.5)
 }
 
 # The cost for display: three digits, in the item's unit.

@@ -35,9 +35,14 @@ function cost_value(part, name, item,    processor) {
 
 function delay_value(name, item,    key) {
   key = "delay" SUBSEP name SUBSEP item
-  printf "{\"p50_milliseconds\": %s, \"p99_milliseconds\": %s, \"changes\": %d, \"never\": %d}",
-    milliseconds(percentile("delay", name, item, 0.5)), milliseconds(percentile("delay", name, item, 0.99)),
-    count[key], never[key]
+  printf "{\"p50_milliseconds\": %s, \"p99_milliseconds\": %s, \"most_milliseconds\": %s, \"changes\": %d, " \
+    "\"never\": %d}", milliseconds(percentile("delay", name, item, 0.5)),
+    milliseconds(percentile("delay", name, item, 0.99)), milliseconds(percentile("delay", name, item, 1)), count[key],
+    never[key]
+}
+
+function read_value(name, item) {
+  printf "{\"requests\": %d, \"for_each_file\": %.4f}", percentile("reads", name, item, 0.5), reads_per_file(name, item)
 }
 
 function match_value(name, size) {
@@ -59,6 +64,7 @@ function part_object(name,    p, i) {
       if (!is_known(name, peer[name, p], item[name, i])) continue
       member(item[name, i], 3)
       if (name == "delay") delay_value(peer[name, p], item[name, i])
+      else if (name == "reads") read_value(peer[name, p], item[name, i])
       else if (name == "matches") match_value(peer[name, p], item[name, i])
       else if (name == "routes") trip_value(item[name, i])
       else cost_value(name, peer[name, p], item[name, i])
@@ -111,6 +117,7 @@ END {
   member("files", 1)
   printf "%d", files
   for (p = 1; p <= parts; p++) part_object(order[p])
+  part_object("reads")
   part_object("delay")
   memory_object("memory")
   memory_object("million")

@@ -2,12 +2,15 @@
 # shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
 # Mounts, finds and unmounts the file systems to measure. Sourced by scripts/bench.
 
-peer_packages=(archivemount bindfs fuse-overlayfs fuse-zip git mergerfs unionfs-fuse zip)
+peer_packages=(archivemount bindfs fuse-overlayfs fuse-zip git mergerfs stress-ng unionfs-fuse zip)
 # Union file systems, and bindfs, which has a single layer.
 all_peers=(
   native overlayfs bundlefs ${BUNDLEFS_BASELINE:+bundlefs-baseline} bundlefs-xattr-off fuse-overlayfs mergerfs
   mergerfs-tuned unionfs-fuse bindfs
 )
+
+# Those whose first touch of a real tree is measured.
+real_peers=(native overlayfs bundlefs ${BUNDLEFS_BASELINE:+bundlefs-baseline} fuse-overlayfs)
 
 # Whether the peer has a daemon.
 is_fuse() {

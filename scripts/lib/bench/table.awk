@@ -30,21 +30,35 @@ function delay_table(    p, i, name, key) {
   if (!peers["delay"]) return
   printf "\nDelays: milliseconds from a finished change in a layer until it is visible in the mount\n\n"
   printf "%-20s", ""
-  for (p = 1; p <= peers["delay"]; p++) printf "%38s", peer["delay", p]
+  for (p = 1; p <= peers["delay"]; p++) printf "%48s", peer["delay", p]
   printf "\n%-20s", ""
-  for (p = 1; p <= peers["delay"]; p++) printf "%10s%10s%9s%9s", "p50", "p99", "changes", "never"
+  for (p = 1; p <= peers["delay"]; p++) printf "%10s%10s%10s%9s%9s", "p50", "p99", "most", "changes", "never"
   printf "\n"
   for (i = 1; i <= items["delay"]; i++) {
     printf "%-20s", item["delay", i]
     for (p = 1; p <= peers["delay"]; p++) {
       name = peer["delay", p]
       key = "delay" SUBSEP name SUBSEP item["delay", i]
-      printf "%10s%10s%9d%9d", milliseconds(percentile("delay", name, item["delay", i], 0.5)),
-        milliseconds(percentile("delay", name, item["delay", i], 0.99)), count[key], never[key]
+      printf "%10s%10s%10s%9d%9d", milliseconds(percentile("delay", name, item["delay", i], 0.5)),
+        milliseconds(percentile("delay", name, item["delay", i], 0.99)),
+        milliseconds(percentile("delay", name, item["delay", i], 1)), count[key], never[key]
     }
     printf "\n"
   }
-  printf "%-20s%10s%10s\n", "goal", "0.50", "5.00"
+  printf "%-20s%10s%10s\n", "goal", "0.30", "1.00"
+}
+
+function read_table(    p, i, name, tree) {
+  if (!peers["reads"]) return
+  printf "\nREADs at the first touch: how many, and for each file\n\n"
+  for (p = 1; p <= peers["reads"]; p++) {
+    name = peer["reads", p]
+    for (i = 1; i <= items["reads"]; i++) {
+      tree = item["reads", i]
+      if (!is_known("reads", name, tree)) continue
+      printf "%-20s%-52s%8d%8.2f\n", name, heading[tree], percentile("reads", name, tree, 0.5), reads_per_file(name, tree)
+    }
+  }
 }
 
 function milliseconds(microseconds) {
@@ -115,6 +129,7 @@ END {
   }
   memory_table("memory")
   memory_table("million")
+  read_table()
   delay_table()
   match_table()
   trip_table()
