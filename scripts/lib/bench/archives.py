@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""archives.py BUNDLEFS FOLDER [FILES MIB ROUNDS]: measures archives mounted by bundlefs and its installed peers.
+"""archives.py BUNDLEFS FOLDER [FILES MIB ROUNDS [PART…]]: measures archives mounted by bundlefs and its installed peers.
 
-Prints a table: times in ms (the median of ROUNDS), and the daemons' memory; then the goals. One process mounts, walks and
-reads each peer. The first archive has FILES small entries (20000) and two of MIB (128), the second 50 times as many
-empty entries, the third one deflated entry of 8 times MIB. FOLDER must be empty; it is not cleared.
+Prints a table: times in ms (the median of ROUNDS, in which they take turns), and the daemons' memory; then the goals. One
+process mounts, walks and reads each peer. Each PART (all, unless some are named) has an archive: small FILES small
+entries (20000) and two of MIB (128), many 50 times as many empty entries, huge one deflated entry of 8 times MIB. FOLDER
+is empty or has the archives of an earlier run, which are measured again; it is not cleared.
 """
 import os
 import random
@@ -13,10 +14,12 @@ import statistics
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 
 FILES, LARGE, ROUNDS = [int(word) for word in sys.argv[3:6]] or [20000, 128, 3]
+PARTS = sys.argv[6:] or ["small", "many", "huge"]
 LARGE <<= 20
 MANY = 50 * FILES
 HUGE = 8 * LARGE
@@ -76,9 +79,15 @@ def make_huge(path):
                 file.write(b"%08d" % n + piece[8:])
 
 
+def make_empty(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x", b"")
+
+
 def commands(bundlefs):
     yield "bundlefs", [bundlefs, "ARCHIVE", "MOUNT", "-f"]
     yield "fuse-zip", ["fuse-zip", "-f", "-r", "ARCHIVE", "MOUNT"]
+    yield "mount-zip", ["mount-zip", "-f", "ARCHIVE", "MOUNT"]
     yield "archivemount", ["archivemount", "-f", "-o", "readonly", "ARCHIVE", "MOUNT"]
     yield "ratarmount", ["ratarmount", "-f", "--index-file", ":memory:", "ARCHIVE", "MOUNT"]
     yield "bundlefs, folder", [bundlefs, "UNPACKED", "MOUNT", "-f"]
@@ -158,33 +167,38 @@ def processor_time(process):
 
 
 class TooSlow(Exception):
-    """A step took longer than LIMIT seconds."""
+    """A step took too long."""
 
 
 def give_up(*_):
     raise TooSlow
 
 
-LIMIT = 20
+# Seconds for a step, and for each that follows one that took longer.
+LIMIT, LATER_LIMIT = 20, 3
+limit = LIMIT
 FIGURES = [
     "mount", "first byte of large", "walk", "walk, warm", "read small", "read small, warm",
-    "100 random reads of large", "read large", "read large, warm", "read stored", "memory, MiB",
+    "100 random reads of large", "memory, MiB",
 ]
+LARGE_FIGURES = ["read large", "read large, warm", "read stored"]
 MANY_FIGURES = ["mount of many", "processor time for many", "bytes for each of many"]
 HUGE_FIGURES = ["read huge", "a seek in huge", "memory after huge, MiB"]
-# Cold reads, as a part of the fastest peer's time; others in the table's units.
-PARTS = {"read small": 0.7, "read large": 0.7}
+# Cold reads, as a share of the fastest peer's time; others in the table's units.
+SHARES = {"read small": 0.7, "read large": 0.7}
 GOALS = {"processor time for many": 1000 * MANY / 1e6, "bytes for each of many": 100, "a seek in huge": 20}
 signal.signal(signal.SIGALRM, give_up)
 
 
 def measured(body):
     """Milliseconds, infinite after a timeout or failure, and the result."""
+    global limit
     start = time.perf_counter()
-    signal.alarm(LIMIT)
+    signal.alarm(limit)
     try:
         result = body()
     except (TooSlow, OSError) as error:
+        limit = LATER_LIMIT
         print("  %r" % error, file=sys.stderr)
         return float("inf"), None
     finally:
@@ -193,8 +207,20 @@ def measured(body):
 
 
 def mounted(command, mount, name, figures, body):
-    """Figures of one mount by name: those that the body returns, infinite ones if it cannot be mounted."""
+    """As `measured_mount`, but kills a process that leaves a reader in a wait that no signal interrupts."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    watchdog = threading.Timer(3 * LIMIT, process.kill)
+    watchdog.start()
+    try:
+        return measured_mount(process, mount, name, figures, body)
+    finally:
+        watchdog.cancel()
+
+
+def measured_mount(process, mount, name, figures, body):
+    """Figures of one mount by name: those that the body returns, infinite ones if it cannot be mounted."""
+    global limit
+    limit = LIMIT
     try:
         time_to_mount, _ = measured(lambda: wait_for(mount, process, name))
         if time_to_mount == float("inf"):
@@ -216,13 +242,13 @@ def small_and_large(mount, process):
     cold, size = measured(lambda: read_all(paths))
     warm, again = measured(lambda: read_all(paths))
     assert None in (size, again) or size == again
-    rest = [
-        measured(lambda: random_reads(mount + "/large"))[0],
-        measured(lambda: whole(mount + "/large"))[0],
-        measured(lambda: whole(mount + "/large"))[0],
-        measured(lambda: whole(mount + "/stored"))[0],
-    ]
-    return [first, cold_walk, warm_walk, cold, warm] + rest + [memory(process)]
+    reads, _ = measured(lambda: random_reads(mount + "/large"))
+    return [first, cold_walk, warm_walk, cold, warm, reads, memory(process)]
+
+
+def large(mount):
+    """Of a mount of its own, so that nothing is decompressed before."""
+    return [measured(lambda: whole(mount + name))[0] for name in ("/large", "/large", "/stored")]
 
 
 def many(empty, process):
@@ -244,48 +270,63 @@ def round_of(command, folder):
         paths = {"ARCHIVE": archive, "UNPACKED": unpacked, "MOUNT": mount}
         return [paths.get(word, word) for word in command]
 
-    figures = mounted(
-        words(folder + "/bench.zip"), mount, "large", FIGURES, lambda process: small_and_large(mount, process))
+    figures = {}
+    if "small" in PARTS:
+        figures = mounted(
+            words(folder + "/bench.zip"), mount, "large", FIGURES, lambda process: small_and_large(mount, process))
+        values = mounted(
+            words(folder + "/bench.zip"), mount, "large", [""] + LARGE_FIGURES, lambda process: large(mount))
+        figures |= {key: values.get(key, float("inf")) for key in LARGE_FIGURES}
     if "UNPACKED" in command:
         return figures
-    empty = mounted(words(folder + "/empty.zip"), mount, "x", ["", "memory"], lambda process: [memory(process, "RssAnon")])
-    figures |= mounted(
-        words(folder + "/many.zip"), mount, "000", MANY_FIGURES, lambda process: many(empty["memory"], process))
-    values = mounted(words(folder + "/huge.zip"), mount, "huge", [""] + HUGE_FIGURES, lambda process: huge(mount, process))
-    return figures | {key: values.get(key, float("inf")) for key in HUGE_FIGURES}
+    if "many" in PARTS:
+        empty = mounted(
+            words(folder + "/empty.zip"), mount, "x", ["", "memory"], lambda process: [memory(process, "RssAnon")])
+        figures |= mounted(
+            words(folder + "/many.zip"), mount, "000", MANY_FIGURES, lambda process: many(empty["memory"], process))
+    if "huge" in PARTS:
+        values = mounted(
+            words(folder + "/huge.zip"), mount, "huge", [""] + HUGE_FIGURES, lambda process: huge(mount, process))
+        figures |= {key: values.get(key, float("inf")) for key in HUGE_FIGURES}
+    return figures
 
 
 def print_goals(table):
     ours = table["bundlefs"]
-    for key, part in PARTS.items():
+    for key, share in SHARES.items() if "small" in PARTS else []:
         peers = [figures[key] for name, figures in table.items() if not name.startswith("bundlefs")]
         if peers:
             reached = ours[key] / min(peers)
-            print("%-28s%8.2f of the fastest peer's time; goal %.2f" % (key, reached, part))
+            print("%-28s%8.2f of the fastest peer's time; goal %.2f" % (key, reached, share))
     for key, goal in GOALS.items():
-        print("%-28s%8.1f; goal %.1f" % (key, ours[key], goal))
+        if key in ours:
+            print("%-28s%8.1f; goal %.1f" % (key, ours[key], goal))
 
 
 def main():
     bundlefs, folder = sys.argv[1:3]
-    make(folder + "/bench.zip")
-    make_many(folder + "/many.zip")
-    make_huge(folder + "/huge.zip")
-    with zipfile.ZipFile(folder + "/empty.zip", "w") as archive:
-        archive.writestr("x", b"")
-    with zipfile.ZipFile(folder + "/bench.zip") as content:
-        content.extractall(folder + "/unpacked")
-    os.mkdir(folder + "/mount")
-    table = {}
-    for name, command in commands(bundlefs):
-        if not shutil.which(command[0]):
-            continue
-        print("measuring %s" % name, file=sys.stderr)
-        rounds = [round_of(command, folder) for _ in range(ROUNDS)]
-        table[name] = {key: statistics.median(each[key] for each in rounds) for key in rounds[0]}
+    makers = {"bench.zip": make, "many.zip": make_many, "huge.zip": make_huge, "empty.zip": make_empty}
+    for name, maker in makers.items():
+        if not os.path.exists(folder + "/" + name):
+            maker(folder + "/" + name)
+    if not os.path.exists(folder + "/unpacked"):
+        with zipfile.ZipFile(folder + "/bench.zip") as content:
+            content.extractall(folder + "/unpacked")
+    os.makedirs(folder + "/mount", exist_ok=True)
+    installed = [(name, command) for name, command in commands(bundlefs) if shutil.which(command[0])]
+    rounds = {name: [] for name, _ in installed}
+    for number in range(ROUNDS):
+        for name, command in installed:
+            print("measuring %s, round %d" % (name, number + 1), file=sys.stderr)
+            rounds[name].append(round_of(command, folder))
+    table = {
+        name: {key: statistics.median(each[key] for each in figures) for key in figures[0]}
+        for name, figures in rounds.items()
+    }
     print("%-28s" % "ms" + "".join("%18s" % name for name in table))
-    for key in FIGURES + MANY_FIGURES + HUGE_FIGURES:
-        print("%-28s" % key + "".join("%18.1f" % figures.get(key, float("nan")) for figures in table.values()))
+    for key in FIGURES + LARGE_FIGURES + MANY_FIGURES + HUGE_FIGURES:
+        if any(key in figures for figures in table.values()):
+            print("%-28s" % key + "".join("%18.1f" % figures.get(key, float("nan")) for figures in table.values()))
     print_goals(table)
 
 
