@@ -1,13 +1,14 @@
 """compare.py BUNDLEFS FOLDER: compares the archives below a folder with what Python and bsdtar read.
 
-Prints each difference as `ARCHIVE: ENTRY: reason`, then how often each reason occurred. Exits with status 1 if there is
-a reason other than those of the manual.
+Of a content of more than LIMIT bytes, the first LIMIT are compared. Prints each difference as `ARCHIVE: ENTRY: reason`,
+then how often each reason occurred. Exits with status 1 if there is a reason other than those of the manual.
 """
 import collections
 import errno
 import json
 import lzma
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -21,6 +22,7 @@ import zlib
 KNOWN = {
     "encrypted",
     "damaged; bsdtar alone reads it",
+    "damaged; Python reads it, 7z does not",
     "method that is not supported",
     "skipped name",
     "not a zip archive, or its end is missing",
@@ -30,6 +32,9 @@ KNOWN = {
     "compressed, but not a tar archive",
 }
 REFUSALS = [reason for reason in KNOWN if "archive" in reason]
+
+
+LIMIT = 64 << 20
 
 
 class Timeout(Exception):
@@ -54,6 +59,23 @@ def run(command, seconds=60):
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
 
 
+def output(command):
+    """The first LIMIT bytes that a command prints; nothing if it fails before."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with process:
+        data = process.stdout.read(LIMIT)
+        is_cut = len(data) == LIMIT
+        if is_cut:
+            process.kill()
+    return data if is_cut or process.returncode == 0 else b""
+
+
+def is_whole(path):
+    """Whether 7z finds no fault in an archive."""
+    return run(["7z", "t", "-p", path]).returncode == 0
+
+
 def names_of(info):
     """The names that an entry may have: Python decodes those that are not flagged as code page 437."""
     yield info.filename
@@ -70,7 +92,10 @@ def names_of(info):
     while len(extra) >= 4:
         number, size = int.from_bytes(extra[:2], "little"), int.from_bytes(extra[2:4], "little")
         if number == 0x7075 and size > 5:
-            yield extra[9 : 4 + size].decode("utf-8", "surrogateescape")
+            name = extra[9 : 4 + size].decode("utf-8", "surrogateescape")
+            yield name
+            # As WinZip writes it.
+            yield name.replace("\\", "/")
         extra = extra[4 + size :]
 
 
@@ -84,7 +109,7 @@ def content_in_mount(point, name):
         if stat.S_ISDIR(mode):
             return None
         with open(path, "rb") as file:
-            return file.read()
+            return file.read(LIMIT)
     except OSError as error:
         return error.errno
 
@@ -92,13 +117,13 @@ def content_in_mount(point, name):
 def content_elsewhere(archive, path, info):
     """The content as Python or else bsdtar reads it, None if neither can, and whether Python can."""
     try:
-        return archive.read(info), True
+        with archive.open(info) as file:
+            return file.read(LIMIT), True
     except Exception:  # zipfile raises errors of all kinds for damage.
         pass
     pattern = "".join("\\" + letter if letter in "*?[]\\" else letter for letter in info.filename)
     # Without a password it would ask for one, for encrypted entries.
-    read = run(["bsdtar", "-xOf", path, "--passphrase", "unknown", "--", pattern])
-    return (read.stdout if read.returncode == 0 and read.stdout else None), False
+    return output(["bsdtar", "-xOf", path, "--passphrase", "unknown", "--", pattern]) or None, False
 
 
 CONTAINERS = (".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".7z")
@@ -117,17 +142,21 @@ def members(path):
                 if member.issym():
                     yield member.name, os.fsencode(member.linkname)
                 elif member.isreg() or member.islnk():
-                    yield member.name, archive.extractfile(member).read()
+                    yield member.name, archive.extractfile(member).read(LIMIT)
         return
     except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError):
         pass
     # Python reads neither 7z nor Zstandard.
-    for name in run(["bsdtar", "-tf", path]).stdout.decode(errors="surrogateescape").splitlines():
-        pattern = "".join("\\" + letter if letter in "*?[]\\" else letter for letter in name)
-        read = run(["bsdtar", "-xOf", path, "--", pattern])
-        # Of a link it prints nothing.
-        if not name.endswith("/") and read.returncode == 0 and read.stdout:
-            yield name, read.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        if run(["bsdtar", "-xf", path, "-C", folder]).returncode != 0:
+            return
+        for parent, _, names in os.walk(folder):
+            for full in (os.path.join(parent, name) for name in names):
+                if os.path.islink(full):
+                    yield os.path.relpath(full, folder), os.fsencode(os.readlink(full))
+                elif os.path.isfile(full):
+                    with open(full, "rb") as file:
+                        yield os.path.relpath(full, folder), file.read(LIMIT)
 
 
 def is_normal(name):
@@ -169,9 +198,12 @@ class Comparison:
             return self.report(path, "-", reason, message)
         try:
             with zipfile.ZipFile(path) as archive:
-                if archive.infolist() and all(content_elsewhere(archive, path, i)[0] is not None for i in archive.infolist()):
+                entries = archive.infolist()
+                if entries and all(content_elsewhere(archive, path, info)[0] is not None for info in entries):
                     reason = "refused although others read it"
-        except Exception:
+                    if not is_whole(path):
+                        reason = "damaged; Python reads it, 7z does not"
+        except Exception:  # zipfile raises errors of all kinds for damage.
             pass
         self.report(path, "-", reason, message)
 
@@ -227,6 +259,8 @@ class Comparison:
             self.report(path, info.filename, "method that is not supported", str(info.compress_type))
         elif shown == errno.EIO and not by_python:
             self.report(path, info.filename, "damaged; bsdtar alone reads it")
+        elif shown == errno.EIO and not is_whole(path):
+            self.report(path, info.filename, "damaged; Python reads it, 7z does not")
         else:
             self.report(path, info.filename, "unreadable", os.strerror(shown))
 
@@ -235,10 +269,18 @@ def is_archive(path):
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     ends = (".zip", ".jar", ".whl", ".apk", ".ipa", ".docx", ".odt", ".epub", ".xpi")
-    return path.lower().endswith(ends) or is_container(path) or zipfile.is_zipfile(path)
+    if path.lower().endswith(ends) or is_container(path):
+        return True
+    try:
+        return zipfile.is_zipfile(path)
+    except zipfile.BadZipFile:
+        # It has the end of an archive, but one that Python does not read.
+        return True
 
 
 def main():
+    # Whatever an archive declares.
+    resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))
     comparison = Comparison(sys.argv[1])
     archives = 0
     for folder, _, files in os.walk(sys.argv[2]):
