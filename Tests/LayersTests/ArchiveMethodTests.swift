@@ -77,6 +77,18 @@ import Testing
     }
   }
 
+  @Test("the former number of Zstandard is known, too")
+  func formerZstandard() throws {
+    var archive = try bytes(ForeignArchive.zstandard)
+    let directory = try #require(archive.indices.first { archive[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
+    #expect(archive[8] == 93 && archive[directory + 10] == 93)
+    archive[8] = 20
+    archive[directory + 10] = 20
+    let fixture = try ArchiveFixture(archive: archive)
+    #expect(fixture.layer.statistics.unreadable.isEmpty)
+    #expect(try fixture.content("long") == Self.long)
+  }
+
   @Test("PPMd is decoded")
   func ppmd() throws {
     #expect(try ArchiveFixture(archive: try bytes(ForeignArchive.ppmd)).content("short") == Self.short)

@@ -100,7 +100,8 @@ private struct EntryHeader {
     }
     // The field of a real header can be so long that it leaves no room for the other.
     guard let extraSize = UInt16(exactly: extra.count) else { throw .ioError }
-    bytes = Self.bytes(UInt32(0x0403_4B50)) + [45, 0] + Self.bytes(flags) + Self.bytes(node.method)
+    bytes = Self.bytes(UInt32(0x0403_4B50)) + [45, 0] + Self.bytes(flags)
+    bytes += Self.bytes(Libarchive.number(of: node.method))
     bytes += [0, 0, 0x21, 0] + Self.bytes(crc) + Self.bytes(UInt32.max) + Self.bytes(UInt32.max)
     bytes += Self.bytes(UInt16(1)) + Self.bytes(extraSize) + [UInt8(ascii: "x")] + extra
   }

@@ -28,7 +28,7 @@ extension ArchiveTree {
     case 1: "Shrink"
     case 2...5: "Reduce"
     case 14: "LZMA"
-    case 93: "Zstandard"
+    case 20, 93: "Zstandard"
     case 95: "XZ"
     case 96: "JPEG"
     case 97: "WavPack"
