@@ -10,13 +10,12 @@ struct LayerOpener {
   private let contents: ContentCache
   private var foldsNames: Bool { plan.arguments.options.foldsNames }
 
-  init(_ plan: MountPlan, covered: CoveredMountPoint?, archives: ArchiveRegistry? = nil) throws(Failure) {
+  init(_ plan: MountPlan, covered: CoveredMountPoint?, archives: ArchiveRegistry? = nil) {
     self.plan = plan
     self.covered = covered
     contents = ContentCache(
       budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
-      passwords: try plan.arguments.options.archivePasswordFile.map(PasswordFile.init)?.passwords() ?? [],
-      registry: archives)
+      passwords: plan.passwords, registry: archives)
   }
 
   /// - Returns: the layers; the one of them that takes changes, if any; and the cache of their archives' contents, if

@@ -31,6 +31,11 @@ struct MountPlan {
   let volumeOptions: VolumeOptions
   /// Options for libfuse.
   let sessionOptions: [[UInt8]]
+  /// Of encrypted archive entries. They are read now, since the file's path may be relative, and the file may be gone when
+  /// a successor starts.
+  let passwords: [[UInt8]]
+  /// nil for none.
+  private let passwordFile: [UInt8]?
 
   init(_ arguments: MountArguments, at mountPoint: MountPoint) throws(Failure) {
     self.arguments = arguments
@@ -41,6 +46,9 @@ struct MountPlan {
     layers = paths.map { LayerPath($0) }
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
+    let file = arguments.options.archivePasswordFile
+    passwords = try file.map(PasswordFile.init)?.passwords() ?? []
+    passwordFile = file.map(MountOptions.resolved)
   }
 
   /// The arguments with which a newer program goes on with the mount, without its own path.
@@ -48,6 +56,9 @@ struct MountPlan {
     var options = arguments.options.lasting
     // Its folder is the first of the substitutions.
     if isWritable { options.append(Array("writable".utf8)) }
+    if let passwordFile {
+      options.append(Array("archive_password_file=".utf8) + MountOption.escape(passwordFile))
+    }
     let substitutions = layers.dropLast().map { MountOption.escape($0.path) }
     if !substitutions.isEmpty {
       options.append(

@@ -66,8 +66,12 @@ extension MountTests {
     @Test("relative paths resolve against the working directory", .timeLimit(.minutes(1)))
     func relativePaths() throws {
       let fixture = try Fixture()
+      try (fixture.folder / "passwords").write("secret")
       let command = Command(
-        [try Binary.underTest(), "main", "./mount/", "-o", "substitution=substitution"],
+        [
+          try Binary.underTest(), "main", "./mount/", "-o",
+          "substitution=substitution,archive_password_file=passwords",
+        ],
         directory: fixture.folder.path)
       let mount = try DaemonMount(command, point: fixture.point)
       #expect(mount.outcome.status == 0, "\(mount.outcome.errorText)")

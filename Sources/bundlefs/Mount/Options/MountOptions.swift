@@ -73,7 +73,9 @@ struct MountOptions {
       let parsed = MountOption(option)
       try read(parsed)
       // The others name files, which may be others after an upgrade.
-      if !["substitution", "writable", "routes"].contains(parsed.name) { lasting.append(option) }
+      if !["substitution", "writable", "routes", "archive_password_file"].contains(parsed.name) {
+        lasting.append(option)
+      }
     }
   }
 

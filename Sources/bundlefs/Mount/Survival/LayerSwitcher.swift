@@ -44,7 +44,7 @@ final class LayerSwitcher: Sendable {
       guard survival.state.initSize > 0, let present = survival.layerTable else {
         throw RoutingError(.notSupported, "the kernel cannot give the mount to another process (Linux 6.9)")
       }
-      var change = LayerChange(from: present, try opener(), survival)
+      var change = LayerChange(from: present, opener, survival)
       defer { change.undoUnlessRecorded() }
       try change.choose(paths)
       try change.record(request, stack, used)
@@ -68,11 +68,7 @@ final class LayerSwitcher: Sendable {
     }
   }
 
-  private func opener() throws(RoutingError) -> LayerOpener {
-    do throws(Failure) {
-      return try LayerOpener(plan, covered: nil, archives: survival.archives)
-    } catch { throw RoutingError(.unreadable, error.message) }
-  }
+  private var opener: LayerOpener { LayerOpener(plan, covered: nil, archives: survival.archives) }
 }
 
 /// A change of a layer table. What it opens is closed again unless it is recorded.
