@@ -152,6 +152,29 @@ import Testing
     #expect(try fixture.content("none") == Array("text".utf8))
   }
 
+  @Test("an entry that ends before what is wanted of it is an error", .timeLimit(.minutes(1)))
+  func shortEntry() throws {
+    let fixture = try ArchiveFixture(archive: try tar([1000]))
+    let index = fixture.layer.current
+    let container = try #require(index.container)
+    let number = try #require("000".withCString { index.find($0, in: ArchiveTree.root) })
+    var node = index.tree[number]
+    // What the entry was while the index was made.
+    node.size = 5000
+    let source = try ArchiveSource(path: fixture.path.bytes)
+    let entry = CompressedEntry(source: source, header: 0, start: 0, node: node, container: container)
+    let decoder = try SequentialDecoder(entry, container.walk)
+    decoder.deliver([UInt8](repeating: 1, count: 4000))
+    #expect(try decode(decoder) == 4000)
+    #expect(throws: Errno.ioError) { try decode(decoder) }
+  }
+
+  @discardableResult
+  private func decode(_ decoder: SequentialDecoder) throws -> Int {
+    var buffer = [UInt8](repeating: 0, count: 4000)
+    return try buffer.withUnsafeMutableBytes { buffer throws(Errno) in try decoder.decode(into: buffer) }
+  }
+
   @Test("the checksum of a hole is that of its zeros")
   func zeros() {
     for count in [0, 1, 2, 3, 1000, 65_537] {

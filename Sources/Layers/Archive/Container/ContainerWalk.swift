@@ -117,14 +117,14 @@ final class ContainerWalk: Sendable {
     }
     guard reader.ordinal == Int64(decoder.ordinal), !decoder.isReady else { return }
     while reader.offset < decoder.wantedOffset {
-      guard bytes > 0,
-        let (_, count) = try reader.nextRun(atMost: min(bytes, decoder.wantedOffset - reader.offset))
-      else { return }
+      if bytes == 0 { return }
+      // An entry that ends before what the index has: the file is another one.
+      guard let (_, count) = try reader.nextRun(atMost: min(bytes, decoder.wantedOffset - reader.offset))
+      else { throw .ioError }
       bytes -= min(bytes, count)
     }
     let bytesLeft = decoder.entry.node.size - decoder.wantedOffset
     decoder.deliver(try read(reader, Int(min(UInt64(ArchiveContent.chunkSize), bytesLeft))))
-    // The file is another one.
     if !decoder.isReady { throw .ioError }
   }
 
