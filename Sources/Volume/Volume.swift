@@ -122,7 +122,8 @@ public final class Volume: Sendable {
     }
     let invalidator = Invalidator(
       store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer,
-      isCompared: commands.isCompared, unreadEvents: options.unreadEvents)
+      isCompared: commands.isCompared, unreadEvents: options.unreadEvents,
+      isPrefetcherIdle: filePrefetcher.isIdle)
     let loop = invalidator.loop(watchdog)
     try loop.start()
     self.invalidator.withLock { $0 = loop }

@@ -4,6 +4,10 @@ import Posix
 /// A kernel that records the notifications it receives.
 final class KernelStub: KernelNotifier {
   let notifications = Locked<[String]>([])
+  /// Called while content is stored.
+  private let onStore: @Sendable () -> Void
+
+  init(onStore: @escaping @Sendable () -> Void = {}) { self.onStore = onStore }
 
   private func record(_ text: String) { notifications.withLock { $0.append(text) } }
   func invalidateEntry(_ name: [UInt8], in parent: NodeID) {
@@ -17,7 +21,10 @@ final class KernelStub: KernelNotifier {
   }
   func invalidateAttributes(of node: NodeID) { record("attributes \(node.rawValue & 0xFF)") }
   func invalidateContent(of node: NodeID) { record("content \(node.rawValue & 0xFF)") }
-  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) { record("store \(node.rawValue & 0xFF)") }
+  func store(_ content: UnsafeRawBufferPointer, in node: NodeID) {
+    record("store \(node.rawValue & 0xFF)")
+    onStore()
+  }
   func size(of node: NodeID) -> UInt64 { 0 }
   func refreshAttributes(of node: NodeID) { record("refresh \(node.rawValue & 0xFF)") }
   func openRoot() throws(Errno) -> Descriptor { throw .staleFileHandle }

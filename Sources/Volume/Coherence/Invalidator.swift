@@ -16,6 +16,8 @@ struct Invalidator {
   let observer: (any ChangeObserver)?
   /// Opened when nothing that a predecessor has had the kernel cache remains to be compared.
   private let isCompared: Latch
+  /// Open while no prefetched content is being stored.
+  private let isPrefetcherIdle: Latch
   /// nil if it is not known what a predecessor has left unread.
   let unreadEvents: UnreadEvents?
   let inheritedWalk = InheritedWalk()
@@ -24,7 +26,8 @@ struct Invalidator {
 
   init(
     store: NodeStore, queue: InvalidationQueue, kernel: any KernelNotifier, counters: InvalidationCounters,
-    observer: (any ChangeObserver)?, isCompared: Latch = Latch(), unreadEvents: UnreadEvents? = nil
+    observer: (any ChangeObserver)?, isCompared: Latch = Latch(), unreadEvents: UnreadEvents? = nil,
+    isPrefetcherIdle: Latch = Latch(isOpen: true)
   ) {
     self.store = store
     self.queue = queue
@@ -33,6 +36,7 @@ struct Invalidator {
     self.observer = observer
     self.isCompared = isCompared
     self.unreadEvents = unreadEvents
+    self.isPrefetcherIdle = isPrefetcherIdle
   }
 
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
@@ -63,7 +67,7 @@ struct Invalidator {
       handle: { step in
         switch step {
         case .work(.invalidate(let invalidation)): invalidate(invalidation)
-        case .work(.barrier(let reached)): reached()
+        case .work(.barrier(let reached)): isPrefetcherIdle.whenOpen(reached)
         case .flush: observer?.flush()
         }
       })

@@ -9,8 +9,9 @@ import Posix
 /// (`ReadStreams`). For others the window is within the directory, and doubles with each file that was read by itself;
 /// after several directories that were read through, it opens with the first file (`SequentialDetector`).
 ///
-/// Coherence: a change that is reported while a file is read increments its directory's version, and is invalidated
-/// here; a later one is invalidated as always.
+/// Coherence: a change that is reported while a file is read increments its directory's version, and the file is not
+/// stored; one that is reported while it is stored is invalidated here, and barriers wait for that (`isIdle`); a later one
+/// is invalidated as always.
 struct FilePrefetcher: Sendable {
   static let largestFile: UInt64 = 128 << 10
   /// The window's exponent at the first file where a sequential reader is expected.
@@ -22,6 +23,8 @@ struct FilePrefetcher: Sendable {
   /// Storing pages may wait for READs that request workers are replying to.
   let worker = SerialWorker(name: "file-prefetch")
   let stored = Counter()
+  /// Closed while content is stored.
+  let isIdle = Latch(isOpen: true)
   /// Both are locked inside the node table's lock.
   private let detector = Locked(SequentialDetector())
   private let streams = Locked(ReadStreams())
@@ -111,7 +114,7 @@ struct FilePrefetcher: Sendable {
         batch.read(file)
       }
       batch.keep()
-      stored.add(batch.store(by: kernel))
+      stored.add(batch.store(by: kernel, isIdle))
     }
   }
 }
