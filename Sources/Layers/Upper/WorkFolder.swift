@@ -125,9 +125,16 @@ final class WorkFolder: Sendable {
   func remove(isOwn: Bool) {
     opened.withLock { $0 = nil }
     try? layer.root.withDescriptor { root throws(Errno) in
-      if !isOwn, try !root.open(Self.path, [.read, .directory, .noFollow]).lock() { return }
-      try root.keepingTimes { () throws(Errno) in try root.remove(Self.path, isDirectory: true) }
+      if isOwn { return try Self.remove(from: root) }
+      let folder = try root.open(Self.path, [.read, .directory, .noFollow])
+      guard try folder.lock() else { return }
+      // Kept until it is removed: a mount that had locked it in between would lose it.
+      try withExtendedLifetime(folder) { () throws(Errno) in try Self.remove(from: root) }
     }
+  }
+
+  private static func remove(from root: borrowing Descriptor) throws(Errno) {
+    try root.keepingTimes { () throws(Errno) in try root.remove(path, isDirectory: true) }
   }
 }
 
