@@ -26,7 +26,7 @@ final class WriteDescriptors: Sendable {
   /// Files are closed after the lock is released, since closing one can take long.
   private let files = Locked(LRUCache<NodeID, OpenFile>(countLimit: .max))
   private let watchdog = Locked<LayerWatchdog?>(nil)
-  /// Is told of what is closed; nil where events of our own changes cannot be told.
+  /// Counts what is closed; nil where events of our own changes cannot be told from those of others.
   private let own: OwnChanges?
 
   init(_ own: OwnChanges? = nil) { self.own = own }
