@@ -235,7 +235,7 @@ public final class LayerDirectory: Sendable {
     var names: [[UInt8]] = []
     try forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      names.append(WhiteoutMarkers.isMarker(entry.name) ? Array(name.dropFirst(4)) : name)
+      names.append(WhiteoutMarkers.isMarker(entry.name) ? WhiteoutMarkers.name(hiddenBy: name) : name)
     }
     return names
   }

@@ -16,6 +16,9 @@ enum WhiteoutMarkers {
     return true
   }
 
+  /// The name that a marker hides.
+  static func name(hiddenBy marker: [UInt8]) -> [UInt8] { Array(marker.dropFirst(prefix.count)) }
+
   /// Calls the body with the marker for a name; returns nil if the marker would be too long.
   @inline(__always)
   static func withMarker<Result>(

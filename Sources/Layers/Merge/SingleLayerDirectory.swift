@@ -17,7 +17,7 @@ struct SingleLayerDirectory {
     try directory.forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
       if WhiteoutMarkers.isMarker(entry.name) {
-        whiteouts.insert(Array(name.dropFirst(4)))
+        whiteouts.insert(WhiteoutMarkers.name(hiddenBy: name))
       } else if let found = try directory.listed(entry, recordsInodes: true) {
         if found.isWhiteout { whiteouts.insert(name) } else { entries[name] = found.kind }
       }

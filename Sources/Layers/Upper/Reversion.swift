@@ -69,8 +69,8 @@ extension UpperLayer {
     return count
   }
 
-  /// Removes what this layer has at a name of this spelling, so that the layers below show. A directory vanishes with all that is in it at
-  /// once.
+  /// Removes what this layer has at a name of this spelling, so that the layers below show. A directory vanishes at once,
+  /// with all that is in it.
   /// - Throws: EBUSY where something is mounted; errors of unlink(2) and rename(2). What was removed from view may be left in
   ///   the work folder.
   public func revert(_ name: CName, in parent: LayerDirectory) throws(Errno) {
