@@ -181,9 +181,13 @@ extension Volume: FileSystem {
     changes.rename(name, in: parent, to: newName, in: newParent, RenameFlags(rawValue: flags), reply)
   }
 
-  // MARK: - Idle work
+  // MARK: - Work ahead
 
-  public func runIdleWork(_ begin: () -> Bool) -> Bool { listingPrefetcher.runStep(begin) }
+  public var answeringProcessor: Int32? { listingPrefetcher.processors.answering }
 
-  public func didBecomeIdle() { listingPrefetcher.clear() }
+  public func didBecomeIdle() {
+    listingPrefetcher.clear()
+    // The thread may not end: where a layer does not answer.
+    listingPrefetcher.processors.end()
+  }
 }

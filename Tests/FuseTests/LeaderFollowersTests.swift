@@ -11,8 +11,6 @@ private final class Roles {
   func receive(hasMore: Bool) -> (promoted: Int?, watchdog: Int?) { value.receive(hasMore: hasMore) }
   func finish(_ worker: Int, hasMore: () -> Bool) -> Bool { value.finish(worker, hasMore: hasMore) }
   func wake(_ worker: Int) -> Bool { value.wake(worker) }
-  func beginIdleWork() -> Bool { value.beginIdleWork() }
-  func endIdleWork() { value.endIdleWork() }
   func timeout(of worker: Int) -> CInt { value.timeout(of: worker) }
   var leaders: Int { value.leaders }
   var processing: Int { value.processing }
@@ -78,31 +76,6 @@ private final class Roles {
     #expect(!roles.wake(2), "only the watchdog takes over")
     #expect(roles.wake(1) && roles.leaders == 1 && roles.watchdog == 2)
     #expect(!roles.finish(0) { false }, "there is another leader")
-  }
-
-  @Test("the watchdog takes over during long idle work, and the worker is a leader again after it")
-  func idleWork() {
-    let roles = roles(2)
-    #expect(roles.beginIdleWork())
-    #expect(roles.leaders == 0 && roles.processing == 1)
-    _ = roles.wake(1)
-    #expect(roles.wake(1) && roles.leaders == 1)
-    #expect(!roles.beginIdleWork(), "one worker at a time")
-    roles.endIdleWork()
-    #expect(roles.leaders == 2 && roles.processing == 0)
-    // The first worker that finishes a request becomes a follower.
-    _ = roles.receive(hasMore: false)
-    #expect(!roles.finish(0) { false } && roles.leaders == 1)
-  }
-
-  @Test("no worker runs idle work if no other could take over")
-  func noIdleWork() {
-    #expect(!roles(1).beginIdleWork(), "there is no other")
-    let roles = roles(2)
-    for _ in 0..<LeaderFollowers.watchdogPatience { _ = roles.wake(1) }
-    #expect(!roles.beginIdleWork(), "the watchdog sleeps")
-    _ = roles.receive(hasMore: true)
-    #expect(roles.wake(1) && roles.leaders == 1 && !roles.beginIdleWork(), "the other is processing")
   }
 
   @Test("the watchdog sleeps while no requests arrive, and the first one wakes it")

@@ -89,6 +89,17 @@ int linux_rewrite_times(int file, bool including_access);
 void linux_limit_arenas(int count);
 /// The number of processors in the affinity mask of the calling thread.
 int linux_usable_processors(void);
+/// sched_getcpu(3).
+int linux_current_processor(void);
+/// The processor on which a thread of any process runs or last ran, by proc(5); -1 if it is not known.
+int linux_processor_of(pid_t thread);
+/// Binds the calling thread by sched_setaffinity(2) to a processor, or to all but that one. With -1 it may run where the
+/// process's first thread may, which must not be bound.
+void linux_bind(int processor, bool is_excluded);
+/// Whether the calling thread is bound to processors.
+bool linux_is_bound(void);
+/// The calling thread's involuntary context switches, by getrusage(2).
+long linux_preemptions(void);
 
 /// gettid(2).
 pid_t linux_gettid(void);

@@ -86,10 +86,9 @@ public protocol FileSystem: AnyObject, Sendable {
   func rename(
     _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, flags: UInt32,
     reply: consuming Reply<ReplyKind.Status>)
-  /// Runs some 10 µs of work that is likely to be requested next. Called by a leader before it reads a request.
-  /// - Parameter begin: called first if there is work; false if a request is pending and the work must not run.
-  /// - Returns: whether work was run.
-  func runIdleWork(_ begin: () -> Bool) -> Bool
+  /// The processor that answers requests while a thread of the file system works ahead on the other one; nil while it
+  /// does not.
+  var answeringProcessor: Int32? { get }
   /// Called when no request has arrived for some 20 ms.
   func didBecomeIdle()
   /// How requests are answered that a layer keeps waiting.
@@ -99,8 +98,8 @@ public protocol FileSystem: AnyObject, Sendable {
 }
 
 extension FileSystem {
-  /// Does nothing.
-  public func runIdleWork(_ begin: () -> Bool) -> Bool { false }
+  /// nil.
+  public var answeringProcessor: Int32? { nil }
   /// Does nothing.
   public func didBecomeIdle() {}
   /// No limit.

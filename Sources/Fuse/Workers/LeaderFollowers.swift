@@ -15,7 +15,7 @@ struct LeaderFollowers {
 
   /// The number of workers that read a request or are about to.
   private(set) var leaders = 0
-  /// The number of workers that process a request or run idle work.
+  /// The number of workers that process a request.
   private(set) var processing = 0
   /// The sleeping workers; the last one is promoted first.
   private(set) var followers: [Int] = []
@@ -23,7 +23,6 @@ struct LeaderFollowers {
   private(set) var watchdog: Int?
   /// Whether the watchdog sleeps until the next request.
   private(set) var isWatchdogAsleep = false
-  private var isIdleWorkRunning = false
   private var received: UInt64 = 0
   private var receivedAtLastPoll: UInt64 = 0
   private var quietPolls = 0
@@ -51,24 +50,6 @@ struct LeaderFollowers {
     isWatchdogAsleep = false
     quietPolls = 0
     return (promoted, watchdog)
-  }
-
-  /// Lets a leader run idle work, unless another worker does or no other worker would read a request meanwhile.
-  /// - Returns: whether it may.
-  mutating func beginIdleWork() -> Bool {
-    guard !isIdleWorkRunning, leaders > 1 || (watchdog != nil && !isWatchdogAsleep) else { return false }
-    isIdleWorkRunning = true
-    leaders -= 1
-    processing += 1
-    return true
-  }
-
-  /// Makes the worker a leader again, possibly beside the watchdog that took over, until one of them has processed
-  /// a request.
-  mutating func endIdleWork() {
-    isIdleWorkRunning = false
-    processing -= 1
-    leaders += 1
   }
 
   /// Records that a worker has processed its request.

@@ -125,19 +125,19 @@ final class WorkerPool: Sendable {
       takesWrites: session.dispatcher.fileSystem.settings.takesWrites)
     defer { free(buffer.mem) }
     var isLeader = roles.withLock { $0.join(worker) }
-    var spin = AdaptiveSpin(processors: processorCount)
+    var (spin, binding) = (AdaptiveSpin(processors: processorCount), ProcessorBinding())
     while true {
       if !isLeader {
         if retires(worker) { return true }
         if !waitForPromotion(worker) { return false }
       }
-      runIdleWork()
-      // While processors are awake, a wake-up is as fast as a spin.
+      binding.bind(to: session.dispatcher.fileSystem.answeringProcessor)
+      // While processors are awake, a wake-up is as fast as a spin. Beside the program, a spin keeps it from running.
       let isLowLatency = lowLatency?.isActive ?? false
-      if !isLowLatency { spin.wait { session.hasRequest } }
+      if !isLowLatency, !binding.isBound { spin.wait { session.hasRequest } }
       guard let isRequest = receive(into: &buffer, worker) else { return false }
       isLeader = true
-      if !isLowLatency { received(&spin) }
+      if !isLowLatency, !binding.isBound { received(&spin) }
       lowLatency?.countRequest()
       if isRequest { isLeader = process(&buffer, worker) }
     }
@@ -156,20 +156,6 @@ final class WorkerPool: Sendable {
       spin.streak = 0
       lowLatency.activate()
     }
-  }
-
-  /// Runs the file system's idle work while no request is pending.
-  private func runIdleWork() {
-    while session.dispatcher.fileSystem.runIdleWork(beginIdleWork) {
-      RequestThread.begin(request: 0, caller: 0)
-      roles.withLock { $0.endIdleWork() }
-    }
-  }
-
-  private func beginIdleWork() -> Bool {
-    guard !session.hasRequest, roles.withLock({ $0.beginIdleWork() }) else { return false }
-    RequestThread.begin(request: RequestThread.idleWork, caller: 0)
-    return true
   }
 
   /// Processes a request.

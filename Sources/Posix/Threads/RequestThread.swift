@@ -31,9 +31,6 @@ public struct RequestThread: Sendable, Hashable {
 
   // MARK: - The calling thread
 
-  /// Stands for a request while a thread does work that no request has asked for. It waits for layers, too.
-  public static let idleWork = UInt64.max
-
   /// Records that the calling thread begins to process a request; 0 for none.
   @inline(__always)
   public static func begin(request: UInt64, caller: Int32) { linux_begin_request(request, caller) }

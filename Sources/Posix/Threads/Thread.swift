@@ -31,7 +31,13 @@ public struct Thread: ~Copyable, Sendable {
     _ attributes: UnsafePointer<pthread_attr_t>?, _ run: @escaping @Sendable () -> Void
   ) throws(Errno) -> pthread_t {
     var handle = pthread_t()
-    let body = Unmanaged.passRetained(Body(run))
+    // A thread would inherit the binding.
+    let isBound = linux_is_bound()
+    let body = Unmanaged.passRetained(
+      Body {
+        if isBound { linux_bind(-1, false) }
+        run()
+      })
     let result = pthread_create(
       &handle, attributes,
       { context in

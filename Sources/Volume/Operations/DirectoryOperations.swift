@@ -54,7 +54,7 @@ private struct DirectoryPage: ~Copyable {
   private(set) var buffer: DirectoryBuffer
   /// The nodes whose lookups this reply delivers.
   private(set) var lookedUp: [NodeID] = []
-  /// The directories among them.
+  /// The directories among them, except those that were prefetched.
   private(set) var directories: [NodeID] = []
   /// How many names it has taken, and as many of the prefetched entries.
   private var taken = 0
@@ -147,7 +147,7 @@ private struct DirectoryPage: ~Copyable {
       // A name that vanished since the layers were read is left out.
       guard let entry = try entry(name, item, known, merged) else { return true }
       lookedUp.append(entry.node)
-      if item.kind == .directory { directories.append(entry.node) }
+      if item.kind == .directory, known == nil { directories.append(entry.node) }
       buffer.add(name, entry: entry, cookie: cookie)
       return true
     } catch {

@@ -2,42 +2,49 @@ import Fuse
 import Layers
 import Posix
 
-/// Lists directories before they are asked for, while no request is there. Reading a directory takes as long as a
-/// program takes to go through its entries, so a program that walks a tree finds the next listing ready.
+/// Lists directories before they are asked for, on a thread of its own: a program that walks a tree finds the next
+/// listings ready. Reading a directory in the layers takes longer than the program takes to go through its entries.
+///
+/// With two processors the thread takes one, and the threads that answer stay on the other (`ProcessorSplit`).
 struct ListingPrefetcher: Sendable {
-  /// Directories with more names are not prefetched: reading one would take too long.
-  private static let maxNames = 256
-  /// Names looked up between two polls for requests, and at most for a directory.
-  private static let namesPerStep = 8
-  private static let maxEntries = 64
+  /// Directories with more names are not prefetched: a program seldom gets beyond them soon.
+  private static let maxNames = 1024
+  /// The most names that are looked up: as many as a page of 32 KiB has, which glibc asks for.
+  private static let maxEntries = 192
+  /// How long the thread waits for the next listing before it sleeps, in nanoseconds. It keeps its processor busy
+  /// meanwhile, so that programs are not woken on it.
+  private static let patience: UInt64 = 300_000
 
   let store: NodeStore
+  let processors = ProcessorSplit()
   private let queue = ListingPrefetchQueue()
+  let worker = SerialWorker(name: "list-prefetch")
   let hits = Counter()
-
-  /// - Parameter begin: called before, if there is work; false means that a request is there.
-  /// - Returns: whether a step was done.
-  func runStep(_ begin: () -> Bool) -> Bool {
-    guard queue.hasJob, begin() else { return false }
-    // Another worker may have taken it.
-    guard let job = queue.take() else { return true }
-    guard let (merged, version) = prefetchable(job) else {
-      if job.prepared == nil { queue.skip() }
-      discard(job)
-      return true
-    }
-    if job.prepared == nil { read(job, merged, version) } else { lookUpNames(job, merged) }
-    return true
-  }
 
   func clear() {
     for job in queue.clear() { discard(job) }
   }
 
-  /// Records that a page of a directory was listed; `directories` are those that the page had.
+  /// Ends the thread. Requests must still be answered meanwhile.
+  func stop() {
+    queue.close()
+    worker.stop()
+  }
+
+  /// Records that a page of a directory was listed.
+  /// - Parameter directories: those that the page had, except those that were prefetched.
   func recordListing(_ directories: [NodeID], in parent: NodeID, isFirst: Bool) {
-    guard store.watcher != nil, isFirst || !directories.isEmpty else { return }
-    if let former = queue.add(directories, in: parent, isBegin: isFirst) { discard(former) }
+    // With one processor it would only delay the program.
+    guard store.watcher != nil, processorCount > 1, isFirst || !directories.isEmpty else { return }
+    let addition = queue.add(directories, in: parent, isBegin: isFirst)
+    if let evicted = addition.evicted { discard(evicted) }
+    guard addition.starts else { return }
+    let (program, processor) = (RequestThread.current.activity.caller, Thread.currentProcessor)
+    _ = worker.add { [self] in
+      processors.begin(beside: program, or: processor)
+      run()
+      processors.end()
+    }
   }
 
   /// A directory's valid prefetched listing. The caller has to deliver or forget the lookup of each entry.
@@ -51,38 +58,53 @@ struct ListingPrefetcher: Sendable {
     return prepared
   }
 
-  // MARK: - Steps
+  // MARK: - The prefetcher's thread
 
-  /// The merged directory of a job, with its version, if it is covered, open, and the kernel knows nothing in it.
-  private func prefetchable(_ job: ListingPrefetchQueue.Job) -> (MergedDirectory, version: Int)? {
+  private func run() {
+    var binding = ProcessorBinding()
+    binding.avoid(processors.answering)
+    repeat {
+      while let job = queue.take() { prepare(job) }
+    } while (queue.isFollowed && waitForListing()) || !queue.end()
+    binding.avoid(nil)
+  }
+
+  /// Waits for the next listing that a program asks for, without sleeping.
+  /// - Returns: false if there was none for a while, or where other threads need the processor.
+  private func waitForListing() -> Bool {
+    if processors.answering == nil { return false }
+    let (listings, preemptions) = (queue.listings.count, Thread.preemptions)
+    let start = TimeSpec.monotonicNanoseconds
+    while queue.listings.count == listings {
+      if TimeSpec.monotonicNanoseconds - start > Self.patience { return false }
+    }
+    return Thread.preemptions == preemptions
+  }
+
+  private func prepare(_ job: ListingPrefetchQueue.Job) {
+    guard let (merged, version) = prefetchable(job.directory) else { return queue.skip() }
+    guard let listing = try? merged.list(atMost: Self.maxNames) else { return }
+    var (job, prepared) = (job, PreparedListing(snapshot: ListingSnapshot(listing, version: version)))
+    var directories: [NodeID] = []
+    for position in prepared.snapshot.positions(after: 0).prefix(Self.maxEntries) {
+      guard queue.isWanted(job) else { break }
+      let item = prepared.snapshot.item(at: position)
+      let entry = listing.withName(of: item) { self.entry(item, named: $0, in: job.directory, merged) }
+      if item.kind == .directory, let entry { directories.append(entry.node) }
+      prepared.entries.append(entry)
+    }
+    job.prepared = prepared
+    if let unwanted = queue.finish(job, directories) { discard(unwanted) }
+  }
+
+  /// A merged directory, with its version, if it is covered, open, and the kernel knows nothing in it.
+  private func prefetchable(_ directory: NodeID) -> (MergedDirectory, version: Int)? {
     store.table.withLock { table in
-      guard let state = try? NodeStore.state(of: job.directory, table), state.isCovered, !state.wasListed,
-        job.prepared != nil || state.children == 0
+      guard let state = try? NodeStore.state(of: directory, table), state.isCovered, !state.wasListed,
+        state.children == 0
       else { return nil }
       return state.merged.map { ($0, state.version) }
     }
-  }
-
-  private func read(_ job: ListingPrefetchQueue.Job, _ merged: MergedDirectory, _ version: Int) {
-    guard let listing = try? merged.list(atMost: Self.maxNames) else { return }
-    var job = job
-    job.prepared = PreparedListing(snapshot: ListingSnapshot(listing, version: version))
-    if let former = queue.putBack(job) { discard(former) }
-  }
-
-  private func lookUpNames(_ job: ListingPrefetchQueue.Job, _ merged: MergedDirectory) {
-    guard var prepared = job.prepared else { return }
-    let positions = prepared.snapshot.positions(after: 0).prefix(Self.maxEntries)
-      .dropFirst(prepared.entries.count)
-    for position in positions.prefix(Self.namesPerStep) {
-      let item = prepared.snapshot.item(at: position)
-      prepared.entries.append(
-        prepared.snapshot.listing.withName(of: item) { entry(item, named: $0, in: job.directory, merged) })
-    }
-    var job = job
-    job.prepared = prepared
-    let isComplete = positions.count <= Self.namesPerStep
-    if let former = isComplete ? queue.finish(job) : queue.putBack(job) { discard(former) }
   }
 
   /// - Returns: nil where the entry is better looked up when it is asked for: an error may have passed by then, and

@@ -2,7 +2,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Prefetching of listings: the daemon lists the subdirectories of a listed directory while it is idle.
+/// Prefetching of listings: a thread of the daemon lists the directories below a listed one.
 extension MountTests {
   @Suite struct ListingPrefetchTests {
     private func folder(_ number: Int) -> ByteString { ByteString("tree/folder\(number)") }

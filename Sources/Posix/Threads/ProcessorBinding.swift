@@ -1,0 +1,68 @@
+import CLinux
+import Synchronization
+
+/// Keeps the threads that answer a program on one processor while another thread works ahead of it on the other one.
+///
+/// The kernel wakes a program that gets its reply on an idle processor, if there is one. That processor has halted, and in
+/// a guest it takes 15 µs until it runs; the same again passes until the answering thread has woken on the processor that
+/// the program has left. Where the other processor is busy, and the answering threads are bound to this one, program
+/// and threads take turns on it for the price of a switch.
+///
+/// For two processors only: with more of them, another one is idle all the same.
+public final class ProcessorSplit: Sendable {
+  private let processor = Atomic<Int32>(-1)
+  private let isPossible = processorCount == 2
+
+  /// No thread is bound.
+  public init() {}
+
+  /// The processor of the answering threads; nil while they may run anywhere.
+  public var answering: Int32? {
+    let processor = processor.load(ordering: .relaxed)
+    return processor < 0 ? nil : processor
+  }
+
+  /// Binds the answering threads to the processor of a program.
+  /// - Parameters:
+  ///   - program: the program's thread, by its number here; 0 for one in another PID namespace.
+  ///   - fallback: the processor that is taken if the program's is not found.
+  public func begin(beside program: Int32, or fallback: Int32) {
+    guard isPossible else { return }
+    let found = program > 0 ? linux_processor_of(program) : -1
+    processor.store(found >= 0 ? found : fallback, ordering: .relaxed)
+  }
+
+  /// Lets the answering threads run anywhere.
+  public func end() { processor.store(-1, ordering: .relaxed) }
+}
+
+/// The processors on which one thread may run. Each change is a system call.
+public struct ProcessorBinding {
+  private var processor: Int32?
+
+  /// For a thread that may run anywhere.
+  public init() {}
+
+  /// Whether the thread may not run anywhere.
+  public var isBound: Bool { processor != nil }
+
+  /// Binds the calling thread to a processor; nil lets it run anywhere.
+  public mutating func bind(to processor: Int32?) { set(processor, isExcluded: false) }
+
+  /// Keeps the calling thread off a processor; nil lets it run anywhere.
+  public mutating func avoid(_ processor: Int32?) { set(processor, isExcluded: true) }
+
+  private mutating func set(_ processor: Int32?, isExcluded: Bool) {
+    if processor == self.processor { return }
+    self.processor = processor
+    linux_bind(processor ?? -1, isExcluded)
+  }
+}
+
+extension Thread {
+  /// The processor on which the calling thread runs.
+  public static var currentProcessor: Int32 { linux_current_processor() }
+
+  /// How often the kernel has let other threads run although the calling one had not finished.
+  public static var preemptions: Int { linux_preemptions() }
+}
