@@ -54,6 +54,29 @@ private final class Simulation {
     #expect(after.suffix(500).allSatisfy { $0 > 0 }, "it spins again")
   }
 
+  /// Simulates a request of a program that runs only while the worker does not.
+  private func sharedRequest(_ simulation: Simulation, _ spin: inout AdaptiveSpin) -> Int {
+    var polls = 0
+    spin.wait {
+      polls += 1
+      return false
+    }
+    simulation.time += 5000
+    spin.received()
+    return polls
+  }
+
+  @Test("it hardly spins while it shares the program's processor, and recovers once a request arrives late")
+  func sharedProcessor() {
+    let simulation = Simulation()
+    var spin = simulation.spin()
+    let failures = (0..<4000).count { _ in sharedRequest(simulation, &spin) > 0 }
+    #expect((1..<20).contains(failures), "\(failures) spins")
+    _ = simulation.request(after: 5000, &spin)
+    let after = (0..<20).map { _ in simulation.request(after: 20, &spin) }
+    #expect(after.suffix(5).allSatisfy { $0 > 0 }, "it spins again")
+  }
+
   @Test("it does not spin with one processor")
   func single() {
     let simulation = Simulation()

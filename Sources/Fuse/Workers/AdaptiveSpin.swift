@@ -6,11 +6,17 @@ import Posix
 ///
 /// It backs off: after a spin without a request, it stops until some requests in a row have arrived within the
 /// limit. Each such failure doubles that number, up to `maxBackoff`, so that a busy machine loses little time.
+///
+/// If the scheduler has placed the worker on the program's processor, the spin itself keeps the program from running:
+/// it fails, and the request arrives once the worker sleeps. The two stay together for as long as other programs use
+/// the other processors, so the worker backs off further, up to `maxSharedBackoff`, until a request arrives late.
 struct AdaptiveSpin {
   /// The longest spin, in nanoseconds: long enough for a program to process the entries of a directory.
   static let limit: UInt64 = 100_000
   /// The largest number of short waits in a row that ends a back-off.
   static let maxBackoff = 8
+  /// The same while program and worker seem to share a processor: a spin costs ten requests.
+  static let maxSharedBackoff = 512
 
   private let isEnabled: Bool
   private let now: () -> UInt64
@@ -18,6 +24,8 @@ struct AdaptiveSpin {
   /// Short waits in a row that are still missing to spin again.
   private var remaining = 1
   private var backoff = 1
+  /// When a spin ended without a request; nil after another one.
+  private var failedAt: UInt64?
   /// The number of requests in a row that arrived within the limit.
   var streak = 0
 
@@ -36,18 +44,27 @@ struct AdaptiveSpin {
     if remaining > 0 { return }
     while !hasRequest() {
       if now() - waitStart < Self.limit { continue }
-      backoff = min(backoff * 2, Self.maxBackoff)
+      backoff = max(backoff, min(backoff * 2, Self.maxBackoff))
       remaining = backoff
+      failedAt = now()
       return
     }
-    backoff = max(backoff - 1, 1)
+    backoff = max(min(backoff, Self.maxBackoff) - 1, 1)
   }
 
   /// Records the request that was read after `wait`.
   mutating func received() {
     guard isEnabled else { return }
-    let isShort = now() - waitStart < Self.limit
+    let time = now()
+    let isShort = time - waitStart < Self.limit
     streak = isShort ? streak + 1 : 0
+    if let failedAt {
+      self.failedAt = nil
+      // A program on another processor would rarely make its request just then.
+      if time - failedAt < Self.limit / 4 { backoff = min(backoff * 4, Self.maxSharedBackoff) }
+    } else if !isShort {
+      backoff = min(backoff, Self.maxBackoff)
+    }
     if remaining > 0 { remaining = isShort ? remaining - 1 : backoff }
   }
 }
