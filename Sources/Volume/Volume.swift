@@ -244,6 +244,7 @@ public final class Volume: Sendable {
     settings.posixACLs = options.servesExtendedAttributes
     settings.appliesUmask = options.upper != nil
     settings.takesWrites = options.upper != nil
+    settings.commandFile = ControlFile.node
     settings.cachesSymbolicLinks = options.cache != .none
     settings.passthroughDepth = passthroughDepth
     settings.maxRead = options.maxRead

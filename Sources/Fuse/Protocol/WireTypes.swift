@@ -102,6 +102,8 @@ public struct ConnectionSettings: Sendable {
   public var appliesUmask = false
   /// Whether programs write more than URLs and commands.
   public var takesWrites = false
+  /// The file of which a short WRITE takes less time than to wake another worker; nil for none.
+  public var commandFile: NodeID?
   /// The maximum stacking depth of passthrough (`max_stack_depth`); 0 disables passthrough. The mount counts with this
   /// depth itself, and Linux allows a depth of 2.
   public var passthroughDepth = 0

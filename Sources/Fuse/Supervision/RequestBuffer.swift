@@ -28,8 +28,10 @@ final class RequestBuffer: @unchecked Sendable {
 
 /// The fields of `struct fuse_in_header` that are in use.
 struct RequestHeader: Sendable, Equatable {
+  let length: UInt32
   let opcode: UInt32
   let unique: UInt64
+  let node: NodeID
   let caller: Int32
 
   /// FUSE_INTERRUPT.
@@ -40,11 +42,13 @@ struct RequestHeader: Sendable, Equatable {
   init(_ buffer: fuse_buf) {
     let isFile = buffer.flags.rawValue & FUSE_BUF_IS_FD.rawValue != 0
     guard !isFile, buffer.size >= Self.size, let bytes = buffer.mem else {
-      (opcode, unique, caller) = (0, 0, 0)
+      (length, opcode, unique, node, caller) = (0, 0, 0, NodeID(rawValue: 0), 0)
       return
     }
+    length = bytes.loadUnaligned(as: UInt32.self)
     opcode = bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
     unique = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+    node = NodeID(rawValue: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
     caller = bytes.loadUnaligned(fromByteOffset: 32, as: Int32.self)
   }
 
@@ -56,6 +60,14 @@ struct RequestHeader: Sendable, Equatable {
 
   /// FORGET and BATCH_FORGET.
   var isForget: Bool { opcode == 2 || opcode == 42 }
+
+  /// A WRITE of a few short lines to the file of commands.
+  func isShortCommand(to file: NodeID?) -> Bool {
+    opcode == 16 && node == file && length <= Self.shortCommand
+  }
+
+  /// The headers and some ten lines.
+  private static let shortCommand: UInt32 = 512
 
   /// Whether it can be processed twice: LOOKUP, GETATTR, READLINK, READ, STATFS, GETXATTR, LISTXATTR, OPENDIR,
   /// READDIR, IOCTL, READDIRPLUS, LSEEK.

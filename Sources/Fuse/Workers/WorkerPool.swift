@@ -24,6 +24,7 @@ final class WorkerPool: Sendable {
   private let readLocks: RobustLocks?
   private let lowLatency: LowLatencyMode?
   private let onExit: @Sendable () -> Void
+  private let commandFile: NodeID?
   private let supervised = SupervisedWorkers()
   private let supervisor: RequestSupervisor
 
@@ -41,6 +42,7 @@ final class WorkerPool: Sendable {
     self.count = min(max(count, 1), Self.limit)
     self.readLocks = readLocks
     self.onExit = onExit
+    commandFile = session.dispatcher.fileSystem.settings.commandFile
     self.lowLatency = lowLatency && processorCount > 1 ? try LowLatencyMode(CPULatencyRequest()) : nil
     supervisor = try RequestSupervisor(session, supervised)
     supervised.configure { [self] in addWorkerIfAllAreBusy() }
@@ -163,8 +165,9 @@ final class WorkerPool: Sendable {
   private func process(_ buffer: inout fuse_buf, _ worker: Int) -> Bool {
     let header = RequestHeader(buffer)
     RequestThread.begin(request: header.unique, caller: header.caller)
-    // A FORGET takes less time than to wake another worker.
-    let hasMore = !header.isForget && session.hasRequest
+    // Both take less time than to wake another worker.
+    let isShort = header.isForget || header.isShortCommand(to: commandFile)
+    let hasMore = !isShort && session.hasRequest
     let (woken, isLast) = roles.withLock { ($0.receive(hasMore: hasMore), $0.followers.isEmpty) }
     if let promoted = woken.promoted { wake(promoted) }
     if let watchdog = woken.watchdog, watchdog != woken.promoted { wake(watchdog) }
