@@ -214,7 +214,17 @@ public final class DeferredReply<Kind>: Sendable {
     self.reply = Locked(reply)
   }
 
-  deinit { pending.remove(unique) }
+  deinit { if isLeft { pending.remove(unique) } }
+
+  /// Whether it was not taken.
+  private var isLeft: Bool {
+    reply.withLock { reply in
+      switch reply {
+      case .some: true
+      case .none: false
+      }
+    }
+  }
 
   /// Whether the caller was interrupted or killed (INTERRUPT) and no longer waits, unless for this reply.
   public var isInterrupted: Bool {

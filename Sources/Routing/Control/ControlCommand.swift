@@ -117,8 +117,9 @@ private struct Words {
   /// The line without a final LF or CR LF.
   static func withoutNewline(_ line: [UInt8]) -> ArraySlice<UInt8> {
     var rest = line[...]
-    if rest.last == UInt8(ascii: "\n") { rest.removeLast() }
-    if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
+    // `removeLast` would copy the line, which another slice shares.
+    if rest.last == UInt8(ascii: "\n") { rest = rest.dropLast() }
+    if rest.last == UInt8(ascii: "\r") { rest = rest.dropLast() }
     return rest
   }
 

@@ -69,7 +69,7 @@ struct ControlFileWrite: Sendable {
         if deadline != nil, runner.worker.add({ after.run(until: nil) }) { return }
         sliceEnd = Self.endOfSlice
       }
-      if line.endIndex == bytes.count {
+      if line.endIndex == bytes.count, line.last != UInt8(ascii: "\n") {
         switch hold(line) {
         case .complete: break
         case .full: return rest.replyLost(EAGAIN)
