@@ -183,4 +183,51 @@ import Testing
       #expect(UInt32.crc32(afterZeros: UInt64(count), 0xDEAD_BEEF) == expected)
     }
   }
+
+  @Test(
+    "what is behind a huge hole is read at once, and no thread goes on to decode the hole",
+    .timeLimit(.minutes(5)), arguments: ["w", "w:gz"])
+  func hugeHole(mode: String) throws {
+    let size = 1 << 60
+    let fixture = try ArchiveFixture(
+      archive: try sparseTar(size: size, mode: mode), budget: 8 << 20, threads: 2)
+    let file = try fixture.open("huge")
+    for (offset, byte) in [(size - 4096, UInt8(2)), (size / 2, 0), (0, 1), (size / 3, 0), (size - 4096, 2)] {
+      #expect(try part(of: file, at: offset) == [UInt8](repeating: byte, count: 4096), "at \(offset)")
+    }
+    let isIdle = eventually(within: 60) { !file.isBeingDecoded }
+    #expect(isIdle)
+    #expect(fixture.cache.pool.decoded.count < 100 << 20)
+  }
+
+  /// A file with 4 KiB at its beginning and at its end, in GNU tar's format 1.0.
+  private func sparseTar(size: Int, mode: String) throws -> [UInt8] {
+    let folder = try TemporaryFolder()
+    let script = """
+      import io, sys, tarfile
+      size = int(sys.argv[3])
+      content = (b"2\\n0\\n4096\\n%d\\n4096\\n" % (size - 4096)).ljust(512, b"\\0") + b"\\1" * 4096 + b"\\2" * 4096
+      with tarfile.open(sys.argv[1], sys.argv[2], format=tarfile.PAX_FORMAT) as archive:
+          info = tarfile.TarInfo("GNUSparseFile.0/huge")
+          info.size = len(content)
+          names = {"major": "1", "minor": "0", "name": "huge", "realsize": str(size)}
+          info.pax_headers = {"GNU.sparse." + name: value for name, value in names.items()}
+          archive.addfile(info, io.BytesIO(content))
+      """
+    let arguments = [folder / "archive", ByteString(mode), ByteString("\(size)")]
+    try Command(["python3", "-c", ByteString(script)] + arguments).check()
+    return try (folder / "archive").read()
+  }
+
+  /// A page of a file; nothing if it does not become readable.
+  private func part(of file: LayerFile, at offset: Int) throws -> [UInt8] {
+    let isReadable = Counter()
+    file.whenReadable(at: Int64(offset), count: 4096) { _ in isReadable.add(1) }
+    guard eventually(within: 60, { isReadable.count > 0 }) else { return [] }
+    var bytes = [UInt8](repeating: 1, count: 4096)
+    let count = try bytes.withUnsafeMutableBytes { buffer throws(Errno) in
+      try file.read(into: buffer, at: Int64(offset))
+    }
+    return Array(bytes[..<count])
+  }
 }

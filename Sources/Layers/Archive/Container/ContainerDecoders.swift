@@ -35,6 +35,11 @@ final class InPlaceDecoder: EntryDecoder, @unchecked Sendable {
     try super.init(entry)
   }
 
+  override func passHole() throws(Errno) -> UInt64 {
+    guard let reader, position < goal else { return 0 }
+    return try reader.skipHole(atMost: goal - position)
+  }
+
   override func decode(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     var count = Int(min(UInt64(buffer.count), entry.node.size - position))
     if let reader {
@@ -53,6 +58,8 @@ final class SequentialDecoder: EntryDecoder, @unchecked Sendable {
   private let walk: ContainerWalk
   /// Decoded bytes that follow `position`. Guarded by the walk's lock, since another entry's decoder may pass this one.
   private var ready = ReadyBytes()
+  /// The length of a hole that follows `position`; then nothing is ready. Guarded as `ready`.
+  private var hole: UInt64 = 0
   /// The offset of the first byte that is missing. Guarded as `ready`.
   private(set) var wantedOffset: UInt64 = 0
   /// The number of the entry.
@@ -67,6 +74,13 @@ final class SequentialDecoder: EntryDecoder, @unchecked Sendable {
     walk.insert(self)
   }
 
+  override func passHole() throws(Errno) -> UInt64 {
+    walk.withLock {
+      defer { hole = 0 }
+      return hole
+    }
+  }
+
   override func advance() throws(Errno) -> Bool { try walk.advance(self) }
 
   override func decode(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
@@ -76,13 +90,19 @@ final class SequentialDecoder: EntryDecoder, @unchecked Sendable {
 
   // MARK: - With the walk's lock held
 
-  var isReady: Bool { ready.count > 0 || wantedOffset >= entry.node.size }
+  var isReady: Bool { ready.count > 0 || hole > 0 || wantedOffset >= entry.node.size }
   var wantsAll: Bool { wantedOffset == 0 }
 
   /// To be called only if `isReady` is false.
   func deliver(_ bytes: [UInt8]) {
     ready = ReadyBytes(bytes)
     wantedOffset += UInt64(bytes.count)
+  }
+
+  /// To be called only if `isReady` is false.
+  func deliverHole(_ count: UInt64) {
+    hole = count
+    wantedOffset += count
   }
 }
 

@@ -122,6 +122,19 @@ final class ContainerReader {
     return (nil, count)
   }
 
+  /// Skips at most so many bytes of a hole.
+  /// - Returns: how many; 0 if the next byte is in no hole.
+  func skipHole(atMost most: UInt64) throws(Errno) -> UInt64 {
+    while !isEntryAtEnd, offset >= blockOffset, offset - blockOffset >= UInt64(block.count) {
+      try nextBlock()
+    }
+    // A hole at the end has no block.
+    let end = isEntryAtEnd ? header.size : blockOffset
+    let count = min(most, end - min(offset, end))
+    offset += count
+    return count
+  }
+
   private func nextBlock() throws(Errno) {
     var (start, count, position): (UnsafeRawPointer?, Int, Int64) = (nil, 0, 0)
     let result = library.read_data_block.unsafelyUnwrapped(archive, &start, &count, &position)

@@ -119,9 +119,14 @@ final class ContainerWalk: Sendable {
     while reader.offset < decoder.wantedOffset {
       if bytes == 0 { return }
       // An entry that ends before what the index has: the file is another one.
-      guard let (_, count) = try reader.nextRun(atMost: min(bytes, decoder.wantedOffset - reader.offset))
+      guard let (data, count) = try reader.nextRun(atMost: decoder.wantedOffset - reader.offset)
       else { throw .ioError }
-      bytes -= min(bytes, count)
+      // Holes cost nothing.
+      if data != nil { bytes -= min(bytes, count) }
+    }
+    if decoder.wantedOffset < decoder.goal {
+      let hole = try reader.skipHole(atMost: decoder.goal - decoder.wantedOffset)
+      if hole > 0 { return decoder.deliverHole(hole) }
     }
     let bytesLeft = decoder.entry.node.size - decoder.wantedOffset
     decoder.deliver(try read(reader, Int(min(UInt64(ArchiveContent.chunkSize), bytesLeft))))

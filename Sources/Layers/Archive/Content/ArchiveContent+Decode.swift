@@ -10,7 +10,9 @@ extension ArchiveContent {
 
   func decodeChunk(_ buffer: UnsafeMutableRawBufferPointer, from source: ArchiveSource) throws(Errno) {
     guard let (decoder, storage) = try prepare(source) else { return }
+    decoder.goal = state.withLock { skipGoal($0, decoder.position) }
     guard try decoder.advance() else { return }
+    if try skipZeros(decoder, storage) { return }
     // A small first chunk of a large entry, so that the first bytes are available soon.
     let most = isLarge ? max(Self.firstStep, Int(clamping: decoder.position)) : buffer.count
     let chunk = min(buffer.count, most, Int(clamping: size - decoder.position + 1))
@@ -45,6 +47,26 @@ extension ArchiveContent {
     account(storage, written: end)
   }
 
+  /// Up to where no reader waits for a byte, so that a hole before it need not be filled with zeros.
+  private func skipGoal(_ state: State, _ position: UInt64) -> UInt64 {
+    guard isLarge, state.storage?.isFile == true, !state.wasOverwritten, !state.continuesFormer else {
+      return 0
+    }
+    let wanted = state.waiters.lazy.map(\.range).filter { $0.upperBound > position }
+    return (wanted.map(\.lowerBound).min() ?? 0) & ~0xFFFF
+  }
+
+  /// Begins another range behind a hole.
+  /// - Returns: false if the decoder is not before a hole.
+  private func skipZeros(_ decoder: EntryDecoder, _ storage: ContentStorage) throws(Errno) -> Bool {
+    if try decoder.skipZeros() == 0 { return false }
+    state.withLock { state in
+      // Unless the content was moved to another archive.
+      if state.decoder === decoder, state.storage === storage { state.available.begin(at: decoder.position) }
+    }
+    return true
+  }
+
   /// - Throws: ESTALE if unverified bytes were returned that the decoder did not yield before; EIO, which waits for a
   ///   reload, if the entry is too large to be kept until it is verified.
   private func setOverwritten(_ state: inout State) throws(Errno) {
@@ -53,7 +75,7 @@ extension ArchiveContent {
     state.wasOverwritten = true
   }
 
-  /// - Returns: false if the disk is full; then decoding begins again, into memory.
+  /// - Returns: false if the disk cannot hold them; then decoding begins again, into memory.
   private func write(
     _ bytes: UnsafeRawBufferPointer, at offset: UInt64, to storage: ContentStorage
   ) throws(Errno) -> Bool {
@@ -61,7 +83,8 @@ extension ArchiveContent {
       try storage.write(bytes, at: offset)
       return true
     } catch {
-      guard error == .noSpace, storage.isOnDisk else { throw error }
+      // Files on disk are smaller than those in memory can be: 16 TiB on ext4.
+      guard error == .noSpace || error == .fileTooLarge, storage.isOnDisk else { throw error }
       state.withLock { state in
         state.avoidsDisk = true
         if state.storage === storage { reset(&state) }

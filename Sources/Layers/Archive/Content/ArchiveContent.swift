@@ -77,7 +77,7 @@ final class ArchiveContent: @unchecked Sendable {
     /// The header from which `decoder` reads.
     var decodedHeader: LocalHeader?
     var isComplete = false
-    /// Whether the disk had no space for the decoded bytes.
+    /// Whether the disk could not hold the decoded bytes.
     var avoidsDisk = false
     /// Whether a thread has claimed decoding.
     var isDecoding = false

@@ -67,6 +67,22 @@ class EntryDecoder: @unchecked Sendable {
   /// A decoder that goes on where this one is; nil if the decoder cannot be copied, or for lack of memory.
   func copy() -> EntryDecoder? { nil }
 
+  /// Up to where zeros may be skipped: no reader waits for an earlier byte.
+  final var goal: UInt64 = 0
+
+  /// Moves over zeros between `position` and `goal` that need not be decoded, since the archive has a hole there. To be
+  /// called after `advance`.
+  /// - Returns: how many.
+  final func skipZeros() throws(Errno) -> UInt64 {
+    let count = try passHole()
+    if count > 0, verifiesChecksum { checksum = UInt32.crc32(afterZeros: count, checksum) }
+    position += count
+    return count
+  }
+
+  /// Implements `skipZeros`, but for position and checksum.
+  func passHole() throws(Errno) -> UInt64 { 0 }
+
   /// Does a part of the work that precedes the next `read`, in at most a few milliseconds.
   /// - Returns: whether none is left.
   /// - Throws: EIO.
