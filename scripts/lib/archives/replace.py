@@ -22,6 +22,8 @@ READERS = 8
 FORMATS = ["zip", "tar", "tar.gz"]
 # Small ones are verified before their first byte is returned, large ones while they are read.
 SIZES = [300, 4000, 90_000, 250_000, 400_000, 2_500_000]
+# Seconds without a replacement, at most. Meanwhile, readers find whole archives, and many more of their reads succeed.
+REST = 0.5
 LOST = {errno.ESTALE, errno.EIO, errno.ENOENT}
 
 
@@ -117,6 +119,8 @@ class Live:
     def replace_until(self, is_over, kinds):
         while not is_over.is_set():
             kinds[self.replace()] += 1
+            # Every other time at once again, and otherwise once readers have had time to read what is there.
+            is_over.wait(self.random.choice([0, self.random.random() * REST]))
 
 
 def read_all(points, sums, counts, failures, seed):
