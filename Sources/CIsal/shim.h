@@ -8,6 +8,8 @@
 struct bundlefs_isal {
   void (*inflate_init)(void *state);
   int (*inflate)(void *state);
+  // Like zlib's function, of which the first value is also 0.
+  uint32_t (*crc32)(uint32_t former, const uint8_t *bytes, uint64_t count);
 };
 
 // Input and output of a call of bundlefs_isal_inflate, which advances them.
@@ -31,7 +33,8 @@ static inline int bundlefs_isal_load(struct bundlefs_isal *library) {
   if (!handle) return 0;
   library->inflate_init = (void (*)(void *))dlsym(handle, "isal_inflate_init");
   library->inflate = (int (*)(void *))dlsym(handle, "isal_inflate");
-  return library->inflate_init && library->inflate;
+  library->crc32 = (uint32_t(*)(uint32_t, const uint8_t *, uint64_t))dlsym(handle, "crc32_gzip_refl");
+  return library->inflate_init && library->inflate && library->crc32;
 }
 
 // Returns 1 at the end of the stream, 0 before, and a negative number for a damaged one.

@@ -1,3 +1,4 @@
+import CZip
 import Glibc
 import Posix
 import TestSupport
@@ -21,6 +22,24 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
       return UnsafeRawBufferPointer(rebasing: all[(count / 3)...]).crc32(after: first)
     }
     #expect(checksum == ZipBuilder.checksum(content))
+  }
+
+  @Test("CRC-32 is zlib's, of any length, at any alignment and after any other, also where ISA-L computes it")
+  func fastChecksum() {
+    let content = bytes(300_000, seed: 3)
+    // Loads ISA-L, if it is installed; then it computes those of few bytes, too.
+    _ = Isal.library(for: content.count)
+    var random = SplitMix64(seed: 4)
+    content.withUnsafeBytes { all in
+      for round in 0..<2000 {
+        let start = Int.random(in: 0..<200, using: &random)
+        let count = Int.random(in: 0..<(round.isMultiple(of: 100) ? 299_000 : 2000), using: &random)
+        let former = round.isMultiple(of: 5) ? 0 : UInt32.random(in: 0 ... .max, using: &random)
+        let part = UnsafeRawBufferPointer(rebasing: all[start..<start + count])
+        let expected = UInt32(crc32_z(UInt(former), part.baseAddress, count))
+        #expect(part.crc32(after: former) == expected)
+      }
+    }
   }
 
   @Test(

@@ -1,3 +1,4 @@
+import CIsal
 import CZip
 
 extension UnsafeRawBufferPointer {
@@ -11,6 +12,9 @@ extension UnsafeRawBufferPointer {
   func crc32(after former: UInt32 = 0) -> UInt32 {
     // zlib returns the initial value for a null pointer.
     guard let start = baseAddress else { return former }
+    if let library = Isal.library(for: count) {
+      return library.crc32(former, start.assumingMemoryBound(to: UInt8.self), UInt64(count))
+    }
     return UInt32(truncatingIfNeeded: crc32_z(UInt(former), start, count))
   }
 }

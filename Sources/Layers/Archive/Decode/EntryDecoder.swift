@@ -40,9 +40,7 @@ class EntryDecoder: @unchecked Sendable {
     if isEncrypted { return try LibarchiveDecoder(entry, passwords) }
     switch entry.node.method {
     case InflateDecoder.method:
-      // To begin, ISA-L takes longer than zlib needs for a small entry.
-      let fast = entry.node.size > ArchiveContent.smallSize ? try IsalDecoder.make(entry) : nil
-      return if let fast { fast } else { try InflateDecoder(entry) }
+      return if let fast = try IsalDecoder.make(entry) { fast } else { try InflateDecoder(entry) }
     case Deflate64Decoder.method: return try Deflate64Decoder(entry)
     case ImplodeDecoder.method: return try ImplodeDecoder(entry)
     case let method where LibzipDecoder.supports(method): return try LibzipDecoder(entry)

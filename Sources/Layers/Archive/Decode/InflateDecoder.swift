@@ -1,8 +1,8 @@
 import CZip
 import Posix
 
-/// Decodes Deflate by zlib: small entries, and large ones where ISA-L is not installed. Its state can be copied at any
-/// position, so that decoding can be resumed there.
+/// Decodes Deflate by zlib: the first small entries, and all where ISA-L is not installed. Its state can be copied at
+/// any position, so that decoding can be resumed there.
 final class InflateDecoder: EntryDecoder, @unchecked Sendable {
   static let method: UInt16 = 8
   /// zlib refers from its state to the stream, which therefore must not move.
