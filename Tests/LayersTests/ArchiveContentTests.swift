@@ -43,6 +43,25 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
   }
 
   @Test(
+    "small entries are read with fields of any length before them",
+    arguments: [0, 28, 159, 160, 161, 5000])
+  func localFields(length: Int) throws {
+    let sizes = [1, 2000, 16_370, 16_380, 40_000]
+    let entries = sizes.map { size in
+      var entry = ZipBuilder.Entry(ByteString("file-\(size)"), bytes(size, seed: UInt64(size)), .deflated)
+      entry.localExtra = [UInt8](repeating: 7, count: length)
+      return entry
+    }
+    let fixture = try ArchiveFixture(entries)
+    for (size, entry) in zip(sizes, entries) {
+      let file = try fixture.open("file-\(size)")
+      var buffer = [UInt8](repeating: 0, count: size + 1)
+      let count = try buffer.withUnsafeMutableBytes { all in try file.read(into: all, at: 0) }
+      #expect(Array(buffer[..<count]) == entry.content)
+    }
+  }
+
+  @Test(
     "random reads return the content, with and without decoding threads", arguments: [0, 2],
     [ZipBuilder.Method.stored, .deflated])
   func randomReads(threads: Int, method: ZipBuilder.Method) throws {

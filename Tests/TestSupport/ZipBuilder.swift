@@ -23,6 +23,8 @@ public struct ZipBuilder {
     public var dosTime: UInt32 = 0x5043_20A3
     /// The extra field of the central directory.
     public var extra: [UInt8] = []
+    /// The extra field of the local header.
+    public var localExtra: [UInt8] = []
     /// Added to the uncompressed size in the central directory and local header.
     public var sizeError = 0
     /// Added to the compressed size in the central directory and local header.
@@ -78,7 +80,8 @@ public struct ZipBuilder {
       let offset = body.count
       let packed = entry.packed ?? (entry.method == .stored ? entry.content : Self.deflated(entry.content))
       let common = Self.common(entry, packed.count)
-      body += Self.number(0x0403_4B50, 4) + common + Self.number(0, 2) + entry.name.bytes + packed
+      body += Self.number(0x0403_4B50, 4) + common + Self.number(entry.localExtra.count, 2)
+      body += entry.name.bytes + entry.localExtra + packed
       table += Self.number(0x0201_4B50, 4) + Self.number(entry.mode == 0 ? 20 : 0x0314, 2) + common
       table += Self.number(entry.extra.count, 2) + Self.number(0, 2) + Self.number(0, 2) + Self.number(0, 2)
       table += Self.number(Int(entry.mode) << 16, 4)

@@ -28,7 +28,7 @@ extension ArchiveContent {
     var isVerified = count == 0
     // All bytes are decoded: this verifies them.
     if end == size, count > 0 { isVerified = try decoder.read(into: buffer) == 0 }
-    let isUnchanged = source.isUnchanged
+    let isUnchanged = (isVerified && wasUnread) || source.isUnchanged
     try state.withLock { [isVerified] state throws(Errno) in
       // The content was moved to another archive.
       guard state.decoder === decoder, state.storage === storage else { return }
@@ -46,6 +46,9 @@ extension ArchiveContent {
     }
     account(storage, written: end)
   }
+
+  /// Whether no byte was returned, so that the checksum proves all that readers get.
+  private var wasUnread: Bool { !isLarge && !state.withLock { $0.continuesFormer } }
 
   /// Up to where no reader waits for a byte, so that a hole before it need not be filled with zeros.
   private func skipGoal(_ state: State, _ position: UInt64) -> UInt64 {

@@ -81,9 +81,13 @@ extension ArchiveContent {
   }
 
   static func compressedEntry(_ state: inout State) throws(Errno) -> CompressedEntry {
-    CompressedEntry(
-      source: state.header.source, header: state.header.offset, start: try start(&state), node: state.node,
-      container: state.header.container)
+    let (header, node) = (state.header, state.node)
+    let (start, beginning): (UInt64, CompressedBytes?) =
+      if let start = state.start { (start, nil) } else { try header.read(with: node) }
+    state.start = start
+    return CompressedEntry(
+      source: header.source, header: header.offset, start: start, node: node,
+      container: header.container, beginning: beginning)
   }
 
   /// The offset of the first compressed byte.
@@ -91,27 +95,6 @@ extension ArchiveContent {
     if let start = state.start { return start }
     let start = try state.header.contentStart(of: state.node)
     state.start = start
-    return start
-  }
-}
-
-extension LocalHeader {
-  /// The offset of the first compressed byte.
-  /// - Throws: EIO for a wrong header or a truncated entry; EACCES if only it says that the entry is encrypted.
-  func contentStart(of node: ArchiveNode) throws(Errno) -> UInt64 {
-    if container != nil { return offset }
-    guard offset < end, end - offset >= 30 else { throw .ioError }
-    let (length, flags) = try withUnsafeTemporaryBytes(30) { bytes throws(Errno) -> (UInt64, UInt16) in
-      try source.read(into: bytes, at: offset)
-      let bytes = UnsafeRawBufferPointer(bytes)
-      guard bytes.number(at: 0, as: UInt32.self) == 0x0403_4B50 else { throw .ioError }
-      let name = bytes.number(at: 26, as: UInt16.self)
-      let extra = bytes.number(at: 28, as: UInt16.self)
-      return (30 + UInt64(name) + UInt64(extra), bytes.number(at: 6, as: UInt16.self))
-    }
-    if flags & 1 != 0, !node.flags.contains(.isEncrypted) { throw .permissionDenied }
-    let start = offset + length
-    guard start <= end, end - start >= node.compressedSize else { throw .ioError }
     return start
   }
 }

@@ -1,17 +1,6 @@
 import Glibc
 import Posix
 
-/// The location of an entry's local file header.
-struct LocalHeader: Sendable {
-  let source: ArchiveSource
-  /// Offset in the file.
-  let offset: UInt64
-  /// The offset of the central directory, where entries end.
-  let end: UInt64
-  /// nil in a zip archive.
-  let container: Container?
-}
-
 /// The content of an entry, shared by all its readers.
 ///
 /// A stored entry is read directly from the file. Any other is decoded from its beginning, a little further

@@ -22,6 +22,10 @@ struct CompressedInput: ~Copyable {
   /// - Returns: bytes that are valid until the next call; none at the end.
   /// - Throws: EIO if the archive ends before.
   mutating func next() throws(Errno) -> UnsafeRawBufferPointer {
+    if offset == 0, let beginning = entry.beginning?.bytes, !beginning.isEmpty {
+      offset = UInt64(beginning.count)
+      return beginning
+    }
     let count = Int(min(Self.pieceSize, entry.node.compressedSize - offset))
     if count == 0 { return UnsafeRawBufferPointer(start: nil, count: 0) }
     let buffer = buffer ?? .allocate(byteCount: count, alignment: 16)
@@ -30,5 +34,22 @@ struct CompressedInput: ~Copyable {
     try entry.source.read(into: piece, at: entry.start + offset)
     offset += UInt64(count)
     return UnsafeRawBufferPointer(piece)
+  }
+}
+
+/// Bytes from the beginning of a compressed entry, which were read with its header.
+final class CompressedBytes: @unchecked Sendable {
+  let memory: UnsafeMutableRawBufferPointer
+  private var range = 0..<0
+
+  init(count: Int) { memory = .allocate(byteCount: count, alignment: 16) }
+
+  deinit { memory.deallocate() }
+
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[range]) }
+
+  /// Sets where the compressed bytes are, before others use them. They may exceed what was read.
+  func limit(from start: Int, count: Int) {
+    range = min(start, memory.count)..<min(start + count, memory.count)
   }
 }

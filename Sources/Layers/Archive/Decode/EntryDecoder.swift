@@ -9,6 +9,8 @@ struct CompressedEntry: Sendable {
   let node: ArchiveNode
   /// nil in a zip archive.
   let container: Container?
+  /// nil if all is yet to be read.
+  var beginning: CompressedBytes?
 }
 
 /// Decodes one entry from its beginning to its end. Not thread-safe.
