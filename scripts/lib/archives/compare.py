@@ -33,6 +33,8 @@ REFUSALS = [reason for reason in KNOWN if "archive" in reason]
 
 
 LIMIT = 64 << 20
+# Of `create_system`: DOS, OS/2 and Windows, where a backslash may be a slash.
+WINDOWS = {0, 6, 10, 11, 14}
 
 
 class Timeout(Exception):
@@ -74,11 +76,14 @@ def is_whole(path):
     return run(["7z", "t", "-p", path]).returncode == 0
 
 
+def is_folder(info):
+    return info.filename.endswith(("/", "\\") if info.create_system in WINDOWS else "/")
+
+
 def names_of(info):
     """The names that an entry may have: Python decodes those that are not flagged as code page 437."""
     yield info.filename
-    # Made on DOS, OS/2 or Windows.
-    if info.create_system in (0, 6, 10, 11, 14):
+    if info.create_system in WINDOWS:
         yield info.filename.replace("\\", "/")
     if not info.flag_bits & 1 << 11:
         try:
@@ -211,7 +216,7 @@ class Comparison:
         except Exception as error:
             return self.report(path, "-", "Python cannot read it", str(error))
         with archive:
-            last = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
+            last = {info.filename: info for info in archive.infolist() if not is_folder(info)}
             for info in last.values():
                 self.compare_entry(path, point, archive, info, has_skipped)
 
