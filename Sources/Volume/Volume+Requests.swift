@@ -183,11 +183,14 @@ extension Volume: FileSystem {
 
   // MARK: - Work ahead
 
-  public var answeringProcessor: Int32? { listingPrefetcher.processors.answering }
+  public var answeringProcessor: Int32? {
+    listingPrefetcher.processors.answering ?? filePrefetcher.processors.answering
+  }
 
   public func didBecomeIdle() {
     listingPrefetcher.clear()
-    // The thread may not end: where a layer does not answer.
+    // The threads may not end: where a layer does not answer.
     listingPrefetcher.processors.end()
+    filePrefetcher.processors.end()
   }
 }

@@ -22,7 +22,7 @@ public final class Volume: Sendable {
   let control: ControlFile
   let commands: ControlCommandRunner
   let listingPrefetcher: ListingPrefetcher
-  private let filePrefetcher: FilePrefetcher
+  let filePrefetcher: FilePrefetcher
   /// nil if all files are those of present layers.
   private let retiredLayers: RetiredLayerMonitor?
 
@@ -123,7 +123,7 @@ public final class Volume: Sendable {
     let invalidator = Invalidator(
       store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer,
       isCompared: commands.isCompared, unreadEvents: options.unreadEvents,
-      isPrefetcherIdle: filePrefetcher.isIdle)
+      whenStored: filePrefetcher.whenStored)
     let loop = invalidator.loop(watchdog)
     try loop.start()
     self.invalidator.withLock { $0 = loop }

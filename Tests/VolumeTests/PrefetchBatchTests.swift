@@ -30,7 +30,9 @@ import Testing
     func change() { volume.store.recordChange(in: [directory]) }
 
     /// Reads the file, and stores it.
-    func prefetch(_ kernel: KernelStub, _ isIdle: Latch, beforeStore: () -> Void = {}) throws -> UInt64 {
+    func prefetch(
+      _ kernel: KernelStub, _ isIdle: Latch, isBeingRead: Bool = false, beforeStore: () -> Void = {}
+    ) throws -> UInt64 {
       let known = try volume.store.table.withLock { table in
         PrefetchedFile(try table.slot(of: file), table)
       }
@@ -40,7 +42,7 @@ import Testing
       batch.read(try #require(known))
       batch.keep()
       beforeStore()
-      return batch.store(by: kernel, isIdle)
+      return batch.store(by: kernel, isIdle) { isBeingRead && $0 == file }
     }
   }
 
@@ -55,6 +57,13 @@ import Testing
   func changedBefore() throws {
     let (fixture, kernel) = (try Fixture(), KernelStub())
     #expect(try fixture.prefetch(kernel, Latch(), beforeStore: fixture.change) == 0)
+    #expect(kernel.notifications.withLock { $0 } == [])
+  }
+
+  @Test("what a program waits for is not stored")
+  func beingRead() throws {
+    let (fixture, kernel) = (try Fixture(), KernelStub())
+    #expect(try fixture.prefetch(kernel, Latch(), isBeingRead: true) == 0)
     #expect(kernel.notifications.withLock { $0 } == [])
   }
 

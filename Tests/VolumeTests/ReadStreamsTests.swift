@@ -36,7 +36,7 @@ import Testing
 
   /// Reads a file; returns whether that continues a stream.
   private func read(_ file: UInt32, _ tree: inout Tree, _ streams: inout ReadStreams) -> Bool {
-    let (isStream, _) = streams.record(file, in: tree.table)
+    let isStream = streams.record(file, in: tree.table)
     tree.table[file].pin()
     return isStream
   }
@@ -48,36 +48,84 @@ import Testing
     #expect(seen == (0..<20).map { $0 >= 4 * ReadStreams.threshold })
   }
 
-  @Test(
-    "what is prefetched follows the last READ, one file left out, into further directories, within the window"
-  )
-  func window() throws {
-    var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())
-    for file in tree.files.prefix(10) { _ = read(file, &tree, &streams) }
+  /// What is prefetched until the end of the window.
+  private func prefetch(_ tree: inout Tree, _ streams: inout ReadStreams) -> [UInt32] {
     var found: [UInt32] = []
-    while let files = streams.next(4, largest: 1000, in: tree.table) {
+    while let files = streams.next(4, in: tree.table) {
       for file in files { tree.table[file].pin() }
       found += files
     }
-    #expect(found == Array(tree.files.dropFirst(11).prefix(ReadStreams.firstWindow)))
-    #expect(!streams.isRunning)
-    // The program comes to the end of what was prefetched.
-    let next = tree.files[11 + ReadStreams.firstWindow]
-    let (isStream, isIdle) = streams.record(next, in: tree.table)
-    #expect(isStream && isIdle)
+    return found
   }
 
-  @Test("a READ while files are prefetched moves the window")
-  func move() {
+  @Test("what is prefetched follows the last READ, into further directories, within the window")
+  func window() throws {
+    var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())
+    for file in tree.files.prefix(10) { _ = read(file, &tree, &streams) }
+    let found = prefetch(&tree, &streams)
+    #expect(found == Array(tree.files.dropFirst(10).prefix(ReadStreams.firstWindow)))
+    #expect(!streams.isRunning)
+    // The program comes to the end of what was prefetched.
+    let end = 10 + ReadStreams.firstWindow
+    #expect(read(tree.files[end], &tree, &streams))
+    #expect(streams.next(1, in: tree.table) == [tree.files[end + 1]])
+    #expect(streams.isRunning)
+  }
+
+  @Test("a READ within what is prefetched moves the end of the window")
+  func windowEnd() {
+    var (tree, streams) = (Tree(directories: 80, files: 4), ReadStreams())
+    for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }
+    #expect(prefetch(&tree, &streams) == Array(tree.files[20..<20 + ReadStreams.window]))
+    _ = read(tree.files[50], &tree, &streams)
+    let end = 51 + ReadStreams.window
+    #expect(prefetch(&tree, &streams) == Array(tree.files[20 + ReadStreams.window..<end]))
+  }
+
+  @Test("the worker's files are outdated once the program is beyond them")
+  func outdated() {
     var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())
     for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }
-    #expect(streams.next(4, largest: 1000, in: tree.table) == Array(tree.files[21..<25]))
-    #expect(!streams.hasMoved)
-    // It was read in advance too late.
-    _ = read(tree.files[21], &tree, &streams)
-    _ = read(tree.files[22], &tree, &streams)
-    #expect(streams.hasMoved)
-    #expect(streams.next(4, largest: 1000, in: tree.table) == Array(tree.files[24..<28]))
+    #expect(streams.next(4, in: tree.table) == Array(tree.files[20..<24]))
+    for file in [20, 23] {
+      _ = read(tree.files[file], &tree, &streams)
+      #expect(!streams.isOutdated, "\(file)")
+      #expect(streams.isBeingRead(tree.table.number(of: tree.files[file])))
+    }
+    _ = read(tree.files[25], &tree, &streams)
+    #expect(streams.isOutdated)
+    #expect(streams.next(4, in: tree.table) == Array(tree.files[26..<30]))
+    #expect(!streams.isOutdated)
+  }
+
+  @Test("a READ's thread and the worker take different files, and leave out none")
+  func share() {
+    var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())
+    for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }
+    #expect(streams.takeShare(4, bytes: 250, in: tree.table) { _ in true } == Array(tree.files[20..<22]))
+    #expect(streams.takeShare(4, bytes: 250, in: tree.table) { _ in true } == [], "one thread at a time")
+    #expect(streams.next(2, in: tree.table) == Array(tree.files[22..<24]))
+    streams.finishShare()
+    let last = tree.files[26]
+    #expect(streams.takeShare(4, bytes: 1000, in: tree.table) { $0 != last } == Array(tree.files[24..<26]))
+    #expect(streams.next(2, in: tree.table) == Array(tree.files[26..<28]))
+    // Nothing is taken twice, though the program has been read up to file 20 only.
+    _ = read(tree.files[20], &tree, &streams)
+    #expect(streams.next(2, in: tree.table) == Array(tree.files[21..<23]), "those that were not prefetched")
+  }
+
+  @Test("files that are listed later, before what was prefetched, are prefetched as well")
+  func listedLater() {
+    var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())
+    let hidden = tree.directories[6][0].parent(in: tree.table)
+    tree.table[hidden].directory?.wasListed = false
+    for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }
+    let first = streams.next(8, in: tree.table)
+    #expect(first == tree.directories[5] + tree.directories[7])
+    for file in first ?? [] { tree.table[file].pin() }
+    tree.table[hidden].directory?.wasListed = true
+    _ = read(tree.directories[6][0], &tree, &streams)
+    #expect(streams.next(4, in: tree.table) == Array(tree.directories[6][1...] + tree.directories[8][..<1]))
   }
 
   @Test("files with several unread ones between them are no stream")

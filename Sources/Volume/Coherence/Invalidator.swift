@@ -16,8 +16,9 @@ struct Invalidator {
   let observer: (any ChangeObserver)?
   /// Opened when nothing that a predecessor has had the kernel cache remains to be compared.
   private let isCompared: Latch
-  /// Open while no prefetched content is being stored.
-  private let isPrefetcherIdle: Latch
+  typealias WhenStored = @Sendable (@escaping @Sendable () -> Void) -> Void
+  /// Calls a function once all prefetched content has been stored that is being stored now.
+  private let whenStored: WhenStored
   /// nil if it is not known what a predecessor has left unread.
   let unreadEvents: UnreadEvents?
   let inheritedWalk = InheritedWalk()
@@ -27,7 +28,7 @@ struct Invalidator {
   init(
     store: NodeStore, queue: InvalidationQueue, kernel: any KernelNotifier, counters: InvalidationCounters,
     observer: (any ChangeObserver)?, isCompared: Latch = Latch(), unreadEvents: UnreadEvents? = nil,
-    isPrefetcherIdle: Latch = Latch(isOpen: true)
+    whenStored: @escaping WhenStored = { $0() }
   ) {
     self.store = store
     self.queue = queue
@@ -36,7 +37,7 @@ struct Invalidator {
     self.observer = observer
     self.isCompared = isCompared
     self.unreadEvents = unreadEvents
-    self.isPrefetcherIdle = isPrefetcherIdle
+    self.whenStored = whenStored
   }
 
   /// A name that no entry has: expiring it only waits for the requests in flight in the directory.
@@ -67,7 +68,7 @@ struct Invalidator {
       handle: { step in
         switch step {
         case .work(.invalidate(let invalidation)): invalidate(invalidation)
-        case .work(.barrier(let reached)): isPrefetcherIdle.whenOpen(reached)
+        case .work(.barrier(let reached)): whenStored(reached)
         case .flush: observer?.flush()
         }
       })

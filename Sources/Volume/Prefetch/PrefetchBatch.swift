@@ -93,14 +93,19 @@ struct PrefetchBatch: ~Copyable {
   }
 
   /// Stores the contents, unless a change was reported since they were read. What changes meanwhile is invalidated.
-  /// - Parameter isIdle: closed meanwhile. When it opens, the kernel has no content from before a change that was reported
-  ///   while it was closed.
+  /// - Parameters:
+  ///   - isIdle: closed meanwhile. When it opens, the kernel has no content from before a change that was reported while
+  ///     it was closed.
+  ///   - isBeingRead: whether a program waits for a file's READ. Until the reply its pages are locked.
   /// - Returns: how many files were stored.
-  func store(by kernel: any KernelNotifier, _ isIdle: Latch) -> UInt64 {
+  func store(
+    by kernel: any KernelNotifier, _ isIdle: Latch, unless isBeingRead: (NodeID) -> Bool = { _ in false }
+  ) -> UInt64 {
     isIdle.close()
     defer { isIdle.open() }
     var count: UInt64 = 0
-    for (file, _, bytes) in contents where nodes.isUnchanged(file.directory, since: file.version) {
+    for (file, _, bytes) in contents
+    where !isBeingRead(file.node) && nodes.isUnchanged(file.directory, since: file.version) {
       let content = UnsafeRawBufferPointer(rebasing: buffer[bytes])
       guard (try? kernel.store(content, in: file.node)) != nil else { continue }
       count += 1

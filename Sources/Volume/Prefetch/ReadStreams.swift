@@ -1,4 +1,5 @@
 import Fuse
+import Posix
 
 /// Detects that a program reads files in the order of a walk: what comes next can then be prefetched across directories.
 ///
@@ -21,28 +22,32 @@ struct ReadStreams {
   static let mostOmitted = 2
   /// Files that are prefetched beyond the last READ, at first and at most.
   static let (firstWindow, window) = (16, 64)
-  /// Files after a READ that are not prefetched: the program asks for them before they can be there.
-  static let skipped = 1
   /// Streams at a time.
   private static let capacity = 2
 
   /// The latest one is the last.
   private var streams: [Stream] = []
-  /// Where to prefetch; nil while no stream is worth it.
+  /// The entry up to which files were taken since the last READ of a stream; nil while no stream is worth it.
   private var cursor: NodeID?
-  private var remaining = 0
-  /// Whether there was a READ since the last call of `next`.
-  private(set) var hasMoved = false
+  /// How many files from the last READ to the cursor there are, and how many there may be.
+  private var (distance, limit) = (0, 0)
+  /// What the worker prefetches now.
+  private var taken: [NodeID] = []
+  /// What the thread prefetches now that answers a READ.
+  private var share: [NodeID] = []
+  /// Whether the worker prefetches.
   private(set) var isRunning = false
+  /// Whether the last READ was beyond what the worker prefetches.
+  private(set) var isOutdated = false
 
   /// Records a READ at the beginning of a file.
-  /// - Returns: whether it continues a stream that is prefetched, and whether a worker must begin to do that.
-  mutating func record(_ slot: UInt32, in table: NodeTable) -> (isStream: Bool, isIdle: Bool) {
+  /// - Returns: whether it continues a stream that is prefetched.
+  mutating func record(_ slot: UInt32, in table: NodeTable) -> Bool {
     let node = table.number(of: slot)
     guard let index = streams.lastIndex(where: { Self.follows($0.last, slot, table) }) else {
       if streams.count == Self.capacity { streams.removeFirst() }
       streams.append(Stream(last: node))
-      return (false, false)
+      return false
     }
     var stream = streams.remove(at: index)
     if let former = try? table.slot(of: stream.last), table[former].parent != table[slot].parent {
@@ -50,10 +55,24 @@ struct ReadStreams {
     }
     stream.last = node
     streams.append(stream)
-    if stream.crossings < Self.threshold { return (false, false) }
-    hasMoved = true
-    defer { isRunning = true }
-    return (true, !isRunning)
+    if stream.crossings < Self.threshold { return false }
+    (cursor, distance) = (node, 0)
+    limit = stream.crossings < Self.mostCrossings ? Self.firstWindow : Self.window
+    isOutdated = !taken.isEmpty && !isTaken(after: slot, table)
+    return true
+  }
+
+  /// Whether a program waits for a file's READ, as far as is known: its pages are locked until the reply.
+  func isBeingRead(_ node: NodeID) -> Bool { streams.last?.last == node }
+
+  /// Whether the worker prefetches a file, or one of those that come soon after it.
+  private func isTaken(after slot: UInt32, _ table: NodeTable) -> Bool {
+    if taken.contains(table.number(of: slot)) { return true }
+    var walk = WalkOrder(after: slot, steps: Self.reach)
+    while let next = walk.next(in: table) {
+      if table[next].kind == .regular, taken.contains(table.number(of: next)) { return true }
+    }
+    return false
   }
 
   /// Whether a file comes soon after the last one of a stream, with hardly one between them that was not read.
@@ -68,29 +87,51 @@ struct ReadStreams {
     return false
   }
 
-  /// The files to prefetch next, at most `count`.
-  /// - Returns: nil at the end of the window; then no worker prefetches.
-  mutating func next(_ count: Int, largest: UInt64, in table: NodeTable) -> [UInt32]? {
-    var skipped = 0
-    if hasMoved, let stream = streams.last {
-      (cursor, hasMoved, skipped) = (stream.last, false, Self.skipped)
-      remaining = stream.crossings < Self.mostCrossings ? Self.firstWindow : Self.window
+  /// The files that the worker prefetches next, at most `count`. Those that it took before are done.
+  /// - Returns: nil at the end of the window; then the worker has ended.
+  mutating func next(_ count: Int, in table: NodeTable) -> [UInt32]? {
+    (taken, isOutdated) = ([], false)
+    let files = take(count, bytes: .max, in: table) { _ in true }
+    taken = files.map { table.number(of: $0) }
+    isRunning = !files.isEmpty
+    return files.isEmpty ? nil : files
+  }
+
+  /// The files that the thread prefetches that answers a READ, at most `count` and so many bytes. They follow each other,
+  /// so the first that may not be taken is the end. None while another thread does the same.
+  mutating func takeShare(
+    _ count: Int, bytes: UInt64, in table: NodeTable, where mayTake: (UInt32) -> Bool
+  ) -> [UInt32] {
+    if !share.isEmpty { return [] }
+    let files = take(count, bytes: bytes, in: table, where: mayTake)
+    share = files.map { table.number(of: $0) }
+    return files
+  }
+
+  /// Records that what `takeShare` returned is prefetched.
+  mutating func finishShare() { share = [] }
+
+  private mutating func take(
+    _ count: Int, bytes: UInt64, in table: NodeTable, where mayTake: (UInt32) -> Bool
+  ) -> [UInt32] {
+    guard let start = cursor.flatMap({ try? table.slot(of: $0) }) else { return [] }
+    var (walk, found, bytes) = (WalkOrder(after: start, steps: Self.reach), [UInt32](), bytes)
+    while found.count < count, distance < limit, let next = walk.next(in: table) {
+      if isPrefetchable(next, table) {
+        guard let size = table[next].reportedSize, size <= bytes, mayTake(next) else { break }
+        bytes -= size
+        found.append(next)
+      }
+      if table[next].kind == .regular { distance += 1 }
+      cursor = table.number(of: next)
     }
-    guard remaining > 0, let start = cursor.flatMap({ try? table.slot(of: $0) }) else { return stop() }
-    var (walk, found) = (WalkOrder(after: start, steps: Self.reach), [UInt32]())
-    while found.count < min(count, remaining), let next = walk.next(in: table) {
-      guard table[next].isPrefetchable(upTo: largest) else { continue }
-      if skipped > 0 { skipped -= 1 } else { found.append(next) }
-    }
-    guard let last = found.last else { return stop() }
-    cursor = table.number(of: last)
-    remaining -= found.count
     return found
   }
 
-  private mutating func stop() -> [UInt32]? {
-    isRunning = false
-    return nil
+  private func isPrefetchable(_ slot: UInt32, _ table: NodeTable) -> Bool {
+    guard table[slot].isPrefetchable(upTo: FilePrefetcher.largestFile) else { return false }
+    let node = table.number(of: slot)
+    return !taken.contains(node) && !share.contains(node)
   }
 }
 
