@@ -149,6 +149,8 @@ struct FilePrefetcher: Sendable {
     withUnsafeTemporaryAllocation(byteCount: Self.shareBytes, alignment: 16) { buffer in
       var batch = PrefetchBatch(store, buffer)
       for file in share { batch.read(file) }
+      // A file that is put off is left out; the READ is not.
+      LayerAccess.clearDeferral()
       batch.keep()
       stored.add(batch.store(by: kernel, isShareStored))
     }
