@@ -20,7 +20,7 @@ extension MountTests {
         let isStopping = Locked(false)
         let readers = try (0..<2).map { number in
           try LoopThread("reader \(number)", until: isStopping) { worker in
-            if try Self.completeText(mount) == nil { throw TestFailure("the file was never read whole") }
+            guard try Self.readsWholeText(mount) else { throw TestFailure("the file was never read whole") }
             worker.recordProgress()
           }
         }
@@ -50,7 +50,10 @@ extension MountTests {
         #expect(outcome.status == 0 && outcome.outputText == "" && outcome.errorText == "")
         isStopping.withLock { $0 = true }
         #expect(eventually(within: 20) { readers.allSatisfy(\.isFinished) })
-        for reader in readers { #expect(reader.failure == nil && reader.iterations > 0, "\(reader.name)") }
+        for reader in readers {
+          let message = "\(reader.name): \(String(describing: reader.failure)), \(reader.iterations)"
+          #expect(reader.failure == nil && reader.iterations > 0, "\(message)")
+        }
 
         let count = Self.writers * Self.urls
         let text = try mount.routesText()
@@ -152,12 +155,12 @@ extension MountTests {
     }
 
     /// Rereads the file until it is consistent: it may change between the requests of one read.
-    /// - Returns: nil if it never is.
-    private static func completeText(_ mount: Mount) throws -> RoutesText? {
-      for _ in 0..<100 {
-        if let text = try? RoutesText(try mount.controlFile.read()) { return text }
+    /// - Returns: whether it was within 20 seconds.
+    private static func readsWholeText(_ mount: Mount) throws -> Bool {
+      try eventually(within: 20) {
+        let text = try mount.controlFile.read()
+        return (try? RoutesText(text)) != nil
       }
-      return nil
     }
   }
 }
