@@ -11,14 +11,14 @@ import Testing
   private final class Fixture: Sendable {
     let folder: TemporaryFolder
     let volume: Volume
-    /// In the order of a walk, four in each directory.
+    /// In the order of a walk.
     let files: [NodeID]
 
-    init(directories: Int, size: Int = 4) throws {
+    init(directories: Int, files count: Int = 4, size: Int = 4) throws {
       folder = try TemporaryFolder()
       for directory in 0..<directories {
         let path = try folder.folder(ByteString("main/\(directory)"))
-        for file in 0..<4 {
+        for file in 0..<count {
           try (path / ByteString("\(file)")).write([UInt8](repeating: UInt8(file), count: size))
         }
       }
@@ -26,7 +26,9 @@ import Testing
       volume = try Volume(stack: LayerStack(layers: [layer]), options: VolumeOptions())
       files = try (0..<directories).flatMap { [volume] number in
         let directory = try InheritedCachesTests.Death.lookUp("\(number)", in: .root, volume.store)
-        return try (0..<4).map { try InheritedCachesTests.Death.lookUp("\($0)", in: directory, volume.store) }
+        return try (0..<count).map {
+          try InheritedCachesTests.Death.lookUp("\($0)", in: directory, volume.store)
+        }
       }
       try volume.store.table.withLock { table in
         table[NodeTable.root].directory?.wasListed = true
@@ -39,16 +41,21 @@ import Testing
     }
 
     /// Reads files one after the other, as a request worker does.
-    func read(_ range: Range<Int>, _ prefetcher: FilePrefetcher, as access: LayerAccess = .shared) throws {
+    func read(
+      _ read: some Sequence<Int>, _ prefetcher: FilePrefetcher, as access: LayerAccess = .shared
+    ) throws {
       RequestThread.begin(request: 1, caller: 0)
       defer { RequestThread.begin(request: 0, caller: 0) }
       try LayerAccess.with(access) {
-        for file in files[range] {
+        for file in read.map({ files[$0] }) {
           let opened = try #require(try volume.store.openFile(of: file))
           prefetcher.recordRead(of: file, isFirst: opened.isNew)
         }
       }
     }
+
+    /// One file in each of three directories: a stream begins with the last one.
+    static let start = [3, 6, 9]
 
     func prefetcher(_ kernel: KernelStub) -> FilePrefetcher {
       FilePrefetcher(store: volume.store, kernel: Locked(kernel))
@@ -61,11 +68,37 @@ import Testing
   func stream() throws {
     let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
     let prefetcher = fixture.prefetcher(kernel)
-    try fixture.read(0..<8, prefetcher)
+    try fixture.read(Fixture.start.dropLast(), prefetcher)
     #expect(kernel.notifications.withLock { $0 } == [])
-    try fixture.read(8..<9, prefetcher)
-    #expect(kernel.notifications.withLock { $0 } == fixture.stores(9..<9 + FilePrefetcher.share))
+    try fixture.read(Fixture.start.suffix(1), prefetcher)
+    #expect(kernel.notifications.withLock { $0 } == fixture.stores(10..<10 + FilePrefetcher.share))
     #expect(prefetcher.stored.count == UInt64(FilePrefetcher.share))
+  }
+
+  @Test("a READ stores the files near it, twice as many with each further one of its directory")
+  func directory() throws {
+    let (fixture, kernel) = (try Fixture(directories: 1, files: 60), KernelStub())
+    let prefetcher = fixture.prefetcher(kernel)
+    var expected: [String] = []
+    for (read, stored) in [(0, 0..<0), (1, 2..<4), (4, 5..<9), (9, 10..<18), (20, 21..<37)] {
+      try fixture.read(read..<read + 1, prefetcher)
+      expected += fixture.stores(stored)
+      #expect(kernel.notifications.withLock { $0 } == expected)
+    }
+    // The nearest files before it, where there are none behind it.
+    try fixture.read(59..<60, prefetcher)
+    #expect(kernel.notifications.withLock { $0 } == expected + fixture.stores(43..<59).reversed())
+  }
+
+  @Test("the worker goes on where a READ in a directory ends")
+  func worker() throws {
+    let (fixture, kernel) = (try Fixture(directories: 1, files: 100), KernelStub())
+    let prefetcher = fixture.prefetcher(kernel)
+    try prefetcher.worker.start(LayerWatchdog { _ in })
+    for file in [0, 1, 4, 9, 18, 35] { try fixture.read(file..<file + 1, prefetcher) }
+    defer { prefetcher.worker.stop() }
+    _ = eventually(within: 20) { kernel.notifications.withLock { $0.count } >= 2 + 4 + 8 + 16 + 32 }
+    #expect(kernel.notifications.withLock { Set($0.suffix(32)) } == Set(fixture.stores(36..<68)))
   }
 
   @Test("the prefetcher's thread splits the processors meanwhile")
@@ -94,27 +127,27 @@ import Testing
   func large() throws {
     let size = FilePrefetcher.shareBytes / 2
     let (fixture, kernel) = (try Fixture(directories: 12, size: size), KernelStub())
-    try fixture.read(0..<9, fixture.prefetcher(kernel))
-    #expect(kernel.notifications.withLock { $0 } == fixture.stores(9..<11))
+    try fixture.read(Fixture.start, fixture.prefetcher(kernel))
+    #expect(kernel.notifications.withLock { $0 } == fixture.stores(10..<12))
   }
 
   @Test("a READ does not wait for another file system")
   func otherFileSystem() throws {
     let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
     try fixture.volume.store.table.withLock { table in
-      let slot = try table.slot(of: fixture.files[11])
+      let slot = try table.slot(of: fixture.files[12])
       let (device, inode) = (table[slot].identity.device + 1, table[slot].identity.inode)
       table[slot].identity = FileIdentity(
         device: device, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
     }
-    try fixture.read(0..<9, fixture.prefetcher(kernel))
-    #expect(kernel.notifications.withLock { $0 } == fixture.stores(9..<11))
+    try fixture.read(Fixture.start, fixture.prefetcher(kernel))
+    #expect(kernel.notifications.withLock { $0 } == fixture.stores(10..<12))
   }
 
   @Test("a thread that waits for layers prefetches nothing")
   func waiting() throws {
     let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
-    try fixture.read(0..<9, fixture.prefetcher(kernel), as: .waiting)
+    try fixture.read(Fixture.start, fixture.prefetcher(kernel), as: .waiting)
     #expect(kernel.notifications.withLock { $0 } == [])
   }
 
@@ -130,7 +163,7 @@ import Testing
     let prefetcher = fixture.prefetcher(stub)
     current.withLock { $0 = prefetcher }
     defer { current.withLock { $0 = nil } }
-    try fixture.read(0..<9, prefetcher)
+    try fixture.read(Fixture.start, prefetcher)
     #expect(seen.withLock { $0.count } == FilePrefetcher.share)
   }
 }

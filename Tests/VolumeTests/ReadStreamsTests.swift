@@ -114,6 +114,23 @@ import Testing
     #expect(streams.next(2, in: tree.table) == Array(tree.files[21..<23]), "those that were not prefetched")
   }
 
+  @Test("near a READ that continues no stream, its thread and the worker take different files")
+  func nearby() {
+    var (tree, streams) = (Tree(directories: 1, files: 40), ReadStreams())
+    let files = tree.files
+    _ = read(files[30], &tree, &streams)
+    let (read, odd) = (files[30], Set(stride(from: 1, to: 40, by: 2).map { files[$0] }))
+    #expect(streams.takeNearby(read, 3, in: tree.table) == Array(files[31..<34]))
+    let share = streams.takeShare(near: read, 5, bytes: 350, in: tree.table) { odd.contains($0) }
+    #expect(share == [files[35], files[37], files[39]], "350 bytes are three files")
+    #expect(
+      streams.takeShare(near: read, 5, bytes: 350, in: tree.table) { _ in true } == [], "one thread at a time"
+    )
+    #expect(streams.takeNearby(read, 6, in: tree.table) == [31, 32, 33, 34, 36, 38].map { files[$0] })
+    streams.finishShare()
+    #expect(streams.takeNearby(read, 40, in: tree.table) == Array(files[31...]) + files[..<30].reversed())
+  }
+
   @Test("files that are listed later, before what was prefetched, are prefetched as well")
   func listedLater() {
     var (tree, streams) = (Tree(directories: 40, files: 4), ReadStreams())

@@ -19,9 +19,9 @@ import Posix
 struct FilePrefetcher: Sendable {
   static let largestFile: UInt64 = 128 << 10
   /// The window's exponent at the first file where a sequential reader is expected.
-  private static let sequentialStart = 3
+  private static let sequentialStart: UInt8 = 3
   private static let maxFiles = 64
-  /// The most files that a READ of a stream prefetches, and their bytes.
+  /// The most files that a READ prefetches, and their bytes.
   static let (share, shareBytes) = (16, 128 << 10)
 
   let store: NodeStore
@@ -47,51 +47,53 @@ struct FilePrefetcher: Sendable {
   /// - Parameter isFirst: whether the file had not been open.
   func recordRead(of node: NodeID, isFirst: Bool) {
     guard store.watcher != nil else { return }
-    var share: [PrefetchedFile]?
-    let job = store.table.withLock { table -> Job? in
+    let (share, job) = store.table.withLock { table -> ([PrefetchedFile], Job?) in
       guard let slot = try? table.slot(of: node), let state = table[table[slot].parent].directory,
         state.isCovered
-      else { return nil }
+      else { return ([], nil) }
       if streams.withLock({ $0.record(slot, in: table) }) {
-        share = takeShare(of: slot, table)
-        return streams.withLock(\.isRunning) ? nil : takeFromStreams(table).map { .streams($0) }
+        let share = takeShare(of: slot, table) { streams, mayTake in
+          streams.takeShare(Self.share, bytes: UInt64(Self.shareBytes), in: table, where: mayTake)
+        }
+        return (share, streams.withLock(\.isRunning) ? nil : takeFromStreams(table).map { .streams($0) })
       }
-      guard isFirst, let size = table[slot].reportedSize, size <= Self.largestFile else { return nil }
-      let directory = table.number(of: table[slot].parent)
-      return begins(in: directory, state, with: slot) ? .directory(directory) : nil
+      guard isFirst, let size = table[slot].reportedSize, size <= Self.largestFile,
+        begins(in: table.number(of: table[slot].parent), state, with: slot)
+      else { return ([], nil) }
+      return readAhead(of: slot, state, table)
     }
     if let job { start(job) }
-    if let share { prefetch(share: share) }
+    prefetch(share: share)
   }
 
   private func start(_ job: Job) {
     let (program, processor) = (RequestThread.current.activity.caller, Thread.currentProcessor)
     _ = worker.add { [self] in
       withUnsafeTemporaryAllocation(byteCount: PrefetchBatch.bytes, alignment: 16) { buffer in
+        processors.begin(beside: program, or: processor)
+        var binding = ProcessorBinding()
+        binding.avoid(processors.answering)
         switch job {
         case .directory(let directory):
           while let files = nextFiles(in: directory) { prefetch(files, buffer) }
-        case .streams(let files):
-          processors.begin(beside: program, or: processor)
-          prefetchStreams(files, buffer)
-          processors.end()
+        case .streams(let files): prefetchStreams(files, buffer)
         }
+        binding.avoid(nil)
+        processors.end()
       }
     }
   }
 
   private func prefetchStreams(_ first: [PrefetchedFile], _ buffer: UnsafeMutableRawBufferPointer) {
-    var (binding, files) = (ProcessorBinding(), Optional(first))
-    binding.avoid(processors.answering)
+    var files = Optional(first)
     while let taken = files {
       prefetch(taken, buffer) { streams.withLock(\.isOutdated) }
       files = store.table.withLock { takeFromStreams($0) }
     }
-    binding.avoid(nil)
   }
 
   /// Records the first READ of a file in its directory.
-  /// - Returns: whether a worker must begin to prefetch the directory.
+  /// - Returns: whether the files near it are to be prefetched.
   private func begins(in directory: NodeID, _ state: DirectoryState, with slot: UInt32) -> Bool {
     state.lastRead = slot
     if state.firstReads > 0 {
@@ -100,24 +102,38 @@ struct FilePrefetcher: Sendable {
     } else {
       state.firstReads = detector.withLock({ $0.begin(directory) }) ? Self.sequentialStart : 1
     }
-    guard state.firstReads >= 2, !state.isPrefetching else { return false }
-    state.isPrefetching = true
-    return true
+    return state.firstReads >= 2
   }
 
-  /// The files to prefetch; nil when no further file was read since the last call.
+  /// What the thread that answers a READ prefetches near it, and the worker's job.
+  private func readAhead(of slot: UInt32, _ state: DirectoryState, _ table: NodeTable) -> (
+    [PrefetchedFile], Job?
+  ) {
+    let count = min(Self.maxFiles, 1 << (Int(state.firstReads) - 1))
+    let share = takeShare(of: slot, table) { streams, mayTake in
+      streams.takeShare(
+        near: slot, min(count, Self.share), bytes: UInt64(Self.shareBytes), in: table, where: mayTake)
+    }
+    state.filesAhead = UInt8(count - share.count)
+    if state.filesAhead == 0 || state.isPrefetching { return (share, nil) }
+    state.isPrefetching = true
+    return (share, .directory(table.number(of: table[slot].parent)))
+  }
+
+  /// The files near the last READ of a directory that the worker prefetches next; nil if there are none.
   private func nextFiles(in directory: NodeID) -> [PrefetchedFile]? {
     store.table.withLock { table in
-      guard let slot = try? table.slot(of: directory), let state = table[slot].directory else { return nil }
-      let last = state.lastRead
-      state.lastRead = 0
-      guard last != 0, table[last].parent == slot else {
-        state.isPrefetching = false
+      guard let slot = try? table.slot(of: directory), let state = table[slot].directory else {
+        streams.withLock { $0.finishNearby() }
         return nil
       }
-      let count = min(Self.maxFiles, 1 << (state.firstReads - 1))
-      return table.unreadFiles(near: last, count: count, largest: Self.largestFile)
-        .compactMap { PrefetchedFile($0, table) }
+      // The slot may belong to another file by now.
+      if table[state.lastRead].parent != slot { state.filesAhead = 0 }
+      let count = min(PrefetchBatch.size, Int(state.filesAhead))
+      let files = streams.withLock { $0.takeNearby(state.lastRead, count, in: table) }
+      state.filesAhead -= UInt8(files.count)
+      state.isPrefetching = !files.isEmpty
+      return files.isEmpty ? nil : files.compactMap { PrefetchedFile($0, table) }
     }
   }
 
@@ -129,21 +145,27 @@ struct FilePrefetcher: Sendable {
 
   /// The files that a READ prefetches. They are on the file system, or in the archive, of the file that is read: another
   /// one might not answer, and the READ would wait for what it does not need.
-  /// - Returns: nil on threads that answer what others have put off, and while another READ prefetches: a thread that
+  /// - Parameter take: takes files for which a predicate holds.
+  /// - Returns: none on threads that answer what others have put off, and while another READ prefetches: a thread that
   ///   stores pages may wait for READs that others answer, and must not be waited for by them.
-  private func takeShare(of slot: UInt32, _ table: NodeTable) -> [PrefetchedFile]? {
-    guard LayerAccess.current == .shared, RequestThread.request != 0 else { return nil }
+  private func takeShare(
+    of slot: UInt32, _ table: NodeTable, by take: (inout ReadStreams, (UInt32) -> Bool) -> [UInt32]
+  ) -> [PrefetchedFile] {
+    guard LayerAccess.current == .shared, RequestThread.request != 0 else { return [] }
+    let device = table[slot].identity.device
     let files = streams.withLock { streams in
-      streams.takeShare(Self.share, bytes: UInt64(Self.shareBytes), in: table) { next in
-        table[next].identity.device == table[slot].identity.device
-          && !store.stack[Int(table[next].layer)].gate.isIsolated
+      take(&streams) { next in
+        table[next].identity.device == device && !store.stack[Int(table[next].layer)].gate.isIsolated
       }
     }
-    return files.isEmpty ? nil : files.compactMap { PrefetchedFile($0, table) }
+    let share = files.compactMap { PrefetchedFile($0, table) }
+    if share.isEmpty, !files.isEmpty { streams.withLock { $0.finishShare() } }
+    return share
   }
 
   /// Prefetches files; the READ is answered afterwards.
   private func prefetch(share: [PrefetchedFile]) {
+    if share.isEmpty { return }
     defer { streams.withLock { $0.finishShare() } }
     guard let kernel = kernel.withLock({ $0 }) else { return }
     withUnsafeTemporaryAllocation(byteCount: Self.shareBytes, alignment: 16) { buffer in

@@ -33,6 +33,8 @@ struct ReadStreams {
   private var (distance, limit) = (0, 0)
   /// What the worker prefetches now.
   private var taken: [NodeID] = []
+  /// What the worker prefetches now near a READ that continues no stream.
+  private var nearby: [NodeID] = []
   /// What the thread prefetches now that answers a READ.
   private var share: [NodeID] = []
   /// Whether the worker prefetches.
@@ -108,8 +110,35 @@ struct ReadStreams {
     return files
   }
 
+  /// The same for a READ that continues no stream: files near it in its directory, which need not follow each other.
+  mutating func takeShare(
+    near slot: UInt32, _ count: Int, bytes: UInt64, in table: NodeTable, where mayTake: (UInt32) -> Bool
+  ) -> [UInt32] {
+    if !share.isEmpty { return [] }
+    var bytes = bytes
+    let near = table.files(near: slot, count: count) { isPrefetchable($0, table) && mayTake($0) }
+    let files = near.filter { file in
+      guard let size = table[file].reportedSize, size <= bytes else { return false }
+      bytes -= size
+      return true
+    }
+    share = files.map { table.number(of: $0) }
+    return files
+  }
+
   /// Records that what `takeShare` returned is prefetched.
   mutating func finishShare() { share = [] }
+
+  /// The files near a READ that the worker prefetches next, at most `count`. Those that it took before are done.
+  mutating func takeNearby(_ slot: UInt32, _ count: Int, in table: NodeTable) -> [UInt32] {
+    nearby = []
+    let files = table.files(near: slot, count: count) { isPrefetchable($0, table) }
+    nearby = files.map { table.number(of: $0) }
+    return files
+  }
+
+  /// Records that what `takeNearby` returned is prefetched.
+  mutating func finishNearby() { nearby = [] }
 
   private mutating func take(
     _ count: Int, bytes: UInt64, in table: NodeTable, where mayTake: (UInt32) -> Bool
@@ -131,7 +160,7 @@ struct ReadStreams {
   private func isPrefetchable(_ slot: UInt32, _ table: NodeTable) -> Bool {
     guard table[slot].isPrefetchable(upTo: FilePrefetcher.largestFile) else { return false }
     let node = table.number(of: slot)
-    return !taken.contains(node) && !share.contains(node)
+    return !taken.contains(node) && !share.contains(node) && !nearby.contains(node)
   }
 }
 

@@ -46,9 +46,10 @@ final class DirectoryState: @unchecked Sendable {
   var isUncovered: Bool { wasResolved && !isCovered }
   /// Why the directory is not covered, if one of its own parts is the cause.
   var uncachedReason: UncachedReason?
-  /// Prefetching of small files: how many first READs there were, saturating; the slot of the last of these
-  /// files, 0 once it was handled; and whether a worker is handling it.
-  var firstReads = 0
+  /// Prefetching of small files: how many first READs there were, saturating; how many files near the last of them are
+  /// still to be prefetched; its slot; and whether the worker is to prefetch them.
+  var firstReads: UInt8 = 0
+  var filesAhead: UInt8 = 0
   var lastRead: UInt32 = 0
   var isPrefetching = false
   /// The whiteouts that listings have met in its parts; nil for none. An event does not show that the character device

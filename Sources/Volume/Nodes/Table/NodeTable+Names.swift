@@ -41,9 +41,9 @@ extension NodeTable {
     return children
   }
 
-  /// Unread files near a file in the order of lookup: those looked up after it, nearest first, then those
+  /// Files near a file in the order of lookup that a predicate accepts: those looked up after it, nearest first, then those
   /// before it. Programs mostly read a directory in the order in which it was listed.
-  func unreadFiles(near slot: UInt32, count: Int, largest: UInt64) -> [UInt32] {
+  func files(near slot: UInt32, count: Int, where mayTake: (UInt32) -> Bool) -> [UInt32] {
     // Bounded, since the caller holds the table's lock.
     var (found, steps) = ([UInt32](), 1024)
     for isForward in [true, false] {
@@ -51,7 +51,7 @@ extension NodeTable {
       while found.count < count, steps > 0 {
         next = isForward ? nodes[Int(next)].previousSibling : nodes[Int(next)].nextSibling
         if next == 0 { break }
-        if nodes[Int(next)].isPrefetchable(upTo: largest) { found.append(next) }
+        if mayTake(next) { found.append(next) }
         steps -= 1
       }
     }
