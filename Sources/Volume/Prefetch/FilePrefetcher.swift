@@ -21,8 +21,11 @@ struct FilePrefetcher: Sendable {
   /// The window's exponent at the first file where a sequential reader is expected.
   private static let sequentialStart: UInt8 = 3
   private static let maxFiles = 64
-  /// The most files that a READ prefetches, and their bytes.
-  static let (share, shareBytes) = (16, 128 << 10)
+  /// The most files that a READ prefetches in a stream and near it, and their bytes.
+  static let (share, shareNearby, shareBytes) = (16, 4, 128 << 10)
+  /// How long the worker waits for the next directory before it sleeps, in nanoseconds. It keeps its processor busy
+  /// meanwhile, so that the program is not woken on it.
+  private static let patience: UInt64 = 300_000
 
   let store: NodeStore
   let kernel: Locked<(any KernelNotifier)?>
@@ -30,6 +33,7 @@ struct FilePrefetcher: Sendable {
   let worker = SerialWorker(name: "file-prefetch")
   let processors = ProcessorSplit()
   let stored = Counter()
+  private let jobs = Counter()
   /// Closed while the worker stores content.
   private let isIdle = Latch(isOpen: true)
   /// Closed while a thread that answers a READ does.
@@ -68,6 +72,7 @@ struct FilePrefetcher: Sendable {
 
   private func start(_ job: Job) {
     let (program, processor) = (RequestThread.current.activity.caller, Thread.currentProcessor)
+    jobs.add(1)
     _ = worker.add { [self] in
       withUnsafeTemporaryAllocation(byteCount: PrefetchBatch.bytes, alignment: 16) { buffer in
         processors.begin(beside: program, or: processor)
@@ -75,12 +80,26 @@ struct FilePrefetcher: Sendable {
         binding.avoid(processors.answering)
         switch job {
         case .directory(let directory):
+          let count = jobs.count
           while let files = nextFiles(in: directory) { prefetch(files, buffer) }
+          if isSequential { waitForJob(after: count) }
         case .streams(let files): prefetchStreams(files, buffer)
         }
         binding.avoid(nil)
         processors.end()
       }
+    }
+  }
+
+  /// Whether the programs of late have read directories through.
+  private var isSequential: Bool { detector.withLock(\.isSequential) }
+
+  /// Waits until there are more jobs than before, without sleeping; not where other threads need the processor.
+  private func waitForJob(after count: UInt64) {
+    if processors.answering == nil { return }
+    let (preemptions, start) = (Thread.preemptions, TimeSpec.monotonicNanoseconds)
+    while jobs.count == count, Thread.preemptions == preemptions {
+      if TimeSpec.monotonicNanoseconds - start > Self.patience { return }
     }
   }
 
@@ -112,10 +131,10 @@ struct FilePrefetcher: Sendable {
     let count = min(Self.maxFiles, 1 << (Int(state.firstReads) - 1))
     let share = takeShare(of: slot, table) { streams, mayTake in
       streams.takeShare(
-        near: slot, min(count, Self.share), bytes: UInt64(Self.shareBytes), in: table, where: mayTake)
+        near: slot, min(count, Self.shareNearby), bytes: UInt64(Self.shareBytes), in: table, where: mayTake)
     }
     state.filesAhead = UInt8(count - share.count)
-    if state.filesAhead == 0 || state.isPrefetching { return (share, nil) }
+    if state.isPrefetching || state.filesAhead == 0 && !isSequential { return (share, nil) }
     state.isPrefetching = true
     return (share, .directory(table.number(of: table[slot].parent)))
   }

@@ -15,13 +15,16 @@ struct SequentialDetector {
   /// The directory whose second file is waited for.
   private var tested: NodeID?
 
+  /// Whether several directories in a row were read through.
+  var isSequential: Bool { streak >= Self.threshold }
+
   /// Records that the first file of a directory was read; returns whether the others are likely to follow.
   mutating func begin(_ directory: NodeID) -> Bool {
     if tested != nil { streak = 0 }
     directories += 1
-    let isSequential = streak >= Self.threshold && !directories.isMultiple(of: Self.interval)
-    tested = isSequential ? nil : directory
-    return isSequential
+    let opens = isSequential && !directories.isMultiple(of: Self.interval)
+    tested = opens ? nil : directory
+    return opens
   }
 
   mutating func recordFurtherRead(_ directory: NodeID) {
