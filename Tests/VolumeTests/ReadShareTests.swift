@@ -148,6 +148,18 @@ import Testing
     #expect(kernel.notifications.withLock { $0 } == fixture.stores(10..<12))
   }
 
+  @Test("a READ does not open a directory that was evicted, or that has changed", arguments: [true, false])
+  func evictedDirectory(isEvicted: Bool) throws {
+    let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
+    try fixture.volume.store.table.withLock { table in
+      let slot = try table.slot(of: fixture.files[12])
+      let state = try #require(table[table[slot].parent].directory)
+      if isEvicted { state.merged = nil } else { state.needsRefresh = true }
+    }
+    try fixture.read(Fixture.start, fixture.prefetcher(kernel))
+    #expect(kernel.notifications.withLock { $0 } == fixture.stores(10..<12))
+  }
+
   @Test("a thread that waits for layers prefetches nothing")
   func waiting() throws {
     let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())

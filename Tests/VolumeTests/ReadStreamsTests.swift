@@ -114,6 +114,32 @@ import Testing
     #expect(streams.next(2, in: tree.table) == Array(tree.files[21..<23]), "those that were not prefetched")
   }
 
+  @Test("a READ that prefetched for long leaves the rest to the worker, and those after it prefetch nothing")
+  func slowShare() {
+    var (tree, streams) = (Tree(directories: 60, files: 4), ReadStreams())
+    for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }
+    let share = streams.takeShare(8, bytes: .max, in: tree.table) { _ in true }
+    #expect(share == Array(tree.files[20..<28]))
+    #expect(streams.next(4, in: tree.table) == Array(tree.files[28..<32]))
+    for file in share.prefix(2) { tree.table[file].pin() }
+    streams.finishShare(leaving: share.dropFirst(2).map { tree.table.number(of: $0) }, wasSlow: true)
+    #expect(streams.next(4, in: tree.table) == Array(tree.files[22..<26]))
+    #expect(streams.next(4, in: tree.table) == Array(tree.files[26..<28] + tree.files[32..<34]))
+    for file in tree.files[20..<34] { tree.table[file].pin() }
+    _ = read(tree.files[34], &tree, &streams)
+    #expect(
+      streams.next(2, in: tree.table) == Array(tree.files[36..<38]), "the program reads the one between")
+    for _ in 0..<ReadStreams.pause {
+      #expect(streams.takeShare(1, bytes: .max, in: tree.table) { _ in true } == [])
+    }
+    #expect(streams.takeShare(1, bytes: .max, in: tree.table) { _ in true } == [tree.files[38]])
+    // A further READ shows that the program is beyond what was left out.
+    streams.finishShare(leaving: [tree.table.number(of: tree.files[38])])
+    for file in tree.files[34..<40] { tree.table[file].pin() }
+    _ = read(tree.files[40], &tree, &streams)
+    #expect(streams.next(1, in: tree.table) == [tree.files[41]])
+  }
+
   @Test("near a READ that continues no stream, its thread and the worker take different files")
   func nearby() {
     var (tree, streams) = (Tree(directories: 1, files: 40), ReadStreams())

@@ -23,6 +23,8 @@ struct FilePrefetcher: Sendable {
   private static let maxFiles = 64
   /// The most files that a READ prefetches in a stream and near it, and their bytes.
   static let (share, shareNearby, shareBytes) = (16, 4, 128 << 10)
+  /// How long a READ may prefetch before it takes another file, in nanoseconds, unless other threads took its processor.
+  private static let shareTime: UInt64 = 1_000_000
   /// How long the worker waits for the next directory before it sleeps, in nanoseconds. It keeps its processor busy
   /// meanwhile, so that the program is not woken on it.
   private static let patience: UInt64 = 300_000
@@ -162,8 +164,8 @@ struct FilePrefetcher: Sendable {
 
   // MARK: - What a READ prefetches
 
-  /// The files that a READ prefetches. They are on the file system, or in the archive, of the file that is read: another
-  /// one might not answer, and the READ would wait for what it does not need.
+  /// The files that a READ prefetches. They are on the file system, or in the archive, of the file that is read, and their
+  /// directories are open: another layer might not answer, and the READ would wait for what it does not need.
   /// - Parameter take: takes files for which a predicate holds.
   /// - Returns: none on threads that answer what others have put off, and while another READ prefetches: a thread that
   ///   stores pages may wait for READs that others answer, and must not be waited for by them.
@@ -174,22 +176,31 @@ struct FilePrefetcher: Sendable {
     let device = table[slot].identity.device
     let files = streams.withLock { streams in
       take(&streams) { next in
-        table[next].identity.device == device && !store.stack[Int(table[next].layer)].gate.isIsolated
+        guard table[next].identity.device == device, !store.stack[Int(table[next].layer)].gate.isIsolated,
+          let state = table[table[next].parent].directory
+        else { return false }
+        return state.merged != nil && !state.needsRefresh
       }
     }
-    let share = files.compactMap { PrefetchedFile($0, table) }
+    let share = files.compactMap { PrefetchedFile($0, table) }.filter { $0.part != nil }
     if share.isEmpty, !files.isEmpty { streams.withLock { $0.finishShare() } }
     return share
   }
 
-  /// Prefetches files; the READ is answered afterwards.
+  /// Prefetches files; the READ is answered afterwards. Where a file takes long, as from a disk, the others are left out.
   private func prefetch(share: [PrefetchedFile]) {
     if share.isEmpty { return }
-    defer { streams.withLock { $0.finishShare() } }
+    var (rest, isSlow) = (share[...], false)
+    defer { streams.withLock { $0.finishShare(leaving: rest.map(\.node), wasSlow: isSlow) } }
     guard let kernel = kernel.withLock({ $0 }) else { return }
     withUnsafeTemporaryAllocation(byteCount: Self.shareBytes, alignment: 16) { buffer in
       var batch = PrefetchBatch(store, buffer)
-      for file in share { batch.read(file) }
+      let (start, preemptions) = (TimeSpec.monotonicNanoseconds, Thread.preemptions)
+      while !isSlow, let file = rest.popFirst() {
+        batch.read(file)
+        isSlow =
+          TimeSpec.monotonicNanoseconds - start > Self.shareTime && Thread.preemptions == preemptions
+      }
       // A file that is put off is left out; the READ is not.
       LayerAccess.clearDeferral()
       batch.keep()

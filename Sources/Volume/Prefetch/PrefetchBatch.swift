@@ -12,6 +12,8 @@ struct PrefetchedFile {
   let directory: NodeID
   /// The directory's version.
   let version: Int
+  /// The directory in the file's layer; nil if that is to be found, which may take every layer.
+  let part: LayerDirectory?
 
   /// - Returns: nil if changes of it are not reported, or if the kernel may keep another size of it.
   init?(_ slot: UInt32, _ table: NodeTable) {
@@ -21,6 +23,7 @@ struct PrefetchedFile {
     (node, identity, layer) = (table.number(of: slot), table[slot].identity, Int(table[slot].layer))
     (name, directory) = (table.name(of: slot), table.number(of: table[slot].parent))
     (self.size, version) = (size, state.version)
+    part = state.needsRefresh ? nil : state.merged?.part(of: layer)
   }
 }
 
@@ -66,6 +69,7 @@ struct PrefetchBatch: ~Copyable {
   }
 
   private mutating func layerDirectory(of file: PrefetchedFile) throws(Errno) -> LayerDirectory {
+    if let part = file.part { return part }
     if let last, last.directory == file.directory, last.layer == file.layer { return last.part }
     guard let part = try nodes.merged(of: file.directory).part(of: file.layer) else { throw .staleFileHandle }
     last = (file.directory, file.layer, part)

@@ -22,6 +22,8 @@ struct ReadStreams {
   static let mostOmitted = 2
   /// Files that are prefetched beyond the last READ, at first and at most.
   static let (firstWindow, window) = (16, 64)
+  /// READs that prefetch nothing after one that took long.
+  static let pause = 64
   /// Streams at a time.
   private static let capacity = 2
 
@@ -37,6 +39,10 @@ struct ReadStreams {
   private var nearby: [NodeID] = []
   /// What the thread prefetches now that answers a READ.
   private var share: [NodeID] = []
+  /// What it has left to the worker, since it took long.
+  private var left: [NodeID] = []
+  /// How many READs prefetch nothing, since it took long.
+  private var pausing = 0
   /// Whether the worker prefetches.
   private(set) var isRunning = false
   /// Whether the last READ was beyond what the worker prefetches.
@@ -58,10 +64,23 @@ struct ReadStreams {
     stream.last = node
     streams.append(stream)
     if stream.crossings < Self.threshold { return false }
-    (cursor, distance) = (node, 0)
+    (cursor, distance, left) = (node, 0, [])
+    if pausing > 0 { leaveOutNext(in: table) }
     limit = stream.crossings < Self.mostCrossings ? Self.firstWindow : Self.window
-    isOutdated = !taken.isEmpty && !isTaken(after: slot, table)
+    // Where files take long, the first that is complete is stored before the program asks for it.
+    isOutdated = !taken.isEmpty && (pausing > 0 || !isTaken(after: slot, table))
     return true
+  }
+
+  /// Leaves out the file that the program reads next, where files take long: it would not be prefetched by then, and both
+  /// would read the same.
+  private mutating func leaveOutNext(in table: NodeTable) {
+    guard let start = cursor.flatMap({ try? table.slot(of: $0) }) else { return }
+    var walk = WalkOrder(after: start, steps: Self.reach)
+    while let next = walk.next(in: table) {
+      cursor = table.number(of: next)
+      if isPrefetchable(next, table) { return }
+    }
   }
 
   /// Whether a program waits for a file's READ, as far as is known: its pages are locked until the reply.
@@ -93,7 +112,8 @@ struct ReadStreams {
   /// - Returns: nil at the end of the window; then the worker has ended.
   mutating func next(_ count: Int, in table: NodeTable) -> [UInt32]? {
     (taken, isOutdated) = ([], false)
-    let files = take(count, bytes: .max, in: table) { _ in true }
+    var files = takeLeft(count, in: table)
+    files += take(count - files.count, bytes: .max, in: table) { _ in true }
     taken = files.map { table.number(of: $0) }
     isRunning = !files.isEmpty
     return files.isEmpty ? nil : files
@@ -104,7 +124,7 @@ struct ReadStreams {
   mutating func takeShare(
     _ count: Int, bytes: UInt64, in table: NodeTable, where mayTake: (UInt32) -> Bool
   ) -> [UInt32] {
-    if !share.isEmpty { return [] }
+    if !mayShare() { return [] }
     let files = take(count, bytes: bytes, in: table, where: mayTake)
     share = files.map { table.number(of: $0) }
     return files
@@ -114,7 +134,7 @@ struct ReadStreams {
   mutating func takeShare(
     near slot: UInt32, _ count: Int, bytes: UInt64, in table: NodeTable, where mayTake: (UInt32) -> Bool
   ) -> [UInt32] {
-    if !share.isEmpty { return [] }
+    if !mayShare() { return [] }
     var bytes = bytes
     let near = table.files(near: slot, count: count) { isPrefetchable($0, table) && mayTake($0) }
     let files = near.filter { file in
@@ -126,8 +146,24 @@ struct ReadStreams {
     return files
   }
 
+  private mutating func mayShare() -> Bool {
+    if !share.isEmpty { return false }
+    pausing = max(0, pausing - 1)
+    return pausing == 0
+  }
+
   /// Records that what `takeShare` returned is prefetched.
-  mutating func finishShare() { share = [] }
+  /// - Parameter rest: what was left out, since the rest took long; the worker prefetches that.
+  mutating func finishShare(leaving rest: [NodeID] = [], wasSlow: Bool = false) {
+    (share, left) = ([], rest)
+    if wasSlow { pausing = Self.pause + 1 }
+  }
+
+  private mutating func takeLeft(_ count: Int, in table: NodeTable) -> [UInt32] {
+    let next = left.prefix(count)
+    left.removeFirst(next.count)
+    return next.compactMap { try? table.slot(of: $0) }.filter { isPrefetchable($0, table) }
+  }
 
   /// The files near a READ that the worker prefetches next, at most `count`. Those that it took before are done.
   mutating func takeNearby(_ slot: UInt32, _ count: Int, in table: NodeTable) -> [UInt32] {
