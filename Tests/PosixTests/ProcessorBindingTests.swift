@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Posix
@@ -74,5 +75,28 @@ import Testing
         split.end()
       }
     }
+  }
+
+  @Test(
+    "a thread that works ahead waits for more work while others are bound", .enabled(if: processorCount == 2))
+  func spin() throws {
+    let (split, asked) = (ProcessorSplit(), Locked(0))
+    let hasWork = {
+      asked.withLock { asked in
+        asked += 1
+        return asked == 3
+      }
+    }
+    #expect(!split.spin(until: hasWork) && asked.withLock { $0 } == 0, "no thread is bound")
+    split.begin(beside: 0, or: 0)
+    // Other threads may need the processor at any time.
+    #expect(
+      eventually(within: 20) {
+        asked.withLock { $0 = 0 }
+        return split.spin(until: hasWork)
+      })
+    #expect(asked.withLock { $0 } == 3)
+    #expect(!split.spin { false }, "there was none")
+    split.end()
   }
 }

@@ -12,6 +12,8 @@ import Synchronization
 public final class ProcessorSplit: Sendable {
   private let processor = Atomic<Int32>(-1)
   private let isPossible = processorCount == 2
+  /// How long a thread that works ahead waits for more work before it sleeps, in nanoseconds.
+  private static let patience: UInt64 = 300_000
 
   /// No thread is bound.
   public init() {}
@@ -34,6 +36,18 @@ public final class ProcessorSplit: Sendable {
 
   /// Lets the answering threads run anywhere.
   public func end() { processor.store(-1, ordering: .relaxed) }
+
+  /// Waits until there is more work, for 300 µs at most and without sleeping: the calling thread keeps its processor busy
+  /// meanwhile, so that programs are not woken on it.
+  /// - Returns: false if there was none, where other threads need the processor, and while no thread is bound.
+  public func spin(until hasWork: () -> Bool) -> Bool {
+    if answering == nil { return false }
+    let (start, preemptions) = (TimeSpec.monotonicNanoseconds, Thread.preemptions)
+    while !hasWork() {
+      if TimeSpec.monotonicNanoseconds - start > Self.patience { return false }
+    }
+    return Thread.preemptions == preemptions
+  }
 }
 
 /// The processors on which one thread may run. Each change is a system call.

@@ -19,15 +19,12 @@ import Posix
 struct FilePrefetcher: Sendable {
   static let largestFile: UInt64 = 128 << 10
   /// The window's exponent at the first file where a sequential reader is expected.
-  private static let sequentialStart: UInt8 = 3
+  private static let sequentialStart = 3
   private static let maxFiles = 64
   /// The most files that a READ prefetches in a stream and near it, and their bytes.
   static let (share, shareNearby, shareBytes) = (16, 4, 128 << 10)
   /// How long a READ may prefetch before it takes another file, in nanoseconds, unless other threads took its processor.
   private static let shareTime: UInt64 = 1_000_000
-  /// How long the worker waits for the next directory before it sleeps, in nanoseconds. It keeps its processor busy
-  /// meanwhile, so that the program is not woken on it.
-  private static let patience: UInt64 = 300_000
 
   let store: NodeStore
   let kernel: Locked<(any KernelNotifier)?>
@@ -35,6 +32,7 @@ struct FilePrefetcher: Sendable {
   let worker = SerialWorker(name: "file-prefetch")
   let processors = ProcessorSplit()
   let stored = Counter()
+  /// The jobs that were added, which the worker watches without taking its queue's lock.
   private let jobs = Counter()
   /// Closed while the worker stores content.
   private let isIdle = Latch(isOpen: true)
@@ -75,6 +73,7 @@ struct FilePrefetcher: Sendable {
   private func start(_ job: Job) {
     let (program, processor) = (RequestThread.current.activity.caller, Thread.currentProcessor)
     jobs.add(1)
+    let count = jobs.count
     _ = worker.add { [self] in
       withUnsafeTemporaryAllocation(byteCount: PrefetchBatch.bytes, alignment: 16) { buffer in
         processors.begin(beside: program, or: processor)
@@ -82,9 +81,8 @@ struct FilePrefetcher: Sendable {
         binding.avoid(processors.answering)
         switch job {
         case .directory(let directory):
-          let count = jobs.count
           while let files = nextFiles(in: directory) { prefetch(files, buffer) }
-          if isSequential { waitForJob(after: count) }
+          if isSequential { _ = processors.spin { jobs.count != count } }
         case .streams(let files): prefetchStreams(files, buffer)
         }
         binding.avoid(nil)
@@ -95,15 +93,6 @@ struct FilePrefetcher: Sendable {
 
   /// Whether the programs of late have read directories through.
   private var isSequential: Bool { detector.withLock(\.isSequential) }
-
-  /// Waits until there are more jobs than before, without sleeping; not where other threads need the processor.
-  private func waitForJob(after count: UInt64) {
-    if processors.answering == nil { return }
-    let (preemptions, start) = (Thread.preemptions, TimeSpec.monotonicNanoseconds)
-    while jobs.count == count, Thread.preemptions == preemptions {
-      if TimeSpec.monotonicNanoseconds - start > Self.patience { return }
-    }
-  }
 
   private func prefetchStreams(_ first: [PrefetchedFile], _ buffer: UnsafeMutableRawBufferPointer) {
     var files = Optional(first)
@@ -130,12 +119,12 @@ struct FilePrefetcher: Sendable {
   private func readAhead(of slot: UInt32, _ state: DirectoryState, _ table: NodeTable) -> (
     [PrefetchedFile], Job?
   ) {
-    let count = min(Self.maxFiles, 1 << (Int(state.firstReads) - 1))
+    let count = min(Self.maxFiles, 1 << (state.firstReads - 1))
     let share = takeShare(of: slot, table) { streams, mayTake in
       streams.takeShare(
         near: slot, min(count, Self.shareNearby), bytes: UInt64(Self.shareBytes), in: table, where: mayTake)
     }
-    state.filesAhead = UInt8(count - share.count)
+    state.filesAhead = count - share.count
     if state.isPrefetching || state.filesAhead == 0 && !isSequential { return (share, nil) }
     state.isPrefetching = true
     return (share, .directory(table.number(of: table[slot].parent)))
@@ -150,9 +139,9 @@ struct FilePrefetcher: Sendable {
       }
       // The slot may belong to another file by now.
       if table[state.lastRead].parent != slot { state.filesAhead = 0 }
-      let count = min(PrefetchBatch.size, Int(state.filesAhead))
+      let count = min(PrefetchBatch.size, state.filesAhead)
       let files = streams.withLock { $0.takeNearby(state.lastRead, count, in: table) }
-      state.filesAhead -= UInt8(files.count)
+      state.filesAhead -= files.count
       state.isPrefetching = !files.isEmpty
       return files.isEmpty ? nil : files.compactMap { PrefetchedFile($0, table) }
     }
@@ -176,13 +165,12 @@ struct FilePrefetcher: Sendable {
     let device = table[slot].identity.device
     let files = streams.withLock { streams in
       take(&streams) { next in
-        guard table[next].identity.device == device, !store.stack[Int(table[next].layer)].gate.isIsolated,
-          let state = table[table[next].parent].directory
-        else { return false }
-        return state.merged != nil && !state.needsRefresh
+        let layer = Int(table[next].layer)
+        return table[next].identity.device == device && !store.stack[layer].gate.isIsolated
+          && table[table[next].parent].directory?.openPart(of: layer) != nil
       }
     }
-    let share = files.compactMap { PrefetchedFile($0, table) }.filter { $0.part != nil }
+    let share = files.compactMap { PrefetchedFile($0, table) }
     if share.isEmpty, !files.isEmpty { streams.withLock { $0.finishShare() } }
     return share
   }

@@ -11,9 +11,6 @@ struct ListingPrefetcher: Sendable {
   private static let maxNames = 1024
   /// The most names that are looked up: as many as a page of 32 KiB has, which glibc asks for.
   private static let maxEntries = 192
-  /// How long the thread waits for the next listing before it sleeps, in nanoseconds. It keeps its processor busy
-  /// meanwhile, so that programs are not woken on it.
-  private static let patience: UInt64 = 300_000
 
   let store: NodeStore
   let processors = ProcessorSplit()
@@ -69,16 +66,10 @@ struct ListingPrefetcher: Sendable {
     binding.avoid(nil)
   }
 
-  /// Waits for the next listing that a program asks for, without sleeping.
-  /// - Returns: false if there was none for a while, or where other threads need the processor.
+  /// Waits for the next listing that a program asks for.
   private func waitForListing() -> Bool {
-    if processors.answering == nil { return false }
-    let (listings, preemptions) = (queue.listings.count, Thread.preemptions)
-    let start = TimeSpec.monotonicNanoseconds
-    while queue.listings.count == listings {
-      if TimeSpec.monotonicNanoseconds - start > Self.patience { return false }
-    }
-    return Thread.preemptions == preemptions
+    let listings = queue.listings.count
+    return processors.spin { queue.listings.count != listings }
   }
 
   private func prepare(_ job: ListingPrefetchQueue.Job) {

@@ -12,7 +12,7 @@ struct PrefetchedFile {
   let directory: NodeID
   /// The directory's version.
   let version: Int
-  /// The directory in the file's layer; nil if that is to be found, which may take every layer.
+  /// The directory in the file's layer, if it is open.
   let part: LayerDirectory?
 
   /// - Returns: nil if changes of it are not reported, or if the kernel may keep another size of it.
@@ -23,7 +23,7 @@ struct PrefetchedFile {
     (node, identity, layer) = (table.number(of: slot), table[slot].identity, Int(table[slot].layer))
     (name, directory) = (table.name(of: slot), table.number(of: table[slot].parent))
     (self.size, version) = (size, state.version)
-    part = state.needsRefresh ? nil : state.merged?.part(of: layer)
+    part = state.openPart(of: layer)
   }
 }
 
@@ -38,8 +38,6 @@ struct PrefetchBatch: ~Copyable {
   private let buffer: UnsafeMutableRawBufferPointer
   private var used = 0
   private var contents: [(file: PrefetchedFile, opened: LayerFile, bytes: Range<Int>)] = []
-  /// The directory of the last file in its layer.
-  private var last: (directory: NodeID, layer: Int, part: LayerDirectory)?
 
   init(_ nodes: NodeStore, _ buffer: UnsafeMutableRawBufferPointer) {
     (self.nodes, self.buffer) = (nodes, buffer)
@@ -61,18 +59,16 @@ struct PrefetchBatch: ~Copyable {
     contents.append((file, opened, bytes))
   }
 
-  private mutating func open(_ file: PrefetchedFile) throws(Errno) -> LayerFile {
+  private func open(_ file: PrefetchedFile) throws(Errno) -> LayerFile {
     let directory = try layerDirectory(of: file)
     return try withCName(file.name) { name throws(Errno) in
       try directory.openFile(name, identity: file.identity)
     }
   }
 
-  private mutating func layerDirectory(of file: PrefetchedFile) throws(Errno) -> LayerDirectory {
+  private func layerDirectory(of file: PrefetchedFile) throws(Errno) -> LayerDirectory {
     if let part = file.part { return part }
-    if let last, last.directory == file.directory, last.layer == file.layer { return last.part }
     guard let part = try nodes.merged(of: file.directory).part(of: file.layer) else { throw .staleFileHandle }
-    last = (file.directory, file.layer, part)
     return part
   }
 

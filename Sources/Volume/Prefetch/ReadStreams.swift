@@ -120,7 +120,7 @@ struct ReadStreams {
   }
 
   /// The files that the thread prefetches that answers a READ, at most `count` and so many bytes. They follow each other,
-  /// so the first that may not be taken is the end. None while another thread does the same.
+  /// so the first that may not be taken is the end. None while another thread does the same, and after one took long.
   mutating func takeShare(
     _ count: Int, bytes: UInt64, in table: NodeTable, where mayTake: (UInt32) -> Bool
   ) -> [UInt32] {
@@ -153,7 +153,7 @@ struct ReadStreams {
   }
 
   /// Records that what `takeShare` returned is prefetched.
-  /// - Parameter rest: what was left out, since the rest took long; the worker prefetches that.
+  /// - Parameter rest: what was left out, since a file took long; the worker prefetches that.
   mutating func finishShare(leaving rest: [NodeID] = [], wasSlow: Bool = false) {
     (share, left) = ([], rest)
     if wasSlow { pausing = Self.pause + 1 }

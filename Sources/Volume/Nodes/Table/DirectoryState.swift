@@ -48,8 +48,8 @@ final class DirectoryState: @unchecked Sendable {
   var uncachedReason: UncachedReason?
   /// Prefetching of small files: how many first READs there were, saturating; how many files near the last of them are
   /// still to be prefetched; its slot; and whether the worker is to prefetch them.
-  var firstReads: UInt8 = 0
-  var filesAhead: UInt8 = 0
+  var firstReads = 0
+  var filesAhead = 0
   var lastRead: UInt32 = 0
   var isPrefetching = false
   /// The whiteouts that listings have met in its parts; nil for none. An event does not show that the character device
@@ -57,6 +57,9 @@ final class DirectoryState: @unchecked Sendable {
   var whiteouts: Set<Listing.Whiteout>?
   /// Whether the kernel may have cached a listing of it.
   var wasListed = false
+
+  /// The directory in a layer; nil if that is to be found, which may take every layer.
+  func openPart(of layer: Int) -> LayerDirectory? { needsRefresh ? nil : merged?.part(of: layer) }
 }
 
 /// Why a part of a layer must not be cached without a timeout: its changes are not reported.
