@@ -245,11 +245,11 @@ extension MountTests {
     func replacedWhiteouts() throws {
       try withWatcher { fixture, mount, watcher in
         for isListed in [true, false] {
-          try (fixture.substitution / "plain.txt").makeWhiteout()
           try (fixture.substitution / "never").makeWhiteout()
+          try (fixture.substitution / "plain.txt").makeWhiteout()
+          // Changes are announced in their order, so both whiteouts are known then.
           #expect(try watcher.receives(.deleted, "plain.txt"))
           if isListed { #expect(try !mount.names().contains("plain.txt")) }
-          // The whiteouts are known then.
           try mount.barrier()
           try watcher.discardEvents()
           try (fixture.substitution / "never").remove()
