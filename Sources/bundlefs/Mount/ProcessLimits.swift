@@ -2,8 +2,10 @@ import Glibc
 import Posix
 
 enum MemoryLimit {
-  /// A quarter of the limit that the process's control groups set, at most this many bytes.
-  static func share(atMost bytes: Int) -> Int { min(bytes, (lowest(in: files()) ?? Int.max) / 4) }
+  /// A part of the limit that the process's control groups set, by default a quarter, at most this many bytes.
+  static func share(atMost bytes: Int, divisor: Int = 4) -> Int {
+    min(bytes, (lowest(in: files()) ?? Int.max) / divisor)
+  }
 
   /// Those of the ancestors too: a container may not see its own group, but the root's file has the limit.
   private static func files() -> [String] {
@@ -36,9 +38,20 @@ enum MemoryLimit {
 }
 
 enum DescriptorLimit {
+  /// Bytes of the kernel's memory that a control group is charged for an open file with its inode, about.
+  private static let bytesPerFile = 2048
+  /// Files that may be kept open however little memory there is.
+  private static let fewest = 64
+
   /// Raises RLIMIT_NOFILE to its hard limit.
-  /// - Returns: the number of files that may be kept open; the rest is reserved for layers and requests.
+  /// - Returns: the number of files that may be kept open; the rest is reserved for layers and requests. The kernel cannot
+  ///   reclaim the memory of open files, so they get a sixteenth of a control group's.
   static func raise() -> Int {
+    let memory = MemoryLimit.share(atMost: Int.max, divisor: 16)
+    return min(raiseNumber(), max(fewest, memory / bytesPerFile))
+  }
+
+  private static func raiseNumber() -> Int {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 256 }
     limit.rlim_cur = limit.rlim_max
