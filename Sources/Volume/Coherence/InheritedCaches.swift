@@ -46,6 +46,7 @@ struct InheritedCaches {
       if let returned { observe(returned) }
       for (file, name) in store.changedFiles(in: directory, parts) {
         invalidator.expire(name, in: directory)
+        invalidator.dropFiles(lastNamed: name, in: directory)
         invalidator.invalidate(file, .content)
       }
     }

@@ -124,8 +124,28 @@ struct Invalidator {
     if aspects.contains(.link), let file = store.linkedFile(named: name, in: directory, of: layer) {
       invalidate(file, .content)
     }
-    if observer == nil, !aspects.isDisjoint(with: [.added, .removed]) {
+    if aspects.isDisjoint(with: [.added, .removed]) { return }
+    if observer == nil {
       releaseFormerFile(name, in: directory)
+    } else {
+      dropFiles(lastNamed: name, in: directory)
+    }
+  }
+
+  /// Makes the kernel drop the dentries of files that were deleted or replaced.
+  ///
+  /// The kernel looks an expired name up again without the directory's lock, for which the expiry would wait. Where a
+  /// program takes a reply from before the change after the expiry, the former file would have the name again. The
+  /// announcer drops such dentries, too, but later.
+  func dropFiles(lastNamed name: [UInt8], in directory: NodeID) {
+    for file in store.deletedFiles(lastNamed: name, in: directory) {
+      for spelling in store.otherSpellings(of: name, in: directory).union([name]) {
+        if observer == nil {
+          try? kernel.invalidateEntry(spelling, in: directory)
+        } else {
+          try? kernel.deleteEntry(spelling, in: directory, of: file)
+        }
+      }
     }
   }
 

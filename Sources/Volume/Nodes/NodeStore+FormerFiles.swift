@@ -16,6 +16,25 @@ extension NodeStore {
     }
   }
 
+  /// The files that the kernel may know by a name, and that no name leads to any more; none if it may know another file by
+  /// that name. Files that are not open are not among them.
+  func deletedFiles(lastNamed name: [UInt8], in directory: NodeID) -> [NodeID] {
+    let open = table.withLock { table -> [(node: NodeID, file: LayerFile)] in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.files(lastNamed: name, in: slot).compactMap { next in
+        guard table[next].lookups > 0, let file = table[next].file else { return nil }
+        return (table.number(of: next), file)
+      }
+    }
+    let deleted = open.filter { (try? $0.file.attributes())?.links == 0 }.map(\.node)
+    if deleted.isEmpty { return [] }
+    let isOthers = table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return true }
+      return table.nodes(named: name, in: slot).contains { !deleted.contains(table.number(of: $0)) }
+    }
+    return isOthers ? [] : deleted
+  }
+
   /// The names under which the kernel may still have files of layers that the mount had before, and nothing else.
   var namesLeftToRetiredLayers: [EntryKey] {
     table.withLock { table in

@@ -22,6 +22,10 @@ struct ChangeOperations: Sendable {
 
   // MARK: - LOOKUP
 
+  /// Whether a LOOKUP is the announcer's own. Its replies leave names expired: where the announcer takes one after a further
+  /// change has expired the name, the former file would have it again (`Invalidator.dropFiles`).
+  func isAnnouncer(_ caller: Caller) -> Bool { expected(of: caller) != nil }
+
   /// How a LOOKUP by the announcer is answered; nil: like any other.
   func answer(toLookup name: CName, in parent: NodeID, by caller: Caller) -> ExpectedRequest.LookupReply? {
     expected(of: caller)?.reply(toLookup: EntryKey(parent: parent, name))

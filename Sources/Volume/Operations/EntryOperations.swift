@@ -41,7 +41,8 @@ struct EntryOperations: Sendable {
       if !reply.send(known) { store.forget(known.node, lookups: 1) }
       return
     }
-    guard let entry else { return sendNegative(name, in: parent, reply) }
+    guard var entry else { return sendNegative(name, in: parent, reply) }
+    if changes.isAnnouncer(reply.caller) { entry.timeout = 0 }
     store.recordFoundSpelling(name, in: parent)
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }
   }
