@@ -70,14 +70,22 @@ public struct LayerStack: Sendable {
   }
 
   /// The merged root directory, with the present opaque markers.
-  public func root() throws(Errno) -> MergedDirectory {
+  /// - Parameter toleratesDeferral: whether the root of a layer that may not answer is taken for one that is not opaque.
+  public func root(toleratesDeferral: Bool = false) throws(Errno) -> MergedDirectory {
     var parts: [LayerDirectory] = []
     for (position, layer) in layers.enumerated() where !layer.isAbsent {
-      let root = layer.root
-      parts.append(root)
-      if position < layers.count - 1, !root.gate.isSkipped, try root.isKnownToBeOpaque() { break }
+      parts.append(layer.root)
+      if position < layers.count - 1, try isOpaque(layer.root, toleratesDeferral) { break }
     }
     return MergedDirectory(parts: parts)
+  }
+
+  private func isOpaque(_ root: LayerDirectory, _ toleratesDeferral: Bool) throws(Errno) -> Bool {
+    if root.gate.isSkipped { return false }
+    do throws(Errno) { return try root.isKnownToBeOpaque() } catch {
+      guard toleratesDeferral, error == .deferred else { throw error }
+      return false
+    }
   }
 
   /// The merged directory at a path from the root.
@@ -86,7 +94,7 @@ public struct LayerStack: Sendable {
   public func directory(
     at path: [[UInt8]], toleratesDeferral: Bool = false
   ) throws(Errno) -> MergedDirectory {
-    var directory = try root()
+    var directory = try root(toleratesDeferral: toleratesDeferral)
     for name in path {
       let entry = try withCName(name) { name throws(Errno) in
         try directory.lookup(name, toleratesDeferral: toleratesDeferral)

@@ -112,6 +112,27 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "the root and the control file answer after a death while a substitution does not",
+      .timeLimit(.minutes(1)))
+    func rootAfterDeath() throws {
+      let fixture = try Fixture()
+      let layer = try StallingLayer(fixture.substitution, at: try fixture.folder.folder("inner"))
+      let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [layer.folder])
+      try withMount(setup) { mount in
+        try expectFixture(at: mount.point)
+        layer.stop()
+        try kill(workerOf: mount)
+        // The layer's time limit is 30 s.
+        #expect(try Command("stat", mount.point.text).run(timeout: 15).status == 0)
+        let write = #"echo 'route First s:A' > "$1/.routes" && cat "$1/.routes""#
+        #expect(
+          try Command.shell(write, mount.point).run(timeout: 15).outputText.hasPrefix("route First s:A\n"))
+        layer.resume()
+        try expectFixture(at: mount.point)
+      }
+    }
+
     @Test("programs that wait for a layer can be killed", .timeLimit(.minutes(1)))
     func killing() throws {
       try withStallingMain { mount, _, layer in
