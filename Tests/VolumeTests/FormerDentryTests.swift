@@ -95,9 +95,7 @@ import Testing
     let invalidator = Invalidator(
       store: former.store, queue: former.queue, kernel: kernel, counters: InvalidationCounters(),
       observer: Observer(), isCompared: isCompared)
-    let hasEnded = Locked(false)
-    isCompared.whenOpen { hasEnded.withLock { $0 = true } }
-    while !hasEnded.withLock({ $0 }) { invalidator.invalidate(Invalidation(subject: .inherited)) }
+    InheritedCachesTests.finish(invalidator, isCompared)
     #expect(kernel.notifications.withLock { $0 }.contains("delete file"))
   }
 }

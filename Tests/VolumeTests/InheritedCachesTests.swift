@@ -58,7 +58,7 @@ import Testing
   }
 
   /// Lets the comparison go on until it has ended.
-  private func finish(_ invalidator: Invalidator, _ isCompared: Latch) {
+  static func finish(_ invalidator: Invalidator, _ isCompared: Latch) {
     let hasEnded = Locked(false)
     isCompared.whenOpen { hasEnded.withLock { $0 = true } }
     while !hasEnded.withLock({ $0 }) { invalidator.invalidate(Invalidation(subject: .inherited)) }
@@ -77,7 +77,7 @@ import Testing
     invalidator.invalidate(Invalidation(subject: .parts(death.a)))
     #expect(!volume.store.isInherited(.root) && !volume.store.isInherited(death.a))
     #expect(volume.store.isInherited(death.b), "its turn has not come")
-    finish(invalidator, isCompared)
+    Self.finish(invalidator, isCompared)
     #expect(!volume.store.isInherited(death.b))
     #expect(kernel.notifications.withLock { $0 } == [])
     #expect(volume.store.isCovered(death.b))
@@ -95,7 +95,7 @@ import Testing
       _ = try volume.store.merged(of: death.b)
       invalidator.invalidate(Invalidation(subject: .parts(death.b)))
     }
-    finish(invalidator, isCompared)
+    Self.finish(invalidator, isCompared)
     let notifications = kernel.notifications.withLock { $0 }
     for expected in ["expire new", "content \(death.file.rawValue & 0xFF)"] {
       #expect(notifications.filter { $0 == expected }.count == 1, "\(expected) in \(notifications)")
@@ -129,7 +129,7 @@ import Testing
     _ = try volume.store.merged(of: node)
     #expect(!volume.store.isCovered(node) && !volume.store.isInherited(node))
     let isCompared = Latch()
-    finish(invalidator(volume, KernelStub(), isCompared), isCompared)
+    Self.finish(invalidator(volume, KernelStub(), isCompared), isCompared)
     #expect(volume.store.isCovered(node))
     #expect(volume.store.table.withLock { $0.checkInvariants() } == [])
   }

@@ -139,7 +139,7 @@ struct Invalidator {
   /// announcer drops such dentries, too, but later.
   func dropFiles(lastNamed name: [UInt8], in directory: NodeID) {
     for file in store.deletedFiles(lastNamed: name, in: directory) {
-      for spelling in store.otherSpellings(of: name, in: directory).union([name]) {
+      for spelling in spellings(of: name, in: directory) {
         if observer == nil {
           try? kernel.invalidateEntry(spelling, in: directory)
         } else {
@@ -154,9 +154,13 @@ struct Invalidator {
   /// does this itself, since it needs the dentry for its event.
   private func releaseFormerFile(_ name: [UInt8], in directory: NodeID) {
     guard store.isLeftToFormerFile(name, in: directory) else { return }
-    for spelling in store.otherSpellings(of: name, in: directory).union([name]) {
+    for spelling in spellings(of: name, in: directory) {
       try? kernel.invalidateEntry(spelling, in: directory)
     }
+  }
+
+  private func spellings(of name: [UInt8], in directory: NodeID) -> Set<[UInt8]> {
+    store.otherSpellings(of: name, in: directory).union([name])
   }
 
   func invalidate(_ file: NodeID, _ aspects: Invalidation.Aspects) {

@@ -42,6 +42,16 @@ extension MountTests {
       }
     }
 
+    /// Runs the body with a mount whose substitution can be stopped.
+    private func withStallingSubstitution(
+      _ body: (Mount, Fixture, borrowing StallingLayer) throws -> Void
+    ) throws {
+      let fixture = try Fixture()
+      let layer = try StallingLayer(fixture.substitution, at: try fixture.folder.folder("inner"))
+      let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [layer.folder])
+      try withMount(setup) { mount in try body(mount, fixture, layer) }
+    }
+
     private func read(_ path: ByteString) throws -> String {
       try Command("cat", path.text).run(timeout: 20).outputText
     }
@@ -94,10 +104,7 @@ extension MountTests {
       "open files of the main layer are read after a death while a substitution does not answer",
       .timeLimit(.minutes(1)))
     func openFileAfterDeath() throws {
-      let fixture = try Fixture()
-      let layer = try StallingLayer(fixture.substitution, at: try fixture.folder.folder("inner"))
-      let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [layer.folder])
-      try withMount(setup) { mount in
+      try withStallingSubstitution { mount, fixture, layer in
         let (opened, go) = (fixture.folder.path / "opened", fixture.folder.path / "go")
         let script = "exec <$1; : >$2; while ! test -e $3; do sleep 0.01; done; exec cat"
         let reader = try Child(
@@ -116,10 +123,7 @@ extension MountTests {
       "the root and the control file answer after a death while a substitution does not",
       .timeLimit(.minutes(1)))
     func rootAfterDeath() throws {
-      let fixture = try Fixture()
-      let layer = try StallingLayer(fixture.substitution, at: try fixture.folder.folder("inner"))
-      let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [layer.folder])
-      try withMount(setup) { mount in
+      try withStallingSubstitution { mount, _, layer in
         try expectFixture(at: mount.point)
         layer.stop()
         try kill(workerOf: mount)
