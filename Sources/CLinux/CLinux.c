@@ -302,6 +302,10 @@ int linux_next_signal(int file) {
 
 int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
+void linux_lower_priority(void) { setpriority(PRIO_PROCESS, linux_gettid(), 19); }
+
+void linux_yield(void) { sched_yield(); }
+
 void linux_set_short_slice(void) {
   // Version 0 of struct sched_attr, which glibc 2.36 does not declare.
   struct {

@@ -78,6 +78,27 @@ import Testing
   }
 
   @Test(
+    "a thread with other work leaves the processor of those that answer", .enabled(if: processorCount == 2))
+  func leaves() throws {
+    let split = ProcessorSplit()
+    try onThread {
+      for processor in 0..<Int32(2) {
+        linux_bind(processor, false)
+        split.begin(beside: 0, or: processor)
+        linux_bind(-1, false)
+        // Another suite may begin and end a split meanwhile; the scheduler may move the thread at any time.
+        let hasLeft = eventually(within: 60) {
+          split.begin(beside: 0, or: processor)
+          ProcessorSplit.leaveAnswering()
+          return Thread.currentProcessor != processor
+        }
+        #expect(hasLeft && linux_usable_processors() == 2, "it may run anywhere afterwards")
+        split.end()
+      }
+    }
+  }
+
+  @Test(
     "a thread that works ahead waits for more work while others are bound", .enabled(if: processorCount == 2))
   func spin() throws {
     let (split, asked) = (ProcessorSplit(), Locked(0))

@@ -160,6 +160,11 @@ int linux_eventfd(void);
 /// prctl(2) with PR_SET_NAME; names are truncated to 15 bytes.
 void linux_name_thread(const char *name);
 
+/// Gives the calling thread the lowest priority of its policy by setpriority(2): nice 19.
+void linux_lower_priority(void);
+/// sched_yield(2).
+void linux_yield(void);
+
 /// Requests the minimum scheduler slice for the calling thread by sched_setattr(2), so that it preempts threads with
 /// longer slices when it wakes (Linux 6.12).
 void linux_set_short_slice(void);

@@ -23,6 +23,7 @@ final class WorkerPool: Sendable {
   private let running = Locked<Set<Int>>([])
   private let readLocks: RobustLocks?
   private let lowLatency: LowLatencyMode?
+  private let sharing: ProcessorSharing?
   private let onExit: @Sendable () -> Void
   private let commandFile: NodeID?
   private let supervised = SupervisedWorkers()
@@ -44,6 +45,7 @@ final class WorkerPool: Sendable {
     self.onExit = onExit
     commandFile = session.dispatcher.fileSystem.settings.commandFile
     self.lowLatency = lowLatency && processorCount > 1 ? try LowLatencyMode(CPULatencyRequest()) : nil
+    sharing = self.lowLatency == nil ? try ProcessorSharing() : nil
     supervisor = try RequestSupervisor(session, supervised)
     supervised.configure { [self] in addWorkerIfAllAreBusy() }
     for _ in 0..<self.count { try addWorker() }
@@ -65,6 +67,7 @@ final class WorkerPool: Sendable {
     }
     for thread in threads.withLock({ Array($0.values) }) { thread.join() }
     lowLatency?.stop()
+    sharing?.stop()
     return hasEnded
   }
 
@@ -127,21 +130,17 @@ final class WorkerPool: Sendable {
       takesWrites: session.dispatcher.fileSystem.settings.takesWrites)
     defer { free(buffer.mem) }
     var isLeader = roles.withLock { $0.join(worker) }
-    var (spin, binding) = (AdaptiveSpin(processors: processorCount), ProcessorBinding())
+    var pace = WorkerPace(lowLatency, sharing)
     while true {
       if !isLeader {
         if retires(worker) { return true }
         if !waitForPromotion(worker) { return false }
       }
-      binding.bind(to: session.dispatcher.fileSystem.answeringProcessor)
-      // While processors are awake, a wake-up is as fast as a spin. Beside the program, a spin keeps it from running.
-      let isLowLatency = lowLatency?.isActive ?? false
-      if !isLowLatency, !binding.isBound { spin.wait { session.hasRequest } }
+      pace.wait(on: session.dispatcher.fileSystem.answeringProcessor) { session.hasRequest }
       guard let isRequest = receive(into: &buffer, worker) else { return false }
       isLeader = true
-      if !isLowLatency, !binding.isBound { received(&spin) }
-      lowLatency?.countRequest()
-      if isRequest { isLeader = process(&buffer, worker) }
+      pace.received()
+      if isRequest { isLeader = process(&buffer, worker, &pace) }
     }
   }
 
@@ -152,18 +151,11 @@ final class WorkerPool: Sendable {
     return session.receive(into: &buffer)
   }
 
-  private func received(_ spin: inout AdaptiveSpin) {
-    spin.received()
-    if let lowLatency, spin.streak >= LowLatencyMode.burstLength {
-      spin.streak = 0
-      lowLatency.activate()
-    }
-  }
-
   /// Processes a request.
   /// - Returns: whether the worker is a leader afterwards.
-  private func process(_ buffer: inout fuse_buf, _ worker: Int) -> Bool {
+  private func process(_ buffer: inout fuse_buf, _ worker: Int, _ pace: inout WorkerPace) -> Bool {
     let header = RequestHeader(buffer)
+    pace.record(header)
     RequestThread.begin(request: header.unique, caller: header.caller)
     // Both take less time than to wake another worker.
     let isShort = header.isForget || header.isShortCommand(to: commandFile)

@@ -11,6 +11,8 @@ import Synchronization
 /// For two processors only: with more of them, another one is idle all the same.
 public final class ProcessorSplit: Sendable {
   private let processor = Atomic<Int32>(-1)
+  /// That of the last split of the process that has begun and not ended; a hint.
+  private static let current = Atomic<Int32>(-1)
   private let isPossible = processorCount == 2
   /// How long a thread that works ahead waits for more work before it sleeps, in nanoseconds.
   private static let patience: UInt64 = 300_000
@@ -32,10 +34,22 @@ public final class ProcessorSplit: Sendable {
     guard isPossible else { return }
     let found = program > 0 ? linux_processor_of(program) : -1
     processor.store(found >= 0 ? found : fallback, ordering: .relaxed)
+    Self.current.store(processor.load(ordering: .relaxed), ordering: .relaxed)
   }
 
   /// Lets the answering threads run anywhere.
-  public func end() { processor.store(-1, ordering: .relaxed) }
+  public func end() {
+    if processor.exchange(-1, ordering: .relaxed) >= 0 { Self.current.store(-1, ordering: .relaxed) }
+  }
+
+  /// Moves the calling thread to another processor if it runs on that of the answering threads. It may run anywhere
+  /// afterwards, and stays where it is as long as the scheduler sees no reason.
+  public static func leaveAnswering() {
+    let processor = current.load(ordering: .relaxed)
+    guard processor >= 0, processor == Thread.currentProcessor else { return }
+    linux_bind(processor, true)
+    linux_bind(-1, false)
+  }
 
   /// Waits until there is more work, for 300 µs at most and without sleeping: the calling thread keeps its processor busy
   /// meanwhile, so that programs are not woken on it.

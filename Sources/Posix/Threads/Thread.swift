@@ -72,6 +72,12 @@ public struct Thread: ~Copyable, Sendable {
 }
 
 extension Thread {
+  /// Gives the calling thread the lowest share of the processor that still keeps it from counting as idle (nice 19).
+  public static func lowerPriority() { linux_lower_priority() }
+
+  /// Lets threads run that wait for the calling one's processor; calls sched_yield(2).
+  public static func yield() { linux_yield() }
+
   /// Sets whether the calling thread runs as soon as it wakes, whatever else runs (SCHED_FIFO, with the lowest priority),
   /// where the process may do that. For the sleep before work that is done in well under a millisecond: programs on the
   /// same processor wait for it.

@@ -121,6 +121,8 @@ final class LayerWatcher: Sendable {
       if hasUncovered, isDue { pollUncovered(store) }
       let isWaiting = self.barriers.isWaiting
       if isWaiting { self.barriers.abandonUnresponsive() }
+      // The next look must not keep the program from running.
+      if wasOurs { ProcessorSplit.leaveAnswering() }
       Thread.setUrgent(true)
       let hasMountTableChanged =
         wasOurs
