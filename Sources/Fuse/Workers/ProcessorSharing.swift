@@ -30,7 +30,7 @@ final class ProcessorSharing: Sendable {
   private let lastRun = Atomic<UInt64>(0)
   /// The thread that makes the changes; 0 for one in another PID namespace.
   private let program = Atomic<Int32>(0)
-  /// 4 for each request of another program, less 1 for each of this one; at least 0.
+  /// 4 for each request of another program, less 1 for each of this one; at least 0. It stays as it is at the maximum.
   private let strangers = Atomic<Int32>(0)
   /// Before this time there is no sharing.
   private let backoffEnd = Atomic<UInt64>(0)
@@ -57,11 +57,11 @@ final class ProcessorSharing: Sendable {
   func record(caller: Int32) {
     requests.add(1)
     if split.answering == nil || caller == 0 { return }
-    if caller != program.load(ordering: .relaxed) {
-      strangers.add(4, ordering: .relaxed)
-    } else if strangers.load(ordering: .relaxed) > 0 {
-      strangers.subtract(1, ordering: .relaxed)
-    }
+    let strangers = strangers.load(ordering: .relaxed)
+    if strangers >= Self.maxStrangers { return }
+    let isStranger = caller != program.load(ordering: .relaxed)
+    // What another worker counts at the same time may be lost.
+    self.strangers.store(isStranger ? strangers + 4 : max(strangers - 1, 0), ordering: .relaxed)
   }
 
   /// Begins to share the processor of a program.

@@ -1,7 +1,8 @@
 import CLinux
 import Synchronization
 
-/// Keeps the threads that answer a program on one processor while another thread works ahead of it on the other one.
+/// Keeps the threads that answer a program on one processor while another thread works ahead of it on the other one, or
+/// only keeps that one busy.
 ///
 /// The kernel wakes a program that gets its reply on an idle processor, if there is one. That processor has halted, and in
 /// a guest it takes 15 µs until it runs; the same again passes until the answering thread has woken on the processor that
