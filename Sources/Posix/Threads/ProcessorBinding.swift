@@ -34,8 +34,9 @@ public final class ProcessorSplit: Sendable {
   public func begin(beside program: Int32, or fallback: Int32) {
     guard isPossible else { return }
     let found = program > 0 ? linux_processor_of(program) : -1
-    processor.store(found >= 0 ? found : fallback, ordering: .relaxed)
-    Self.current.store(processor.load(ordering: .relaxed), ordering: .relaxed)
+    let chosen = found >= 0 ? found : fallback
+    processor.store(chosen, ordering: .relaxed)
+    Self.current.store(chosen, ordering: .relaxed)
   }
 
   /// Lets the answering threads run anywhere.
@@ -48,8 +49,9 @@ public final class ProcessorSplit: Sendable {
   public static func leaveAnswering() {
     let processor = current.load(ordering: .relaxed)
     guard processor >= 0, processor == Thread.currentProcessor else { return }
-    linux_bind(processor, true)
-    linux_bind(-1, false)
+    var binding = ProcessorBinding()
+    binding.avoid(processor)
+    binding.avoid(nil)
   }
 
   /// Waits until there is more work, for 300 µs at most and without sleeping: the calling thread keeps its processor busy
