@@ -51,9 +51,15 @@ public struct LRUCache<Key: Hashable, Value> {
   /// Adds a value, or replaces the key's former one, and evicts what exceeds the limits.
   @inlinable
   public mutating func insert(_ value: Value, for key: Key, cost: Int = 0) {
-    remove(key)
-    let slot = entries.insert(Entry(key: key, value: value, cost: cost))
-    slots[key] = slot
+    let entry = Entry(key: key, value: value, cost: cost)
+    let slot: UInt32
+    if let present = slots[key] {
+      slot = present
+      totalCost -= entries.replace(slot, with: entry)?.cost ?? 0
+    } else {
+      slot = entries.insert(entry)
+      slots[key] = slot
+    }
     order.touch(slot)
     totalCost += cost
     while count > countLimit || (totalCost > costLimit && count > 1), let oldest = entries[order.oldest] {

@@ -29,6 +29,14 @@ public struct Slab<Element> {
     return element
   }
 
+  /// Replaces the element in a slot that is not free, and returns the former one.
+  @discardableResult @inlinable
+  public mutating func replace(_ slot: UInt32, with element: Element) -> Element? {
+    let former = elements[Int(slot)].take()
+    elements[Int(slot)] = element
+    return former
+  }
+
   /// The element in a slot; nil if the slot is free.
   @inlinable public subscript(slot: UInt32) -> Element? { elements[Int(slot)] }
 }

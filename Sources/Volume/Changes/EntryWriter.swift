@@ -4,11 +4,15 @@ import Layers
 import Posix
 
 /// Requests that change what names stand for, on a writable mount.
-struct EntryWriter: Sendable {
+final class EntryWriter: Sendable {
   let store: NodeStore
   let copyUp: CopyUp
   let descriptors: WriteDescriptors
   let reserved: ReservedNames
+
+  init(store: NodeStore, copyUp: CopyUp, descriptors: WriteDescriptors, reserved: ReservedNames) {
+    (self.store, self.copyUp, self.descriptors, self.reserved) = (store, copyUp, descriptors, reserved)
+  }
 
   var upper: UpperLayer { copyUp.upper }
   var own: OwnChanges? { copyUp.own }

@@ -4,7 +4,7 @@ import Layers
 import Posix
 
 /// Requests that change the content and the attributes of nodes, on a writable mount.
-struct FileWriter: Sendable {
+final class FileWriter: Sendable {
   let store: NodeStore
   let copyUp: CopyUp
   let descriptors: WriteDescriptors
@@ -12,6 +12,13 @@ struct FileWriter: Sendable {
 
   /// XATTR_CREATE.
   private static let mustCreate: CInt = 1
+
+  init(
+    store: NodeStore, copyUp: CopyUp, descriptors: WriteDescriptors,
+    kernel: Locked<(any KernelNotifier)?>
+  ) {
+    (self.store, self.copyUp, self.descriptors, self.kernel) = (store, copyUp, descriptors, kernel)
+  }
 
   private var queue: InvalidationQueue { copyUp.queue }
   private var intents: IntentLog? { copyUp.intents }

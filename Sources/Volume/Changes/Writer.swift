@@ -3,7 +3,7 @@ import Layers
 import Posix
 
 /// What a writable mount has beside the parts of every mount.
-struct Writer: Sendable {
+final class Writer: Sendable {
   let upper: UpperLayer
   let entries: EntryWriter
   let files: FileWriter

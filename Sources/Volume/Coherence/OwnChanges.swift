@@ -65,7 +65,7 @@ final class OwnChanges: LookupObserver {
   }
 
   /// The most names and the most files that are kept. The events of others are handled as those of other programs.
-  private static let limit = 4096
+  private static let limit = 32768
 
   private let state = Locked(State())
   private let queue: InvalidationQueue
