@@ -131,8 +131,10 @@ extension Volume: FileSystem {
     changes.synchronize(node, dataOnly: dataOnly, reply)
   }
 
-  public func synchronizeDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>) {
-    changes.synchronizeDirectory(node, reply)
+  public func synchronizeDirectory(
+    _ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>
+  ) {
+    changes.synchronizeDirectory(node, dataOnly: dataOnly, reply)
   }
 
   public func setAttributes(

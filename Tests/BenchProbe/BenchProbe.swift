@@ -17,6 +17,7 @@ import Posix
 ///     benchprobe start FILE PROGRAM [ARGUMENT…]           the program, until FILE exists
 ///     benchprobe files ROOT FOLDERS FILES                 makes empty files; prints nothing
 ///     benchprobe largefile FILE MEGABYTES                 makes a large file; prints nothing
+///     benchprobe memory MEGABYTES                         uses so much memory once; prints nothing
 ///     benchprobe prepare MAIN SUBSTITUTION CHANGES        makes the layers for the delays
 ///     benchprobe delay MAIN SUBSTITUTION MOUNT KIND CHANGES
 ///                                                         microseconds from each change to its visibility
@@ -73,6 +74,7 @@ import Posix
       print(try Program(Array(arguments.dropFirst())).cost(untilExists: arguments[0]))
     case ("files", 3):
       try Trees.makeFiles(arguments[0], folders: try number(arguments[1]), files: try number(arguments[2]))
+    case ("memory", 1): try useMemory(megabytes: try number(arguments[0]))
     case ("largefile", 2): try Trees.makeLarge(arguments[0], megabytes: try number(arguments[1]))
     case ("prepare", 3):
       try Delays(main: arguments[0], substitution: arguments[1], mount: "").prepare(try number(arguments[2]))

@@ -77,7 +77,7 @@ private final class FileSystemStub: FileSystem {
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, reply: consuming Reply<ReplyKind.Status>
   ) {}
   func synchronize(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>) {}
-  func synchronizeDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>) {}
+  func synchronizeDirectory(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>) {}
   func setExtendedAttribute(
     _ name: CName, of node: NodeID, _ value: UnsafeRawBufferPointer, flags: CInt,
     reply: consuming Reply<ReplyKind.Status>

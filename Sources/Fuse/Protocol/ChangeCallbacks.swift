@@ -27,9 +27,10 @@ func addContentChanges(_ table: inout fuse_lowlevel_ops) {
     fileSystem(request, .fsync).synchronize(
       NodeID(rawValue: node), dataOnly: dataOnly != 0, reply: Reply(request))
   }
-  table.fsyncdir = { request, node, _, _ in
+  table.fsyncdir = { request, node, dataOnly, _ in
     guard let request else { return }
-    fileSystem(request, .fsync).synchronizeDirectory(NodeID(rawValue: node), reply: Reply(request))
+    fileSystem(request, .fsync).synchronizeDirectory(
+      NodeID(rawValue: node), dataOnly: dataOnly != 0, reply: Reply(request))
   }
 }
 

@@ -41,7 +41,7 @@ public protocol FileSystem: AnyObject, Sendable {
   /// - Parameter dataOnly: as for fdatasync(2).
   func synchronize(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>)
   /// FSYNCDIR. After ENOSYS the kernel sends no further FSYNCDIR.
-  func synchronizeDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>)
+  func synchronizeDirectory(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>)
   /// OPENDIR. After ENOSYS the kernel sends no further OPENDIR, and caches listings until mtime changes.
   func openDirectory(_ node: NodeID, reply: consuming Reply<ReplyKind.OpenDirectory>)
   /// READDIR, or READDIRPLUS `withEntries`, from a cookie on; 0 is the beginning.

@@ -61,6 +61,9 @@ struct RequestHeader: Sendable, Equatable {
   /// FORGET and BATCH_FORGET.
   var isForget: Bool { opcode == 2 || opcode == 42 }
 
+  /// FSYNC and FSYNCDIR.
+  var isSynchronization: Bool { opcode == 20 || opcode == 30 }
+
   /// A WRITE of a few short lines to the file of commands.
   func isShortCommand(to file: NodeID?) -> Bool {
     opcode == 16 && node == file && length <= Self.shortCommand

@@ -10,6 +10,8 @@ import Synchronization
 final class ProcessorSharing: Sendable {
   /// How long the thread waits for the next request, in nanoseconds.
   static let patience: UInt64 = 300_000
+  /// The same while a request waits for a disk.
+  static let diskPatience: UInt64 = 5_000_000
   /// The longest time without its processor after which the thread goes on, in nanoseconds: watchers of layers run as
   /// briefly, programs that compute longer.
   static let longestGap: UInt64 = 1_000_000
@@ -22,6 +24,8 @@ final class ProcessorSharing: Sendable {
 
   private let split = ProcessorSplit()
   private let requests = Counter()
+  /// Whether the last request waits for a disk.
+  private let awaitsDisk = Atomic(false)
   /// The bursts for which the thread has kept a processor busy.
   let bursts = Counter()
   private let wakeUp: EventFD
@@ -53,9 +57,12 @@ final class ProcessorSharing: Sendable {
   }
 
   /// Records a request.
-  /// - Parameter caller: the thread that makes it; 0 if the kernel does.
-  func record(caller: Int32) {
+  /// - Parameters:
+  ///   - caller: the thread that makes it; 0 if the kernel does.
+  ///   - awaitsDisk: whether it is an fsync(2).
+  func record(caller: Int32, awaitsDisk: Bool = false) {
     requests.add(1)
+    self.awaitsDisk.store(awaitsDisk, ordering: .relaxed)
     if split.answering == nil || caller == 0 { return }
     let strangers = strangers.load(ordering: .relaxed)
     if strangers >= Self.maxStrangers { return }
@@ -116,9 +123,10 @@ final class ProcessorSharing: Sendable {
         return false
       }
       now = time
+      let patience = awaitsDisk.load(ordering: .relaxed) ? Self.diskPatience : Self.patience
       if requests.count != count {
         (count, lastRequest) = (requests.count, now)
-      } else if now - lastRequest > Self.patience {
+      } else if now - lastRequest > patience {
         break
       }
     }

@@ -37,7 +37,7 @@ struct WorkerPace {
   /// Records what has arrived.
   mutating func record(_ header: RequestHeader) {
     guard let sharing else { return }
-    sharing.record(caller: header.caller)
+    sharing.record(caller: header.caller, awaitsDisk: header.isSynchronization)
     if hasSpun, burst.record(caller: header.caller, isChange: header.isChange, isShort: spin.streak > 0) {
       sharing.begin(beside: header.caller)
     }

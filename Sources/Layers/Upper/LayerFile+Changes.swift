@@ -68,15 +68,14 @@ extension LayerFile {
   public func synchronize(dataOnly: Bool) throws(Errno) {
     try withDescriptor { descriptor throws(Errno) in try descriptor.synchronize(dataOnly: dataOnly) }
   }
-
 }
 
 /// Changes to a directory.
 extension LayerDirectory {
-  /// Calls fsync(2).
-  public func synchronize() throws(Errno) {
+  /// Calls fsync(2), or fdatasync(2).
+  public func synchronize(dataOnly: Bool) throws(Errno) {
     try withDescriptor { descriptor throws(Errno) in
-      try descriptor.open(".", [.read, .directory]).synchronize(dataOnly: false)
+      try descriptor.open(".", [.read, .directory]).synchronize(dataOnly: dataOnly)
     }
   }
 

@@ -144,10 +144,10 @@ final class FileWriter: Sendable {
     reply.send()
   }
 
-  func synchronizeDirectory(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
+  func synchronizeDirectory(_ node: NodeID, dataOnly: Bool, _ reply: consuming Reply<ReplyKind.Status>) {
     do throws(Errno) {
       let merged = try store.isDetached(node) ? copyUp.directory(node) : store.merged(of: node)
-      if merged.isInUpperLayer { try merged.top.synchronize() }
+      if merged.isInUpperLayer { try merged.top.synchronize(dataOnly: dataOnly) }
     } catch {
       return reply.fail(error)
     }

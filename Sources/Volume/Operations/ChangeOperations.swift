@@ -151,10 +151,10 @@ struct ChangeOperations: Sendable {
     writer.files.synchronize(node, dataOnly: dataOnly, reply)
   }
 
-  func synchronizeDirectory(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
+  func synchronizeDirectory(_ node: NodeID, dataOnly: Bool, _ reply: consuming Reply<ReplyKind.Status>) {
     guard let writer else { return reply.fail(.noFunction) }
     if node.isReserved { return reply.send() }
-    writer.files.synchronizeDirectory(node, reply)
+    writer.files.synchronizeDirectory(node, dataOnly: dataOnly, reply)
   }
 
   func setAttributes(

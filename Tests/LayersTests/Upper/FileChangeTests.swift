@@ -72,7 +72,7 @@ import Testing
     #expect(written > 0 && written <= 1 << 20)
     #expect(try errorNumber { _ = try file.write(large, at: 2 << 20) } == .noSpace)
     try file.synchronize(dataOnly: true)
-    try fixture.tree().upper.layer.root.synchronize()
+    try fixture.tree().upper.layer.root.synchronize(dataOnly: false)
   }
 
   @Test("space is allocated, and extended attributes are set and removed")
