@@ -15,7 +15,8 @@ final class ProcessorSharing: Sendable {
   /// The longest time without its processor after which the thread goes on, in nanoseconds: watchers of layers run as
   /// briefly, programs that compute longer.
   static let longestGap: UInt64 = 1_000_000
-  /// How long there is no sharing after other programs wanted the processor, in nanoseconds; doubled each time.
+  /// How long there is no sharing after other programs wanted the processor, in nanoseconds; doubled each time that the
+  /// sharing did not last longer than the pause before it.
   static let (minBackoff, maxBackoff): (UInt64, UInt64) = (10_000_000, 1_000_000_000)
 
   /// What ends a burst: eight requests of other programs in a row, or more than one in five for long. Those programs and
@@ -99,10 +100,12 @@ final class ProcessorSharing: Sendable {
       guard let processor = split.answering else { continue }
       binding.avoid(processor)
       bursts.add(1)
-      if keepBusy() {
-        backoff = Self.minBackoff
-      } else {
-        backoffEnd.store(TimeSpec.monotonicNanoseconds + backoff, ordering: .relaxed)
+      let start = TimeSpec.monotonicNanoseconds
+      let wasUndisturbed = keepBusy()
+      let end = TimeSpec.monotonicNanoseconds
+      if wasUndisturbed || end - start > backoff { backoff = Self.minBackoff }
+      if !wasUndisturbed {
+        backoffEnd.store(end + backoff, ordering: .relaxed)
         backoff = min(2 * backoff, Self.maxBackoff)
       }
       lastRun.store(0, ordering: .relaxed)
