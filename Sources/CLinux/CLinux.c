@@ -163,7 +163,11 @@ int linux_clone_mount(int directory, bool is_writable) {
   return tree;
 }
 
-int linux_fuse_size(int directory, uint64_t node, bool force_sync, uint64_t *size) {
+int linux_clone_mount_at(const char *path) {
+  return open_tree(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+}
+
+int linux_open_fuse_node(int directory, uint64_t node) {
   // FUSE's file handle: the nodeid, high half first, and the generation, which is always 0 here.
   enum { type = 0x81, words = 3 };
   struct {
@@ -173,7 +177,11 @@ int linux_fuse_size(int directory, uint64_t node, bool force_sync, uint64_t *siz
       .head = {.handle_bytes = sizeof(uint32_t) * words, .handle_type = type},
       .words = {(uint32_t)(node >> 32), (uint32_t)node, 0},
   };
-  int file = open_by_handle_at(directory, &handle.head, O_PATH | O_CLOEXEC);
+  return open_by_handle_at(directory, &handle.head, O_PATH | O_CLOEXEC);
+}
+
+int linux_fuse_size(int directory, uint64_t node, bool force_sync, uint64_t *size) {
+  int file = linux_open_fuse_node(directory, node);
   if (file < 0)
     return -1;
   struct statx x;

@@ -86,10 +86,10 @@ public final class Volume: Sendable {
     entries = EntryOperations(
       store: store, control: control, resources: resources, changes: changes, reserved: reserved)
     attributes = AttributeOperations(
-      store: store, control: control, commands: commands, resources: resources)
+      store: store, control: control, commands: commands, resources: resources, pages: writer?.pages)
     directories = DirectoryOperations(
       store: store, control: control, reserved: reserved, listings: listings,
-      prefetcher: listingPrefetcher, resources: resources)
+      prefetcher: listingPrefetcher, resources: resources, pages: writer?.pages)
     let files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
     self.files = files
     extendedAttributes = ExtendedAttributeOperations(
@@ -128,7 +128,7 @@ public final class Volume: Sendable {
     try loop.start()
     self.invalidator.withLock { $0 = loop }
     try files.start(watchdog)
-    writer?.start(watchdog)
+    try writer?.start(watchdog)
     try control.notifier.start(watchdog)
     try commands.worker.start(watchdog)
     try commands.layerWorker.start(watchdog)
@@ -157,6 +157,7 @@ public final class Volume: Sendable {
     filePrefetcher.worker.stop()
     listingPrefetcher.stop()
     statusRequests.worker.stop()
+    writer?.pages?.stop()
     options.contents?.stop()
     watchdog.stop()
     writer?.stop()

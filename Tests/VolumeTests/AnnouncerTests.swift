@@ -21,6 +21,7 @@ import Testing
     func store(_ content: UnsafeRawBufferPointer, in node: NodeID) {}
     func size(of node: NodeID) -> UInt64 { 0 }
     func refreshAttributes(of node: NodeID) {}
+    func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) {}
     func openRoot() throws(Errno) -> Descriptor {
       guard let path else { throw .staleFileHandle }
       return try withCName(path.bytes) { path throws(Errno) in try Descriptor.open(path, [.pathOnly]) }

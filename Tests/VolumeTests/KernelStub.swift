@@ -27,5 +27,8 @@ final class KernelStub: KernelNotifier {
   }
   func size(of node: NodeID) -> UInt64 { 0 }
   func refreshAttributes(of node: NodeID) { record("refresh \(node.rawValue & 0xFF)") }
+  func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) {
+    record("times \(node.rawValue & 0xFF)")
+  }
   func openRoot() throws(Errno) -> Descriptor { throw .staleFileHandle }
 }

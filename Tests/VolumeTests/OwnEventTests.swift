@@ -17,10 +17,13 @@ import Testing
   }
 
   /// Changes the file as a request does.
-  private func change(_ fixture: WritableStore, _ node: NodeID, _ body: () throws -> Void) throws {
+  private func change(
+    _ fixture: WritableStore, _ node: NodeID, _ times: OwnChanges.KnownTimes = .same,
+    _ body: () throws -> Void
+  ) throws {
     var failure: (any Error)?
     _ = try fixture.own.changing(
-      node, { () throws(Errno) in ((), try Self.status(fixture)) },
+      node, times: times, { () throws(Errno) in ((), try Self.status(fixture)) },
       { _ throws(Errno) in try Self.status(fixture) },
       { _ in do { try body() } catch { failure = error } })
     if let failure { throw failure }
@@ -37,6 +40,32 @@ import Testing
     #expect(fixture.cause(of: .modified, at: "a") == .ours)
     fixture.own.willClose(node)
     #expect(fixture.cause(of: .closeWrite, at: "a") == .ours)
+  }
+
+  @Test("the kernel has old times after a write, until it is told or another program changes the file")
+  func oldTimes() throws {
+    let (fixture, node) = try madeFile()
+    let status = { try fixture.status(of: "a") }
+    let write = { (times: OwnChanges.KnownTimes) in
+      try self.change(fixture, node, times) { try (fixture.upper / "a").overwrite([1], at: 0) }
+    }
+    #expect(!fixture.own.hasOldTimes(of: node, as: try status()))
+    try write(.old)
+    #expect(fixture.own.hasOldTimes(of: node, as: try status()))
+    try write(.same)
+    #expect(fixture.own.hasOldTimes(of: node, as: try status()))
+    let told = try status()
+    try write(.old)
+    fixture.own.recordTimes(of: node, as: told)
+    #expect(fixture.own.hasOldTimes(of: node, as: try status()), "a write came in between")
+    fixture.own.recordTimes(of: node, as: try status())
+    #expect(!fixture.own.hasOldTimes(of: node, as: try status()))
+    try write(.old)
+    try write(.new)
+    #expect(!fixture.own.hasOldTimes(of: node, as: try status()))
+    try write(.old)
+    try (fixture.upper / "a").overwrite([2], at: 0)
+    #expect(!fixture.own.hasOldTimes(of: node, as: try status()))
   }
 
   @Test("what another program writes during a change of ours is known when it closes the file")

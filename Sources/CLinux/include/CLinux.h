@@ -62,6 +62,13 @@ long linux_fstatfs_type(int file);
 /// MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW, and MOUNT_ATTR_RDONLY unless writable. Requires CAP_SYS_ADMIN.
 int linux_clone_mount(int directory, bool is_writable);
 
+/// Clones the mount at a path with open_tree(2), as a detached mount. Requires CAP_SYS_ADMIN.
+int linux_clone_mount_at(const char *path);
+
+/// Opens a FUSE node with O_PATH. The directory is any directory of the mount, open for reading. Requires
+/// CAP_DAC_READ_SEARCH.
+int linux_open_fuse_node(int directory, uint64_t node);
+
 /// The size of a FUSE node: cached by the kernel, or from a GETATTR request with force_sync. The directory is
 /// any directory of the mount, open for reading. Requires CAP_DAC_READ_SEARCH.
 int linux_fuse_size(int directory, uint64_t node, bool force_sync, uint64_t *size);

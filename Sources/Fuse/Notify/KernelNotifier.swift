@@ -3,8 +3,8 @@ import Posix
 
 /// Notifications to the kernel (`FUSE_NOTIFY_*`), which invalidate or fill its caches. Tests use a stub.
 ///
-/// Do not call these while processing a request or holding a lock: invalidating an entry waits for lookups in its
-/// directory, and invalidating pages waits for reads of them.
+/// Do not call these, other than `invalidateAttributes`, while processing a request or holding a lock: invalidating an
+/// entry waits for lookups in its directory, and invalidating pages waits for reads of them.
 public protocol KernelNotifier: Sendable {
   /// Invalidates a dentry, positive or negative (`FUSE_NOTIFY_INVAL_ENTRY`).
   /// - Throws: ENOENT if it is not cached.
@@ -32,6 +32,9 @@ public protocol KernelNotifier: Sendable {
   /// Makes the kernel send GETATTR. If the size differs, it waits for reads of the file.
   /// - Throws: as `size`.
   func refreshAttributes(of node: NodeID) throws(Errno)
+  /// Makes the kernel send SETATTR for a file's access time. Does not keep the mount busy.
+  /// - Throws: EPERM without `CAP_SYS_ADMIN`; as `size`; what the file system answers.
+  func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) throws(Errno)
   /// Opens the mount's root with `O_PATH`. Close it soon: an open descriptor makes umount(2) fail with EBUSY.
   /// - Throws: ESTALE if another file system is mounted at the mount's path; errors of open(2).
   func openRoot() throws(Errno) -> Descriptor
@@ -92,6 +95,13 @@ extension Session: KernelNotifier {
 
   public func refreshAttributes(of node: NodeID) throws(Errno) {
     _ = try openReadableRoot().size(ofNode: node.rawValue, forceSync: true)
+  }
+
+  public func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) throws(Errno) {
+    let root = try withCName(mountPoint.path) { path throws(Errno) in try Descriptor.cloneMount(at: path) }
+    guard try root.device() == mountPoint.device else { throw .staleFileHandle }
+    let file = try root.open(".", [.read, .directory]).open(node: node.rawValue)
+    try file.setTimes(accessed: time, modified: nil)
   }
 
   public func openRoot() throws(Errno) -> Descriptor {

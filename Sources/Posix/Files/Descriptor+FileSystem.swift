@@ -46,6 +46,12 @@ extension Descriptor {
     return id == 0 ? nil : id
   }
 
+  /// Opens a node of the FUSE mount that holds this directory, which must be open for reading, with `O_PATH`.
+  /// - Throws: EPERM without `CAP_DAC_READ_SEARCH`; ESTALE if the kernel does not know the node.
+  public func open(node: UInt64) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_open_fuse_node(rawValue, node) })
+  }
+
   /// The size in bytes of a node of the FUSE mount that holds this directory, which must be open for reading.
   /// - Parameter forceSync: whether the kernel sends GETATTR instead of using its cached size.
   /// - Throws: EPERM without `CAP_DAC_READ_SEARCH`; ESTALE if the kernel does not know the node.
@@ -53,6 +59,12 @@ extension Descriptor {
     var size: UInt64 = 0
     _ = try checked { linux_fuse_size(rawValue, node, forceSync, &size) }
     return size
+  }
+
+  /// Clones the mount at a path with open_tree(2). What is open in the clone does not keep the mount busy.
+  /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL if the mount cannot be cloned.
+  public static func cloneMount(at path: CName) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_clone_mount_at(path) })
   }
 
   /// Clones the mount below this directory with open_tree(2), without submounts, private, with

@@ -9,15 +9,17 @@ final class FileWriter: Sendable {
   let copyUp: CopyUp
   let descriptors: WriteDescriptors
   let kernel: Locked<(any KernelNotifier)?>
+  private let pages: PageKeeper?
 
   /// XATTR_CREATE.
   private static let mustCreate: CInt = 1
 
   init(
     store: NodeStore, copyUp: CopyUp, descriptors: WriteDescriptors,
-    kernel: Locked<(any KernelNotifier)?>
+    kernel: Locked<(any KernelNotifier)?>, pages: PageKeeper?
   ) {
-    (self.store, self.copyUp, self.descriptors, self.kernel) = (store, copyUp, descriptors, kernel)
+    (self.store, self.copyUp, self.descriptors) = (store, copyUp, descriptors)
+    (self.kernel, self.pages) = (kernel, pages)
   }
 
   private var queue: InvalidationQueue { copyUp.queue }
@@ -47,6 +49,7 @@ final class FileWriter: Sendable {
         queue.add([Invalidation(subject: .file(node), aspects: .content)])
       }
       store.recordSize(of: node, atLeast: end)
+      pages?.didWrite(to: node, after)
     } catch {
       return reply.fail(error)
     }
@@ -61,6 +64,7 @@ final class FileWriter: Sendable {
         try file.allocate(mode: mode, at: offset, count: count)
       }
       store.recordSize(of: node, after.size)
+      pages?.didWrite(to: node, after)
     } catch {
       return reply.fail(error)
     }
@@ -76,7 +80,7 @@ final class FileWriter: Sendable {
     let present = descriptors.file(of: node, identity: try store.identity(of: node))
     if present == nil { try copyUp.file(node) }
     return try changing(
-      node,
+      node, .old,
       { () throws(Errno) in
         var (file, status) = if let present { (present, try present.attributes()) } else { try open(node) }
         if try clearPrivileges(of: file, status, node, caller) { status = try file.attributes() }
@@ -114,20 +118,22 @@ final class FileWriter: Sendable {
   /// Changes a file of the upper layer, so that the events of the change are known as ours.
   /// - Returns: what the body returns, and the attributes after that.
   private func changing<Result>(
-    _ node: NodeID, _ open: () throws(Errno) -> (LayerFile, FileStatus),
+    _ node: NodeID, _ times: OwnChanges.KnownTimes, _ open: () throws(Errno) -> (LayerFile, FileStatus),
     _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
     if let own = copyUp.own {
-      return try own.changing(node, open, { file throws(Errno) in try file.attributes() }, body)
+      return try own.changing(
+        node, times: times, open, { file throws(Errno) in try file.attributes() }, body)
     }
     let (file, _) = try open()
     return (try body(file), try file.attributes())
   }
 
   private func changing<Result>(
-    _ node: NodeID, _ file: LayerFile, _ body: (LayerFile) throws(Errno) -> Result
+    _ node: NodeID, _ file: LayerFile, _ times: OwnChanges.KnownTimes = .same,
+    _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
-    try changing(node, { () throws(Errno) in (file, try file.attributes()) }, body)
+    try changing(node, times, { () throws(Errno) in (file, try file.attributes()) }, body)
   }
 
   func synchronize(_ node: NodeID, dataOnly: Bool, _ reply: consuming Reply<ReplyKind.Status>) {
@@ -167,7 +173,7 @@ final class FileWriter: Sendable {
         try copyUp.file(node, size: changes.size)
         let caller = reply.credentials
         try store.withUpperFile(of: node) { file throws(Errno) in
-          let (_, after) = try changing(node, file) { file throws(Errno) in try file.change(changes) }
+          let (_, after) = try changing(node, file, .new) { file throws(Errno) in try file.change(changes) }
           if changes.size != nil { _ = try clearPrivileges(of: file, after, node, caller) }
         }
       }

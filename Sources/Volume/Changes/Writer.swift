@@ -10,6 +10,8 @@ final class Writer: Sendable {
   let descriptors: WriteDescriptors
   /// nil where events of our own changes cannot be told.
   let own: OwnChanges?
+  /// The same.
+  let pages: PageKeeper?
 
   init(
     _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
@@ -18,15 +20,21 @@ final class Writer: Sendable {
   ) {
     (self.upper, self.own) = (upper, own)
     descriptors = WriteDescriptors(own)
+    pages = own.map { PageKeeper(store, $0, kernel) }
     let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
     entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
-    files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel)
+    files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel, pages: pages)
   }
 
   /// To be called in a successor before any request is processed.
   func recover() { IntentRecovery(copyUp: files.copyUp).run() }
 
-  func start(_ watchdog: LayerWatchdog) { descriptors.start(watchdog) }
+  /// - Throws: EAGAIN.
+  func start(_ watchdog: LayerWatchdog) throws(Errno) {
+    descriptors.start(watchdog)
+    try pages?.start(watchdog)
+  }
 
+  /// To be called after the watchdog has ended.
   func stop() { descriptors.stop() }
 }

@@ -30,6 +30,8 @@ final class OwnChanges: LookupObserver {
     var isSettled: Bool
     /// How many `IN_CLOSE_WRITE` events of our own descriptors are to come.
     var closes = 0
+    /// Whether the kernel knows other times than our last change has left: the reply to WRITE has none.
+    var hasOldTimes = false
   }
 
   /// What a name has in the upper layer.
@@ -128,13 +130,44 @@ final class OwnChanges: LookupObserver {
     }
   }
 
+  /// What the kernel knows of a file's times once a change is replied to.
+  enum KnownTimes {
+    /// Those before the change.
+    case old
+    /// Those after it.
+    case new
+    /// What it knew before.
+    case same
+  }
+
+  /// Whether a file is as our last change left it, and the kernel knows other times.
+  func hasOldTimes(of node: NodeID, as present: FileStatus) -> Bool {
+    state.withLock { state in
+      guard let known = state.files.value(for: node) else { return false }
+      return known.hasOldTimes && known.isSettled && known.state == FileState(present)
+    }
+  }
+
+  /// Records that the kernel knows a file's times, or is to learn them by the next GETATTR.
+  /// - Parameter status: what the kernel was told; nil whatever it was.
+  func recordTimes(of node: NodeID, as status: FileStatus? = nil) {
+    state.withLock { state in
+      guard var record = state.files.value(for: node) else { return }
+      if let status, record.state != FileState(status) { return }
+      record.hasOldTimes = false
+      state.files.insert(record, for: node)
+    }
+  }
+
   /// Changes a file, or a directory's attributes, and records the state in which the change leaves it.
   /// - Parameters:
+  ///   - times: what the kernel knows then.
   ///   - open: opens what is changed; returns its attributes as well.
   ///   - status: the present attributes.
   /// - Returns: what the body returns, and the attributes after that.
   func changing<Target, Result>(
-    _ node: NodeID, isDirectory: Bool = false, _ open: () throws(Errno) -> (Target, FileStatus),
+    _ node: NodeID, isDirectory: Bool = false, times: KnownTimes = .same,
+    _ open: () throws(Errno) -> (Target, FileStatus),
     _ status: (Target) throws(Errno) -> FileStatus, _ body: (Target) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
     state.withLock { $0.pendingFiles.begin(node) }
@@ -142,7 +175,7 @@ final class OwnChanges: LookupObserver {
       let (target, before) = try open()
       let result = try body(target)
       let after = try status(target)
-      let record = record(node, from: FileState(before), to: FileState(after))
+      let record = record(node, from: FileState(before), to: FileState(after), times)
       // What was passed over may be a change by another program, before ours or after it.
       let passedOver = state.withLock { $0.pendingFiles.end(node) }
       if !passedOver.isEmpty {
@@ -161,11 +194,20 @@ final class OwnChanges: LookupObserver {
     }
   }
 
-  private func record(_ node: NodeID, from before: FileState, to after: FileState) -> FileRecord {
+  private func record(
+    _ node: NodeID, from before: FileState, to after: FileState, _ times: KnownTimes
+  ) -> FileRecord {
     state.withLock { state in
       let known = state.files.value(for: node)
       let isSettled = known?.state == before && known?.isSettled == true
-      let record = FileRecord(state: after, isSettled: isSettled, closes: known?.closes ?? 0)
+      let hasOldTimes =
+        switch times {
+        case .old: true
+        case .new: false
+        case .same: known?.hasOldTimes ?? false
+        }
+      let record = FileRecord(
+        state: after, isSettled: isSettled, closes: known?.closes ?? 0, hasOldTimes: hasOldTimes)
       state.files.insert(record, for: node)
       return record
     }

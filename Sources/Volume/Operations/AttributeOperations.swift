@@ -9,6 +9,8 @@ struct AttributeOperations: Sendable {
   let control: ControlFile
   let commands: ControlCommandRunner
   let resources: ResourceDirectory
+  /// nil for a read-only mount, and where events of our own changes cannot be told.
+  let pages: PageKeeper?
 
   func read(of node: NodeID, _ reply: consuming Reply<ReplyKind.Attributes>) {
     if node == ControlFile.node {
@@ -28,6 +30,7 @@ struct AttributeOperations: Sendable {
     } catch {
       return reply.fail(error == .noSuchFileOrDirectory ? .staleFileHandle : error)
     }
+    pages?.willReply(with: attributes.attributes, of: node)
     reply.send(attributes)
   }
 

@@ -162,6 +162,7 @@ struct ChangeOperations: Sendable {
   ) {
     // A shell truncates the file that it redirects to; for the control file that has no effect.
     if node == ControlFile.node, !changes.setsPermissions { return reply.send(control.attributes) }
+    if let pages = writer?.pages, pages.isOwn(reply.caller) { return pages.reply(for: node, reply) }
     if let writer, expected(of: reply.caller) == nil, !node.isReserved {
       return writer.files.setAttributes(of: node, changes, reply)
     }

@@ -11,6 +11,8 @@ struct DirectoryOperations: Sendable {
   let listings: ListingCache
   let prefetcher: ListingPrefetcher
   let resources: ResourceDirectory
+  /// As in `AttributeOperations`.
+  let pages: PageKeeper?
 
   /// The end of a listing that the kernel must not cache. An empty reply would complete its cached listing, from which
   /// it answers readers at any offset but the first without asking; it skips a reply too short for an entry.
@@ -148,6 +150,7 @@ private struct DirectoryPage: ~Copyable {
       guard let entry = try entry(name, item, known, merged) else { return true }
       lookedUp.append(entry.node)
       if item.kind == .directory, known == nil { directories.append(entry.node) }
+      operations.pages?.willReply(with: entry.attributes.attributes, of: entry.node)
       buffer.add(name, entry: entry, cookie: cookie)
       return true
     } catch {
