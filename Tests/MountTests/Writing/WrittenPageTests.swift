@@ -19,8 +19,8 @@ extension MountTests {
         for (number, isListed) in [false, true, false].enumerated() {
           var place = number
           // The kernel may drop pages at any time.
-          let stays = try eventually(within: 60) {
-            place += 5000
+          let stays = try eventually(within: 30) {
+            place = (place + 5003) % Self.size
             content[place] = UInt8(truncatingIfNeeded: place)
             let before = try reads(mount)
             try file.overwrite([content[place]], at: place)
