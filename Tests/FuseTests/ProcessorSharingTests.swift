@@ -32,24 +32,6 @@ import Testing
     }
   }
 
-  @Test("a burst goes on while a request waits for a disk", .enabled(if: processorCount == 2))
-  func disk() throws {
-    let sharing = try #require(try ProcessorSharing())
-    defer { sharing.stop() }
-    // Without its processor, the thread counts as running for as long as the longest gap.
-    let longest = ProcessorSharing.patience + ProcessorSharing.longestGap
-    let goesOn = eventually(within: 60) {
-      guard begins(sharing) else { return false }
-      sharing.record(caller: Thread.currentID, awaitsDisk: true)
-      let start = TimeSpec.monotonicNanoseconds
-      while sharing.processor != nil {}
-      return TimeSpec.monotonicNanoseconds - start > 2 * longest
-    }
-    #expect(goesOn)
-    let ends = eventually(within: 60) { sharing.processor == nil }
-    #expect(ends, "the disk has answered, and no more requests arrive")
-  }
-
   @Test("requests of another program end a burst", .enabled(if: processorCount == 2))
   func strangers() throws {
     let sharing = try #require(try ProcessorSharing())

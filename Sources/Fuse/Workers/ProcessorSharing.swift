@@ -8,20 +8,9 @@ import Synchronization
 /// meanwhile, so that program and worker take turns on one for the price of a switch. It ends soon after the burst, and
 /// where other programs want its processor: then the scheduler leaves the two together by itself, or must part them.
 final class ProcessorSharing: Sendable {
-  /// How long the thread waits for the next request, in nanoseconds.
-  static let patience: UInt64 = 300_000
-  /// The same while a request waits for a disk.
-  static let diskPatience: UInt64 = 5_000_000
-  /// The longest time without its processor after which the thread goes on, in nanoseconds: watchers of layers run as
-  /// briefly, programs that compute longer.
-  static let longestGap: UInt64 = 1_000_000
   /// How long there is no sharing after other programs wanted the processor, in nanoseconds; doubled each time that the
   /// sharing did not last longer than the pause before it.
   static let (minBackoff, maxBackoff): (UInt64, UInt64) = (10_000_000, 1_000_000_000)
-
-  /// What ends a burst: eight requests of other programs in a row, or more than one in five for long. Those programs and
-  /// this one could run in parallel.
-  static let maxStrangers: Int32 = 32
 
   private let split = ProcessorSplit()
   private let requests = Counter()
@@ -54,7 +43,7 @@ final class ProcessorSharing: Sendable {
   var processor: Int32? {
     guard let processor = split.answering else { return nil }
     let lastRun = lastRun.load(ordering: .relaxed)
-    return lastRun > 0 && TimeSpec.monotonicNanoseconds < lastRun + Self.longestGap ? processor : nil
+    return lastRun > 0 && TimeSpec.monotonicNanoseconds < lastRun + SharedBurst.longestGap ? processor : nil
   }
 
   /// Records a request.
@@ -66,7 +55,7 @@ final class ProcessorSharing: Sendable {
     self.awaitsDisk.store(awaitsDisk, ordering: .relaxed)
     if split.answering == nil || caller == 0 { return }
     let strangers = strangers.load(ordering: .relaxed)
-    if strangers >= Self.maxStrangers { return }
+    if strangers >= SharedBurst.maxStrangers { return }
     let isStranger = caller != program.load(ordering: .relaxed)
     // What another worker counts at the same time may be lost.
     self.strangers.store(isStranger ? strangers + 4 : max(strangers - 1, 0), ordering: .relaxed)
@@ -116,22 +105,14 @@ final class ProcessorSharing: Sendable {
   /// Keeps the processor busy until the burst ends.
   /// - Returns: false if another program wanted it, or made requests.
   private func keepBusy() -> Bool {
-    var (now, count) = (TimeSpec.monotonicNanoseconds, requests.count)
-    var lastRequest = now
+    var burst = SharedBurst(now: TimeSpec.monotonicNanoseconds, requests: requests.count)
     while !isStopped.load(ordering: .relaxed) {
-      lastRun.store(now, ordering: .relaxed)
+      lastRun.store(burst.now, ordering: .relaxed)
       Thread.yield()
-      let time = TimeSpec.monotonicNanoseconds
-      if time - now > Self.longestGap || strangers.load(ordering: .relaxed) >= Self.maxStrangers {
-        return false
-      }
-      now = time
-      let patience = awaitsDisk.load(ordering: .relaxed) ? Self.diskPatience : Self.patience
-      if requests.count != count {
-        (count, lastRequest) = (requests.count, now)
-      } else if now - lastRequest > patience {
-        break
-      }
+      let state = burst.look(
+        now: TimeSpec.monotonicNanoseconds, requests: requests.count,
+        strangers: strangers.load(ordering: .relaxed), awaitsDisk: awaitsDisk.load(ordering: .relaxed))
+      if state != .lasts { return state == .isOver }
     }
     return true
   }
