@@ -13,7 +13,7 @@ import Posix
 /// found by their closing the file: we know how often we do.
 final class OwnChanges: LookupObserver {
   /// What is compared: everything that another program changes shows in one of them.
-  private struct FileState: Equatable {
+  struct FileState: Equatable {
     let identity: FileIdentity
     let size: UInt64
     let changed: TimeSpec
@@ -24,7 +24,7 @@ final class OwnChanges: LookupObserver {
   }
 
   /// A file, or a directory's attributes.
-  private struct FileRecord {
+  struct FileRecord {
     var state: FileState
     /// Whether all events of what happened before the first of our changes have been read.
     var isSettled: Bool
@@ -35,7 +35,7 @@ final class OwnChanges: LookupObserver {
   }
 
   /// What a name has in the upper layer.
-  private struct EntryRecord: Equatable {
+  struct EntryRecord: Equatable {
     /// nil for nothing.
     let identity: FileIdentity?
     /// A lookup does not find it.
@@ -45,7 +45,7 @@ final class OwnChanges: LookupObserver {
     var events: Int
   }
 
-  private struct State {
+  struct State {
     var names = LRUCache<EntryKey, EntryRecord>(countLimit: OwnChanges.limit)
     var files = LRUCache<NodeID, FileRecord>(countLimit: OwnChanges.limit)
     var pendingNames = PendingChanges<EntryKey>()
@@ -67,10 +67,10 @@ final class OwnChanges: LookupObserver {
   }
 
   /// The most names and the most files that are kept. The events of others are handled as those of other programs.
-  private static let limit = 32768
+  static let limit = 32_768
 
-  private let state = Locked(State())
-  private let queue: InvalidationQueue
+  let state = Locked(State())
+  let queue: InvalidationQueue
 
   init(_ queue: InvalidationQueue) { self.queue = queue }
 
@@ -226,7 +226,7 @@ final class OwnChanges: LookupObserver {
     queue.add(Self.invalidations(of: node, isDirectory))
   }
 
-  private static func invalidations(of node: NodeID, _ isDirectory: Bool) -> [Invalidation] {
+  static func invalidations(of node: NodeID, _ isDirectory: Bool) -> [Invalidation] {
     isDirectory
       ? [Invalidation(subject: .parts(node)), Invalidation(subject: .listing(node))]
       : [Invalidation(subject: .file(node), aspects: .content)]
@@ -280,136 +280,6 @@ final class OwnChanges: LookupObserver {
         attributes.identity, mayBeWhiteout: attributes.kind == .characterDevice, at: key, events: events)
     } catch {
       if error == .noSuchFileOrDirectory { recordEntry(nil, at: key, events: events) }
-    }
-  }
-
-  // MARK: - Events
-
-  enum Cause: Equatable {
-    case others
-    case ours
-    /// Our change, but what others did before may not have been handled: these invalidations do that.
-    case oursAfterOthers([Invalidation])
-  }
-
-  /// What has caused an event of a directory in the upper layer.
-  func cause(of event: InotifyEvent, in directory: NodeID, _ store: NodeStore) -> Cause {
-    guard let part = store.upperPart(of: directory) else { return .others }
-    if !event.mask.isDisjoint(with: .names) { return causeOfNameEvent(event.name, directory, part) }
-    if event.name.isEmpty || event.mask.contains(.isDirectory) {
-      return event.mask.contains(.attributes)
-        ? causeOfDirectoryEvent(event.name, directory, part, store) : .others
-    }
-    return causeOfFileEvent(
-      event.name, directory, part, store, event.mask.contains(.closeWrite) ? .closing : .file)
-  }
-
-  /// - Parameter kind: of the event; one of the file that the name has lost, or one of the name itself.
-  private func causeOfNameEvent(
-    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ kind: EventKind = .name
-  ) -> Cause {
-    let key = EntryKey(parent: directory, name: name)
-    var events = kind == .name ? 1 : 0
-    while true {
-      let (isPending, known) = state.withLock { state in
-        state.pendingNames.passOver(key, kind) ? (true, nil) : (false, state.take(events, of: key))
-      }
-      if isPending { return .ours }
-      guard let known else { return .others }
-      events = 0
-      if Self.has(part, known.identity, at: name) { return .ours }
-      // A change of ours may have come between the record and the look.
-      if forget(key, unlessChangedFrom: known) { return .others }
-    }
-  }
-
-  /// What other programs have changed may come back as we have left it, after the kernel has cached something else.
-  /// - Returns: false if a change of ours has come.
-  private func forget(_ key: EntryKey, unlessChangedFrom known: EntryRecord) -> Bool {
-    state.withLock { state in
-      if state.pendingNames.contains(key) { return false }
-      if let present = state.names.value(for: key), present != known { return false }
-      _ = state.names.remove(key)
-      return true
-    }
-  }
-
-  /// Compares what a lookup answers with what our last change of the name has left: if another program has changed it,
-  /// and changes it back before its events are read, they have nothing to tell.
-  func recordLookup(_ found: Entry?, at key: EntryKey) {
-    let isChanged = state.withLock { state in
-      guard let known = state.names.value(for: key), !known.mayBeWhiteout,
-        known.identity != found?.upperIdentity, !state.pendingNames.contains(key)
-      else { return false }
-      _ = state.names.remove(key)
-      return true
-    }
-    if isChanged { queue.add(Self.invalidations(of: key)) }
-  }
-
-  /// Whether the upper layer has an entry at a name.
-  /// - Parameter identity: nil for none.
-  private static func has(_ part: LayerDirectory, _ identity: FileIdentity?, at name: [UInt8]) -> Bool {
-    do throws(Errno) {
-      return try withCName(name) { name throws(Errno) in try part.attributes(of: name) }.identity == identity
-    } catch {
-      return error == .noSuchFileOrDirectory && identity == nil
-    }
-  }
-
-  /// - Parameter mayLookAgain: whether to look again if a change of ours may have come after the first look.
-  private func causeOfFileEvent(
-    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore,
-    _ kind: EventKind = .file, mayLookAgain: Bool = true
-  ) -> Cause {
-    let key = EntryKey(parent: directory, name: name)
-    let look = { try? withCName(name) { name throws(Errno) in try part.attributes(of: name) } }
-    guard let present = look(), let node = store.file(present.identity, layer: 0, named: key) else {
-      // We may have taken the name away since.
-      return causeOfNameEvent(name, directory, part, .file)
-    }
-    let cause = cause(of: node, isDirectory: false, present, kind)
-    guard cause == .others, mayLookAgain, look().map(FileState.init) != FileState(present) else {
-      return cause
-    }
-    return causeOfFileEvent(name, directory, part, store, .file, mayLookAgain: false)
-  }
-
-  /// - Parameter name: empty for the directory itself.
-  private func causeOfDirectoryEvent(
-    _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore
-  ) -> Cause {
-    let node = name.isEmpty ? directory : store.directory(named: name, in: directory)
-    guard let node, let part = name.isEmpty ? part : store.upperPart(of: node),
-      let present = try? part.attributes()
-    else { return .others }
-    let cause = cause(of: node, isDirectory: true, present)
-    // A change of ours may have come after the look.
-    guard cause == .others, let next = try? part.attributes(), FileState(next) != FileState(present) else {
-      return cause
-    }
-    return self.cause(of: node, isDirectory: true, next)
-  }
-
-  private func cause(
-    of node: NodeID, isDirectory: Bool, _ present: FileStatus, _ kind: EventKind = .file
-  ) -> Cause {
-    state.withLock { state in
-      let isPending = state.pendingFiles.passOver(node, kind)
-      guard var known = state.files.value(for: node) else { return isPending ? .ours : .others }
-      // Not our descriptor: the file was open for writing elsewhere.
-      let isForeign = kind == .closing && known.closes == 0
-      if kind == .closing, known.closes > 0 {
-        known.closes -= 1
-        state.files.insert(known, for: node)
-      }
-      if isPending { return .ours }
-      guard known.state == FileState(present) else { return .others }
-      if known.isSettled, !isForeign { return .ours }
-      // All is invalidated now, whatever came before.
-      known.isSettled = true
-      state.files.insert(known, for: node)
-      return .oursAfterOthers(Self.invalidations(of: node, isDirectory))
     }
   }
 }
