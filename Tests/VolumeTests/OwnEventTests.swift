@@ -42,7 +42,9 @@ import Testing
     #expect(fixture.cause(of: .closeWrite, at: "a") == .ours)
   }
 
-  @Test("the kernel has old times after a write, until it is told or another program changes the file")
+  @Test(
+    "the kernel has old times after a write, until a reply gives it the new ones or another program changes the file"
+  )
   func oldTimes() throws {
     let (fixture, node) = try madeFile()
     let status = { try fixture.status(of: "a") }
@@ -54,9 +56,9 @@ import Testing
     #expect(fixture.own.hasOldTimes(of: node, as: try status()))
     try write(.same)
     #expect(fixture.own.hasOldTimes(of: node, as: try status()))
-    let told = try status()
+    let given = try status()
     try write(.old)
-    fixture.own.recordTimes(of: node, as: told)
+    fixture.own.recordTimes(of: node, as: given)
     #expect(fixture.own.hasOldTimes(of: node, as: try status()), "a write came in between")
     fixture.own.recordTimes(of: node, as: try status())
     #expect(!fixture.own.hasOldTimes(of: node, as: try status()))

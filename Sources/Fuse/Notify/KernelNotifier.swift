@@ -99,7 +99,7 @@ extension Session: KernelNotifier {
 
   public func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) throws(Errno) {
     let root = try withCName(mountPoint.path) { path throws(Errno) in try Descriptor.cloneMount(at: path) }
-    guard try root.device() == mountPoint.device else { throw .staleFileHandle }
+    try requireOurs(root)
     let file = try root.open(".", [.read, .directory]).open(node: node.rawValue)
     try file.setTimes(accessed: time, modified: nil)
   }
@@ -108,9 +108,14 @@ extension Session: KernelNotifier {
     let root = try withCName(mountPoint.path) { name throws(Errno) in
       try Descriptor.open(name, [.pathOnly, .directory])
     }
+    try requireOurs(root)
+    return root
+  }
+
+  /// - Throws: ESTALE for another file system, which is mounted at the mount's path.
+  private func requireOurs(_ root: borrowing Descriptor) throws(Errno) {
     // `device` sends no request to a file system that is mounted on top.
     guard try root.device() == mountPoint.device else { throw .staleFileHandle }
-    return root
   }
 
   private func openReadableRoot() throws(Errno) -> Descriptor {

@@ -149,7 +149,7 @@ final class OwnChanges: LookupObserver {
   }
 
   /// Records that the kernel knows a file's times, or is to learn them by the next GETATTR.
-  /// - Parameter status: what the kernel was told; nil whatever it was.
+  /// - Parameter status: what the reply to the kernel said; nil whatever it was.
   func recordTimes(of node: NodeID, as status: FileStatus? = nil) {
     state.withLock { state in
       guard var record = state.files.value(for: node) else { return }
