@@ -1,5 +1,6 @@
 struct PatternParser {
   private let text: [UInt8]
+  /// The keys so far, once they are many.
   private var keys: Set<String> = []
   private var names: Set<[UInt8]> = []
   private var components: [RoutePattern.Component] = []
@@ -65,6 +66,8 @@ struct PatternParser {
     var start = range.lowerBound
     if start < range.upperBound, text[start] == UInt8(ascii: "/") { start += 1 }
     guard start < range.upperBound else { throw .malformed("a component is missing", at: start) }
+    let slashes = text[start..<range.upperBound].count { $0 == UInt8(ascii: "/") }
+    components.reserveCapacity(min(slashes + 1, RouteURL.maxComponents))
     while true {
       let end = text[start..<range.upperBound].firstIndex(of: UInt8(ascii: "/")) ?? range.upperBound
       guard components.count < RouteURL.maxComponents else {
@@ -135,6 +138,8 @@ struct PatternParser {
   }
 
   private func decode(_ range: Range<Int>) throws(RoutingError) -> [UInt8] {
+    // The whole is UTF-8.
+    if !text[range].contains(UInt8(ascii: "%")) { return Array(text[range]) }
     var decoded: [UInt8] = []
     var offset = range.lowerBound
     while offset < range.upperBound {
@@ -162,10 +167,20 @@ struct PatternParser {
       throw .malformed("a key is made of letters, digits and _", at: offset)
     }
     let key = String(decoding: text[range], as: UTF8.self)
-    guard keys.insert(key).inserted else {
-      throw .malformed("the key \(key) appears twice", at: range.lowerBound)
-    }
+    guard isNew(key) else { throw .malformed("the key \(key) appears twice", at: range.lowerBound) }
     return key
+  }
+
+  /// Whether a key has not appeared before. A few are compared one by one, which is faster than hashing them.
+  private mutating func isNew(_ key: String) -> Bool {
+    if components.count + parameters.count < 8 {
+      return tail != key && !components.contains { $0.key == key } && !parameters.contains { $0.key == key }
+    }
+    if keys.isEmpty {
+      keys = Set(components.map(\.key) + parameters.map(\.key))
+      if let tail { keys.insert(tail) }
+    }
+    return keys.insert(key).inserted
   }
 
   private mutating func parseParameters(_ range: Range<Int>) throws(RoutingError) {

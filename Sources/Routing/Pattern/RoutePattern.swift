@@ -82,6 +82,32 @@ extension RoutePattern {
       + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
   }
 
+  /// The bytes of ``description``.
+  var size: Int {
+    var size = scheme.map { $0.utf8.count + 3 } ?? 0
+    for component in components {
+      size += Self.size(component.type, component.isOptional, key: component.key)
+    }
+    if let tail { size += (isTailOptional ? 3 : 2) + tail.utf8.count }
+    size += max(0, components.count + (tail == nil ? 0 : 1) - 1)
+    for parameter in parameters {
+      // The `?` or `&` before it, and its `=`.
+      size += 2 + Self.encodedSize(parameter.name, inName: true) + (parameter.isArray ? 2 : 0)
+      size += Self.size(parameter.type, parameter.isOptional, key: parameter.key)
+    }
+    return size
+  }
+
+  private static func size(_ type: ValueType, _ isOptional: Bool, key: String) -> Int {
+    var size = 2 + (isOptional ? 1 : 0) + key.utf8.count
+    if case .literal(let literal) = type { size += 2 + encodedSize(literal, inName: false) }
+    return size
+  }
+
+  private static func encodedSize(_ text: [UInt8], inName: Bool) -> Int {
+    text.reduce(0) { $0 + (isEncoded($1, inName: inName) ? 3 : 1) }
+  }
+
   private static func written(
     _ type: ValueType, isOptional: Bool, isArray: Bool = false, key: String
   ) -> String {
@@ -98,9 +124,16 @@ extension RoutePattern {
   private static func encoded(_ text: [UInt8], inName: Bool) -> String {
     var bytes: [UInt8] = []
     for byte in text {
-      let isMark = "%/?&".utf8.contains(byte) || (inName && "=#".utf8.contains(byte))
-      bytes += byte <= 0x20 || byte == 0x7F || isMark ? PercentCoding.encoded(byte) : [byte]
+      if isEncoded(byte, inName: inName) { bytes += PercentCoding.encoded(byte) } else { bytes.append(byte) }
     }
     return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func isEncoded(_ byte: UInt8, inName: Bool) -> Bool {
+    switch byte {
+    case 0...0x20, 0x7F, UInt8(ascii: "%"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "&"): true
+    case UInt8(ascii: "="), UInt8(ascii: "#"): inName
+    default: false
+    }
   }
 }

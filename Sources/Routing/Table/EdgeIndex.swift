@@ -9,22 +9,28 @@ struct EdgeIndex: Sendable {
   func find(
     _ label: Span<UInt8>, from parent: RouteTrie.NodeNumber, in nodes: [RouteTrie.Node]
   ) -> RouteTrie.NodeNumber {
-    let hash = label.withUnsafeBytes { Self.hash($0, parent) }
-    return index.first(hash) { child in
+    find(label, Self.hash(label, parent), from: parent, in: nodes)
+  }
+
+  /// As `find`, with the label's hash.
+  @inline(__always)
+  func find(
+    _ label: Span<UInt8>, _ hash: UInt32, from parent: RouteTrie.NodeNumber, in nodes: [RouteTrie.Node]
+  ) -> RouteTrie.NodeNumber {
+    index.first(hash) { child in
       nodes[Int(child)].parent == parent && label.isEqual(to: nodes[Int(child)].label)
     }
   }
 
-  mutating func insert(_ child: RouteTrie.NodeNumber, label: Span<UInt8>, from parent: RouteTrie.NodeNumber) {
-    index.insert(child, label.withUnsafeBytes { Self.hash($0, parent) })
-  }
+  /// - Parameter hash: of the child's label and its parent.
+  mutating func insert(_ child: RouteTrie.NodeNumber, _ hash: UInt32) { index.insert(child, hash) }
 
   /// `Hasher` is seeded per process, which prevents chosen collisions.
   @inline(__always)
-  private static func hash(_ label: UnsafeRawBufferPointer, _ parent: RouteTrie.NodeNumber) -> UInt32 {
+  static func hash(_ label: Span<UInt8>, _ parent: RouteTrie.NodeNumber) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(parent)
-    hasher.combine(bytes: label)
+    label.withUnsafeBytes { hasher.combine(bytes: $0) }
     return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 }

@@ -45,7 +45,6 @@ struct OverlapSearch {
   static let maxSteps = 300
 
   private let pattern: RoutePattern
-  private let trie: RouteTrie
   private let lengths: ClosedRange<Int>
   private var pending: [Step] = []
   private var found: [RouteIndex] = []
@@ -54,8 +53,9 @@ struct OverlapSearch {
   static func indexes(
     overlapping pattern: RoutePattern, in trie: RouteTrie
   ) -> (found: [RouteIndex], isIncomplete: Bool) {
-    var search = OverlapSearch(pattern: pattern, trie: trie, lengths: pattern.lengths)
-    let isIncomplete = search.run()
+    var search = OverlapSearch(pattern: pattern, lengths: pattern.lengths)
+    let isIncomplete = search.run(trie)
+    if search.found.count < 2 { return (search.found, isIncomplete) }
     // A route that may lack its last component is found at both of its ends.
     let sorted = search.found.sorted()
     return (
@@ -64,24 +64,24 @@ struct OverlapSearch {
   }
 
   /// - Returns: whether it ended early.
-  private mutating func run() -> Bool {
+  private mutating func run(_ trie: RouteTrie) -> Bool {
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
-    follow(RouteTrie.root, scheme ?? .text, to: 0)
+    follow(RouteTrie.root, scheme ?? .text, to: 0, trie)
     var steps = 0
     while let step = pending.popLast() {
       steps += 1
       if steps > Self.maxSteps { return true }
-      take(step)
+      take(step, trie)
     }
     return false
   }
 
-  private mutating func take(_ step: Step) {
+  private mutating func take(_ step: Step, _ trie: RouteTrie) {
     switch step {
-    case .node(let node, let depth): visit(node, depth)
+    case .node(let node, let depth): visit(node, depth, trie)
     case .literals(let parent, let position, let depth):
       let child = trie.nodes[Int(parent)].literals[position]
-      queueLiterals(of: parent, from: position + 1, depth)
+      queueLiterals(of: parent, from: position + 1, depth, trie)
       if type(depth - 1).intersects(.literal(trie.nodes[Int(child)].label)) {
         pending.append(.node(child, depth: depth))
       }
@@ -90,19 +90,19 @@ struct OverlapSearch {
       if position + 1 < trie.nodes[Int(parent)].parameters.count {
         pending.append(.parameters(parent, from: position + 1))
       }
-      queueEnds(at: node, from: 0)
+      queueEnds(at: node, from: 0, trie)
       if !trie.nodes[Int(node)].literals.isEmpty { pending.append(.values(node, from: 0)) }
     case .values(let parent, let position):
       if position + 1 < trie.nodes[Int(parent)].literals.count {
         pending.append(.values(parent, from: position + 1))
       }
-      queueEnds(at: trie.nodes[Int(parent)].literals[position], from: 0)
+      queueEnds(at: trie.nodes[Int(parent)].literals[position], from: 0, trie)
     case .ends(let node, let position):
       let ends = trie.nodes[Int(node)].ends.count
       found.append(
         position < ends
           ? trie.nodes[Int(node)].ends[position] : trie.nodes[Int(node)].guardedEnds[position - ends])
-      queueEnds(at: node, from: position + 1)
+      queueEnds(at: node, from: position + 1, trie)
     }
   }
 
@@ -111,43 +111,52 @@ struct OverlapSearch {
     index >= 0 && index < pattern.components.count ? pattern.components[index].type : .text
   }
 
-  private mutating func visit(_ node: RouteTrie.NodeNumber, _ depth: Int) {
-    if lengths.contains(depth) { collect(node) }
+  private mutating func visit(_ node: RouteTrie.NodeNumber, _ depth: Int, _ trie: RouteTrie) {
+    if lengths.contains(depth) { collect(node, trie) }
     if depth >= lengths.upperBound {
       // Only a tail that may be empty ends here, and that has an end of its own at this node.
       return
     }
-    if trie.nodes[Int(node)].tail != 0 { collect(trie.nodes[Int(node)].tail) }
-    follow(node, type(depth), to: depth + 1)
+    if trie.nodes[Int(node)].tail != 0 { collect(trie.nodes[Int(node)].tail, trie) }
+    follow(node, type(depth), to: depth + 1, trie)
   }
 
-  private mutating func follow(_ parent: RouteTrie.NodeNumber, _ type: ValueType, to depth: Int) {
-    let node = trie.nodes[Int(parent)]
-    for (child, childType) in [(node.integer, ValueType.integer), (node.number, .number), (node.text, .text)]
-    where child != 0 && type.intersects(childType) {
-      pending.append(.node(child, depth: depth))
-    }
+  private mutating func follow(
+    _ parent: RouteTrie.NodeNumber, _ type: ValueType, to depth: Int, _ trie: RouteTrie
+  ) {
+    queue(trie.nodes[Int(parent)].integer, if: type.intersects(.integer), depth)
+    queue(trie.nodes[Int(parent)].number, if: type.intersects(.number), depth)
+    queue(trie.nodes[Int(parent)].text, if: true, depth)
     if case .literal(let literal) = type {
-      let child = trie.literalChild(of: parent, literal.span)
-      if child != 0 { pending.append(.node(child, depth: depth)) }
+      queue(trie.literalChild(of: parent, literal.span), if: true, depth)
     } else {
-      queueLiterals(of: parent, from: 0, depth)
+      queueLiterals(of: parent, from: 0, depth, trie)
     }
   }
 
-  private mutating func queueLiterals(of parent: RouteTrie.NodeNumber, from position: Int, _ depth: Int) {
+  private mutating func queue(
+    _ child: RouteTrie.NodeNumber, if isFollowed: @autoclosure () -> Bool, _ depth: Int
+  ) {
+    if child != 0, isFollowed() { pending.append(.node(child, depth: depth)) }
+  }
+
+  private mutating func queueLiterals(
+    of parent: RouteTrie.NodeNumber, from position: Int, _ depth: Int, _ trie: RouteTrie
+  ) {
     if position < trie.nodes[Int(parent)].literals.count {
       pending.append(.literals(parent, from: position, depth: depth))
     }
   }
 
   /// Queues all routes that end at a node or at its parameters' nodes.
-  private mutating func collect(_ node: RouteTrie.NodeNumber) {
-    queueEnds(at: node, from: 0)
+  private mutating func collect(_ node: RouteTrie.NodeNumber, _ trie: RouteTrie) {
+    queueEnds(at: node, from: 0, trie)
     if !trie.nodes[Int(node)].parameters.isEmpty { pending.append(.parameters(node, from: 0)) }
   }
 
-  private mutating func queueEnds(at node: RouteTrie.NodeNumber, from position: Int) {
+  private mutating func queueEnds(
+    at node: RouteTrie.NodeNumber, from position: Int, _ trie: RouteTrie
+  ) {
     let count = trie.nodes[Int(node)].ends.count + trie.nodes[Int(node)].guardedEnds.count
     if position < count { pending.append(.ends(node, from: position)) }
   }

@@ -13,7 +13,7 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
     try Self.validate(name: name)
     self.name = name
     self.pattern = pattern
-    lineSize = 8 + name.utf8.count + pattern.description.utf8.count
+    lineSize = 8 + name.utf8.count + pattern.size
     guard lineSize <= RouteURL.maxLength + 1 else {
       throw RoutingError(.tooLong, "a route's line is at most \(RouteURL.maxLength) bytes long")
     }
@@ -68,6 +68,8 @@ struct Binding: Sendable {
 
   static func all(of pattern: RoutePattern) -> [Binding] {
     var bindings: [Binding] = []
+    bindings.reserveCapacity(
+      pattern.components.count + (pattern.tail == nil ? 0 : 1) + pattern.parameters.count)
     for (index, component) in pattern.components.enumerated() {
       bindings.append(Binding(key: component.key, source: .component(index, component.type)))
     }
@@ -77,6 +79,7 @@ struct Binding: Sendable {
     for (index, parameter) in pattern.parameters.enumerated() {
       bindings.append(Binding(key: parameter.key, source: .parameter(index)))
     }
-    return bindings.sorted { $0.key < $1.key }
+    bindings.sort { $0.key < $1.key }
+    return bindings
   }
 }

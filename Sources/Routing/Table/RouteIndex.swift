@@ -22,7 +22,10 @@ extension [RouteIndex] {
   }
 
   /// Inserts an index into an ascending array.
-  mutating func insertInOrder(_ index: RouteIndex) { insert(index, at: position(of: index)) }
+  mutating func insertInOrder(_ index: RouteIndex) {
+    let position = position(of: index)
+    if position == count { append(index) } else { insert(index, at: position) }
+  }
 
   /// Removes an index from an ascending array, if it is there.
   mutating func remove(_ index: RouteIndex) {

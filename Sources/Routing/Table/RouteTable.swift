@@ -8,8 +8,7 @@ public struct RouteTable: Sendable {
   private(set) var trie = RouteTrie()
   /// nil until a route is inserted before another.
   private var requirements: RequirementIndex?
-  /// The indexes of the routes with a name, in order. The key is UTF-8, since `String` compares canonical equivalents equal.
-  private var indexes: [[UInt8]: [RouteIndex]] = [:]
+  private var names = RouteNames()
   /// The number of routes.
   public private(set) var count = 0
 
@@ -34,10 +33,25 @@ public struct RouteTable: Sendable {
   /// - Throws: EEXIST if an earlier route, or what is built in, takes all its URLs.
   public mutating func append(_ route: Route) throws(RoutingError) {
     try requireUse(of: route)
+    try requireNotCovered(route)
+    add(route)
+  }
+
+  /// Appends a route, as ``append(_:)``.
+  /// - Returns: the earlier routes that it overlaps.
+  public mutating func appendFindingOverlaps(_ route: Route) throws(RoutingError) -> RouteOverlaps {
+    try requireUse(of: route)
+    let overlaps = overlaps(of: route.pattern)
+    // One that took all its URLs would overlap it.
+    if overlaps != .none { try requireNotCovered(route) }
+    add(route)
+    return overlaps
+  }
+
+  private func requireNotCovered(_ route: Route) throws(RoutingError) {
     if let index = covering(route.pattern), let earlier = self[index]?.route {
       throw Self.shadowed(route, by: earlier)
     }
-    add(route)
   }
 
   private subscript(index: RouteIndex) -> RouteEntry? { entries[Int(index.slot)] }
@@ -47,7 +61,7 @@ public struct RouteTable: Sendable {
   ///   or the new one those of a later route.
   public mutating func insert(_ route: Route, before name: String) throws(RoutingError) {
     try requireUse(of: route)
-    guard let place = indexes[Array(name.utf8)]?.first else {
+    guard let place = names.first(name) else {
       throw RoutingError(.noRoute, "no route is named \(name)")
     }
     if let index = covering(route.pattern), index < place, let earlier = self[index]?.route {
@@ -57,7 +71,7 @@ public struct RouteTable: Sendable {
     if let later = firstCovered(by: route.pattern, from: place) { throw Self.shadowed(later, by: route) }
     if !add(route, before: place) {
       replace(by: routes)
-      guard let place = indexes[Array(name.utf8)]?.first else { return }
+      guard let place = names.first(name) else { return }
       _ = add(route, before: place)
     }
   }
@@ -89,6 +103,7 @@ public struct RouteTable: Sendable {
   /// The routes that a pattern overlaps.
   public func overlaps(of pattern: RoutePattern) -> RouteOverlaps {
     let (indexes, isIncomplete) = OverlapSearch.indexes(overlapping: pattern, in: trie)
+    if indexes.isEmpty, !isIncomplete { return .none }
     var names: [String] = []
     var count = 0
     for index in indexes {
@@ -107,8 +122,8 @@ public struct RouteTable: Sendable {
 
   /// The index of the first route that takes all URLs of a pattern.
   private func covering(_ pattern: RoutePattern) -> RouteIndex? {
-    CoverSearch.first(covering: pattern, in: trie) { index in
-      self[index]?.route.pattern.covers(pattern) ?? false
+    CoverSearch.first(covering: pattern, in: trie) { [entries] index in
+      entries[Int(index.slot)]?.route.pattern.covers(pattern) ?? false
     }
   }
 
@@ -121,7 +136,8 @@ public struct RouteTable: Sendable {
   /// - Returns: The number of removed routes.
   @discardableResult
   public mutating func remove(name: String) -> Int {
-    guard let removed = indexes.removeValue(forKey: Array(name.utf8)) else { return 0 }
+    let removed = names.remove(name)
+    if removed.isEmpty { return 0 }
     for index in removed {
       guard let entry = self[index] else { continue }
       for node in entry.nodes { trie.remove(index, from: node) }
@@ -159,7 +175,7 @@ public struct RouteTable: Sendable {
     entries.append(RouteEntry(route, nodes: trie.add(route.pattern, at: index)))
     sequence.insertInOrder(index)
     requirements?.add(route.pattern, at: index)
-    indexes[Array(route.name.utf8), default: []].insertInOrder(index)
+    names.add(index, route.name)
     count += 1
     version += 1
     textSize += route.lineSize

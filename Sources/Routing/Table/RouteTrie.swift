@@ -44,13 +44,13 @@ struct RouteTrie: Sendable {
     node = visit(child(of: node, for: scheme ?? .text), index)
     var ends: [NodeNumber] = []
     for component in pattern.components {
-      if component.isOptional { ends.append(node) }
+      if component.isOptional { addEnd(of: pattern, at: node, index, to: &ends) }
       node = visit(child(of: node, for: component.type), index)
     }
-    if pattern.isTailOptional { ends.append(node) }
-    if pattern.tail != nil { node = visit(child(of: node, \.tail), index) }
-    ends.append(node)
-    return ends.flatMap { addEnd(of: pattern, at: $0, index) }
+    if pattern.isTailOptional { addEnd(of: pattern, at: node, index, to: &ends) }
+    if pattern.tail != nil { node = visit(tailChild(of: node), index) }
+    addEnd(of: pattern, at: node, index, to: &ends)
+    return ends
   }
 
   mutating func remove(_ index: RouteIndex, from node: NodeNumber) {
@@ -59,22 +59,26 @@ struct RouteTrie: Sendable {
   }
 
   private mutating func addEnd(
-    of pattern: RoutePattern, at node: NodeNumber, _ index: RouteIndex
-  ) -> [NodeNumber] {
+    of pattern: RoutePattern, at node: NodeNumber, _ index: RouteIndex, to ends: inout [NodeNumber]
+  ) {
+    if pattern.parameters.isEmpty {
+      nodes[Int(node)].ends.insertInOrder(index)
+      return ends.append(node)
+    }
     if let required = rarest(of: pattern.parameters.filter { !$0.isOptional }, from: node, parameterEdges) {
       let end = parameterNode(of: node, for: required, index)
       nodes[Int(end)].ends.insertInOrder(index)
-      return [end]
+      return ends.append(end)
     }
     let guards = pattern.parameters.filter { $0.type != .text }
     guard let chosen = rarest(of: guards, from: node, guardEdges) else {
       nodes[Int(node)].ends.insertInOrder(index)
-      return [node]
+      return ends.append(node)
     }
     nodes[Int(node)].guardedEnds.insertInOrder(index)
     let guardNode = guardNode(of: node, for: chosen)
     nodes[Int(guardNode)].ends.insertInOrder(index)
-    return [node, guardNode]
+    ends += [node, guardNode]
   }
 
   /// Lowers the node's bound to a route below it, and returns the node.
@@ -111,10 +115,11 @@ struct RouteTrie: Sendable {
   /// A route without required parameters matches URLs that lack all of its parameters, but covers only patterns that
   /// have its optional ones, unless they take any text. One of these is its guard.
   private mutating func guardNode(of node: NodeNumber, for parameter: RoutePattern.Parameter) -> NodeNumber {
-    var named = guardEdges.find(parameter.name.span, from: node, in: nodes)
+    let hash = EdgeIndex.hash(parameter.name.span, node)
+    var named = guardEdges.find(parameter.name.span, hash, from: node, in: nodes)
     if named == 0 {
       named = newNode(parameter.name, below: node)
-      guardEdges.insert(named, label: parameter.name.span, from: node)
+      guardEdges.insert(named, hash)
     }
     guard case .literal = parameter.type else { return named }
     return child(of: named, for: parameter.type)
@@ -122,33 +127,49 @@ struct RouteTrie: Sendable {
 
   private mutating func child(of node: NodeNumber, for type: ValueType) -> NodeNumber {
     switch type {
-    case .text: return child(of: node, \.text)
-    case .integer: return child(of: node, \.integer)
-    case .number: return child(of: node, \.number)
-    case .literal(let literal):
-      let found = literalEdges.find(literal.span, from: node, in: nodes)
-      if found != 0 { return found }
-      let new = newNode(literal, below: node)
-      nodes[Int(node)].literals.append(new)
-      literalEdges.insert(new, label: literal.span, from: node)
+    case .text:
+      if nodes[Int(node)].text != 0 { return nodes[Int(node)].text }
+      let new = newNode([], below: node)
+      nodes[Int(node)].text = new
       return new
+    case .integer:
+      if nodes[Int(node)].integer != 0 { return nodes[Int(node)].integer }
+      let new = newNode([], below: node)
+      nodes[Int(node)].integer = new
+      return new
+    case .number:
+      if nodes[Int(node)].number != 0 { return nodes[Int(node)].number }
+      let new = newNode([], below: node)
+      nodes[Int(node)].number = new
+      return new
+    case .literal(let literal): return literalChild(of: node, adding: literal)
     }
   }
 
-  private mutating func child(of node: NodeNumber, _ edge: WritableKeyPath<Node, NodeNumber>) -> NodeNumber {
-    let found = nodes[Int(node)][keyPath: edge]
+  private mutating func literalChild(of node: NodeNumber, adding literal: [UInt8]) -> NodeNumber {
+    let hash = EdgeIndex.hash(literal.span, node)
+    let found = literalEdges.find(literal.span, hash, from: node, in: nodes)
     if found != 0 { return found }
+    let new = newNode(literal, below: node)
+    nodes[Int(node)].literals.append(new)
+    literalEdges.insert(new, hash)
+    return new
+  }
+
+  private mutating func tailChild(of node: NodeNumber) -> NodeNumber {
+    if nodes[Int(node)].tail != 0 { return nodes[Int(node)].tail }
     let new = newNode([], below: node)
-    nodes[Int(node)][keyPath: edge] = new
+    nodes[Int(node)].tail = new
     return new
   }
 
   private mutating func parameterChild(of node: NodeNumber, _ name: [UInt8]) -> NodeNumber {
-    let found = parameterEdges.find(name.span, from: node, in: nodes)
+    let hash = EdgeIndex.hash(name.span, node)
+    let found = parameterEdges.find(name.span, hash, from: node, in: nodes)
     if found != 0 { return found }
     let new = newNode(name, below: node)
     nodes[Int(node)].parameters.append(new)
-    parameterEdges.insert(new, label: name.span, from: node)
+    parameterEdges.insert(new, hash)
     return new
   }
 

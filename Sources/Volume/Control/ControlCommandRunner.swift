@@ -256,8 +256,9 @@ extension RouteTable {
   mutating func change(_ command: ControlCommand) throws(RoutingError) -> RouteOverlaps {
     switch command {
     case .route(let route, let other):
+      guard let other else { return try appendFindingOverlaps(route) }
       let overlaps = overlaps(of: route.pattern)
-      if let other { try insert(route, before: other) } else { try append(route) }
+      try insert(route, before: other)
       return overlaps
     case .unroute(let name):
       if remove(name: name) == 0 { throw RoutingError(.noRoute, "no route is named \(name)") }

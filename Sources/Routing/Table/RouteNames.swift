@@ -1,0 +1,54 @@
+import Containers
+
+/// The routes of a table by their names.
+///
+/// Names are compared as UTF-8, since `String` compares canonical equivalents equal.
+struct RouteNames: Sendable {
+  private struct Group: Sendable {
+    let name: String
+    /// The first route with the name. Few names have more.
+    var first: RouteIndex
+    /// The others, in order.
+    var others: [RouteIndex] = []
+  }
+
+  /// From 1 on; nil after removal.
+  private var groups: [Group?] = [nil]
+  private var index = HashIndex()
+
+  /// Adds a route.
+  mutating func add(_ route: RouteIndex, _ name: String) {
+    let hash = Self.hash(name)
+    let found = Int(find(name, hash))
+    guard found != 0, let first = groups[found]?.first else {
+      groups.append(Group(name: name, first: route))
+      return index.insert(UInt32(groups.count - 1), hash)
+    }
+    groups[found]?.others.insertInOrder(max(first, route))
+    groups[found]?.first = min(first, route)
+  }
+
+  /// The first route with a name.
+  func first(_ name: String) -> RouteIndex? { groups[Int(find(name, Self.hash(name)))]?.first }
+
+  /// Removes the routes with a name.
+  /// - Returns: the routes, in order.
+  mutating func remove(_ name: String) -> [RouteIndex] {
+    let found = find(name, Self.hash(name))
+    guard let group = groups[Int(found)] else { return [] }
+    index.remove(found)
+    groups[Int(found)] = nil
+    return [group.first] + group.others
+  }
+
+  /// 0 if there is none.
+  private func find(_ name: String, _ hash: UInt32) -> UInt32 {
+    index.first(hash) { slot in groups[Int(slot)]?.name.utf8.elementsEqual(name.utf8) == true }
+  }
+
+  private static func hash(_ name: String) -> UInt32 {
+    var (name, hasher) = (name, Hasher())
+    name.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    return UInt32(truncatingIfNeeded: hasher.finalize())
+  }
+}
