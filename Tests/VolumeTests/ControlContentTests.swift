@@ -120,4 +120,52 @@ import Testing
     let zero = content.page(from: ResultsProtocol.Position(0, offset: 1), limit: 10)
     #expect(zero.first == 1 && zero.text.elementsEqual(#"{"sequence"#.utf8.prefix(10)))
   }
+
+  @Test("a successor has the same text, whatever was read before")
+  func successors() throws {
+    var random = SplitMix64(seed: 7)
+    let memory = try SharedMemory(name: "test", size: SurvivalPlaces.size)
+    var content = ControlContent(RouteTable(), log: ControlLog(memory))
+    for number in 1...12_000 {
+      let line = Self.line(&random, number)
+      let origin = ControlLog.Origin(request: UInt64(number), start: 0, end: UInt64(line.utf8.count))
+      Self.run(line, origin, in: &content)
+      if random.number(0...299) > 0 { continue }
+      var successor = ControlContent(RouteTable(), log: ControlLog(memory))
+      guard successor.sequence == content.sequence,
+        successor.progress(of: UInt64(number))?.origin.end == origin.end, successor.text == content.text
+      else {
+        Issue.record("after \(number) lines")
+        return
+      }
+      // The other has made its lines.
+      content = ControlContent(RouteTable(), log: ControlLog(memory))
+    }
+  }
+
+  private static func run(_ line: String, _ origin: ControlLog.Origin, in content: inout ControlContent) {
+    let command = try? ControlCommand(line.utf8)
+    var text = Array(line.utf8)
+    if case .match(let url) = command { text = url.text }
+    _ = content.record(text, origin) { routes throws(RoutingError) in
+      switch command {
+      case .post(let url): return .posted(try routes.found(url), listeners: text.count % 3)
+      case .match(let url): return .matched(try routes.found(url))
+      case let command?: return .applied(try routes.change(command))
+      case nil: throw RoutingError(.malformed, "no")
+      }
+    }
+  }
+
+  private static func line(_ random: inout SplitMix64, _ number: Int) -> String {
+    switch random.number(0...99) {
+    case 0..<5: "route N\(number) l:(a\(random.number(0...50)))A/s:B"
+    case 5..<7: "route N\(number) s:A/l:(b\(random.number(0...50)))B"
+    case 7..<9: "unroute N\(random.number(max(0, number - 200)...number))"
+    case 9: random.percent(5) ? "reset" : "route bad"
+    case 10..<20: "match x://a\(random.number(0...50))/b\(random.number(0...50))"
+    default:
+      "x://a\(random.number(0...50))/b\(random.number(0...50))?q=\(number)\(String(repeating: "x", count: 400))#f"
+    }
+  }
 }

@@ -6,7 +6,9 @@ import Testing
 @testable import Volume
 
 extension ResultRing {
-  fileprivate var lines: [[UInt8]] { (0..<count).map { self[$0] } }
+  fileprivate var lines: [[UInt8]] { (0..<count).map { self[$0].text } }
+
+  fileprivate mutating func append(_ line: [UInt8]) { append(RetainedResult(0, line: line)) }
 }
 
 @Suite struct ResultRingTests {
@@ -72,6 +74,34 @@ extension ResultRing {
       }
       if number % 50 == 0, ring.lines != list {
         Issue.record("after line \(number) there are other lines")
+        return
+      }
+    }
+  }
+
+  @Test("lines that are made when they are read are those that are made at once", arguments: [1024, 3000])
+  func madeLater(lineLimit: Int) {
+    var random = SplitMix64(seed: 5)
+    var ring = ResultRing(lineLimit: lineLimit)
+    var list: [[UInt8]] = []
+    var size = 0
+    for number in 1...5000 {
+      // Quotation marks are escaped, so that a line is much longer than its command.
+      let length = random.percent(3) ? random.number(1...60_000) : random.number(1...300)
+      let command = [UInt8](repeating: UInt8(ascii: random.percent(50) ? "\"" : "x"), count: length)
+      var result = RetainedResult(
+        UInt64(number), TimeSpec(seconds: 1, nanoseconds: 0), of: command, .applied())
+      ring.append(result)
+      result.makeLine()
+      list.append(result.text)
+      size += result.text.count
+      while list.count > lineLimit || (size > ResultRing.byteLimit(lines: lineLimit) && list.count > 1) {
+        size -= list.removeFirst().count
+      }
+      if !random.percent(number < 3500 ? 1 : 5) { continue }
+      ring.makeLines()
+      guard ring.size == size, ring.lines == list else {
+        Issue.record("after line \(number) there are \(ring.count) lines, not \(list.count)")
         return
       }
     }

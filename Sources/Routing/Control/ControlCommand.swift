@@ -15,129 +15,105 @@ public enum ControlCommand: Hashable, Sendable {
 
   /// Parses a line, which may end with LF or CR LF. Whitespace around the line and between words is ignored.
   /// - Throws: EINVAL or E2BIG, with offsets in the line.
-  public init(_ line: some Collection<UInt8>) throws(RoutingError) {
-    let line = Array(line)
+  public init(_ line: some Collection<UInt8>) throws(RoutingError) { try self.init(Array(line).span) }
+
+  /// Parses a line, as ``init(_:)-(Collection<UInt8>)``.
+  public init(_ line: Span<UInt8>) throws(RoutingError) {
     var words = Words(line)
-    guard let first = words.rest.first, first != UInt8(ascii: "#"), first != UInt8(ascii: "{") else {
+    guard !words.rest.isEmpty, line[words.rest.lowerBound] != UInt8(ascii: "#"),
+      line[words.rest.lowerBound] != UInt8(ascii: "{")
+    else {
       self = .ignored
       return
     }
-    guard Words.withoutNewline(line).count <= RouteURL.maxLength else {
+    guard Words.endWithoutNewline(line) <= RouteURL.maxLength else {
       throw RoutingError(.tooLong, "a line is at most \(RouteURL.maxLength) bytes long")
     }
-    let scheme = Scheme.end(in: words.rest.span)
-    if scheme > 0, scheme < words.rest.count, words.rest[words.rest.startIndex + scheme] == UInt8(ascii: ":")
-    {
-      self = .post(try Self.url(words.rest))
+    let text = line.extracting(words.rest)
+    let scheme = Scheme.end(in: text)
+    if scheme > 0, scheme < text.count, text[scheme] == UInt8(ascii: ":") {
+      self = .post(try Self.url(words.rest, line))
       return
     }
-    self = try Self.command(&words)
-  }
-
-  private static func command(_ words: inout Words) throws(RoutingError) -> ControlCommand {
-    let start = words.rest.startIndex
-    let word = words.next()
-    switch String(decoding: word, as: UTF8.self) {
+    let word = words.next(line)
+    switch String(line.extracting(word)) {
     case "match":
-      if words.rest.isEmpty { throw .malformed("match is followed by a URL", at: words.rest.startIndex) }
-      return .match(try url(words.rest))
-    case "route":
-      let nameStart = words.rest.startIndex
-      return try route(words.next(), at: nameStart, words.rest)
+      if words.rest.isEmpty { throw .malformed("match is followed by a URL", at: words.rest.lowerBound) }
+      self = .match(try Self.url(words.rest, line))
+    case "route": self = try Self.route(&words, line)
     case "unroute":
-      let name = try Self.name(words.next())
-      try requireEnd(of: words)
-      return .unroute(name)
+      let name = try Self.name(words.next(line), line)
+      try Self.requireEnd(of: words)
+      self = .unroute(name)
     case "reset":
-      try requireEnd(of: words)
-      return .reset
-    default: throw .malformed("a URL, match, route, unroute or reset is expected", at: start)
+      try Self.requireEnd(of: words)
+      self = .reset
+    default: throw .malformed("a URL, match, route, unroute or reset is expected", at: word.lowerBound)
     }
   }
 
-  private static func url(_ text: ArraySlice<UInt8>) throws(RoutingError) -> RouteURL {
-    do { return try RouteURL(Array(text)) } catch { throw error.shifted(by: text.startIndex) }
+  private static func url(_ range: Range<Int>, _ line: Span<UInt8>) throws(RoutingError) -> RouteURL {
+    do { return try RouteURL(Array(line.extracting(range))) } catch {
+      throw error.shifted(by: range.lowerBound)
+    }
   }
 
   private static func route(
-    _ name: ArraySlice<UInt8>, at start: Int, _ rest: ArraySlice<UInt8>
+    _ words: inout Words, _ line: Span<UInt8>
   ) throws(RoutingError) -> ControlCommand {
-    let name = try Self.name(name)
-    if rest.isEmpty { throw .malformed("a pattern is missing", at: rest.startIndex) }
+    let nameRange = words.next(line)
+    let name = try name(nameRange, line)
+    let rest = words.rest
+    if rest.isEmpty { throw .malformed("a pattern is missing", at: rest.lowerBound) }
     // A literal may contain " before ", so the whole is tried first.
-    var (pattern, other): (ArraySlice<UInt8>, String?) = (rest, nil)
-    if let split = splitBefore(rest), (try? RoutePattern(Array(rest))) == nil {
+    var (pattern, other): (Range<Int>, String?) = (rest, nil)
+    if let split = splitBefore(rest, line), (try? RoutePattern(line.extracting(rest))) == nil {
       pattern = split.pattern
-      other = try Self.name(split.other)
+      other = try Self.name(split.other, line)
     }
     let parsed: RoutePattern
-    do { parsed = try RoutePattern(Array(pattern)) } catch { throw error.shifted(by: pattern.startIndex) }
+    do { parsed = try RoutePattern(line.extracting(pattern)) } catch {
+      throw error.shifted(by: pattern.lowerBound)
+    }
     do { return .route(try Route(name: name, pattern: parsed), before: other) } catch {
-      throw error.shifted(by: start)
+      throw error.shifted(by: nameRange.lowerBound)
     }
   }
 
   /// Splits `PATTERN before OTHER`; nil if the text is not of this form.
   private static func splitBefore(
-    _ text: ArraySlice<UInt8>
-  ) -> (pattern: ArraySlice<UInt8>, other: ArraySlice<UInt8>)? {
-    guard let space = text.lastIndex(where: { Words.isWhitespace($0) }) else { return nil }
-    let head = Words.withoutWhitespaceAtEnd(text[..<space])
-    let word = Array("before".utf8)
-    guard head.suffix(word.count).elementsEqual(word), let last = head.dropLast(word.count).last,
-      Words.isWhitespace(last)
+    _ range: Range<Int>, _ line: Span<UInt8>
+  ) -> (pattern: Range<Int>, other: Range<Int>)? {
+    guard let space = range.last(where: { Words.isWhitespace(line[$0]) }) else { return nil }
+    let head = Words.trimmed(range.lowerBound..<space, line)
+    let start = head.upperBound - 6
+    guard start > head.lowerBound, String(line.extracting(start..<head.upperBound)) == "before",
+      Words.isWhitespace(line[start - 1])
     else { return nil }
-    return (Words.withoutWhitespaceAtEnd(head.dropLast(word.count)), text[(space + 1)...])
+    return (Words.trimmed(head.lowerBound..<start, line), space + 1..<range.upperBound)
   }
 
-  private static func name(_ bytes: ArraySlice<UInt8>) throws(RoutingError) -> String {
-    if let bad = firstInvalidUTF8(in: bytes.span) {
-      throw .malformed("this is not UTF-8", at: bytes.startIndex + bad.lowerBound)
+  private static func name(_ range: Range<Int>, _ line: Span<UInt8>) throws(RoutingError) -> String {
+    let bytes = line.extracting(range)
+    if let bad = firstInvalidUTF8(in: bytes) {
+      throw .malformed("this is not UTF-8", at: range.lowerBound + bad.lowerBound)
     }
-    let name = String(decoding: bytes, as: UTF8.self)
-    do { try Route.validate(name: name) } catch { throw error.shifted(by: bytes.startIndex) }
+    let name = String(bytes)
+    do { try Route.validate(name: name) } catch { throw error.shifted(by: range.lowerBound) }
     return name
   }
 
   private static func requireEnd(of words: Words) throws(RoutingError) {
-    if !words.rest.isEmpty { throw .malformed("nothing may follow here", at: words.rest.startIndex) }
+    if !words.rest.isEmpty { throw .malformed("nothing may follow here", at: words.rest.lowerBound) }
   }
 }
 
-/// The words of a line. Slices keep the line's indexes.
-private struct Words {
-  /// The unread rest, without surrounding whitespace.
-  private(set) var rest: ArraySlice<UInt8>
+extension String {
+  /// Decodes UTF-8; what is invalid becomes U+FFFD.
+  init(_ bytes: Span<UInt8>) { self = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
+}
 
-  init(_ line: [UInt8]) {
-    rest = Self.withoutWhitespaceAtEnd(Self.withoutNewline(line))
-    skipWhitespace()
-  }
-
-  /// The line without a final LF or CR LF.
-  static func withoutNewline(_ line: [UInt8]) -> ArraySlice<UInt8> {
-    var rest = line[...]
-    // `removeLast` would copy the line, which another slice shares.
-    if rest.last == UInt8(ascii: "\n") { rest = rest.dropLast() }
-    if rest.last == UInt8(ascii: "\r") { rest = rest.dropLast() }
-    return rest
-  }
-
-  /// Consumes a word; empty at the end of the line.
-  mutating func next() -> ArraySlice<UInt8> {
-    let word = rest.prefix { !Self.isWhitespace($0) }
-    rest = rest[word.endIndex...]
-    skipWhitespace()
-    return word
-  }
-
-  private mutating func skipWhitespace() { rest = rest.drop { Self.isWhitespace($0) } }
-
-  static func withoutWhitespaceAtEnd(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    text.prefix((text.lastIndex { !isWhitespace($0) } ?? text.startIndex - 1) + 1 - text.startIndex)
-  }
-
-  static func isWhitespace(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
-  }
+extension Array<UInt8> {
+  /// A copy of the bytes.
+  init(_ bytes: Span<UInt8>) { self = bytes.withUnsafeBufferPointer { Array($0) } }
 }

@@ -62,9 +62,11 @@ public struct RoutePattern: Hashable, Sendable, CustomStringConvertible {
 extension RoutePattern {
   /// Parses a pattern.
   /// - Throws: EINVAL with the offset; E2BIG.
-  public init(_ text: [UInt8]) throws(RoutingError) {
-    var parser = PatternParser(text)
-    self = try parser.parse()
+  public init(_ text: [UInt8]) throws(RoutingError) { try self.init(text.span) }
+
+  init(_ text: Span<UInt8>) throws(RoutingError) {
+    var parser = PatternParser()
+    self = try parser.parse(text)
   }
 
   /// Parses a pattern.

@@ -13,6 +13,9 @@ public struct RouteOverlaps: Hashable, Sendable {
   /// No route.
   public static let none = RouteOverlaps([], isIncomplete: false)
 
+  /// Whether there is none.
+  public var isEmpty: Bool { count == 0 && !isIncomplete }
+
   /// - Parameter names: those of the overlapped routes, in order.
   init(_ names: [String], count: Int? = nil, isIncomplete: Bool) {
     var seen: Set<[UInt8]> = []
@@ -46,6 +49,8 @@ struct OverlapSearch {
 
   private let pattern: RoutePattern
   private let lengths: ClosedRange<Int>
+  /// The step on top of `pending`. Most searches need no other and so do not allocate.
+  private var next: Step?
   private var pending: [Step] = []
   private var found: [RouteIndex] = []
 
@@ -68,12 +73,18 @@ struct OverlapSearch {
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
     follow(RouteTrie.root, scheme ?? .text, to: 0, trie)
     var steps = 0
-    while let step = pending.popLast() {
+    while let step = next ?? pending.popLast() {
+      next = nil
       steps += 1
       if steps > Self.maxSteps { return true }
       take(step, trie)
     }
     return false
+  }
+
+  private mutating func queue(_ step: Step) {
+    if let next { pending.append(next) }
+    next = step
   }
 
   private mutating func take(_ step: Step, _ trie: RouteTrie) {
@@ -83,18 +94,18 @@ struct OverlapSearch {
       let child = trie.nodes[Int(parent)].literals[position]
       queueLiterals(of: parent, from: position + 1, depth, trie)
       if type(depth - 1).intersects(.literal(trie.nodes[Int(child)].label)) {
-        pending.append(.node(child, depth: depth))
+        queue(.node(child, depth: depth))
       }
     case .parameters(let parent, let position):
       let node = trie.nodes[Int(parent)].parameters[position]
       if position + 1 < trie.nodes[Int(parent)].parameters.count {
-        pending.append(.parameters(parent, from: position + 1))
+        queue(.parameters(parent, from: position + 1))
       }
       queueEnds(at: node, from: 0, trie)
-      if !trie.nodes[Int(node)].literals.isEmpty { pending.append(.values(node, from: 0)) }
+      if !trie.nodes[Int(node)].literals.isEmpty { queue(.values(node, from: 0)) }
     case .values(let parent, let position):
       if position + 1 < trie.nodes[Int(parent)].literals.count {
-        pending.append(.values(parent, from: position + 1))
+        queue(.values(parent, from: position + 1))
       }
       queueEnds(at: trie.nodes[Int(parent)].literals[position], from: 0, trie)
     case .ends(let node, let position):
@@ -137,27 +148,27 @@ struct OverlapSearch {
   private mutating func queue(
     _ child: RouteTrie.NodeNumber, if isFollowed: @autoclosure () -> Bool, _ depth: Int
   ) {
-    if child != 0, isFollowed() { pending.append(.node(child, depth: depth)) }
+    if child != 0, isFollowed() { queue(.node(child, depth: depth)) }
   }
 
   private mutating func queueLiterals(
     of parent: RouteTrie.NodeNumber, from position: Int, _ depth: Int, _ trie: RouteTrie
   ) {
     if position < trie.nodes[Int(parent)].literals.count {
-      pending.append(.literals(parent, from: position, depth: depth))
+      queue(.literals(parent, from: position, depth: depth))
     }
   }
 
   /// Queues all routes that end at a node or at its parameters' nodes.
   private mutating func collect(_ node: RouteTrie.NodeNumber, _ trie: RouteTrie) {
     queueEnds(at: node, from: 0, trie)
-    if !trie.nodes[Int(node)].parameters.isEmpty { pending.append(.parameters(node, from: 0)) }
+    if !trie.nodes[Int(node)].parameters.isEmpty { queue(.parameters(node, from: 0)) }
   }
 
   private mutating func queueEnds(
     at node: RouteTrie.NodeNumber, from position: Int, _ trie: RouteTrie
   ) {
     let count = trie.nodes[Int(node)].ends.count + trie.nodes[Int(node)].guardedEnds.count
-    if position < count { pending.append(.ends(node, from: position)) }
+    if position < count { queue(.ends(node, from: position)) }
   }
 }

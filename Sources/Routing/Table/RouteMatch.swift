@@ -53,6 +53,14 @@ public struct RouteMatch: Sendable {
   }
 }
 
+/// A route that a URL matches. It stays as it is when the table changes.
+public struct FoundRoute: Sendable {
+  let entry: RouteEntry
+
+  /// The match of a URL for which the table found it.
+  public func match(_ url: RouteURL) -> RouteMatch { RouteMatch(url, entry) }
+}
+
 extension RouteURL {
   /// The index of the first parameter with a name.
   func index(ofParameter name: [UInt8]) -> Int? {

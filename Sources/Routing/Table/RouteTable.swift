@@ -43,7 +43,7 @@ public struct RouteTable: Sendable {
     try requireUse(of: route)
     let overlaps = overlaps(of: route.pattern)
     // One that took all its URLs would overlap it.
-    if overlaps != .none { try requireNotCovered(route) }
+    if !overlaps.isEmpty { try requireNotCovered(route) }
     add(route)
     return overlaps
   }
@@ -198,12 +198,12 @@ public struct RouteTable: Sendable {
   /// Matches a URL; nil if no route matches. The time depends on the URL and on the number of ways to read its
   /// components, not on the number of routes, unless optional parameters of many routes do not match.
   /// - Throws: EINVAL if components or parameters are not UTF-8.
-  public func match(_ url: RouteURL) throws(RoutingError) -> RouteMatch? {
+  public func match(_ url: RouteURL) throws(RoutingError) -> RouteMatch? { try find(url)?.match(url) }
+
+  /// Finds the route that matches a URL, as ``match(_:)``, without binding values.
+  public func find(_ url: RouteURL) throws(RoutingError) -> FoundRoute? {
     try url.requireUTF8()
-    guard let index = RouteSearch.first(for: url, in: self), let entry = self[index] else {
-      return nil
-    }
-    return RouteMatch(url, entry)
+    return RouteSearch.first(for: url, in: self).flatMap { self[$0] }.map { FoundRoute(entry: $0) }
   }
 
   func matchesQuery(of url: RouteURL, _ index: RouteIndex) -> Bool {

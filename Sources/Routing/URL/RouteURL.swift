@@ -60,6 +60,11 @@ public struct RouteURL: Sendable {
   /// The scheme in lower case.
   public var scheme: String { text(of: schemeRange) }
 
+  /// Whether this is the scheme; the name is in lower case.
+  public func isScheme(_ name: String) -> Bool {
+    name.utf8.count == schemeRange.offsets.count && decoded[schemeRange.offsets].elementsEqual(name.utf8)
+  }
+
   /// The port; nil without one, or if it does not fit.
   public var port: Int? { portRange.flatMap { Int(String(decoding: text[$0.offsets], as: UTF8.self)) } }
 

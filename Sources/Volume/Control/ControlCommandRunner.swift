@@ -133,30 +133,39 @@ final class ControlCommandRunner: Sendable {
   /// - Parameter origin: of the result.
   func run(_ line: ArraySlice<UInt8>, _ writer: Caller, _ origin: ControlLog.Origin) -> CommandOutcome {
     let command: ControlCommand
-    do throws(RoutingError) { command = try ControlCommand(line) } catch { return fail(line, error, origin) }
+    do throws(RoutingError) { command = try ControlCommand(line.span) } catch {
+      return fail(line, error, origin)
+    }
     switch command {
     case .ignored: return .done
-    case .post(let url) where url.scheme == BuiltInCommand.scheme:
-      return runBuiltIn(url, line, writer, origin)
-    case .match(let url) where url.scheme == BuiltInCommand.scheme:
-      return fail(line, .noRoute(for: url), origin)
-    case .post(let url) where url.scheme == resolver.scheme,
-      .match(let url) where url.scheme == resolver.scheme:
-      return resolve(url, for: writer, origin)
-    case .post(let url):
-      let listeners = control.listenerCount
-      return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
-        .posted(try routes.found(url), listeners: listeners)
-      }
-    case .match(let url):
-      return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
-        .matched(try routes.found(url))
-      }
+    case .post(let url): return post(url, line, writer, origin)
+    case .match(let url): return match(url, line, writer, origin)
     case .route, .unroute, .reset:
       guard control.isOwner(writer) else { return fail(line, .notOwner, origin) }
       return control.appendResult(of: Self.trimmed(line), origin) { routes throws(RoutingError) in
-        .applied(overlaps: try routes.change(command))
+        .applied(try routes.change(command))
       }
+    }
+  }
+
+  private func post(
+    _ url: RouteURL, _ line: ArraySlice<UInt8>, _ writer: Caller, _ origin: ControlLog.Origin
+  ) -> CommandOutcome {
+    if url.isScheme(BuiltInCommand.scheme) { return runBuiltIn(url, line, writer, origin) }
+    if url.isScheme(resolver.scheme) { return resolve(url, for: writer, origin) }
+    let listeners = control.listenerCount
+    return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
+      .posted(try routes.found(url), listeners: listeners)
+    }
+  }
+
+  private func match(
+    _ url: RouteURL, _ line: ArraySlice<UInt8>, _ writer: Caller, _ origin: ControlLog.Origin
+  ) -> CommandOutcome {
+    if url.isScheme(BuiltInCommand.scheme) { return fail(line, .noRoute(for: url), origin) }
+    if url.isScheme(resolver.scheme) { return resolve(url, for: writer, origin) }
+    return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
+      .matched(try routes.found(url))
     }
   }
 
@@ -213,9 +222,16 @@ final class ControlCommandRunner: Sendable {
 
   /// The line as a result shows it: without trailing white space, cut to the longest URL.
   private static func trimmed(_ line: ArraySlice<UInt8>) -> [UInt8] {
-    var line = line.prefix(RouteURL.maxLength)
-    while let last = line.last, [0x0A, 0x0D, 0x20, 0x09].contains(last) { line.removeLast() }
-    return Array(line)
+    var end = line.startIndex + min(line.count, RouteURL.maxLength)
+    while end > line.startIndex, Self.isWhitespace(line[end - 1]) { end -= 1 }
+    return Array(line[..<end])
+  }
+
+  private static func isWhitespace(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): true
+    default: false
+    }
   }
 
   private func invalidations(of path: [[UInt8]]) -> [Invalidation] {
@@ -248,9 +264,9 @@ extension ControlCommandRunner {
 
 extension RouteTable {
   /// - Throws: ENOENT if no route takes it; EINVAL.
-  fileprivate func found(_ url: RouteURL) throws(RoutingError) -> RouteMatch {
-    guard let match = try match(url) else { throw .noRoute(for: url) }
-    return match
+  func found(_ url: RouteURL) throws(RoutingError) -> FoundRoute {
+    guard let route = try find(url) else { throw .noRoute(for: url) }
+    return route
   }
 
   mutating func change(_ command: ControlCommand) throws(RoutingError) -> RouteOverlaps {

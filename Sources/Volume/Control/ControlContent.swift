@@ -30,7 +30,12 @@ struct ControlContent {
     if let log, !log.isEmpty { restore(from: log) } else { beginLog() }
   }
 
-  var size: Int { table.textSize + results.size }
+  var size: Int {
+    mutating get {
+      results.makeLines()
+      return table.textSize + results.size
+    }
+  }
 
   var text: [UInt8] {
     mutating get {
@@ -39,21 +44,22 @@ struct ControlContent {
       self.tableText = tableText
       var text = tableText
       text.reserveCapacity(size)
-      for index in 0..<results.count { text += results[index] }
+      for index in 0..<results.count { text += results[index].text }
       cachedText = text
       return text
     }
   }
 
   /// The results from a position on, as far as they are kept, in at most so many bytes.
-  func page(from position: ResultsProtocol.Position, limit: Int) -> ResultsProtocol.Page {
+  mutating func page(from position: ResultsProtocol.Position, limit: Int) -> ResultsProtocol.Page {
+    results.makeLines()
     let oldest = sequence - UInt64(results.count) + 1
     let first = max(position.sequence, oldest)
     var offset = first == position.sequence ? Int(clamping: position.offset) : 0
     var text: [UInt8] = []
     var next = first
     while next <= sequence, text.count < limit {
-      text += results[Int(next - oldest)].dropFirst(offset).prefix(limit - text.count)
+      text += results[Int(next - oldest)].text.dropFirst(offset).prefix(limit - text.count)
       offset = 0
       next += 1
     }
@@ -64,41 +70,38 @@ struct ControlContent {
   /// - Returns: the error that the body threw; nil on success.
   mutating func record(
     _ line: [UInt8], _ origin: ControlLog.Origin = ControlLog.Origin(),
-    _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
+    _ body: (inout RouteTable) throws(RoutingError) -> LineOutcome
   ) -> RoutingError? {
-    var failure: RoutingError?
-    let outcome: RouteResult.Outcome
     let version = table.version
-    do throws(RoutingError) { outcome = try body(&table) } catch {
+    sequence += 1
+    var failure: RoutingError?
+    let result: RetainedResult
+    do throws(RoutingError) {
+      let outcome = try body(&table)
+      result = RetainedResult(sequence, .now, of: line, outcome)
+    } catch {
       failure = error
-      outcome = .rejected(error)
+      result = RetainedResult(sequence, .now, of: line, error)
     }
     if table.version != version { tableText = nil }
-    sequence += 1
-    let time = TimeSpec.now
-    let result = RouteResult(
-      sequence: sequence, time: Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)),
-      url: line, outcome: outcome)
-    var text = result.json
-    text.append(UInt8(ascii: "\n"))
-    results.append(text)
-    touch(time)
+    results.append(result)
+    touch(result.time)
     cachedText = nil
-    if log != nil { record(text, failure, origin, change: table.version == version ? nil : line) }
+    if log != nil { record(result, failure, origin, change: table.version == version ? nil : line) }
     return failure
   }
 
   // MARK: - Log
 
   private mutating func record(
-    _ text: [UInt8], _ failure: RoutingError?, _ origin: ControlLog.Origin, change: [UInt8]?
+    _ result: RetainedResult, _ failure: RoutingError?, _ origin: ControlLog.Origin, change: [UInt8]?
   ) {
     var header = ControlLog.ResultHeader(sequence: sequence, origin: origin)
     header.errno = UInt64(failure?.code.errno.rawValue ?? 0)
     headers.append(header)
     if headers.count > 2 * Self.keptHeaders { headers.removeFirst(Self.keptHeaders) }
     if let change { log?.append(.change, nil, change) }
-    log?.append(.result, header, text)
+    log?.append(result, header, isOfChange: change != nil)
     log?.commit()
     if log?.isLong == true { beginLog() }
   }
@@ -119,36 +122,56 @@ struct ControlContent {
     var entries = [ControlLog.Entry(kind: .table, bytes: Array(table.text.utf8))]
     for reply in lastReplies { entries.append(ControlLog.Entry(kind: .reply, header: reply, bytes: [])) }
     entries.append(ControlLog.Entry(kind: .reply, header: ControlLog.ResultHeader(), bytes: held))
+    results.makeLines()
     let first = sequence - UInt64(results.count) + 1
     for index in 0..<results.count {
       let number = first + UInt64(index)
       let place = headers.count - Int(sequence - number) - 1
       let header =
         headers.indices.contains(place) ? headers[place] : ControlLog.ResultHeader(sequence: number)
-      entries.append(ControlLog.Entry(kind: .result, header: header, bytes: results[index]))
+      entries.append(ControlLog.Entry(kind: .result, header: header, bytes: results[index].text))
     }
     log?.begin(entries)
   }
 
   private mutating func restore(from log: ControlLog) {
-    log.forEach { kind, header, bytes in
-      switch kind {
+    var change: [UInt8] = []
+    log.forEach { entry in
+      switch entry.kind {
       case .table:
         table.removeAll()
-        for line in bytes.split(separator: UInt8(ascii: "\n")) { apply(Array(line)) }
-      case .change: apply(bytes)
+        for line in entry.bytes.split(separator: UInt8(ascii: "\n")) { apply(Array(line)) }
+      case .change:
+        change = entry.bytes
+        apply(change)
       case .reply:
-        held = bytes
-        if let header { lastReplies.append(header) }
-      case .result:
-        guard let header else { return }
+        held = entry.bytes
+        if let header = entry.header { lastReplies.append(header) }
+      case .result, .applied, .posted, .matched:
+        guard let header = entry.header else { return }
         sequence = header.sequence
         headers.append(header)
-        results.append(bytes)
+        results.append(result(entry, header, change))
       }
     }
     headers.removeFirst(max(0, headers.count - Self.keptHeaders))
     lastReplies.removeFirst(max(0, lastReplies.count - Self.keptHeaders))
+  }
+
+  /// The result of an entry, before which the table has had its last change.
+  private func result(
+    _ entry: ControlLog.Entry, _ header: ControlLog.ResultHeader, _ change: [UInt8]
+  ) -> RetainedResult {
+    guard let moment = entry.moment else { return RetainedResult(header.sequence, line: entry.bytes) }
+    let command = entry.bytes.isEmpty ? change : entry.bytes
+    if entry.kind == .applied { return RetainedResult(header.sequence, moment.time, of: command, .applied()) }
+    guard let route = try? table.find(RouteURL(command)) else {
+      let error = RoutingError(.noRoute, "the route is lost")
+      return RetainedResult(header.sequence, moment.time, of: command, error)
+    }
+    let listeners = Int(clamping: moment.listeners)
+    let outcome = entry.kind == .posted ? LineOutcome.posted(route, listeners: listeners) : .matched(route)
+    return RetainedResult(header.sequence, moment.time, of: command, outcome)
   }
 
   private mutating func apply(_ line: [UInt8]) {

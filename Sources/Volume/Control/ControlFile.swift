@@ -36,6 +36,7 @@ final class ControlFile: Sendable {
   let name: [UInt8]
   let isHidden: Bool
   private let mode: UInt32
+  private let owner = getuid()
   private let content: Locked<ControlContent>
   private let subscribers: PollSubscribers
   let notifier: ResultNotifier
@@ -57,7 +58,7 @@ final class ControlFile: Sendable {
   }
 
   /// Whether a caller may change routes and use the built-in commands: the mount's owner and root.
-  func isOwner(_ caller: Caller) -> Bool { caller.user == getuid() || caller.user == 0 }
+  func isOwner(_ caller: Caller) -> Bool { caller.user == owner || caller.user == 0 }
 
   /// The caller of a WRITE with the rights that it has on the routes: none, if other users may open the file too and
   /// have perhaps passed it to a program with more rights than they have.
@@ -185,7 +186,7 @@ final class ControlFile: Sendable {
   /// Runs a command on the routes and appends its result.
   func appendResult(
     of line: [UInt8], _ origin: ControlLog.Origin,
-    _ body: (inout RouteTable) throws(RoutingError) -> RouteResult.Outcome
+    _ body: (inout RouteTable) throws(RoutingError) -> LineOutcome
   ) -> CommandOutcome {
     content.withLock { $0.record(line, origin, body) }.map { .failed($0) } ?? .done
   }

@@ -12,6 +12,10 @@ struct ControlLog: Sendable {
     case result
     /// The reply to a WRITE, as the header of a result, and the lines that are held from then on.
     case reply
+    /// A command that was applied, after a `ResultHeader` and a `Moment`; empty for that of the last change.
+    case applied
+    /// A URL that was posted, or only matched, after a `ResultHeader` and a `Moment`. The table has the route.
+    case posted, matched
   }
 
   /// Where a line that has a result stands in its write(2).
@@ -30,6 +34,17 @@ struct ControlLog: Sendable {
     var errno: UInt64 = 0
   }
 
+  /// What the line of a result is made of, beside its command.
+  struct Moment: BitwiseCopyable {
+    var time: TimeSpec
+    var listeners: UInt64 = 0
+  }
+
+  private struct TimedHeader: BitwiseCopyable {
+    let result: ResultHeader
+    let moment: Moment
+  }
+
   private static let place = SurvivalPlaces.control
   private static let leastLimit = 4 << 20
 
@@ -46,11 +61,32 @@ struct ControlLog: Sendable {
     withUnsafeBytes(of: header) { log.append(kind.rawValue, header: $0, bytes) }
   }
 
+  /// Appends a result.
+  /// - Parameter isOfChange: whether its command is the change that was appended last.
+  mutating func append(_ result: RetainedResult, _ header: ResultHeader, isOfChange: Bool) {
+    var moment = Moment(time: result.time)
+    switch result.form {
+    case .line: append(.result, header, result.text)
+    case .applied: append(.applied, header, moment, isOfChange ? [] : result.text)
+    case .posted(_, let listeners):
+      moment.listeners = UInt64(listeners)
+      append(.posted, header, moment, result.text)
+    case .matched: append(.matched, header, moment, result.text)
+    }
+  }
+
+  private mutating func append(_ kind: Kind, _ header: ResultHeader, _ moment: Moment, _ text: [UInt8]) {
+    withUnsafeBytes(of: TimedHeader(result: header, moment: moment)) {
+      log.append(kind.rawValue, header: $0, text)
+    }
+  }
+
   func commit() { log.commit() }
 
   struct Entry {
     let kind: Kind
     var header: ResultHeader?
+    var moment: Moment?
     let bytes: [UInt8]
   }
 
@@ -67,13 +103,27 @@ struct ControlLog: Sendable {
   }
 
   /// Calls the body with each entry of a predecessor.
-  func forEach(_ body: (Kind, ResultHeader?, [UInt8]) -> Void) {
-    let size = MemoryLayout<ResultHeader>.size
+  func forEach(_ body: (Entry) -> Void) {
     log.forEach { kind, bytes in
-      guard let kind = Kind(rawValue: kind) else { return }
-      guard kind == .result || kind == .reply else { return body(kind, nil, Array(bytes)) }
-      if bytes.count < size { return }
-      body(kind, bytes.loadUnaligned(as: ResultHeader.self), Array(bytes[size...]))
+      guard let kind = Kind(rawValue: kind), let entry = Self.entry(kind, bytes) else { return }
+      body(entry)
+    }
+  }
+
+  /// nil if it is too short.
+  private static func entry(_ kind: Kind, _ bytes: UnsafeRawBufferPointer) -> Entry? {
+    switch kind {
+    case .table, .change: return Entry(kind: kind, bytes: Array(bytes))
+    case .result, .reply:
+      let size = MemoryLayout<ResultHeader>.size
+      if bytes.count < size { return nil }
+      let header = bytes.loadUnaligned(as: ResultHeader.self)
+      return Entry(kind: kind, header: header, bytes: Array(bytes[size...]))
+    case .applied, .posted, .matched:
+      let size = MemoryLayout<TimedHeader>.size
+      if bytes.count < size { return nil }
+      let header = bytes.loadUnaligned(as: TimedHeader.self)
+      return Entry(kind: kind, header: header.result, moment: header.moment, bytes: Array(bytes[size...]))
     }
   }
 }
