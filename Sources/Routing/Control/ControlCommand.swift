@@ -61,8 +61,7 @@ public enum ControlCommand: Hashable, Sendable {
   private static func route(
     _ words: inout Words, _ line: Span<UInt8>
   ) throws(RoutingError) -> ControlCommand {
-    let nameRange = words.next(line)
-    let name = try name(nameRange, line)
+    let name = try name(words.next(line), line)
     let rest = words.rest
     if rest.isEmpty { throw .malformed("a pattern is missing", at: rest.lowerBound) }
     // A literal may contain " before ", so the whole is tried first.
@@ -75,9 +74,7 @@ public enum ControlCommand: Hashable, Sendable {
     do { parsed = try RoutePattern(line.extracting(pattern)) } catch {
       throw error.shifted(by: pattern.lowerBound)
     }
-    do { return .route(try Route(name: name, pattern: parsed), before: other) } catch {
-      throw error.shifted(by: nameRange.lowerBound)
-    }
+    return .route(try Route(validName: name, parsed), before: other)
   }
 
   /// Splits `PATTERN before OTHER`; nil if the text is not of this form.

@@ -1,3 +1,5 @@
+import Containers
+
 /// Finds the first route that matches all URLs of a pattern. The search descends the trie like ``RouteSearch``, but
 /// follows every edge whose type covers the pattern's.
 struct CoverSearch {

@@ -1,3 +1,5 @@
+import Containers
+
 /// The earlier routes that a route overlaps.
 public struct RouteOverlaps: Hashable, Sendable {
   /// The names of the first of them, each once, in order.
@@ -47,7 +49,6 @@ struct OverlapSearch {
 
   static let maxSteps = 300
 
-  private let pattern: RoutePattern
   private let lengths: ClosedRange<Int>
   /// The step on top of `pending`. Most searches need no other and so do not allocate.
   private var next: Step?
@@ -58,8 +59,8 @@ struct OverlapSearch {
   static func indexes(
     overlapping pattern: RoutePattern, in trie: RouteTrie
   ) -> (found: [RouteIndex], isIncomplete: Bool) {
-    var search = OverlapSearch(pattern: pattern, lengths: pattern.lengths)
-    let isIncomplete = search.run(trie)
+    var search = OverlapSearch(lengths: pattern.lengths)
+    let isIncomplete = search.run(pattern, trie)
     if search.found.count < 2 { return (search.found, isIncomplete) }
     // A route that may lack its last component is found at both of its ends.
     let sorted = search.found.sorted()
@@ -69,7 +70,7 @@ struct OverlapSearch {
   }
 
   /// - Returns: whether it ended early.
-  private mutating func run(_ trie: RouteTrie) -> Bool {
+  private mutating func run(_ pattern: RoutePattern, _ trie: RouteTrie) -> Bool {
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
     follow(RouteTrie.root, scheme ?? .text, to: 0, trie)
     var steps = 0
@@ -77,7 +78,7 @@ struct OverlapSearch {
       next = nil
       steps += 1
       if steps > Self.maxSteps { return true }
-      take(step, trie)
+      take(step, pattern, trie)
     }
     return false
   }
@@ -87,13 +88,13 @@ struct OverlapSearch {
     next = step
   }
 
-  private mutating func take(_ step: Step, _ trie: RouteTrie) {
+  private mutating func take(_ step: Step, _ pattern: RoutePattern, _ trie: RouteTrie) {
     switch step {
-    case .node(let node, let depth): visit(node, depth, trie)
+    case .node(let node, let depth): visit(node, depth, pattern, trie)
     case .literals(let parent, let position, let depth):
       let child = trie.nodes[Int(parent)].literals[position]
       queueLiterals(of: parent, from: position + 1, depth, trie)
-      if type(depth - 1).intersects(.literal(trie.nodes[Int(child)].label)) {
+      if pattern.overlapType(depth - 1).intersects(.literal(trie.nodes[Int(child)].label)) {
         queue(.node(child, depth: depth))
       }
     case .parameters(let parent, let position):
@@ -117,19 +118,16 @@ struct OverlapSearch {
     }
   }
 
-  /// The texts of the component with an index; the scheme's is -1.
-  private func type(_ index: Int) -> ValueType {
-    index >= 0 && index < pattern.components.count ? pattern.components[index].type : .text
-  }
-
-  private mutating func visit(_ node: RouteTrie.NodeNumber, _ depth: Int, _ trie: RouteTrie) {
+  private mutating func visit(
+    _ node: RouteTrie.NodeNumber, _ depth: Int, _ pattern: RoutePattern, _ trie: RouteTrie
+  ) {
     if lengths.contains(depth) { collect(node, trie) }
     if depth >= lengths.upperBound {
       // Only a tail that may be empty ends here, and that has an end of its own at this node.
       return
     }
     if trie.nodes[Int(node)].tail != 0 { collect(trie.nodes[Int(node)].tail, trie) }
-    follow(node, type(depth), to: depth + 1, trie)
+    follow(node, pattern.overlapType(depth), to: depth + 1, trie)
   }
 
   private mutating func follow(
@@ -170,5 +168,12 @@ struct OverlapSearch {
   ) {
     let count = trie.nodes[Int(node)].ends.count + trie.nodes[Int(node)].guardedEnds.count
     if position < count { queue(.ends(node, from: position)) }
+  }
+}
+
+extension RoutePattern {
+  /// The texts of the component with an index; the scheme's is -1.
+  fileprivate func overlapType(_ index: Int) -> ValueType {
+    index >= 0 && index < components.count ? components[index].type : .text
   }
 }

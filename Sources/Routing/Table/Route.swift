@@ -1,3 +1,5 @@
+import Containers
+
 /// A pattern and the name of the notification that a matching URL posts.
 public struct Route: Hashable, Sendable, CustomStringConvertible {
   /// The notification's name.
@@ -11,6 +13,11 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   /// - Throws: EINVAL if the name is not one word; E2BIG if the line is too long.
   public init(name: String, pattern: RoutePattern) throws(RoutingError) {
     try Self.validate(name: name)
+    try self.init(validName: name, pattern)
+  }
+
+  /// - Throws: E2BIG.
+  init(validName name: String, _ pattern: RoutePattern) throws(RoutingError) {
     self.name = name
     self.pattern = pattern
     lineSize = 8 + name.utf8.count + pattern.size
@@ -36,50 +43,38 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A route in the table, with precomputed bindings. A class, so that a match retains one object rather than each
-/// array of a route: with many routes every retain is a cache miss.
+/// A route in the table. A class, so that a match retains one object rather than each array of a route: with many
+/// routes every retain is a cache miss.
 final class RouteEntry: Sendable {
   let route: Route
   /// The nodes of the trie that have the route.
-  let nodes: [RouteTrie.NodeNumber]
-  /// Sorted by key.
-  let bindings: [Binding]
+  let nodes: ShortArray<RouteTrie.NodeNumber>
+  /// The numbers of the pattern's keys, sorted by key; empty if they are sorted as they are.
+  let keyOrder: [UInt16]
 
-  init(_ route: Route, nodes: [RouteTrie.NodeNumber]) {
+  init(_ route: Route, nodes: ShortArray<RouteTrie.NodeNumber>) {
     self.route = route
     self.nodes = nodes
-    bindings = Binding.all(of: route.pattern)
+    keyOrder = route.pattern.keyOrder
   }
 }
 
-/// A key of a pattern and the part of a URL that it is bound to. Small, to limit cache misses.
-struct Binding: Sendable {
-  enum Source {
-    /// The component with an index, if the URL has it.
-    case component(Int, ValueType)
-    /// All components from an index on.
-    case tail(from: Int)
-    /// The value of the pattern's parameter with an index.
-    case parameter(Int)
+extension RoutePattern {
+  /// The number of keys: one for each component, then the tail's, then one for each parameter.
+  var keyCount: Int { components.count + (tail == nil ? 0 : 1) + parameters.count }
+
+  /// The key with a number.
+  @inline(__always)
+  func key(_ number: Int) -> String {
+    if number < components.count { return components[number].key }
+    if let tail {
+      return number == components.count ? tail : parameters[number - components.count - 1].key
+    }
+    return parameters[number - components.count].key
   }
 
-  let key: String
-  let source: Source
-
-  static func all(of pattern: RoutePattern) -> [Binding] {
-    var bindings: [Binding] = []
-    bindings.reserveCapacity(
-      pattern.components.count + (pattern.tail == nil ? 0 : 1) + pattern.parameters.count)
-    for (index, component) in pattern.components.enumerated() {
-      bindings.append(Binding(key: component.key, source: .component(index, component.type)))
-    }
-    if let tail = pattern.tail {
-      bindings.append(Binding(key: tail, source: .tail(from: pattern.components.count)))
-    }
-    for (index, parameter) in pattern.parameters.enumerated() {
-      bindings.append(Binding(key: parameter.key, source: .parameter(index)))
-    }
-    bindings.sort { $0.key < $1.key }
-    return bindings
+  fileprivate var keyOrder: [UInt16] {
+    let isSorted = (0..<max(0, keyCount - 1)).allSatisfy { key($0) < key($0 + 1) }
+    return isSorted ? [] : (0..<UInt16(keyCount)).sorted { key(Int($0)) < key(Int($1)) }
   }
 }

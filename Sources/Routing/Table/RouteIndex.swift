@@ -9,18 +9,20 @@ struct RouteIndex: Comparable, Sendable {
   static func < (left: RouteIndex, right: RouteIndex) -> Bool { left.order < right.order }
 }
 
-extension [RouteIndex] {
+extension RandomAccessCollection<RouteIndex> where Index == Int {
   /// The position of the first index that is not less than another, found from the end: most are added there.
   func position(of index: RouteIndex) -> Int {
     if last.map({ $0 < index }) ?? true { return count }
-    var range = 0..<count
+    var range = startIndex..<endIndex
     while !range.isEmpty {
       let middle = range.lowerBound + range.count / 2
       range = self[middle] < index ? middle + 1..<range.upperBound : range.lowerBound..<middle
     }
     return range.lowerBound
   }
+}
 
+extension RangeReplaceableCollection<RouteIndex> where Self: RandomAccessCollection, Index == Int {
   /// Inserts an index into an ascending array.
   mutating func insertInOrder(_ index: RouteIndex) {
     let position = position(of: index)

@@ -41,10 +41,12 @@ public struct RouteMatch: Sendable {
     scheme = url.scheme
     port = url.port
     var items: [Item] = []
-    items.reserveCapacity(entry.bindings.count)
-    for binding in entry.bindings {
-      if let value = url.value(of: binding, entry.route.pattern) {
-        items.append(Item(key: binding.key, value: value))
+    let count = entry.route.pattern.keyCount
+    items.reserveCapacity(count)
+    for place in 0..<count {
+      let number = entry.keyOrder.isEmpty ? place : Int(entry.keyOrder[place])
+      if let value = url.value(ofKey: number, entry.route.pattern) {
+        items.append(Item(key: entry.route.pattern.key(number), value: value))
       }
     }
     userInfo = items
@@ -71,18 +73,23 @@ extension RouteURL {
     return nil
   }
 
-  fileprivate func value(of binding: borrowing Binding, _ pattern: RoutePattern) -> RouteValue? {
-    switch binding.source {
-    case .component(let index, let type):
-      return index < componentRanges.count ? value(of: componentRanges[index], type) : nil
-    case .tail(let start): return .text(componentRanges[start...].map { text(of: $0) }.joined(separator: "/"))
-    case .parameter(let index):
-      let parameter = pattern.parameters[index]
-      if parameter.isArray { return values(of: parameter) }
-      return self.index(ofParameter: parameter.name).flatMap {
-        value(of: parameters[$0].value, parameter.type)
-      }
+  /// The value of the pattern's key with a number; nil if it is unbound.
+  @inline(__always)
+  fileprivate func value(ofKey number: Int, _ pattern: RoutePattern) -> RouteValue? {
+    if number < pattern.components.count {
+      let type = pattern.components[number].type
+      return number < componentRanges.count ? value(of: componentRanges[number], type) : nil
     }
+    if pattern.tail == nil { return value(of: pattern.parameters[number - pattern.components.count]) }
+    if number > pattern.components.count {
+      return value(of: pattern.parameters[number - pattern.components.count - 1])
+    }
+    return .text(componentRanges[number...].map { text(of: $0) }.joined(separator: "/"))
+  }
+
+  private func value(of parameter: RoutePattern.Parameter) -> RouteValue? {
+    if parameter.isArray { return values(of: parameter) }
+    return index(ofParameter: parameter.name).flatMap { value(of: parameters[$0].value, parameter.type) }
   }
 
   /// All values of a parameter; nil if it does not occur.

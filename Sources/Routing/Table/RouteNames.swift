@@ -6,10 +6,8 @@ import Containers
 struct RouteNames: Sendable {
   private struct Group: Sendable {
     let name: String
-    /// The first route with the name. Few names have more.
-    var first: RouteIndex
-    /// The others, in order.
-    var others: [RouteIndex] = []
+    /// In order. Few names have more than one.
+    var routes: ShortArray<RouteIndex>
   }
 
   /// From 1 on; nil after removal.
@@ -19,26 +17,23 @@ struct RouteNames: Sendable {
   /// Adds a route.
   mutating func add(_ route: RouteIndex, _ name: String) {
     let hash = Self.hash(name)
-    let found = Int(find(name, hash))
-    guard found != 0, let first = groups[found]?.first else {
-      groups.append(Group(name: name, first: route))
-      return index.insert(UInt32(groups.count - 1), hash)
-    }
-    groups[found]?.others.insertInOrder(max(first, route))
-    groups[found]?.first = min(first, route)
+    let found = find(name, hash)
+    if found != 0 { return groups[Int(found)]?.routes.insertInOrder(route) ?? () }
+    groups.append(Group(name: name, routes: ShortArray([route])))
+    index.insert(UInt32(groups.count - 1), hash)
   }
 
   /// The first route with a name.
-  func first(_ name: String) -> RouteIndex? { groups[Int(find(name, Self.hash(name)))]?.first }
+  func first(_ name: String) -> RouteIndex? { groups[Int(find(name, Self.hash(name)))]?.routes.first }
 
   /// Removes the routes with a name.
   /// - Returns: the routes, in order.
-  mutating func remove(_ name: String) -> [RouteIndex] {
+  mutating func remove(_ name: String) -> ShortArray<RouteIndex> {
     let found = find(name, Self.hash(name))
-    guard let group = groups[Int(found)] else { return [] }
+    guard let group = groups[Int(found)] else { return ShortArray() }
     index.remove(found)
     groups[Int(found)] = nil
-    return [group.first] + group.others
+    return group.routes
   }
 
   /// 0 if there is none.

@@ -1,3 +1,5 @@
+import Containers
+
 /// A branch-and-bound search for the first route that matches a URL.
 ///
 /// The search descends the trie along the URL. Each component matches up to four children (literal, integer,

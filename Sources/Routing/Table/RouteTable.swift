@@ -1,3 +1,5 @@
+import Containers
+
 /// The registered routes, in order. The first route that matches a URL wins.
 public struct RouteTable: Sendable {
   /// Indexed by `RouteIndex.slot`; nil after removal.

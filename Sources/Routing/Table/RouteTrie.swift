@@ -1,3 +1,5 @@
+import Containers
+
 /// A trie of patterns. The edges of a path are a pattern's scheme, components, tail and one parameter; routes
 /// with a common prefix share nodes.
 ///
@@ -21,7 +23,7 @@ struct RouteTrie: Sendable {
     /// The children in `parameterEdges`.
     var parameters: [NodeNumber] = []
     /// The routes whose paths end here.
-    var ends: [RouteIndex] = []
+    var ends = ShortArray<RouteIndex>()
     /// The guarded routes among those whose paths end here, which are not in `ends`.
     var guardedEnds: [RouteIndex] = []
   }
@@ -38,11 +40,11 @@ struct RouteTrie: Sendable {
   /// Adds a route.
   /// - Returns: The nodes that have the route: those where its paths end, two if it may lack its last component or its
   ///   tail, and those of its guards.
-  mutating func add(_ pattern: RoutePattern, at index: RouteIndex) -> [NodeNumber] {
+  mutating func add(_ pattern: RoutePattern, at index: RouteIndex) -> ShortArray<NodeNumber> {
     var node = visit(Self.root, index)
     let scheme = pattern.scheme.map { ValueType.literal(Array($0.utf8)) }
     node = visit(child(of: node, for: scheme ?? .text), index)
-    var ends: [NodeNumber] = []
+    var ends = ShortArray<NodeNumber>()
     for component in pattern.components {
       if component.isOptional { addEnd(of: pattern, at: node, index, to: &ends) }
       node = visit(child(of: node, for: component.type), index)
@@ -59,7 +61,7 @@ struct RouteTrie: Sendable {
   }
 
   private mutating func addEnd(
-    of pattern: RoutePattern, at node: NodeNumber, _ index: RouteIndex, to ends: inout [NodeNumber]
+    of pattern: RoutePattern, at node: NodeNumber, _ index: RouteIndex, to ends: inout ShortArray<NodeNumber>
   ) {
     if pattern.parameters.isEmpty {
       nodes[Int(node)].ends.insertInOrder(index)
@@ -78,7 +80,8 @@ struct RouteTrie: Sendable {
     nodes[Int(node)].guardedEnds.insertInOrder(index)
     let guardNode = guardNode(of: node, for: chosen)
     nodes[Int(guardNode)].ends.insertInOrder(index)
-    ends += [node, guardNode]
+    ends.append(node)
+    ends.append(guardNode)
   }
 
   /// Lowers the node's bound to a route below it, and returns the node.
@@ -174,6 +177,8 @@ struct RouteTrie: Sendable {
   }
 
   private mutating func newNode(_ label: [UInt8], below parent: NodeNumber) -> NodeNumber {
+    // What is reserved and not used takes no memory, and large arrays take long to copy.
+    if nodes.count == nodes.capacity { nodes.reserveCapacity(8 * nodes.count) }
     nodes.append(Node(label: label, parent: parent))
     return NodeNumber(nodes.count - 1)
   }
