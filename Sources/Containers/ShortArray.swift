@@ -16,11 +16,20 @@ public struct ShortArray<Element> {
 }
 
 extension ShortArray: RandomAccessCollection, RangeReplaceableCollection {
+  /// The number of elements.
+  @inlinable public var count: Int { first == nil ? 0 : others.count + 1 }
+
+  /// Whether there is no element.
+  @inlinable public var isEmpty: Bool { first == nil }
+
+  /// The last element; nil if there is none.
+  @inlinable public var last: Element? { others.last ?? first }
+
   /// 0.
   @inlinable public var startIndex: Int { 0 }
 
   /// The number of elements.
-  @inlinable public var endIndex: Int { first == nil ? 0 : others.count + 1 }
+  @inlinable public var endIndex: Int { count }
 
   /// The element at an index, which must be in bounds.
   @inlinable

@@ -21,9 +21,9 @@ import Testing
   func order() throws {
     var content = try content("route A i:A")
     #expect(String(decoding: content.text, as: UTF8.self) == "route A i:A\n")
-    let first = content.record(Array("x:1".utf8)) { _ in .applied() }
+    let first = content.record(Array("x:1".utf8).span) { _ in .applied() }
     #expect(first == nil)
-    let failure = content.record(Array("reset".utf8)) { routes throws(RoutingError) in
+    let failure = content.record(Array("reset".utf8).span) { routes throws(RoutingError) in
       routes.removeAll()
       try routes.append(Route(name: "B", pattern: RoutePattern("s:B")))
       throw RoutingError(.malformed, "no")
@@ -42,7 +42,7 @@ import Testing
     #expect(content.size == 0 && content.text.isEmpty)
     var modified = content.modified
     for number in 1...1500 {
-      _ = content.record(Array("x:\(number)".utf8)) { routes throws(RoutingError) in
+      _ = content.record(Array("x:\(number)".utf8).span) { routes throws(RoutingError) in
         if number % 2 == 1 {
           try routes.append(Route(name: "N", pattern: RoutePattern("scheme\(number)://s:A")))
         } else {
@@ -63,7 +63,7 @@ import Testing
     var random = SplitMix64(seed: 6)
     var content = try content("route N0 x0://s:A")
     for number in 1...300 {
-      _ = content.record([]) { routes throws(RoutingError) in
+      _ = content.record(Array("".utf8).span) { routes throws(RoutingError) in
         if random.percent(70) {
           try routes.append(Route(name: "N\(number)", pattern: RoutePattern("x\(number)://s:A")))
         } else if random.percent(95) {
@@ -83,7 +83,7 @@ import Testing
     var content = try content()
     let empty = content.page(from: ResultsProtocol.Position(1), limit: 100)
     #expect(empty.first == 1 && empty.newest == 0 && empty.text.isEmpty)
-    for number in 1...2000 { _ = content.record(Array("x:\(number)".utf8)) { _ in .applied() } }
+    for number in 1...2000 { _ = content.record(Array("x:\(number)".utf8).span) { _ in .applied() } }
     for limit in [1, 10, 100, 1000, 16_000] {
       var text: [UInt8] = []
       var (sequence, offset) = (UInt64(limit == 1 ? 1990 : 1), 0)
@@ -110,7 +110,7 @@ import Testing
   @Test("positions beyond the results and beyond a line")
   func strangePositions() throws {
     var content = try content()
-    _ = content.record(Array("x:1".utf8)) { _ in .applied() }
+    _ = content.record(Array("x:1".utf8).span) { _ in .applied() }
     let later = content.page(from: ResultsProtocol.Position(7, offset: 3), limit: 100)
     #expect(later.first == 7 && later.newest == 1 && later.text.isEmpty)
     let latest = content.page(from: ResultsProtocol.Position(.max, offset: .max), limit: 100)
@@ -147,7 +147,7 @@ import Testing
     let command = try? ControlCommand(line.utf8)
     var text = Array(line.utf8)
     if case .match(let url) = command { text = url.text }
-    _ = content.record(text, origin) { routes throws(RoutingError) in
+    _ = content.record(text.span, origin) { routes throws(RoutingError) in
       switch command {
       case .post(let url): return .posted(try routes.found(url), listeners: text.count % 3)
       case .match(let url): return .matched(try routes.found(url))

@@ -8,7 +8,9 @@ import Testing
 extension ResultRing {
   fileprivate var lines: [[UInt8]] { (0..<count).map { self[$0].text } }
 
-  fileprivate mutating func append(_ line: [UInt8]) { append(RetainedResult(0, line: line)) }
+  fileprivate mutating func append(_ line: [UInt8]) {
+    append(0, TimeSpec(seconds: 0, nanoseconds: 0), line.span, as: .line)
+  }
 }
 
 @Suite struct ResultRingTests {
@@ -89,9 +91,9 @@ extension ResultRing {
       // Quotation marks are escaped, so that a line is much longer than its command.
       let length = random.percent(3) ? random.number(1...60_000) : random.number(1...300)
       let command = [UInt8](repeating: UInt8(ascii: random.percent(50) ? "\"" : "x"), count: length)
-      var result = RetainedResult(
-        UInt64(number), TimeSpec(seconds: 1, nanoseconds: 0), of: command, .applied())
-      ring.append(result)
+      let time = TimeSpec(seconds: 1, nanoseconds: 0)
+      var result = RetainedResult(UInt64(number), time, command.span, as: .applied)
+      ring.append(UInt64(number), time, command.span, as: .applied)
       result.makeLine()
       list.append(result.text)
       size += result.text.count

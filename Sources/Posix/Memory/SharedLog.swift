@@ -41,7 +41,7 @@ public struct SharedLog: @unchecked Sendable {
   public var isLong: Bool { end > limit }
 
   /// Appends an entry of a header and its bytes, which counts from the next `commit` on. What has no room is left out.
-  public mutating func append(_ kind: UInt32, header: UnsafeRawBufferPointer? = nil, _ bytes: [UInt8]) {
+  public mutating func append(_ kind: UInt32, header: UnsafeRawBufferPointer? = nil, _ bytes: Span<UInt8>) {
     end = write(kind, header, bytes, to: half(position.pointee), at: end)
   }
 
@@ -55,7 +55,7 @@ public struct SharedLog: @unchecked Sendable {
   public mutating func begin(_ body: (_ append: (UInt32, [UInt8]) -> Void) -> Void) {
     let other = ~position.pointee & Self.halfBit
     var end = 0
-    body { kind, bytes in end = write(kind, nil, bytes, to: half(other), at: end) }
+    body { kind, bytes in end = write(kind, nil, bytes.span, to: half(other), at: end) }
     atomicMemoryFence(ordering: .releasing)
     position.pointee = other | UInt64(end)
     self.end = end
@@ -63,7 +63,8 @@ public struct SharedLog: @unchecked Sendable {
   }
 
   private func write(
-    _ kind: UInt32, _ header: UnsafeRawBufferPointer?, _ bytes: [UInt8], to start: UnsafeMutableRawPointer,
+    _ kind: UInt32, _ header: UnsafeRawBufferPointer?, _ bytes: Span<UInt8>,
+    to start: UnsafeMutableRawPointer,
     at offset: Int
   ) -> Int {
     let headerSize = header?.count ?? 0

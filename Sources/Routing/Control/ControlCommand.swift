@@ -1,3 +1,5 @@
+import Containers
+
 /// A line of the control file or of a routes file.
 public enum ControlCommand: Hashable, Sendable {
   /// A blank line, a `#` comment, or a result (which begins with `{`) that is fed back.
@@ -108,9 +110,4 @@ public enum ControlCommand: Hashable, Sendable {
 extension String {
   /// Decodes UTF-8; what is invalid becomes U+FFFD.
   init(_ bytes: Span<UInt8>) { self = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
-}
-
-extension Array<UInt8> {
-  /// A copy of the bytes.
-  init(_ bytes: Span<UInt8>) { self = bytes.withUnsafeBufferPointer { Array($0) } }
 }

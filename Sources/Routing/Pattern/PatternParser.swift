@@ -1,3 +1,5 @@
+import Containers
+
 /// Splits a pattern and validates it.
 struct PatternParser {
   /// The keys so far, once they are many.

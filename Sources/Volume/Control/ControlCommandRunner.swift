@@ -142,7 +142,7 @@ final class ControlCommandRunner: Sendable {
     case .match(let url): return match(url, line, writer, origin)
     case .route, .unroute, .reset:
       guard control.isOwner(writer) else { return fail(line, .notOwner, origin) }
-      return control.appendResult(of: Self.trimmed(line), origin) { routes throws(RoutingError) in
+      return control.appendResult(of: Self.trimmed(line).span, origin) { routes throws(RoutingError) in
         .applied(try routes.change(command))
       }
     }
@@ -154,7 +154,7 @@ final class ControlCommandRunner: Sendable {
     if url.isScheme(BuiltInCommand.scheme) { return runBuiltIn(url, line, writer, origin) }
     if url.isScheme(resolver.scheme) { return resolve(url, for: writer, origin) }
     let listeners = control.listenerCount
-    return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
+    return control.appendResult(of: url.text.span, origin) { routes throws(RoutingError) in
       .posted(try routes.found(url), listeners: listeners)
     }
   }
@@ -164,7 +164,7 @@ final class ControlCommandRunner: Sendable {
   ) -> CommandOutcome {
     if url.isScheme(BuiltInCommand.scheme) { return fail(line, .noRoute(for: url), origin) }
     if url.isScheme(resolver.scheme) { return resolve(url, for: writer, origin) }
-    return control.appendResult(of: url.text, origin) { routes throws(RoutingError) in
+    return control.appendResult(of: url.text.span, origin) { routes throws(RoutingError) in
       .matched(try routes.found(url))
     }
   }
@@ -179,7 +179,8 @@ final class ControlCommandRunner: Sendable {
       result = .failure(error)
     }
     if LayerAccess.current == .shared, LayerAccess.deferredLayer != nil { return .deferred }
-    return control.appendResult(of: url.text, origin) { _ throws(RoutingError) in .resolved(try result.get())
+    return control.appendResult(of: url.text.span, origin) { _ throws(RoutingError) in
+      .resolved(try result.get())
     }
   }
 
@@ -211,20 +212,20 @@ final class ControlCommandRunner: Sendable {
 
   /// Appends the result of a line whose barrier was reached.
   func appendApplied(_ line: ArraySlice<UInt8>, _ origin: ControlLog.Origin) {
-    _ = control.appendResult(of: Self.trimmed(line), origin) { _ in .applied() }
+    _ = control.appendResult(of: Self.trimmed(line).span, origin) { _ in .applied() }
   }
 
   private func fail(
     _ line: ArraySlice<UInt8>, _ error: RoutingError, _ origin: ControlLog.Origin
   ) -> CommandOutcome {
-    control.appendResult(of: Self.trimmed(line), origin) { _ throws(RoutingError) in throw error }
+    control.appendResult(of: Self.trimmed(line).span, origin) { _ throws(RoutingError) in throw error }
   }
 
   /// The line as a result shows it: without trailing white space, cut to the longest URL.
-  private static func trimmed(_ line: ArraySlice<UInt8>) -> [UInt8] {
+  private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var end = line.startIndex + min(line.count, RouteURL.maxLength)
-    while end > line.startIndex, Self.isWhitespace(line[end - 1]) { end -= 1 }
-    return Array(line[..<end])
+    while end > line.startIndex, isWhitespace(line[end - 1]) { end -= 1 }
+    return line[..<end]
   }
 
   private static func isWhitespace(_ byte: UInt8) -> Bool {

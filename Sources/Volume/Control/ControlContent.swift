@@ -1,3 +1,4 @@
+import Containers
 import Posix
 import Routing
 
@@ -67,44 +68,58 @@ struct ControlContent {
   }
 
   /// Runs the body on the route table and appends its outcome to the results.
+  /// - Parameter command: the line as its result shows it.
   /// - Returns: the error that the body threw; nil on success.
   mutating func record(
-    _ line: [UInt8], _ origin: ControlLog.Origin = ControlLog.Origin(),
+    _ command: Span<UInt8>, _ origin: ControlLog.Origin = ControlLog.Origin(),
     _ body: (inout RouteTable) throws(RoutingError) -> LineOutcome
   ) -> RoutingError? {
     let version = table.version
     sequence += 1
+    let time = TimeSpec.now
     var failure: RoutingError?
-    let result: RetainedResult
+    var line: [UInt8] = []
+    let form: RetainedResult.Form
     do throws(RoutingError) {
       let outcome = try body(&table)
-      result = RetainedResult(sequence, .now, of: line, outcome)
+      form = RetainedResult.Form(outcome)
+      if case .line = form { line = RetainedResult.line(sequence, time, [UInt8](command), outcome) }
     } catch {
       failure = error
-      result = RetainedResult(sequence, .now, of: line, error)
+      form = .line
+      line = RetainedResult.line(sequence, time, [UInt8](command), RouteResult.Outcome.rejected(error))
     }
-    if table.version != version { tableText = nil }
-    results.append(result)
-    touch(result.time)
+    touch(time)
     cachedText = nil
-    if log != nil { record(result, failure, origin, change: table.version == version ? nil : line) }
+    if table.version != version {
+      tableText = nil
+      log?.append(.change, nil, command)
+    }
+    var header = ControlLog.ResultHeader(sequence: sequence, origin: origin)
+    header.errno = UInt64(failure?.code.errno.rawValue ?? 0)
+    if case .line = form {
+      append(line.span, as: form, header, time, isRecorded: false)
+    } else {
+      append(command, as: form, header, time, isRecorded: table.version != version)
+    }
     return failure
   }
 
-  // MARK: - Log
-
-  private mutating func record(
-    _ result: RetainedResult, _ failure: RoutingError?, _ origin: ControlLog.Origin, change: [UInt8]?
+  /// - Parameter isRecorded: whether the log has the text as that of the last change.
+  private mutating func append(
+    _ text: Span<UInt8>, as form: RetainedResult.Form, _ header: ControlLog.ResultHeader, _ time: TimeSpec,
+    isRecorded: Bool
   ) {
-    var header = ControlLog.ResultHeader(sequence: sequence, origin: origin)
-    header.errno = UInt64(failure?.code.errno.rawValue ?? 0)
+    results.append(header.sequence, time, text, as: form)
+    if log == nil { return }
     headers.append(header)
     if headers.count > 2 * Self.keptHeaders { headers.removeFirst(Self.keptHeaders) }
-    if let change { log?.append(.change, nil, change) }
-    log?.append(result, header, isOfChange: change != nil)
+    log?.append(form, header, time, text, isRecorded: isRecorded)
     log?.commit()
     if log?.isLong == true { beginLog() }
   }
+
+  // MARK: - Log
 
   /// Records the reply to a WRITE, and the lines that are held from then on.
   mutating func record(_ reply: ControlLog.ResultHeader, held: [UInt8]) {
@@ -112,7 +127,7 @@ struct ControlContent {
     self.held = held
     lastReplies.append(reply)
     if lastReplies.count > 2 * Self.keptHeaders { lastReplies.removeFirst(Self.keptHeaders) }
-    log?.append(.reply, reply, held)
+    log?.append(.reply, reply, held.span)
     log?.commit()
     if log?.isLong == true { beginLog() }
   }
@@ -148,30 +163,29 @@ struct ControlContent {
         held = entry.bytes
         if let header = entry.header { lastReplies.append(header) }
       case .result, .applied, .posted, .matched:
-        guard let header = entry.header else { return }
-        sequence = header.sequence
-        headers.append(header)
-        results.append(result(entry, header, change))
+        if let header = entry.header { append(entry, header, after: change) }
       }
     }
     headers.removeFirst(max(0, headers.count - Self.keptHeaders))
     lastReplies.removeFirst(max(0, lastReplies.count - Self.keptHeaders))
   }
 
-  /// The result of an entry, before which the table has had its last change.
-  private func result(
-    _ entry: ControlLog.Entry, _ header: ControlLog.ResultHeader, _ change: [UInt8]
-  ) -> RetainedResult {
-    guard let moment = entry.moment else { return RetainedResult(header.sequence, line: entry.bytes) }
-    let command = entry.bytes.isEmpty ? change : entry.bytes
-    if entry.kind == .applied { return RetainedResult(header.sequence, moment.time, of: command, .applied()) }
-    guard let route = try? table.find(RouteURL(command)) else {
-      let error = RoutingError(.noRoute, "the route is lost")
-      return RetainedResult(header.sequence, moment.time, of: command, error)
+  /// Appends the result of an entry, before which the table has had its last change.
+  private mutating func append(
+    _ entry: ControlLog.Entry, _ header: ControlLog.ResultHeader, after change: [UInt8]
+  ) {
+    sequence = header.sequence
+    headers.append(header)
+    let time = entry.moment?.time ?? TimeSpec(seconds: 0, nanoseconds: 0)
+    let text = entry.bytes.isEmpty ? change : entry.bytes
+    let listeners = Int(clamping: entry.moment?.listeners ?? 0)
+    switch (entry.kind, (try? RouteURL(text)).flatMap { try? table.find($0) }) {
+    case (.posted, let route?):
+      results.append(sequence, time, text.span, as: .posted(route, listeners: listeners))
+    case (.matched, let route?): results.append(sequence, time, text.span, as: .matched(route))
+    case (.result, _): results.append(sequence, time, text.span, as: .line)
+    default: results.append(sequence, time, text.span, as: .applied)
     }
-    let listeners = Int(clamping: moment.listeners)
-    let outcome = entry.kind == .posted ? LineOutcome.posted(route, listeners: listeners) : .matched(route)
-    return RetainedResult(header.sequence, moment.time, of: command, outcome)
   }
 
   private mutating func apply(_ line: [UInt8]) {

@@ -185,10 +185,10 @@ final class ControlFile: Sendable {
 
   /// Runs a command on the routes and appends its result.
   func appendResult(
-    of line: [UInt8], _ origin: ControlLog.Origin,
+    of command: Span<UInt8>, _ origin: ControlLog.Origin,
     _ body: (inout RouteTable) throws(RoutingError) -> LineOutcome
   ) -> CommandOutcome {
-    content.withLock { $0.record(line, origin, body) }.map { .failed($0) } ?? .done
+    content.withLock { $0.record(command, origin, body) }.map { .failed($0) } ?? .done
   }
 
   /// As `ControlContent.progress`.

@@ -134,8 +134,17 @@ struct ControlFileWrite: Sendable {
   private var next: ArraySlice<UInt8>? {
     if done == bytes.count { return nil }
     // What was carried has no newline.
-    let end = bytes[max(done, carried)...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
-    return bytes[done..<end]
+    let start = max(done, carried)
+    let length = bytes[start...].withUnsafeBytes { Self.lineLength($0) }
+    return bytes[done..<start + length]
+  }
+
+  /// The bytes up to the first newline, which counts, or all.
+  private static func lineLength(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard let start = bytes.baseAddress, let end = memchr(start, CInt(UInt8(ascii: "\n")), bytes.count) else {
+      return bytes.count
+    }
+    return UnsafeRawPointer(end) - start + 1
   }
 
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }

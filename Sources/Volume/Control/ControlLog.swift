@@ -56,26 +56,29 @@ struct ControlLog: Sendable {
   var isLong: Bool { log.isLong }
 
   /// As `SharedLog.append`.
-  mutating func append(_ kind: Kind, _ header: ResultHeader? = nil, _ bytes: [UInt8]) {
+  mutating func append(_ kind: Kind, _ header: ResultHeader? = nil, _ bytes: Span<UInt8>) {
     guard let header else { return log.append(kind.rawValue, bytes) }
     withUnsafeBytes(of: header) { log.append(kind.rawValue, header: $0, bytes) }
   }
 
   /// Appends a result.
-  /// - Parameter isOfChange: whether its command is the change that was appended last.
-  mutating func append(_ result: RetainedResult, _ header: ResultHeader, isOfChange: Bool) {
-    var moment = Moment(time: result.time)
-    switch result.form {
-    case .line: append(.result, header, result.text)
-    case .applied: append(.applied, header, moment, isOfChange ? [] : result.text)
+  /// - Parameter isRecorded: whether its text is the change that was appended last.
+  mutating func append(
+    _ form: RetainedResult.Form, _ header: ResultHeader, _ time: TimeSpec, _ text: Span<UInt8>,
+    isRecorded: Bool
+  ) {
+    var moment = Moment(time: time)
+    switch form {
+    case .line: append(.result, header, text)
+    case .applied: append(.applied, header, moment, isRecorded ? text.extracting(first: 0) : text)
     case .posted(_, let listeners):
       moment.listeners = UInt64(listeners)
-      append(.posted, header, moment, result.text)
-    case .matched: append(.matched, header, moment, result.text)
+      append(.posted, header, moment, text)
+    case .matched: append(.matched, header, moment, text)
     }
   }
 
-  private mutating func append(_ kind: Kind, _ header: ResultHeader, _ moment: Moment, _ text: [UInt8]) {
+  private mutating func append(_ kind: Kind, _ header: ResultHeader, _ moment: Moment, _ text: Span<UInt8>) {
     withUnsafeBytes(of: TimedHeader(result: header, moment: moment)) {
       log.append(kind.rawValue, header: $0, text)
     }

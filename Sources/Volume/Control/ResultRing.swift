@@ -1,3 +1,5 @@
+import Posix
+
 /// A ring buffer of the last results, limited to a number of lines and bytes but always holding the newest line.
 ///
 /// Lines are made when they are read. Until then, a result counts with the bytes that it has, which are not more than
@@ -33,13 +35,15 @@ struct ResultRing {
 
   private func place(_ index: Int) -> Int { (oldest + dropped + index) % ring.count }
 
-  mutating func append(_ result: RetainedResult) {
-    size += result.text.count
+  mutating func append(
+    _ sequence: UInt64, _ time: TimeSpec, _ text: Span<UInt8>, as form: RetainedResult.Form
+  ) {
+    size += text.count
     if ring.count < lineLimit {
-      ring.append(result)
+      ring.append(RetainedResult(sequence, time, text, as: form))
     } else {
       size -= ring[oldest].text.count
-      ring[oldest] = result
+      ring[oldest].become(sequence, time, text, as: form)
       oldest += 1
       if oldest == lineLimit { oldest = 0 }
       dropped = max(0, dropped - 1)
@@ -68,7 +72,7 @@ struct ResultRing {
     while size > byteLimit, dropped < ring.count - 1 {
       let place = place(0)
       size -= ring[place].text.count
-      ring[place] = RetainedResult(0, line: [])
+      ring[place].removeText()
       dropped += 1
     }
     unmade = min(unmade, count)

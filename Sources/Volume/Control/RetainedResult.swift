@@ -1,3 +1,4 @@
+import Containers
 import Posix
 import Routing
 
@@ -11,49 +12,55 @@ enum LineOutcome {
 
 /// A result of the control file: its line, or what the line is made of when it is read. In a long write, few lines are.
 struct RetainedResult {
+  /// What the text is.
   enum Form {
-    /// The text is the result's line, with its newline.
+    /// The result's line, with its newline.
     case line
-    /// The text is that of the URL or command.
+    /// The URL or command, of which the line is made.
     case applied
     case posted(FoundRoute, listeners: Int)
     case matched(FoundRoute)
-  }
 
-  let sequence: UInt64
-  let time: TimeSpec
-  private(set) var form: Form
-  private(set) var text: [UInt8]
-
-  /// - Parameter command: the URL or command.
-  private init(_ sequence: UInt64, _ time: TimeSpec, of command: [UInt8], as form: Form) {
-    self.sequence = sequence
-    self.time = time
-    self.form = form
-    text = command
-  }
-
-  /// A result whose line there is already.
-  init(_ sequence: UInt64, line: [UInt8]) {
-    self.init(sequence, TimeSpec(seconds: 0, nanoseconds: 0), of: line, as: .line)
-  }
-
-  init(_ sequence: UInt64, _ time: TimeSpec, of command: [UInt8], _ outcome: LineOutcome) {
-    switch outcome {
-    case .posted(let route, let listeners):
-      self.init(sequence, time, of: command, as: .posted(route, listeners: listeners))
-    case .matched(let route): self.init(sequence, time, of: command, as: .matched(route))
-    case .applied(let overlaps) where overlaps.isEmpty: self.init(sequence, time, of: command, as: .applied)
-    case .applied(let overlaps):
-      self.init(sequence, line: Self.line(sequence, time, command, .applied(overlaps: overlaps)))
-    case .resolved(let resource):
-      self.init(sequence, line: Self.line(sequence, time, command, .resolved(resource)))
+    /// The form in which a result with an outcome is kept.
+    init(_ outcome: LineOutcome) {
+      switch outcome {
+      case .posted(let route, let listeners): self = .posted(route, listeners: listeners)
+      case .matched(let route): self = .matched(route)
+      case .applied(let overlaps): self = overlaps.isEmpty ? .applied : .line
+      case .resolved: self = .line
+      }
     }
   }
 
-  init(_ sequence: UInt64, _ time: TimeSpec, of command: [UInt8], _ error: RoutingError) {
-    self.init(sequence, line: Self.line(sequence, time, command, .rejected(error)))
+  private(set) var sequence: UInt64
+  private(set) var time: TimeSpec
+  private(set) var form: Form
+  private(set) var text: [UInt8]
+
+  /// Arrays with more bytes are not used again.
+  private static let maxReused = 1024
+
+  init(_ sequence: UInt64, _ time: TimeSpec, _ text: Span<UInt8>, as form: Form) {
+    self.sequence = sequence
+    self.time = time
+    self.form = form
+    self.text = Array(text)
   }
+
+  /// Becomes another result, in the same memory.
+  mutating func become(_ sequence: UInt64, _ time: TimeSpec, _ text: Span<UInt8>, as form: Form) {
+    if self.text.capacity < text.count || self.text.capacity > Self.maxReused {
+      self = RetainedResult(sequence, time, text, as: form)
+      return
+    }
+    self.sequence = sequence
+    self.time = time
+    self.form = form
+    self.text.removeAll(keepingCapacity: true)
+    text.withUnsafeBufferPointer { self.text.append(contentsOf: $0) }
+  }
+
+  mutating func removeText() { text = [] }
 
   /// Makes the line, which has at least as many bytes as the text before.
   mutating func makeLine() {
@@ -76,7 +83,19 @@ struct RetainedResult {
     }
   }
 
-  private static func line(
+  /// The line of a result whose form is `line`.
+  static func line(
+    _ sequence: UInt64, _ time: TimeSpec, _ command: [UInt8], _ outcome: LineOutcome
+  ) -> [UInt8] {
+    switch outcome {
+    case .resolved(let resource): line(sequence, time, command, RouteResult.Outcome.resolved(resource))
+    case .applied(let overlaps):
+      line(sequence, time, command, RouteResult.Outcome.applied(overlaps: overlaps))
+    case .posted, .matched: preconditionFailure("such a result has no line yet")
+    }
+  }
+
+  static func line(
     _ sequence: UInt64, _ time: TimeSpec, _ command: [UInt8], _ outcome: RouteResult.Outcome
   ) -> [UInt8] {
     let time = Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds))

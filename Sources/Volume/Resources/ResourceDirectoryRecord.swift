@@ -23,7 +23,7 @@ struct ResourceDirectoryRecord: Sendable {
 
   /// - Parameter all: those that are known, in case the record is written anew.
   mutating func add(_ entry: Entry, all: () -> [Entry]) {
-    log.append(0, entry.encoded)
+    log.append(0, entry.encoded.span)
     log.commit()
     guard log.isLong else { return }
     log.begin { append in for entry in all() { append(0, entry.encoded) } }
