@@ -27,7 +27,19 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The command that registers the route.
-  public var description: String { "route \(name) \(pattern)" }
+  public var description: String {
+    var text: [UInt8] = []
+    append(to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends ``description``.
+  func append(to text: inout [UInt8]) {
+    text += "route ".utf8
+    text += name.utf8
+    text.append(UInt8(ascii: " "))
+    pattern.append(to: &text)
+  }
 
   /// Checks that a name is not empty and has no whitespace and no control characters.
   static func validate(name: String) throws(RoutingError) {

@@ -29,7 +29,19 @@ public struct RouteTable: Sendable {
   public var routes: [Route] { sequence.compactMap { self[$0]?.route } }
 
   /// The `route` commands that recreate the table, each with a newline.
-  public var text: String { routes.map { "\($0)\n" }.joined() }
+  public var text: String { String(decoding: textBytes, as: UTF8.self) }
+
+  /// The UTF-8 of ``text``.
+  public var textBytes: [UInt8] {
+    var text: [UInt8] = []
+    text.reserveCapacity(textSize)
+    for index in sequence {
+      guard let entry = self[index] else { continue }
+      entry.route.append(to: &text)
+      text.append(UInt8(ascii: "\n"))
+    }
+    return text
+  }
 
   /// Appends a route.
   /// - Throws: EEXIST if an earlier route, or what is built in, takes all its URLs.

@@ -41,7 +41,7 @@ struct ControlContent {
   var text: [UInt8] {
     mutating get {
       if let cachedText { return cachedText }
-      let tableText = tableText ?? Array(table.text.utf8)
+      let tableText = tableText ?? table.textBytes
       self.tableText = tableText
       var text = tableText
       text.reserveCapacity(size)
@@ -134,7 +134,7 @@ struct ControlContent {
 
   private mutating func beginLog() {
     if log == nil { return }
-    var entries = [ControlLog.Entry(kind: .table, bytes: Array(table.text.utf8))]
+    var entries = [ControlLog.Entry(kind: .table, bytes: table.textBytes)]
     for reply in lastReplies { entries.append(ControlLog.Entry(kind: .reply, header: reply, bytes: [])) }
     entries.append(ControlLog.Entry(kind: .reply, header: ControlLog.ResultHeader(), bytes: held))
     results.makeLines()
