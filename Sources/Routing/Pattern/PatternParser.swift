@@ -15,10 +15,9 @@ struct PatternParser {
       throw RoutingError(.tooLong, "a pattern is at most \(RouteURL.maxLength) bytes long")
     }
     try Self.validateBytes(text)
-    let all = 0..<text.count
-    let scheme = try Self.parseScheme(
-      text, before: text.firstIndex(of: UInt8(ascii: "?"), in: all) ?? text.count)
-    let query = Self.queryStart(text, from: scheme.end)
+    let mark = text.firstIndex(of: UInt8(ascii: "?"), in: 0..<text.count)
+    let scheme = try Self.parseScheme(text, before: mark ?? text.count)
+    let query = mark == nil ? nil : Self.queryStart(text, from: scheme.end)
     let path = scheme.end..<(query ?? text.count)
     // A scheme alone is for URLs without components.
     if scheme.name == nil || !path.isEmpty { try parseComponents(text, path) }
@@ -42,10 +41,17 @@ struct PatternParser {
   }
 
   private static func validateBytes(_ text: Span<UInt8>) throws(RoutingError) {
-    if let bad = firstInvalidUTF8(in: text) { throw .malformed("this is not UTF-8", at: bad.lowerBound) }
-    for offset in text.indices where text[offset] < 0x20 || text[offset] == 0x7F {
-      throw .malformed("a control character in a pattern is percent-encoded", at: offset)
+    var isASCII = true
+    var control: Int?
+    for offset in text.indices {
+      let byte = text[offset]
+      if byte >= 0x80 { isASCII = false }
+      if byte < 0x20 || byte == 0x7F, control == nil { control = offset }
     }
+    if !isASCII, let bad = firstInvalidUTF8(in: text) {
+      throw .malformed("this is not UTF-8", at: bad.lowerBound)
+    }
+    if let control { throw .malformed("a control character in a pattern is percent-encoded", at: control) }
   }
 
   private static func parseScheme(

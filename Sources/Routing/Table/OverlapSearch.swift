@@ -59,6 +59,7 @@ struct OverlapSearch {
   static func indexes(
     overlapping pattern: RoutePattern, in trie: RouteTrie
   ) -> (found: [RouteIndex], isIncomplete: Bool) {
+    if trie.branchesOff(pattern) { return ([], false) }
     var search = OverlapSearch(lengths: pattern.lengths)
     let isIncomplete = search.run(pattern, trie)
     if search.found.count < 2 { return (search.found, isIncomplete) }
@@ -175,5 +176,25 @@ extension RoutePattern {
   /// The texts of the component with an index; the scheme's is -1.
   fileprivate func overlapType(_ index: Int) -> ValueType {
     index >= 0 && index < components.count ? components[index].type : .text
+  }
+}
+
+extension RouteTrie {
+  /// Whether a pattern has a literal where no other pattern with the same components before it has that literal or a
+  /// type: then it overlaps none. False is no answer.
+  fileprivate func branchesOff(_ pattern: RoutePattern) -> Bool {
+    if pattern.scheme != nil || !nodes[Int(Self.root)].literals.isEmpty { return false }
+    var node = nodes[Int(Self.root)].text
+    for component in pattern.components.prefix(pattern.lengths.lowerBound) {
+      if node == 0 { return true }
+      guard case .literal(let literal) = component.type, hasOnlyLiterals(node) else { return false }
+      node = literalChild(of: node, literal.span)
+    }
+    return node == 0
+  }
+
+  private func hasOnlyLiterals(_ node: NodeNumber) -> Bool {
+    let (integer, number) = (nodes[Int(node)].integer, nodes[Int(node)].number)
+    return integer == 0 && number == 0 && nodes[Int(node)].text == 0 && nodes[Int(node)].tail == 0
   }
 }

@@ -132,19 +132,28 @@ final class ControlCommandRunner: Sendable {
 
   /// - Parameter origin: of the result.
   func run(_ line: ArraySlice<UInt8>, _ writer: Caller, _ origin: ControlLog.Origin) -> CommandOutcome {
-    let command: ControlCommand
-    do throws(RoutingError) { command = try ControlCommand(line.span) } catch {
-      return fail(line, error, origin)
-    }
-    switch command {
-    case .ignored: return .done
-    case .post(let url): return post(url, line, writer, origin)
-    case .match(let url): return match(url, line, writer, origin)
-    case .route, .unroute, .reset:
-      guard control.isOwner(writer) else { return fail(line, .notOwner, origin) }
-      return control.appendResult(of: Self.trimmed(line).span, origin) { routes throws(RoutingError) in
-        .applied(try routes.change(command))
+    do throws(RoutingError) {
+      switch try ControlCommand(line.span) {
+      case .ignored: return .done
+      case .post(let url): return post(url, line, writer, origin)
+      case .match(let url): return match(url, line, writer, origin)
+      case .route(let route, let other):
+        return change(line, writer, origin) { routes throws(RoutingError) in
+          try routes.add(route, before: other)
+        }
+      case let command:
+        return change(line, writer, origin) { routes throws(RoutingError) in try routes.change(command) }
       }
+    } catch { return fail(line, error, origin) }
+  }
+
+  private func change(
+    _ line: ArraySlice<UInt8>, _ writer: Caller, _ origin: ControlLog.Origin,
+    _ body: (inout RouteTable) throws(RoutingError) -> RouteOverlaps
+  ) -> CommandOutcome {
+    guard control.isOwner(writer) else { return fail(line, .notOwner, origin) }
+    return control.appendResult(of: Self.trimmed(line).span, origin) { routes throws(RoutingError) in
+      .applied(try body(&routes))
     }
   }
 
@@ -270,13 +279,16 @@ extension RouteTable {
     return route
   }
 
+  fileprivate mutating func add(_ route: Route, before other: String?) throws(RoutingError) -> RouteOverlaps {
+    guard let other else { return try appendFindingOverlaps(route) }
+    let overlaps = overlaps(of: route.pattern)
+    try insert(route, before: other)
+    return overlaps
+  }
+
   mutating func change(_ command: ControlCommand) throws(RoutingError) -> RouteOverlaps {
     switch command {
-    case .route(let route, let other):
-      guard let other else { return try appendFindingOverlaps(route) }
-      let overlaps = overlaps(of: route.pattern)
-      try insert(route, before: other)
-      return overlaps
+    case .route(let route, let other): return try add(route, before: other)
     case .unroute(let name):
       if remove(name: name) == 0 { throw RoutingError(.noRoute, "no route is named \(name)") }
     case .reset: removeAll()

@@ -51,6 +51,8 @@ struct ControlFileWrite: Sendable {
 
   /// Milliseconds for which it may keep a worker that others wait for.
   private static let timeSlice: CInt = 2
+  /// Bytes of lines after which it asks for the time, which takes as long as parsing ten.
+  private static let checkInterval = 256
 
   /// Runs the lines that are left. After a barrier it goes on on the thread that reached it, since a request's
   /// worker must not wait for other requests. A long write goes on on a serial worker.
@@ -62,8 +64,11 @@ struct ControlFileWrite: Sendable {
   private func run(until deadline: TimeSpec?) {
     var rest = self
     var sliceEnd = deadline ?? Self.endOfSlice
+    var nextCheck = done
     while let line = rest.next {
-      if sliceEnd < TimeSpec.monotonic {
+      let isChecked = rest.done >= nextCheck
+      if isChecked { nextCheck = rest.done + Self.checkInterval }
+      if isChecked, sliceEnd < TimeSpec.monotonic {
         if deferred.isInterrupted { return rest.replyLost(EINTR) }
         let after = rest
         if deadline != nil, runner.worker.add({ after.run(until: nil) }) { return }
