@@ -51,7 +51,7 @@ struct ControlFileWrite: Sendable {
 
   /// Milliseconds for which it may keep a worker that others wait for.
   private static let timeSlice: CInt = 2
-  /// Bytes of lines after which it asks for the time, which takes as long as parsing ten.
+  /// Bytes of lines after which it asks for the time again.
   private static let checkInterval = 256
 
   /// Runs the lines that are left. After a barrier it goes on on the thread that reached it, since a request's
