@@ -83,11 +83,14 @@ struct ControlContent {
     do throws(RoutingError) {
       let outcome = try body(&table)
       form = RetainedResult.Form(outcome)
-      if case .line = form { line = RetainedResult.line(sequence, time, [UInt8](command), outcome) }
+      if case .line = form {
+        let command = [UInt8](command)
+        line = RetainedResult.line(sequence, time, command, outcome.result(of: command))
+      }
     } catch {
       failure = error
       form = .line
-      line = RetainedResult.line(sequence, time, [UInt8](command), RouteResult.Outcome.rejected(error))
+      line = RetainedResult.line(sequence, time, [UInt8](command), .rejected(error))
     }
     touch(time)
     cachedText = nil

@@ -8,6 +8,21 @@ enum LineOutcome {
   case matched(FoundRoute)
   case resolved(ResolvedResource)
   case applied(RouteOverlaps = .none)
+
+  /// What the line of its result says.
+  func result(of command: [UInt8]) -> RouteResult.Outcome {
+    do throws(RoutingError) {
+      switch self {
+      case .posted(let route, let listeners):
+        return .posted(route.match(try RouteURL(command)), listeners: listeners)
+      case .matched(let route): return .matched(route.match(try RouteURL(command)))
+      case .resolved(let resource): return .resolved(resource)
+      case .applied(let overlaps): return .applied(overlaps: overlaps)
+      }
+    } catch {
+      return .rejected(error)
+    }
+  }
 }
 
 /// A result of the control file: its line, or what the line is made of when it is read. In a long write, few lines are.
@@ -28,6 +43,16 @@ struct RetainedResult {
       case .matched(let route): self = .matched(route)
       case .applied(let overlaps): self = overlaps.isEmpty ? .applied : .line
       case .resolved: self = .line
+      }
+    }
+
+    /// The outcome; nil if the line is there.
+    fileprivate var outcome: LineOutcome? {
+      switch self {
+      case .line: nil
+      case .applied: .applied()
+      case .posted(let route, let listeners): .posted(route, listeners: listeners)
+      case .matched(let route): .matched(route)
       }
     }
   }
@@ -64,35 +89,9 @@ struct RetainedResult {
 
   /// Makes the line, which has at least as many bytes as the text before.
   mutating func makeLine() {
-    if case .line = form { return }
-    text = Self.line(sequence, time, text, outcome)
+    guard let outcome = form.outcome else { return }
+    text = Self.line(sequence, time, text, outcome.result(of: text))
     form = .line
-  }
-
-  /// What the line says.
-  private var outcome: RouteResult.Outcome {
-    do throws(RoutingError) {
-      switch form {
-      case .line, .applied: return .applied()
-      case .posted(let route, let listeners):
-        return .posted(route.match(try RouteURL(text)), listeners: listeners)
-      case .matched(let route): return .matched(route.match(try RouteURL(text)))
-      }
-    } catch {
-      return .rejected(error)
-    }
-  }
-
-  /// The line of a result whose form is `line`.
-  static func line(
-    _ sequence: UInt64, _ time: TimeSpec, _ command: [UInt8], _ outcome: LineOutcome
-  ) -> [UInt8] {
-    switch outcome {
-    case .resolved(let resource): line(sequence, time, command, RouteResult.Outcome.resolved(resource))
-    case .applied(let overlaps):
-      line(sequence, time, command, RouteResult.Outcome.applied(overlaps: overlaps))
-    case .posted, .matched: preconditionFailure("such a result has no line yet")
-    }
   }
 
   static func line(
