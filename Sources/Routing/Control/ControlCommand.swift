@@ -19,7 +19,7 @@ public enum ControlCommand: Hashable, Sendable {
   /// - Throws: EINVAL or E2BIG, with offsets in the line.
   public init(_ line: some Collection<UInt8>) throws(RoutingError) { try self.init(Array(line).span) }
 
-  /// Parses a line, as ``init(_:)-(Collection<UInt8>)``.
+  /// Parses the bytes of a line, as of any collection.
   public init(_ line: Span<UInt8>) throws(RoutingError) {
     var words = Words(line)
     guard !words.rest.isEmpty, line[words.rest.lowerBound] != UInt8(ascii: "#"),

@@ -187,14 +187,11 @@ extension RouteTrie {
     var node = nodes[Int(Self.root)].text
     for component in pattern.components.prefix(pattern.lengths.lowerBound) {
       if node == 0 { return true }
-      guard case .literal(let literal) = component.type, hasOnlyLiterals(node) else { return false }
+      guard case .literal(let literal) = component.type, nodes[Int(node)].hasOnlyLiterals else {
+        return false
+      }
       node = literalChild(of: node, literal.span)
     }
     return node == 0
-  }
-
-  private func hasOnlyLiterals(_ node: NodeNumber) -> Bool {
-    let (integer, number) = (nodes[Int(node)].integer, nodes[Int(node)].number)
-    return integer == 0 && number == 0 && nodes[Int(node)].text == 0 && nodes[Int(node)].tail == 0
   }
 }

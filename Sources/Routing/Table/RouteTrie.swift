@@ -26,7 +26,33 @@ struct RouteTrie: Sendable {
     var ends = ShortArray<RouteIndex>()
     /// The guarded routes among those whose paths end here, which are not in `ends`.
     var guardedEnds: [RouteIndex] = []
+
+    /// Whether it has no child on an edge without a label.
+    var hasOnlyLiterals: Bool { integer == 0 && number == 0 && text == 0 && tail == 0 }
+
+    /// The child on an edge. Not by a key path, which is interpreted at each access.
+    subscript(edge: Edge) -> NodeNumber {
+      get {
+        switch edge {
+        case .integer: integer
+        case .number: number
+        case .text: text
+        case .tail: tail
+        }
+      }
+      set {
+        switch edge {
+        case .integer: integer = newValue
+        case .number: number = newValue
+        case .text: text = newValue
+        case .tail: tail = newValue
+        }
+      }
+    }
   }
+
+  /// An edge without a label.
+  enum Edge { case integer, number, text, tail }
 
   /// Its literal children are the schemes; its `text` child is for routes without a scheme.
   static let root: NodeNumber = 0
@@ -50,7 +76,7 @@ struct RouteTrie: Sendable {
       node = visit(child(of: node, for: component.type), index)
     }
     if pattern.isTailOptional { addEnd(of: pattern, at: node, index, to: &ends) }
-    if pattern.tail != nil { node = visit(tailChild(of: node), index) }
+    if pattern.tail != nil { node = visit(child(of: node, .tail), index) }
     addEnd(of: pattern, at: node, index, to: &ends)
     return ends
   }
@@ -130,21 +156,9 @@ struct RouteTrie: Sendable {
 
   private mutating func child(of node: NodeNumber, for type: ValueType) -> NodeNumber {
     switch type {
-    case .text:
-      if nodes[Int(node)].text != 0 { return nodes[Int(node)].text }
-      let new = newNode([], below: node)
-      nodes[Int(node)].text = new
-      return new
-    case .integer:
-      if nodes[Int(node)].integer != 0 { return nodes[Int(node)].integer }
-      let new = newNode([], below: node)
-      nodes[Int(node)].integer = new
-      return new
-    case .number:
-      if nodes[Int(node)].number != 0 { return nodes[Int(node)].number }
-      let new = newNode([], below: node)
-      nodes[Int(node)].number = new
-      return new
+    case .text: return child(of: node, .text)
+    case .integer: return child(of: node, .integer)
+    case .number: return child(of: node, .number)
     case .literal(let literal): return literalChild(of: node, adding: literal)
     }
   }
@@ -159,10 +173,12 @@ struct RouteTrie: Sendable {
     return new
   }
 
-  private mutating func tailChild(of node: NodeNumber) -> NodeNumber {
-    if nodes[Int(node)].tail != 0 { return nodes[Int(node)].tail }
+  @inline(__always)
+  private mutating func child(of node: NodeNumber, _ edge: Edge) -> NodeNumber {
+    let found = nodes[Int(node)][edge]
+    if found != 0 { return found }
     let new = newNode([], below: node)
-    nodes[Int(node)].tail = new
+    nodes[Int(node)][edge] = new
     return new
   }
 

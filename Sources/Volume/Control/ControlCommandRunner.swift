@@ -138,6 +138,7 @@ final class ControlCommandRunner: Sendable {
       case .post(let url): return post(url, line, writer, origin)
       case .match(let url): return match(url, line, writer, origin)
       case .route(let route, let other):
+        // Apart from other commands, so that the route is moved and not copied.
         return change(line, writer, origin) { routes throws(RoutingError) in
           try routes.add(route, before: other)
         }

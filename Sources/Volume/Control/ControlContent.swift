@@ -181,13 +181,17 @@ struct ControlContent {
     headers.append(header)
     let time = entry.moment?.time ?? TimeSpec(seconds: 0, nanoseconds: 0)
     let text = entry.bytes.isEmpty ? change : entry.bytes
-    let listeners = Int(clamping: entry.moment?.listeners ?? 0)
-    switch (entry.kind, (try? RouteURL(text)).flatMap { try? table.find($0) }) {
-    case (.posted, let route?):
-      results.append(sequence, time, text.span, as: .posted(route, listeners: listeners))
-    case (.matched, let route?): results.append(sequence, time, text.span, as: .matched(route))
-    case (.result, _): results.append(sequence, time, text.span, as: .line)
-    default: results.append(sequence, time, text.span, as: .applied)
+    results.append(sequence, time, text.span, as: form(of: entry, text))
+  }
+
+  private func form(of entry: ControlLog.Entry, _ text: [UInt8]) -> RetainedResult.Form {
+    switch entry.kind {
+    case .result: return .line
+    case .posted, .matched:
+      guard let route = try? table.find(RouteURL(text)) else { return .applied }
+      let listeners = Int(clamping: entry.moment?.listeners ?? 0)
+      return entry.kind == .posted ? .posted(route, listeners: listeners) : .matched(route)
+    case .applied, .table, .change, .reply: return .applied
     }
   }
 
