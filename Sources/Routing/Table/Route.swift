@@ -1,26 +1,32 @@
 import Containers
 
 /// A pattern and the name of the notification that a matching URL posts.
-public struct Route: Hashable, Sendable, CustomStringConvertible {
+///
+/// A class, so that a command, a table and a match share one object: a copy of the struct would retain each array of
+/// the pattern.
+public final class Route: Hashable, Sendable, CustomStringConvertible {
   /// The notification's name.
   public let name: String
   /// The pattern of the URLs.
   public let pattern: RoutePattern
   /// The bytes of the command that registers it, with a newline.
   let lineSize: Int
+  /// The numbers of the pattern's keys, sorted by key; empty if they are sorted as they are.
+  let keyOrder: [UInt16]
 
   /// Creates a route that can be written as one line.
   /// - Throws: EINVAL if the name is not one word; E2BIG if the line is too long.
-  public init(name: String, pattern: RoutePattern) throws(RoutingError) {
+  public convenience init(name: String, pattern: RoutePattern) throws(RoutingError) {
     try Self.validate(name: name)
     try self.init(validName: name, pattern)
   }
 
   /// - Throws: E2BIG.
-  init(validName name: String, _ pattern: RoutePattern) throws(RoutingError) {
+  init(validName name: String, _ pattern: consuming RoutePattern) throws(RoutingError) {
+    lineSize = 8 + name.utf8.count + pattern.size
+    keyOrder = pattern.keyOrder
     self.name = name
     self.pattern = pattern
-    lineSize = 8 + name.utf8.count + pattern.size
     guard lineSize <= RouteURL.maxLength + 1 else {
       throw RoutingError(.tooLong, "a route's line is at most \(RouteURL.maxLength) bytes long")
     }
@@ -55,19 +61,16 @@ public struct Route: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A route in the table. A class, so that a match retains one object rather than each array of a route: with many
-/// routes every retain is a cache miss.
-final class RouteEntry: Sendable {
-  let route: Route
-  /// The nodes of the trie that have the route.
-  let nodes: ShortArray<RouteTrie.NodeNumber>
-  /// The numbers of the pattern's keys, sorted by key; empty if they are sorted as they are.
-  let keyOrder: [UInt16]
+extension Route {
+  /// Whether name and pattern are equal.
+  public static func == (left: Route, right: Route) -> Bool {
+    left.name == right.name && left.pattern == right.pattern
+  }
 
-  init(_ route: Route, nodes: ShortArray<RouteTrie.NodeNumber>) {
-    self.route = route
-    self.nodes = nodes
-    keyOrder = route.pattern.keyOrder
+  /// Hashes name and pattern.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(name)
+    hasher.combine(pattern)
   }
 }
 

@@ -36,31 +36,31 @@ public struct RouteMatch: Sendable {
   /// The value of a key; nil if the key is unbound.
   public subscript(key: String) -> RouteValue? { userInfo.first { $0.key == key }?.value }
 
-  init(_ url: RouteURL, _ entry: RouteEntry) {
-    name = entry.route.name
+  init(_ url: RouteURL, _ route: Route) {
+    name = route.name
     scheme = url.scheme
     port = url.port
     var items: [Item] = []
-    let count = entry.route.pattern.keyCount
+    let count = route.pattern.keyCount
     items.reserveCapacity(count)
     for place in 0..<count {
-      let number = entry.keyOrder.isEmpty ? place : Int(entry.keyOrder[place])
-      if let value = url.value(ofKey: number, entry.route.pattern) {
-        items.append(Item(key: entry.route.pattern.key(number), value: value))
+      let number = route.keyOrder.isEmpty ? place : Int(route.keyOrder[place])
+      if let value = url.value(ofKey: number, route.pattern) {
+        items.append(Item(key: route.pattern.key(number), value: value))
       }
     }
     userInfo = items
-    query = url.parameters.isEmpty ? nil : url.unboundQuery(entry.route.pattern)
+    query = url.parameters.isEmpty ? nil : url.unboundQuery(route.pattern)
     fragment = url.fragment
   }
 }
 
 /// A route that a URL matches. It stays as it is when the table changes.
 public struct FoundRoute: Sendable {
-  let entry: RouteEntry
+  let route: Route
 
   /// The match of a URL for which the table found it.
-  public func match(_ url: RouteURL) -> RouteMatch { RouteMatch(url, entry) }
+  public func match(_ url: RouteURL) -> RouteMatch { RouteMatch(url, route) }
 }
 
 extension RouteURL {

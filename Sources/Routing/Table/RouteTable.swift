@@ -3,7 +3,9 @@ import Containers
 /// The registered routes, in order. The first route that matches a URL wins.
 public struct RouteTable: Sendable {
   /// Indexed by `RouteIndex.slot`; nil after removal.
-  private var entries: [RouteEntry?] = []
+  private var entries: [Route?] = []
+  /// The nodes of the trie that have the route of a slot.
+  private var ends: [ShortArray<RouteTrie.NodeNumber>] = []
   /// Of all entries, in order.
   private var sequence: [RouteIndex] = []
   private var order = RouteOrder()
@@ -26,7 +28,7 @@ public struct RouteTable: Sendable {
   public init(builtInSchemes: Set<String> = []) { self.builtInSchemes = builtInSchemes }
 
   /// The routes, in order.
-  public var routes: [Route] { sequence.compactMap { self[$0]?.route } }
+  public var routes: [Route] { sequence.compactMap { self[$0] } }
 
   /// The `route` commands that recreate the table, each with a newline.
   public var text: String { String(decoding: textBytes, as: UTF8.self) }
@@ -36,8 +38,8 @@ public struct RouteTable: Sendable {
     var text: [UInt8] = []
     text.reserveCapacity(textSize)
     for index in sequence {
-      guard let entry = self[index] else { continue }
-      entry.route.append(to: &text)
+      guard let route = self[index] else { continue }
+      route.append(to: &text)
       text.append(UInt8(ascii: "\n"))
     }
     return text
@@ -63,12 +65,12 @@ public struct RouteTable: Sendable {
   }
 
   private func requireNotCovered(_ route: Route) throws(RoutingError) {
-    if let index = covering(route.pattern), let earlier = self[index]?.route {
+    if let index = covering(route.pattern), let earlier = self[index] {
       throw Self.shadowed(route, by: earlier)
     }
   }
 
-  private subscript(index: RouteIndex) -> RouteEntry? { entries[Int(index.slot)] }
+  private subscript(index: RouteIndex) -> Route? { entries[Int(index.slot)] }
 
   /// Inserts a route before the first one with a name.
   /// - Throws: ENOENT if there is none; EEXIST if an earlier route, or what is built in, takes all URLs of the new one,
@@ -78,7 +80,7 @@ public struct RouteTable: Sendable {
     guard let place = names.first(name) else {
       throw RoutingError(.noRoute, "no route is named \(name)")
     }
-    if let index = covering(route.pattern), index < place, let earlier = self[index]?.route {
+    if let index = covering(route.pattern), index < place, let earlier = self[index] {
       throw Self.shadowed(route, by: earlier)
     }
     indexRequirements()
@@ -94,7 +96,7 @@ public struct RouteTable: Sendable {
   private func firstCovered(by pattern: RoutePattern, from place: RouteIndex) -> Route? {
     let candidates = requirements?.candidates(coveredBy: pattern) ?? candidates(overlapping: pattern)
     for index in candidates[candidates.position(of: place)...] {
-      if let route = self[index]?.route, pattern.covers(route.pattern) { return route }
+      if let route = self[index], pattern.covers(route.pattern) { return route }
     }
     return nil
   }
@@ -109,7 +111,7 @@ public struct RouteTable: Sendable {
     if requirements != nil { return }
     var requirements = RequirementIndex()
     for index in sequence {
-      if let route = self[index]?.route { requirements.add(route.pattern, at: index) }
+      if let route = self[index] { requirements.add(route.pattern, at: index) }
     }
     self.requirements = requirements
   }
@@ -125,19 +127,19 @@ public struct RouteTable: Sendable {
       if !pattern.parameters.isEmpty, self[index].map({ Self.overlaps(pattern, $0) }) != true { continue }
       count += 1
       // Some may have one name.
-      if names.count < 8 * RouteOverlaps.maxNames, let entry = self[index] { names.append(entry.route.name) }
+      if names.count < 8 * RouteOverlaps.maxNames, let route = self[index] { names.append(route.name) }
     }
     return RouteOverlaps(names, count: count, isIncomplete: isIncomplete)
   }
 
-  private static func overlaps(_ pattern: RoutePattern, _ entry: RouteEntry) -> Bool {
-    entry.route.pattern.parameters.isEmpty || pattern.overlaps(entry.route.pattern)
+  private static func overlaps(_ pattern: RoutePattern, _ route: Route) -> Bool {
+    route.pattern.parameters.isEmpty || pattern.overlaps(route.pattern)
   }
 
   /// The index of the first route that takes all URLs of a pattern.
   private func covering(_ pattern: RoutePattern) -> RouteIndex? {
     CoverSearch.first(covering: pattern, in: trie) { [entries] index in
-      entries[Int(index.slot)]?.route.pattern.covers(pattern) ?? false
+      entries[Int(index.slot)]?.pattern.covers(pattern) ?? false
     }
   }
 
@@ -153,10 +155,10 @@ public struct RouteTable: Sendable {
     let removed = names.remove(name)
     if removed.isEmpty { return 0 }
     for index in removed {
-      guard let entry = self[index] else { continue }
-      for node in entry.nodes { trie.remove(index, from: node) }
-      requirements?.remove(entry.route.pattern, at: index)
-      textSize -= entry.route.lineSize
+      guard let route = self[index] else { continue }
+      for node in ends[Int(index.slot)] { trie.remove(index, from: node) }
+      requirements?.remove(route.pattern, at: index)
+      textSize -= route.lineSize
       entries[Int(index.slot)] = nil
     }
     count -= removed.count
@@ -186,7 +188,8 @@ public struct RouteTable: Sendable {
 
   private mutating func add(_ route: Route, at order: UInt64) {
     let index = RouteIndex(order: order, slot: UInt32(entries.count))
-    entries.append(RouteEntry(route, nodes: trie.add(route.pattern, at: index)))
+    entries.append(route)
+    ends.append(trie.add(route.pattern, at: index))
     sequence.insertInOrder(index)
     requirements?.add(route.pattern, at: index)
     names.add(index, route.name)
@@ -217,12 +220,12 @@ public struct RouteTable: Sendable {
   /// Finds the route that matches a URL, as ``match(_:)``, without binding values.
   public func find(_ url: RouteURL) throws(RoutingError) -> FoundRoute? {
     try url.requireUTF8()
-    return RouteSearch.first(for: url, in: self).flatMap { self[$0] }.map { FoundRoute(entry: $0) }
+    return RouteSearch.first(for: url, in: self).flatMap { self[$0] }.map { FoundRoute(route: $0) }
   }
 
   func matchesQuery(of url: RouteURL, _ index: RouteIndex) -> Bool {
-    guard let entry = self[index] else { return false }
-    return entry.route.pattern.parameters.isEmpty || entry.route.pattern.matchesQuery(of: url)
+    guard let route = self[index] else { return false }
+    return route.pattern.parameters.isEmpty || route.pattern.matchesQuery(of: url)
   }
 }
 
