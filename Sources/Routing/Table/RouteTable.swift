@@ -12,7 +12,8 @@ public struct RouteTable: Sendable {
   private(set) var trie = RouteTrie()
   /// nil until a route is inserted before another.
   private var requirements: RequirementIndex?
-  private var names = RouteNames()
+  /// nil until a name is searched for.
+  private var names: RouteNames?
   /// The number of routes.
   public private(set) var count = 0
 
@@ -77,7 +78,7 @@ public struct RouteTable: Sendable {
   ///   or the new one those of a later route.
   public mutating func insert(_ route: Route, before name: String) throws(RoutingError) {
     try requireUse(of: route)
-    guard let place = names.first(name) else {
+    guard let place = first(named: name) else {
       throw RoutingError(.noRoute, "no route is named \(name)")
     }
     if let index = covering(route.pattern), index < place, let earlier = self[index] {
@@ -87,9 +88,23 @@ public struct RouteTable: Sendable {
     if let later = firstCovered(by: route.pattern, from: place) { throw Self.shadowed(later, by: route) }
     if !add(route, before: place) {
       replace(by: routes)
-      guard let place = names.first(name) else { return }
+      guard let place = first(named: name) else { return }
       _ = add(route, before: place)
     }
+  }
+
+  private mutating func first(named name: String) -> RouteIndex? {
+    indexNames()
+    return names?.first(name)
+  }
+
+  private mutating func indexNames() {
+    if names != nil { return }
+    var names = RouteNames()
+    for index in sequence {
+      if let route = self[index] { names.add(index, route.name) }
+    }
+    self.names = names
   }
 
   /// The first route from a place on all of whose URLs a pattern takes.
@@ -152,8 +167,8 @@ public struct RouteTable: Sendable {
   /// - Returns: The number of removed routes.
   @discardableResult
   public mutating func remove(name: String) -> Int {
-    let removed = names.remove(name)
-    if removed.isEmpty { return 0 }
+    indexNames()
+    guard let removed = names?.remove(name), !removed.isEmpty else { return 0 }
     for index in removed {
       guard let route = self[index] else { continue }
       for node in ends[Int(index.slot)] { trie.remove(index, from: node) }
@@ -192,7 +207,7 @@ public struct RouteTable: Sendable {
     ends.append(trie.add(route.pattern, at: index))
     sequence.insertInOrder(index)
     requirements?.add(route.pattern, at: index)
-    names.add(index, route.name)
+    names?.add(index, route.name)
     count += 1
     version += 1
     textSize += route.lineSize
