@@ -279,15 +279,21 @@ def measure_waits():
     others = {"a writer": lambda: write(b"bench://1\n"), "a reader": lambda: read_some()}
     for name, lines in long_writes.items():
         for who, other in others.items():
-            with mount():
-                write(ROUTE)
-                elapsed, waits = other_waits(lines, other)
-                report("%s beside a write of %s, which took %d ms" % (who, name, elapsed), waits[-1], "ms",
-                       "<= 10", waits[-1] <= 10)
+            rounds = sorted(longest_wait(lines, other) for _ in range(ROUNDS))
+            wait, elapsed = rounds[len(rounds) // 2]
+            report("%s beside a write of %s, which took %d ms" % (who, name, elapsed), wait, "ms", "<= 10", wait <= 10)
     with mount():
         elapsed = killing_time()
         report("until a writer of 100,000 crossing routes is gone after SIGKILL", elapsed * 1000, "ms", "<= 10",
                elapsed <= 0.01)
+
+
+def longest_wait(lines, other):
+    """In ms, in a new mount: how long others waited, at most, and the time of the long write."""
+    with mount():
+        write(ROUTE)
+        elapsed, waits = other_waits(lines, other)
+        return waits[-1], elapsed
 
 
 def read_some():
