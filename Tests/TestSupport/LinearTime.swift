@@ -43,10 +43,9 @@ public enum LinearTime {
     var former: Double?
     for size in sizes where size <= largest {
       let input = try make(size)
-      let start = processorTime()
-      try parse(input)
-      let time = processorTime() - start
-      if let former, time > 24 * former + 0.1 {
+      let limit = former.map { 24 * $0 + 0.1 } ?? .infinity
+      let time = try time(limit: limit) { try parse(input) }
+      if let former, time > limit {
         throw TestFailure("\(name): \(time) s for \(size) bytes, \(former) s for an eighth of them")
       }
       if size == sizes[0], time > 5 { throw TestFailure("\(name): \(time) s for \(size) bytes") }
@@ -57,6 +56,20 @@ public enum LinearTime {
       #endif
       former = time
     }
+  }
+
+  /// The seconds of processor time of a function; if they exceed a limit, the least of three runs. Another process can
+  /// make a run slower, but none faster.
+  private static func time(limit: Double, _ body: () throws -> Void) rethrows -> Double {
+    var least = try time(body)
+    for _ in 0..<2 where least > limit { least = min(least, try time(body)) }
+    return least
+  }
+
+  private static func time(_ body: () throws -> Void) rethrows -> Double {
+    let start = processorTime()
+    try body()
+    return processorTime() - start
   }
 
   private static func processorTime() -> Double {
