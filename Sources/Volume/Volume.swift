@@ -138,6 +138,8 @@ public final class Volume: Sendable {
     try statusRequests.worker.start(watchdog)
     try retiredLayers?.start(kernel)
     try watcher?.start(store, watchdog)
+    // A predecessor may have held some.
+    commands.watchHeldLines()
   }
 
   /// Stops the threads after they have done what is queued. Requests must still be answered meanwhile.

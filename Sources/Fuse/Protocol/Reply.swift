@@ -208,9 +208,10 @@ public final class DeferredReply<Kind>: Sendable {
   private let pending: PendingReplies
 
   /// Takes ownership of a reply, on the thread that processes the request.
-  public init(_ reply: consuming Reply<Kind>) {
+  /// - Parameter isPolled: as `setPolled`.
+  public init(_ reply: consuming Reply<Kind>, isPolled: Bool = false) {
     pending = pendingReplies(of: reply.request)
-    pending.add(unique, caller: reply.caller.thread)
+    pending.add(unique, caller: reply.caller.thread, isPolled: isPolled)
     self.reply = Locked(reply)
   }
 
@@ -226,15 +227,12 @@ public final class DeferredReply<Kind>: Sendable {
     }
   }
 
-  /// Whether the caller was interrupted or killed (INTERRUPT) and no longer waits, unless for this reply.
-  public var isInterrupted: Bool {
-    reply.withLock { reply in
-      switch reply {
-      case .some(let reply): fuse_req_interrupted(reply.request) != 0
-      case .none: false
-      }
-    }
-  }
+  /// Whether the thread that works on the request looks at `isInterrupted` every few milliseconds, and then replies.
+  /// Otherwise the reply is EINTR as soon as the caller is being killed.
+  public func setPolled(_ isPolled: Bool) { pending.setPolled(isPolled, unique) }
+
+  /// Whether the caller is being killed.
+  public var isInterrupted: Bool { pending.isInterrupted(unique) }
 
   /// Whether the process hands over, so that it does not see changes of layers any more, and its threads end.
   public var isForSuccessor: Bool { pending.isHandingOver }

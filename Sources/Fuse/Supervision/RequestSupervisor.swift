@@ -159,6 +159,8 @@ final class RequestSupervisor: @unchecked Sendable {
         continue
       }
       guard (try? PendingSignals(of: caller))?.isFatal == true else { continue }
+      // A thread that works on it replies itself, so that it does not go on after the reply.
+      if session.dispatcher.pendingReplies.interrupt(unique, now: .monotonic) { continue }
       interrupted.withLock { _ = $0.remove(unique) }
       session.reply(to: unique, .interrupted)
     }

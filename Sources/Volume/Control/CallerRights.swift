@@ -37,7 +37,8 @@ extension Caller {
     return false
   }
 
-  private func contents(_ name: String) throws(Errno) -> [UInt8] {
+  /// A file of the thread in proc(5).
+  func contents(_ name: String) throws(Errno) -> [UInt8] {
     try Descriptor.open(Array("/proc/\(thread)/\(name)".utf8), [.read]).readAll(limit: 64 << 10)
   }
 

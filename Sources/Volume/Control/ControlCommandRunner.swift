@@ -14,6 +14,14 @@ enum CommandOutcome {
   case needsLayers
   /// Nothing was done, since a layer may not answer; to be run again on a thread of that layer.
   case deferred
+
+  /// Whether the rest of the write waits.
+  var waits: Bool {
+    switch self {
+    case .done, .failed: false
+    case .needsBarrier, .handsOver, .needsLayers, .deferred: true
+    }
+  }
 }
 
 /// Runs the lines that programs write to the control file.
@@ -71,6 +79,9 @@ final class ControlCommandRunner: Sendable {
       ).begin()
     }
   }
+
+  /// Runs the lines that are held once their programs have closed the file.
+  func watchHeldLines() { heldLines.watch { [self] in finish($0) } }
 
   /// Runs the last line of a write(2) that turned out to be complete.
   func finish(_ write: WriteReassembler.PartialLine) {

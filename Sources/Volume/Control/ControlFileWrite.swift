@@ -32,7 +32,7 @@ struct ControlFileWrite: Sendable {
     self.bytes = line.isEmpty ? Array(bytes) : line + bytes
     carried = line.count
     self.sizeOfWrite = sizeOfWrite
-    deferred = DeferredReply(reply)
+    deferred = DeferredReply(reply, isPolled: true)
     request = ResentRequest.current
   }
 
@@ -75,6 +75,8 @@ struct ControlFileWrite: Sendable {
         sliceEnd = Self.endOfSlice
       }
       if line.endIndex == bytes.count, line.last != UInt8(ascii: "\n") {
+        // The rest of the line will not come.
+        if deferred.isInterrupted { return rest.replyLost(EINTR) }
         switch hold(line) {
         case .complete: break
         case .full: return rest.replyLost(EAGAIN)
@@ -87,10 +89,13 @@ struct ControlFileWrite: Sendable {
         return rest.replyLost(EAGAIN)
       }
       if deadline != nil, BuiltInCommand.mayTakeLong(line) {
+        deferred.setPolled(false)
         let after = rest
         if runner.layerWorker.add({ after.run(until: nil) }) { return }
       }
-      switch runner.run(line, writer, rest.origin(of: line)) {
+      let outcome = runner.run(line, writer, rest.origin(of: line))
+      if outcome.waits { deferred.setPolled(false) }
+      switch outcome {
       case .done: rest.skip(line)
       case .handsOver:
         let left = rest
@@ -120,6 +125,7 @@ struct ControlFileWrite: Sendable {
     // A process that stops does not wait for the changes of layers that it has not seen.
     if deferred.isForSuccessor { return leaveToSuccessor() }
     runner.appendApplied(line, origin(of: line))
+    deferred.setPolled(true)
     run()
   }
 
@@ -131,7 +137,7 @@ struct ControlFileWrite: Sendable {
     let hold = runner.control.reassembler.withLock {
       $0.hold(line, endingAt: end, size: size, sizeOfWrite: sizeOfWrite, writer)
     }
-    if hold == .buffer { runner.heldLines.watch { [runner] in runner.finish($0) } }
+    if hold == .buffer { runner.watchHeldLines() }
     return hold
   }
 

@@ -18,6 +18,7 @@ struct WriteReassembler {
   struct PartialLine {
     /// Its number; no other line has it.
     let id: UInt64
+    /// The thread, or the process if a full buffer may have ended here: any thread of it may continue the line.
     let writer: Caller
     let line: [UInt8]
     /// The offset at which the next WRITE would begin.
@@ -108,8 +109,8 @@ struct WriteReassembler {
     if partials.count >= Self.capacity { return .full }
     partials.append(
       PartialLine(
-        id: nextID, writer: writer, line: Array(line), end: end, isBuffer: isBuffer,
-        deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)))
+        id: nextID, writer: isBuffer ? writer.process : writer, line: Array(line), end: end,
+        isBuffer: isBuffer, deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)))
     nextID += 1
     return isBuffer ? .buffer : .fragment
   }

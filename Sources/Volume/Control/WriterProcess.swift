@@ -11,6 +11,23 @@ extension Caller {
     return thread == other.thread || access("/proc/\(thread)/task/\(other.thread)", F_OK) == 0
   }
 
+  /// The whole process, which may outlive the thread; the caller itself if it cannot be examined.
+  var process: Caller {
+    // 0 stands for any thread outside our PID namespace.
+    guard thread != 0, let status = try? contents("status"), let number = Self.process(in: status) else {
+      return self
+    }
+    return Caller(user: user, thread: number)
+  }
+
+  /// The thread group ID in `/proc/PID/status`.
+  static func process(in status: [UInt8]) -> Int32? {
+    for line in status.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Tgid:".utf8) {
+      return Int32(String(decoding: line.dropFirst("Tgid:\t".utf8.count), as: UTF8.self))
+    }
+    return nil
+  }
+
   /// Whether the process has a file of this name open; false if it has ended or cannot be examined.
   ///
   /// The path is not compared, since the process may see the mount at another one.

@@ -56,6 +56,20 @@ extension MountTests {
       }
     }
 
+    @Test("a line that is held is run once its program closes the file", .timeLimit(.minutes(2)))
+    func heldLine() throws {
+      try withMount(routes: "route Any s:Text\n") { mount in
+        let url = "x:" + String(repeating: "a", count: 510)
+        let file = try Descriptor.open((mount.point / ".routes").bytes, [.write])
+        try file.writeInOneCall(Array(url.utf8))
+        try killWorker(mount)
+        #expect(try mount.routesText().results.dropFirst().map(\.url) == [])
+        close(file.release())
+        let isRun = try eventually(within: 20) { try mount.lastResult().url == url }
+        #expect(isRun)
+      }
+    }
+
     @Test("a worker that dies while it starts has a successor, too", .timeLimit(.minutes(2)))
     func earlyDeaths() throws {
       let fixture = try Fixture()
