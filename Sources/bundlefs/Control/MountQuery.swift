@@ -12,7 +12,7 @@ struct MountQuery {
   init(_ entry: MountTableEntry) { self.entry = entry }
 
   enum Outcome {
-    /// The result, as JSON.
+    /// The result, as JSON; empty if the user may not read it.
     case accepted(String)
     case rejected(String)
   }
@@ -42,23 +42,28 @@ struct MountQuery {
   /// The child's reply: a byte for the outcome, then the result or the reason.
   private static func reply(_ entry: MountTableEntry, _ url: [UInt8]) -> [UInt8] {
     do throws(Failure) {
-      return [accepted] + (try result(entry, url).bytes)
+      return [accepted] + (try result(entry, url)?.bytes ?? [])
     } catch {
       return [rejected] + Array(error.message.utf8)
     }
   }
 
-  private static func result(_ entry: MountTableEntry, _ url: [UInt8]) throws(Failure) -> ResultLine {
+  /// - Returns: nil if the user may not read it.
+  private static func result(_ entry: MountTableEntry, _ url: [UInt8]) throws(Failure) -> ResultLine? {
     let control = try MountPoint(mounted: entry.mountPoint).controlFile(device: entry.device)
-    let outcome = try Failure.naming(control.path.shown) { () throws(Errno) in
+    let (outcome, readsResults) = try Failure.naming(control.path.shown) { () throws(Errno) in
       var writer = try ControlFileWriter(control)
-      return try writer.write(url, url: url)
+      return (try writer.write(url, url: url), writer.readsResults)
     }
-    if let result = outcome.result, outcome.error == nil { return result }
-    throw .failed("\(entry.mountPoint.shown): \(outcome.reason)")
+    if outcome.error == nil, outcome.result != nil || !readsResults { return outcome.result }
+    throw .failed("\(entry.mountPoint.shown): \(outcome.reason(readsResults: readsResults))")
   }
 }
 
 extension ControlFileWriter.Outcome {
-  var reason: String { error?.description ?? "the mount has dropped its result" }
+  /// Why there is no result.
+  func reason(readsResults: Bool = true) -> String {
+    if let error { return error.description }
+    return readsResults ? "the mount has dropped its result" : "its result cannot be read: \(Errno.permissionDenied)"
+  }
 }

@@ -36,7 +36,7 @@ struct OpenCommand {
     for index in mounts.indices {
       switch mounts[index].send(url) {
       case .accepted(let result):
-        Terminal.print(result)
+        if !result.isEmpty { Terminal.print(result) }
         return true
       case .rejected(let reason): reasons.append(reason)
       }

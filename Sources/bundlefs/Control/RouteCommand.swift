@@ -15,10 +15,11 @@ struct RouteCommand {
     let name = posts ? "route" : "match"
     let operands = try posts ? Self.withRoute(arguments) : arguments
     guard operands.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }
-    self.arguments = Array(operands.dropFirst())
+    self.arguments = operands.dropFirst().map { Self.trimmed($0) }
     if let option = self.arguments.first(where: { $0.starts(with: "--".utf8) }) {
       throw .usage("'\(name)' has no option '\(option.shown)'")
     }
+    if let url = self.arguments.first(where: Self.isIgnored) { throw .usage("'\(url.shown)' is not a URL") }
     for url in self.arguments where url.contains(UInt8(ascii: "\n")) {
       throw .usage("'\(url.shown)' contains a newline; pass each URL as an argument of its own")
     }
@@ -41,36 +42,39 @@ struct RouteCommand {
 
   /// - Returns: the exit status: 1 if a URL was rejected.
   mutating func run() throws(Failure) -> CInt {
-    let arguments = arguments
-    do throws(Errno) {
-      var writer = try ControlFileWriter(control)
-      var urls: [[UInt8]] = []
-      for argument in arguments {
-        if argument.elementsEqual("-".utf8) {
-          try send(urls, to: &writer)
-          urls = []
-          try sendInput(to: &writer)
-        } else {
-          urls.append(argument)
-        }
+    var writer = try Failure.naming(control.path.shown) { () throws(Errno) in try ControlFileWriter(control) }
+    var urls: [[UInt8]] = []
+    for argument in arguments {
+      if argument.elementsEqual("-".utf8) {
+        try send(urls, to: &writer)
+        urls = []
+        try sendInput(to: &writer)
+      } else {
+        urls.append(argument)
       }
-      try send(urls, to: &writer)
-    } catch {
-      throw .failed("\(control.path.shown): \(error)")
     }
+    try send(urls, to: &writer)
     return status
   }
 
   /// Sends the lines of standard input as they arrive.
-  private mutating func sendInput(to writer: inout ControlFileWriter) throws(Errno) {
+  private mutating func sendInput(to writer: inout ControlFileWriter) throws(Failure) {
     var lines = InputLines(STDIN_FILENO)
-    while let urls = try lines.next() { try send(urls.filter { !Self.isIgnored($0) }, to: &writer) }
+    while let urls = try Failure.naming("standard input", { () throws(Errno) in try lines.next() }) {
+      try send(urls.map { Self.trimmed($0) }.filter { !Self.isIgnored($0) }, to: &writer)
+    }
+  }
+
+  /// A line as its result shows it: without white space around it.
+  private static func trimmed(_ line: [UInt8]) -> [UInt8] {
+    let isInner = { (byte: UInt8) in !" \t\r".utf8.contains(byte) }
+    guard let first = line.firstIndex(where: isInner), let last = line.lastIndex(where: isInner) else { return [] }
+    return Array(line[first...last])
   }
 
   /// Whether the control file ignores a line, for which there is no result.
   private static func isIgnored(_ line: [UInt8]) -> Bool {
-    let first = line.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
-    return first == nil || first == UInt8(ascii: "#") || first == UInt8(ascii: "{")
+    line.isEmpty || line[0] == UInt8(ascii: "#") || line[0] == UInt8(ascii: "{")
   }
 
   // MARK: - Batches
@@ -78,12 +82,21 @@ struct RouteCommand {
   /// The lines of one write, within the size of a WRITE request.
   private static let limits = (lines: 256, bytes: 60_000)
 
-  private mutating func send(_ urls: [[UInt8]], to writer: inout ControlFileWriter) throws(Errno) {
+  private mutating func send(_ urls: [[UInt8]], to writer: inout ControlFileWriter) throws(Failure) {
+    do throws(Errno) { try sendBatches(of: urls, to: &writer) } catch {
+      throw .failed("\(control.path.shown): \(error)")
+    }
+  }
+
+  private mutating func sendBatches(
+    of urls: [[UInt8]], to writer: inout ControlFileWriter
+  ) throws(Errno) {
     var rest = urls[...]
     while !rest.isEmpty {
       let batch = batch(of: rest)
       rest = rest.dropFirst(batch.count)
-      let outcomes = try writer.write(batch.map { ControlFileWriter.Command(prefix + $0, url: $0) })
+      let outcomes = try writer.write(
+        batch.map { ControlFileWriter.Command(prefix + $0, url: Self.url(of: prefix + $0)) })
       var output = ""
       for (url, outcome) in zip(batch, outcomes) { report(outcome, of: url, writer.readsResults, &output) }
       Terminal.printLines(output)
@@ -103,6 +116,14 @@ struct RouteCommand {
     return urls.prefix(count)
   }
 
+  /// What the result of a line shows as its URL.
+  private static func url(of line: [UInt8]) -> [UInt8] {
+    switch try? ControlCommand(line) {
+    case .post(let url), .match(let url): url.text
+    default: line
+    }
+  }
+
   /// Whether a line is a URL that routes or resources take, and no command.
   private func isEvaluatedOnly(_ url: [UInt8]) -> Bool {
     switch try? ControlCommand(prefix + url) {
@@ -119,7 +140,7 @@ struct RouteCommand {
     guard let result = outcome.result else {
       Terminal.printLines(output)
       output = ""
-      Terminal.printError("\(url.shown): \(outcome.reason)")
+      Terminal.printError("\(url.shown): \(outcome.reason(readsResults: readsResults))")
       status = 1
       return
     }

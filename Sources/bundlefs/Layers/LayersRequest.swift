@@ -36,6 +36,6 @@ struct LayersRequest {
 extension ControlFileWriter.Outcome {
   /// Why the daemon has rejected a command, in its own words if they can be read.
   fileprivate var refusal: String {
-    result.flatMap { JSONValue($0.bytes)?["error"]?.string } ?? reason
+    result.flatMap { JSONValue($0.bytes)?["error"]?.string } ?? reason()
   }
 }

@@ -22,8 +22,15 @@ enum Terminal {
     var rest = ArraySlice(text.utf8)
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-      if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return }
+      if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return lost(.current, file) }
     }
+  }
+
+  /// A command whose output is lost has failed.
+  private static func lost(_ error: Errno, _ file: CInt) {
+    if file != STDOUT_FILENO { return }
+    printError("standard output: \(error)")
+    exit(1)
   }
 }
 

@@ -65,6 +65,55 @@ extension MountTests {
       }
     }
 
+    @Test("the result of a line with white space, or of a command, is found", .timeLimit(.minutes(1)))
+    func whiteSpace() throws {
+      try withMount(routes: numberAndTextRoutes) { mount in
+        let outcome = try run("route", mount, "x:1 ", "\t x:1\r", "match x:1", "match  x:1 ")
+        #expect(outcome.status == 0 && outcome.errorText == "", "\(outcome.errorText)")
+        let results = try outcome.outputText.split(separator: "\n").map { try RoutedResult(String($0)) }
+        #expect(results.map(\.url) == ["x:1", "x:1", "x:1", "x:1"])
+        #expect(results.map(\.outcome) == ["posted", "posted", "matched", "matched"])
+        let matched = try mount.bash(#"printf ' x:1\t\n' | "$B" match "$M" ' x:1 ' -"#)
+        #expect(matched.status == 0 && matched.errorText == "", "\(matched.errorText)")
+        #expect(matched.outputText.split(separator: "\n").count == 2)
+        let registered = try run("route", mount, "--before", "Text ", "Special", "l:(a)Key")
+        #expect(registered.status == 0 && registered.errorText == "", "\(registered.errorText)")
+      }
+    }
+
+    @Test("output that cannot be written is an error", .timeLimit(.minutes(1)))
+    func fullOutput() throws {
+      try withMount(routes: numberAndTextRoutes) { mount in
+        for command in ["route \"$M\" x:1", "match \"$M\" x:1", "status \"$M\"", "list"] {
+          let outcome = try mount.bash("\"$B\" \(command) >/dev/full")
+          #expect(outcome.status == 1, "\(command)")
+          #expect(outcome.errorText.contains("standard output: "), "\(outcome.errorText)")
+        }
+      }
+    }
+
+    @Test("users who may write and not read are told so", .timeLimit(.minutes(1)))
+    func unreadable() throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      setup.options = ["allow_other", "routes_mode=622"]
+      try withMount(setup) { mount in
+        try mount.writeControl("route Any unreadable-results://s:Text\n")
+        for (name, status, words) in [
+          ("match", 1, "cannot be read: Permission denied"), ("route", 0, ""),
+        ] as [(ByteString, Int, String)] {
+          let arguments = [try Binary.underTest(), name, mount.point, "unreadable-results:a"]
+          let outcome = try Command(arguments).asUser(UnprivilegedTests.nobody).run(timeout: 20)
+          #expect(outcome.status == status && outcome.outputText == "", "\(outcome.outputText)")
+          #expect(outcome.errorText.contains(words), "\(outcome.errorText)")
+        }
+        let open = Command([try Binary.underTest(), "open", "unreadable-results:a"])
+        let opened = try open.asUser(UnprivilegedTests.nobody).run(timeout: 60)
+        #expect(opened.status == 0 && opened.errorText == "", "\(opened.errorText)")
+        #expect(try mount.lastResult().outcome == "posted")
+      }
+    }
+
     @Test("a long URL is written separately", .timeLimit(.minutes(1)))
     func long() throws {
       try withMount(routes: numberAndTextRoutes) { mount in
@@ -123,7 +172,8 @@ extension MountTests {
         for name in ["route", "match"] as [ByteString] {
           let cases: [([ByteString], Int, String)] = [
             ([], 2, name.text), ([mount.point], 2, "URL"),
-            ([mount.point, "x:1\nx:2"], 2, "contains a newline"),
+            ([mount.point, "x:1\nx:2"], 2, "contains a newline"), ([mount.point, " "], 2, "'' is not a URL"),
+            ([mount.point, "# a"], 2, "'# a' is not a URL"), ([mount.point, "{}"], 2, "'{}' is not a URL"),
             (["/tmp", "x:1"], 1, "/tmp"), (["/tmp/no/such/folder", "x:1"], 1, "/tmp/no/such/folder"),
           ]
           for (arguments, status, words) in cases {
