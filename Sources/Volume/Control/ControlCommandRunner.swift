@@ -88,6 +88,11 @@ final class ControlCommandRunner: Sendable {
     let origin = write.origin
     // A predecessor may have died in between.
     if control.progress(of: origin.request) != nil { return }
+    if write.isSplit, write.writer.hasEnded {
+      // It was killed between two parts of a write(2).
+      _ = fail(write.line[...], RoutingError(.malformed, "the writer ended before the line did"), origin)
+      return control.didReply()
+    }
     switch run(write.line[...], write.writer, origin) {
     case .deferred where store.stack.runDeferred({ self.finish(write) }): return
     case .needsBarrier, .needsLayers: break

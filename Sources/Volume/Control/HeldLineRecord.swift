@@ -8,28 +8,31 @@ extension WriteReassembler.PartialLine {
     ControlLog.Origin(request: 1 << 62 | id, start: 0, end: UInt64(line.count))
   }
 
+  private static let buffer: UInt64 = 1
+  private static let split: UInt64 = 2
+
   var encoded: [UInt8] {
     var bytes: [UInt8] = []
     func append(_ value: UInt64) { withUnsafeBytes(of: value) { bytes += $0 } }
     append(id)
     append(UInt64(writer.user) << 32 | UInt64(UInt32(bitPattern: writer.thread)))
     append(UInt64(bitPattern: end))
-    append(isBuffer ? 1 : 0)
+    append((isBuffer ? Self.buffer : 0) | (isSplit ? Self.split : 0))
     append(UInt64(line.count))
     return bytes + line
   }
 
   init?(from reader: inout ByteReader) {
     guard let id = reader.next(), let writer = reader.next(), let end = reader.next(),
-      let isBuffer = reader.next(),
+      let flags = reader.next(),
       let count = reader.next(), let line = reader.next(count)
     else { return nil }
     self.init(
       id: id,
       writer: Caller(
         user: UInt32(writer >> 32), thread: Int32(bitPattern: UInt32(truncatingIfNeeded: writer))),
-      line: line, end: Int64(bitPattern: end), isBuffer: isBuffer == 1,
-      deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000))
+      line: line, end: Int64(bitPattern: end), isBuffer: flags & Self.buffer != 0,
+      isSplit: flags & Self.split != 0, deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000))
   }
 }
 

@@ -25,6 +25,8 @@ struct WriteReassembler {
     let end: Int64
     /// Whether a full buffer may have ended here, and not only a fragment of a write(2).
     let isBuffer: Bool
+    /// Whether the kernel may have split the write(2) here, since the WRITE was as large as it can be.
+    let isSplit: Bool
     /// The time after which no fragment can follow: the write(2) ended at the page boundary, without a newline.
     let deadline: TimeSpec
   }
@@ -47,6 +49,8 @@ struct WriteReassembler {
 
   /// How many programs may each have an incomplete line.
   static let capacity = 64
+  /// The bytes of the largest WRITE: 256 pages.
+  private static let largestWrite = 256 * Int(pageSize)
   private static let pageSize = Int64(sysconf(CInt(_SC_PAGESIZE)))
 
   private var partials: [PartialLine] = []
@@ -110,7 +114,7 @@ struct WriteReassembler {
     partials.append(
       PartialLine(
         id: nextID, writer: isBuffer ? writer.process : writer, line: Array(line), end: end,
-        isBuffer: isBuffer, deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)))
+        isBuffer: isBuffer, isSplit: size >= Self.largestWrite, deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)))
     nextID += 1
     return isBuffer ? .buffer : .fragment
   }

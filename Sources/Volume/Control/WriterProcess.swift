@@ -11,6 +11,18 @@ extension Caller {
     return thread == other.thread || access("/proc/\(thread)/task/\(other.thread)", F_OK) == 0
   }
 
+  /// Whether the process has ended; false if it is hidden from this one.
+  var hasEnded: Bool {
+    if thread == 0 { return false }
+    if kill(thread, 0) != 0 { return errno == ESRCH }
+    // Its parent may not have waited for it yet.
+    return (try? contents("status")).map(Self.isZombie) ?? false
+  }
+
+  private static func isZombie(_ status: [UInt8]) -> Bool {
+    status.split(separator: UInt8(ascii: "\n")).contains { $0.starts(with: "State:\tZ".utf8) }
+  }
+
   /// The whole process, which may outlive the thread; the caller itself if it cannot be examined.
   var process: Caller {
     // 0 stands for any thread outside our PID namespace.

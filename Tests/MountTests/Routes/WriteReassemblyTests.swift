@@ -160,6 +160,32 @@ extension MountTests {
       }
     }
 
+    @Test("a line is refused if its writer ends where the kernel splits a write", .timeLimit(.minutes(1)))
+    func splitLine() throws {
+      try withMount(routes: "route Any s:Text\n") { mount in
+        let script = #"""
+          import os, sys, subprocess
+          comment = b"#" + (1 << 20) * b"a"
+          def begin(line):
+              return comment[:(1 << 20) - 1 - len(line)] + b"\n" + line
+          f = os.open(path, os.O_WRONLY)
+          # A program that goes on has written all of it.
+          print(os.write(f, begin(b"x:begin")), os.write(f, b"-and-end\n"))
+          os.close(f)
+          if os.fork() == 0:
+              os.write(os.open(path, os.O_WRONLY), begin(b"unroute An"))
+              os.kill(os.getpid(), 9)
+          os.wait()
+          """#
+        try mount.expectPython(script, prints: "1048576 9")
+        let isRefused = try eventually(within: 20) { try mount.lastResult().url == "unroute An" }
+        #expect(isRefused)
+        let text = try mount.routesText()
+        #expect(text.results.suffix(2).map(\.url) == ["x:begin-and-end", "unroute An"])
+        #expect(text.results.last?.errno == "EINVAL" && text.lines.last?.contains("ended before") == true)
+      }
+    }
+
     @Test("a writer of many lines can be killed, and no line is run after it", .timeLimit(.minutes(1)))
     func killedWriter() throws {
       let binary = try Binary.underTest()
