@@ -114,7 +114,8 @@ struct WriteReassembler {
     partials.append(
       PartialLine(
         id: nextID, writer: isBuffer ? writer.process : writer, line: Array(line), end: end,
-        isBuffer: isBuffer, isSplit: size >= Self.largestWrite, deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)))
+        isBuffer: isBuffer, isSplit: size >= Self.largestWrite,
+        deadline: TimeSpec.monotonic.advanced(byMilliseconds: 1000)))
     nextID += 1
     return isBuffer ? .buffer : .fragment
   }

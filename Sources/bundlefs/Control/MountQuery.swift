@@ -64,6 +64,7 @@ extension ControlFileWriter.Outcome {
   /// Why there is no result.
   func reason(readsResults: Bool = true) -> String {
     if let error { return error.description }
-    return readsResults ? "the mount has dropped its result" : "its result cannot be read: \(Errno.permissionDenied)"
+    return readsResults
+      ? "the mount has dropped its result" : "its result cannot be read: \(Errno.permissionDenied)"
   }
 }

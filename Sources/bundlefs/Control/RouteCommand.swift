@@ -68,7 +68,9 @@ struct RouteCommand {
   /// A line as its result shows it: without white space around it.
   private static func trimmed(_ line: [UInt8]) -> [UInt8] {
     let isInner = { (byte: UInt8) in !" \t\r".utf8.contains(byte) }
-    guard let first = line.firstIndex(where: isInner), let last = line.lastIndex(where: isInner) else { return [] }
+    guard let first = line.firstIndex(where: isInner), let last = line.lastIndex(where: isInner) else {
+      return []
+    }
     return Array(line[first...last])
   }
 
