@@ -137,7 +137,8 @@ struct Status {
       if let seconds = layer.unresponsive { lines.append("    does not answer, since \(seconds) s") }
       lines += layer.archive?.lines.map { "    \($0)" } ?? []
       if layer.collisions > 0 {
-        lines.append("    \(layer.collisions) names in several spellings in one folder; see 'bundlefs diff'")
+        let names = layer.collisions == 1 ? "1 name" : "\(layer.collisions) names"
+        lines.append("    \(names) in several spellings in one folder; see 'bundlefs diff'")
       }
       if let hint = layer.hint { lines.append("    hint: \(hint)") }
     }

@@ -118,7 +118,7 @@ extension MountTests {
         #expect(try (folder / "README").readText() == "first")
         #expect(try (folder / "Readme").readText() == "second")
         #expect(try (folder / "readme").readText() == "first")
-        #expect(try mount.command("status").outputText.contains("1 names in several spellings"))
+        #expect(try mount.command("status").outputText.contains("1 name in several spellings"))
         let differences = try mount.command("diff").outputText
         #expect(differences.contains("has twice  Textures/Readme"), "\(differences)")
         #expect(differences.contains("overrides  Textures/UI/Button.dds"), "\(differences)")

@@ -6,6 +6,34 @@ import Testing
 /// Open files in a writable mount.
 extension MountTests {
   @Suite struct WriteFileTests {
+    @Test(
+      "of a file of a layer below, the name that is changed is copied, and no other hard link",
+      .timeLimit(.minutes(1)),
+      arguments: [
+        ("a", #"echo new > a"#), ("b", #"echo new >> b"#), ("sub/c", #"echo new > sub/c"#),
+        ("a", #"chmod 600 a"#), ("sub/c", #"touch -d 2001-01-01 sub/c"#), ("b", #"truncate -s 1 b"#),
+        ("b", #"chown 5 b"#), ("a", #"python3 -c 'open("a", "r+").write("z")'"#),
+      ])
+    func hardLinks(name: String, change: String) throws {
+      try withWritable { mount, fixture in
+        let script = #"cd "$1" && mkdir sub && echo old > a && ln a b && ln a sub/c"#
+        try Command.shell(script, fixture.main).check()
+        try mount.barrier()
+        // All names are known to the kernel.
+        let look = #"cd "$1" && ls -lR > "$1.seen" && cat a b sub/c b a >> "$1.seen"; rm "$1.seen"; "#
+        try Command.shell(look + change, mount.point).check()
+        let paths = ["a", "b", "sub/c"]
+        let copied = paths.filter { (fixture.substitution / ByteString($0)).exists }
+        #expect(copied == [name])
+        for path in paths where path != name {
+          #expect(try (mount.point / ByteString(path)).readText() == "old\n", "\(path)")
+        }
+        let (shown, copy) = (mount.point / ByteString(name), fixture.substitution / ByteString(name))
+        #expect(try shown.readText() == copy.readText())
+        #expect(try shown.status().permissions == copy.status().permissions)
+      }
+    }
+
     @Test("a mapping made before the copy sees what is written after", .timeLimit(.minutes(1)))
     func mapping() throws {
       try withWritable { mount, fixture in

@@ -44,8 +44,9 @@ struct MountOption {
     return paths.map(Self.unescape)
   }
 
-  func path() throws(Failure) -> [UInt8] {
-    guard let value, !value.isEmpty else { throw invalid(expected: "\(name)=FILE") }
+  /// - Parameter kind: what the value stands for.
+  func text(of kind: String) throws(Failure) -> [UInt8] {
+    guard let value, !value.isEmpty else { throw invalid(expected: "\(name)=\(kind)") }
     return Self.unescape(value)
   }
 

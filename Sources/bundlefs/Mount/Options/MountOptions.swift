@@ -90,16 +90,16 @@ struct MountOptions {
       // A remount can leave MAIN alone.
       let isEmpty = isRemount && option.value == []
       substitutionLists.append(isEmpty ? [] : try option.directories())
-    case "writable": writable = hasValue ? .directory(try option.path()) : .firstSubstitution
+    case "writable": writable = hasValue ? .directory(try option.text(of: "DIR")) : .firstSubstitution
     case "xattr": servesExtendedAttributes = try option.isOn()
     case "announce": announces = try option.isOn()
     case "cache": cache = try option.cacheMode()
     case "cache_size": cacheSize = try option.byteCount(example: "512M")
-    case "archive_password_file": archivePasswordFile = try option.path()
+    case "archive_password_file": archivePasswordFile = try option.text(of: "FILE")
     case "archive_encoding": archiveEncoding = try option.encoding()
     case "passthrough":
       passthrough = UInt64(hasValue ? try option.byteCount(example: "1M") : Self.defaultPassthrough)
-    case "routes": routes.append(try option.path())
+    case "routes": routes.append(try option.text(of: "FILE"))
     case "control": control.name = try option.fileName()
     case "results": control.maxResults = try option.count(in: 1...100_000)
     case "routes_mode": control.mode = try option.mode()
@@ -108,7 +108,7 @@ struct MountOptions {
     case "scale": resources.lookup.scale = try option.scale()
     case "idiom": resources.lookup.idiom = try option.idiom()
     case "resource_scheme": resources.scheme = try option.scheme()
-    case "fsname" where hasValue: fsname = option.value.map(MountOption.unescape)
+    case "fsname" where hasValue: fsname = try option.text(of: "NAME")
     case "max_read" where hasValue: maxRead = try option.readSize()
     case "survive": survives = try option.isOn()
     case "low_latency" where !hasValue: lowLatency = true
