@@ -57,7 +57,7 @@ extension LayerStack {
     at path: [[UInt8]], of merged: MergedDirectory
   ) throws(Errno) -> [SingleLayerDirectory] {
     var found: [SingleLayerDirectory] = []
-    for layer in layers {
+    for layer in layers where !layer.isAbsent {
       let index = layer.root.layer
       if let part = merged.part(of: index) {
         found.append(try SingleLayerDirectory(part, cutoff: nil))

@@ -51,7 +51,8 @@ struct StatusReporter: Sendable {
     return Status.Layer(
       path: layer.path.text, encodedPath: PercentCoding.encoded(path: layer.path),
       isWritable: index == 0 && store.isWritable, isAbsent: layer.isAbsent, isWatched: watcher != nil,
-      reason: store.unwatchableLayers[index] ?? watcher?.fault(of: index),
+      reason: store.unwatchableLayers[index] ?? watcher?.fault(of: index)
+        ?? (layer.isAbsent ? LayerRoot.absent : nil),
       unresponsive: layer.gate.unresponsiveSince.map {
         Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)
       },

@@ -101,6 +101,7 @@ extension MountTests {
         #expect(try (mount.point / "plain.txt").readText() == "later's plain\n")
         try later.rename(to: fixture.folder / "off")
         try mount.barrier()
+        #expect(try !mount.command("diff").outputText.contains("plain.txt"))
         // The order of what is absent changes, too.
         try mount.setLayers([fixture.substitution, later])
         try expectFixture(at: mount.point)
@@ -109,6 +110,15 @@ extension MountTests {
         #expect(try (mount.point / "plain.txt").readText() == "later's plain\n")
         mount.signalWorker(SIGKILL)
         #expect(try mount.layers() == [fixture.substitution, later, fixture.main].map(\.text))
+      }
+      let other = fixture.folder / "other"
+      var setup = fixture.setup("missing=empty")
+      setup.substitutions = [other, fixture.substitution]
+      try withMount(setup) { mount in
+        try expectFixture(at: mount.point)
+        let layers = try mount.command("layers").outputText
+        #expect(
+          layers.contains(other.text + "  (its path leads to no directory, so it is left out)"), "\(layers)")
       }
     }
 
