@@ -42,13 +42,18 @@ extension Caller {
     try Descriptor.open(Array("/proc/\(thread)/\(name)".utf8), [.read]).readAll(limit: 64 << 10)
   }
 
+  /// The value of a field of `/proc/PID/status`; nil without it.
+  static func field(_ name: String, in status: [UInt8]) -> ArraySlice<UInt8>? {
+    let start = Array((name + ":\t").utf8)
+    return status.split(separator: UInt8(ascii: "\n")).first { $0.starts(with: start) }?.dropFirst(
+      start.count)
+  }
+
   /// Whether the real, effective, saved and file system user IDs in `/proc/PID/status` are equal.
   static func hasOneUser(_ status: [UInt8]) -> Bool {
-    for line in status.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Uid:".utf8) {
-      let users = line.dropFirst(4).split { $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ") }
-      return users.count == 4 && Set(users).count == 1
-    }
-    return false
+    guard let field = field("Uid", in: status) else { return false }
+    let users = field.split { $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ") }
+    return users.count == 4 && Set(users).count == 1
   }
 
   /// Whether `/proc/PID/auxv`, pairs of words, has an `AT_SECURE` other than 0, or none.

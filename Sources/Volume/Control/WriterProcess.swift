@@ -16,28 +16,17 @@ extension Caller {
     if thread == 0 { return false }
     if kill(thread, 0) != 0 { return errno == ESRCH }
     // Its parent may not have waited for it yet.
-    return (try? contents("status")).map(Self.isZombie) ?? false
-  }
-
-  private static func isZombie(_ status: [UInt8]) -> Bool {
-    status.split(separator: UInt8(ascii: "\n")).contains { $0.starts(with: "State:\tZ".utf8) }
+    let state = (try? contents("status")).flatMap { Self.field("State", in: $0) }
+    return state?.first == UInt8(ascii: "Z")
   }
 
   /// The whole process, which may outlive the thread; the caller itself if it cannot be examined.
   var process: Caller {
     // 0 stands for any thread outside our PID namespace.
-    guard thread != 0, let status = try? contents("status"), let number = Self.process(in: status) else {
-      return self
-    }
+    guard thread != 0, let status = try? contents("status"), let group = Self.field("Tgid", in: status),
+      let number = Int32(String(decoding: group, as: UTF8.self))
+    else { return self }
     return Caller(user: user, thread: number)
-  }
-
-  /// The thread group ID in `/proc/PID/status`.
-  static func process(in status: [UInt8]) -> Int32? {
-    for line in status.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Tgid:".utf8) {
-      return Int32(String(decoding: line.dropFirst("Tgid:\t".utf8.count), as: UTF8.self))
-    }
-    return nil
   }
 
   /// Whether the process has a file of this name open; false if it has ended or cannot be examined.
