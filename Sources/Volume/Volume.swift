@@ -58,7 +58,7 @@ public final class Volume: Sendable {
     watcher = isCoherent ? try LayerWatcher(stack.layers, mountPoint: mountPoint, queue, own: own) : nil
     store = try NodeStore(
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
-      isWritable: options.upper != nil, lookupObserver: own,
+      isWritable: options.upper != nil, isShared: options.isShared, lookupObserver: own,
       memory: options.memory.map { NodeMemory($0, layers: stack.ids) })
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)

@@ -27,6 +27,8 @@ public struct VolumeOptions: Sendable {
   public var skipsOverdueLayers = false
   /// The layer that takes changes, which is the topmost one of the stack; nil for a read-only mount.
   public var upper: UpperLayer?
+  /// Whether users may enter the mount other than the one that mounted.
+  public var isShared = false
   /// Whether the mount is in another mount namespace: what this process finds at the mount point's path is not the mount.
   public var isElsewhere = false
   /// Whether inotify reports changes in the layers to programs that watch the mount.

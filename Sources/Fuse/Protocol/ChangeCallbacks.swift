@@ -72,6 +72,8 @@ extension AttributeChanges {
     if sets(FUSE_SET_ATTR_SIZE) { size = UInt64(exactly: attributes.st_size) }
     accessed = time(FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW, attributes.st_atim)
     modified = time(FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW, attributes.st_mtim)
+    // The kernel sends no other request without an attribute, and leaves to the file system what it clears.
+    renewsOwner = self == AttributeChanges()
     clearsPrivileges = !isPrivileged
   }
 }

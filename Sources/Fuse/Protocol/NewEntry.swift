@@ -37,4 +37,9 @@ public struct Credentials: Sendable {
   public let group: UInt32
   /// The umask, with which the kernel leaves modes as they are if `ConnectionSettings.appliesUmask` is set.
   public let umask: UInt32
+  /// The calling thread; 0 for none, or one outside the daemon's PID namespace.
+  public let thread: Int32
+
+  /// The user and thread.
+  public var caller: Caller { Caller(user: user, thread: thread) }
 }

@@ -50,7 +50,7 @@ public struct Reply<Kind>: ~Copyable, @unchecked Sendable {
     let context = fuse_req_ctx(request)
     return Credentials(
       user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0,
-      umask: UInt32(context?.pointee.umask ?? 0))
+      umask: UInt32(context?.pointee.umask ?? 0), thread: context?.pointee.pid ?? 0)
   }
 
   /// Whether the kernel has sent the request again (`FUSE_NOTIFY_RESEND`), since a predecessor may have read it. What it

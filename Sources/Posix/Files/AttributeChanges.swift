@@ -23,6 +23,12 @@ public struct AttributeChanges: Sendable, Equatable {
   /// `CAP_FSETID`.
   public var clearsPrivileges = false
 
+  /// Whether chown(2) has set the owner and group that the entry has, which clears bits, too.
+  public var renewsOwner = false
+
+  /// Whether chown(2) sets them, also to what they are.
+  public var setsOwner: Bool { owner != nil || group != nil || renewsOwner }
+
   /// No change.
   public init() {}
 }

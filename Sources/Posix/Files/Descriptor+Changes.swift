@@ -7,7 +7,7 @@ extension Descriptor {
   /// sets the times.
   /// - Throws: errors of chown(2), chmod(2), truncate(2) and utimensat(2).
   public func change(_ changes: AttributeChanges) throws(Errno) {
-    if changes.owner != nil || changes.group != nil {
+    if changes.setsOwner {
       try changeOwner(changes.owner, group: changes.group)
     }
     if let permissions = changes.permissions { try changeMode(permissions) }

@@ -18,7 +18,7 @@ extension EntryWriter {
       if reply.mayBeDone(intents), let intent = intents?.nodeIntent, try isDone(intent) {
         return reply.send()
       }
-      do throws(Errno) { try rename(name, source, to: newName, target, flags) } catch {
+      do throws(Errno) { try rename(name, source, to: newName, target, flags, by: reply.caller) } catch {
         intents?.withdraw()
         throw error
       }
@@ -29,7 +29,8 @@ extension EntryWriter {
   }
 
   func rename(
-    _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags
+    _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags,
+    by caller: Caller
   ) throws(Errno) {
     let entry = try store.merged(of: source.parent).lookup(name)
     let replaced = try store.merged(of: target.parent).lookup(newName)
@@ -41,6 +42,8 @@ extension EntryWriter {
     if flags.contains(.exchange) { try copyFileUp(replaced, newName, target) }
     let directory = try copyUp.directory(source.parent)
     let newDirectory = try copyUp.directory(target.parent)
+    try store.checkRemoval(of: name, from: directory, by: caller)
+    try store.checkRemoval(of: newName, from: newDirectory, by: caller)
     if !flags.contains(.exchange) {
       for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
     }

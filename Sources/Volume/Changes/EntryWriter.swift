@@ -27,7 +27,8 @@ final class EntryWriter: Sendable {
     do throws(Errno) {
       try allow(name, in: parent)
       let made = try add(
-        name, in: parent, mayExist: reply.mayBeDone(intents), isDirectory: entry.kind == .directory
+        name, in: parent, by: reply.caller, mayExist: reply.mayBeDone(intents),
+        isDirectory: entry.kind == .directory
       ) { directory throws(Errno) in
         try make(entry, name, in: directory, owner)
       }
@@ -58,10 +59,11 @@ final class EntryWriter: Sendable {
   func makeLink(
     to node: NodeID, _ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>
   ) {
+    let (caller, mayBeDone) = (reply.caller, reply.mayBeDone(intents))
     do throws(Errno) {
       try allow(name, in: parent)
       try copyUp.file(node)
-      var made = try add(name, in: parent, mayExist: reply.mayBeDone(intents), isNewFile: false) {
+      var made = try add(name, in: parent, by: caller, mayExist: mayBeDone, isNewFile: false) {
         directory throws(Errno) in
         try store.withUpperFile(of: node) { file throws(Errno) in
           try upper.makeLink(name, in: directory, to: file)
@@ -86,10 +88,11 @@ final class EntryWriter: Sendable {
   ///   - body: returns the file that it has made, if it is open for writing.
   /// - Returns: the entry; its node has one lookup more.
   private func add(
-    _ name: CName, in parent: NodeID, mayExist: Bool, isNewFile: Bool = true, isDirectory: Bool = false,
+    _ name: CName, in parent: NodeID, by caller: Caller, mayExist: Bool, isNewFile: Bool = true, isDirectory: Bool = false,
     _ body: (MergedDirectory) throws(Errno) -> LayerFile?
   ) throws(Errno) -> EntryReply {
     let directory = try copyUp.directory(parent)
+    try store.checkChange(of: directory, by: caller)
     return try copyUp.changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
       var isNew = isNewFile
       do throws(Errno) {
@@ -156,9 +159,11 @@ final class EntryWriter: Sendable {
   func remove(
     _ name: CName, isDirectory: Bool, from parent: NodeID, _ reply: consuming Reply<ReplyKind.Status>
   ) {
+    let caller = reply.caller
     do throws(Errno) {
       try allow(name, in: parent)
       let directory = try copyUp.directory(parent)
+      try store.checkRemoval(of: name, from: directory, by: caller)
       let key = EntryKey(parent: parent, name)
       let mayBeDone = reply.mayBeDone(intents)
       // Its own watch reports the removal, which makes it unknown.
@@ -166,7 +171,9 @@ final class EntryWriter: Sendable {
       try copyUp.changing([key]) { () throws(Errno) in
         do throws(Errno) {
           intents?.begin()
-          try remove(name, isDirectory, from: directory, key)
+          try store.actingInStickyFolder(directory, as: caller) { () throws(Errno) in
+            try remove(name, isDirectory, from: directory, key)
+          }
         } catch {
           guard error == .noSuchFileOrDirectory, mayBeDone else {
             intents?.withdraw()

@@ -103,16 +103,24 @@ final class FileWriter: Sendable {
     of file: LayerFile, _ status: FileStatus, _ node: NodeID, _ caller: Credentials
   ) throws(Errno) -> Bool {
     let mode = status.mode
-    // Root has CAP_FSETID. A group's member keeps its bit where the group may not execute the file.
-    let keepsGroup = mode & S_IXGRP == 0 && caller.group == status.group
+    if mode & (S_ISUID | S_ISGID) == 0 || mayKeepPrivileges(caller.caller) { return false }
+    // A group's member keeps its bit where the group may not execute the file.
+    let keepsGroup =
+      mode & S_IXGRP == 0 && (caller.group == status.group || caller.caller.isMember(of: status.group))
     let bits = mode & (keepsGroup ? S_ISUID : S_ISUID | S_ISGID)
-    if bits == 0 || caller.user == 0 { return false }
+    if bits == 0 { return false }
     var changes = AttributeChanges()
     changes.permissions = mode & 0o7777 & ~bits
     _ = try changing(node, file) { file throws(Errno) in try file.change(changes) }
     // The kernel leaves that to us, and knows the former mode.
     try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
     return true
+  }
+
+  /// Whether what a caller does leaves the set-user-ID and set-group-ID bits. The kernel writes back what programs have
+  /// written to a mapping, which clears none on any file system; no thread is said to do that.
+  private func mayKeepPrivileges(_ caller: Caller) -> Bool {
+    (caller.user == 0 && caller.thread == 0) || caller.hasCapability(.keepSetID)
   }
 
   /// Changes a file of the upper layer, so that the events of the change are known as ours.
@@ -166,15 +174,25 @@ final class FileWriter: Sendable {
     of node: NodeID, _ changes: AttributeChanges, _ reply: consuming Reply<ReplyKind.Attributes>
   ) {
     var attributes: NodeAttributes
+    let caller = reply.caller
     do throws(Errno) {
       if try store.isDirectory(node) {
-        try changeDirectory(node) { directory throws(Errno) in try directory.change(changes) }
+        try changeDirectory(node) { directory throws(Errno) in
+          try store.check(changes, directory, by: caller)
+          try directory.change(changes)
+        }
       } else {
         try copyUp.file(node, size: changes.size)
-        let caller = reply.credentials
+        let credentials = reply.credentials
         try store.withUpperFile(of: node) { file throws(Errno) in
-          let (_, after) = try changing(node, file, .new) { file throws(Errno) in try file.change(changes) }
-          if changes.size != nil { _ = try clearPrivileges(of: file, after, node, caller) }
+          try store.check(changes, file, by: caller)
+          let group = changes.setsOwner ? try file.attributes().group : nil
+          var (_, after) = try changing(node, file, .new) { file throws(Errno) in try file.change(changes) }
+          // Whether the caller is in the group that the file had before decides.
+          if let group { after.group = group }
+          if changes.size != nil || changes.setsOwner {
+            _ = try clearPrivileges(of: file, after, node, credentials)
+          }
         }
       }
       if let size = changes.size { store.recordSize(of: node, size) }
@@ -196,10 +214,13 @@ final class FileWriter: Sendable {
       // Programs copy them with a file's attributes from one place of the mount to another.
       if ReservedAttribute.isOwn(name) { return reply.send() }
       try allow(name)
+      let caller = reply.caller
       let flags = reply.mayBeDone(intents) ? flags & ~Self.mustCreate : flags
       try changeEntry(node) { entry throws(Errno) in
+        try store.check(extendedAttribute: name, entry, by: caller)
         if flags & Self.mustCreate != 0 { try intend(entry, name, mustExist: false) }
         try entry.setExtendedAttribute(name, value, flags: flags)
+        if NodeStore.isAccessACL(name) { try clearGroupID(of: entry, caller) }
       }
     } catch {
       return reply.fail(error)
@@ -210,8 +231,9 @@ final class FileWriter: Sendable {
   func removeExtendedAttribute(_ name: CName, of node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
     do throws(Errno) {
       try allow(name)
-      let mayBeDone = reply.mayBeDone(intents)
+      let (mayBeDone, caller) = (reply.mayBeDone(intents), reply.caller)
       try changeEntry(node) { entry throws(Errno) in
+        try store.check(extendedAttribute: name, entry, by: caller)
         do throws(Errno) {
           try intend(entry, name, mustExist: true)
           try entry.removeExtendedAttribute(name)
@@ -223,6 +245,16 @@ final class FileWriter: Sendable {
       return reply.fail(error)
     }
     reply.send()
+  }
+
+  /// Takes the set-group-ID bit from an entry that got an ACL of a caller outside its group, as every file system does.
+  private func clearGroupID(of entry: any ChangeableEntry, _ caller: Caller) throws(Errno) {
+    try entry.withDescriptor { descriptor throws(Errno) in
+      let status = try descriptor.attributes()
+      guard status.mode & S_ISGID != 0, !caller.isMember(of: status.group), !mayKeepPrivileges(caller)
+      else { return }
+      try descriptor.changeMode(status.mode & 0o7777 & ~S_ISGID)
+    }
   }
 
   /// Records that an attribute is about to be made or removed, which can be done once only.

@@ -31,6 +31,7 @@ extension NodeStore {
           let slot = try table.slot(of: node.number)
           // They were read again.
           table.memory?.add(Fingerprint(attributes), of: slot)
+          table.recordRights(attributes, of: slot)
           return table.recordReportedSize(attributes.size, of: slot)
         }
       }
@@ -49,9 +50,12 @@ extension NodeStore {
     let node = try lookUpDirectory(name, in: parent, child)
     do throws(Errno) {
       // Read again once the parts are watched.
-      let attributes =
-        watcher == nil && !isWritable
-        ? attributes : try self.attributes(of: try merged(of: node.number, hint: child))
+      var (attributes, child) = (attributes, child)
+      if watcher != nil || isWritable {
+        child = try merged(of: node.number, hint: child)
+        attributes = try self.attributes(of: child)
+      }
+      recordReport(of: child, attributes, node.number)
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(
@@ -100,6 +104,7 @@ extension NodeStore {
         attributes.identity, layer: layer, kind: kind, name: bytes, in: try table.slot(of: parent),
         inodeNumber: number, soleSize: attributes.links > 1 ? nil : attributes.size)
       table.memory?.add(Fingerprint(attributes), of: slot)
+      table.recordRights(attributes, of: slot)
       let isSettled = attributes.links > 1 || table.recordReportedSize(attributes.size, of: slot)
       return (table.number(of: slot), number, isSettled)
     }
@@ -123,7 +128,9 @@ extension NodeStore {
       attributes.links = 0
       timeout = 0
     } else if isDirectory {
-      attributes = try self.attributes(of: try merged(of: node))
+      let merged = try merged(of: node)
+      attributes = try self.attributes(of: merged)
+      recordReport(of: merged, attributes, node)
       timeout = self.timeout(in: node)
     } else {
       (attributes, timeout) = try fileAttributes(of: node, self.timeout(in: parent))
@@ -132,6 +139,7 @@ extension NodeStore {
       let slot = try table.slot(of: node)
       if !isDirectory {
         table.memory?.add(Fingerprint(attributes), of: slot)
+        table.recordRights(attributes, of: slot)
         if !table.recordReportedSize(attributes.size, of: slot) { timeout = 0 }
       }
       return table[slot].inodeNumber

@@ -83,8 +83,9 @@ extension NodeStore {
 
   /// Runs the body with a file's directory in its layer, its name there, and the identity that it must have.
   ///
-  /// A node that is not pinned is only a name: if the name belongs to another file by now, the node is bound to
-  /// that one and the body runs again. The body reports this by ENOENT or ESTALE.
+  /// A node is one file for ever, but for one that is not pinned: if its name belongs to another file by now, which all may
+  /// open that could open the former one, the node is bound to that one and the body runs again. The body reports this by
+  /// ENOENT or ESTALE.
   /// - Throws: ESTALE when the file is lost; what the body throws.
   func withLocation<Result: ~Copyable>(
     of node: NodeID, _ body: (LayerDirectory, CName, FileIdentity) throws(Errno) -> Result
@@ -185,7 +186,7 @@ extension NodeStore {
   }
 
   /// Binds a node to the file that has its name now.
-  /// - Throws: ESTALE if the node is pinned, or if no file of its kind has the name.
+  /// - Throws: ESTALE if the node is pinned, if no file of its kind has the name, or one that has other rights.
   private func rebind(_ node: NodeID, _ location: FileLocation) throws(Errno) {
     if location.isPinned { throw .staleFileHandle }
     let found: Entry?
@@ -197,6 +198,7 @@ extension NodeStore {
     }
     guard case .file(let layer, let attributes) = found, attributes.kind == location.kind
     else { throw .staleFileHandle }
+    guard try mayFollow(location, of: node, to: attributes) else { throw .staleFileHandle }
     let number = inodeNumber(device: attributes.identity.device, inode: attributes.identity.inode)
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)

@@ -17,6 +17,8 @@ final class NodeStore: Sendable {
   private let cache: CacheMode
   /// Whether the topmost layer, the upper layer, takes changes.
   let isWritable: Bool
+  /// Whether users may enter the mount other than the one that mounted.
+  let isShared: Bool
   /// nil on a read-only mount, and where events of our own changes cannot be told.
   let lookupObserver: (any LookupObserver)?
   /// Layers on file systems whose changes inotify does not report, by index, with the reason.
@@ -27,13 +29,14 @@ final class NodeStore: Sendable {
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
     _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int,
-    isWritable: Bool = false, lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil
+    isWritable: Bool = false, isShared: Bool = true, lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil
   ) throws(Errno) {
     self.stack = stack
     self.lookupObserver = lookupObserver
     self.watcher = watcher
     self.cache = cache
     self.isWritable = isWritable
+    self.isShared = isShared
     numbers = InodeNumbers(memory: memory)
     spellings = stack.foldsNames ? KnownSpellings(memory: memory) : nil
     table = RecordedNodeTable(

@@ -28,14 +28,19 @@ struct DirectoryOperations: Sendable {
     _ node: NodeID, after cookie: UInt64, size: Int, withEntries: Bool,
     _ reply: consuming Reply<ReplyKind.Bytes>
   ) {
+    let caller = reply.caller
     do throws(Errno) {
       if ResourceDirectoryNodes.contain(node) {
         let page = try resources.list(
-          node, after: cookie, size: size, withEntries: withEntries, for: reply.caller)
+          node, after: cookie, size: size, withEntries: withEntries, for: caller)
         if page.used > 0 { _ = reply.send(page) } else { reply.send(Self.uncachedEnd) }
         return
       }
+      try store.evictingOnDemand { () throws(Errno) in
+        try store.check(.read, in: try store.merged(of: node), node, for: caller)
+      }
       let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)
+      if page.buffer.used == 0, store.wasReplaced(node) { return reply.send(Self.uncachedEnd) }
       guard reply.send(page.buffer) else {
         for node in page.lookedUp { store.forget(node, lookups: 1) }
         return

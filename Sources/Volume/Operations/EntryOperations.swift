@@ -27,9 +27,11 @@ struct EntryOperations: Sendable {
       return resources.lookUp(name, in: parent, reply)
     }
     let entry: EntryReply?
+    let caller = reply.caller
     do throws(Errno) {
       entry = try store.evictingOnDemand { () throws(Errno) in
         let merged = try store.merged(of: parent)
+        try store.check(.search, in: merged, parent, for: caller)
         let found = try merged.lookup(name)
         store.recordLookup(found, name, in: parent)
         return try found.map { found throws(Errno) in try store.entry(found, name, in: parent, merged) }

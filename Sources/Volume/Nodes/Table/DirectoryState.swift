@@ -58,6 +58,14 @@ final class DirectoryState: @unchecked Sendable {
   /// Whether the kernel may have cached a listing of it.
   var wasListed = false
 
+  /// The last attributes that a reply has given to the kernel; nil where only one user may enter the mount.
+  var reported: ReportedDirectory?
+  /// Whether a reply has given an ACL to the kernel.
+  var hasACL = false
+  /// Whether the topmost part has become another directory, with other rights: the kernel may have let programs in by the
+  /// former ones.
+  var wasReplaced = false
+
   /// The directory in a layer; nil if that is to be found, which may take every layer.
   func openPart(of layer: Int) -> LayerDirectory? { needsRefresh ? nil : merged?.part(of: layer) }
 }

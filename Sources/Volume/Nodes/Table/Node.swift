@@ -41,6 +41,8 @@ struct Node {
   /// nil in a free slot.
   var kind: FileKind?
   private var flags: Flags = []
+  /// What `ReportedRights` has for the rights that replies have given to the kernel; files only.
+  var rights = ReportedRights.none
 
   /// A free slot.
   init(generation: UInt32 = 0, nextFree: UInt32 = 0) {
@@ -80,6 +82,8 @@ struct Node {
     (layer, kind, flags) = (record.layer, record.kind, Flags(rawValue: record.flags))
     identity = record.identity
     (inodeNumber, lookups, lastReportedSize) = (record.inodeNumber, record.lookups, record.reportedSize)
+    // What a predecessor has reported is not known.
+    rights = ReportedRights.mixed
     if kind == .directory { content = .directory(DirectoryState()) }
   }
 

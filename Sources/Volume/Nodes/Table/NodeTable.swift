@@ -28,6 +28,8 @@ struct NodeTable {
   var barriers = 0
   /// The former parts of directories that programs have removed through the mount and still stand in.
   var removedDirectories: [UInt32: MergedDirectory] = [:]
+  /// The rights of files that the kernel was given.
+  var reportedRights = ReportedRights()
   /// The number of used slots.
   var count = 1
   /// Where case does not count in names: then `entries` has the nodes by what their spellings have in common.
