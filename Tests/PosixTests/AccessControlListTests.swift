@@ -17,7 +17,8 @@ import Testing
   func algorithm() throws {
     // u::rw-, u:7:rwx, u:8:---, g::r--, g:70:-w-, m::rw-, o::--x
     let acl = try list(
-      (0x01, 6, .max), (0x02, 7, 7), (0x02, 0, 8), (0x04, 4, .max), (0x08, 2, 70), (0x10, 6, .max), (0x20, 1, .max))
+      (0x01, 6, .max), (0x02, 7, 7), (0x02, 0, 8), (0x04, 4, .max), (0x08, 2, 70), (0x10, 6, .max),
+      (0x20, 1, .max))
     func allows(_ wanted: UInt32, _ user: UInt32, _ groups: Set<UInt32> = []) -> Bool {
       acl.allows(wanted, user: user, owner: 1, group: 60, isMember: groups.contains)
     }
@@ -33,7 +34,8 @@ import Testing
     #expect(allows(1, 9) && !allows(4, 9))
   }
 
-  @Test("values of another form", arguments: [[], [2, 0, 0], [2, 0, 0, 0, 1], [UInt8](repeating: 0, count: 11)])
+  @Test(
+    "values of another form", arguments: [[], [2, 0, 0], [2, 0, 0, 0, 1], [UInt8](repeating: 0, count: 11)])
   func malformed(_ value: [UInt8]) {
     #expect(AccessControlList(value) == nil)
   }

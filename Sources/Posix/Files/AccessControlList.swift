@@ -28,7 +28,8 @@ public struct AccessControlList: Sendable, Equatable {
         }
         entries.append(
           Entry(
-            tag: word(0, UInt16.self), permissions: UInt32(word(2, UInt16.self)) & 7, id: word(4, UInt32.self)))
+            tag: word(0, UInt16.self), permissions: UInt32(word(2, UInt16.self)) & 7, id: word(4, UInt32.self)
+          ))
       }
     }
   }

@@ -88,7 +88,8 @@ final class EntryWriter: Sendable {
   ///   - body: returns the file that it has made, if it is open for writing.
   /// - Returns: the entry; its node has one lookup more.
   private func add(
-    _ name: CName, in parent: NodeID, by caller: Caller, mayExist: Bool, isNewFile: Bool = true, isDirectory: Bool = false,
+    _ name: CName, in parent: NodeID, by caller: Caller, mayExist: Bool, isNewFile: Bool = true,
+    isDirectory: Bool = false,
     _ body: (MergedDirectory) throws(Errno) -> LayerFile?
   ) throws(Errno) -> EntryReply {
     let directory = try copyUp.directory(parent)

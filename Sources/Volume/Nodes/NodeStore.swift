@@ -29,7 +29,8 @@ final class NodeStore: Sendable {
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
     _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int,
-    isWritable: Bool = false, isShared: Bool = true, lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil
+    isWritable: Bool = false, isShared: Bool = true, lookupObserver: (any LookupObserver)? = nil,
+    memory: NodeMemory? = nil
   ) throws(Errno) {
     self.stack = stack
     self.lookupObserver = lookupObserver

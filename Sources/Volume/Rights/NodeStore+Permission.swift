@@ -95,7 +95,11 @@ extension NodeStore {
     if !isShared { return }
     table.withLock { table in
       guard let slot = try? table.slot(of: node) else { return }
-      if let state = table[slot].directory { state.hasACL = true } else { table[slot].rights = ReportedRights.mixed }
+      if let state = table[slot].directory {
+        state.hasACL = true
+      } else {
+        table[slot].rights = ReportedRights.mixed
+      }
     }
   }
 

@@ -72,7 +72,8 @@ extension MountTests {
     }
 
     @Test(
-      "a file that is renamed into place is not read by a descriptor of the former one", .timeLimit(.minutes(2)),
+      "a file that is renamed into place is not read by a descriptor of the former one",
+      .timeLimit(.minutes(2)),
       arguments: [true, false])
     func renamed(isWritable: Bool) throws {
       try withUsersLayer(isWritable: isWritable) { mount, _, layer in
@@ -101,6 +102,8 @@ extension MountTests {
                     break
                 except OSError: pass
             os.rmdir(f"{layer}/{name}")
+            # Until then the folder is the user's, and shows what is in root's below it.
+            while os.stat(f"{mount}/{name}").st_uid != 0: pass
             for attempt in range(20):
                 try: print(os.listdir(fd))
                 except OSError: pass
@@ -187,7 +190,8 @@ extension MountTests {
       #expect(status.modified.seconds > 1, "\(file)")
       let text = try file.readText()
       #expect(
-        text == "secret of root's, which is longer than what the user writes: \(number)\n", "\(file): \(text)")
+        text == "secret of root's, which is longer than what the user writes: \(number)\n", "\(file): \(text)"
+      )
     }
   }
 }

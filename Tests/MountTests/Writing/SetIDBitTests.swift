@@ -42,7 +42,9 @@ extension MountTests {
     @Test("changes by root without CAP_FSETID", .timeLimit(.minutes(1)))
     func rootWithoutCapability() throws {
       try expectSameModes {
-        Command(["setpriv", "--bounding-set=-fsetid", "--inh-caps=-fsetid", "bash", "-c", ByteString($0), "bash", $1])
+        Command([
+          "setpriv", "--bounding-set=-fsetid", "--inh-caps=-fsetid", "bash", "-c", ByteString($0), "bash", $1,
+        ])
       }
     }
 
