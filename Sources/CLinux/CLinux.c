@@ -618,18 +618,6 @@ bool linux_can_act_as_others(void) {
 static _Atomic int dumpable = -1;
 static _Thread_local int signal_at_end_of_parent;
 
-int linux_set_owner_capability(bool has) {
-  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-  if (syscall(SYS_capget, &header, data) != 0) return -1;
-  if (has) {
-    data[0].effective |= data[0].permitted & (1u << CAP_FOWNER);
-  } else {
-    data[0].effective &= ~(1u << CAP_FOWNER);
-  }
-  return (int)syscall(SYS_capset, &header, data);
-}
-
 int linux_act_as(uid_t user, gid_t group) {
   static _Thread_local bool keeps_capabilities;
   if (!keeps_capabilities) {

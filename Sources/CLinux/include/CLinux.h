@@ -310,7 +310,5 @@ bool linux_can_act_as_others(void);
 int linux_act_as(uid_t user, gid_t group);
 /// Undoes linux_act_as. Keeps errno.
 void linux_act_as_self(void);
-/// Adds CAP_FOWNER to the calling thread's effective capabilities, or removes it.
-int linux_set_owner_capability(bool has);
 
 #endif

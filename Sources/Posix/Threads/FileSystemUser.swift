@@ -16,17 +16,4 @@ public enum FileSystemUser {
     defer { linux_act_as_self() }
     return try body()
   }
-
-  /// Runs the body as a user who does not count as the owner of others' files: the thread has no `CAP_FOWNER`.
-  /// - Throws: EPERM unless `canBeChanged`.
-  public static func actWithoutOwnership<Result: ~Copyable>(
-    as user: UInt32, _ body: () throws(Errno) -> Result
-  ) throws(Errno) -> Result {
-    try act(as: user, group: getegid()) { () throws(Errno) in
-      _ = try checked { linux_set_owner_capability(false) }
-      // Before the thread acts as itself, which restores what new capabilities reset.
-      defer { _ = linux_set_owner_capability(true) }
-      return try body()
-    }
-  }
 }

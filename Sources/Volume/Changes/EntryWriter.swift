@@ -172,9 +172,7 @@ final class EntryWriter: Sendable {
       try copyUp.changing([key]) { () throws(Errno) in
         do throws(Errno) {
           intents?.begin()
-          try store.actingInStickyFolder(directory, as: caller) { () throws(Errno) in
-            try remove(name, isDirectory, from: directory, key)
-          }
+          try remove(name, isDirectory, from: directory, key)
         } catch {
           guard error == .noSuchFileOrDirectory, mayBeDone else {
             intents?.withdraw()

@@ -181,19 +181,8 @@ final class FileWriter: Sendable {
           try store.check(changes, directory, by: caller)
           try directory.change(changes)
         }
-      } else {
-        try copyUp.file(node, size: changes.size)
-        let credentials = reply.credentials
-        try store.withUpperFile(of: node) { file throws(Errno) in
-          try store.check(changes, file, by: caller)
-          let group = changes.setsOwner ? try file.attributes().group : nil
-          var (_, after) = try changing(node, file, .new) { file throws(Errno) in try file.change(changes) }
-          // Whether the caller is in the group that the file had before decides.
-          if let group { after.group = group }
-          if changes.size != nil || changes.setsOwner {
-            _ = try clearPrivileges(of: file, after, node, credentials)
-          }
-        }
+      } else if try isChange(changes, node, caller) {
+        try changeFile(node, changes, reply.credentials)
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)
@@ -204,6 +193,35 @@ final class FileWriter: Sendable {
     // Unlike those of GETATTR, the kernel takes them even if another program's change has invalidated them meanwhile.
     attributes.timeout = 0
     reply.send(attributes)
+  }
+
+  private func changeFile(
+    _ node: NodeID, _ changes: AttributeChanges, _ credentials: Credentials
+  ) throws(Errno) {
+    try copyUp.file(node, size: changes.size)
+    try store.withUpperFile(of: node) { file throws(Errno) in
+      try store.check(changes, file, by: credentials.caller)
+      let group = changes.setsOwner ? try file.attributes().group : nil
+      var (_, after) = try changing(node, file, .new) { file throws(Errno) in try file.change(changes) }
+      // Whether the caller is in the group that the file had before decides.
+      if let group { after.group = group }
+      if changes.size != nil || changes.setsOwner {
+        _ = try clearPrivileges(of: file, after, node, credentials)
+      }
+    }
+  }
+
+  /// Whether there is anything to do to a file: chown(2) with its present owner and group clears bits only, where there are
+  /// any. The kernel sends the same before a WRITE of a user who is not the owner, which then clears them itself.
+  private func isChange(
+    _ changes: AttributeChanges, _ node: NodeID, _ caller: Caller
+  ) throws(Errno) -> Bool {
+    if !changes.renewsOwner { return true }
+    let attributes = try store.evictingOnDemand { () throws(Errno) in
+      try store.attributes(of: node).attributes
+    }
+    return attributes.mode & (S_ISUID | S_ISGID) != 0
+      && PermissionCheck(attributes: attributes, acl: nil).isOwned(by: caller)
   }
 
   func setExtendedAttribute(

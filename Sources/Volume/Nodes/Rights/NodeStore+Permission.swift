@@ -140,7 +140,8 @@ extension NodeStore {
 
   // MARK: - Changes
 
-  /// Checks that a caller may remove or rename a name of a directory now.
+  /// Checks that a caller may remove or rename a name of a directory now. Until that is done, no other request changes the
+  /// name, for which the kernel holds the directory's lock, and only trusted users write to the upper layer.
   /// - Throws: ESTALE if it may not change the directory; EPERM for another user's entry in a sticky one.
   func checkRemoval(
     of name: CName, from merged: MergedDirectory, by caller: Caller
@@ -159,16 +160,6 @@ extension NodeStore {
     if !isShared || caller.user == 0 { return false }
     let attributes = try merged.top.attributes()
     return attributes.mode & UInt32(S_ISVTX) != 0 && attributes.owner != caller.user
-  }
-
-  /// Runs the body, which removes an entry of a directory. In a sticky one the system call itself checks the owner, since
-  /// another entry may have got the name after `checkRemoval`.
-  func actingInStickyFolder(
-    _ merged: MergedDirectory, as caller: Caller, _ body: () throws(Errno) -> Void
-  ) throws(Errno) {
-    guard try isStickyFor(caller, merged), FileSystemUser.canBeChanged, !caller.hasCapability(.actAsOwner)
-    else { return try body() }
-    try FileSystemUser.actWithoutOwnership(as: caller.user, body)
   }
 
   /// Checks that a caller may change the attributes of a file or directory, which is open.

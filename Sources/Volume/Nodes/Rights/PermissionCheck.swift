@@ -49,7 +49,7 @@ struct PermissionCheck {
     if changes.owner != nil || changes.group != nil {
       guard mayChown(changes, caller) else { return false }
     }
-    if changes.permissions != nil || changes.setsGivenTimes || changes.renewsOwner {
+    if changes.permissions != nil || changes.setsGivenTimes {
       guard isOwned(by: caller) else { return false }
     }
     if changes.size == nil, changes.setsPresentTime {
