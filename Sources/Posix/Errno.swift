@@ -67,6 +67,8 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let noSpace = Errno(rawValue: ENOSPC)
   /// Disk quota exceeded.
   public static let diskQuotaExceeded = Errno(rawValue: EDQUOT)
+  /// Too many links.
+  public static let tooManyLinks = Errno(rawValue: EMLINK)
   /// File too large.
   public static let fileTooLarge = Errno(rawValue: EFBIG)
   /// Cannot allocate memory.

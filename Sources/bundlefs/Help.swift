@@ -95,6 +95,9 @@ enum Help {
         writable, writable=DIR
                      take changes; they go to the first substitution, or to DIR
                      above all of them
+        trust_upper  trust users who may write to that directory as the mount's
+                     owner: without it, root's mounts with allow_other refuse one
+                     that others may write to
         cache=coherent|none|SECONDS
                      how long the kernel caches entries and data: until they
                      change (default), not at all, or for a time

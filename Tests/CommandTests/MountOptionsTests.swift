@@ -68,7 +68,7 @@ import Volume
       "frobnicate", "frobnicate=1", "substitution", "substitution=", "substitution=a::b", "xattr",
       "xattr=maybe", "announce", "announce=maybe",
       "max_read=many", "max_read=1", "cache=forever", "archive_encoding", "archive_encoding=klingon",
-      "archive_password_file=", "allow_other=1",
+      "archive_password_file=", "allow_other=1", "trust_upper=1", "trust_upper=",
       "routes", "routes=", "control", "control=", "control=.", "control=..", "control=a/b",
       "control=\(String(repeating: "n", count: 256))",
       "routes_mode", "routes_mode=", "routes_mode=8", "routes_mode=rw", "routes_mode=1000",

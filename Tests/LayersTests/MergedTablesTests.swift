@@ -64,6 +64,41 @@ import Testing
     #expect(status.modified == latest)
   }
 
+  @Test("a table that the topmost one's readers may not read is left out, until they may")
+  func readers() throws {
+    try write(["a = top;", "b = middle;", "c = main;"])
+    try (layers[1] / "Main.strings").setOwner(1000, group: 1000)
+    try (layers[2] / "Main.strings").setMode(0o600)
+    let root = try root()
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "b": "middle"])
+    let failures = try #require(root.top.gate.tables?.failures)
+    #expect(failures.map(\.layer) == [2] && failures[0].reason.contains("not readable by all"))
+    try (layers[1] / "Main.strings").setMode(0o640)
+    #expect(try content("Main.strings", in: root) == "a = top;")
+    try (layers[0] / "Main.strings").setMode(0o600)
+    // Only root may read it, who may read all.
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "b": "middle", "c": "main"])
+    #expect(try status("Main.strings", in: root).mode & 0o777 == 0o600)
+    for layer in layers[1...] { try (layer / "Main.strings").setMode(0o644) }
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "b": "middle", "c": "main"])
+    #expect(root.top.gate.tables?.failures.isEmpty == true)
+  }
+
+  @Test("a table with an ACL is left out, and shown as it is on top")
+  func accessLists() throws {
+    try write(["a = top;", "b = middle;", "c = main;"])
+    let list = ACLValue.list(
+      (.owner, 6, nil), (.user, 4, 1000), (.owningGroup, 4, nil), (.mask, 4, nil), (.other, 4, nil))
+    try (layers[1] / "Main.strings").setAttribute("system.posix_acl_access", list)
+    let root = try root()
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "c": "main"])
+    try (layers[0] / "Main.strings").setAttribute("system.posix_acl_access", list)
+    #expect(try content("Main.strings", in: root) == "a = top;")
+    #expect(try !status("Main.strings", in: root).identity.isMergedTable)
+    for layer in layers[..<2] { try (layer / "Main.strings").removeAttribute("system.posix_acl_access") }
+    #expect(try table(content("Main.strings", in: root)) == ["a": "top", "b": "middle", "c": "main"])
+  }
+
   @Test("without the option, with one table, and under other names nothing is merged")
   func others() throws {
     try write(["a = top;", nil, "b = main;"])

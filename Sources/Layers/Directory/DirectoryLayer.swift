@@ -155,7 +155,8 @@ public final class DirectoryLayer: Sendable {
 
   /// Resolves the layer's path again.
   /// - Parameter mount: the id of the mount that contains the layer.
-  /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`; ELOOP for a symbolic link on the path.
+  /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`; ELOOP for a symbolic link on the path; EPERM if the layer takes changes,
+  ///   and the directory gives other users rights that the former one does not.
   public func reopen(mount: Int) throws(Errno) -> ReopenResult {
     try gate.call { () throws(Errno) in try reopenUngated(mount: mount) }
   }
@@ -167,6 +168,7 @@ public final class DirectoryLayer: Sendable {
     }
     if holder != mount { return .onOtherMount }
     if try plain.descriptor.attributes().identity == root.identity { return .unchanged }
+    if isWritable, try !isAsTrusted(plain.descriptor) { throw .notPermitted }
     let (fresh, isClone) = try Self.root(
       plain, gate, covered, clonesMount: isPrivateClone, isWritable: isWritable)
     // Without the clone the layer could lead into our own mount.
@@ -174,6 +176,13 @@ public final class DirectoryLayer: Sendable {
     opened.withLock { $0 = fresh }
     reopened.store(true, ordering: .relaxed)
     return .replaced
+  }
+
+  /// Whether a directory that took the root's place gives nobody a hold on the changes who had none.
+  private func isAsTrusted(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
+    guard let writers = try DirectoryWriters.of(directory, besides: geteuid()) else { return true }
+    guard case .descriptor(let former) = root.backing else { return false }
+    return try DirectoryWriters.of(former.descriptor, besides: geteuid()) == writers
   }
 
   private static func root(

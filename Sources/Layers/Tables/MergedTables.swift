@@ -95,7 +95,7 @@ public final class MergedTables: Sendable {
   /// Whether what is merged can change without an event.
   public func isVolatile(_ identity: FileIdentity) -> Bool { table(identity)?.isVolatile ?? true }
 
-  /// The tables that could not be parsed, as far as they are still the same.
+  /// The tables that could not be merged, as far as they are still the same.
   public var failures: [TableFailure] {
     let all = state.withLock { state -> [TableFailure] in
       var found: [TableFailure] = []
@@ -111,7 +111,7 @@ public final class MergedTables: Sendable {
   private func merge(_ contributors: [Contributor]) throws(Errno) -> Result {
     var (tables, used, failures): ([StringTable], [Contributor], [TableFailure]) = ([], [], [])
     for contributor in contributors {
-      let parsed = try contributor.parse()
+      let parsed = try contributor.parse(below: used.first)
       if let reason = parsed.reason {
         failures.append(TableFailure(contributor, reason))
         // The file rule: the topmost one is served as it is.
@@ -164,16 +164,19 @@ extension MergedTables.Contributor {
   /// A change within a tick of the file system's clock leaves the times as they are.
   fileprivate var isSettled: Bool { status.changed.seconds < TimeSpec.now.seconds - 1 }
 
-  /// - Returns: the reason if it is no table.
+  /// - Parameter top: the topmost table; nil for itself.
+  /// - Returns: the reason if it is no table, or must not be merged.
   /// - Throws: what opening and reading it answers; ESTALE if it is another file by now.
-  fileprivate func parse() throws(Errno) -> (table: StringTable, reason: String?) {
+  fileprivate func parse(below top: Self?) throws(Errno) -> (table: StringTable, reason: String?) {
     guard status.size <= MergedTables.largest else {
       return (StringTable(), "larger than \(MergedTables.largest >> 20) MiB")
     }
-    let file = try withCName(name) { name throws(Errno) in
-      try directory.openFile(name, identity: status.identity)
+    if let top, !isReadable(forReadersOf: top) {
+      return (StringTable(), "not readable by all who may read the topmost table")
     }
-    let parsed = StringTable.parse(try file.readAll(limit: MergedTables.largest))
+    let content = try readForPresentReaders()
+    if try hasAccessList() { return (StringTable(), "has an ACL") }
+    let parsed = StringTable.parse(content)
     return (parsed.table, parsed.error?.description)
   }
 }

@@ -1,6 +1,6 @@
 import Posix
 
-/// A table of strings that is served by the file rule, since it could not be parsed.
+/// A table of strings that is not merged with others, since it could not be parsed or is not for all their readers.
 public struct TableFailure: Sendable {
   /// The most that are kept.
   static let most = 100

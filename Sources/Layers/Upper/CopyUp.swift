@@ -18,9 +18,7 @@ extension UpperLayer {
   ) throws(Errno) {
     let attributes = try CopiedAttributes(source.attributes(), source)
     do throws(Errno) {
-      try copyUp(name, attributes, to: parent) { folder, temporary throws(Errno) in
-        try folder.makeDirectory(temporary, mode: 0o700)
-      }
+      try copyUp(name, attributes, .directory(mode: 0o700), to: parent)
     } catch {
       guard error == .fileExists, case .directory = try parent.find(name) else { throw error }
     }
@@ -48,10 +46,7 @@ extension UpperLayer {
     case .directory, nil: throw .staleFileHandle
     default:
       let attributes = try CopiedAttributes(status, source.openPath(name, identity: identity))
-      return try copyUp(name, attributes, to: parent, willPublish) { folder, temporary throws(Errno) in
-        let kind = status.mode & 0o170000
-        try folder.makeNode(temporary, mode: kind | 0o600, device: status.rdev)
-      }
+      return try copyUp(name, attributes, .likeSpecial(status), to: parent, willPublish)
     }
   }
 
@@ -62,26 +57,22 @@ extension UpperLayer {
     let link = try source.openPath(name, identity: status.identity)
     let attributes = try CopiedAttributes(status, link)
     let target = try link.linkTarget()
-    return try copyUp(name, attributes, to: parent, willPublish) { folder, temporary throws(Errno) in
-      try withCName(target) { target throws(Errno) in
-        try folder.makeSymbolicLink(temporary, target: target)
-      }
+    return try withCName(target) { target throws(Errno) in
+      try copyUp(name, attributes, .symbolicLink(target: target), to: parent, willPublish)
     }
   }
 
   /// Makes a copy without content in the work folder and moves it into place.
-  /// - Parameter make: makes it, without attributes.
+  /// - Parameter entry: the copy, without attributes.
   @discardableResult
   private func copyUp(
-    _ name: CName, _ attributes: CopiedAttributes, to parent: LayerDirectory,
-    _ willPublish: ((FileIdentity) -> Void)? = nil,
-    _ make: (borrowing Descriptor, CName) throws(Errno) -> Void
+    _ name: CName, _ attributes: CopiedAttributes, _ entry: NewEntry, to parent: LayerDirectory,
+    _ willPublish: ((FileIdentity) -> Void)? = nil
   ) throws(Errno) -> FileStatus {
     try parent.withDescriptor { parent throws(Errno) in
       try work.withName { folder, temporary throws(Errno) in
-        try make(folder, temporary)
+        let made = try entry.make(temporary, inWorkFolder: folder)
         do throws(Errno) {
-          let made = try folder.open(temporary, [.pathOnly, .noFollow])
           try attributes.set(on: made)
           if let willPublish { willPublish(try made.attributes().identity) }
           try show(name, in: parent) { () throws(Errno) in
@@ -116,9 +107,7 @@ extension UpperLayer {
   /// Makes a directory without a name that has the attributes of one that was removed.
   public func copyUpUnnamed(_ directory: LayerDirectory) throws(Errno) -> MergedDirectory {
     let attributes = try CopiedAttributes(directory.attributes(), directory)
-    return try makeUnnamed(attributes, isDirectory: true) { folder, name throws(Errno) in
-      try folder.makeDirectory(name, mode: 0o700)
-    } as: { made, status in
+    return try makeUnnamed(attributes, .directory(mode: 0o700)) { made, status in
       let copy = LayerDirectory(
         gate: layer.gate, handle: SharedDescriptor(made), attributes: status, covered: nil)
       return MergedDirectory(parts: [copy])
@@ -127,22 +116,16 @@ extension UpperLayer {
 
   /// Makes an entry without content in the work folder, and takes its name away.
   /// - Parameters:
-  ///   - make: makes it, without attributes.
+  ///   - entry: the entry, without attributes.
   ///   - result: is passed the entry, opened with `O_PATH`.
   private func makeUnnamed<Result>(
-    _ attributes: CopiedAttributes, isDirectory: Bool,
-    _ make: (borrowing Descriptor, CName) throws(Errno) -> Void,
+    _ attributes: CopiedAttributes, _ entry: NewEntry,
     as result: (consuming Descriptor, FileStatus) -> Result
   ) throws(Errno) -> Result {
     try layer.root.withDescriptor { _ throws(Errno) in
       try work.withName { folder, name throws(Errno) in
-        try make(folder, name)
-        let made: Descriptor
-        do throws(Errno) { made = try folder.open(name, [.pathOnly, .noFollow]) } catch {
-          try? folder.remove(name, isDirectory: isDirectory)
-          throw error
-        }
-        try folder.remove(name, isDirectory: isDirectory)
+        let made = try entry.make(name, inWorkFolder: folder)
+        try folder.remove(name, isDirectory: entry.isDirectory)
         try attributes.set(on: made)
         let status = try made.attributes()
         return result(made, status)
@@ -194,14 +177,11 @@ extension UpperLayer {
 
   private func copyUpUnnamedSpecial(_ file: LayerFile, _ status: FileStatus) throws(Errno) -> LayerFile {
     let attributes = try CopiedAttributes(status, file)
-    let target = status.kind == .symbolicLink ? try file.linkTarget() : nil
-    return try makeUnnamed(attributes, isDirectory: false) { folder, name throws(Errno) in
-      guard let target else {
-        return try folder.makeNode(name, mode: status.mode & 0o170000 | 0o600, device: status.rdev)
-      }
-      try withCName(target) { target throws(Errno) in try folder.makeSymbolicLink(name, target: target) }
-    } as: { made, status in
-      LayerFile(made, status, layer.gate)
+    let gate = layer.gate
+    let asFile = { (made: consuming Descriptor, status: FileStatus) in LayerFile(made, status, gate) }
+    if status.kind != .symbolicLink { return try makeUnnamed(attributes, .likeSpecial(status), as: asFile) }
+    return try withCName(try file.linkTarget()) { target throws(Errno) in
+      try makeUnnamed(attributes, .symbolicLink(target: target), as: asFile)
     }
   }
 

@@ -20,6 +20,35 @@ enum NewEntry {
     }
   }
 
+  /// Makes the entry in the work folder, so that only its owner may access it.
+  /// - Returns: the entry, opened with `O_PATH`.
+  func make(_ name: CName, inWorkFolder folder: borrowing Descriptor) throws(Errno) -> Descriptor {
+    if kind == .regular { return try folder.createFile(name).reopened([.pathOnly]) }
+    try make(name, in: folder, mask: 0o7077)
+    do throws(Errno) {
+      let made = try folder.open(name, [.pathOnly, .noFollow])
+      // mknod(2), mkdir(2) and symlink(2) return no descriptor.
+      guard try made.attributes().kind == kind else { throw .staleFileHandle }
+      return made
+    } catch {
+      try? folder.remove(name, isDirectory: isDirectory)
+      throw error
+    }
+  }
+
+  /// A FIFO, socket or device like one that is copied, which only its owner may access.
+  static func likeSpecial(_ status: FileStatus) -> NewEntry {
+    .node(mode: status.mode & 0o170000 | 0o600, device: status.rdev)
+  }
+
+  private var kind: FileKind? {
+    switch self {
+    case .node(let mode, _): FileKind(rawValue: mode & 0o170000)
+    case .directory: .directory
+    case .symbolicLink: .symbolicLink
+    }
+  }
+
   /// The permission bits that mknod(2) and mkdir(2) set; nil for a symbolic link.
   var permissions: UInt32? {
     switch self {
@@ -147,9 +176,8 @@ extension UpperLayer {
     _ entry: NewEntry, _ name: CName, in parent: borrowing Descriptor, _ owner: EntryOwner, isOpaque: Bool
   ) throws(Errno) {
     try work.withName { folder, temporary throws(Errno) in
-      try entry.make(temporary, in: folder, mask: 0o7077)
+      let made = try entry.make(temporary, inWorkFolder: folder)
       do throws(Errno) {
-        let made = try folder.open(temporary, [.pathOnly, .noFollow])
         try inherit(made, entry, from: parent, owner)
         if isOpaque { try whiteouts.makeOpaque(made) }
         try place(temporary, in: folder, at: name, in: parent, isDirectory: entry.isDirectory)

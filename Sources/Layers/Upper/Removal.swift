@@ -103,7 +103,7 @@ extension UpperLayer {
   ) throws(Errno) -> Bool {
     if whiteouts.areMarkers { return false }
     return try work.withName { folder, temporary throws(Errno) in
-      guard try whiteouts.makeDevice(temporary, in: folder) else { return false }
+      guard try whiteouts.makeReplacement(temporary, in: folder) else { return false }
       do throws(Errno) {
         if isDirectory {
           try parent.unlocking(name) { () throws(Errno) in
@@ -116,13 +116,19 @@ extension UpperLayer {
         try? folder.remove(temporary, isDirectory: false)
         throw error
       }
-      if !isDirectory { return true }
+      if !isDirectory {
+        // rename(2) does nothing with two names of one file: the name had become a whiteout meanwhile.
+        try? folder.remove(temporary, isDirectory: false)
+        whiteouts.prepare()
+        return true
+      }
       do throws(Errno) { try removeCleared(temporary, in: folder) } catch {
         // It got an entry at the last moment.
         try folder.rename(temporary, to: name, in: parent, .exchange)
         try? folder.remove(temporary, isDirectory: false)
         throw error
       }
+      whiteouts.prepare()
       return true
     }
   }

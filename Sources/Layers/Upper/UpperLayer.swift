@@ -67,21 +67,27 @@ public final class UpperLayer: Sendable {
 
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
-  /// - Parameter isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about
-  ///   to end.
-  /// - Throws: EBUSY if another mount writes to it; EROFS, EACCES, and other errors of a file system that cannot be
-  ///   written to.
+  /// - Parameters:
+  ///   - trustsOthers: whether a work folder is used although it has a fault.
+  ///   - isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about to end.
+  /// - Throws: EBUSY if another mount writes to it; EPERM, ENOTDIR if `workFolderFault` names a fault; EROFS, EACCES, and
+  ///   other errors of a file system that cannot be written to.
   public init(
-    _ layer: DirectoryLayer, for writer: Writer = .command, isTaken: () -> Bool = { false }
+    _ layer: DirectoryLayer, for writer: Writer = .command, trustsOthers: Bool = false,
+    isTaken: () -> Bool = { false }
   ) throws(Errno) {
     self.layer = layer
     self.writer = writer
-    work = WorkFolder(layer)
+    work = WorkFolder(layer, trustsOthers: trustsOthers)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     lock = if writer == .mount, let lock = try work.lock(isTaken) { SharedDescriptor(lock) } else { nil }
-    try work.sweep()
+    do throws(Errno) { try work.sweep() } catch {
+      // What is in the layer can still be read and written to.
+      if writer != .successor { throw error }
+    }
     whiteouts = try Whiteouts(layer, work)
     umask(0)
+    if writer != .command { _ = try? layer.root.withDescriptor { _ in whiteouts.prepare() } }
   }
 
   /// Removes the work folder. Not to be called by a process that hands over, since its successor needs the lock.

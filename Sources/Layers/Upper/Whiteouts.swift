@@ -11,6 +11,7 @@ final class Whiteouts: Sendable {
   /// Whether the file system is known to have devices 0:0.
   private let hasDevices = Atomic(false)
   private let work: WorkFolder
+  private let shared: SharedWhiteout
 
   /// Whether whiteouts are marker files.
   var areMarkers: Bool { markers.load(ordering: .relaxed) }
@@ -18,12 +19,16 @@ final class Whiteouts: Sendable {
   /// - Parameter layer: its root decides about the format.
   init(_ layer: DirectoryLayer, _ work: WorkFolder) throws(Errno) {
     self.work = work
+    shared = SharedWhiteout(work)
     var found = false
     try layer.root.forEachEntry { entry throws(Errno) in
       if WhiteoutMarkers.isMarker(entry.name), !WorkFolder.isName(entry.name) { found = true }
     }
     markers = Atomic(found)
   }
+
+  /// Sets a device 0:0 aside, of which whiteouts become further names when there is no inode left for them.
+  func prepare() { if !areMarkers { try? shared.prepare() } }
 
   /// Makes a device 0:0.
   /// - Returns: false if the file system cannot have one: markers are made from now on.
@@ -40,8 +45,21 @@ final class Whiteouts: Sendable {
     }
   }
 
+  /// Makes a device 0:0 in the work folder that is about to take the place of an entry, also when there is no inode left:
+  /// the entry's inode then becomes free for another one.
+  /// - Returns: as `makeDevice`.
+  func makeReplacement(_ name: CName, in folder: borrowing Descriptor) throws(Errno) -> Bool {
+    do throws(Errno) { return try makeDevice(name, in: folder) } catch {
+      guard error == .noSpace || error == .diskQuotaExceeded else { throw error }
+      guard (try? shared.move(to: name, in: folder)) != nil else { throw error }
+      return true
+    }
+  }
+
   private func makeDeviceOnly(_ name: CName, in directory: borrowing Descriptor) throws(Errno) {
-    try directory.makeNode(name, mode: FileKind.characterDevice.rawValue, device: 0)
+    if try !shared.link(name, in: directory) {
+      try directory.makeNode(name, mode: FileKind.characterDevice.rawValue, device: 0)
+    }
     hasDevices.store(true, ordering: .relaxed)
   }
 

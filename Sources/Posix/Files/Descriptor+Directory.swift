@@ -98,8 +98,8 @@ extension Descriptor {
 
   /// Calls mkdir(2) with the permissions that the umask leaves.
   /// - Throws: EEXIST, ENOENT, EACCES, and other errors of mkdir(2).
-  public static func makeDirectory(_ path: [UInt8]) throws(Errno) {
-    _ = try withCName(path) { path throws(Errno) in try checked { mkdir(path, 0o777) } }
+  public static func makeDirectory(_ path: [UInt8], mode: UInt32) throws(Errno) {
+    _ = try withCName(path) { path throws(Errno) in try checked { mkdir(path, mode) } }
   }
 
   /// Creates an empty entry that only its owner may access, by mkdirat(2), symlinkat(2) or mknodat(2).

@@ -22,7 +22,7 @@ struct TableStatus {
 
   func write(to json: inout JSONWriter) {
     json.object { json in
-      json.name("unparsed")
+      json.name("unmerged")
       json.array(failures) { json, failure in
         json.object { json in
           json.member("layer", failure.layer)
@@ -35,7 +35,7 @@ struct TableStatus {
 
   var lines: [String] {
     if failures.isEmpty { return ["tables of strings are merged key by key"] }
-    return ["tables of strings are merged key by key, but for these, which could not be parsed:"]
+    return ["tables of strings are merged key by key, but for these, which are not merged:"]
       + failures.map { "  \($0.path ?? "a table in \($0.layer)"):\($0.reason)" }
   }
 }

@@ -60,7 +60,11 @@ struct LayerOpener {
   ) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
     if plan.arguments.options.mergesTables { stack.mergeTables() }
     let hasArchive = stack.all.contains { $0.layer.archive != nil }
-    return (stack, try upper(stack.layers, writer), hasArchive ? contents : nil)
+    let upper = try upper(stack.layers, writer)
+    if writer == .mount, let warning = LayerTrust(plan).warning(about: stack.layers) {
+      Terminal.printError("warning: \(warning)")
+    }
+    return (stack, upper, hasArchive ? contents : nil)
   }
 
   private func open(
@@ -132,11 +136,19 @@ struct LayerOpener {
 
   private func upper(_ layers: [Layer], _ writer: UpperLayer.Writer) throws(Failure) -> UpperLayer? {
     guard plan.isWritable, let folder = layers.first?.folder else { return nil }
+    let trust = LayerTrust(plan)
+    // A successor goes on with a mount that others may have been given rights to since.
+    if writer == .mount { try trust.check(upper: folder) }
     do throws(Errno) {
-      return try UpperLayer(folder, for: writer) { VisibleMount.isWritten(folder.path) }
+      return try UpperLayer(folder, for: writer, trustsOthers: trust.trustsUpper) {
+        VisibleMount.isWritten(folder.path)
+      }
     } catch {
       if error == .resourceBusy {
         throw .failed("writable: \(folder.path.shown) takes the changes of another mount; use 'writable=DIR'")
+      }
+      if let fault = UpperLayer.workFolderFault(in: folder) {
+        throw .failed("writable: " + fault.message(folder.path, remedy: LayerTrust.workFolderRemedy))
       }
       throw .failed("writable: \(folder.path.shown) takes no changes: \(error); use 'writable=DIR'")
     }

@@ -53,7 +53,10 @@ struct TopLayer {
       throw .failed(
         "\(shown): the mount covers this layer, its top one; change it through the mount ('writable')")
     }
-    return try Failure.naming(shown) { () throws(Errno) in try UpperLayer(layer) }
+    do throws(Errno) { return try UpperLayer(layer) } catch {
+      guard let fault = UpperLayer.workFolderFault(in: layer) else { throw .failed("\(shown): \(error)") }
+      throw .failed(fault.message(path, remedy: "run the command as the user that mounts, or remove it"))
+    }
   }
 
   /// The components of the paths that a command is given.

@@ -23,6 +23,8 @@ import Testing
       #expect(try tree.lookup(["opaque", "old"]) == nil)
       try tree.apply(.make(["foreign"], mode: FileKind.regular.rawValue | 0o6755, device: 0, owner: 1001))
       try tree.apply(.make(["mine"], mode: FileKind.regular.rawValue | 0o6755, device: 0, owner: 1000))
+      // The work folder is this user's.
+      tree.upper.close()
     }
     for name in ["file", "emptied"] as [ByteString] {
       #expect(try (fixture.upper / name).status().kind == .characterDevice)

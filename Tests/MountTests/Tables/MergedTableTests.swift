@@ -91,7 +91,33 @@ extension MountTests {
         try (fixture.main / Self.name).write("\"c\" = \"d\";\n")
         try mount.barrier()
         #expect(try (mount.point / Self.name).readText().contains("\"c\" = \"d\";"))
-        #expect(try !mount.command("status").outputText.contains("could not be parsed"))
+        #expect(try !mount.command("status").outputText.contains("not merged"))
+      }
+    }
+
+    @Test("a user's own table above root's does not show him root's keys", .timeLimit(.minutes(1)))
+    func secretTable() throws {
+      let fixture = try Fixture()
+      let names = ["Main.strings", "Open.strings"] as [ByteString]
+      for name in names {
+        try (fixture.main / name).write("\"key\" = \"secret\";\n")
+        try (fixture.main / name).setMode(name == "Main.strings" ? 0o600 : 0o644)
+        try (fixture.substitution / name).write("\"own\" = \"x\";\n")
+        try (fixture.substitution / name).setOwner(1000, group: 1000)
+      }
+      try withMount(fixture.setup("strings=merge", "allow_other")) { mount in
+        for (name, isShown) in zip(names, [false, true]) {
+          let command = Command.shell("cat \"$1\"", mount.point / name)
+          for text in try [command, command.asUser(1000)].map({ try $0.check().outputText }) {
+            #expect(text.contains("own") && text.contains("secret") == isShown, "\(name): \(text)")
+          }
+        }
+        let status = try mount.command("status").outputText
+        let reason = "\(fixture.main / names[0]):not readable by all who may read the topmost table"
+        #expect(status.contains(reason) && !status.contains("Open.strings"), "\(status)")
+        try (fixture.main / names[0]).setMode(0o644)
+        try mount.barrier()
+        #expect(try (mount.point / names[0]).readText().contains("secret"))
       }
     }
 

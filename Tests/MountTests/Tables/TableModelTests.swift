@@ -75,7 +75,11 @@ struct TableModelRun {
         other.removeTree()
         try path.rename(to: other)
       }
-    default: if (try? path.status().kind) == .regular { try path.setMode(random.percent(50) ? 0o600 : 0o644) }
+    default:
+      if (try? path.status().kind) == .regular {
+        try path.setOwner(random.pick([0, 1000]), group: random.pick([0, 1000]))
+        try path.setMode(random.pick([0o600, 0o640, 0o644, 0o644]))
+      }
     }
     return "\(kind): \(path)"
   }
@@ -124,10 +128,13 @@ struct TableModelRun {
   /// What the mount shows of a file; nil for nothing.
   private func content(_ path: ByteString, _ layers: [ByteString]) throws -> String? {
     var texts: [String] = []
+    var top: StatResult?
     for layer in layers {
       guard (layer / path).exists else { continue }
       if (layer / path).isWhiteout { break }
-      texts.append(try (layer / path).readText())
+      let status = try (layer / path).status()
+      if Self.isReadable(status, forReadersOf: top ?? status) { texts.append(try (layer / path).readText()) }
+      top = top ?? status
       if !path.text.hasSuffix(".strings") { break }
     }
     guard path.text.hasSuffix(".strings"), let top = texts.first, Self.table(top) != nil else {
@@ -136,6 +143,20 @@ struct TableModelRun {
     var merged: [String: String] = [:]
     for text in texts.reversed() { merged.merge(Self.table(text) ?? [:]) { $1 } }
     return merged.map { "\"\($0)\" = \"\($1)\";\n" }.joined()
+  }
+
+  /// Whether each user, in any groups, who may read one file may read another.
+  private static func isReadable(_ file: StatResult, forReadersOf top: StatResult) -> Bool {
+    func mayRead(_ file: StatResult, _ user: UInt32, _ groups: [UInt32]) -> Bool {
+      if user == file.owner { return file.permissions & 0o400 != 0 }
+      return file.permissions & (groups.contains(file.group) ? 0o040 : 0o004) != 0
+    }
+    // Root may read everything.
+    for user in [1000, 1001] as [UInt32] {
+      for groups in [[], [0], [1000], [0, 1000]] as [[UInt32]]
+      where mayRead(top, user, groups) && !mayRead(file, user, groups) { return false }
+    }
+    return true
   }
 
   /// nil if it is malformed. Of a key that comes twice, the last value counts.

@@ -90,5 +90,44 @@ extension MountTests {
         #expect(!(mount.point / "plain.txt").exists)
       }
     }
+
+    /// Mounts a file system with few inodes.
+    private func mountFewInodes(_ type: String, at folder: ByteString, _ image: ByteString) throws {
+      if type == "tmpfs" {
+        try Command("mount", "-t", "tmpfs", "-o", "nr_inodes=40", "tmpfs", folder.text).check()
+        return
+      }
+      let script = """
+        truncate -s 4M "$1" && mkfs.ext4 -q -N 48 -O ^has_journal "$1" && mount -o loop "$1" "$2"
+        """
+      try Command.shell(script, image, folder).check()
+    }
+
+    @Test(
+      "without a free inode, what was copied up can be removed", .timeLimit(.minutes(1)),
+      arguments: ["tmpfs", "ext4"])
+    func noInodesForWhiteouts(type: String) throws {
+      let fixture = try Fixture()
+      try mountFewInodes(type, at: fixture.substitution, fixture.folder / "image")
+      let names = (0..<4).map { ByteString("file\($0)") }
+      for name in names { try (fixture.main / name).write("x") }
+      try (fixture.main / "folder2").makeDirectory()
+      try withWritable(fixture: fixture) { mount, fixture in
+        for name in names { try (mount.point / name).setMode(0o600) }
+        try (mount.point / "folder2").setMode(0o700)
+        let error = try errorNumber {
+          for index in 0..<4000 { try (mount.point / ByteString("new\(index)")).write("") }
+        }
+        #expect(error == .noSpace)
+        for name in names { try (mount.point / name).remove() }
+        try (mount.point / "folder2").removeDirectory()
+        for name in names + ["folder2"] {
+          #expect(!(mount.point / name).exists && (fixture.substitution / name).isWhiteout, "\(name)")
+        }
+        if type == "ext4" { try (mount.point / "plain.txt").remove() }
+        try (mount.point / "new0").remove()
+        #expect(eventually(within: 10) { (try? (mount.point / "again").write("")) != nil })
+      }
+    }
   }
 }

@@ -156,15 +156,3 @@ extension MountTests {
     }
   }
 }
-
-/// Values of the extended attributes that hold ACLs: 4 bytes of version, and 8 bytes for each entry.
-enum ACLValue {
-  /// Read and write for the owner and a named user, and read for the group.
-  static func access(named user: UInt32) -> [UInt8] {
-    [2, 0, 0, 0] + entry(1, 6) + entry(2, 6, user) + entry(4, 4) + entry(16, 6) + entry(32, 0)
-  }
-
-  private static func entry(_ tag: UInt8, _ permissions: UInt8, _ id: UInt32 = .max) -> [UInt8] {
-    [tag, 0, permissions, 0] + (0..<4).map { UInt8(truncatingIfNeeded: id >> ($0 * 8)) }
-  }
-}

@@ -42,7 +42,8 @@ enum WritableOption: Equatable {
       }
     }
     do throws(Errno) {
-      try Descriptor.makeDirectory(given)
+      // Whoever may write to it has a hold on all that is written through the mount.
+      try Descriptor.makeDirectory(given, mode: 0o755)
     } catch {
       if error != .fileExists { throw .failed("writable: \(given.shown): \(error)") }
     }

@@ -34,7 +34,8 @@ struct WriteModelRun {
 
     var setup = MountSetup(
       main: layers[layers.count - 1], point: try folder.folder("mount"), substitutions: layers.dropLast())
-    setup.options = ["writable", "allow_other"] + options
+    // The root's mode may let all users write.
+    setup.options = ["writable", "allow_other", "trust_upper"] + options
     setup.lifetime = 600
     let trees = WriteModelTrees(layers: layers, copy: copy, start: TimeSpec.now)
     let isEqual = try withMount(setup) { mount in
