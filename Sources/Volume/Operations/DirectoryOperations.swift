@@ -118,7 +118,8 @@ private struct DirectoryPage: ~Copyable {
     if node == .root {
       if operations.reserved.isControl(name) {
         // A layer can have it in another spelling.
-        return operations.reserved.isControlSpelling(name) ? addControlFile(name, cookie: cookie) : true
+        let isShown = operations.reserved.listsControl && operations.reserved.isControlSpelling(name)
+        return isShown ? addControlFile(name, cookie: cookie) : true
       }
       if operations.reserved.isResources(name) { return true }
     }
@@ -135,8 +136,7 @@ private struct DirectoryPage: ~Copyable {
   /// with a new size or mtime in a listing the kernel would wait for that page with the directory locked, for which
   /// the barrier waits in turn.
   private mutating func addControlFile(_ name: CName, cookie: UInt64) -> Bool {
-    if operations.control.isHidden { return true }
-    return buffer.addNameOnly(
+    buffer.addNameOnly(
       name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie, withEntries: withEntries)
   }
 
@@ -212,7 +212,9 @@ private struct ListedDirectory {
       return (try merged.list(), version)
     }
     store.record(listing.whiteouts, in: node)
-    if node == .root { listing.add(operations.reserved.control, kind: .regular) }
+    if node == .root, operations.reserved.listsControl {
+      listing.add(operations.reserved.control, kind: .regular)
+    }
     let snapshot = ListingSnapshot(listing, version: version)
     listings.keep(snapshot, of: node)
     return snapshot

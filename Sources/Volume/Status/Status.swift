@@ -154,7 +154,10 @@ struct Status {
         + "; files read ahead: \(readAhead); directories listed ahead: \(listedAhead)")
     lines.append("invalidations: " + Self.counts(invalidations) + "; event queue overflows: \(overflows)")
     lines.append(announcements.line)
-    lines.append("routes in \(control): \(routes); results since the mount: \(results)")
+    lines.append(
+      control.isEmpty
+        ? "no control file (control=none)"
+        : "routes in \(control): \(routes); results since the mount: \(results)")
     if !uncached.isEmpty { lines.append("directories cached for 1 s only, with all below them:") }
     lines += uncached.map { "  \($0.path.map { "/" + $0 } ?? "a directory") (\($0.layer): \($0.reason))" }
     // Names and what a bundle says may come from untrusted sources.
