@@ -1,17 +1,6 @@
 import Layers
 import Posix
 
-/// Which extended attributes a mount serves.
-public enum ExtendedAttributeMode: String, Sendable {
-  /// Those of the layers' files. The mount's own can be read by name, but are not listed: programs that copy attributes
-  /// would write them to the copy, where they would be wrong.
-  case on
-  /// None: ENOSYS makes the kernel stop asking.
-  case off
-  /// As `on`, and the mount's own are listed.
-  case listed
-}
-
 /// The user's choices for a mount.
 public struct VolumeOptions: Sendable {
   /// The mount options by name, in one form of writing each, which `status` shows.

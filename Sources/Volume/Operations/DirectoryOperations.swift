@@ -73,7 +73,7 @@ private struct DirectoryPage: ~Copyable {
     let directory = try ListedDirectory(operations, node)
     let prepared = cookie == 0 ? prefetcher.takeListing(of: node) : nil
     let snapshot = try directory.snapshot(isFirst: cookie == 0, prepared?.snapshot)
-    let positions = snapshot.positions(after: cookie)
+    let positions = try snapshot.positions(after: cookie, store.cookies)
     // The kernel asks until nothing is left.
     if positions.isEmpty, cookie > 0 { operations.listings.drop(node) }
     let merged: MergedDirectory?
@@ -96,7 +96,7 @@ private struct DirectoryPage: ~Copyable {
     _ snapshot: ListingSnapshot, _ positions: ArraySlice<ListingSnapshot.Position>,
     _ prepared: [EntryReply?], _ merged: MergedDirectory?, after cookie: UInt64
   ) {
-    let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
+    let (dot, dotDot) = (ListingCookies.dot, ListingCookies.dotDot)
     if cookie < dot, !addNameOnly(".", directory.number, cookie: dot) { return }
     if cookie < dotDot, !addNameOnly("..", directory.parentNumber, cookie: dotDot) { return }
     for position in positions {
@@ -104,7 +104,7 @@ private struct DirectoryPage: ~Copyable {
       // The root, some of whose names are left out, is never prefetched.
       let known = taken < prepared.count ? prepared[taken] : nil
       let fits = snapshot.listing.withName(of: item) { name in
-        add(name, item, known, merged, cookie: position.cookie)
+        add(name, item, known, merged, cookie: UInt64(position.cookie))
       }
       if !fits { return }
     }
@@ -215,7 +215,7 @@ private struct ListedDirectory {
     if node == .root, operations.reserved.listsControl {
       listing.add(operations.reserved.control, kind: .regular)
     }
-    let snapshot = ListingSnapshot(listing, version: version)
+    let snapshot = ListingSnapshot(listing, store.cookies, version: version)
     listings.keep(snapshot, of: node)
     return snapshot
   }
@@ -223,7 +223,7 @@ private struct ListedDirectory {
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
     item.kind == .directory
       ? operations.store.knownInodeNumber(of: name, in: node)
-        ?? operations.store.numberOfDirectory(name, in: number)
+        ?? operations.store.inodeNumber(ofDirectory: [UInt8](bytesOf: name), in: number)
       : operations.store.inodeNumber(device: item.device, inode: item.inode)
   }
 }
