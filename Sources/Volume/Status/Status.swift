@@ -18,6 +18,9 @@ struct Status {
     var archive: ArchiveStatus?
     /// Names that several entries of a directory have where case does not count, in the directories read so far.
     var collisions = 0
+    /// Entries that were refused, since overlayfs keeps what they show in other layers; an example for those who may list it.
+    var overlayReferences = 0
+    var overlayReference: String?
     /// What the user may have meant instead of this layer.
     var hint: String?
 
@@ -34,6 +37,7 @@ struct Status {
         json.name("archive")
         if let archive { archive.write(to: &json) } else { json.null() }
         json.member("collisions", collisions)
+        json.member("overlayReferences", overlayReferences)
         json.member("hint", hint)
       }
     }
@@ -139,6 +143,13 @@ struct Status {
       if layer.collisions > 0 {
         let names = layer.collisions == 1 ? "1 name" : "\(layer.collisions) names"
         lines.append("    \(names) in several spellings in one folder; see 'bundlefs diff'")
+      }
+      if layer.overlayReferences > 0 {
+        let entries = layer.overlayReferences == 1 ? "1 entry" : "\(layer.overlayReferences) entries"
+        let example = layer.overlayReference.map { ", such as \($0)," } ?? ""
+        lines.append(
+          "    \(entries)\(example) cannot be read: overlayfs (metacopy, redirect_dir) keeps the content elsewhere; "
+            + "merge the layers with overlayfs, and use the result")
       }
       if let hint = layer.hint { lines.append("    hint: \(hint)") }
     }
