@@ -111,7 +111,7 @@ let package = Package(
       dependencies: ["bundlefs", "stressreader", "Bundles", "Layers", "Routing", "Posix", "TestSupport"],
       exclude: [
         "Archives/compare_archive.py", "Archives/container_model.py", "Install/complete.py",
-        "Pages/browser.py", "Writing/Model/adversaries.py",
+        "Mounting/list32.c", "Pages/browser.py", "Writing/Model/adversaries.py",
       ],
       swiftSettings: strict),
   ]

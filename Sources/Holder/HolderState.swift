@@ -27,7 +27,7 @@ public struct HolderState: BitwiseCopyable {
   public typealias Kept = (CInt, CInt, CInt, CInt, CInt, CInt, CInt, CInt)
 
   /// The version of the state's format: a worker goes on only with its own.
-  public static let currentVersion: UInt64 = 3
+  public static let currentVersion: UInt64 = 4
   /// The bytes that are reserved for it.
   public static let reserved = 4096
 

@@ -48,8 +48,8 @@ public final class Volume: Sendable {
   public init(stack: LayerStack, options: VolumeOptions) throws(Errno) {
     self.options = options
     let reserved = ReservedNames(
-      control: options.control.name, resources: Array("\(options.resources.scheme):".utf8),
-      foldsNames: stack.foldsNames)
+      control: options.control.name, listsControl: options.control.isListed && !options.control.name.isEmpty,
+      resources: Array("\(options.resources.scheme):".utf8), foldsNames: stack.foldsNames)
     queue = try InvalidationQueue()
     watchdog = try LayerWatchdog { stack[$0].gate.isolate() }
     let isCoherent = options.cache == .coherent
@@ -93,7 +93,7 @@ public final class Volume: Sendable {
     let files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
     self.files = files
     extendedAttributes = ExtendedAttributeOperations(
-      store: store, types: resolver.types, writer: writer, isEnabled: options.servesExtendedAttributes)
+      store: store, types: resolver.types, writer: writer, mode: options.extendedAttributes)
     let reporter = StatusReporter(
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
       announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,
@@ -244,7 +244,7 @@ public final class Volume: Sendable {
   /// What is negotiated with the kernel at INIT.
   public var settings: ConnectionSettings {
     var settings = ConnectionSettings()
-    settings.posixACLs = options.servesExtendedAttributes
+    settings.posixACLs = options.extendedAttributes != .off
     settings.appliesUmask = options.upper != nil
     settings.takesWrites = options.upper != nil
     settings.commandFile = ControlFile.node

@@ -5,8 +5,8 @@ import Posix
 public struct VolumeOptions: Sendable {
   /// The mount options by name, in one form of writing each, which `status` shows.
   public var shown: [(name: String, value: String)] = []
-  /// Whether extended attributes are served; if not, ENOSYS makes the kernel stop asking.
-  public var servesExtendedAttributes = true
+  /// Which extended attributes are served.
+  public var extendedAttributes = ExtendedAttributeMode.on
   /// How many descriptors of files and directories may stay open.
   public var descriptorBudget = 1024
   /// How long the kernel may cache answers.

@@ -114,9 +114,13 @@ enum Help {
         announce=on|off
                      whether changes in the layers are reported to programs that
                      watch the mount with inotify (default: on)
-        xattr=on|off whether extended attributes are served (default: on)
+        xattr=on|off|listed
+                     whether extended attributes are served (default: on); listed:
+                     listings of attributes show the mount's own, too
         routes=FILE  register the routes in FILE at start; may be repeated
-        control=NAME the name of the control file (default: .routes)
+        control=NAME the name of the control file (default: .routes); control=none
+                     leaves it out, and what takes commands by it: route, listen,
+                     sync, invalidate, layers
         results=N    how many results it keeps (default: 1024)
         routes_mode=OCTAL
                      its permissions (default: 600); users with write permission
@@ -129,7 +133,7 @@ enum Help {
                      prefer images for such a screen (logo@2x~ipad.png)
         resource_scheme=NAME
                      the scheme of resource URLs (default: rsrc)
-        hide_routes  omit the control file from listings
+        list_routes  show the control file in listings
         allow_other  allow all users (requires user_allow_other in
                      /etc/fuse.conf unless you are root)
         allow_root   allow root

@@ -66,13 +66,13 @@ import Volume
     "the error for an invalid option names it",
     arguments: [
       "frobnicate", "frobnicate=1", "substitution", "substitution=", "substitution=a::b", "xattr",
-      "xattr=maybe", "announce", "announce=maybe",
+      "xattr=maybe", "xattr=list", "announce", "announce=maybe",
       "max_read=many", "max_read=1", "cache=forever", "archive_encoding", "archive_encoding=klingon",
       "archive_password_file=", "allow_other=1", "trust_upper=1", "trust_upper=",
       "routes", "routes=", "control", "control=", "control=.", "control=..", "control=a/b",
       "control=\(String(repeating: "n", count: 256))",
       "routes_mode", "routes_mode=", "routes_mode=8", "routes_mode=rw", "routes_mode=1000",
-      "routes_mode=-1", "hide_routes=1", "hide_routes=",
+      "routes_mode=-1", "hide_routes=1", "hide_routes=", "list_routes=1",
       "languages", "languages=", "languages=fr::en", "languages=a/b", "scale", "scale=0", "scale=-1",
       "scale=1.5",
       "scale=9999999999999999999", "idiom", "idiom=tv", "resource_scheme", "resource_scheme=",
@@ -116,9 +116,11 @@ import Volume
   @Test("parses the control file's name, mode and visibility")
   func control() throws {
     let plain = try read("").control
-    #expect(plain.name.shown == ".routes" && plain.mode == 0o600 && !plain.isHidden)
-    let chosen = try read(#"control=a\,b c,routes_mode=0664,hide_routes"#).control
-    #expect(chosen.name.shown == "a,b c" && chosen.mode == 0o664 && chosen.isHidden)
+    #expect(plain.name.shown == ".routes" && plain.mode == 0o600 && !plain.isListed)
+    let chosen = try read(#"control=a\,b c,routes_mode=0664,list_routes"#).control
+    #expect(chosen.name.shown == "a,b c" && chosen.mode == 0o664 && chosen.isListed)
+    #expect(try !read("hide_routes").control.isListed)
+    #expect(try read("control=none").control.name.isEmpty)
     let longest = String(repeating: "n", count: 255)
     #expect(try read("control=\(longest),routes_mode=0").control.name.shown == longest)
     #expect(try read("routes_mode=0").control.mode == 0)

@@ -26,23 +26,27 @@ import Testing
   func permanentNames(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let permanent = Set(0..<20)
+    // So few hashes that most names share theirs with others.
+    let memory = try SharedMemory(name: "test", size: SurvivalPlaces.size)
+    var cookies = ListingCookies(memory: memory, hashCount: UInt64(random.number(1...40)))
     func snapshot() throws -> ListingSnapshot {
       let transient = Set((20..<60).filter { _ in random.percent(50) })
-      return ListingSnapshot(try listing(permanent.union(transient).shuffled(using: &random)))
+      return ListingSnapshot(try listing(permanent.union(transient).shuffled(using: &random)), cookies)
     }
     for _ in 0..<20 {
       var present = try snapshot()
       var seen: [String] = []
-      var cookie = ListingSnapshot.dotDot
+      var cookie = ListingCookies.dotDot
       while true {
-        let page = present.positions(after: cookie).prefix(random.number(1...7))
+        let page = try present.positions(after: cookie, cookies).prefix(random.number(1...7))
         if page.isEmpty { break }
         for position in page {
           let item = present.item(at: position)
           seen.append(String(decoding: present.listing.name(of: item), as: UTF8.self))
-          #expect(position.cookie > cookie)
-          cookie = position.cookie
+          cookie = UInt64(position.cookie)
         }
+        // A worker's death.
+        if random.percent(20) { cookies = ListingCookies(memory: memory, hashCount: cookies.hashCount) }
         if random.percent(60) { present = try snapshot() }
       }
       for name in permanent { #expect(seen.count { $0 == "name \(name)" } == 1, "seed \(seed)") }
@@ -50,15 +54,39 @@ import Testing
     }
   }
 
-  @Test("cookies are positive as an off_t and differ from those of . and ..")
+  @Test("cookies are positive as an off_t of 32 bits and differ from each other and those of . and ..")
   func range() throws {
-    let snapshot = ListingSnapshot(try listing(0..<100_000))
-    let positions = snapshot.positions(after: ListingSnapshot.dotDot)
+    let cookies = ListingCookies()
+    let snapshot = ListingSnapshot(try listing(0..<100_000), cookies)
+    let positions = try snapshot.positions(after: ListingCookies.dotDot, cookies)
     #expect(Set(positions.map(\.index)).count == 100_000)
     #expect(Set(positions.map(\.cookie)).count == 100_000)
+    #expect(positions.allSatisfy { $0.cookie <= UInt32(Int32.max) })
     let last = try #require(positions.last).cookie
-    #expect(last <= UInt64(Int64.max))
-    #expect(snapshot.positions(after: last).isEmpty)
+    #expect(try snapshot.positions(after: UInt64(last), cookies).isEmpty)
+  }
+
+  @Test("beyond the limit the oldest assigned cookies are unknown, also to a successor")
+  func assigned() throws {
+    let memory = try SharedMemory(name: "test", size: SurvivalPlaces.size)
+    var cookies = ListingCookies(memory: memory, limit: 100)
+    // More than there are cookies, and more than the log has room for at once.
+    for name in 0..<1 << 20 + 50 { _ = cookies.assignedCookie(of: Array("a rather long name \(name)".utf8)) }
+    for _ in 0..<2 {
+      for name in 0..<1 << 20 + 50 where name < 100 || name >= 1 << 20 - 100 {
+        let bytes = Array("a rather long name \(name)".utf8)
+        let cookie = ListingCookies.firstAssigned + UInt64(name % (1 << 20))
+        let isKnown = name >= 1 << 20 - 50
+        if isKnown {
+          #expect(try cookies.name(of: cookie) == bytes && cookies.assignedCookie(of: bytes) == cookie)
+        }
+        if !isKnown, name >= 50 {
+          let error = #expect(throws: Errno.self) { try cookies.name(of: cookie) }
+          #expect(error == .invalidArgument)
+        }
+      }
+      cookies = ListingCookies(memory: memory, limit: 100)
+    }
   }
 
   @Test("the cache has the latest snapshot of a directory until it is dropped")
@@ -66,7 +94,7 @@ import Testing
     let listings = ListingCache()
     #expect(listings.snapshot(of: Self.directory) == nil)
     for count in [5, 3] {
-      listings.keep(ListingSnapshot(try listing(0..<count)), of: Self.directory)
+      listings.keep(ListingSnapshot(try listing(0..<count), ListingCookies()), of: Self.directory)
       #expect(listings.snapshot(of: Self.directory)?.listing.items.count == count)
       #expect(listings.counts == (1, count))
     }
@@ -79,7 +107,7 @@ import Testing
   @Test("beyond the limit the least recently used listings are evicted")
   func limit() throws {
     let listings = ListingCache()
-    let small = ListingSnapshot(try listing(0..<2))
+    let small = ListingSnapshot(try listing(0..<2), ListingCookies())
     listings.keep(small, of: Self.directory)
     for other in 100..<100 + 2 * UInt64(ListingCache.limit) {
       listings.keep(small, of: NodeID(rawValue: other))
@@ -92,66 +120,9 @@ import Testing
   @Test("the number of cached names is limited, but one listing is always kept")
   func nameLimit() throws {
     let listings = ListingCache()
-    let large = ListingSnapshot(try listing(0..<ListingCache.nameLimit / 4))
+    let large = ListingSnapshot(try listing(0..<ListingCache.nameLimit / 4), ListingCookies())
     for other in UInt64(0)..<6 { listings.keep(large, of: NodeID(rawValue: other)) }
     #expect(listings.counts == (4, ListingCache.nameLimit / 4 * 4))
     #expect(listings.snapshot(of: NodeID(rawValue: 5)) != nil)
-  }
-}
-
-@Suite struct InodeNumbersTests {
-  @Test("equal for one file, different for any two, even if an inode number does not fit")
-  func files() {
-    let numbers = InodeNumbers()
-    var seen: [UInt64: String] = [:]
-    for device: UInt64 in [5, 9, 1 << 40] {
-      for inode: UInt64 in [0, 1, 2, 15, 16, 17, 1 << 47, (1 << 48) - 1, 1 << 48, 1 << 63, .max] {
-        let number = numbers.file(device: device, inode: inode)
-        #expect(number == numbers.file(device: device, inode: inode))
-        #expect(number >> 63 == 0 && number > InodeNumbers.root)
-        #expect(seen.updateValue("\(device) \(inode)", forKey: number) == nil)
-      }
-    }
-    #expect(numbers.file(device: 5, inode: 4711) == 4711)
-  }
-
-  @Test("numbers of unknown files are dropped, those of known ones kept, and no two known files share one")
-  func bounded() {
-    let numbers = InodeNumbers(limit: 1000)
-    let known = (0..<100).map { (inode: UInt64($0) << 48 | 1 << 63, number: UInt64(0)) }.map {
-      (inode: $0.inode, number: numbers.file(device: 7, inode: $0.inode))
-    }
-    let live = Set(known.map(\.number))
-    #expect(live.count == known.count)
-    for inode in 0..<UInt64(20_000) {
-      let number = numbers.file(device: 8 + inode % 3, inode: inode << 50 | 1 << 49)
-      #expect(!live.contains(number))
-      if numbers.isCrowded { numbers.drop(except: live) }
-      #expect(numbers.hashedCount <= 1001)
-    }
-    for file in known { #expect(numbers.file(device: 7, inode: file.inode) == file.number) }
-    #expect(numbers.file(device: 8, inode: 1 << 49) == numbers.file(device: 8, inode: 1 << 49))
-  }
-
-  @Test("more devices than have an index")
-  func devices() {
-    let numbers = InodeNumbers()
-    var seen = Set<UInt64>()
-    for device in 0..<UInt64(40_000) {
-      let number = numbers.file(device: device, inode: 100)
-      #expect(seen.insert(number).inserted && number >> 63 == 0)
-    }
-    for device in [0, 1, 32_000, 39_999] as [UInt64] {
-      #expect(!seen.insert(numbers.file(device: device, inode: 100)).inserted)
-    }
-  }
-
-  @Test("a directory's number depends only on its parent and name, and is never a file's")
-  func directories() {
-    let number = InodeNumbers.directory(parent: InodeNumbers.root, name: "Resources")
-    #expect(number == InodeNumbers.directory(parent: InodeNumbers.root, name: "Resources"))
-    #expect(number >> 63 == 1)
-    #expect(number != InodeNumbers.directory(parent: number, name: "Resources"))
-    #expect(number != InodeNumbers.directory(parent: InodeNumbers.root, name: "resources"))
   }
 }

@@ -123,13 +123,4 @@ import Testing
   private func isEqual(_ left: NodeRecord, _ right: NodeRecord) -> Bool {
     withUnsafeBytes(of: left) { left in withUnsafeBytes(of: right) { $0.elementsEqual(left) } }
   }
-
-  @Test("the numbers of files stay, whichever device is met first")
-  func inodeNumbers() throws {
-    let shared = try SharedMemory(name: "test", size: NodeMemory.size)
-    let first = InodeNumbers(memory: NodeMemory(shared))
-    let numbers = (1...5).map { first.file(device: UInt64($0), inode: 100) }
-    let second = InodeNumbers(memory: NodeMemory(shared))
-    #expect((1...5).reversed().map { second.file(device: UInt64($0), inode: 100) } == numbers.reversed())
-  }
 }

@@ -14,6 +14,7 @@ import Testing
   @Test func eachPartHasRoomForAllThatItMayHold() {
     let sizes = [
       (SurvivalPlaces.journal, NodeMemory.journalCapacity * MemoryLayout<NodeMemory.Change>.stride),
+      (SurvivalPlaces.inodeNumbers, (1 << 19) * MemoryLayout<NodeMemory.AssignedNumber>.stride),
       (SurvivalPlaces.spellings, NodeMemory.spellingCapacity * NodeMemory.stride),
       (SurvivalPlaces.polls, 8 + PollRecord.capacity * 8),
       (SurvivalPlaces.intents, IntentLog.capacity * IntentLog.stride),

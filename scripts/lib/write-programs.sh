@@ -121,9 +121,9 @@ run_cp() { cp -a tree copy && diff -r tree copy && rm -r tree/1*; }
 
 # listing FOLDER: every entry with its kind, mode, owner, size and target, and the checksum of every file.
 listing() {
-  (cd "$1" && find . -path ./.routes -prune -o \
+  (cd "$1" && find . \
     \( -type f -printf '%p %y %m %U %G %s\n' -o -printf '%p %y %m %U %G %l\n' \) | sort &&
-    find . -path ./.routes -prune -o -type f -print0 | sort -z | xargs -0 md5sum)
+    find . -type f -print0 | sort -z | xargs -0 md5sum)
 }
 
 truncate -s 4G "$work/image"

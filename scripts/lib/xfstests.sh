@@ -49,7 +49,7 @@ mkdir "$work/disk/main/tree"
 
 # listing FOLDER: every entry with its kind, mode, owner, size and checksum.
 listing() {
-  (cd "$1" && find . -path ./.routes -prune -o \
+  (cd "$1" && find . \
     \( -type f -printf '%p %y %m %U %G %s ' -exec sh -c 'md5sum <"$1"' sh {} \; \
     -o -printf '%p %y %m %U %G %l\n' \)) | sort
 }

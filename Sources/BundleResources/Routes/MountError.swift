@@ -13,6 +13,8 @@ public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringC
   case notMounted(path: String)
   /// The process that serves the mount is dead.
   case disconnected(path: String)
+  /// The mount has no control file.
+  case noControlFile(path: String)
   /// The caller may not read or write the control file.
   case notPermitted(path: String)
   /// The mount has dropped results before they were read, the ones with these sequence numbers.
@@ -28,6 +30,7 @@ public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringC
     case .notMounted(let path): "\(path): no bundlefs is mounted there"
     case .disconnected(let path):
       "\(path): the process that serves the mount is dead; remove it with 'bundlefs unmount \(path)'"
+    case .noControlFile(let path): "\(path): the mount has no control file, by its option 'control=none'"
     case .notPermitted(let path):
       "\(path): its control file is for others; the mount's option 'routes_mode' says for whom"
     case .missedResults(let numbers):
@@ -47,9 +50,13 @@ public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringC
   ) throws(MountError) -> Result {
     let path: [UInt8]
     do throws(URLError) { path = try mountPoint.filePath() } catch { throw .notAFileURL(mountPoint) }
-    do throws(Errno) { return try body(ControlFileLocation(mountPoint: realPath(path))) } catch {
+    do throws(Errno) {
+      let location = try ControlFileLocation(mountPoint: realPath(path))
+      if location.exists { return try body(location) }
+    } catch {
       throw MountError(error, mountPoint)
     }
+    throw .noControlFile(path: mountPoint.path(percentEncoded: false))
   }
 
   init(_ errno: Errno, _ mountPoint: URL) {

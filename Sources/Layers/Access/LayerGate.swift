@@ -19,6 +19,8 @@ public final class LayerGate: Sendable {
   let foldsNames: Bool
   /// The names that several of its entries have.
   public let collisions = NameCollisions()
+  /// The entries that are refused, since overlayfs keeps what they show in other layers.
+  public let overlayReferences = OverlayReferences()
   private let isolated: Atomic<Bool>
   private let mergedTables = Locked<MergedTables?>(nil)
   private let calls = Locked(Calls())

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// A directory of one layer: an open descriptor, or a folder of an archive.
 public final class LayerDirectory: Sendable {
@@ -28,6 +29,8 @@ public final class LayerDirectory: Sendable {
   let covered: CoveredMountPoint?
   /// nil if names are compared by bytes.
   let spellings: SpellingIndex?
+  /// The raw value of the directory's `OverlayMarks`, once they have been read.
+  let marks = Atomic(LayerDirectory.unreadMarks)
 
   convenience init(
     gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
@@ -113,7 +116,8 @@ public final class LayerDirectory: Sendable {
   private func findDirectory(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found? {
     if let covered, covered.matches(identity, name) { return nil }
     do throws(Errno) {
-      return try opened(SharedDescriptor(handle.descriptor.open(name, Self.directoryPathFlags)))
+      return try opened(
+        SharedDescriptor(handle.descriptor.open(name, Self.directoryPathFlags)), name, in: handle)
     } catch {
       if error == .noSuchFileOrDirectory { return .nothing }
       if error == .notDirectory || error == .tooManySymbolicLinkLevels || error == .fileNameTooLong {
@@ -126,7 +130,9 @@ public final class LayerDirectory: Sendable {
   private static let directoryPathFlags: OpenFlags = [.pathOnly, .directory, .noFollow]
 
   private func find(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found {
-    if let covered, covered.matches(identity, name) { return try opened(covered.beneath) }
+    if let covered, covered.matches(identity, name) {
+      return found(covered.beneath, try outerAttributes(of: covered.beneath.descriptor))
+    }
     // The bound guards against a name that is replaced endlessly.
     for _ in 0..<64 {
       let attributes: FileStatus
@@ -137,10 +143,14 @@ public final class LayerDirectory: Sendable {
         }
         throw error
       }
-      if attributes.isOverlayWhiteout { return .whiteout }
-      if !attributes.isDirectory { return .file(attributes) }
+      if try isWhiteout(name, attributes, in: handle) { return .whiteout }
+      if !attributes.isDirectory {
+        try refuseMetacopy(name, attributes, in: handle)
+        return .file(attributes)
+      }
       do throws(Errno) {
-        return try opened(SharedDescriptor(handle.descriptor.open(name, Self.directoryPathFlags)))
+        return try opened(
+          SharedDescriptor(handle.descriptor.open(name, Self.directoryPathFlags)), name, in: handle)
       } catch {
         // It was replaced between the two calls.
         if error != .notDirectory && error != .noSuchFileOrDirectory && error != .tooManySymbolicLinkLevels {
@@ -188,7 +198,11 @@ public final class LayerDirectory: Sendable {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
     switch backing {
     case .descriptor(let handle):
-      return try gate.call { () throws(Errno) in try outerAttributes(of: name, in: handle) }
+      return try gate.call { () throws(Errno) in
+        let attributes = try outerAttributes(of: name, in: handle)
+        try refuseMetacopy(name, attributes, in: handle)
+        return attributes
+      }
     case .archive(let archive):
       guard let (node, _) = archive.node(name, in: identity.inode) else { throw .noSuchFileOrDirectory }
       return archive.attributes(of: node)
@@ -335,9 +349,16 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  private func opened(_ handle: SharedDescriptor) throws(Errno) -> Found {
+  private func opened(
+    _ handle: SharedDescriptor, _ name: CName, in parent: SharedDescriptor
+  ) throws(Errno) -> Found {
     let attributes = try outerAttributes(of: handle.descriptor)
-    return .directory(
+    try refuseRedirect(name, handle, in: parent)
+    return found(handle, attributes)
+  }
+
+  private func found(_ handle: SharedDescriptor, _ attributes: FileStatus) -> Found {
+    .directory(
       LayerDirectory(gate: gate, handle: handle, attributes: attributes, covered: covered, in: self),
       attributes)
   }

@@ -38,8 +38,6 @@ public struct Listing: Sendable {
   /// In the order of insertion.
   public private(set) var items: [Item] = []
   private var bytes: [UInt8] = []
-  /// The full hashes by item index; `slots` has them truncated.
-  private var hashes: [UInt64] = []
   /// The slot of item `i` is `i + 1`.
   private var slots = HashIndex()
 
@@ -59,9 +57,6 @@ public struct Listing: Sendable {
   public func name(of item: Item) -> [UInt8] {
     Array(bytes[Int(item.start)..<Int(item.start) + Int(item.length)])
   }
-
-  /// The hash of an item's name, which is the same in all listings of this process.
-  public func hash(at index: Int) -> UInt64 { hashes[index] }
 
   /// The index of the item with a name; nil if there is none.
   public func index(of name: CName, length: Int) -> Int? {
@@ -111,7 +106,6 @@ public struct Listing: Sendable {
     bytes.append(contentsOf: key)
     bytes.append(0)
     items.append(item)
-    hashes.append(hash)
     slots.insert(UInt32(items.count), UInt32(truncatingIfNeeded: hash))
     return true
   }

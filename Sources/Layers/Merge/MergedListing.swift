@@ -89,13 +89,16 @@ extension LayerDirectory {
   /// The entry's kind and inode number, from the directory entry if it is reliable and otherwise by
   /// `stat(2)`; nil if the entry no longer exists.
   func listed(_ entry: DirectoryEntry, recordsInodes: Bool) throws(Errno) -> Listed? {
-    if let kind = entry.kind, kind == .directory || (kind != .characterDevice && recordsInodes) {
+    var isSure = recordsInodes && entry.kind != .characterDevice
+    if isSure, entry.kind == .regular { isSure = try !mayHaveAttributeWhiteouts() }
+    if let kind = entry.kind, kind == .directory || isSure {
       return Listed(kind: kind, device: identity.device, inode: entry.inode, isWhiteout: false)
     }
     let found: Found
     do throws(Errno) { found = try findExact(entry.name, isLikelyDirectory: false) } catch {
-      // Our own mount is listed, but cannot be looked up.
-      guard error == .tooManySymbolicLinkLevels else { throw error }
+      // Our own mount is listed, but cannot be looked up; neither can what overlayfs keeps in another layer.
+      let isReference = error == .ioError && isOverlayReference(entry.name)
+      guard error == .tooManySymbolicLinkLevels || isReference else { throw error }
       return Listed(
         kind: entry.kind ?? .regular, device: identity.device, inode: entry.inode, isWhiteout: false)
     }

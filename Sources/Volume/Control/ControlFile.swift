@@ -5,13 +5,13 @@ import Routing
 
 /// The user's choices for the control file.
 public struct ControlOptions: Sendable {
-  /// Its name in the mount's root.
+  /// Its name in the mount's root; empty for no control file.
   public var name = Array(".routes".utf8)
   /// Its permissions; the low nine bits count. The group and others get no read permission where they get write
   /// permission: with both, a shared mapping would let them change what the file's readers see.
   public var mode: UInt32 = 0o600
-  /// Whether listings leave it out.
-  public var isHidden = false
+  /// Whether listings show it. Programs that copy, compare or remove what a folder lists should not meet it.
+  public var isListed = false
   /// How many results it keeps.
   public var maxResults = defaultResults
   /// How many results it keeps unless the user chooses.
@@ -33,8 +33,8 @@ final class ControlFile: Sendable {
   /// Milliseconds for which subscribers get POLLHUP after a request to disconnect them.
   private static let disconnectTime: CInt = 2000
 
+  /// Empty if no name leads to it.
   let name: [UInt8]
-  let isHidden: Bool
   private let mode: UInt32
   private let owner = getuid()
   private let content: Locked<ControlContent>
@@ -47,7 +47,6 @@ final class ControlFile: Sendable {
   /// - Parameter memory: where a successor finds the state, and what a predecessor has left there.
   init(_ options: ControlOptions, memory: SharedMemory? = nil) {
     name = options.name
-    isHidden = options.isHidden
     mode = options.mode & 0o777 & ~(options.mode << 1 & 0o044)
     subscribers = PollSubscribers(memory.map { PollRecord($0) })
     let log = memory.map { ControlLog($0) }

@@ -72,9 +72,10 @@ extension NodeStore {
   ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
     let bytes = [UInt8](bytesOf: name)
     let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
+    if ownNumber == nil { dropUnknownNumbers() }
     return try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
-      let number = ownNumber ?? numberOfDirectory(name, in: table[parent].inodeNumber)
+      let number = ownNumber ?? inodeNumber(ofDirectory: bytes, in: table[parent].inodeNumber)
       let slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
       return (table.number(of: slot), table[slot].inodeNumber)
     }

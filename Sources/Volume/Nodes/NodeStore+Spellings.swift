@@ -42,12 +42,6 @@ extension NodeStore {
     return known.min { $0.lexicographicallyPrecedes($1) } ?? name
   }
 
-  /// The inode number of a directory that has none of its own: the same for all its spellings.
-  func numberOfDirectory(_ name: CName, in parent: UInt64) -> UInt64 {
-    if spellings == nil { return InodeNumbers.directory(parent: parent, name: name) }
-    return InodeNumbers.directory(parent: parent, name: NameFolding.key(of: [UInt8](bytesOf: name)))
-  }
-
   /// The names from the root to a node, in the spellings of the layer that it is in; a name that the layer has lost is as
   /// the kernel knows it.
   /// - Throws: ESTALE; what reading a directory of the layer throws.

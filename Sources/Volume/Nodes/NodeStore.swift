@@ -25,6 +25,7 @@ final class NodeStore: Sendable {
   let unwatchableLayers: [Int: String]
   /// The spellings that the kernel may have cached beside those of the listings; nil if case counts.
   let spellings: KnownSpellings?
+  let cookies: ListingCookies
 
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
@@ -38,7 +39,8 @@ final class NodeStore: Sendable {
     self.cache = cache
     self.isWritable = isWritable
     self.isShared = isShared
-    numbers = InodeNumbers(memory: memory)
+    numbers = InodeNumbers(memory: memory, foldsNames: stack.foldsNames)
+    cookies = ListingCookies(memory: memory?.memory)
     spellings = stack.foldsNames ? KnownSpellings(memory: memory) : nil
     table = RecordedNodeTable(
       NodeTable(
@@ -77,11 +79,19 @@ final class NodeStore: Sendable {
   /// The inode number of a non-directory in the mount. The caller must not hold the table's lock.
   func inodeNumber(device: UInt64, inode: UInt64) -> UInt64 {
     let number = numbers.file(device: device, inode: inode)
-    // Rare: most file systems have inode numbers that fit.
-    if InodeNumbers.isHashed(number), numbers.isCrowded {
-      numbers.drop(except: table.withLock { $0.hashedNumbers().union([number]) })
-    }
+    if InodeNumbers.isHashed(number) { dropUnknownNumbers() }
     return number
+  }
+
+  /// The inode number of a directory that has none of its own: the same for all spellings of the name.
+  /// - Parameter parent: the number of the directory above.
+  func inodeNumber(ofDirectory name: [UInt8], in parent: UInt64) -> UInt64 {
+    numbers.directory(parent: parent, name: spellings == nil ? name : NameFolding.key(of: name))
+  }
+
+  /// Bounds the memory that numbers of unknown entries take. The caller must not hold the table's lock.
+  func dropUnknownNumbers() {
+    if numbers.isCrowded { numbers.drop(except: table.withLock { $0.hashedNumbers() }) }
   }
 
   /// The names from the root to a directory.

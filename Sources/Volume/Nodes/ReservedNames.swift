@@ -4,8 +4,10 @@ import Posix
 
 /// The names in the mount's root that are bundlefs's own. What the layers have under them is hidden.
 struct ReservedNames: Sendable {
-  /// The control file, `.routes` unless `control=` says otherwise.
+  /// The control file, `.routes` unless `control=` says otherwise; empty, as no name is, if there is none.
   let control: [UInt8]
+  /// Whether listings show the control file.
+  var listsControl = false
   /// The resource directory: the resource scheme and a colon, `rsrc:` by default.
   let resources: [UInt8]
   /// Whether case does not count.

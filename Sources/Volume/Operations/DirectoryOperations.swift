@@ -78,7 +78,7 @@ private struct DirectoryPage: ~Copyable {
     let directory = try ListedDirectory(operations, node)
     let prepared = cookie == 0 ? prefetcher.takeListing(of: node) : nil
     let snapshot = try directory.snapshot(isFirst: cookie == 0, prepared?.snapshot)
-    let positions = snapshot.positions(after: cookie)
+    let positions = try snapshot.positions(after: cookie, store.cookies)
     // The kernel asks until nothing is left.
     if positions.isEmpty, cookie > 0 { operations.listings.drop(node) }
     let merged: MergedDirectory?
@@ -101,7 +101,7 @@ private struct DirectoryPage: ~Copyable {
     _ snapshot: ListingSnapshot, _ positions: ArraySlice<ListingSnapshot.Position>,
     _ prepared: [EntryReply?], _ merged: MergedDirectory?, after cookie: UInt64
   ) {
-    let (dot, dotDot) = (ListingSnapshot.dot, ListingSnapshot.dotDot)
+    let (dot, dotDot) = (ListingCookies.dot, ListingCookies.dotDot)
     if cookie < dot, !addNameOnly(".", directory.number, cookie: dot) { return }
     if cookie < dotDot, !addNameOnly("..", directory.parentNumber, cookie: dotDot) { return }
     for position in positions {
@@ -109,7 +109,7 @@ private struct DirectoryPage: ~Copyable {
       // The root, some of whose names are left out, is never prefetched.
       let known = taken < prepared.count ? prepared[taken] : nil
       let fits = snapshot.listing.withName(of: item) { name in
-        add(name, item, known, merged, cookie: position.cookie)
+        add(name, item, known, merged, cookie: UInt64(position.cookie))
       }
       if !fits { return }
     }
@@ -123,7 +123,8 @@ private struct DirectoryPage: ~Copyable {
     if node == .root {
       if operations.reserved.isControl(name) {
         // A layer can have it in another spelling.
-        return operations.reserved.isControlSpelling(name) ? addControlFile(name, cookie: cookie) : true
+        let isShown = operations.reserved.listsControl && operations.reserved.isControlSpelling(name)
+        return isShown ? addControlFile(name, cookie: cookie) : true
       }
       if operations.reserved.isResources(name) { return true }
     }
@@ -140,8 +141,7 @@ private struct DirectoryPage: ~Copyable {
   /// with a new size or mtime in a listing the kernel would wait for that page with the directory locked, for which
   /// the barrier waits in turn.
   private mutating func addControlFile(_ name: CName, cookie: UInt64) -> Bool {
-    if operations.control.isHidden { return true }
-    return buffer.addNameOnly(
+    buffer.addNameOnly(
       name, inodeNumber: ControlFile.inodeNumber, kind: .regular, cookie: cookie, withEntries: withEntries)
   }
 
@@ -217,8 +217,10 @@ private struct ListedDirectory {
       return (try merged.list(), version)
     }
     store.record(listing.whiteouts, in: node)
-    if node == .root { listing.add(operations.reserved.control, kind: .regular) }
-    let snapshot = ListingSnapshot(listing, version: version)
+    if node == .root, operations.reserved.listsControl {
+      listing.add(operations.reserved.control, kind: .regular)
+    }
+    let snapshot = ListingSnapshot(listing, store.cookies, version: version)
     listings.keep(snapshot, of: node)
     return snapshot
   }
@@ -226,7 +228,7 @@ private struct ListedDirectory {
   func inodeNumber(of item: Listing.Item, _ name: CName) -> UInt64 {
     item.kind == .directory
       ? operations.store.knownInodeNumber(of: name, in: node)
-        ?? operations.store.numberOfDirectory(name, in: number)
+        ?? operations.store.inodeNumber(ofDirectory: [UInt8](bytesOf: name), in: number)
       : operations.store.inodeNumber(device: item.device, inode: item.inode)
   }
 }

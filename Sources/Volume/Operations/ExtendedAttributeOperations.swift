@@ -10,8 +10,9 @@ struct ExtendedAttributeOperations: Sendable {
   let types: MIMETypes
   /// nil for a read-only mount.
   let writer: Writer?
-  /// With `xattr=off`, ENOSYS makes the kernel stop asking.
-  let isEnabled: Bool
+  let mode: ExtendedAttributeMode
+
+  private var isEnabled: Bool { mode != .off }
 
   /// bundlefs's own attributes. A backing file's attribute of such a name is hidden.
   private enum Provenance: String, CaseIterable {
@@ -181,6 +182,7 @@ struct ExtendedAttributeOperations: Sendable {
       names += name
       names.append(0)
     }
+    if mode != .listed { return names }
     for name in try provenances(of: node).map(\.rawValue) + (hasType ? [] : [Self.typeAttribute]) {
       names += name.utf8
       names.append(0)

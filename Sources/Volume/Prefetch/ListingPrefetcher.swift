@@ -75,11 +75,12 @@ struct ListingPrefetcher: Sendable {
   private func prepare(_ job: ListingPrefetchQueue.Job) {
     guard let (merged, version) = prefetchable(job.directory) else { return queue.skip() }
     guard let listing = try? merged.list(atMost: Self.maxNames) else { return }
-    var (job, prepared) = (job, PreparedListing(snapshot: ListingSnapshot(listing, version: version)))
+    let snapshot = ListingSnapshot(listing, store.cookies, version: version)
+    var (job, prepared) = (job, PreparedListing(snapshot: snapshot))
     var directories: [NodeID] = []
-    for position in prepared.snapshot.positions(after: 0).prefix(Self.maxEntries) {
+    for position in snapshot.order.prefix(Self.maxEntries) {
       guard queue.isWanted(job) else { break }
-      let item = prepared.snapshot.item(at: position)
+      let item = snapshot.item(at: position)
       let entry = listing.withName(of: item) { self.entry(item, named: $0, in: job.directory, merged) }
       if item.kind == .directory, let entry { directories.append(entry.node) }
       prepared.entries.append(entry)

@@ -25,7 +25,7 @@ final class ResourceDirectory: Sendable {
     name = reserved.resources
     nodes = Locked(
       ResourceDirectoryNodes(
-        root: InodeNumbers.directory(parent: InodeNumbers.root, name: name),
+        root: store.inodeNumber(ofDirectory: name, in: InodeNumbers.root),
         record: memory.map { ResourceDirectoryRecord($0) }))
   }
 
@@ -133,7 +133,7 @@ final class ResourceDirectory: Sendable {
 
   /// Derived from the path that the directory stands for, so that programs notice loops of symbolic links.
   private func inodeNumber(at location: [[UInt8]]) -> UInt64 {
-    ([name] + location).reduce(InodeNumbers.root) { InodeNumbers.directory(parent: $0, name: $1) }
+    ([name] + location).reduce(InodeNumbers.root) { store.inodeNumber(ofDirectory: $1, in: $0) }
   }
 
   /// The entry for a file of the merged view, with one lookup more; nil if the path is no file's any more.
@@ -177,19 +177,20 @@ final class ResourceDirectory: Sendable {
     }
     let snapshot = try snapshot(node, path, for: resolver.access(for: caller), isFirst: cookie == 0)
     var buffer = DirectoryBuffer(size: size)
-    for (name, number, next) in [(".", number, ListingSnapshot.dot), ("..", above, ListingSnapshot.dotDot)]
+    for (name, number, next) in [(".", number, ListingCookies.dot), ("..", above, ListingCookies.dotDot)]
     where cookie < next {
       let fits = buffer.addNameOnly(
         name, inodeNumber: number, kind: .directory, cookie: next, withEntries: withEntries)
       if !fits { return buffer }
     }
-    for position in snapshot.positions(after: cookie) {
+    for position in try snapshot.positions(after: cookie, store.cookies) {
       let item = snapshot.item(at: position)
       let fits = snapshot.listing.withName(of: item) { name in
         let number =
           item.kind == .directory ? item.inode : store.inodeNumber(device: item.device, inode: item.inode)
         return buffer.addNameOnly(
-          name, inodeNumber: number, kind: item.kind, cookie: position.cookie, withEntries: withEntries)
+          name, inodeNumber: number, kind: item.kind, cookie: UInt64(position.cookie),
+          withEntries: withEntries)
       }
       if !fits { break }
     }
@@ -204,7 +205,7 @@ final class ResourceDirectory: Sendable {
     var key = node
     if case .everyone = access { key = NodeID(rawValue: node.rawValue | 1 << 61) }
     if !isFirst, let snapshot = listings.snapshot(of: key) { return snapshot }
-    let snapshot = ListingSnapshot(try listing(of: path, for: access))
+    let snapshot = ListingSnapshot(try listing(of: path, for: access), store.cookies)
     listings.keep(snapshot, of: key)
     return snapshot
   }

@@ -18,6 +18,9 @@ struct Status {
     var archive: ArchiveStatus?
     /// Names that several entries of a directory have where case does not count, in the directories read so far.
     var collisions = 0
+    /// Entries that were refused, since overlayfs keeps what they show in other layers; an example for those who may list it.
+    var overlayReferences = 0
+    var overlayReference: String?
     /// What the user may have meant instead of this layer.
     var hint: String?
 
@@ -34,6 +37,7 @@ struct Status {
         json.name("archive")
         if let archive { archive.write(to: &json) } else { json.null() }
         json.member("collisions", collisions)
+        json.member("overlayReferences", overlayReferences)
         json.member("hint", hint)
       }
     }
@@ -140,6 +144,13 @@ struct Status {
         let names = layer.collisions == 1 ? "1 name" : "\(layer.collisions) names"
         lines.append("    \(names) in several spellings in one folder; see 'bundlefs diff'")
       }
+      if layer.overlayReferences > 0 {
+        let entries = layer.overlayReferences == 1 ? "1 entry" : "\(layer.overlayReferences) entries"
+        let example = layer.overlayReference.map { ", such as \($0)," } ?? ""
+        lines.append(
+          "    \(entries)\(example) cannot be read: overlayfs (metacopy, redirect_dir) keeps the content elsewhere; "
+            + "merge the layers with overlayfs, and use the result")
+      }
       if let hint = layer.hint { lines.append("    hint: \(hint)") }
     }
     lines += bundle.lines
@@ -154,7 +165,10 @@ struct Status {
         + "; files read ahead: \(readAhead); directories listed ahead: \(listedAhead)")
     lines.append("invalidations: " + Self.counts(invalidations) + "; event queue overflows: \(overflows)")
     lines.append(announcements.line)
-    lines.append("routes in \(control): \(routes); results since the mount: \(results)")
+    lines.append(
+      control.isEmpty
+        ? "no control file (control=none)"
+        : "routes in \(control): \(routes); results since the mount: \(results)")
     if !uncached.isEmpty { lines.append("directories cached for 1 s only, with all below them:") }
     lines += uncached.map { "  \($0.path.map { "/" + $0 } ?? "a directory") (\($0.layer): \($0.reason))" }
     // Names and what a bundle says may come from untrusted sources.

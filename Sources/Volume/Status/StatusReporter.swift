@@ -58,6 +58,8 @@ struct StatusReporter: Sendable {
       },
       archive: layer.archive.map { ArchiveStatus($0, showsNames: showsNames) },
       collisions: layer.gate.collisions.count,
+      overlayReferences: layer.gate.overlayReferences.summary?.count ?? 0,
+      overlayReference: showsNames ? layer.gate.overlayReferences.summary?.example.text : nil,
       hint: showsNames ? hint(for: layer) : nil)
   }
 

@@ -85,7 +85,7 @@ struct MountPlan {
   {
     let given = arguments.options
     var options = VolumeOptions()
-    options.servesExtendedAttributes = given.servesExtendedAttributes
+    options.extendedAttributes = given.extendedAttributes
     options.descriptorBudget = DescriptorLimit.raise()
     options.control = given.control
     options.resources = given.resources

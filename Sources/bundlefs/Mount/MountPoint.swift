@@ -81,9 +81,13 @@ struct MountPoint {
   }
 
   func controlFile(device: UInt64? = nil) throws(Failure) -> ControlFileLocation {
-    try Failure.naming(path.shown) { () throws(Errno) in
+    let location = try Failure.naming(path.shown) { () throws(Errno) in
       try ControlFileLocation(mountPoint: path, device: device)
     }
+    if location.exists { return location }
+    throw .failed(
+      "\(path.shown): the mount has no control file ('control=none'), which this command needs; mount without that option"
+    )
   }
 
   /// Whether the daemon of the mount is dead. A daemon that does not answer counts as alive.

@@ -116,6 +116,6 @@ enum TreeDigest {
     let status = try path.status()
     try body(path, status)
     guard status.kind == .directory else { return }
-    for name in try path.names() where !Mount.ownNames.contains(name) { try walk(path / name, body) }
+    for name in try path.names() { try walk(path / name, body) }
   }
 }

@@ -178,7 +178,6 @@ def check(path, folder, seed):
     seen = set()
     for parent, folders, files in os.walk(folder):
         seen.update(os.path.relpath(os.path.join(parent, name), folder) for name in folders + files)
-    seen.discard(".routes")
     implied = {"/".join(name.split("/")[:depth]) for name in shown for depth in range(1, name.count("/") + 1)}
     for name in seen ^ (set(shown) | implied):
         print("%r: %s" % (name, "extra" if name in seen else "missing"))

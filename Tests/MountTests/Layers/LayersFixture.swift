@@ -76,7 +76,7 @@ final class LayersFixture {
       layers.map(\.path) == names.map { layer(ByteString($0)).text } + [main.text], sourceLocation: location)
     #expect(layers.last?.role == "MAIN", sourceLocation: location)
     #expect(try (point / "who").readText() == names.first ?? "main", sourceLocation: location)
-    let shown = try point.names().filter { !Mount.ownNames.contains($0) }.map(\.text)
+    let shown = try point.names().map(\.text)
     #expect(shown == (["main.txt", "who"] + names.map { $0 + ".txt" }).sorted(), sourceLocation: location)
   }
 

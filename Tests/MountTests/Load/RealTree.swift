@@ -70,7 +70,7 @@ struct RealTree {
   /// Overridden files have only the path.
   static func outline(_ root: ByteString, without replaced: Set<ByteString>) throws -> [ByteString] {
     let found = try Command.shell(
-      #"cd "$1" && find . -mindepth 1 ! -path ./.routes \( -type f -printf '%P\n%y %m %U:%G %l %s %T@\0'"#
+      #"cd "$1" && find . -mindepth 1 \( -type f -printf '%P\n%y %m %U:%G %l %s %T@\0'"#
         + #" -o -printf '%P\n%y %m %U:%G %l\0' \)"#, root
     ).check(timeout: 120).output.split(separator: 0)
     return found.compactMap { line in

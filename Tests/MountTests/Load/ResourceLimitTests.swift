@@ -64,7 +64,7 @@ extension MountTests {
     /// - Returns: the number of readable files.
     private func readAll(in point: ByteString) throws -> Int {
       let read = try Command.shell(
-        #"set -o pipefail; cd "$1" && find . -type f ! -name .routes -print0 | xargs -0 -n 40 -P 8 md5sum | wc -l"#,
+        #"set -o pipefail; cd "$1" && find . -type f -print0 | xargs -0 -n 40 -P 8 md5sum | wc -l"#,
         point
       ).check(timeout: 100)
       return Int(read.outputText.filter(\.isNumber)) ?? -1

@@ -97,7 +97,7 @@ struct TreeComparison {
   private mutating func listing(_ path: ByteString, _ model: MergedDirectory) throws
     -> [ByteString: ListedEntry]
   {
-    let listing = try path.list().filter { path != root || !Mount.ownNames.contains($0.name) }
+    let listing = try path.list()
     let listed = Dictionary(listing.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     if listed.count != listing.count {
       compare(path, "names listed more than once", "once", listing.map(\.name).sorted())
@@ -204,13 +204,12 @@ struct TreeComparison {
       "\(seen.count) bytes, the first difference at \(offset ?? min(expected.count, seen.count))")
   }
 
-  /// Compares the `user.` attributes except those of overlayfs and bundlefs.
+  /// Compares the `user.` attributes except those of overlayfs.
   private mutating func compareAttributes(
     _ entry: MergedEntry, _ metadata: PlannedMetadata, at path: ByteString
   ) throws {
     let shown = try path.attributeNames().filter {
-      $0.hasPrefix("user.") && !$0.hasPrefix("user.overlay.") && !$0.hasPrefix("user.bundlefs.")
-        && ($0 != "user.mime_type" || metadata.attributes[$0] != nil)
+      $0.hasPrefix("user.") && !$0.hasPrefix("user.overlay.")
     }
     compare(path, "xattr names", metadata.attributes.keys.sorted(), shown.sorted())
     for (name, value) in metadata.attributes where shown.contains(name) {

@@ -159,7 +159,7 @@ extension MountTests {
       let fixture = try Fixture()
       try withMount(MountSetup(main: fixture.main, point: fixture.point)) { mount in
         try Command(
-          "diff", "-r", "--no-dereference", "--exclude=.routes", fixture.main.text, mount.point.text
+          "diff", "-r", "--no-dereference", fixture.main.text, mount.point.text
         ).check()
       }
     }

@@ -81,10 +81,10 @@ extension MountTests {
     func name() throws {
       let fixture = try Fixture()
       try (fixture.main / ".routes").write("the bundle's own\n")
-      try withMount(fixture.setup(#"control=the\,control file"#)) { mount in
+      try withMount(fixture.setup(#"control=the\,control file,list_routes"#)) { mount in
+        #expect(try mount.point.names() == [".routes"] + Fixture.rootNames + ["the,control file"])
         let control = mount.point / "the,control file"
         try control.overwrite(Array("route Any s:A\n".utf8), at: 0)
-        #expect(try mount.point.names().contains("the,control file"))
         #expect(try mount.controlFile.readText() == "the bundle's own\n")
         try mount.command("route", "x:1")
         try mount.command("match", "x:1")
@@ -105,10 +105,10 @@ extension MountTests {
     func mode() throws {
       let fixture = try Fixture()
       var setup = fixture.setup
-      for (option, mode) in [("", 0o600), ("routes_mode=640", 0o640), ("routes_mode=0", 0)]
-        as [(String, UInt32)]
-      {
-        setup.options = option.isEmpty ? [] : [ByteString(option)]
+      for (option, mode) in [
+        ("list_routes", 0o600), ("list_routes,routes_mode=640", 0o640), ("list_routes,routes_mode=0", 0),
+      ] as [(String, UInt32)] {
+        setup.options = [ByteString(option)]
         try withMount(setup) { mount in
           let status = try mount.controlFile.status()
           #expect(status.kind == .regular && status.permissions == mode && status.links == 1)
@@ -119,10 +119,12 @@ extension MountTests {
       }
     }
 
-    @Test("with hide_routes the control file is not listed but accessible", .timeLimit(.minutes(1)))
-    func hidden() throws {
+    @Test(
+      "the control file is not listed but accessible", .timeLimit(.minutes(1)),
+      arguments: ["rw", "hide_routes"])
+    func hidden(option: String) throws {
       let fixture = try Fixture()
-      try withMount(fixture.setup("hide_routes")) { mount in
+      try withMount(fixture.setup(ByteString(option))) { mount in
         #expect(try mount.point.names() == Fixture.rootNames)
         let listings = Command.shell(
           "ls -la \"$1\"; find \"$1\"; find \"$1\" -ls; echo \"$1\"/.r*", mount.point)
@@ -135,10 +137,28 @@ extension MountTests {
       }
     }
 
+    @Test("with control=none there is no control file", .timeLimit(.minutes(1)))
+    func none() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup("control=none,list_routes")) { mount in
+        #expect(try mount.point.names() == Fixture.rootNames)
+        #expect(!mount.controlFile.exists && !(mount.point / "none").exists)
+        for command in ["sync", "invalidate"] as [ByteString] {
+          let outcome = try Command([try Binary.underTest(), command, mount.point]).run()
+          #expect(outcome.status == 1 && outcome.errorText.contains("control=none"), "\(outcome.errorText)")
+        }
+        #expect(try mount.command("status").outputText.contains("control=none"))
+        // What the layers have under the default name is seen.
+        try (fixture.main / ".routes").write("the bundle's own\n")
+        #expect(eventually(within: 10) { (try? mount.point.names().first) == ".routes" })
+        #expect(try mount.controlFile.readText() == "the bundle's own\n")
+      }
+    }
+
     @Test(
       "the control file hides a bundle's entry of the same name",
       .timeLimit(.minutes(1)), arguments: [false, true])
-    func collision(isHidden: Bool) throws {
+    func collision(isListed: Bool) throws {
       for makesDirectory in [false, true] {
         let fixture = try Fixture()
         if makesDirectory {
@@ -149,13 +169,13 @@ extension MountTests {
         }
         try (fixture.main / "folder" / ".routes").write("further down\n")
         var setup = fixture.setup
-        setup.options = isHidden ? ["hide_routes"] : []
+        setup.options = isListed ? ["list_routes"] : []
         try withMount(setup) { mount in
           try mount.writeControl("route Any s:A\n")
           #expect(try mount.routesText().routes == ["route Any s:A"])
           #expect(try mount.controlFile.status().kind == .regular)
           let listed = try mount.point.list().filter { $0.name == ".routes" }
-          #expect(listed.map(\.kind) == (isHidden ? [] : [.regular]))
+          #expect(listed.map(\.kind) == (isListed ? [.regular] : []))
           // The name is reserved only in the root.
           #expect(try (mount.point / "folder" / ".routes").readText() == "further down\n")
           #expect(try (mount.point / "folder").names().contains(".routes"))
@@ -168,7 +188,7 @@ extension MountTests {
       .timeLimit(.minutes(1)),
       arguments: [
         "routes", "routes=", "control=", "control=a/b", "control=..", "routes_mode=999", "routes_mode=7777",
-        "routes_mode", "hide_routes=yes",
+        "routes_mode", "hide_routes=yes", "list_routes=yes",
       ])
     func invalidValues(option: String) throws {
       let fixture = try Fixture(isFilled: false)

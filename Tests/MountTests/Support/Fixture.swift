@@ -70,7 +70,7 @@ final class Fixture {
 
 /// Expects the filled fixture at a path.
 func expectFixture(at point: ByteString, location: SourceLocation = #_sourceLocation) throws {
-  let names = try point.names().filter { !Mount.ownNames.contains($0) }
+  let names = try point.names()
   #expect(names == Fixture.rootNames, sourceLocation: location)
   for (path, text) in Fixture.content {
     #expect(try (point / path).readText() == text, "\(path)", sourceLocation: location)

@@ -7,11 +7,8 @@ extension Mount {
   /// Whether the program under test has a control file; one without caches nothing.
   static let hasControl = Binary.variable("BUNDLEFS_NO_BARRIER") == nil
 
-  /// The entries that the mount itself adds to its root.
-  static let ownNames: Set<ByteString> = [".routes"]
-
-  /// The sorted names in the root that come from the layers.
-  func names() throws -> [ByteString] { try point.names().filter { !Self.ownNames.contains($0) } }
+  /// The sorted names in the root.
+  func names() throws -> [ByteString] { try point.names() }
 
   /// Waits until every completed change to a layer is visible.
   func barrier() throws {

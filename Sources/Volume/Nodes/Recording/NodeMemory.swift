@@ -15,7 +15,7 @@ struct NodeMemory: @unchecked Sendable {
   struct Header: BitwiseCopyable {
     var slots: UInt32 = 0
     var links: UInt32 = 0
-    var devices: UInt32 = 0
+    var numbers: UInt32 = 0
     /// The records in the journal, once they are all there.
     var committed: UInt32 = 0
     /// Whether there are more nodes than the memory has room for.
@@ -35,6 +35,21 @@ struct NodeMemory: @unchecked Sendable {
     var parent: UInt64 = 0
   }
 
+  /// A page of inode numbers, or an inode number, that depends on which file came first.
+  struct AssignedNumber: BitwiseCopyable {
+    /// `UInt64.max` where `key` is that of a hashed number.
+    private var pageDevice: UInt64
+    let key: UInt64
+    let number: UInt64
+
+    init(device: UInt64?, key: UInt64, number: UInt64) {
+      (pageDevice, self.key, self.number) = (device ?? .max, key, number)
+    }
+
+    /// nil for a hashed number.
+    var device: UInt64? { pageDevice == .max ? nil : pageDevice }
+  }
+
   struct Change: BitwiseCopyable {
     var slot: UInt32 = 0
     var record = NodeRecord()
@@ -45,13 +60,13 @@ struct NodeMemory: @unchecked Sendable {
     Place.nodes.count / MemoryLayout<NodeRecord>.stride,
     Place.fingerprints.count / MemoryLayout<Fingerprint>.stride)
 
-  private let memory: SharedMemory
+  let memory: SharedMemory
   let header: UnsafeMutablePointer<Header>
   let journal: UnsafeMutablePointer<Change>
   let records: UnsafeMutablePointer<NodeRecord>
   private let links: UnsafeMutablePointer<Link>
   private let fingerprints: UnsafeMutablePointer<Fingerprint>
-  private let devices: UnsafeMutablePointer<UInt64>
+  private let numbers: UnsafeMutablePointer<AssignedNumber>
   let spellings: UnsafeMutableRawPointer
   /// The IDs of layers by index, and the other way round.
   private let ids: [UInt16]
@@ -69,7 +84,7 @@ struct NodeMemory: @unchecked Sendable {
     records = memory.values(of: NodeRecord.self, at: Place.nodes.lowerBound)
     links = memory.values(of: Link.self, at: Place.links.lowerBound)
     fingerprints = memory.values(of: Fingerprint.self, at: Place.fingerprints.lowerBound)
-    devices = memory.values(of: UInt64.self, at: Place.devices.lowerBound)
+    numbers = memory.values(of: AssignedNumber.self, at: Place.inodeNumbers.lowerBound)
     spellings = memory.base + Place.spellings.lowerBound
     redo()
   }
@@ -196,14 +211,20 @@ struct NodeMemory: @unchecked Sendable {
 
   func removeLink(at index: UInt32) { links[Int(index)].slot = 0 }
 
-  // MARK: - Devices
+  // MARK: - Inode numbers
 
-  /// The devices of files in the order in which they were met.
-  var recordedDevices: [UInt64] { (0..<Int(header.pointee.devices)).map { devices[$0] } }
+  static let numberCapacity = Place.inodeNumbers.count / MemoryLayout<AssignedNumber>.stride
 
-  func add(device: UInt64) {
-    devices[Int(header.pointee.devices)] = device
+  /// In the order in which they were assigned.
+  var assignedNumbers: [AssignedNumber] { (0..<Int(header.pointee.numbers)).map { numbers[$0] } }
+
+  /// - Returns: false if there is no room.
+  @discardableResult
+  func add(_ assigned: AssignedNumber) -> Bool {
+    guard header.pointee.numbers < Self.numberCapacity else { return false }
+    numbers[Int(header.pointee.numbers)] = assigned
     atomicMemoryFence(ordering: .releasing)
-    header.pointee.devices += 1
+    header.pointee.numbers += 1
+    return true
   }
 }

@@ -1,122 +1,166 @@
 import Glibc
+import Layers
 import Posix
 
-/// The inode numbers (`st_ino`) of the mount.
+/// The inode numbers (`st_ino`) of the mount. They have 32 bits, so that programs of 32 bits without large-file support
+/// can list directories and call stat(2).
 ///
-/// - A non-directory's number is derived from its device and inode number, so that it survives FORGET and is
-///   equal for all hard links. Bits 48 to 62 hold the index of the device, 0 for the first one. Inode numbers
-///   that do not fit into the lower bits are replaced by a hash of both. Where another known file has that number
-///   the next free one is taken, so that only numbers that collide depend on which file came first.
-/// - A directory's number is a hash of its merged path, with bit 63 set. Among n directories two share a number
-///   with a probability of n² / 2⁶⁴.
+/// - A file's number is derived from its device and inode number, so that it survives FORGET and is equal for all
+///   hard links. The numbers below 2³¹ are divided into pages of 4,096. A page is given to that many inode numbers of
+///   a device when the first of them is met: the page with the same numbers if it is free. So the files of the first
+///   device have their own inode numbers, and what depends on the order is one page number for many files.
+/// - A directory's number is a hash of its merged path in the upper half. So is that of a file whose inode number is
+///   none that a file system counts up to, or which is met when all pages are given away.
+///   Where another known entry has that number, a free one is taken.
+///
+/// Pages and numbers that depend on the order are recorded for a successor.
 final class InodeNumbers: Sendable {
-  private struct BackingInode: Hashable {
+  /// Consecutive inode numbers of a device.
+  private struct Chunk: Hashable {
     let device: UInt64
-    let inode: UInt64
+    let index: UInt64
   }
   private struct State {
-    /// The index of each device but the first.
-    var indexes: [UInt64: UInt64] = [:]
-    var firstDevice: UInt64?
-    /// The files that have hashed numbers, by number.
-    var owners: [UInt64: BackingInode] = [:]
-    /// The numbers that are not the hash of their file.
-    var displaced: [BackingInode: UInt64] = [:]
-    var limit: Int
+    var pages: [Chunk: UInt64] = [:]
+    var usedPages: Set<UInt64> = []
+    /// No page from here on is free, unless its turn has not come.
+    var firstTaken = pageCount
+    /// The chunk that was used last.
+    var last: (chunk: Chunk, page: UInt64)?
+    var hashed: HashedNumbers
   }
 
   static let root: UInt64 = 1
   /// Smaller numbers are reserved for entries that no layer has.
   private static let reserved: UInt64 = 16
-  private static let inodeBits: UInt64 = 48
-  private static let lastIndex: UInt64 = 0x7FFF
+  /// Files have smaller numbers, unless these are hashed.
+  private static let firstHashed: UInt64 = 1 << 31
+  private static let pageBits: UInt64 = 12
+  private static let pageCount = firstHashed >> pageBits
+  /// File systems that number their files one by one, or by their places, use fewer bits.
+  private static let countedBits: UInt64 = 44
+  /// The chunk of the reserved numbers, which a device can have.
+  private static let smallIndex = UInt64.max
 
   private let state: Locked<State>
-  private let smallestLimit: Int
   private let memory: NodeMemory?
 
   /// - Parameters:
-  ///   - limit: how many hashed numbers are kept, at least, before those of unknown files are dropped.
-  ///   - memory: where devices are recorded, and from where those of a predecessor are restored.
-  init(limit: Int = 1 << 16, memory: NodeMemory? = nil) {
-    smallestLimit = limit
+  ///   - limit: how many hashed numbers are kept, at least, before those of unknown entries are dropped.
+  ///   - memory: where what depends on the order is recorded, and from where that of a predecessor is restored.
+  ///   - foldsNames: whether case does not count in names.
+  init(limit: Int = 1 << 16, memory: NodeMemory? = nil, foldsNames: Bool = false) {
     self.memory = memory
-    var state = State(limit: limit)
-    for device in memory?.recordedDevices ?? [] { _ = Self.index(of: device, &state, nil) }
-    for slot in 1..<max(memory?.slotCount ?? 1, 1) {
-      if let record = memory?[slot], record.kind != nil { Self.restore(record, &state) }
+    var state = State(hashed: HashedNumbers(limit: limit))
+    for assigned in memory?.assignedNumbers ?? [] {
+      if let device = assigned.device {
+        state.pages[Chunk(device: device, index: assigned.key)] = assigned.number
+        state.usedPages.insert(assigned.number)
+      } else {
+        state.hashed.restore(assigned.key, assigned.number)
+      }
     }
+    if let memory { Self.restore(memory, foldsNames: foldsNames, &state.hashed) }
     self.state = Locked(state)
   }
 
-  private static func restore(_ record: NodeRecord, _ state: inout State) {
-    let number = record.inodeNumber
-    guard record.kind != .directory, isHashed(number) else { return }
-    let key = BackingInode(device: record.identity.device, inode: record.identity.inode)
-    state.owners[number] = key
-    let mask: UInt64 = 1 << inodeBits - 1
-    if number & mask != mixed(mixed(key.inode) ^ key.device) & mask { state.displaced[key] = number }
+  /// Restores the hashed numbers of the nodes.
+  private static func restore(_ memory: NodeMemory, foldsNames: Bool, _ hashed: inout HashedNumbers) {
+    let names = NameArena(shared: memory.names)
+    for slot in NodeTable.root + 1..<max(memory.slotCount, NodeTable.root + 1) {
+      let record = memory[slot]
+      guard record.kind != nil, isHashed(record.inodeNumber) else { continue }
+      guard record.kind == .directory else {
+        hashed.restore(key(of: record.identity), record.inodeNumber)
+        continue
+      }
+      let parent = record.parent == NodeTable.root ? root : memory[record.parent].inodeNumber
+      let name = names.name(at: record.name)
+      hashed.restore(key(of: foldsNames ? NameFolding.key(of: name) : name, in: parent), record.inodeNumber)
+    }
   }
+
+  // MARK: - Numbers
 
   func file(device: UInt64, inode: UInt64) -> UInt64 {
     state.withLock { state in
-      if inode >= Self.reserved, inode >> Self.inodeBits == 0,
-        let index = Self.index(of: device, &state, memory)
-      {
-        return index << Self.inodeBits | inode
+      if let page = page(device, inode, &state) {
+        return page << Self.pageBits | inode & (1 << Self.pageBits - 1)
       }
-      return Self.hashed(BackingInode(device: device, inode: inode), &state)
+      return hashed(Self.key(device: device, inode: inode), &state)
     }
   }
 
-  /// Whether so many hashed numbers are kept that those of unknown files should be dropped.
-  var isCrowded: Bool { state.withLock { $0.owners.count > $0.limit } }
-
-  /// Drops the hashed numbers that no node has. Their files get the same ones again, unless they collide.
-  /// - Parameter live: the numbers of all nodes; others may be among them.
-  func drop(except live: Set<UInt64>) {
-    state.withLock { state in
-      state.owners = state.owners.filter { live.contains($0.key) }
-      state.displaced = state.displaced.filter { live.contains($0.value) }
-      // At least as many numbers as are left come before the next time, so that the cost of each is constant.
-      state.limit = max(smallestLimit, 2 * state.owners.count)
-    }
+  /// - Parameters:
+  ///   - parent: the number of the directory above.
+  ///   - name: where case does not count, what its spellings have in common.
+  func directory(parent: UInt64, name: some Sequence<UInt8>) -> UInt64 {
+    state.withLock { hashed(Self.key(of: name, in: parent), &$0) }
   }
 
-  var hashedCount: Int { state.withLock { $0.owners.count } }
-
-  static func isHashed(_ number: UInt64) -> Bool { number >> inodeBits == lastIndex }
-
-  /// - Returns: nil if there are too many devices.
-  private static func index(of device: UInt64, _ state: inout State, _ memory: NodeMemory?) -> UInt64? {
-    if state.firstDevice == device { return 0 }
-    if state.firstDevice == nil {
-      state.firstDevice = device
-      memory?.add(device: device)
-      return 0
-    }
-    if let index = state.indexes[device] { return index }
-    let index = UInt64(state.indexes.count + 1)
-    if index >= lastIndex { return nil }
-    state.indexes[device] = index
-    memory?.add(device: device)
-    return index
-  }
-
-  private static func hashed(_ key: BackingInode, _ state: inout State) -> UInt64 {
-    if let number = state.displaced[key] { return number }
-    let mask: UInt64 = 1 << inodeBits - 1
-    let hash = mixed(mixed(key.inode) ^ key.device)
-    var number = hash & mask | lastIndex << inodeBits
-    var isDisplaced = false
-    while let owner = state.owners[number] {
-      if owner == key { return number }
-      number = (number + 1) & mask | lastIndex << inodeBits
-      isDisplaced = true
-    }
-    state.owners[number] = key
-    if isDisplaced { state.displaced[key] = number }
+  private func hashed(_ key: UInt64, _ state: inout State) -> UInt64 {
+    let (number, isDisplaced) = state.hashed.number(for: key)
+    if isDisplaced { memory?.add(NodeMemory.AssignedNumber(device: nil, key: key, number: number)) }
     return number
+  }
+
+  /// - Returns: nil if the inode number has to be hashed.
+  private func page(_ device: UInt64, _ inode: UInt64, _ state: inout State) -> UInt64? {
+    if inode >> Self.countedBits != 0 { return nil }
+    let index = inode < Self.reserved ? Self.smallIndex : inode >> Self.pageBits
+    let chunk = Chunk(device: device, index: index)
+    if let last = state.last, last.chunk == chunk { return last.page }
+    guard let page = state.pages[chunk] ?? add(chunk, &state) else { return nil }
+    state.last = (chunk, page)
+    return page
+  }
+
+  /// - Returns: nil if there is no page left, or no room to record it.
+  private func add(_ chunk: Chunk, _ state: inout State) -> UInt64? {
+    var page = chunk.index
+    if page >= Self.pageCount || state.usedPages.contains(page) {
+      // From the top: the numbers at the bottom are those that most files have themselves.
+      while state.firstTaken > 1, state.usedPages.contains(state.firstTaken - 1) { state.firstTaken -= 1 }
+      // The first page has the reserved numbers.
+      if state.firstTaken <= 1 { return nil }
+      page = state.firstTaken - 1
+    }
+    let assigned = NodeMemory.AssignedNumber(device: chunk.device, key: chunk.index, number: page)
+    if memory?.add(assigned) == false { return nil }
+    state.pages[chunk] = page
+    state.usedPages.insert(page)
+    return page
+  }
+
+  // MARK: - Hashed numbers
+
+  /// Whether so many hashed numbers are kept that those of unknown entries should be dropped.
+  var isCrowded: Bool { state.withLock { $0.hashed.isCrowded } }
+
+  /// Drops hashed numbers that no node has and that were not asked for lately. Their entries get the same ones again,
+  /// unless they collide.
+  /// - Parameter live: the numbers of all nodes; others may be among them.
+  func drop(except live: Set<UInt64>) { state.withLock { $0.hashed.drop(except: live) } }
+
+  /// How many there are, for tests, and how many of them are not the hashes of their entries.
+  var hashedCount: Int { state.withLock { $0.hashed.count } }
+  var displacedCount: Int { state.withLock { $0.hashed.displacedCount } }
+
+  static func isHashed(_ number: UInt64) -> Bool { number >= firstHashed }
+
+  private static func key(of identity: FileIdentity) -> UInt64 {
+    key(device: identity.device, inode: identity.inode)
+  }
+
+  private static func key(device: UInt64, inode: UInt64) -> UInt64 { mixed(mixed(inode) ^ device) }
+
+  /// FNV-1a over the parent's number and the name, with a finalizer that spreads it over all bits.
+  private static func key(of name: some Sequence<UInt8>, in parent: UInt64) -> UInt64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    for shift in stride(from: 0, to: 64, by: 8) { add(UInt8(truncatingIfNeeded: parent >> UInt64(shift))) }
+    for byte in name { add(byte) }
+    return mixed(hash)
   }
 
   /// A bijection that spreads its argument over all bits.
@@ -125,20 +169,5 @@ final class InodeNumbers: Sendable {
     hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
     hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
     return hash ^ (hash >> 32)
-  }
-
-  static func directory(parent: UInt64, name: CName) -> UInt64 {
-    directory(parent: parent, name: UnsafeRawBufferPointer(start: name, count: strlen(name)))
-  }
-
-  static func directory(parent: UInt64, name: some Sequence<UInt8>) -> UInt64 {
-    // FNV-1a over the parent's number and the name, with a finalizer that spreads it over all bits.
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    for shift in stride(from: 0, to: 64, by: 8) { add(UInt8(truncatingIfNeeded: parent >> UInt64(shift))) }
-    for byte in name { add(byte) }
-    hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
-    hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
-    return (hash ^ (hash >> 32)) | 1 << 63
   }
 }

@@ -58,6 +58,16 @@ struct MountOption {
     return name
   }
 
+  /// Whether the value says that there is no such thing.
+  var isNone: Bool { value == Array("none".utf8) }
+
+  func extendedAttributeMode() throws(Failure) -> ExtendedAttributeMode {
+    guard let mode = value.flatMap({ ExtendedAttributeMode(rawValue: $0.shown) }) else {
+      throw invalid(expected: "\(name)=on, \(name)=off or \(name)=listed")
+    }
+    return mode
+  }
+
   func encoding() throws(Failure) -> NameEncoding {
     guard let value, !value.isEmpty, let encoding = NameEncoding(value.shown) else {
       throw invalid(expected: "\(name)=NAME, an encoding of 'iconv -l', such as cp866, shift_jis or gbk")

@@ -15,7 +15,7 @@ extension MountOptions {
     shown["strings"] = mergesTables ? "merge" : "override"
     shown["writable"] = writable.shown
     shown["trust_upper"] = Self.onOff(trustsUpper)
-    shown["xattr"] = Self.onOff(servesExtendedAttributes)
+    shown["xattr"] = extendedAttributes.rawValue
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description
     shown["cache_size"] = cacheSize.map(String.init) ?? ""
@@ -23,10 +23,10 @@ extension MountOptions {
     shown["archive_encoding"] = archiveEncoding?.description ?? ""
     shown["passthrough"] = passthrough.map { String($0) } ?? ""
     shown["routes"] = routes.map { Self.resolved($0).shown }.joined(separator: ":")
-    shown["control"] = control.name.shown
+    shown["control"] = control.name.isEmpty ? "none" : control.name.shown
     shown["results"] = String(control.maxResults)
     shown["routes_mode"] = String(control.mode, radix: 8)
-    shown["hide_routes"] = Self.onOff(control.isHidden)
+    shown["list_routes"] = Self.onOff(control.isListed)
     shown["languages"] = (resources.lookup.languages ?? []).map(\.shown).joined(separator: ":")
     shown["scale"] = resources.lookup.scale.map { "\($0)" } ?? ""
     shown["idiom"] = resources.lookup.idiom.map { "\($0)" } ?? ""

@@ -12,7 +12,7 @@ struct MountOptions {
   var writable = WritableOption.off
   /// Whether users who may write to that layer are trusted as the mounting user.
   var trustsUpper = false
-  var servesExtendedAttributes = true
+  var extendedAttributes = ExtendedAttributeMode.on
   var announces = true
   var cache = CacheMode.coherent
   var fsname: [UInt8]?
@@ -94,7 +94,7 @@ struct MountOptions {
       substitutionLists.append(isEmpty ? [] : try option.directories())
     case "writable": writable = hasValue ? .directory(try option.text(of: "DIR")) : .firstSubstitution
     case "trust_upper" where !hasValue: trustsUpper = true
-    case "xattr": servesExtendedAttributes = try option.isOn()
+    case "xattr": extendedAttributes = try option.extendedAttributeMode()
     case "announce": announces = try option.isOn()
     case "cache": cache = try option.cacheMode()
     case "cache_size": cacheSize = try option.byteCount(example: "512M")
@@ -103,10 +103,12 @@ struct MountOptions {
     case "passthrough":
       passthrough = UInt64(hasValue ? try option.byteCount(example: "1M") : Self.defaultPassthrough)
     case "routes": routes.append(try option.text(of: "FILE"))
-    case "control": control.name = try option.fileName()
+    case "control": control.name = option.isNone ? [] : try option.fileName()
     case "results": control.maxResults = try option.count(in: 1...100_000)
     case "routes_mode": control.mode = try option.mode()
-    case "hide_routes" where !hasValue: control.isHidden = true
+    case "list_routes" where !hasValue: control.isListed = true
+    // It is hidden anyway; the option is from before.
+    case "hide_routes" where !hasValue: break
     case "languages": resources.lookup.languages = try option.languages()
     case "scale": resources.lookup.scale = try option.scale()
     case "idiom": resources.lookup.idiom = try option.idiom()

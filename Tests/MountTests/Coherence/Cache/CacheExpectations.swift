@@ -15,7 +15,7 @@ extension Mount {
   fileprivate func walk() throws { try walk(point) }
 
   private func walk(_ path: ByteString) throws {
-    for entry in try path.list() where entry.name != ".routes" {
+    for entry in try path.list() {
       if try (path / entry.name).status().kind == .directory {
         try walk(path / entry.name)
       } else {

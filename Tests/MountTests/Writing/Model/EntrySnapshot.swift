@@ -63,8 +63,7 @@ struct EntrySnapshot: Equatable {
 
   private static func isCompared(_ name: ByteString) -> Bool {
     if name.hasPrefix("system.") { return true }
-    return name.hasPrefix("user.") && !name.hasPrefix("user.bundlefs.") && !name.hasPrefix("user.overlay.")
-      && name != "user.mime_type"
+    return name.hasPrefix("user.") && !name.hasPrefix("user.overlay.")
   }
 
   private mutating func recordContent(_ content: [UInt8]) {
@@ -75,7 +74,7 @@ struct EntrySnapshot: Equatable {
 
   /// Those that can be looked up: the kernel's overlayfs lists whiteouts of directories that are not merged.
   private static func names(_ path: ByteString) throws -> [ByteString] {
-    try path.names().filter { !Mount.ownNames.contains($0) && (path / $0).exists }
+    try path.names().filter { (path / $0).exists }
   }
 
   /// The fields in which it differs from what is expected.

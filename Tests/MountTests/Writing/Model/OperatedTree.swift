@@ -62,7 +62,7 @@ final class OperatedTree {
       }
     case .unlink(let path): try (root / path).remove()
     case .removeDirectory(let path): try (root / path).removeDirectory()
-    case .list(let path): return .names(try (root / path).names().filter { !Mount.ownNames.contains($0) })
+    case .list(let path): return .names(try (root / path).names())
     case .status(let path): return .status(Self.values(try (root / path).status()))
     default: try performOnAttributes(operation)
     }
