@@ -16,7 +16,8 @@ extension MountTests {
       let fixture = try Fixture(isFilled: false)
       try fixture.folder.path.setMode(0o755)
       let layers = try fixture.folder.folder("layers")
-      var setup = fixture.setup("allow_other", "writable")
+      // Where all may make and remove entries.
+      var setup = fixture.setup("allow_other", "writable", "trust_upper")
       for user in Self.users {
         let layer = layers / ByteString("\(user)")
         try layer.makeDirectory()
@@ -24,7 +25,6 @@ extension MountTests {
         setup.substitutions.append(layer)
       }
       try fill(fixture.main)
-      // Where all may make and remove entries.
       try fixture.substitution.setMode(0o1777)
       setup.lifetime = 600
       try withMount(setup) { mount in
