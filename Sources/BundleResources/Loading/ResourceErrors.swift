@@ -22,7 +22,8 @@ struct PathError: Error {
     case .unreadable(let errno): self.errno = errno
     case .noArchive, .noFile: errno = .notDirectory
     case .noFolder, .fileForFolder, .noInnerArchive: errno = .noSuchFileOrDirectory
-    case .damaged, .damagedContainer, .unsupported, .packedInnerArchive, .changing: errno = .notSupported
+    case .damaged, .damagedContainer, .part, .unsupported, .packedInnerArchive, .changing:
+      errno = .notSupported
     }
     reason = error.message
   }
