@@ -67,12 +67,14 @@ public final class UpperLayer: Sendable {
 
   /// Sweeps what a former process has left in the work folder, and sets the process's umask to 0, since the callers
   /// have their own.
-  /// - Parameter isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about
-  ///   to end.
-  /// - Throws: EBUSY if another mount writes to it; EROFS, EACCES, and other errors of a file system that cannot be
+  /// - Parameters:
+  ///   - format: of its whiteouts.
+  ///   - isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about to end.
+  /// - Throws: EBUSY if another mount writes to it; EOPNOTSUPP if it cannot have whiteouts of the format; EROFS, EACCES, and other errors of a file system that cannot be
   ///   written to.
   public init(
-    _ layer: DirectoryLayer, for writer: Writer = .command, isTaken: () -> Bool = { false }
+    _ layer: DirectoryLayer, for writer: Writer = .command, whiteouts format: WhiteoutFormat = .auto,
+    isTaken: () -> Bool = { false }
   ) throws(Errno) {
     self.layer = layer
     self.writer = writer
@@ -80,7 +82,8 @@ public final class UpperLayer: Sendable {
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     lock = if writer == .mount, let lock = try work.lock(isTaken) { SharedDescriptor(lock) } else { nil }
     try work.sweep()
-    whiteouts = try Whiteouts(layer, work)
+    whiteouts = try Whiteouts(layer, work, format)
+    if writer == .mount { try layer.gate.call { () throws(Errno) in try whiteouts.check() } }
     umask(0)
   }
 

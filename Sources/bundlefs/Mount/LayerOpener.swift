@@ -137,8 +137,15 @@ struct LayerOpener {
   private func upper(_ layers: [Layer], _ writer: UpperLayer.Writer) throws(Failure) -> UpperLayer? {
     guard plan.isWritable, let folder = layers.first?.folder else { return nil }
     do throws(Errno) {
-      return try UpperLayer(folder, for: writer) { VisibleMount.isWritten(folder.path) }
+      return try UpperLayer(folder, for: writer, whiteouts: plan.arguments.options.whiteouts) {
+        VisibleMount.isWritten(folder.path)
+      }
     } catch {
+      if error == .notSupported, plan.arguments.options.whiteouts == .devices {
+        throw .failed(
+          "writable: \(folder.path.shown) cannot have devices 0:0, or this user cannot make them; use "
+            + "'whiteouts=markers'")
+      }
       if error == .resourceBusy {
         throw .failed("writable: \(folder.path.shown) takes the changes of another mount; use 'writable=DIR'")
       }

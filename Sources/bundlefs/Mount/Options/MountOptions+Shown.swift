@@ -14,6 +14,7 @@ extension MountOptions {
     shown["case"] = foldsNames ? "insensitive" : "sensitive"
     shown["strings"] = mergesTables ? "merge" : "override"
     shown["writable"] = writable.shown
+    shown["whiteouts"] = whiteouts.rawValue
     shown["xattr"] = Self.onOff(servesExtendedAttributes)
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description

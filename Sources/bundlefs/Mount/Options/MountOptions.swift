@@ -10,6 +10,8 @@ struct MountOptions {
   var substitutions: [[UInt8]] { Array(substitutionLists.joined()) }
   /// The layer that takes changes.
   var writable = WritableOption.off
+  /// How that layer hides what is below it.
+  var whiteouts = WhiteoutFormat.auto
   var servesExtendedAttributes = true
   var announces = true
   var cache = CacheMode.coherent
@@ -91,6 +93,7 @@ struct MountOptions {
       let isEmpty = isRemount && option.value == []
       substitutionLists.append(isEmpty ? [] : try option.directories())
     case "writable": writable = hasValue ? .directory(try option.text(of: "DIR")) : .firstSubstitution
+    case "whiteouts": whiteouts = try option.whiteoutFormat()
     case "xattr": servesExtendedAttributes = try option.isOn()
     case "announce": announces = try option.isOn()
     case "cache": cache = try option.cacheMode()
