@@ -81,10 +81,23 @@ public final class UpperLayer: Sendable {
     work = WorkFolder(layer)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     lock = if writer == .mount, let lock = try work.lock(isTaken) { SharedDescriptor(lock) } else { nil }
-    try work.sweep()
-    whiteouts = try Whiteouts(layer, work, format)
-    if writer == .mount { try layer.gate.call { () throws(Errno) in try whiteouts.check() } }
+    whiteouts = try Self.prepare(work, layer, writer, format)
     umask(0)
+  }
+
+  /// Does not leave the work folder behind if it fails.
+  private static func prepare(
+    _ work: WorkFolder, _ layer: DirectoryLayer, _ writer: Writer, _ format: WhiteoutFormat
+  ) throws(Errno) -> Whiteouts {
+    do throws(Errno) {
+      try work.sweep()
+      let whiteouts = try Whiteouts(layer, work, format)
+      if writer == .mount { try layer.gate.call { () throws(Errno) in try whiteouts.check() } }
+      return whiteouts
+    } catch {
+      work.remove(isOwn: writer == .mount)
+      throw error
+    }
   }
 
   /// Removes the work folder. Not to be called by a process that hands over, since its successor needs the lock.
