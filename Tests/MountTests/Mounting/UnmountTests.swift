@@ -85,5 +85,53 @@ extension MountTests {
         #expect(isGone)
       }
     }
+
+    @Test(
+      "umount(8) is never busy because of the mount's own announcements", .timeLimit(.minutes(10)))
+    func neverBusy() throws {
+      let fixture = try Fixture()
+      let archive = fixture.folder / "top.zip"
+      var setup = fixture.setup
+      setup.substitutions = [fixture.substitution, archive]
+      setup.options = ["writable"]
+      var random = SplitMix64(seed: 41)
+      try archive.write(ZipBuilder([.init("packed", "0")]).bytes)
+      defer { MountTable.abandon(setup.point) }
+      for round in 0..<200 {
+        try mount(setup)
+        for name in ["plain.txt", "replaced.txt", "packed", "folder/added.txt"] as [ByteString] {
+          _ = try (setup.point / name).read()
+        }
+        _ = try (setup.point / "folder").names()
+        try change(fixture, archive, round, &random)
+        if round % 4 == 0 { try Command([Binary.underTest(), "sync", setup.point]).check() }
+        usleep(UInt32.random(in: 0..<30_000, using: &random))
+        if round % 4 == 1 {
+          try Command(["umount", setup.point]).check()
+        } else {
+          // What umount(8) does, without the time that the program takes to start.
+          try #require(umount2(setup.point.text, 0) == 0, "round \(round): \(Errno.current)")
+        }
+      }
+    }
+
+    /// Changes files in the layers, replaces the archive, and writes through the mount.
+    private func change(
+      _ fixture: Fixture, _ archive: ByteString, _ round: Int, _ random: inout SplitMix64
+    ) throws {
+      for number in 0..<20 {
+        try (fixture.main / "folder" / ByteString("many\(number)")).write("\(round)")
+      }
+      for _ in 0..<Int.random(in: 1...8, using: &random) {
+        let number = Int.random(in: 0..<5, using: &random)
+        switch number {
+        case 0: try (fixture.main / "plain.txt").write("round \(round)\n")
+        case 1: try (fixture.main / "folder" / ByteString("new\(round % 7)")).write("x")
+        case 2: try archive.replace(ZipBuilder([.init("packed", "\(round)"), .init("more", "x")]).bytes)
+        case 3: try (fixture.point / "replaced.txt").write("written \(round)\n")
+        default: try (fixture.substitution / "folder/added.txt").replace(Array("round \(round)\n".utf8))
+        }
+      }
+    }
   }
 }
