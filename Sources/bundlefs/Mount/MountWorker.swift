@@ -145,7 +145,8 @@ struct MountWorker {
     options.layerSwitch = switcher.map { switcher in
       LayerSwitch(
         make: { paths, request, used throws(RoutingError) in try switcher.make(paths, request, used) },
-        wasMade: switcher.wasMade, release: switcher.release,
+        wasMade: switcher.wasMade, reopen: { used throws(RoutingError) in try switcher.reopen(used) },
+        release: switcher.release,
         handOver: { session.withLock { $0.session }?.handOver() })
     }
     do throws(Errno) { return try Volume(stack: stack, options: options) } catch {

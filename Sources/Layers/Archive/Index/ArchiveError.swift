@@ -4,8 +4,10 @@ import Posix
 public enum ArchiveError: Error, Hashable, Sendable {
   /// It cannot be opened or read.
   case unreadable(Errno)
-  /// It is not a regular file.
+  /// It is not a regular file, nor a folder.
   case noFile
+  /// It is a folder by now.
+  case folder
   /// It has no end record.
   case noArchive
   /// Its central directory is damaged.
@@ -32,6 +34,7 @@ public enum ArchiveError: Error, Hashable, Sendable {
     switch self {
     case .unreadable(let error): "\(error)"
     case .noFile: "neither a folder nor a regular file"
+    case .folder: "a folder has taken its place; it shows after 'bundlefs layers', or after the next mount"
     case .noArchive: "not a zip archive, or its end is missing; nor a tar or 7z archive"
     case .damaged(let what): "a damaged zip archive: \(what)"
     case .damagedContainer(let what): "a damaged archive: \(what)"

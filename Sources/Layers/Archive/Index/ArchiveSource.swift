@@ -40,7 +40,7 @@ final class ArchiveSource: Sendable {
     do throws(Errno) { attributes = try Self.settledAttributes(of: descriptor) } catch {
       throw .unreadable(error)
     }
-    guard attributes.isRegular else { throw .noFile }
+    guard attributes.isRegular else { throw attributes.isDirectory ? .folder : .noFile }
     range = 0..<attributes.size
     outer = nil
     self.descriptor = descriptor
