@@ -168,7 +168,8 @@ final class FileWriter: Sendable {
     var attributes: NodeAttributes
     do throws(Errno) {
       if try store.isDirectory(node) {
-        try changeDirectory(node) { directory throws(Errno) in try directory.change(changes) }
+        let merged = try copyUp.directory(node)
+        try changeDirectory(node, merged) { _ throws(Errno) in try merged.change(changes) }
       } else {
         try copyUp.file(node, size: changes.size)
         let caller = reply.credentials
@@ -241,10 +242,11 @@ final class FileWriter: Sendable {
     intents.begin()
   }
 
+  /// - Parameter merged: the directory, which the upper layer has.
   private func changeDirectory(
-    _ node: NodeID, _ body: (LayerDirectory) throws(Errno) -> Void
+    _ node: NodeID, _ merged: MergedDirectory, _ body: (LayerDirectory) throws(Errno) -> Void
   ) throws(Errno) {
-    let directory = try copyUp.directory(node).top
+    let directory = merged.top
     guard let own = copyUp.own else { return try body(directory) }
     _ = try own.changing(
       node, isDirectory: true, { () throws(Errno) in (directory, try directory.attributes()) },
@@ -256,7 +258,7 @@ final class FileWriter: Sendable {
     _ node: NodeID, _ body: (any ChangeableEntry) throws(Errno) -> Void
   ) throws(Errno) {
     if try store.isDirectory(node) {
-      try changeDirectory(node, body)
+      try changeDirectory(node, copyUp.directory(node), body)
     } else {
       try copyUp.file(node)
       try store.withUpperFile(of: node) { file throws(Errno) in
