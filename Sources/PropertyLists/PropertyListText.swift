@@ -47,6 +47,15 @@ public struct PropertyListText: Sendable {
     }
   }
 
+  /// Whether a file is a text in UTF-16 or UTF-32.
+  /// - Parameter start: its first four bytes, or all if it has fewer.
+  public static func hasWideCharacters(_ start: [UInt8]) -> Bool {
+    switch byteOrderMark(start)?.0 {
+    case .utf16, .utf32: true
+    default: false
+    }
+  }
+
   /// The number of bytes that precede the first malformed character.
   private static func validLength(_ text: ArraySlice<UInt8>) -> Int {
     do throws(UTF8.ValidationError) {

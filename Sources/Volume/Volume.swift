@@ -137,6 +137,7 @@ public final class Volume: Sendable {
     try listingPrefetcher.worker.start(watchdog)
     try statusRequests.worker.start(watchdog)
     try retiredLayers?.start(kernel)
+    watcher?.whenFolderComes { [weak commands] in commands?.reopenLayers() }
     try watcher?.start(store, watchdog)
     // A predecessor may have held some.
     commands.watchHeldLines()

@@ -114,6 +114,9 @@ enum Help {
         announce=on|off
                      whether changes in the layers are reported to programs that
                      watch the mount with inotify (default: on)
+        whiteouts=auto|devices|markers
+                     how a writable layer hides what is below: by devices 0:0, by
+                     files .wh.NAME, or (default) as it does already
         xattr=on|off|listed
                      whether extended attributes are served (default: on); listed:
                      listings of attributes show the mount's own, too

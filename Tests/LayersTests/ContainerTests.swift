@@ -84,15 +84,12 @@ import Testing
     }
   }
 
-  @Test("the last file of a tar archive may be a zip archive, and an empty tar archive is none")
+  @Test("the last file of a tar archive may be a zip archive")
   func recognition() throws {
     let folder = try TemporaryFolder()
     try (folder / "in.zip").write(ZipBuilder([.init("inside", "x")]).bytes)
     try Command(["tar", "-C", folder.path, "-b1", "-cf", folder / "a", "in.zip"]).check()
     #expect(try ArchiveFixture(archive: (folder / "a").read()).paths() == ["in.zip"])
-    #expect(throws: ArchiveError.noArchive) {
-      try ArchiveFixture(archive: [UInt8](repeating: 0, count: 10_240))
-    }
   }
 
   @Test("files of a plain tar archive that were read become other files, and the rest keep their numbers")

@@ -111,6 +111,32 @@ import Testing
     #expect(try content("Sole.strings", in: root) == "b = main;")
   }
 
+  @Test("a table in UTF-16 that one layer has is converted, whichever layer that is, and others are not")
+  func converted() throws {
+    let text = "/* note */\n\"a\" = \"größer\";\n"
+    var (wide, bigEndian): ([UInt8], [UInt8]) = ([0xFF, 0xFE], [])
+    for unit in text.utf16 {
+      wide += [UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8)]
+      bigEndian += [UInt8(unit >> 8), UInt8(truncatingIfNeeded: unit)]
+    }
+    try (layers[2] / "Low.strings").write(wide)
+    try (layers[0] / "High.strings").write(bigEndian)
+    try (layers[1] / "Above.strings").write(wide)
+    try (layers[2] / "Above.strings").makeDirectory()
+    try (layers[0] / "Broken.strings").write([0xFF, 0xFE, 0x22, 0x00, 0x61] as [UInt8])
+    try write([nil, "a = middle;"], "Plain.strings")
+    let root = try root()
+    for name in ["Low.strings", "High.strings", "Above.strings"] as [ByteString] {
+      #expect(try content(name, in: root) == text, "\(name)")
+      let status = try status(name, in: root)
+      #expect(status.identity.isMergedTable && status.size == UInt64(text.utf8.count), "\(name)")
+    }
+    #expect(try !status("Broken.strings", in: root).identity.isMergedTable)
+    #expect(try !status("Plain.strings", in: root).identity.isMergedTable)
+    #expect(root.top.gate.tables?.failures.map(\.name) == [Array("Broken.strings".utf8)])
+    #expect(try status("Low.strings", in: self.root(merging: false)).size == UInt64(wide.count))
+  }
+
   @Test("whiteouts, links and folders hide the tables below")
   func hidden() throws {
     try write(["a = top;", nil, "b = main;"])

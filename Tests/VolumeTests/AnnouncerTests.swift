@@ -22,9 +22,10 @@ import Testing
     func size(of node: NodeID) -> UInt64 { 0 }
     func refreshAttributes(of node: NodeID) {}
     func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) {}
-    func openRoot() throws(Errno) -> Descriptor {
+    func openRoot() throws(Errno) -> MountRoot {
       guard let path else { throw .staleFileHandle }
-      return try withCName(path.bytes) { path throws(Errno) in try Descriptor.open(path, [.pathOnly]) }
+      let root = try withCName(path.bytes) { path throws(Errno) in try Descriptor.open(path, [.pathOnly]) }
+      return MountRoot(root, isDetached: false)
     }
   }
 

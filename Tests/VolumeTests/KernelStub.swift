@@ -30,5 +30,5 @@ final class KernelStub: KernelNotifier {
   func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) {
     record("times \(node.rawValue & 0xFF)")
   }
-  func openRoot() throws(Errno) -> Descriptor { throw .staleFileHandle }
+  func openRoot() throws(Errno) -> MountRoot { throw .staleFileHandle }
 }

@@ -20,9 +20,10 @@ struct PathError: Error {
     self.path = path
     switch error {
     case .unreadable(let errno): self.errno = errno
-    case .noArchive, .noFile: errno = .notDirectory
+    case .noArchive, .noFile, .folder: errno = .notDirectory
     case .noFolder, .fileForFolder, .noInnerArchive: errno = .noSuchFileOrDirectory
-    case .damaged, .damagedContainer, .unsupported, .packedInnerArchive, .changing: errno = .notSupported
+    case .damaged, .damagedContainer, .part, .unsupported, .packedInnerArchive, .changing:
+      errno = .notSupported
     }
     reason = error.message
   }

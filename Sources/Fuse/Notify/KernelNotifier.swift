@@ -35,9 +35,21 @@ public protocol KernelNotifier: Sendable {
   /// Makes the kernel send SETATTR for a file's access time. Does not keep the mount busy.
   /// - Throws: EPERM without `CAP_SYS_ADMIN`; as `size`; what the file system answers.
   func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) throws(Errno)
-  /// Opens the mount's root with `O_PATH`. Close it soon: an open descriptor makes umount(2) fail with EBUSY.
+  /// Opens the mount's root with `O_PATH`, in a clone of the mount where that is permitted.
   /// - Throws: ESTALE if another file system is mounted at the mount's path; errors of open(2).
-  func openRoot() throws(Errno) -> Descriptor
+  func openRoot() throws(Errno) -> MountRoot
+}
+
+/// The root of a mount. Close it soon: it keeps the file system in being.
+public struct MountRoot: ~Copyable {
+  public let directory: Descriptor
+  /// Whether it is in a clone of the mount, and umount(2) does not fail with EBUSY because of it.
+  public let isDetached: Bool
+
+  public init(_ directory: consuming Descriptor, isDetached: Bool) {
+    self.directory = directory
+    self.isDetached = isDetached
+  }
 }
 
 extension Session: KernelNotifier {
@@ -90,26 +102,34 @@ extension Session: KernelNotifier {
   }
 
   public func size(of node: NodeID) throws(Errno) -> UInt64 {
-    try openReadableRoot().size(ofNode: node.rawValue, forceSync: false)
+    try openRoot().readable().size(ofNode: node.rawValue, forceSync: false)
   }
 
   public func refreshAttributes(of node: NodeID) throws(Errno) {
-    _ = try openReadableRoot().size(ofNode: node.rawValue, forceSync: true)
+    _ = try openRoot().readable().size(ofNode: node.rawValue, forceSync: true)
   }
 
   public func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) throws(Errno) {
-    let root = try withCName(mountPoint.path) { path throws(Errno) in try Descriptor.cloneMount(at: path) }
-    try requireOurs(root)
-    let file = try root.open(".", [.read, .directory]).open(node: node.rawValue)
+    let file = try openClone().readable().open(node: node.rawValue)
     try file.setTimes(accessed: time, modified: nil)
   }
 
-  public func openRoot() throws(Errno) -> Descriptor {
+  public func openRoot() throws(Errno) -> MountRoot {
+    do throws(Errno) { return try openClone() } catch {
+      // Without `CAP_SYS_ADMIN`, or for a mount that cannot be bound.
+      guard error == .notPermitted || error == .invalidArgument || error == .noFunction else { throw error }
+    }
     let root = try withCName(mountPoint.path) { name throws(Errno) in
       try Descriptor.open(name, [.pathOnly, .directory])
     }
     try requireOurs(root)
-    return root
+    return MountRoot(root, isDetached: false)
+  }
+
+  private func openClone() throws(Errno) -> MountRoot {
+    let root = try withCName(mountPoint.path) { path throws(Errno) in try Descriptor.cloneMount(at: path) }
+    try requireOurs(root)
+    return MountRoot(root, isDetached: true)
   }
 
   /// - Throws: ESTALE for another file system, which is mounted at the mount's path.
@@ -118,13 +138,15 @@ extension Session: KernelNotifier {
     guard try root.device() == mountPoint.device else { throw .staleFileHandle }
   }
 
-  private func openReadableRoot() throws(Errno) -> Descriptor {
-    try openRoot().open(".", [.read, .directory])
-  }
-
   private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {
     let result = send(pointer)
     if result != 0 { throw Errno(rawValue: -result) }
+  }
+}
+
+extension MountRoot {
+  fileprivate borrowing func readable() throws(Errno) -> Descriptor {
+    try directory.open(".", [.read, .directory])
   }
 }
 

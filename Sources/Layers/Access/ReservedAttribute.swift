@@ -3,13 +3,18 @@ import Posix
 
 /// Extended attributes that have a meaning of their own: they are not a file's, and copies do not carry them on.
 public enum ReservedAttribute {
-  /// Whether an attribute is one by which overlayfs marks its layers.
+  /// Whether an attribute is one by which overlayfs, or this file system, marks its layers.
   public static func isMarker(_ name: some Sequence<UInt8>) -> Bool {
-    has(name, prefix: "trusted.overlay.") || has(name, prefix: "user.overlay.")
+    has(name, prefix: "trusted.overlay.") || has(name, prefix: "user.overlay.") || isTimeMark(name)
   }
 
   /// Whether an attribute is one by which a mount says where an entry comes from.
   public static func isOwn(_ name: some Sequence<UInt8>) -> Bool { has(name, prefix: "user.bundlefs.") }
+
+  /// Whether an attribute is that of a directory's time, which copies of the directory carry on.
+  static func isTimeMark(_ name: some Sequence<UInt8>) -> Bool {
+    DirectoryTimeMark.names.contains { mark in mark.withUTF8Buffer { name.elementsEqual($0) } }
+  }
 
   /// As the other `isMarker`.
   public static func isMarker(_ name: CName) -> Bool { isMarker(bytes(of: name)) }

@@ -81,10 +81,12 @@ public final class ArchiveLayer: Sendable {
     if let present = inherited.present {
       first = present
     } else {
-      let source = try ArchiveSource(path: archivePath, generation: inherited.nextGeneration)
-      let archive = try source.archive(inside: inner, encoding: encoding)
-      first = try ArchiveIndex.read(
-        archive, folder: folder, encoding: encoding, after: inherited.nextInode, progress: progress)
+      first = try Self.naming(name) { () throws(ArchiveError) in
+        let source = try ArchiveSource(path: archivePath, generation: inherited.nextGeneration)
+        let archive = try source.archive(inside: inner, encoding: encoding)
+        return try ArchiveIndex.read(
+          archive, folder: folder, encoding: encoding, after: inherited.nextInode, progress: progress)
+      }
     }
     let type = try? first.source.descriptor.fileSystemType()
     gate = LayerGate(
@@ -92,6 +94,15 @@ public final class ArchiveLayer: Sendable {
     state = Locked(State(index: first, seen: first.source.attributes))
     if inherited.present == nil { register(first) }
     setLimits(of: first)
+  }
+
+  /// Runs the body, which opens an archive; its name can tell why it cannot.
+  private static func naming(
+    _ name: [UInt8], _ body: () throws(ArchiveError) -> ArchiveIndex
+  ) throws(ArchiveError) -> ArchiveIndex {
+    do throws(ArchiveError) { return try body() } catch {
+      throw error.isOfIncompleteFile && ArchivePart.isName(name) ? .part : error
+    }
   }
 
   /// Records a state before anything is answered from it.
@@ -139,6 +150,17 @@ public final class ArchiveLayer: Sendable {
     public let unreadable: [UnreadableEntries]
     /// Entries whose backslashes were taken for slashes, since Windows programs have made them.
     public let backslashed: Int
+  }
+
+  /// Why nothing of the archive is visible although it has entries, for users; nil if anything is, or if it has none.
+  public var emptinessReason: String? {
+    let statistics = statistics
+    guard statistics.files + statistics.folders == 0, statistics.entries > 0, !statistics.skipped.isEmpty
+    else {
+      return nil
+    }
+    let reasons = statistics.skipped.map { "\($0.count) (\($0.reason.rawValue))" }
+    return "none of its entries is visible; skipped: " + reasons.joined(separator: ", ")
   }
 
   /// The present statistics.

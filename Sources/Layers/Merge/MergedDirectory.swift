@@ -59,7 +59,7 @@ public final class MergedDirectory: Sendable {
     guard Self.isEntryName(name), !WhiteoutMarkers.isMarker(name) else { return nil }
     let length = strlen(name)
     var collected: [LayerDirectory] = []
-    var (merged, missing) = (FileStatus?.none, missing)
+    var (merged, first, missing) = (FileStatus?.none, FileStatus?.none, missing)
     search: for (index, part) in parts.enumerated() where part.layer >= layer && !part.gate.isSkipped {
       let isLast = index == parts.count - 1 && missing == nil
       do throws(Errno) {
@@ -77,6 +77,7 @@ public final class MergedDirectory: Sendable {
           break search
         case .directory(let directory, let attributes):
           collected.append(directory)
+          first = first ?? attributes
           merged = Self.merge(merged, below: attributes)
           if !isLast, try directory.isOpaque() {
             missing = nil
@@ -94,7 +95,10 @@ public final class MergedDirectory: Sendable {
         break
       }
     }
-    if let merged { return .directory(MergedDirectory(parts: collected, missing: missing), merged) }
+    if let merged, let first {
+      let attributes = try Self.settingTime(of: merged, from: first, collected[0])
+      return .directory(MergedDirectory(parts: collected, missing: missing), attributes)
+    }
     // The layer might have the name.
     if let missing { throw missing.error }
     return nil
@@ -127,7 +131,8 @@ public final class MergedDirectory: Sendable {
   /// The present merged attributes; on a thread that must not wait, those of the parts that answer.
   public func attributes() throws(Errno) -> FileStatus {
     if parts.contains(where: { $0.gate.isBypassed }) { return try attributesOfAnswering() }
-    var merged = try top.attributes()
+    let first = try top.attributes()
+    var merged = first
     merged.links = 1
     for part in parts.dropFirst() {
       do throws(Errno) { merged = Self.merge(merged, below: try part.attributes()) } catch {
@@ -135,21 +140,35 @@ public final class MergedDirectory: Sendable {
         if !error.isFileSystemFailure { throw error }
       }
     }
-    return merged
+    return try Self.settingTime(of: merged, from: first, top)
   }
 
   /// - Throws: `deferred` if no part answers.
   private func attributesOfAnswering() throws(Errno) -> FileStatus {
     var merged: FileStatus?
+    var first: FileStatus?
     for part in parts where !part.gate.isBypassed {
-      merged = Self.merge(merged, below: try part.attributes())
+      let attributes = try part.attributes()
+      if part === top { first = attributes }
+      merged = Self.merge(merged, below: attributes)
     }
+    if let merged, let first { return try Self.settingTime(of: merged, from: first, top) }
     // Asking the top part puts the request off.
     if let merged { return merged }
     return try top.attributes()
   }
 
-  /// Attributes are the topmost directory's, mtime and ctime the latest of all, the link count 1.
+  /// Gives merged attributes the topmost directory's mtime if that was set through a mount.
+  private static func settingTime(
+    of merged: FileStatus, from first: FileStatus, _ top: LayerDirectory
+  ) throws(Errno) -> FileStatus {
+    guard merged.modified > first.modified, try top.supersedes(merged.modified) else { return merged }
+    var attributes = merged
+    attributes.modified = first.modified
+    return attributes
+  }
+
+  /// Attributes are the topmost directory's, mtime and ctime the latest of all, the link count 1. See also `settingTime`.
   private static func merge(_ upper: FileStatus?, below: FileStatus) -> FileStatus {
     var merged = upper ?? below
     merged.links = 1

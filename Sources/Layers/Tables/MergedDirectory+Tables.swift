@@ -7,7 +7,8 @@ extension MergedDirectory {
     MergedTables.isTable(name, length: strlen(name), foldsNames: foldsNames) && top.gate.tables != nil
   }
 
-  /// The tables that are merged with one that was found; nil if there are none, or if they are not to be merged.
+  /// What stands for a table that was found: it is merged with those below, or converted; nil if it stands for itself, or if
+  /// tables are not to be merged.
   ///
   /// As for directories, whiteouts and entries of another kind hide what is below them.
   /// - Parameter index: of the part that has the topmost one.
@@ -15,14 +16,13 @@ extension MergedDirectory {
   func table(
     _ name: CName, length: Int, _ first: FileStatus, at index: Int
   ) throws(Errno) -> MergedTables.Table? {
-    guard first.isRegular, index < parts.count - 1,
+    guard first.isRegular,
       MergedTables.isTable(name, length: length, foldsNames: foldsNames),
       let tables = top.gate.tables
     else { return nil }
     let bytes = [UInt8](bytesOf: name)
     for _ in 0..<16 {
       let all = try contributors(name, bytes, first, at: index)
-      if all.count < 2 { return nil }
       do throws(Errno) { return try tables.table(of: all) } catch {
         // One of them was replaced just now.
         guard error == .staleFileHandle || error == .noSuchFileOrDirectory else { throw error }

@@ -61,8 +61,8 @@ public final class MergedTables: Sendable {
     }
   }
 
-  /// What several tables are merged into.
-  /// - Parameter contributors: the topmost first; at least two.
+  /// What tables are merged into; a single one is converted if it is in UTF-16, so that all tables are in UTF-8.
+  /// - Parameter contributors: the topmost first; at least one.
   /// - Returns: nil where the topmost one stands for itself.
   /// - Throws: errors of its layers; ESTALE if one of them changes again and again.
   func table(of contributors: [Contributor]) throws(Errno) -> Table? {
@@ -109,7 +109,11 @@ public final class MergedTables: Sendable {
   // MARK: - Merging
 
   private func merge(_ contributors: [Contributor]) throws(Errno) -> Result {
+    if contributors.count == 1, try !contributors[0].hasWideCharacters() {
+      return Result(table: nil, failures: [], isSettled: contributors[0].isSettled)
+    }
     var (tables, used, failures): ([StringTable], [Contributor], [TableFailure]) = ([], [], [])
+    var isConverted = false
     for contributor in contributors {
       let parsed = try contributor.parse(below: used.first)
       if let reason = parsed.reason {
@@ -118,11 +122,14 @@ public final class MergedTables: Sendable {
         if used.isEmpty { return Result(table: nil, failures: failures, isSettled: contributor.isSettled) }
         continue
       }
+      if used.isEmpty { isConverted = parsed.isWide }
       tables.append(parsed.table)
       used.append(contributor)
     }
     let isSettled = contributors.allSatisfy(\.isSettled)
-    guard used.count > 1 else { return Result(table: nil, failures: failures, isSettled: isSettled) }
+    guard used.count > 1 || isConverted else {
+      return Result(table: nil, failures: failures, isSettled: isSettled)
+    }
     let content = StringTable.merge(tables).written()
     return Result(table: Self.table(content, used), failures: failures, isSettled: isSettled)
   }
@@ -165,19 +172,33 @@ extension MergedTables.Contributor {
   fileprivate var isSettled: Bool { status.changed.seconds < TimeSpec.now.seconds - 1 }
 
   /// - Parameter top: the topmost table; nil for itself.
-  /// - Returns: the reason if it is no table, or must not be merged.
+  /// - Returns: the reason if it is no table, or must not be merged; and whether it is in UTF-16 or UTF-32.
   /// - Throws: what opening and reading it answers; ESTALE if it is another file by now.
-  fileprivate func parse(below top: Self?) throws(Errno) -> (table: StringTable, reason: String?) {
+  fileprivate func parse(
+    below top: Self?
+  ) throws(Errno) -> (table: StringTable, reason: String?, isWide: Bool) {
     guard status.size <= MergedTables.largest else {
-      return (StringTable(), "larger than \(MergedTables.largest >> 20) MiB")
+      return (StringTable(), "larger than \(MergedTables.largest >> 20) MiB", false)
     }
     if let top, !isReadable(forReadersOf: top) {
-      return (StringTable(), "not readable by all who may read the topmost table")
+      return (StringTable(), "not readable by all who may read the topmost table", false)
     }
     let content = try readForPresentReaders()
-    if try hasAccessList() { return (StringTable(), "has an ACL") }
+    if try hasAccessList() { return (StringTable(), "has an ACL", false) }
     let parsed = StringTable.parse(content)
-    return (parsed.table, parsed.error?.description)
+    let isWide = PropertyListText.hasWideCharacters(Array(content.prefix(4)))
+    return (parsed.table, parsed.error?.description, isWide)
+  }
+
+  /// - Throws: as `parse`.
+  fileprivate func hasWideCharacters() throws(Errno) -> Bool {
+    let file = try withCName(name) { name throws(Errno) in
+      try directory.openFile(name, identity: status.identity)
+    }
+    return try withUnsafeTemporaryBytes(4) { start throws(Errno) in
+      let count = try file.read(into: start, at: 0)
+      return PropertyListText.hasWideCharacters(Array(start[..<count]))
+    }
   }
 }
 

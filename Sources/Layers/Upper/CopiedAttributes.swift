@@ -49,7 +49,7 @@ struct CopiedAttributes {
   }
 
   private static func isPrivate(_ name: [UInt8]) -> Bool {
-    ReservedAttribute.isMarker(name) || ReservedAttribute.isOwn(name)
+    (ReservedAttribute.isMarker(name) || ReservedAttribute.isOwn(name)) && !ReservedAttribute.isTimeMark(name)
   }
 
   /// Sets the attributes of a copy. The order is the only one in which none undoes another: chown(2) clears capabilities,

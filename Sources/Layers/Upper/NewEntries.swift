@@ -86,11 +86,13 @@ extension UpperLayer {
         let file = try makeInPlace(entry, in: parent, owner) { mask throws(Errno) in
           try parent.createFile(name, mode: (entry.permissions ?? 0) & ~mask)
         }
+        whiteouts.removeMarker(beside: name, of: directory, in: parent)
         return LayerFile(file, nil, directory.top.gate)
       } catch {
         guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
       }
       try makeAside(entry, name, in: parent, owner, isOpaque: false)
+      whiteouts.removeMarker(beside: name, of: directory, in: parent)
       return nil
     }
   }
@@ -127,6 +129,7 @@ extension UpperLayer {
             try replaceWhiteout(name, in: parent, by: temporary, in: folder, isDirectory: false)
           }
         }
+        whiteouts.removeMarker(beside: name, of: directory, in: parent)
       }
     }
   }
@@ -145,18 +148,32 @@ extension UpperLayer {
     try refuseVisible(name, in: directory)
     let isOpaque = entry.isDirectory ? try directory.isBelow(name) : false
     try directory.top.withDescriptor { parent throws(Errno) in
-      if !isOpaque {
-        do throws(Errno) {
-          return try makeInPlace(entry, in: parent, owner) { mask throws(Errno) in
-            try entry.make(name, in: parent, mask: mask)
-          }
-        } catch {
-          guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
+      try make(entry, name, in: parent, owner, isOpaque: isOpaque)
+      // What a directory has below, its opaqueness hides.
+      whiteouts.removeMarker(beside: name, of: directory, in: parent)
+    }
+  }
+
+  private func make(
+    _ entry: NewEntry, _ name: CName, in parent: borrowing Descriptor, _ owner: EntryOwner, isOpaque: Bool
+  ) throws(Errno) {
+    if !isOpaque {
+      do throws(Errno) {
+        return try makeInPlace(entry, in: parent, owner) { mask throws(Errno) in
+          try entry.make(name, in: parent, mask: mask)
         }
+      } catch {
+        guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
       }
-      try makeAside(entry, name, in: parent, owner, isOpaque: isOpaque)
-      // The marker hides nothing that opaqueness does not.
-      if isOpaque { try? whiteouts.removeMarker(of: name, in: parent) }
+    }
+    try makeAside(entry, name, in: parent, owner, isOpaque: isOpaque)
+  }
+
+  /// Does what a process left undone that died after it had made an entry, or had given it its name.
+  public func completeTaking(_ name: CName, in directory: MergedDirectory) {
+    try? directory.top.withDescriptor { parent throws(Errno) in
+      guard try parent.contains(name), try !parent.hasDeviceWhiteout(name) else { return }
+      whiteouts.removeMarker(beside: name, of: directory, in: parent)
     }
   }
 

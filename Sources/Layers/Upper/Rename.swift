@@ -83,6 +83,8 @@ extension UpperLayer {
     try one.parent.top.withDescriptor { parent throws(Errno) in
       try other.parent.top.withDescriptor { otherParent throws(Errno) in
         try parent.rename(one.name, to: other.name, in: otherParent, .exchange)
+        whiteouts.removeMarker(beside: one.name, of: one.parent, in: parent)
+        whiteouts.removeMarker(beside: other.name, of: other.parent, in: otherParent)
       }
     }
   }
@@ -104,10 +106,11 @@ extension UpperLayer {
       leavesWhiteout: try renamed.parent.isVisibleBelow(renamed.name),
       replacesOwn: target.map { $0.layer == newParent.top.layer } ?? false)
     try renamed.parent.top.withDescriptor { parent throws(Errno) in
-      try newParent.top.withDescriptor { newParent throws(Errno) in
+      try newParent.top.withDescriptor { newFolder throws(Errno) in
         try hiding(move, from: parent) { (leavesDevice) throws(Errno) in
-          try run(move, from: parent, to: newParent, leavesDevice: leavesDevice)
+          try run(move, from: parent, to: newFolder, leavesDevice: leavesDevice)
         }
+        whiteouts.removeMarker(beside: newName, of: newParent, in: newFolder)
       }
     }
   }

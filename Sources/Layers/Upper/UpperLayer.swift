@@ -69,11 +69,13 @@ public final class UpperLayer: Sendable {
   /// have their own.
   /// - Parameters:
   ///   - trustsOthers: whether a work folder is used although it has a fault.
+  ///   - format: of its whiteouts.
   ///   - isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about to end.
-  /// - Throws: EBUSY if another mount writes to it; EPERM, ENOTDIR if `workFolderFault` names a fault; EROFS, EACCES, and
-  ///   other errors of a file system that cannot be written to.
+  /// - Throws: EBUSY if another mount writes to it; EPERM, ENOTDIR if `workFolderFault` names a fault; EOPNOTSUPP if it
+  ///   cannot have whiteouts of the format; EROFS, EACCES, and other errors of a file system that cannot be written to.
   public init(
     _ layer: DirectoryLayer, for writer: Writer = .command, trustsOthers: Bool = false,
+    whiteouts format: WhiteoutFormat = .auto,
     isTaken: () -> Bool = { false }
   ) throws(Errno) {
     self.layer = layer
@@ -81,13 +83,27 @@ public final class UpperLayer: Sendable {
     work = WorkFolder(layer, trustsOthers: trustsOthers)
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     lock = if writer == .mount, let lock = try work.lock(isTaken) { SharedDescriptor(lock) } else { nil }
-    do throws(Errno) { try work.sweep() } catch {
-      // What is in the layer can still be read and written to.
-      if writer != .successor { throw error }
-    }
-    whiteouts = try Whiteouts(layer, work)
+    whiteouts = try Self.prepare(work, layer, writer, format)
     umask(0)
     if writer != .command { _ = try? layer.root.withDescriptor { _ in whiteouts.prepare() } }
+  }
+
+  /// Does not leave the work folder behind if it fails.
+  private static func prepare(
+    _ work: WorkFolder, _ layer: DirectoryLayer, _ writer: Writer, _ format: WhiteoutFormat
+  ) throws(Errno) -> Whiteouts {
+    do throws(Errno) {
+      do throws(Errno) { try work.sweep() } catch {
+        // What is in the layer can still be read and written to.
+        if writer != .successor { throw error }
+      }
+      let whiteouts = try Whiteouts(layer, work, format)
+      if writer == .mount { try layer.gate.call { () throws(Errno) in try whiteouts.check() } }
+      return whiteouts
+    } catch {
+      work.remove(isOwn: writer == .mount)
+      throw error
+    }
   }
 
   /// Removes the work folder. Not to be called by a process that hands over, since its successor needs the lock.

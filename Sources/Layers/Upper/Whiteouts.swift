@@ -2,11 +2,21 @@ import Glibc
 import Posix
 import Synchronization
 
-/// How the upper layer hides what layers below have: by devices 0:0, or by marker files if it holds such files already
-/// or its file system has no devices.
+/// The format of the whiteouts that an upper layer gets.
+public enum WhiteoutFormat: String, Sendable {
+  /// Marker files if the layer holds such files already or its file system has no devices 0:0; else devices.
+  case auto
+  /// Devices 0:0.
+  case devices
+  /// Files `.wh.NAME`, which git(1) and archives keep.
+  case markers
+}
+
+/// How the upper layer hides what layers below have: by devices 0:0, or by marker files.
 ///
 /// The functions make no call on a gate: their callers do.
 final class Whiteouts: Sendable {
+  private let format: WhiteoutFormat
   private let markers: Atomic<Bool>
   /// Whether the file system is known to have devices 0:0.
   private let hasDevices = Atomic(false)
@@ -16,15 +26,23 @@ final class Whiteouts: Sendable {
   /// Whether whiteouts are marker files.
   var areMarkers: Bool { markers.load(ordering: .relaxed) }
 
-  /// - Parameter layer: its root decides about the format.
-  init(_ layer: DirectoryLayer, _ work: WorkFolder) throws(Errno) {
+  /// - Parameter layer: its root decides about the format if that is `auto`.
+  init(_ layer: DirectoryLayer, _ work: WorkFolder, _ format: WhiteoutFormat = .auto) throws(Errno) {
     self.work = work
     shared = SharedWhiteout(work)
-    var found = false
-    try layer.root.forEachEntry { entry throws(Errno) in
-      if WhiteoutMarkers.isMarker(entry.name), !WorkFolder.isName(entry.name) { found = true }
+    self.format = format
+    var areMarkers = format == .markers
+    if format == .auto {
+      try layer.root.forEachEntry { entry throws(Errno) in
+        if WhiteoutMarkers.isMarker(entry.name), !WorkFolder.isName(entry.name) { areMarkers = true }
+      }
     }
-    markers = Atomic(found)
+    markers = Atomic(areMarkers)
+  }
+
+  /// - Throws: EOPNOTSUPP if devices are wanted that the layer cannot have.
+  func check() throws(Errno) {
+    if format == .devices, try !canMakeDevices() { throw .notSupported }
   }
 
   /// Sets a device 0:0 aside, of which whiteouts become further names when there is no inode left for them.
@@ -32,6 +50,7 @@ final class Whiteouts: Sendable {
 
   /// Makes a device 0:0.
   /// - Returns: false if the file system cannot have one: markers are made from now on.
+  /// - Throws: EPERM and the like if only devices are wanted.
   func makeDevice(_ name: CName, in directory: borrowing Descriptor) throws(Errno) -> Bool {
     do throws(Errno) {
       try makeDeviceOnly(name, in: directory)
@@ -39,7 +58,7 @@ final class Whiteouts: Sendable {
     } catch {
       let canMeanUnsupported = error == .notPermitted || error == .notSupported || error == .invalidArgument
       // It can be that directory alone which may not be changed.
-      guard canMeanUnsupported, try !canMakeDevices() else { throw error }
+      guard format == .auto, canMeanUnsupported, try !canMakeDevices() else { throw error }
       markers.store(true, ordering: .relaxed)
       return false
     }
@@ -95,6 +114,17 @@ final class Whiteouts: Sendable {
     } catch {
       if error != .noSuchFileOrDirectory && error != .fileNameTooLong { throw error }
     }
+  }
+
+  /// Removes the marker beside an entry that has just got its name: it hides nothing any more that the entry does not hide,
+  /// and other programs would take the entry for deleted. If this process dies before, the marker stays, and the entry shows.
+  /// - Parameter directory: the marker is in its top part, `parent`.
+  func removeMarker(
+    beside name: CName, of directory: MergedDirectory, in parent: borrowing Descriptor
+  ) {
+    // Where nothing is below, markers are made only by other programs.
+    if directory.isAlone, !areMarkers { return }
+    try? removeMarker(of: name, in: parent)
   }
 
   /// Whether there is a marker for a name.

@@ -9,9 +9,10 @@ import Posix
 /// kernel's caches are coherent again: a program that reads at once reads the new state. No other thread waits for
 /// this one.
 final class Announcer: ChangeObserver {
-  /// Changes announced while the root is held open, about 1 ms, in which the mount cannot be unmounted.
+  /// Changes announced while the root is held open, about 1 ms. Without `CAP_SYS_ADMIN` the mount cannot be unmounted
+  /// meanwhile.
   private static let batch = 16
-  /// On average the mount is held open for one of so many parts of the time.
+  /// Then the mount is held open for one of so many parts of the time on average.
   private static let dutyCycle: Int64 = 4
   /// Microseconds from a change to its announcement. Programs that wait for the change see it first: the requests of an
   /// announcement would delay theirs. Changes in quick succession are announced together.
@@ -117,7 +118,7 @@ final class Announcer: ChangeObserver {
         eventFD.wait(or: -1, milliseconds: time)
         if !state.withLock({ $0.isStopped }) { usleep(Self.settlingTime) }
       } else {
-        announce(items, kernel)
+        if announce(items, kernel) { continue }
         let end = TimeSpec.monotonic.microseconds
         idleUntil = max(idleUntil, end) + (end - now.microseconds) * (Self.dutyCycle - 1)
       }
@@ -125,15 +126,18 @@ final class Announcer: ChangeObserver {
     dropped.add(UInt64(pending.withLock { $0.removeAll() }))
   }
 
-  private func announce(_ items: [CoalescingEventQueue.Item], _ kernel: any KernelNotifier) {
+  /// - Returns: whether the mount could be unmounted all the time.
+  private func announce(_ items: [CoalescingEventQueue.Item], _ kernel: any KernelNotifier) -> Bool {
     var known: Set<MountEvent> = []
     let due = items.flatMap { mapper.events(for: $0) }.filter { known.insert($0).inserted }
-    if due.isEmpty { return }
+    if due.isEmpty { return true }
     do throws(Errno) {
       let replayer = try Replayer(store, kernel, expected, probeName: probeName)
       for event in due { announce(event, replayer) }
+      return replayer.isDetached
     } catch {
       drop(due.count, error)
+      return false
     }
   }
 

@@ -7,18 +7,21 @@ import Posix
 ///
 /// A change must never reach another file system: after an unmount, or beneath another mount, the mount's path is
 /// a real directory of the user's. So no call here uses a path alone. The root is opened for the time that this
-/// lives, must have our device number, and must answer a lookup that only our daemon can expect. Everything below
+/// lives, in a clone of the mount if possible, so that umount(2) succeeds meanwhile; it must have our device number, and must answer a lookup that only our daemon can expect. Everything below
 /// is opened by openat2(2) without links, `..` or mounts on the way, and the last component is only a name in such
 /// a directory.
 final class Replayer {
   private let store: NodeStore
   private let kernel: any KernelNotifier
   private let expected: ExpectedRequest
-  private let root: Descriptor
+  private let root: MountRoot
   private let device: UInt64
   private var last: (node: NodeID, directory: SharedDescriptor)?
 
-  /// Opens the mount, which cannot be unmounted while this lives.
+  /// Whether the mount can be unmounted while this lives.
+  var isDetached: Bool { root.isDetached }
+
+  /// Opens the mount.
   /// - Throws: ESTALE where the path does not lead to our mount; what open(2) answers.
   init(
     _ store: NodeStore, _ kernel: any KernelNotifier, _ expected: ExpectedRequest, probeName: [UInt8]
@@ -26,11 +29,12 @@ final class Replayer {
     self.store = store
     self.kernel = kernel
     self.expected = expected
-    root = try kernel.openRoot()
-    device = try root.device()
+    let root = try kernel.openRoot()
+    device = try root.directory.device()
     let isOurs = expected.expect(.rootProbe(probeName)) {
-      _ = try? withCName(probeName) { name throws(Errno) in try root.attributes(of: name) }
+      _ = try? withCName(probeName) { name throws(Errno) in try root.directory.attributes(of: name) }
     }
+    self.root = root
     // A device number is reused as soon as the mount is gone.
     if !isOurs { throw .staleFileHandle }
   }
@@ -180,7 +184,7 @@ final class Replayer {
     if let last, last.node == directory { return last.directory }
     let path = try store.path(of: directory).joinedPath
     let opened = try withCName(path.isEmpty ? [UInt8(ascii: ".")] : path) { path throws(Errno) in
-      try root.openBeneath(path, [.pathOnly, .directory, .noFollow])
+      try root.directory.openBeneath(path, [.pathOnly, .directory, .noFollow])
     }
     let found = SharedDescriptor(opened)
     last = (directory, found)

@@ -16,6 +16,7 @@ extension EntryWriter {
       let source = EntryKey(parent: parent, name)
       let target = EntryKey(parent: newParent, newName)
       if reply.mayBeDone(intents), let intent = intents?.nodeIntent, try isDone(intent) {
+        upper.completeTaking(newName, in: try store.merged(of: newParent))
         return reply.send()
       }
       do throws(Errno) { try rename(name, source, to: newName, target, flags, by: reply.caller) } catch {

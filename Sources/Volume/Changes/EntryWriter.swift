@@ -106,6 +106,7 @@ final class EntryWriter: Sendable {
           throw error
         }
         isNew = false
+        upper.completeTaking(name, in: directory)
       }
       store.recordChange(in: [parent])
       return try entry(name, in: parent, isNew: isNew, isLikelyDirectory: isDirectory)

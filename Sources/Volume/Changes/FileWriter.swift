@@ -177,9 +177,10 @@ final class FileWriter: Sendable {
     let caller = reply.caller
     do throws(Errno) {
       if try store.isDirectory(node) {
-        try changeDirectory(node) { directory throws(Errno) in
+        let merged = try copyUp.directory(node)
+        try changeDirectory(node, merged) { directory throws(Errno) in
           try store.check(changes, directory, by: caller)
-          try directory.change(changes)
+          try merged.change(changes)
         }
       } else if try isChange(changes, node, caller) {
         try changeFile(node, changes, reply.credentials)
@@ -291,10 +292,11 @@ final class FileWriter: Sendable {
     intents.begin()
   }
 
+  /// - Parameter merged: the directory, which the upper layer has.
   private func changeDirectory(
-    _ node: NodeID, _ body: (LayerDirectory) throws(Errno) -> Void
+    _ node: NodeID, _ merged: MergedDirectory, _ body: (LayerDirectory) throws(Errno) -> Void
   ) throws(Errno) {
-    let directory = try copyUp.directory(node).top
+    let directory = merged.top
     guard let own = copyUp.own else { return try body(directory) }
     _ = try own.changing(
       node, isDirectory: true, { () throws(Errno) in (directory, try directory.attributes()) },
@@ -306,7 +308,7 @@ final class FileWriter: Sendable {
     _ node: NodeID, _ body: (any ChangeableEntry) throws(Errno) -> Void
   ) throws(Errno) {
     if try store.isDirectory(node) {
-      try changeDirectory(node, body)
+      try changeDirectory(node, copyUp.directory(node), body)
     } else {
       try copyUp.file(node)
       try store.withUpperFile(of: node) { file throws(Errno) in

@@ -45,6 +45,9 @@ final class LayerWatcher: Sendable {
       layers, mountPoint: mountPoint, watches, faults, archives, queue, barriers, signal)
   }
 
+  /// Calls a function from now on when a folder has taken the place of an archive.
+  func whenFolderComes(_ action: @escaping @Sendable () -> Void) { archives.whenFolderComes(action) }
+
   /// Starts the watcher thread. From now on requests may be answered.
   func start(_ store: NodeStore, _ watchdog: LayerWatchdog) throws(Errno) {
     try archives.start(watchdog)

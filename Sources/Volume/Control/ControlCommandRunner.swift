@@ -236,6 +236,16 @@ final class ControlCommandRunner: Sendable {
     return .handsOver
   }
 
+  /// Has another process go on with the folders that have taken the places of archives. It is said in the layer's status if
+  /// that is not possible.
+  func reopenLayers() {
+    guard let layerSwitch else { return }
+    _ = layerWorker.add { [self] in
+      // A folder that cannot be opened is looked at again when its path changes.
+      if (try? layerSwitch.reopen(store.usedLayers)) == true { handOver {} }
+    }
+  }
+
   /// Appends the result of a line whose barrier was reached.
   func appendApplied(_ line: ArraySlice<UInt8>, _ origin: ControlLog.Origin) {
     _ = control.appendResult(of: Self.trimmed(line).span, origin) { _ in .applied() }

@@ -89,6 +89,8 @@ struct Status {
   var json: String {
     JSONWriter.object { json in
       json.member("version", Volume.version)
+      json.name("process")
+      ServingProcess(isWorker: survival != nil).write(to: &json)
       json.name("options")
       json.object { json in for (name, value) in options { json.member(name, value) } }
       json.member("cache", cache)

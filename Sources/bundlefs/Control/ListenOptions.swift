@@ -31,7 +31,11 @@ struct ListenOptions {
         command = Array(rest)
         rest = []
         if command.isEmpty { throw .usage("'--exec' needs a command") }
-      case let option where option.hasPrefix("--"): throw .usage("'listen' has no option '\(option)'")
+      case "--":
+        operands += rest
+        rest = []
+      case let option where option.hasPrefix("-") && option.count > 1:
+        throw .usage("'listen' has no option '\(option)'")
       default: operands.append(argument)
       }
     }

@@ -70,14 +70,18 @@ struct LayerOpener {
   private func open(
     _ layer: MountPlan.LayerPath, as role: String, index: Int, mayBeMissing: Bool
   ) throws(Failure) -> Layer {
-    if let archive = layer.archive { return try reopen(archive, as: role, index: index, id: index) }
+    if let archive = layer.archive {
+      let opened = try reopen(archive, as: role, index: index, id: index)
+      if let reason = opened.archive?.emptinessReason { Terminal.printError("\(role): \(reason)") }
+      return opened
+    }
     let isUpper = plan.isWritable && index == 0
     do throws(Errno) {
       return .directory(
         try directory(
           layer.path, index: index, isWritable: isUpper, mayBeMissing: mayBeMissing && !isUpper))
     } catch {
-      throw .failed("\(role): \(Self.reason(error, layer.path))")
+      throw .failed("\(role): \(Self.reason(error, layer.path, mayBeMissing: mayBeMissing && !isUpper))")
     }
   }
 
@@ -140,10 +144,17 @@ struct LayerOpener {
     // A successor goes on with a mount that others may have been given rights to since.
     if writer == .mount { try trust.check(upper: folder) }
     do throws(Errno) {
-      return try UpperLayer(folder, for: writer, trustsOthers: trust.trustsUpper) {
+      return try UpperLayer(
+        folder, for: writer, trustsOthers: trust.trustsUpper, whiteouts: plan.arguments.options.whiteouts
+      ) {
         VisibleMount.isWritten(folder.path)
       }
     } catch {
+      if error == .notSupported, plan.arguments.options.whiteouts == .devices {
+        throw .failed(
+          "writable: \(folder.path.shown) cannot have devices 0:0, or this user cannot make them; use "
+            + "'whiteouts=markers'")
+      }
       if error == .resourceBusy {
         throw .failed("writable: \(folder.path.shown) takes the changes of another mount; use 'writable=DIR'")
       }
@@ -155,9 +166,11 @@ struct LayerOpener {
   }
 
   /// Why a path is no layer.
-  static func reason(_ error: Errno, _ path: [UInt8]) -> String {
+  /// - Parameter mayBeMissing: whether an option would allow that it is missing.
+  static func reason(_ error: Errno, _ path: [UInt8], mayBeMissing: Bool = false) -> String {
     switch error {
-    case .noSuchFileOrDirectory: "no such directory"
+    case .noSuchFileOrDirectory:
+      "no such directory or archive" + (mayBeMissing ? "; with '-o missing=empty' it may come later" : "")
     case .notDirectory: "neither a directory nor an archive"
     case .socketNotConnected: "the mount there is dead; remove it with 'fusermount3 -u \(path.shown)'"
     default: "\(error)"

@@ -1,5 +1,6 @@
 import Glibc
 import Holder
+import Layers
 import Posix
 import Volume
 
@@ -52,7 +53,8 @@ struct MountCommand {
     try mountPoint.prepare()
     let plan = try MountPlan(arguments, at: mountPoint)
     if arguments.isDryRun {
-      _ = try LayerOpener(plan, covered: nil).open()
+      let (_, upper, _) = try LayerOpener(plan, covered: nil).open()
+      upper?.close()
       return
     }
     // Paths such as /dev/fd/9 are resolved now.

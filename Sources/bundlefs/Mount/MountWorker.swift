@@ -30,6 +30,9 @@ struct MountWorker {
     let (stack, upper, contents) = try LayerOpener(
       plan, covered: covered, archives: survival?.archives
     ).open()
+    // Without a mount nobody needs its work folder.
+    var isMounted = false
+    defer { if !isMounted { upper?.close() } }
     let sessions = Locked(WeakSession())
     let switcher = survival.map { LayerSwitcher(plan, stack, $0) }
     let volume = try makeVolume(stack, contents, upper, sessions, switcher)
@@ -51,6 +54,7 @@ struct MountWorker {
         session.unmount()
         throw MountError(message: "interrupted")
       }
+      isMounted = true
       try serve(volume, upper, session, switcher, isSuccessor: false)
     } catch {
       throw .failed("cannot mount at \(plan.mountPoint.path.shown): \(error.message)")
@@ -141,7 +145,8 @@ struct MountWorker {
     options.layerSwitch = switcher.map { switcher in
       LayerSwitch(
         make: { paths, request, used throws(RoutingError) in try switcher.make(paths, request, used) },
-        wasMade: switcher.wasMade, release: switcher.release,
+        wasMade: switcher.wasMade, reopen: { used throws(RoutingError) in try switcher.reopen(used) },
+        release: switcher.release,
         handOver: { session.withLock { $0.session }?.handOver() })
     }
     do throws(Errno) { return try Volume(stack: stack, options: options) } catch {

@@ -45,7 +45,10 @@ struct UnmountCommand {
     }
     if isLazy { return try mountPoint.unmount(isLazy: true) }
     switch MountHealth(of: mountPoint.path) {
-    case .alive: try mountPoint.disconnectWaitingAndUnmount()
+    case .alive:
+      let end = MountEnd(of: entry)
+      try mountPoint.disconnectWaitingAndUnmount()
+      end?.wait()
     case .dead: try mountPoint.unmount(isLazy: true)
     case .unresponsive: try mountPoint.abort()
     }

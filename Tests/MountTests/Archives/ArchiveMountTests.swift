@@ -171,8 +171,11 @@ extension MountTests {
       try (folder / "text").write("no archive")
       let cases: [(ByteString, String)] = [
         ("text", "not a zip archive"), ("app.ipa!/Nothing", "the archive has no folder 'Nothing'"),
-        ("app.ipa!/iTunesMetadata", "is a file in the archive, not a folder"),
-        ("missing.zip!/a", "no such directory"),
+        (
+          "app.ipa!/iTunesMetadata",
+          "is a file in the archive, not a folder; if it is an archive itself, add '!/': '!/iTunesMetadata!/'"
+        ),
+        ("missing.zip!/a", "no such directory or archive"),
       ]
       for (name, words) in cases {
         var setup = setup

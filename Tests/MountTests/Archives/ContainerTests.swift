@@ -58,15 +58,38 @@ extension MountTests {
             add(archive, "whole", b"whole")
         """, in: folder.path)
       try withMount(MountSetup(main: folder / "a.tar.gz", point: try folder.folder("mount"))) { mount in
-        #expect(try mount.names() == ["d", "same", "whole"])
+        #expect(try mount.names() == ["absolute", "d", "same", "whole"])
         let status = try Command([try Binary.underTest(), "status", mount.point]).check().outputText
         for line in [
-          "tar.gz archive: entries 12; files 3", "skipped 1 (an absolute path)",
+          "tar.gz archive: entries 12; files 4",
           "skipped 2 ('..' in the path)",
           "skipped 2 (too long)", "skipped 1 (the same name again", "skipped 1 (both a file and a folder)",
           "skipped 1 (a device, FIFO or socket)", "skipped 1 (a link to nothing)",
         ] { #expect(status.contains(line), "\(line) is not in:\n\(status)") }
       }
+    }
+
+    @Test(
+      "a mount shows absolute names without their slashes, and says if all entries of an archive are skipped")
+    func skippedEntries() throws {
+      let folder = try TemporaryFolder()
+      try write(
+        """
+        for name, prefix in [("absolute", "/"), ("outside", "../")]:
+            with tarfile.open(name, "w") as archive:
+                for entry in "ab": add(archive, prefix + entry, b"text")
+        """, in: folder.path)
+      _ = try folder.folder("main")
+      let setup = MountSetup(
+        main: folder / "main", point: try folder.folder("mount"),
+        substitutions: [folder / "absolute", folder / "outside"])
+      let outcome = try setup.command(foreground: false).check()
+      defer { MountTable.abandon(setup.point) }
+      let names = try setup.point.names().filter { $0 != ".routes" }
+      #expect(names == ["a", "b"])
+      let line =
+        "substitution \(folder / "outside"): none of its entries is visible; skipped: 2 ('..' in the path)"
+      #expect(outcome.errorText.split(separator: "\n").map(String.init) == ["bundlefs: " + line])
     }
 
     @Test(

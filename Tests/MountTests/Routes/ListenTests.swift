@@ -246,6 +246,7 @@ extension MountTests {
         let cases: [([ByteString], Int, String)] = [
           ([], 2, "MOUNTPOINT"), ([mount.point, "--since"], 2, "--since"),
           ([mount.point, "--since", "soon"], 2, "--since"), ([mount.point, "--follow"], 2, "--follow"),
+          ([mount.point, "-x"], 2, "-x"), ([mount.point, "Any", "-c", "1"], 2, "-c"),
           (["/tmp"], 1, "/tmp"),
         ]
         for (arguments, status, name) in cases {

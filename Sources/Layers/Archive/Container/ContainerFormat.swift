@@ -32,16 +32,18 @@ struct ContainerFormat: Equatable {
   static func detect(in source: ArchiveSource) throws(ArchiveError) -> ContainerFormat? {
     let count = Int(min(source.size, UInt64(blockSize)))
     do throws(Errno) {
-      return try withUnsafeTemporaryBytes(max(1, count)) { buffer throws(Errno) in
+      let found = try withUnsafeTemporaryBytes(max(1, count)) { buffer throws(Errno) in
         let head = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
         try source.read(into: head, at: 0)
         return detect(in: UnsafeRawBufferPointer(head))
       }
+      if let found { return found }
+      return try isEmptyTar(source) ? ContainerFormat(.none) : nil
     } catch { throw error == .ioError ? .changing : .unreadable(error) }
   }
 
   private static func detect(in head: UnsafeRawBufferPointer) -> ContainerFormat? {
-    if head.starts(with: [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]) { return ContainerFormat(.none, is7z: true) }
+    if head.starts(with: SevenZipHeader.signature) { return ContainerFormat(.none, is7z: true) }
     if head.starts(with: [0x1F, 0x8B, 0x08]) { return ContainerFormat(.gzip) }
     if head.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]) { return ContainerFormat(.xz) }
     if isBzip2(head) { return ContainerFormat(.bzip2) }
@@ -63,8 +65,24 @@ struct ContainerFormat: Equatable {
     return magic == 0xFD2F_B528 || magic & 0xFFFF_FFF0 == 0x184D_2A50
   }
 
-  /// Whether a header with the right checksum comes first. An archive of nothing is only zeros, as are files that are
-  /// being downloaded, and so is none.
+  /// A file of zeros that is larger may be one that is being downloaded.
+  private static let largestEmptyTar: UInt64 = 1 << 20
+
+  /// Whether a file is a tar archive of nothing, which is at least two blocks of zeros.
+  private static func isEmptyTar(_ source: ArchiveSource) throws(Errno) -> Bool {
+    guard source.size >= 2 * UInt64(blockSize), source.size <= largestEmptyTar,
+      source.size % UInt64(blockSize) == 0
+    else { return false }
+    return try withUnsafeTemporaryBytes(blockSize) { block throws(Errno) in
+      for offset in stride(from: 0, to: source.size, by: blockSize) {
+        try source.read(into: block, at: offset)
+        if block.contains(where: { $0 != 0 }) { return false }
+      }
+      return true
+    }
+  }
+
+  /// Whether a header with the right checksum comes first.
   private static func isTar(_ head: UnsafeRawBufferPointer) -> Bool {
     guard head.count == blockSize, head[0] != 0 else { return false }
     var (declared, hasDigit) = (0, false)

@@ -7,7 +7,6 @@ extension ContainerListing {
     var files: [[UInt8]: Int] = [:]
     // By record: that of the file of which it is a name.
     var owners: [Int: Int] = [:]
-    var counts: [Int: Int] = [:]
     for index in records.indices {
       if let hardLink = records[index].hardLink {
         guard let file = files[Self.normalized(names[hardLink])] else {
@@ -17,14 +16,16 @@ extension ContainerListing {
         records[index].node = records[file].node
         records[index].fault = records[file].fault
         owners[index] = file
-        counts[file, default: 0] += 1
         files[Self.normalized(names[records[index].name])] = file
       } else if records[index].node.kind != .directory {
         files[Self.normalized(names[records[index].name])] = index
       }
     }
-    for (file, count) in counts { records[file].node.otherNames = UInt8(clamping: count) }
-    for (name, file) in owners { records[name].node.otherNames = records[file].node.otherNames }
+    // `ArchiveTree.countNames` counts those that are not replaced by later entries.
+    for (name, file) in owners {
+      records[file].node.otherNames = 1
+      records[name].node.otherNames = 1
+    }
   }
 
   /// A path without `.` and repeated slashes.

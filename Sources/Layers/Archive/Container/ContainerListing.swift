@@ -74,10 +74,18 @@ struct ContainerListing {
       return .unsupported("encrypted 7z archives cannot be read")
     }
     if error != .ioError { return .unreadable(error) }
+    if format.is7z, let fault = sevenZipFault(message, source) { return fault }
     if records.isEmpty, !format.isPlain, message.contains("Unrecognized archive format") {
       return .unsupported("compressed, but not a tar archive")
     }
     return .damagedContainer(message)
+  }
+
+  private func sevenZipFault(_ message: String, _ source: ArchiveSource) -> ArchiveError? {
+    if let header = try? SevenZipHeader(in: source), header.archiveSize > source.size {
+      return .damagedContainer("its table of contents would lie behind its end; a part may be missing")
+    }
+    return SevenZipHeader.unsupportedMethod(in: message).map { .unsupported($0) }
   }
 
   /// Whether a block of zeros follows the last entry: an archive that is being written lacks it.

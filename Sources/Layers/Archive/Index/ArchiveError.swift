@@ -4,14 +4,18 @@ import Posix
 public enum ArchiveError: Error, Hashable, Sendable {
   /// It cannot be opened or read.
   case unreadable(Errno)
-  /// It is not a regular file.
+  /// It is not a regular file, nor a folder.
   case noFile
+  /// It is a folder by now.
+  case folder
   /// It has no end record.
   case noArchive
   /// Its central directory is damaged.
   case damaged(String)
   /// It is a tar or 7z archive that is damaged.
   case damagedContainer(String)
+  /// It is one part of an archive that was split.
+  case part
   /// It is of a kind that no layer can be.
   case unsupported(String)
   /// The folder does not exist.
@@ -30,13 +34,17 @@ public enum ArchiveError: Error, Hashable, Sendable {
     switch self {
     case .unreadable(let error): "\(error)"
     case .noFile: "neither a folder nor a regular file"
+    case .folder: "a folder has taken its place; it shows after 'bundlefs layers', or after the next mount"
     case .noArchive: "not a zip archive, or its end is missing; nor a tar or 7z archive"
     case .damaged(let what): "a damaged zip archive: \(what)"
     case .damagedContainer(let what): "a damaged archive: \(what)"
+    case .part:
+      "one part of an archive that was split; join the parts first, as by 'cat NAME.001 NAME.002 > NAME'"
     case .unsupported(let what): what
     case .noFolder(let path): "the archive has no folder '\(String(decoding: path, as: UTF8.self))'"
     case .fileForFolder(let path):
-      "'\(String(decoding: path, as: UTF8.self))' is a file in the archive, not a folder"
+      "'\(String(decoding: path, as: UTF8.self))' is a file in the archive, not a folder; if it is an archive itself, add "
+        + "'!/': '!/\(String(decoding: path, as: UTF8.self))!/'"
     case .noInnerArchive(let path): "the archive has no file '\(String(decoding: path, as: UTF8.self))'"
     case .packedInnerArchive(let path):
       "'\(String(decoding: path, as: UTF8.self))' is compressed in the archive; only a stored archive can be a layer"
@@ -48,7 +56,6 @@ public enum ArchiveError: Error, Hashable, Sendable {
 /// Why a name in an archive is not visible.
 public enum SkipReason: String, CaseIterable, Sendable {
   case empty = "no name"
-  case absolute = "an absolute path"
   case parent = "'..' in the path"
   case null = "a NUL in the name"
   case tooLong = "too long"

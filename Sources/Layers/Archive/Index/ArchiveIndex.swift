@@ -70,6 +70,7 @@ final class ArchiveIndex: Sendable {
     distrusted: Set<UInt64> = [], after nextInode: UInt64? = nil,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) -> ArchiveIndex {
+    let source = try source.archiveBehindProgram() ?? source
     let listing = try ContainerListing(source, progress: progress)
     var builder = try build(source, listing, folder, encoding, progress)
     let numbers = InodeAssignment(
@@ -88,7 +89,7 @@ final class ArchiveIndex: Sendable {
         source, count: listing.records.count, folder: folder, encoding: encoding)
       listing.addEntries(to: &builder)
     } else {
-      let directory = try CentralDirectory.find(in: source)
+      let directory = try directory(of: source)
       builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
       try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
     }
@@ -97,12 +98,19 @@ final class ArchiveIndex: Sendable {
     return builder
   }
 
+  private static func directory(of source: ArchiveSource) throws(ArchiveError) -> CentralDirectory {
+    do throws(ArchiveError) { return try CentralDirectory.find(in: source) } catch .noArchive {
+      throw ForeignFormat.fault(of: source) ?? .noArchive
+    }
+  }
+
   /// Reads the index of a state that a predecessor had read.
   /// - Parameter numbers: as `InodeAssignment`.
   /// - Throws: `changing` if the file was overwritten since.
   static func restore(
     _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, numbers: [UInt64]
   ) throws(ArchiveError) -> ArchiveIndex {
+    let source = try source.archiveBehindProgram() ?? source
     let listing = try ContainerListing(source)
     var builder = try build(source, listing, folder, encoding, { _, _ in })
     guard let assigned = InodeAssignment(builder.takeTree(), numbers: numbers) else { throw .changing }

@@ -219,7 +219,12 @@ struct ArchiveIndexBuilder: ~Copyable {
       throw foundFile ? .fileForFolder(path) : .noFolder(path)
     }
     // Programs that read files as they are listed then read a container in its order.
-    if isContainer { tree.orderChildren() } else { flagOverlaps() }
+    if isContainer {
+      tree.orderChildren()
+      tree.countNames()
+    } else {
+      flagOverlaps()
+    }
     setFolderTimes()
   }
 

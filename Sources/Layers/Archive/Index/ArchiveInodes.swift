@@ -49,23 +49,37 @@ struct InodeAssignment: ~Copyable {
   }
 }
 
+/// What the names of one file of a container, and no others, have in common.
+private struct LinkedContent: Hashable {
+  let method: UInt16
+  let offset: UInt64
+
+  init(_ node: ArchiveNode) { (method, offset) = (node.method, node.offset) }
+}
+
+extension ArchiveTree {
+  /// Has the nodes that are names of hard-linked files count the other names of theirs. To be called once, when those of them
+  /// that are replaced by later entries are gone.
+  mutating func countNames() {
+    let linked = nodes.indices.filter { nodes[$0].otherNames > 0 }.map { UInt32($0) }
+    var counts: [LinkedContent: Int] = [:]
+    for node in linked { counts[LinkedContent(self[node]), default: 0] += 1 }
+    for node in linked {
+      self[node].otherNames = UInt8(clamping: (counts[LinkedContent(self[node])] ?? 1) - 1)
+    }
+  }
+}
+
 /// The files of a container with several names, which share an inode number.
 private struct LinkedFiles {
-  /// What the names of one file, and no others, have in common.
-  private struct Content: Hashable {
-    let method: UInt16
-    let offset: UInt64
-
-    init(_ node: ArchiveNode) { (method, offset) = (node.method, node.offset) }
-  }
-  private var numbers: [Content: UInt64] = [:]
+  private var numbers: [LinkedContent: UInt64] = [:]
   /// Numbers of former files with several names, which at most one file continues.
   private var used: Set<UInt64> = []
 
-  func number(of node: ArchiveNode) -> UInt64? { node.otherNames > 0 ? numbers[Content(node)] : nil }
+  func number(of node: ArchiveNode) -> UInt64? { node.otherNames > 0 ? numbers[LinkedContent(node)] : nil }
 
   mutating func insert(_ node: ArchiveNode) {
-    if node.otherNames > 0 { numbers[Content(node)] = node.inode }
+    if node.otherNames > 0 { numbers[LinkedContent(node)] = node.inode }
   }
 
   mutating func mayUse(_ former: ArchiveNode) -> Bool {

@@ -17,7 +17,7 @@ struct ArchiveNode {
   /// As `st_mode`.
   var mode: UInt16 = 0
   private var packedMethod: UInt8 = 0
-  /// Files: the further names of the same file, at most 255.
+  /// Files: the further names of the same file, at most 255. While an index is built, whether there may be any.
   var otherNames: UInt8 = 0
   var nameLength: UInt8 = 0
   var flags: Flags = []
@@ -83,7 +83,7 @@ struct ArchiveNode {
 
   /// Whether two nodes of one path have the same `stat(2)` attributes.
   func hasSameAttributes(as other: ArchiveNode) -> Bool {
-    mode == other.mode && modified == other.modified
+    mode == other.mode && modified == other.modified && otherNames == other.otherNames
   }
 
   var modificationTime: TimeSpec {

@@ -11,6 +11,8 @@ final class ArchiveSource: Sendable {
 
   /// Where a successor finds it; removed before the descriptor is closed.
   let registration = Locked<ArchiveRegistration?>(nil)
+  /// Keeps the registration of the file that this archive is a part of.
+  private let outer: ArchiveSource?
 
   private let reloadDeadline = Locked<TimeSpec?>(nil)
 
@@ -38,17 +40,22 @@ final class ArchiveSource: Sendable {
     do throws(Errno) { attributes = try Self.settledAttributes(of: descriptor) } catch {
       throw .unreadable(error)
     }
-    guard attributes.isRegular else { throw .noFile }
+    guard attributes.isRegular else { throw attributes.isDirectory ? .folder : .noFile }
     range = 0..<attributes.size
+    outer = nil
     self.descriptor = descriptor
     self.generation = generation
   }
 
-  /// An archive that is stored in another one, from an offset on.
-  init(inside outer: ArchiveSource, at start: UInt64, size: UInt64) throws(ArchiveError) {
+  /// An archive that is stored in another file, from an offset on.
+  /// - Parameter keepsOuter: whether it is all that is used of the other one, whose registration it keeps.
+  init(
+    inside outer: ArchiveSource, at start: UInt64, size: UInt64, keepsOuter: Bool = false
+  ) throws(ArchiveError) {
     guard start <= outer.size, size <= outer.size - start else { throw .noArchive }
     descriptor = try Self.duplicate(of: outer.descriptor)
     (attributes, generation) = (outer.attributes, outer.generation)
+    self.outer = keepsOuter ? outer : nil
     range = outer.range.lowerBound + start..<outer.range.lowerBound + start + size
   }
 

@@ -87,9 +87,7 @@ struct CentralDirectory {
         if disk == 0xFFFF { disk = zip64.disk }
       }
     }
-    if disk != 0 {
-      throw .damaged("it is one of several parts")
-    }
+    if disk != 0 { throw .part }
     // Even with bytes before the archive, the central directory ends at the end record.
     guard size <= end else { throw .damaged("its table of contents is larger than the file") }
     var start = end - size

@@ -35,10 +35,10 @@ enum EntryName {
     path.contains(backslash) ? path.map { $0 == backslash ? slash : $0 } : nil
   }
 
-  /// Why a path is rejected; nil if it is valid.
+  /// Why a path is rejected; nil if it is valid. Slashes at its beginning do not count: whoever extracts an archive
+  /// strips them.
   static func fault(of path: UnsafeRawBufferPointer) -> SkipReason? {
     if path.isEmpty { return .empty }
-    if path[0] == slash { return .absolute }
     if path.contains(0) { return .null }
     if path.count >= PATH_MAX { return .tooLong }
     var start = 0

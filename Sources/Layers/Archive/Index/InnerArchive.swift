@@ -25,6 +25,6 @@ extension ArchiveSource {
     do throws(Errno) { start = try index.header(of: node).contentStart(of: node) } catch {
       throw .unreadable(error)
     }
-    return try ArchiveSource(inside: self, at: start, size: node.size)
+    return try ArchiveSource(inside: index.source, at: start, size: node.size)
   }
 }

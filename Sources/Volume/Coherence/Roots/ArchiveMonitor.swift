@@ -16,6 +16,8 @@ final class ArchiveMonitor: Sendable {
   private let barriers: LayerBarriers
   private let worker: SerialWorker?
   private let queued = Locked<Set<Int>>([])
+  /// Called when a folder has taken the place of an archive.
+  private let folderHasCome = Locked<(@Sendable () -> Void)?>(nil)
 
   init(
     _ layers: [Layer], _ watches: WatchTable, _ faults: LayerFaults, _ queue: InvalidationQueue,
@@ -30,6 +32,9 @@ final class ArchiveMonitor: Sendable {
     self.barriers = barriers
     worker = archives.isEmpty ? nil : SerialWorker(name: "archive-reload")
   }
+
+  /// Calls a function from now on when a folder has taken the place of an archive.
+  func whenFolderComes(_ action: @escaping @Sendable () -> Void) { folderHasCome.withLock { $0 = action } }
 
   func start(_ watchdog: LayerWatchdog) throws(Errno) { try worker?.start(watchdog) }
 
@@ -91,7 +96,10 @@ final class ArchiveMonitor: Sendable {
       queued.withLock { _ = $0.remove(layer) }
       // Before it is read, so that no change is missed.
       watch(archive, layer)
-      guard let difference = archive.reload() else { return }
+      guard let difference = archive.reload() else {
+        if archive.reloadError == .folder { folderHasCome.withLock { $0 }?() }
+        return
+      }
       for start in stride(from: 0, to: difference.items.count, by: 1000) {
         let batch = start..<min(start + 1000, difference.items.count)
         queue.add(

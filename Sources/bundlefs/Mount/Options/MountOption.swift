@@ -38,6 +38,13 @@ struct MountOption {
     return isEmpty
   }
 
+  func whiteoutFormat() throws(Failure) -> WhiteoutFormat {
+    guard let format = value.flatMap({ WhiteoutFormat(rawValue: $0.shown) }) else {
+      throw invalid(expected: "\(name)=auto, \(name)=devices or \(name)=markers")
+    }
+    return format
+  }
+
   func directories() throws(Failure) -> [[UInt8]] {
     let paths = value.map { Self.split($0, at: UInt8(ascii: ":")) } ?? [[]]
     if paths.contains([]) { throw invalid(expected: "\(name)=DIR[:DIR...]") }

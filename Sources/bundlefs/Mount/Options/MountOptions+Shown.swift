@@ -16,6 +16,7 @@ extension MountOptions {
     shown["writable"] = writable.shown
     shown["trust_upper"] = Self.onOff(trustsUpper)
     shown["xattr"] = extendedAttributes.rawValue
+    shown["whiteouts"] = whiteouts.rawValue
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description
     shown["cache_size"] = cacheSize.map(String.init) ?? ""

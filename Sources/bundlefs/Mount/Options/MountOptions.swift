@@ -13,6 +13,8 @@ struct MountOptions {
   /// Whether users who may write to that layer are trusted as the mounting user.
   var trustsUpper = false
   var extendedAttributes = ExtendedAttributeMode.on
+  /// How that layer hides what is below it.
+  var whiteouts = WhiteoutFormat.auto
   var announces = true
   var cache = CacheMode.coherent
   var fsname: [UInt8]?
@@ -95,6 +97,7 @@ struct MountOptions {
     case "writable": writable = hasValue ? .directory(try option.text(of: "DIR")) : .firstSubstitution
     case "trust_upper" where !hasValue: trustsUpper = true
     case "xattr": extendedAttributes = try option.extendedAttributeMode()
+    case "whiteouts": whiteouts = try option.whiteoutFormat()
     case "announce": announces = try option.isOn()
     case "cache": cache = try option.cacheMode()
     case "cache_size": cacheSize = try option.byteCount(example: "512M")

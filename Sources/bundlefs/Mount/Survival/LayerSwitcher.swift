@@ -53,6 +53,24 @@ final class LayerSwitcher: Sendable {
     }
   }
 
+  /// Opens the folders that have taken the places of archives, and records the stack with them.
+  /// - Parameter used: as of `make`.
+  /// - Returns: whether there are any, so that the process is to hand over.
+  func reopen(_ used: Set<UInt16>) throws(RoutingError) -> Bool {
+    try state.withLock { state throws(RoutingError) in
+      guard !state.hasSwitched, survival.state.initSize > 0, let present = survival.layerTable else {
+        return false
+      }
+      var change = LayerChange(from: present, opener, survival)
+      defer { change.undoUnlessRecorded() }
+      guard try change.chooseFolders() else { return false }
+      try change.record(nil, stack, used)
+      state.opened = change.opened
+      state.hasSwitched = true
+      return true
+    }
+  }
+
   /// Forgets retired layers to which no node refers any more.
   /// - Returns: false if that cannot be recorded, or the successor is to do it.
   func release(_ ids: Set<UInt16>) -> Bool {
@@ -103,11 +121,26 @@ private struct LayerChange {
     layers += present.layers.suffix(1)
   }
 
+  /// Keeps the layers, but for archives whose paths are folders by now.
+  /// - Returns: whether there are any.
+  mutating func chooseFolders() throws(RoutingError) -> Bool {
+    for entry in present.layers {
+      layers.append(entry.isArchiveReplacedByFolder ? try newEntry(entry.path, nil, entry.path) : entry)
+    }
+    return !added.isEmpty
+  }
+
   private mutating func entry(_ given: [UInt8]) throws(RoutingError) -> LayerTable.Entry {
     // Before a file system is asked, which may not answer.
     if let entry = try unused(given) { return entry }
     let (path, archive) = try resolved(given)
     if let entry = try unused(path) { return entry }
+    return try newEntry(path, archive, given)
+  }
+
+  private mutating func newEntry(
+    _ path: [UInt8], _ archive: ArchivePath?, _ given: [UInt8]
+  ) throws(RoutingError) -> LayerTable.Entry {
     try check(path, given)
     guard let id = LayerTable.freeID(among: present.all + added) else {
       throw RoutingError(.tooLong, "\(given.shown): a mount has at most \(LayerTable.mostLayers) layers")
@@ -124,7 +157,9 @@ private struct LayerChange {
     if path == upper?.path {
       throw RoutingError(.malformed, "\(path.shown) takes the changes, so it stays on top")
     }
-    return present.layers.dropLast().first { $0.path == path && !layers.contains($0) }
+    return present.layers.dropLast().first {
+      $0.path == path && !layers.contains($0) && !$0.isArchiveReplacedByFolder
+    }
   }
 
   private func resolved(_ given: [UInt8]) throws(RoutingError) -> (path: [UInt8], archive: ArchivePath?) {
@@ -190,7 +225,7 @@ private struct LayerChange {
     let code: RoutingErrorCode =
       switch error {
       case .unreadable(.permissionDenied): .forbidden
-      case .noFile, .noArchive, .fileForFolder: .notDirectory
+      case .noFile, .folder, .noArchive, .fileForFolder: .notDirectory
       case .noFolder, .noInnerArchive: .noRoute
       default: .unreadable
       }
@@ -198,10 +233,11 @@ private struct LayerChange {
   }
 
   /// - Parameters:
+  ///   - request: the `unique` of the WRITE that asks for it; nil for none.
   ///   - stack: of this process.
   ///   - used: the IDs of the layers that nodes refer to.
   mutating func record(
-    _ request: UInt64, _ stack: LayerStack, _ used: Set<UInt16>
+    _ request: UInt64?, _ stack: LayerStack, _ used: Set<UInt16>
   ) throws(RoutingError) {
     var table = present
     table.layers = layers
@@ -210,7 +246,7 @@ private struct LayerChange {
     let kept = gone.filter { used.contains($0.id) || present.layers.contains($0) }
     table.retired = kept
     table.former = present.layers.map(\.id)
-    table.add(request: request)
+    if let request { table.add(request: request) }
     do throws(Errno) {
       // A path may lead to another directory by now.
       for (layer, id) in zip(stack.layers, stack.ids) where layer.folder?.wasReopened == true {
@@ -227,6 +263,15 @@ private struct LayerChange {
   func undoUnlessRecorded() {
     if isRecorded { return }
     for entry in added { survival.removeRoot(entry.id) }
+  }
+}
+
+extension LayerTable.Entry {
+  /// Whether the path of an archive leads to a folder.
+  fileprivate var isArchiveReplacedByFolder: Bool {
+    guard archiveLength > 0, archiveLength == path.count else { return false }
+    let status = try? Descriptor.open(path, [.pathOnly, .noFollow]).attributes()
+    return status?.isDirectory == true
   }
 }
 
