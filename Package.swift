@@ -104,7 +104,8 @@ let package = Package(
       dependencies: ["BundleResources", "greeter", "bundlefs", "Bundles", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "CommandTests", dependencies: ["bundlefs", "Volume", "Routing", "Posix", "TestSupport"],
+      name: "CommandTests",
+      dependencies: ["bundlefs", "Holder", "Volume", "Routing", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "MountTests",

@@ -14,6 +14,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,6 +376,38 @@ pid_t linux_fork_sharing_files(void) {
   if (child == 0)
     syscall(SYS_set_robust_list, robust, size);
   return child;
+}
+
+int linux_open_process(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
+int linux_kill_process(int process) { return (int)syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0); }
+
+int linux_fork_detached(void) {
+  pid_t child = fork();
+  if (child < 0) return -1;
+  if (child == 0) {
+    pid_t grandchild = fork();
+    if (grandchild != 0) _exit(grandchild < 0);
+    return 0;
+  }
+  int status = 0;
+  pid_t ended;
+  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {}
+  // Another thread may have reaped it, in which case a failed fork shows by the absence of the grandchild alone.
+  if (ended == child && status != 0) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return 1;
+}
+
+int linux_execute(int file, char *const arguments[]) {
+  if (fcntl(file, F_SETFD, 0) != 0) return -1;
+  return fexecve(file, arguments, environ);
+}
+
+int linux_spawn_close_from(void *actions, int file) {
+  return posix_spawn_file_actions_addclosefrom_np(actions, file);
 }
 
 int linux_signal_at_end_of_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }

@@ -70,7 +70,7 @@ public struct ControlFileWriter: ~Copyable {
       let rest = commands[outcomes.count...].prefix(readsResults ? .max : 1)
       do throws(Errno) {
         let count = try file.writeLines(rest.flatMap { $0.line + [UInt8(ascii: "\n")] })
-        outcomes += try self.outcomes(of: rest, written: count)
+        outcomes += Self.outcomes(of: rest, written: count, try newResults())
       } catch {
         if error == .socketNotConnected { throw error }
         let results = try newResults()
@@ -81,11 +81,11 @@ public struct ControlFileWriter: ~Copyable {
     return outcomes
   }
 
-  /// The outcomes of the commands within the bytes that a write took, and of the one that ended it.
-  private mutating func outcomes(
-    of commands: ArraySlice<Command>, written count: Int
-  ) throws(Errno) -> [Outcome] {
-    var results = try newResults()[...]
+  /// The outcomes of the commands within the bytes that a write took, and of the one that ended it; at least one.
+  static func outcomes(
+    of commands: ArraySlice<Command>, written count: Int, _ results: [ResultLine]
+  ) -> [Outcome] {
+    var results = results[...]
     var outcomes: [Outcome] = []
     var end = 0
     for command in commands {

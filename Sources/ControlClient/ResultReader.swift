@@ -1,7 +1,9 @@
+import Glibc
 import Posix
 import Routing
 
-/// Reads the results of a control file from where it left off.
+/// Reads the results of a control file from where it left off. What a daemon replies is not trusted: it may be another
+/// user's.
 struct ResultReader: Sendable {
   /// What one call found.
   struct Batch {
@@ -22,30 +24,49 @@ struct ResultReader: Sendable {
   /// - Parameter sequence: the sequence number after which to read.
   init(after sequence: UInt64) { next = sequence == .max ? sequence : sequence + 1 }
 
-  /// - Throws: as `ControlFile.page`.
+  /// The most bytes of a line. Those that a daemon writes have some hundred KiB at most, from a URL of 64 KiB.
+  static let lineLimit = 16 << 20
+
+  /// - Throws: as `ControlFile.page`; EPROTO as `take`.
   mutating func read(_ file: borrowing ControlFile) throws(Errno) -> Batch {
+    try take(file.page(from: position, size: bufferSize))
+  }
+
+  /// Where the next page begins.
+  var position: ResultsProtocol.Position { ResultsProtocol.Position(next, offset: UInt64(partial.count)) }
+
+  /// Takes the page at `position`.
+  /// - Throws: EPROTO if the numbers of the results are not consecutive, a line is too long, or there is to be more but
+  ///   nothing of it.
+  mutating func take(_ page: ResultsProtocol.Page) throws(Errno) -> Batch {
     var batch = Batch()
-    let page = try file.page(
-      from: ResultsProtocol.Position(next, offset: UInt64(partial.count)), size: bufferSize)
+    let former = position
+    if page.first < next { throw Errno(rawValue: EPROTO) }
     if page.first > next {
       batch.missed = next...page.first - 1
       next = page.first
       partial = []
     }
-    append(page.text, to: &batch)
+    try append(page.text, to: &batch)
     batch.hasMore = next <= page.newest
+    if batch.hasMore, position == former { throw Errno(rawValue: EPROTO) }
     bufferSize = batch.hasMore ? ResultsProtocol.bufferSizes.large : ResultsProtocol.bufferSizes.small
     return batch
   }
 
-  private mutating func append(_ text: ArraySlice<UInt8>, to batch: inout Batch) {
+  private mutating func append(_ text: ArraySlice<UInt8>, to batch: inout Batch) throws(Errno) {
     var rest = text
     while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-      if let result = ResultLine((partial + rest[..<end])[...]) { batch.results.append(result) }
+      guard let result = ResultLine((partial + rest[..<end])[...]), result.sequence == next, next < .max
+      else {
+        throw Errno(rawValue: EPROTO)
+      }
+      batch.results.append(result)
       partial = []
       next += 1
       rest = rest[(end + 1)...]
     }
     partial += rest
+    if partial.count > Self.lineLimit { throw Errno(rawValue: EPROTO) }
   }
 }

@@ -9,22 +9,27 @@ import Posix
 /// nothing, so that nothing but a signal can end it. A second thread, with no file open, reaps the dead.
 public struct Holder {
   /// The signals that are passed on to the worker, where they are blocked at first.
-  private static let signals = SignalSet([SIGTERM, SIGINT, SIGHUP])
+  static let signals = SignalSet([SIGTERM, SIGINT, SIGHUP])
   /// How many workers may die in a row before they are ready.
   private static let attempts = 10
   /// The longest pause before a worker is forked, in microseconds.
   private static let longestPause: UInt32 = 1_000_000
 
-  private let state: UnsafeMutablePointer<HolderState>
+  let state: UnsafeMutablePointer<HolderState>
   /// The arguments of the program that replaces this one; the first is its path.
-  private let replacement: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  let replacement: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   private let isReplacement: Bool
+  private let watchdog: Watchdog?
 
   /// - Parameters:
   ///   - memory: with the state at its beginning; zero, or what another program has left.
   ///   - replacement: the arguments of the program that replaces this one in an upgrade, its path first.
   ///   - isReplacement: whether this program has replaced another one.
-  public init(_ memory: SharedMemory, replacement arguments: [[UInt8]], isReplacement: Bool) {
+  ///   - watchdog: after how long a worker that hangs is killed; nil for never.
+  public init(
+    _ memory: SharedMemory, replacement arguments: [[UInt8]], isReplacement: Bool, watchdog: Watchdog?
+  ) {
+    self.watchdog = watchdog
     state = memory.values(of: HolderState.self, at: 0)
     self.isReplacement = isReplacement
     replacement = .allocate(capacity: arguments.count + 1)
@@ -32,10 +37,7 @@ public struct Holder {
       replacement[index] = strndup(argument.map { CChar(bitPattern: $0) }, argument.count)
     }
     replacement[arguments.count] = nil
-    if isReplacement {
-      state.pointee.upgrades += 1
-      return
-    }
+    if isReplacement { return }
     state.initialize(to: HolderState())
     linux_lock_initialize(lock)
   }
@@ -61,7 +63,7 @@ public struct Holder {
     SignalSet.ignoreStray()
     ThisProcess.reserveFiles()
     linux_forward_signals(&state.pointee.worker, &state.pointee.pendingSignal)
-    linux_start_reaper(&state.pointee.worker, &state.pointee.lastStatus)
+    startReaper()
     try forkWorker(isReplacement ? .successor : .first, work)
     // `dead` is the worker whose death is the last one that was recorded, perhaps before its process ended.
     var (failures, unreaped, dead) = (0, 0, pid_t(0))
@@ -72,13 +74,13 @@ public struct Holder {
         unreaped = 0
         linux_drop_code()
       }
-      _ = waitForDeath(milliseconds: -1)
+      waitForDeathOrHang()
       let phase = state.pointee.phase
       let status = waitForEnd(attempts: Self.attempts(after: phase))
       if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
       if phase == .replaced {
-        // Returns only if it fails; then this program goes on.
-        if let program = replacement[0] { execv(program, replacement) }
+        // Returns only if it fails; then this program goes on, perhaps in another process.
+        replaceProgram()
       } else if phase != .switched {
         state.pointee.deaths += 1
         state.pointee.lastStatus = status
@@ -91,6 +93,8 @@ public struct Holder {
       try? forkWorker(failures >= Self.attempts ? .undertaker : .successor, work)
     }
   }
+
+  func startReaper() { linux_start_reaper(&state.pointee.worker, &state.pointee.lastStatus) }
 
   /// In a worker, which becomes no other program.
   private func freeReplacement() {
@@ -106,6 +110,7 @@ public struct Holder {
   private func forkWorker(_ role: Role, _ work: @escaping (Role) -> Never) throws(Errno) {
     state.pointee.phase = .none
     state.pointee.worker = 0
+    state.pointee.heartbeat = 0
     let holder = getpid()
     // They stay pending in the worker until it can unmount.
     Self.signals.block()
@@ -121,6 +126,7 @@ public struct Holder {
       Thread.continueAfterFork { [self] in
         _ = linux_lock_acquire(lock, -1)
         state.pointee.phase = .started
+        watchdog?.startHeartbeat(state)
         work(role)
       }
     }
@@ -142,6 +148,17 @@ public struct Holder {
     if linux_lock_acquire(lock, milliseconds) == linux_lock_failed { return false }
     linux_lock_release(lock)
     return true
+  }
+
+  /// Waits until the worker has died; kills it if it hangs.
+  private func waitForDeathOrHang() {
+    guard var watch = watchdog.map({ HeartbeatWatch($0, state) }) else {
+      _ = waitForDeath(milliseconds: -1)
+      return
+    }
+    while !waitForDeath(milliseconds: watch.period) {
+      if watch.findsHang() { watch.kill() }
+    }
   }
 
   /// How long the holder waits for the worker's process to end, in units of 0.1 ms.

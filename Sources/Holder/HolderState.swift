@@ -5,7 +5,9 @@ import Posix
 /// What the holder and its workers have in common, at the beginning of their shared memory.
 ///
 /// Invariants: `lock` belongs to the worker that serves, from its start to its end; only the holder writes `worker`,
-/// `pendingSignal`, `deaths`, `lastStatus` and, between two workers, `rawPhase`; only the worker writes the rest.
+/// `pendingSignal`, `deaths`, `lastStatus` and, between two workers, `rawPhase`; only the holder and its guard write
+/// `upgrades` and `failedUpgrades`, one after the other; the holder writes `hangs`, and `heartbeat` between two workers; only
+/// the worker writes the rest, but for `rawTakeover`.
 public struct HolderState: BitwiseCopyable {
   /// What a worker has done so far.
   public enum Phase: UInt32, Sendable, BitwiseCopyable {
@@ -21,6 +23,18 @@ public struct HolderState: BitwiseCopyable {
     case switched
     /// It has unmounted, or has never mounted.
     case ended
+  }
+
+  /// How far another program is that replaces the holder's.
+  public enum Takeover: UInt32, Sendable, BitwiseCopyable {
+    /// No replacement is under way.
+    case none
+    /// The holder is executing it, or its first worker is starting; the guard waits.
+    case pending
+    /// Its first worker reads requests. Only that worker writes this.
+    case done
+    /// It could not be executed. Only the holder writes this.
+    case abandoned
   }
 
   /// The descriptors that a successor takes over.
@@ -62,11 +76,27 @@ public struct HolderState: BitwiseCopyable {
   public var initSize: UInt32 = 0
   /// The descriptor, plus 1, of the inotify instance of a worker that has handed over with nothing left undone; 0 for none.
   public var unreadEvents: CInt = 0
+  /// The descriptor, plus 1, of the program that is to replace the holder's, as it was checked; 0 for none.
+  public var candidate: CInt = 0
+  var rawTakeover: UInt32 = 0
+  /// How many programs did not take over, so that the former one went on.
+  public var failedUpgrades: UInt32 = 0
+  /// How many of these a successor has reported.
+  public var reportedFailedUpgrades: UInt32 = 0
+  /// How many workers the holder has killed, since their heartbeat stood still.
+  public var hangs: UInt32 = 0
+  /// Counts on while the present worker's threads run; 0 until it begins.
+  var heartbeat: UInt64 = 0
 
   public init() {}
 
   public var phase: Phase {
     get { Phase(rawValue: rawPhase) ?? .none }
     set { rawPhase = newValue.rawValue }
+  }
+
+  public var takeover: Takeover {
+    get { Takeover(rawValue: rawTakeover) ?? .none }
+    set { rawTakeover = newValue.rawValue }
   }
 }

@@ -160,6 +160,9 @@ enum Help {
         survive=on|off
                      whether the mount outlives the death of the process that
                      answers requests (default: on)
+        watchdog=SECONDS|off
+                     after how long a worker process that hangs is replaced
+                     (default: 30)
         low_latency  keep idle processors awake during bursts of requests; root only,
                      affects the whole machine
         ro, rw, suid, nosuid, dev, nodev, exec, noexec, atime, noatime,

@@ -16,7 +16,7 @@ enum Main {
       case "run": try RunCommand(rest).run()
       case "list": try ListCommand(rest).run()
       case "upgrade": try UpgradeCommand(rest).run()
-      case "--can-resume": try ProgramUpgrade.check(rest)
+      case "--can-resume": try UpgradeCandidate.answer(rest)
       case "--resume": try MountCommand(resuming: rest).run()
       case "status": try StatusCommand(rest).run()
       case "route": try route(rest, posts: true)

@@ -48,6 +48,17 @@ import Volume
     #expect(defaults.scheme == "rsrc")
   }
 
+  @Test("the watchdog takes seconds, or none")
+  func watchdog() throws {
+    #expect(try read("").watchdog == 30_000 && read("watchdog=1.5").watchdog == 1500)
+    #expect(try read("watchdog=off").watchdog == nil && read("watchdog=0").watchdog == nil)
+    #expect(try read("watchdog=60").shown["watchdog"] == "60")
+    #expect(try read("watchdog=0").shown["watchdog"] == "off")
+    for list in ["watchdog", "watchdog=", "watchdog=0.5", "watchdog=-1", "watchdog=nan", "watchdog=1e9"] {
+      #expect(throws: Failure.self, "\(list)") { try read(list) }
+    }
+  }
+
   @Test("directory names need not be UTF-8")
   func bytes() throws {
     var options = MountOptions()

@@ -252,6 +252,19 @@ void linux_stop_forwarding_signals(void);
 /// zombie: reaping it can take 30 ms.
 bool linux_has_ended(pid_t child, int *status);
 
+/// pidfd_open(2): a descriptor that is readable once the process has ended.
+int linux_open_process(pid_t process);
+/// pidfd_send_signal(2) of SIGKILL.
+int linux_kill_process(int process);
+/// Forks a child whose parent is init, or the nearest subreaper: 0 in the child, 1 in the caller, -1 on failure.
+int linux_fork_detached(void);
+/// fexecve(3) with the present environment. The file may be open with O_PATH. It stays open, since the interpreter of a
+/// script opens it by its number.
+int linux_execute(int file, char *const arguments[]);
+
+/// posix_spawn_file_actions_addclosefrom_np(3).
+int linux_spawn_close_from(void *actions, int file);
+
 /// Starts a thread, if possible, that reaps the dead children, but for `current`: reaping takes as long as it takes the
 /// kernel to forget what other programs have looked up of the dead in `/proc`. It has no file open, and handles no signal.
 void linux_start_reaper(volatile pid_t *current, volatile int *status);

@@ -9,11 +9,17 @@ public struct SurvivalStatus: Sendable {
   public var cause: String?
   /// How many upgrades there were.
   public var upgrades: Int
+  /// How many programs did not take over, so that the former one went on.
+  public var failedUpgrades: Int
+  /// How many of the dead were killed since they hung.
+  public var hangs: Int
 
   /// - Parameter status: how the last one died, as wait(2) has it.
-  public init(deaths: Int, lastStatus status: CInt, upgrades: Int) {
+  public init(deaths: Int, lastStatus status: CInt, upgrades: Int, failedUpgrades: Int, hangs: Int) {
     self.deaths = deaths
     self.upgrades = upgrades
+    self.failedUpgrades = failedUpgrades
+    self.hangs = hangs
     let signal = status & 0x7F
     if deaths > 0 { cause = signal == 0 ? "exit status \(status >> 8 & 0xFF)" : "signal \(signal)" }
   }
@@ -22,12 +28,16 @@ public struct SurvivalStatus: Sendable {
     json.object { json in
       json.member("restarts", deaths)
       json.member("cause", cause)
+      json.member("hangs", hangs)
       json.member("upgrades", upgrades)
+      json.member("failedUpgrades", failedUpgrades)
     }
   }
 
   var text: String {
-    "restarts: \(deaths)\(cause.map { " (the last one after \($0))" } ?? ""); upgrades: \(upgrades)"
+    "restarts: \(deaths)\(cause.map { " (the last one after \($0))" } ?? "")"
+      + (hangs > 0 ? ", by the watchdog: \(hangs)" : "") + "; upgrades: \(upgrades)"
+      + (failedUpgrades > 0 ? " (failed: \(failedUpgrades))" : "")
   }
 }
 

@@ -1,3 +1,4 @@
+import ControlClient
 import Glibc
 import Posix
 import Routing
@@ -18,32 +19,33 @@ struct EventCommand {
       _ = lseek(input.rawValue, 0, SEEK_SET)
       return input
     }
-    let failure = ChildProcess.run(words, adding: Self.environment(of: result), input: input)
+    let (failure, leftOut) = run(result.environment, input)
     if let failure { throw .failed("\(name): \(failure)") }
+    if leftOut.isEmpty { return }
+    Terminal.printError(
+      "result \(result.sequence): too long for the environment, so left out: \(leftOut.joined(separator: ", "))"
+    )
   }
 
-  /// The variables of a result: what it is, and the value of each key.
-  static func environment(of result: ResultLine) -> [[UInt8]] {
-    guard let json = JSONValue(result.bytes) else { return [] }
-    var variables: [(String, String?)] = [
-      ("SEQUENCE", "\(result.sequence)"), ("URL", json["url"]?.string), ("OUTCOME", json["outcome"]?.string),
-      ("NOTIFICATION", json["notification"]?.string),
-    ]
-    if case .object(let values) = json["userInfo"] {
-      for (key, value) in values { variables.append(("VALUE_\(key)", text(of: value))) }
-    }
-    return variables.compactMap { name, value in
-      // A variable cannot hold NUL.
-      value.flatMap { $0.utf8.contains(0) ? nil : Array("BUNDLEFS_\(name)=\($0)".utf8) }
+  /// Runs the program without the variables that exceed a limit of the kernel: 128 KiB for each, and a quarter of
+  /// RLIMIT_STACK for all and the arguments. The longest one is left out until it can be started, since who posts a URL
+  /// must not end the command of its reader.
+  /// - Returns: why it cannot be started, and the names of the variables left out.
+  private func run(
+    _ all: [[UInt8]], _ input: borrowing Descriptor
+  ) -> (failure: Errno?, leftOut: [String]) {
+    var variables = all.sorted { $0.count < $1.count }
+    var leftOut: [String] = []
+    while true {
+      let failure = ChildProcess.run(words, adding: variables, input: input)
+      guard failure == Errno(rawValue: E2BIG), let longest = variables.popLast() else {
+        return (failure, leftOut)
+      }
+      leftOut.append(Self.name(of: longest))
     }
   }
 
-  /// A string as it is, another value as JSON.
-  private static func text(of value: JSONValue) -> String? {
-    guard let bound = RouteValue(value) else { return nil }
-    if case .text(let text) = bound { return text }
-    var json = JSONWriter()
-    json.value(bound)
-    return json.text
+  private static func name(of variable: [UInt8]) -> String {
+    Array(variable.prefix { $0 != UInt8(ascii: "=") }).shown
   }
 }

@@ -116,7 +116,9 @@ struct MountCommand {
     Self.kept.withLock { $0.append(memory.memory) }
     let worker = MountWorker(plan: plan, process: process, survival: memory)
     let replacement = [ProgramUpgrade.path] + plan.arguments(forSuccessorWith: memory.memory.file.rawValue)
-    let holder = Holder(memory.memory, replacement: replacement, isReplacement: resumed != nil)
+    let holder = Holder(
+      memory.memory, replacement: replacement, isReplacement: resumed != nil,
+      watchdog: arguments.options.watchdog.map { Watchdog(milliseconds: $0) })
     do throws(Errno) {
       try holder.run { role in
         do throws(Failure) { try work(role, worker, memory, lock) } catch {

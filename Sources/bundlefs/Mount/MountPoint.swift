@@ -27,7 +27,14 @@ struct MountPoint {
     guard MountTableEntry.top(at: path)?.isBundlefs == true else {
       throw .failed("\(path.shown): no bundlefs is mounted there")
     }
-    if isStale { throw .failed("\(path.shown): its daemon is dead; use 'bundlefs unmount \(path.shown)'") }
+    switch MountHealth(ofDaemonAt: path) {
+    case .alive: break
+    case .dead: throw .failed("\(path.shown): its daemon is dead; use 'bundlefs unmount \(path.shown)'")
+    case .unresponsive:
+      throw .failed(
+        "\(path.shown): its daemon does not answer; the watchdog replaces a worker that hangs (option 'watchdog'), and "
+          + "'bundlefs unmount \(path.shown)' ends the mount")
+    }
   }
 
   /// The components of a path in the mount, which may be given in full, relative to the working directory, or relative to

@@ -138,7 +138,8 @@ struct MountWorker {
       options.memory = survival.memory
       options.unreadEvents = unreadEvents
       options.survival = { survival.status }
-      options.upgrade = Upgrade(refusal: ProgramUpgrade.refusal) {
+      let upgrade = ProgramUpgrade(survival, plan)
+      options.upgrade = Upgrade(refusal: upgrade.refusal) {
         session.withLock { $0.session }?.handOver()
       }
     }
@@ -201,6 +202,8 @@ struct MountWorker {
           session.wakePollers(of: volume.polledFiles)
         }
         survival?.readLocks.reset()
+        // From the first request on it records files that only its own successors have.
+        survival?.state.takeover = .done
       },
       willStop: volume.stop)
     events.didStart = {
@@ -241,7 +244,19 @@ struct MountWorker {
     survival?.state.haveLayersChanged = 0
     survival?.state.phase = .ready
     if !wasReady { process?.isReady() }
-    if let survival, wasReady { reportDeath(survival) }
+    if let survival, wasReady {
+      reportDeath(survival)
+      reportFailedUpgrade(survival)
+    }
+  }
+
+  private func reportFailedUpgrade(_ survival: SurvivalMemory) {
+    let failed = survival.state.failedUpgrades
+    guard survival.state.reportedFailedUpgrades < failed else { return }
+    survival.state.reportedFailedUpgrades = failed
+    Terminal.printError(
+      "\(plan.mountPoint.path.shown): not upgraded: the installed program did not take over; the former one goes on"
+    )
   }
 
   private func reportDeath(_ survival: SurvivalMemory) {
@@ -250,7 +265,8 @@ struct MountWorker {
     guard let cause = status.cause, survival.state.reportedDeaths < status.deaths else { return }
     survival.state.reportedDeaths = UInt32(clamping: status.deaths)
     Terminal.printError(
-      "\(plan.mountPoint.path.shown): goes on; deaths of workers: \(status.deaths), the last one by \(cause)")
+      "\(plan.mountPoint.path.shown): goes on; deaths of workers: \(status.deaths), the last one by \(cause)"
+        + (status.hangs > 0 ? "; \(status.hangs) hung and were killed" : ""))
   }
 
   private func checkDevice() throws(Failure) {

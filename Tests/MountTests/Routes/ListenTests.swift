@@ -142,6 +142,23 @@ extension MountTests {
       }
     }
 
+    @Test("a variable that is too long is left out, and the command goes on", .timeLimit(.minutes(1)))
+    func longVariables() throws {
+      try withMount(routes: "route Any s:Text\n") { mount in
+        let script = #"echo "$BUNDLEFS_OUTCOME ${BUNDLEFS_URL-none}""#
+        let listener = try mount.listen("--count", "2", "--exec", "bash", "-c", ByteString(script))
+        let control = mount.point / ".routes"
+        // Each byte has three in the result.
+        let line = [UInt8](repeating: 0xFF, count: 60_000) + Array("\n".utf8)
+        #expect(throws: (any Error).self) { try control.overwrite(line, at: 0) }
+        try mount.writeControl("x:short\n")
+        let outcome = try listener.wait(timeout: 20)
+        #expect(outcome.status == 0 && outcome.outputText == "rejected none\nposted x:short\n")
+        let lines = outcome.errorText.split(separator: "\n")
+        #expect(lines.count == 1 && outcome.errorText.contains("BUNDLEFS_URL"), "\(outcome.errorText)")
+      }
+    }
+
     @Test("a posted result tells how many listen", .timeLimit(.minutes(1)))
     func listenerCount() throws {
       try withMount(routes: numberAndTextRoutes) { mount in

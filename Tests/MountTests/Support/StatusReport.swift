@@ -49,6 +49,8 @@ struct StatusReport: Decodable, Sendable {
     var restarts: Int
     var cause: String?
     var upgrades: Int
+    var failedUpgrades: Int
+    var hangs: Int
   }
 
   struct Passthrough: Decodable, Sendable {

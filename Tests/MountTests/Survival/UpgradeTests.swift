@@ -63,6 +63,97 @@ extension MountTests {
       }
     }
 
+    /// A program that answers the question as the real one does.
+    private func script(_ kept: ByteString, resume: String) -> String {
+      """
+      #!/bin/sh
+      case $1 in --can-resume) exec '\(kept.text)' "$@" ;; esac
+      \(resume)
+
+      """
+    }
+
+    @Test(
+      "a program that does not answer the question, or that others can write, is refused",
+      .timeLimit(.minutes(2)))
+    func untrusted() throws {
+      try withCopy { mount, program, fixture in
+        let worker = try mount.worker()
+        let kept = fixture.folder / "kept"
+        try program.rename(to: kept)
+        let real = script(kept, resume: #"exec "$@""#)
+        let candidates: [(content: String, owner: UInt32, mode: UInt32, reason: String)] = [
+          ("#!/bin/sh\nexit 0\n", 0, 0o755, "does not answer as bundlefs does"),
+          (
+            "#!/bin/sh\necho bundlefs can resume version 4: 0\n", 0, 0o755, "does not answer as bundlefs does"
+          ),
+          ("#!/bin/sh\nkill -9 $$\n", 0, 0o755, "dies by signal 9"),
+          ("#!/bin/sh\nsleep 1000 & wait\n", 0, 0o755, "does not answer within 5 s"),
+          ("#!/bin/sh\nexec >&- 2>&-\nsleep 1000\n", 0, 0o755, "does not answer within 5 s"),
+          ("#!/bin/sh\nexec yes\n", 0, 0o755, "does not answer within 5 s"),
+          (real, 1234, 0o755, "belongs to user 1234"), (real, 1234, 0o4777, "belongs to user 1234"),
+          (real, 0, 0o775, "other users may write it"), (real, 0, 0o644, "it cannot be run"),
+        ]
+        for candidate in candidates {
+          try program.write(candidate.content)
+          try #require(chown(program.text, candidate.owner, 0) == 0)
+          try program.setMode(candidate.mode)
+          let outcome = try Command([kept, "upgrade", mount.point]).run(timeout: 20)
+          #expect(
+            outcome.status == 1 && outcome.errorText.contains(candidate.reason),
+            "\(candidate): \(outcome.errorText)")
+          try program.remove()
+        }
+        try Command("cp", "/bin/true", program.text).check()
+        #expect(
+          try Command([kept, "upgrade", mount.point]).run(timeout: 20).errorText.contains(
+            "does not answer as bundlefs does"))
+        try program.remove()
+        try #require(mkfifo(program.text, 0o755) == 0)
+        #expect(
+          try Command([kept, "upgrade", mount.point]).run(timeout: 20).errorText.contains(
+            "not a regular file"))
+        try program.remove()
+        try kept.rename(to: program)
+        #expect(try mount.worker() == worker)
+        #expect(try (mount.point / "plain.txt").readText() == "main's plain\n")
+      }
+    }
+
+    @Test(
+      "the former program goes on where the new one dies or hangs; nothing is lost", .timeLimit(.minutes(3)),
+      arguments: ["exit 1", "kill -9 $$", "exec sleep 1000"])
+    func takeoverFailure(resume: String) throws {
+      try withCopy { mount, program, fixture in
+        let control = mount.point / ".routes"
+        try control.overwrite(Array("route Number i:A\nx:1\n".utf8), at: 0)
+        let file = try Descriptor.open((mount.point / "plain.txt").bytes, [.read])
+        let content = try file.readAll()
+        try (fixture.main / "plain.txt").remove()
+        let kept = fixture.folder / "kept"
+        try program.rename(to: kept)
+        try program.write(script(kept, resume: resume))
+        try program.setMode(0o755)
+        let poster = try Child(
+          .shell(
+            #"for n in $(seq 2 400); do echo "x:$n" >"$1/.routes" || exit 1; cat "$1/replaced.txt" || exit 2; done"#,
+            mount.point))
+        let outcome = try Command([kept, "upgrade", mount.point]).run(timeout: 30)
+        #expect(
+          outcome.status == 1 && outcome.errorText.contains("the former one goes on"), "\(outcome.errorText)")
+        #expect(try poster.wait(timeout: 60).status == 0)
+        #expect(try file.readAll() == content)
+        let text = try control.readText()
+        #expect(text.contains("\"sequence\":401,") && !text.contains("\"sequence\":402,"))
+        try program.remove()
+        try Command("cp", "-p", kept.text, program.text).check()
+        #expect(try Command([program, "upgrade", mount.point]).run(timeout: 30).status == 0)
+        #expect(try file.readAll() == content)
+        kill(try mount.worker(), SIGKILL)
+        #expect(try file.readAll() == content)
+      }
+    }
+
     @Test("readers see no error while the program is replaced", .timeLimit(.minutes(2)))
     func readers() throws {
       try withCopy { mount, program, _ in

@@ -128,6 +128,21 @@ struct MountOption {
     return CInt(seconds * 1000)
   }
 
+  /// Milliseconds as seconds, with as many decimal places as they need.
+  static func shownSeconds(_ milliseconds: CInt) -> String {
+    milliseconds % 1000 == 0 ? "\(milliseconds / 1000)" : "\(Double(milliseconds) / 1000)"
+  }
+
+  /// A number of seconds, in milliseconds; nil for `0` and `off`.
+  func watchdog() throws(Failure) -> CInt? {
+    let text = value.map(\.shown) ?? ""
+    if text == "off" || text == "0" { return nil }
+    guard let seconds = Double(text), seconds >= 1, seconds <= 86_400 else {
+      throw invalid(expected: "a number of seconds from 1 to 86400, or off, such as \(name)=30")
+    }
+    return CInt(seconds * 1000)
+  }
+
   /// A number within a range.
   func count(in range: ClosedRange<Int>) throws(Failure) -> Int {
     guard let count = value.flatMap({ Int($0.shown) }), range.contains(count) else {

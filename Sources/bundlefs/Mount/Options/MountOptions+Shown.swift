@@ -34,6 +34,7 @@ extension MountOptions {
     shown["resource_scheme"] = resources.scheme
     shown["max_read"] = maxRead.map(String.init) ?? ""
     shown["survive"] = Self.onOff(survives)
+    shown["watchdog"] = watchdog.map(MountOption.shownSeconds) ?? "off"
     shown["low_latency"] = Self.onOff(lowLatency)
     shown["layer_timeout"] = layerTimeout.map { "\($0)" } ?? ""
     shown["layer_timeout_action"] = skipsOverdueLayers ? "skip" : "error"

@@ -48,6 +48,8 @@ struct MountOptions {
   var mergesTables = false
   /// Whether the mount outlives the death of the process that answers its requests.
   var survives = true
+  /// After how many milliseconds a worker that hangs is replaced; nil for never.
+  var watchdog: CInt? = 30_000
   /// Whether substitutions may come later.
   var allowsMissing = false
   var passed: [[UInt8]] = []
@@ -119,6 +121,7 @@ struct MountOptions {
     case "fsname" where hasValue: fsname = try option.text(of: "NAME")
     case "max_read" where hasValue: maxRead = try option.readSize()
     case "survive": survives = try option.isOn()
+    case "watchdog": watchdog = try option.watchdog()
     case "low_latency" where !hasValue: lowLatency = true
     case "layer_timeout": layerTimeout = try option.seconds()
     case "layer_timeout_action": skipsOverdueLayers = try option.timeoutAction()

@@ -5,7 +5,7 @@ import Posix
 import Routing
 
 /// The change of a mount to the program that is installed now, at the path of the present one.
-enum ProgramUpgrade {
+struct ProgramUpgrade: Sendable {
   /// The path of the program that runs.
   static let path: [UInt8] = {
     let path = (try? readLink(of: "/proc/self/exe")) ?? []
@@ -19,22 +19,25 @@ enum ProgramUpgrade {
     }
   }
 
-  /// Asks the installed program whether it can go on with the state of this one.
-  /// - Returns: why it cannot.
-  @Sendable static func refusal() -> String? {
-    let version = Array("\(HolderState.currentVersion)".utf8)
-    switch runQuietly(String(decoding: path, as: UTF8.self), ["--can-resume"], version) {
-    case .succeeded: return nil
-    case .notFound: return "\(path.shown) cannot be run"
-    case .failed(let reason): return "\(path.shown): \(reason)"
-    }
+  private let survival: SurvivalMemory
+  private let arguments: [[UInt8]]
+
+  init(_ survival: SurvivalMemory, _ plan: MountPlan) {
+    self.survival = survival
+    arguments = plan.arguments(forSuccessorWith: survival.memory.file.rawValue)
   }
 
-  /// `bundlefs --can-resume VERSION`, by which a running program asks the installed one.
-  static func check(_ arguments: [[UInt8]]) throws(Failure) {
-    guard arguments.count == 1, arguments[0].shown == "\(HolderState.currentVersion)" else {
-      throw .failed("it cannot go on with a mount of this version; unmount it and mount it again")
-    }
+  /// Checks the installed program, and leaves it to the holder. One call at a time.
+  /// - Returns: why it cannot go on with the mount.
+  @Sendable func refusal() -> String? {
+    // Another command was first: the holder may be executing it already.
+    if survival.state.candidate != 0 { return nil }
+    do throws(Failure) {
+      let candidate = try UpgradeCandidate(at: Self.path)
+      try candidate.check(arguments)
+      survival.state.candidate = candidate.release() + 1
+      return nil
+    } catch { return error.message }
   }
 }
 
@@ -52,25 +55,31 @@ struct UpgradeCommand {
   /// Returns when the installed program answers requests.
   func run() throws(Failure) {
     let path = mountPoint.path.shown
-    let before = try upgrades()
+    let before = try counts()
     let refusal = try Failure.naming("\(path): cannot upgrade") { () throws(Errno) in
       try StatusClient.read(.upgrade, at: mountPoint.path)
     }
-    if !refusal.isEmpty { throw .failed("\(path): not upgraded: \(refusal.shown)") }
+    if !refusal.isEmpty { throw .failed("\(path): not upgraded: \(refusal.shown.escapingControls)") }
     for _ in 0..<Self.attempts {
-      if try upgrades() > before { return }
+      let now = try counts()
+      if now.upgrades > before.upgrades { return }
+      if now.failures > before.failures { break }
       usleep(10_000)
     }
-    throw .failed("\(path): not upgraded; the former program goes on")
+    throw .failed(
+      "\(path): not upgraded: the installed program has not taken over; the former one goes on")
   }
 
-  private func upgrades() throws(Failure) -> Int64 {
+  /// How often a program has taken over, and how often one has not.
+  private func counts() throws(Failure) -> (upgrades: Int64, failures: Int64) {
     let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       JSONValue(try StatusClient.read(.json, at: mountPoint.path))
     }
-    guard case .integer(let upgrades) = status?["survival"]?["upgrades"] else {
+    guard case .integer(let upgrades) = status?["survival"]?["upgrades"],
+      case .integer(let failures) = status?["survival"]?["failedUpgrades"]
+    else {
       throw .failed("\(mountPoint.path.shown): mounted with 'survive=off'; unmount it and mount it again")
     }
-    return upgrades
+    return (upgrades, failures)
   }
 }

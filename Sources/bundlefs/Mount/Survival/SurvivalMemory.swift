@@ -53,7 +53,8 @@ final class SurvivalMemory: Sendable {
 
   var status: SurvivalStatus {
     SurvivalStatus(
-      deaths: Int(state.deaths), lastStatus: state.lastStatus, upgrades: Int(state.upgrades))
+      deaths: Int(state.deaths), lastStatus: state.lastStatus, upgrades: Int(state.upgrades),
+      failedUpgrades: Int(state.failedUpgrades), hangs: Int(state.hangs))
   }
 
   var state: HolderState {
