@@ -168,11 +168,6 @@ int linux_clone_mount_at(const char *path) {
   return open_tree(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 }
 
-int linux_pidfd_open(pid_t process) {
-  // SYS_pidfd_open, which has the same number on all architectures.
-  return (int)syscall(434, process, 0);
-}
-
 int linux_open_fuse_node(int directory, uint64_t node) {
   // FUSE's file handle: the nodeid, high half first, and the generation, which is always 0 here.
   enum { type = 0x81, words = 3 };

@@ -1,24 +1,17 @@
 import Posix
+import TestSupport
 import Testing
 
 @Suite struct AccessControlListTests {
-  /// Entries of tag, permissions and ID, as the kernel has them in `system.posix_acl_access`.
-  private func list(_ entries: (UInt16, UInt16, UInt32)...) throws -> AccessControlList {
-    var value: [UInt8] = [2, 0, 0, 0]
-    for (tag, permissions, id) in entries {
-      withUnsafeBytes(of: tag.littleEndian) { value += $0 }
-      withUnsafeBytes(of: permissions.littleEndian) { value += $0 }
-      withUnsafeBytes(of: id.littleEndian) { value += $0 }
-    }
-    return try #require(AccessControlList(value))
-  }
-
   @Test("the algorithm of acl(5)")
   func algorithm() throws {
     // u::rw-, u:7:rwx, u:8:---, g::r--, g:70:-w-, m::rw-, o::--x
-    let acl = try list(
-      (0x01, 6, .max), (0x02, 7, 7), (0x02, 0, 8), (0x04, 4, .max), (0x08, 2, 70), (0x10, 6, .max),
-      (0x20, 1, .max))
+    let acl = try #require(
+      AccessControlList(
+        ACLValue.list(
+          (.owner, 6, nil), (.user, 7, 7), (.user, 0, 8), (.owningGroup, 4, nil), (.group, 2, 70),
+          (.mask, 6, nil),
+          (.other, 1, nil))))
     func allows(_ wanted: UInt32, _ user: UInt32, _ groups: Set<UInt32> = []) -> Bool {
       acl.allows(wanted, user: user, owner: 1, group: 60, isMember: groups.contains)
     }
@@ -35,7 +28,10 @@ import Testing
   }
 
   @Test(
-    "values of another form", arguments: [[], [2, 0, 0], [2, 0, 0, 0, 1], [UInt8](repeating: 0, count: 11)])
+    "values of another form",
+    arguments: [
+      [], [2, 0, 0], [2, 0, 0, 0, 1], [UInt8](repeating: 0, count: 11), [2, 0, 0, 0, 3, 0, 7, 0, 0, 0, 0, 0],
+    ])
   func malformed(_ value: [UInt8]) {
     #expect(AccessControlList(value) == nil)
   }

@@ -65,9 +65,6 @@ int linux_clone_mount(int directory, bool is_writable);
 /// Clones the mount at a path with open_tree(2), as a detached mount. Requires CAP_SYS_ADMIN.
 int linux_clone_mount_at(const char *path);
 
-/// pidfd_open(2).
-int linux_pidfd_open(pid_t process);
-
 /// Opens a FUSE node with O_PATH. The directory is any directory of the mount, open for reading. Requires
 /// CAP_DAC_READ_SEARCH.
 int linux_open_fuse_node(int directory, uint64_t node);

@@ -178,7 +178,7 @@ public final class DirectoryLayer: Sendable {
     return .replaced
   }
 
-  /// Whether a directory that took the root's place gives nobody a hold on the changes who had none.
+  /// Whether a directory that took the root's place can be written to by the same users only.
   private func isAsTrusted(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
     guard let writers = try DirectoryWriters.of(directory, besides: geteuid()) else { return true }
     guard case .descriptor(let former) = root.backing else { return false }

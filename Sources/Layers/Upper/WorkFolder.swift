@@ -4,7 +4,7 @@ import Posix
 /// The folder in the upper layer where entries are made that must appear whole. No view shows it, since its name begins
 /// as a whiteout marker does.
 ///
-/// Only this process's user may enter it, so that nobody else can exchange what is made in it before it gets its owner and
+/// Only this process's user may enter it, so that no other user can exchange what is made in it before it gets its owner and
 /// its mode. It is opened once, checked, and used by that descriptor.
 ///
 /// An entry is named after the process that makes it, so that a sweep leaves those of other running processes alone.
@@ -45,7 +45,7 @@ final class WorkFolder: Sendable {
     }
   }
 
-  /// A name that no other process makes, and that nobody can foresee.
+  /// A name that no other process makes, and that no user can foresee.
   var freshName: [UInt8] {
     Array("\(maker.id)-\(maker.start)-\(String(UInt64.random(in: 0...(.max)), radix: 16))".utf8)
   }

@@ -1,37 +1,42 @@
-/// An ACL as acl(5) describes it: the value of `system.posix_acl_access`, a header of 4 bytes and 8 bytes for each entry:
-/// tag (2 bytes), permissions (2), ID (4).
+/// An ACL, as acl(5) describes it.
 public struct AccessControlList: Sendable, Equatable {
-  private struct Entry: Equatable {
-    let tag: UInt16
-    let permissions: UInt32
-    let id: UInt32
+  /// Whom an entry is for, as the kernel numbers it.
+  public enum Tag: UInt16, Sendable {
+    case owner = 0x01
+    case user = 0x02
+    case owningGroup = 0x04
+    case group = 0x08
+    case mask = 0x10
+    case other = 0x20
   }
 
-  private enum Tag {
-    static let owner: UInt16 = 0x01
-    static let user: UInt16 = 0x02
-    static let owningGroup: UInt16 = 0x04
-    static let group: UInt16 = 0x08
-    static let mask: UInt16 = 0x10
-    static let other: UInt16 = 0x20
+  /// What an ACL says of one user or group.
+  public struct Entry: Sendable, Equatable {
+    public let tag: Tag
+    /// `rwx`, as three bits of a mode.
+    public let permissions: UInt32
+    /// The user or group ID of a named entry.
+    public let id: UInt32
   }
 
-  private var entries: [Entry] = []
+  public let entries: [Entry]
 
+  /// - Parameter value: that of `system.posix_acl_access`: a header of 4 bytes, and 8 bytes for each entry: tag (2 bytes),
+  ///   permissions (2), ID (4), little-endian.
   /// - Returns: nil if the value has no such form.
   public init?(_ value: [UInt8]) {
     guard value.count >= 4, value.count % 8 == 4 else { return nil }
-    value.withUnsafeBytes { bytes in
-      for offset in stride(from: 4, to: bytes.count, by: 8) {
-        func word<Word: FixedWidthInteger>(_ place: Int, _: Word.Type) -> Word {
-          Word(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + place, as: Word.self))
+    var entries: [Entry] = []
+    for start in stride(from: 4, to: value.count, by: 8) {
+      func number(_ bytes: Range<Int>) -> UInt32 {
+        value[start + bytes.lowerBound..<start + bytes.upperBound].reversed().reduce(0) {
+          $0 << 8 | UInt32($1)
         }
-        entries.append(
-          Entry(
-            tag: word(0, UInt16.self), permissions: UInt32(word(2, UInt16.self)) & 7, id: word(4, UInt32.self)
-          ))
       }
+      guard let tag = Tag(rawValue: UInt16(number(0..<2))) else { return nil }
+      entries.append(Entry(tag: tag, permissions: number(2..<4) & 7, id: number(4..<8)))
     }
+    self.entries = entries
   }
 
   /// Whether a user has all of some permissions, by the algorithm of acl(5), "Access check algorithm".
@@ -44,16 +49,17 @@ public struct AccessControlList: Sendable, Equatable {
   public func allows(
     _ wanted: UInt32, user: UInt32, owner: UInt32, group: UInt32, isMember: (UInt32) -> Bool
   ) -> Bool {
-    let mask = entries.first { $0.tag == Tag.mask }?.permissions ?? 7
+    func permissions(_ tag: Tag) -> UInt32? { entries.first { $0.tag == tag }?.permissions }
     func grants(_ permissions: UInt32) -> Bool { permissions & wanted == wanted }
-    if user == owner { return grants(entries.first { $0.tag == Tag.owner }?.permissions ?? 0) }
-    if let named = entries.first(where: { $0.tag == Tag.user && $0.id == user }) {
+    let mask = permissions(.mask) ?? 7
+    if user == owner { return grants(permissions(.owner) ?? 0) }
+    if let named = entries.first(where: { $0.tag == .user && $0.id == user }) {
       return grants(named.permissions & mask)
     }
     let groups = entries.filter {
-      ($0.tag == Tag.owningGroup && isMember(group)) || ($0.tag == Tag.group && isMember($0.id))
+      ($0.tag == .owningGroup && isMember(group)) || ($0.tag == .group && isMember($0.id))
     }
     if !groups.isEmpty { return groups.contains { grants($0.permissions & mask) } }
-    return grants(entries.first { $0.tag == Tag.other }?.permissions ?? 0)
+    return grants(permissions(.other) ?? 0)
   }
 }

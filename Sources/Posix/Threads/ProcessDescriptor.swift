@@ -7,7 +7,7 @@ public struct ProcessDescriptor: ~Copyable {
 
   /// - Throws: ESRCH if there is no such process; ENOSYS before Linux 5.3.
   public init(_ process: pid_t) throws(Errno) {
-    descriptor = Descriptor(owning: try checked { linux_pidfd_open(process) })
+    descriptor = Descriptor(owning: try checked { linux_open_process(process) })
   }
 
   /// Waits until the process has ended.

@@ -55,7 +55,7 @@ final class ListingCookies: Sendable {
   /// The kind of the log's entry that has the seed; those of names are their cookies.
   private static let seedKind = UInt32.max
 
-  /// Random, so that nobody can choose names that have one hash.
+  /// Random, so that no user can choose names that have one hash.
   private let seed: UInt64
   let hashCount: UInt64
   private let limit: Int

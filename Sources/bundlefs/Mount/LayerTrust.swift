@@ -34,7 +34,7 @@ struct LayerTrust {
         + "for other users (allow_other); make it root's alone, or trust them with '-o trust_upper'")
   }
 
-  /// A line about the layers that others may write to; nil if there are none, or nobody else may enter the mount.
+  /// A line about the layers that others may write to; nil if there are none, or only its owner may enter the mount.
   func warning(about layers: [Layer]) -> String? {
     if !hasOthers { return nil }
     let found = layers.compactMap { layer -> String? in

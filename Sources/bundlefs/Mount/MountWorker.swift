@@ -30,7 +30,7 @@ struct MountWorker {
     let (stack, upper, contents) = try LayerOpener(
       plan, covered: covered, archives: survival?.archives
     ).open()
-    // Without a mount nobody needs its work folder.
+    // Without a mount nothing needs its work folder.
     var isMounted = false
     defer { if !isMounted { upper?.close() } }
     let sessions = Locked(WeakSession())

@@ -29,19 +29,24 @@ extension MountTests {
       setup.lifetime = 600
       try withMount(setup) { mount in
         let script = ByteString(#filePath).parent / "Model/adversaries.py"
-        let child = try Child(
-          Command([
-            "/usr/bin/python3", script, mount.point, layers, ByteString("\(seed)"),
-            ByteString("\(Self.steps)"),
-          ]))
-        for _ in 0..<Self.deaths where child.status() == nil {
+        // Each executed by its user: a fork of this process may keep capabilities (SECBIT_NO_SETUID_FIXUP).
+        let children = try Self.users.map { user in
+          try Child(
+            Command([
+              "/usr/bin/python3", script, mount.point, layers, ByteString("\(seed)"),
+              ByteString("\(Self.steps)"),
+            ]).asUser(user))
+        }
+        for _ in 0..<Self.deaths where children.contains(where: { $0.status() == nil }) {
           // A worker that is about to succeed has not answered yet.
           try mount.barrier()
           let worker = mount.worker
           if worker != mount.process.pid { kill(worker, SIGKILL) }
         }
-        let outcome = try child.wait(timeout: 500)
-        #expect(outcome.status == 0 && outcome.outputText == "", "\(outcome.outputText)")
+        for child in children {
+          let outcome = try child.wait(timeout: 500)
+          #expect(outcome.status == 0 && outcome.outputText == "", "\(outcome.outputText)")
+        }
         let trees =
           [fixture.main, fixture.substitution, mount.point] + Self.users.map { layers / ByteString("\($0)") }
         for tree in trees { try expectOwnersOnly(tree) }

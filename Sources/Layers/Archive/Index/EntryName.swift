@@ -35,7 +35,7 @@ enum EntryName {
     path.contains(backslash) ? path.map { $0 == backslash ? slash : $0 } : nil
   }
 
-  /// Why a path is rejected; nil if it is valid. Slashes at its beginning do not count: whoever extracts an archive
+  /// Why a path is rejected; nil if it is valid. Slashes at its beginning do not count: a program that extracts an archive
   /// strips them.
   static func fault(of path: UnsafeRawBufferPointer) -> SkipReason? {
     if path.isEmpty { return .empty }
