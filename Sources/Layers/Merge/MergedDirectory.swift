@@ -153,6 +153,7 @@ public final class MergedDirectory: Sendable {
       merged = Self.merge(merged, below: attributes)
     }
     if let merged, let first { return try Self.settingTime(of: merged, from: first, top) }
+    if let merged { return merged }
     // Asking the top part puts the request off.
     if let merged { return merged }
     return try top.attributes()

@@ -36,8 +36,11 @@ struct DirectoryOperations: Sendable {
         if page.used > 0 { _ = reply.send(page) } else { reply.send(Self.uncachedEnd) }
         return
       }
-      try store.evictingOnDemand { () throws(Errno) in
-        try store.check(.read, in: try store.merged(of: node), node, for: caller)
+      // Further pages ask no layer.
+      if store.isShared {
+        try store.evictingOnDemand { () throws(Errno) in
+          try store.check(.read, in: try store.merged(of: node), node, for: caller)
+        }
       }
       let page = try DirectoryPage.filled(self, node, after: cookie, size: size, withEntries: withEntries)
       if page.buffer.used == 0, store.wasReplaced(node) { return reply.send(Self.uncachedEnd) }
