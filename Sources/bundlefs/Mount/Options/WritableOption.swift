@@ -42,7 +42,7 @@ enum WritableOption: Equatable {
       }
     }
     do throws(Errno) {
-      // Whoever may write to it has a hold on all that is written through the mount.
+      // A user who may write to it could replace all that is written through the mount.
       try Descriptor.makeDirectory(given, mode: 0o755)
     } catch {
       if error != .fileExists { throw .failed("writable: \(given.shown): \(error)") }
