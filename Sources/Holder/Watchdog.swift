@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// How a holder finds out that its worker hangs: is stopped by a signal, say, or waits for memory. A thread of the worker
 /// that does nothing else advances a counter in shared memory.
@@ -18,20 +19,26 @@ public struct Watchdog: Sendable {
 
   /// Starts the thread in a worker. Without one more thread nothing is watched.
   func startHeartbeat(_ state: UnsafeMutablePointer<HolderState>) {
-    let beating = Heartbeat(state: state, interval: interval)
+    let beating = Heartbeat(count: Self.count(in: state), interval: interval)
     try? Thread.startDetached(name: "heartbeat") { beating.run() }
+  }
+
+  /// Beats are counted at their own address: the worker's other threads access the whole state meanwhile.
+  fileprivate static func count(in state: UnsafeMutablePointer<HolderState>) -> UnsafeMutablePointer<Atomic<UInt64>> {
+    let offset = MemoryLayout<HolderState>.offset(of: \.heartbeat) ?? 0
+    return (UnsafeMutableRawPointer(state) + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
   }
 }
 
 /// The worker's side.
 private struct Heartbeat: @unchecked Sendable {
   /// Stays mapped until the end of the process.
-  let state: UnsafeMutablePointer<HolderState>
+  let count: UnsafeMutablePointer<Atomic<UInt64>>
   let interval: UInt32
 
   func run() -> Never {
     while true {
-      state.pointee.heartbeat += 1
+      count.pointee.add(1, ordering: .relaxed)
       usleep(interval)
     }
   }
@@ -49,12 +56,12 @@ struct HeartbeatWatch {
   init(_ watchdog: Watchdog, _ state: UnsafeMutablePointer<HolderState>) {
     self.state = state
     period = watchdog.period
-    last = state.pointee.heartbeat
+    last = Watchdog.count(in: state).pointee.load(ordering: .relaxed)
   }
 
   /// To be called after each period. Before the first beat a worker is only starting.
   mutating func findsHang() -> Bool {
-    let beat = state.pointee.heartbeat
+    let beat = Watchdog.count(in: state).pointee.load(ordering: .relaxed)
     missed = beat == last && beat > 0 ? missed + 1 : 0
     last = beat
     return missed >= 2
