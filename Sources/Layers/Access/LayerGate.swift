@@ -17,6 +17,8 @@ public final class LayerGate: Sendable {
   public let isRemote: Bool
   /// Whether the layer's names are compared without case.
   let foldsNames: Bool
+  /// Whether files that other users can replace are told apart by their rights, too (`FileStatus.identifiedByRights`).
+  let identifiesByRights: Bool
   /// The names that several of its entries have.
   public let collisions = NameCollisions()
   /// The entries that are refused, since overlayfs keeps what they show in other layers.
@@ -36,10 +38,11 @@ public final class LayerGate: Sendable {
     var onRecovery: (@Sendable () -> Void)?
   }
 
-  init(layer: Int, isRemote: Bool, foldsNames: Bool = false) {
+  init(layer: Int, isRemote: Bool, foldsNames: Bool = false, identifiesByRights: Bool = false) {
     self.layer = layer
     self.isRemote = isRemote
     self.foldsNames = foldsNames
+    self.identifiesByRights = identifiesByRights
     isolated = Atomic(isRemote)
   }
 

@@ -47,10 +47,11 @@ public final class DirectoryLayer: Sendable {
   /// - Parameters:
   ///   - path: an absolute path; symbolic links in it are followed once, here.
   ///   - foldsNames: whether names are compared without case.
+  ///   - isShared: whether other users may enter the mount.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true,
-    isWritable: Bool = false, foldsNames: Bool = false
+    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false
   ) throws(Errno) {
     self.path = path
     self.isWritable = isWritable
@@ -60,7 +61,8 @@ public final class DirectoryLayer: Sendable {
     }
     fileSystemType = try plain.descriptor.fileSystemType()
     gate = LayerGate(
-      layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames)
+      layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames,
+      identifiesByRights: isShared && !isWritable)
     let (root, isClone) = try Self.root(
       plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable)
     isPrivateClone = isClone
@@ -74,7 +76,8 @@ public final class DirectoryLayer: Sendable {
   /// - Parameter path: an absolute path without symbolic links, as far as it exists.
   /// - Throws: as `open(2)`.
   public convenience init(
-    absent path: [UInt8], index: Int, covered: CoveredMountPoint?, foldsNames: Bool = false
+    absent path: [UInt8], index: Int, covered: CoveredMountPoint?, foldsNames: Bool = false,
+    isShared: Bool = false
   ) throws(Errno) {
     var parent = path
     while true {
@@ -82,7 +85,7 @@ public final class DirectoryLayer: Sendable {
       do throws(Errno) {
         let above = try DirectoryLayer(
           path: parent.isEmpty ? [UInt8(ascii: "/")] : parent, index: index, covered: covered,
-          foldsNames: foldsNames)
+          foldsNames: foldsNames, isShared: isShared)
         self.init(absent: path, above, index: index, covered: covered)
         return
       } catch {
@@ -126,7 +129,7 @@ public final class DirectoryLayer: Sendable {
   /// - Parameter file: open in both processes.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor,
-    isWritable: Bool = false, foldsNames: Bool = false
+    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false
   ) {
     self.path = path
     self.isWritable = isWritable
@@ -135,7 +138,8 @@ public final class DirectoryLayer: Sendable {
     self.covered = root.isPrivateClone ? nil : covered
     fileSystemType = root.fileSystemType
     gate = LayerGate(
-      layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames)
+      layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames,
+      identifiesByRights: isShared && !isWritable)
     opened = Locked(
       LayerDirectory(
         gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,

@@ -10,20 +10,25 @@ extension LayerDirectory {
   /// The attributes of an entry.
   /// - Throws: ELOOP for our own mount.
   func outerAttributes(of name: CName, in handle: SharedDescriptor) throws(Errno) -> FileStatus {
-    guard covered != nil else { return try handle.descriptor.attributes(of: name) }
+    guard covered != nil else { return identified(try handle.descriptor.attributes(of: name)) }
     let cached = try handle.descriptor.cachedAttributes(of: name)
-    if isPresent(cached) { return cached }
+    if isPresent(cached) { return identified(cached) }
     return try outerAttributes(of: handle.descriptor.open(name, [.pathOnly, .noFollow]))
   }
 
   /// The attributes of an open entry.
   /// - Throws: ELOOP for our own mount.
   func outerAttributes(of descriptor: borrowing Descriptor) throws(Errno) -> FileStatus {
-    guard let covered else { return try descriptor.attributes() }
+    guard let covered else { return identified(try descriptor.attributes()) }
     let cached = try descriptor.cachedAttributes()
-    if isPresent(cached) { return cached }
+    if isPresent(cached) { return identified(cached) }
     if covered.isOwnMount(cached.identity.device) { throw .tooManySymbolicLinkLevels }
-    return try descriptor.attributes()
+    return identified(try descriptor.attributes())
+  }
+
+  /// The attributes of an entry with the identity that this layer gives to it.
+  private func identified(_ attributes: FileStatus) -> FileStatus {
+    gate.identifiesByRights ? attributes.identifiedByRights : attributes
   }
 
   /// Whether cached attributes are the present ones: on this directory's file system, if that is a local one.

@@ -292,7 +292,7 @@ public final class LayerDirectory: Sendable {
           } catch {
             value = .failure(error)
           }
-          if try handle.descriptor.attributes(of: name).identity != identity { throw .staleFileHandle }
+          if try outerAttributes(of: name, in: handle).identity != identity { throw .staleFileHandle }
           return try value.get()
         }
       } catch {

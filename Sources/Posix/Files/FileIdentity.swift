@@ -19,7 +19,8 @@ public enum FileKind: UInt32, Sendable, BitwiseCopyable {
 public struct FileIdentity: Hashable, Sendable, BitwiseCopyable {
   /// The inode number.
   public let inode: UInt64
-  private let birth: Int64
+  /// Nanoseconds; 0 if it is unknown, and negative where the file's rights stand in for it.
+  private var birth: Int64
   private let shortDevice: UInt32
 
   /// The device number of the file system.
@@ -35,11 +36,23 @@ public struct FileIdentity: Hashable, Sendable, BitwiseCopyable {
 }
 
 extension FileIdentity {
+  /// Whether the file system records birth times. Where it does not, a file that takes the inode number of another one has
+  /// the same identity.
+  public var hasBirthTime: Bool { birth > 0 }
+
+  /// Puts a file's owner, group and permission bits in the place of a birth time that is unknown. Files of one inode number
+  /// are then the same only if they have the same rights.
+  mutating func distinguish(owner: UInt32, group: UInt32, permissions: UInt32) {
+    if birth != 0 { return }
+    let users = (UInt64(owner) << 32 | UInt64(group)) &* 0x9E37_79B9_7F4A_7C15
+    birth = Int64(bitPattern: (users ^ UInt64(permissions)) | 1 << 63)
+  }
+
   /// Whether another file may have the same identity: file systems reuse an inode number at once, and birth times are
   /// as coarse as the kernel's timer tick of up to 10 ms.
   public func mayRecur(at now: TimeSpec) -> Bool {
     let age = (now.seconds &* 1_000_000_000 &+ Int64(now.nanoseconds)) &- birth
-    return birth == 0 || age < 1_000_000_000
+    return birth <= 0 || age < 1_000_000_000
   }
 }
 

@@ -30,6 +30,14 @@ public struct FileStatus: Sendable, Equatable, BitwiseCopyable {
 
   /// The file type; nil if unknown.
   @inlinable public var kind: FileKind? { FileKind(rawValue: mode & 0o170000) }
+  /// These attributes with an identity that tells files of different rights apart where the file system records no birth
+  /// times. A directory's identity stays as it is.
+  public var identifiedByRights: FileStatus {
+    var status = self
+    if !isDirectory { status.identity.distinguish(owner: owner, group: group, permissions: mode & 0o7777) }
+    return status
+  }
+
   /// Whether it is a directory.
   @inlinable public var isDirectory: Bool { mode & 0o170000 == FileKind.directory.rawValue }
   /// Whether it is a regular file.

@@ -93,11 +93,12 @@ struct LayerOpener {
     do throws(Errno) {
       return try DirectoryLayer(
         path: try realPath(path), index: index, covered: covered, isWritable: isWritable,
-        foldsNames: foldsNames)
+        foldsNames: foldsNames, isShared: plan.arguments.isShared)
     } catch {
       guard mayBeMissing, self.mayBeMissing(error),
         let absent = try? DirectoryLayer(
-          absent: MountPoint.absolute(path), index: index, covered: covered, foldsNames: foldsNames)
+          absent: MountPoint.absolute(path), index: index, covered: covered, foldsNames: foldsNames,
+          isShared: plan.arguments.isShared)
       else { throw error }
       return absent
     }
@@ -123,7 +124,8 @@ struct LayerOpener {
         file: try Failure.naming(entry.path.shown) { () throws(Errno) in
           try Descriptor.duplicate(of: record.file)
         },
-        isWritable: plan.isWritable && index == 0, foldsNames: foldsNames))
+        isWritable: plan.isWritable && index == 0, foldsNames: foldsNames,
+        isShared: plan.arguments.isShared))
   }
 
   private func reopen(_ archive: ArchivePath, as role: String, index: Int, id: Int) throws(Failure) -> Layer {

@@ -100,7 +100,7 @@ struct MountPlan {
     options.skipsOverdueLayers = given.skipsOverdueLayers
     options.announce = arguments.isPrivate ? given.announceModeElsewhere : given.announceMode
     options.isElsewhere = arguments.isPrivate
-    options.isShared = arguments.isPrivate || given.passed.contains(Array("allow_other".utf8))
+    options.isShared = arguments.isShared
     options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     options.shown.append(("fsname", (given.fsname ?? MountOptions.resolved(arguments.main)).shown))
     return options

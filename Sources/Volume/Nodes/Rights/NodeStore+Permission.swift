@@ -29,7 +29,9 @@ extension NodeStore {
         if state.isInherited { state.wasReplaced = true }
         return false
       }
-      if former.identity == reported.identity { return false }
+      let isSame = former.identity == reported.identity
+      // Without birth times, only a directory with the same rights is taken for the same one.
+      if isSame, reported.identity.hasBirthTime || former.rights == reported.rights { return false }
       if former.rights != reported.rights || state.hasACL { state.wasReplaced = true }
       return !state.wasReplaced
     }
@@ -46,6 +48,7 @@ extension NodeStore {
     let isSame = table.withLock { table in
       guard let state = try? Self.state(of: node, table) else { return false }
       return !state.wasReplaced && state.reported?.identity == merged.top.identity
+        && merged.top.identity.hasBirthTime
     }
     if isSame { return }
     guard try Self.permissions(of: merged.top).allows(access, to: caller) else { throw .staleFileHandle }

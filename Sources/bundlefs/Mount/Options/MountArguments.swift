@@ -18,6 +18,8 @@ struct MountArguments {
 
   /// Whether the mount is in a mount namespace of its own.
   var isPrivate = false
+  /// Whether users other than the one that mounts may enter the mount.
+  var isShared: Bool { isPrivate || options.passed.contains(Array("allow_other".utf8)) }
 
   /// Those of a private mount.
   init(private main: [UInt8], at mountPoint: [UInt8], options: MountOptions) {
