@@ -17,8 +17,8 @@ let package = Package(
   targets: [
     // Without pkg-config, which would warn of missing headers also where only the library is built, without FUSE.
     .systemLibrary(name: "CFuse", providers: [.apt(["libfuse3-dev"])]),
-    .systemLibrary(
-      name: "CZip", pkgConfig: "libzip", providers: [.apt(["libzip-dev", "zlib1g-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CBzip2", providers: [.apt(["libbz2-dev"])]),
     // Headers only: these libraries are loaded on demand.
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     // Left out where its headers are not installed.
@@ -32,7 +32,7 @@ let package = Package(
     .target(
       name: "Layers",
       dependencies: [
-        "CArchive", "CIsal", "CUTF8Proc", "CZip", "Containers", "Posix", "PropertyLists", "StringTables",
+        "CArchive", "CBzip2", "CIsal", "CUTF8Proc", "CZlib", "Containers", "Posix", "PropertyLists", "StringTables",
       ],
       swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
@@ -80,7 +80,7 @@ let package = Package(
     .testTarget(
       name: "FuseTests", dependencies: ["Fuse", "CFuse", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "LayersTests", dependencies: ["CZip", "Layers", "StringTables", "Posix", "TestSupport"],
+      name: "LayersTests", dependencies: ["CZlib", "Layers", "StringTables", "Posix", "TestSupport"],
       swiftSettings: strict),
     .testTarget(name: "RoutingTests", dependencies: ["Routing", "TestSupport"], swiftSettings: strict),
     .testTarget(

@@ -1,4 +1,4 @@
-import CZip
+import CZlib
 import Glibc
 import Posix
 import TestSupport

@@ -1,5 +1,5 @@
 import CIsal
-import CZip
+import CZlib
 
 extension UnsafeRawBufferPointer {
   /// Little-endian.

@@ -89,7 +89,7 @@ public final class LayerFile: Sendable {
   /// Reads until the buffer is full or the file ends; returns the byte count. Blocks while an entry is
   /// decoded.
   /// - Throws: EACCES for an encrypted entry; EIO for a damaged one; EOPNOTSUPP for a compression method
-  ///   that libzip lacks; ESTALE if the archive was overwritten.
+  ///   that no decoder has; ESTALE if the archive was overwritten.
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(Errno) -> Int {
     switch kind {
     case .file(let file):

@@ -56,9 +56,9 @@ extension MountTests {
       #expect(
         output == """
           fuse3
+          libbz2-1.0
           libc6
           libfuse3-3
-          libzip4
           zlib1g
           ok installed
           substitution's replaced, longer

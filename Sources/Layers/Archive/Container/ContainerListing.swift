@@ -1,4 +1,4 @@
-import CZip
+import CZlib
 import Posix
 
 /// An entry of a container, as its listing has it.

@@ -1,4 +1,4 @@
-import CZip
+import CZlib
 import Posix
 
 /// What zlib decompresses from gzip. Unlike libarchive's, this decoder verifies the checksum of each member.

@@ -28,10 +28,13 @@ class EntryDecoder: @unchecked Sendable {
   /// Of all bytes up to `position`.
   private final var checksum: UInt32
 
+  private static let linkedMethods: Set<UInt16> = [
+    StoredDecoder.method, InflateDecoder.method, Deflate64Decoder.method, Bzip2Decoder.method,
+  ]
+
   /// Whether entries in a compression method can be decoded.
   static func canDecode(_ method: UInt16) -> Bool {
-    LibzipDecoder.supports(method) || [Deflate64Decoder.method, ImplodeDecoder.method].contains(method)
-      || Libarchive.supports(method)
+    linkedMethods.contains(method) || Libarchive.supports(method)
   }
 
   /// Creates the decoder for an entry.
@@ -41,11 +44,11 @@ class EntryDecoder: @unchecked Sendable {
     let isEncrypted = entry.node.flags.contains(.isEncrypted)
     if isEncrypted { return try LibarchiveDecoder(entry, passwords) }
     switch entry.node.method {
+    case StoredDecoder.method: return try StoredDecoder(entry)
     case InflateDecoder.method:
       return if let fast = try IsalDecoder.make(entry) { fast } else { try InflateDecoder(entry) }
     case Deflate64Decoder.method: return try Deflate64Decoder(entry)
-    case ImplodeDecoder.method: return try ImplodeDecoder(entry)
-    case let method where LibzipDecoder.supports(method): return try LibzipDecoder(entry)
+    case Bzip2Decoder.method: return try Bzip2Decoder(entry)
     default: return try LibarchiveDecoder(entry, passwords)
     }
   }

@@ -5,14 +5,10 @@ struct HuffmanTable: ~Copyable {
   /// The symbol in the upper bits, the number of bits in the lower five; 0 for what is no code.
   private let entries: UnsafeMutablePointer<UInt16>
   private let mostBits: Int
-  private let mask: Int
 
-  /// - Parameters:
-  ///   - mostBits: the length of the longest code, at most 16.
-  ///   - isInverted: whether each bit of a code is inverted.
-  init(mostBits: Int, isInverted: Bool = false) {
+  /// - Parameter mostBits: the length of the longest code, at most 16.
+  init(mostBits: Int) {
     self.mostBits = mostBits
-    mask = isInverted ? 1 << mostBits - 1 : 0
     entries = .allocate(capacity: 1 << mostBits)
     entries.initialize(repeating: 0, count: 1 << mostBits)
   }
@@ -41,7 +37,7 @@ struct HuffmanTable: ~Copyable {
   /// - Throws: EIO at the end, and for what is no code.
   @inline(__always)
   func next(_ input: inout BitReader) throws(Errno) -> Int {
-    let entry = Int(entries[input.peek(mostBits) ^ mask])
+    let entry = Int(entries[input.peek(mostBits)])
     if entry == 0 { throw .ioError }
     try input.skip(entry & 31)
     return entry >> 5

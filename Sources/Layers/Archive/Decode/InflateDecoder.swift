@@ -1,4 +1,4 @@
-import CZip
+import CZlib
 import Posix
 
 /// Decodes Deflate by zlib: the first small entries, and all where ISA-L is not installed. Its state can be copied at

@@ -8,7 +8,7 @@ enum Libarchive {
     return bundlefs_libarchive_load(&functions) != 0 ? functions : nil
   }()
 
-  /// The methods of zip entries that it decodes beside those of libzip: LZMA, Zstandard, XZ and PPMd.
+  /// The methods of zip entries that it decodes beside those of linked decoders: LZMA, Zstandard, XZ and PPMd.
   private static let methods: Set<UInt16> = [14, formerZstandard, zstandard, 95, 98]
   private static let zstandard: UInt16 = 93
   /// The number of Zstandard in version 6.3.7 of zip's specification only.

@@ -2,7 +2,7 @@ import CArchive
 import Glibc
 import Posix
 
-/// Decodes by libarchive: encrypted entries, and those in methods that libzip lacks.
+/// Decodes by libarchive: encrypted entries, and those in methods that the linked decoders lack.
 ///
 /// libarchive reads a local file header that describes this entry, then the bytes of the real file.
 final class LibarchiveDecoder: EntryDecoder, @unchecked Sendable {

@@ -52,10 +52,8 @@ struct ArchiveNode {
     static let isExplicit = Flags(rawValue: 2)
     /// Whether another entry begins before its end.
     static let isOverlapping = Flags(rawValue: 4)
-    /// Bit 1 of the general purpose flags: LZMA's end marker, or Implode's dictionary of 8 KiB.
+    /// Bit 1 of the general purpose flags: LZMA's end marker.
     static let hasEndMarker = Flags(rawValue: 8)
-    /// Bit 2 of the general purpose flags: whether Implode encodes literals.
-    static let hasLiteralTable = Flags(rawValue: 16)
     /// Whether the archive is none of zip's.
     static let isInContainer = Flags(rawValue: 32)
     /// Whether nothing but the archive's status shows that content is unchanged.

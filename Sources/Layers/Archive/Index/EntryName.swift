@@ -3,7 +3,7 @@ import Glibc
 enum EntryName {
   /// Calls the body with the name: as it is if flagged as UTF-8; that of Info-ZIP's field, which some programs write
   /// beside a name with replacement characters; converted from the encoding that the user gave; as it is if valid as
-  /// UTF-8; or else converted from code page 437, as libzip guesses.
+  /// UTF-8; or else converted from code page 437.
   static func withBytes<Result>(
     of record: ZipRecord, _ converter: NameConverter?, _ body: (UnsafeRawBufferPointer) -> Result
   ) -> Result {

@@ -156,7 +156,6 @@ struct ZipRecord: ArchiveRecord {
     node.method = method
     if isEncrypted { node.flags.insert(.isEncrypted) }
     if flags & 2 != 0 { node.flags.insert(.hasEndMarker) }
-    if flags & 4 != 0, method == ImplodeDecoder.method { node.flags.insert(.hasLiteralTable) }
     return node
   }
 
