@@ -77,6 +77,46 @@ import Testing
     }
   }
 
+  /// An archive of `long`, made by Python.
+  private func bzip2() throws -> [UInt8] {
+    let script = """
+      import sys, zipfile
+      with zipfile.ZipFile(sys.stdout.buffer, "w", zipfile.ZIP_BZIP2) as archive:
+          archive.writestr("long", "".join(f"line {n % 50} of the text\\n" for n in range(40_000)))
+      """
+    let outcome = try Command("/usr/bin/python3", "-c", script).run(timeout: 60)
+    #expect(outcome.status == 0, "\(outcome.errorText)")
+    return outcome.output
+  }
+
+  @Test("bzip2 is decoded, from any offset")
+  func bzip2Offsets() throws {
+    let fixture = try ArchiveFixture(archive: try bzip2())
+    #expect(fixture.layer.statistics.unreadable.isEmpty)
+    let file = try fixture.open("long")
+    var part = [UInt8](repeating: 0, count: 1000)
+    let count = try part.withUnsafeMutableBytes { buffer throws(Errno) in
+      try file.read(into: buffer, at: 500_000)
+    }
+    #expect(part[..<count] == Self.long[500_000..<501_000])
+    #expect(try fixture.content("long") == Self.long)
+  }
+
+  @Test("any damage of a bzip2 stream is an error or has no effect")
+  func damagedBzip2() throws {
+    let archive = try bzip2()
+    let directory = try #require(archive.indices.first { archive[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
+    for index in stride(from: 34, to: directory, by: 97) {
+      var damaged = archive
+      damaged[index] ^= UInt8(1 << (index % 8))
+      let fixture = try ArchiveFixture(archive: damaged)
+      do {
+        let isRight = try fixture.content("long") == Self.long
+        #expect(isRight, "byte \(index)")
+      } catch { #expect(error as? Errno == .ioError) }
+    }
+  }
+
   @Test("the former number of Zstandard is known, too")
   func formerZstandard() throws {
     var archive = try bytes(ForeignArchive.zstandard)
