@@ -32,7 +32,8 @@ let package = Package(
     .target(
       name: "Layers",
       dependencies: [
-        "CArchive", "CBzip2", "CIsal", "CUTF8Proc", "CZlib", "Containers", "Posix", "PropertyLists", "StringTables",
+        "CArchive", "CBzip2", "CIsal", "CUTF8Proc", "CZlib", "Containers", "Posix", "PropertyLists",
+        "StringTables",
       ],
       swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),

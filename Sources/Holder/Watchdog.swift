@@ -8,6 +8,8 @@ import Synchronization
 /// On a busy machine this thread, and the holder itself, run late. So the worker hangs only if the counter has stood still
 /// during two periods in a row, each measured by the holder's own sleep, which goes on where both were stopped.
 public struct Watchdog: Sendable {
+  fileprivate typealias Beats = UnsafeMutablePointer<Atomic<UInt64>>
+
   /// After how many milliseconds a worker that hangs is killed, at the earliest; half as many later at the latest.
   public let milliseconds: CInt
 
@@ -24,7 +26,7 @@ public struct Watchdog: Sendable {
   }
 
   /// Beats are counted at their own address: the worker's other threads access the whole state meanwhile.
-  fileprivate static func count(in state: UnsafeMutablePointer<HolderState>) -> UnsafeMutablePointer<Atomic<UInt64>> {
+  fileprivate static func count(in state: UnsafeMutablePointer<HolderState>) -> Beats {
     let offset = MemoryLayout<HolderState>.offset(of: \.heartbeat) ?? 0
     return (UnsafeMutableRawPointer(state) + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
   }
@@ -33,7 +35,7 @@ public struct Watchdog: Sendable {
 /// The worker's side.
 private struct Heartbeat: @unchecked Sendable {
   /// Stays mapped until the end of the process.
-  let count: UnsafeMutablePointer<Atomic<UInt64>>
+  let count: Watchdog.Beats
   let interval: UInt32
 
   func run() -> Never {

@@ -1,17 +1,5 @@
 import Posix
 
-extension StaticString {
-  /// The string as a C string, which it must be.
-  var cName: CName { UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self) }
-}
-
-/// The names of the extended attributes that hold ACLs.
-enum ACLAttribute {
-  static let access: StaticString = "system.posix_acl_access"
-  /// That which new entries of a directory inherit.
-  static let `default`: StaticString = "system.posix_acl_default"
-}
-
 /// The ACLs that a new entry gets from the default ACL of its parent, as acl(5) has it in "Object creation and default
 /// ACLs".
 ///

@@ -1,3 +1,5 @@
+import Glibc
+
 /// An ACL, as acl(5) describes it.
 public struct AccessControlList: Sendable, Equatable {
   /// Whom an entry is for, as the kernel numbers it.
@@ -62,4 +64,19 @@ public struct AccessControlList: Sendable, Equatable {
     if !groups.isEmpty { return groups.contains { grants($0.permissions & mask) } }
     return grants(permissions(.other) ?? 0)
   }
+}
+
+/// The names of the extended attributes that hold ACLs, as acl(5) has them.
+public enum ACLAttribute {
+  public static let access: StaticString = "system.posix_acl_access"
+  /// That which new entries of a directory inherit.
+  public static let `default`: StaticString = "system.posix_acl_default"
+
+  /// Whether a name is that of the access ACL.
+  public static func isAccess(_ name: CName) -> Bool { strcmp(name, access.cName) == 0 }
+}
+
+extension StaticString {
+  /// The string as a C string, which it must be.
+  public var cName: CName { UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self) }
 }

@@ -239,7 +239,7 @@ final class FileWriter: Sendable {
         try store.check(extendedAttribute: name, entry, by: caller)
         if flags & Self.mustCreate != 0 { try intend(entry, name, mustExist: false) }
         try entry.setExtendedAttribute(name, value, flags: flags)
-        if NodeStore.isAccessACL(name) { try clearGroupID(of: entry, caller) }
+        if ACLAttribute.isAccess(name) { try clearGroupID(of: entry, caller) }
       }
     } catch {
       return reply.fail(error)

@@ -34,7 +34,7 @@ struct ExtendedAttributeOperations: Sendable {
       guard isEnabled else { throw .noFunction }
       if node.isReserved { throw .noData }
       value = try store.evictingOnDemand { () throws(Errno) in try self.value(of: name, node, size: size) }
-      if NodeStore.isAccessACL(name) { store.recordACL(of: node) }
+      if ACLAttribute.isAccess(name) { store.recordACL(of: node) }
     } catch {
       return reply.fail(error)
     }

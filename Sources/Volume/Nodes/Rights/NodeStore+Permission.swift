@@ -11,10 +11,6 @@ struct ReportedDirectory {
 
 /// Checks of what callers may do, where the kernel decided by the attributes of an entry that may be another one by now.
 extension NodeStore {
-  private static let accessACL: StaticString = "system.posix_acl_access"
-
-  static func isAccessACL(_ name: CName) -> Bool { strcmp(name, accessACL.cString) == 0 }
-
   // MARK: - Directories
 
   /// Records a directory's attributes that a reply is about to give to the kernel.
@@ -74,7 +70,7 @@ extension NodeStore {
 
   private static func accessList(of part: LayerDirectory) throws(Errno) -> AccessControlList? {
     try accessList { buffer throws(Errno) in
-      try part.extendedAttribute(accessACL.cString, into: buffer)
+      try part.extendedAttribute(ACLAttribute.access.cName, into: buffer)
     }
   }
 
@@ -129,7 +125,7 @@ extension NodeStore {
       else { return false }
       let acl = try Self.accessList { buffer throws(Errno) in
         try part.extendedAttribute(
-          Self.accessACL.cString, of: name, identity: attributes.identity, into: buffer)
+          ACLAttribute.access.cName, of: name, identity: attributes.identity, into: buffer)
       }
       return acl == nil
     }
@@ -193,13 +189,8 @@ extension NodeStore {
       PermissionCheck(
         attributes: try descriptor.attributes(),
         acl: try accessList { buffer throws(Errno) in
-          try descriptor.extendedAttribute(accessACL.cString, into: buffer)
+          try descriptor.extendedAttribute(ACLAttribute.access.cName, into: buffer)
         })
     }
   }
-}
-
-extension StaticString {
-  /// The string as a C string, which it must be.
-  fileprivate var cString: CName { UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self) }
 }
