@@ -21,12 +21,13 @@ extension Holder {
     linux_unshare_files()
     let holder = linux_open_process(getpid())
     state.pointee.worker = 0
+    let upgrades = state.pointee.upgrades
     state.pointee.takeover = .pending
     // They stay pending until there is a worker that can unmount, in whichever program.
     Self.signals.block()
     switch linux_fork_detached() {
     case 0:
-      if isTakenOver(from: holder) { _exit(0) }
+      if isTakenOver(from: holder, former: upgrades) { _exit(0) }
       end(holder)
       // The new program has closed them on exec for itself only.
       state.pointee.keepsFiles = 1
@@ -44,16 +45,17 @@ extension Holder {
 
   /// In the guard: waits until the new program's worker reads requests, or its holder has died, or the time is up. Then
   /// the files that this process has are the former worker's still: a new one records none before it reads requests.
+  /// - Parameter former: how many upgrades there had been before.
   /// - Returns: false if this program is to go on.
-  private func isTakenOver(from holder: CInt) -> Bool {
+  private func isTakenOver(from holder: CInt, former: UInt32) -> Bool {
     let deadline = TimeSpec.monotonic.advanced(byMilliseconds: Self.takeoverTimeout)
     var isAlive = true
-    while state.pointee.takeover == .pending {
+    // The next upgrade may be pending before this process has run.
+    while state.pointee.takeover == .pending, state.pointee.upgrades == former {
       let rest = deadline.milliseconds(since: .monotonic)
       if !isAlive || rest == 0 { return false }
       isAlive = !Self.hasEnded(holder, within: min(rest, Self.pollInterval))
     }
-    if state.pointee.takeover == .done { state.pointee.upgrades += 1 }
     return true
   }
 

@@ -6,8 +6,8 @@ import Posix
 ///
 /// Invariants: `lock` belongs to the worker that serves, from its start to its end; only the holder writes `worker`,
 /// `pendingSignal`, `deaths`, `lastStatus` and, between two workers, `rawPhase`; only the holder and its guard write
-/// `upgrades` and `failedUpgrades`, one after the other; the holder writes `hangs`, and `heartbeat` between two workers; only
-/// the worker writes the rest, but for `rawTakeover`.
+/// `failedUpgrades`, one after the other; the holder writes `hangs`, and `heartbeat` between two workers; only the worker
+/// writes the rest, but for `rawTakeover`.
 public struct HolderState: BitwiseCopyable {
   /// What a worker has done so far.
   public enum Phase: UInt32, Sendable, BitwiseCopyable {
@@ -41,7 +41,7 @@ public struct HolderState: BitwiseCopyable {
   public typealias Kept = (CInt, CInt, CInt, CInt, CInt, CInt, CInt, CInt)
 
   /// The version of the state's format: a worker goes on only with its own.
-  public static let currentVersion: UInt64 = 4
+  public static let currentVersion: UInt64 = 5
   /// The bytes that are reserved for it.
   public static let reserved = 4096
 
@@ -95,8 +95,16 @@ public struct HolderState: BitwiseCopyable {
     set { rawPhase = newValue.rawValue }
   }
 
-  public var takeover: Takeover {
+  public internal(set) var takeover: Takeover {
     get { Takeover(rawValue: rawTakeover) ?? .none }
     set { rawTakeover = newValue.rawValue }
+  }
+
+  /// To be called by each worker before it reads the first request: counts the upgrade that it completes, if any, so that
+  /// every reply of the new program has the count.
+  public mutating func completeTakeover() {
+    if takeover != .pending { return }
+    upgrades += 1
+    takeover = .done
   }
 }

@@ -203,7 +203,7 @@ struct MountWorker {
         }
         survival?.readLocks.reset()
         // From the first request on it records files that only its own successors have.
-        survival?.state.takeover = .done
+        survival?.state.completeTakeover()
       },
       willStop: volume.stop)
     events.didStart = {

@@ -154,6 +154,41 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "an upgrade is counted before the new program replies, whenever the guard runs", .timeLimit(.minutes(1))
+    )
+    func count() throws {
+      try withCopy { mount, program, fixture in
+        let (kept, go, holder) = (fixture.folder / "kept", fixture.folder / "go", try mount.process())
+        try program.rename(to: kept)
+        let wait = "while ! [ -e '\(go.text)' ]; do sleep 0.02; done"
+        try program.write(script(kept, resume: #"\#(wait); exec '\#(kept.text)' "$@""#))
+        try program.setMode(0o755)
+        let upgrade = try Child(Command([kept, "upgrade", mount.point]))
+        // Once the holder runs the script, only the command and the guard run the former program.
+        var found: [pid_t] = []
+        #expect(
+          eventually(within: 20) {
+            found = Self.processes(running: kept).filter { $0 != upgrade.pid }
+            return found.count == 1 && found[0] != holder
+          })
+        let guardian = try #require(found.first)
+        #expect(kill(guardian, SIGSTOP) == 0)
+        defer { kill(guardian, SIGCONT) }
+        try go.write("")
+        #expect(try upgrade.wait(timeout: 30).status == 0)
+        #expect(try Command([kept, "status", mount.point]).check().outputText.contains("; upgrades: 1\n"))
+        try program.remove()
+        try kept.rename(to: program)
+      }
+    }
+
+    private static func processes(running program: ByteString) -> [pid_t] {
+      ((try? ByteString("/proc").names()) ?? []).compactMap { pid_t($0.text) }.filter { process in
+        (try? ("/proc" / ByteString("\(process)") / "exe").linkTarget()) == program
+      }
+    }
+
     @Test("readers see no error while the program is replaced", .timeLimit(.minutes(2)))
     func readers() throws {
       try withCopy { mount, program, _ in
