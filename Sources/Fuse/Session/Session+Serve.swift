@@ -71,6 +71,7 @@ extension Session {
       let shutdown = try Shutdown(self, pool, events)
       events.didStart()
       let reason = end.wait(self, pool, onHangup: events.hangup)
+      if reason == .workersEnded { reportAbort(events.report) }
       shutdown.begin(unmounts: reason != .handover)
       if end.wait(for: shutdown.finished, milliseconds: Self.shutdownTimeout(reason)) {
         shutdown.join()
@@ -109,6 +110,15 @@ extension Session {
     closeConnection()
     events.report("ended without waiting for requests to layers that do not answer")
     _exit(0)
+  }
+
+  /// Says so if the connection has ended while the mount is still there. The kernel asks no file system before.
+  private func reportAbort(_ report: (String) -> Void) {
+    guard !isElsewhere, isInMountTable else { return }
+    report(
+      "\(String(decoding: mountPoint.path, as: UTF8.self)): unmounted: the connection was aborted, "
+        + "by 'umount -f' of the mount or of a bind mount of a part of it, or through /sys/fs/fuse/connections"
+    )
   }
 
   fileprivate func report(_ failure: String?, _ report: (String) -> Void) {

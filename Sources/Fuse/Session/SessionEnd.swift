@@ -109,7 +109,7 @@ final class SessionEnd: Sendable {
 
 extension Session {
   /// Whether this session's mount is in the mount table, at any path.
-  fileprivate var isInMountTable: Bool {
+  var isInMountTable: Bool {
     MountTableEntry.all().contains { $0.id == entry?.id && $0.device == mountPoint.device }
   }
 

@@ -42,6 +42,27 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "'umount -f' of a bind mount ends the mount with a message, and leaves no dead one",
+      .timeLimit(.minutes(1)),
+      arguments: [[], ["writable"]] as [[ByteString]])
+    func abort(options: [ByteString]) throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      setup.options = options
+      let mount = try Mount(setup)
+      defer { mount.abandon() }
+      let part = fixture.folder / "part"
+      try part.makeDirectory()
+      try Command("mount", "--bind", (mount.point / "folder").text, part.text).check()
+      try Command("umount", "-f", part.text).check()
+      #expect(eventually(within: 20) { mount.process.status() == 0 })
+      #expect(mount.process.errorText.contains("\(mount.point): unmounted: the connection was aborted"))
+      #expect(try MountTable.bundlefs(at: mount.point) == nil)
+      #expect(try mount.point.names() == [])
+      #expect(try fixture.substitution.names() == ["folder", "replaced.txt"])
+    }
+
     @Test("'unmount' does not wait for a copy of the mount elsewhere", .timeLimit(.minutes(1)))
     func copyElsewhere() throws {
       let fixture = try Fixture()
