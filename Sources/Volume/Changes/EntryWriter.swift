@@ -26,17 +26,36 @@ final class EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      let made = try add(
-        name, in: parent, by: reply.caller, mayExist: reply.mayBeDone(intents),
-        isDirectory: entry.kind == .directory
-      ) { directory throws(Errno) in
-        try make(entry, name, in: directory, owner)
+      let (caller, mayExist) = (reply.caller, reply.mayBeDone(intents))
+      let made = try repeating(entry.isRegularFile, name, in: parent) { () throws(Errno) in
+        try add(
+          name, in: parent, by: caller, mayExist: mayExist, isDirectory: entry.kind == .directory
+        ) { directory throws(Errno) in
+          try make(entry, name, in: directory, owner)
+        }
       }
       if !reply.send(made) { store.forget(made.node, lookups: 1) }
     } catch {
       // It has just appeared in a layer, and open(2) without O_EXCL opens it.
-      reply.fail(error == .fileExists && entry.isRegularFile ? .staleFileHandle : error)
+      let isRetried = error == .fileExists && entry.isRegularFile
+      if isRetried { store.retried.add(EntryKey(parent: parent, name)) }
+      reply.fail(isRetried ? .staleFileHandle : error)
     }
+  }
+
+  /// How often it is tried to make a file whose name other programs make and remove in the layers; and how often, with a pause
+  /// in microseconds, once the kernel has looked the name up again after ESTALE, which it does only once.
+  private static let (attempts, lastAttempts, pause): (Int, Int, UInt32) = (16, 100, 1000)
+
+  private func repeating<Result>(
+    _ isFile: Bool, _ name: CName, in parent: NodeID, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    let isRetry = isFile && store.retried.contains(name, in: parent)
+    for _ in 1..<(isRetry ? Self.lastAttempts : isFile ? Self.attempts : 1) {
+      do throws(Errno) { return try body() } catch { if error != .fileExists { throw error } }
+      if isRetry { usleep(Self.pause) }
+    }
+    return try body()
   }
 
   /// - Returns: a regular file, open for writing.

@@ -26,6 +26,7 @@ final class NodeStore: Sendable {
   /// The spellings that the kernel may have cached beside those of the listings; nil if case counts.
   let spellings: KnownSpellings?
   let cookies: ListingCookies
+  let retried = RetriedNames()
 
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(

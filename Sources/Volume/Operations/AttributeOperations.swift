@@ -28,7 +28,9 @@ struct AttributeOperations: Sendable {
         ? try resources.attributes(of: node)
         : try store.evictingOnDemand { () throws(Errno) in try store.attributes(of: node) }
     } catch {
-      return reply.fail(error == .noSuchFileOrDirectory ? .staleFileHandle : error)
+      let isLost = error == .noSuchFileOrDirectory || error == .staleFileHandle
+      if isLost { store.recordRetry(of: node) }
+      return reply.fail(isLost ? .staleFileHandle : error)
     }
     pages?.willReply(with: attributes.attributes, of: node)
     reply.send(attributes)

@@ -45,6 +45,7 @@ struct EntryOperations: Sendable {
     }
     guard var entry else { return sendNegative(name, in: parent, reply) }
     if changes.isAnnouncer(reply.caller) { entry.timeout = 0 }
+    if store.retried.contains(name, in: parent) { _ = try? store.openFile(of: entry.node) }
     store.recordFoundSpelling(name, in: parent)
     changes.writer?.pages?.willReply(with: entry.attributes.attributes, of: entry.node)
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }

@@ -160,6 +160,32 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "a file is opened or made while its name comes and goes in the upper layer", .timeLimit(.minutes(1)))
+    func openWhileNameChanges() throws {
+      let script = """
+        import os, sys, time
+        mount, layer = sys.argv[1:]
+        end = time.time() + 4
+        if os.fork() == 0:
+            while time.time() < end:
+                for change in (lambda path: os.close(os.open(path, os.O_CREAT | os.O_WRONLY)), os.unlink):
+                    try: change(layer + "/name")
+                    except FileNotFoundError: pass
+            os._exit(0)
+        other = os.fork()
+        while time.time() < end:
+            os.close(os.open(mount + "/name", os.O_CREAT | os.O_WRONLY))
+        if other == 0: os._exit(0)
+        if os.waitpid(other, 0)[1]: sys.exit(1)
+        os.wait()
+        """
+      try withWritable { mount, fixture in
+        try Command(["python3", "-c", ByteString(script), mount.point, fixture.substitution]).check(
+          timeout: 40)
+      }
+    }
+
     @Test("attributes of overlayfs cannot be set", .timeLimit(.minutes(1)))
     func overlayAttributes() throws {
       try withWritable { mount, fixture in
