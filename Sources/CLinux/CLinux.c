@@ -66,6 +66,8 @@ static int read_attributes(int directory, const char *path, int flags, struct li
       .links = x.stx_nlink,
       .block_size = x.stx_blksize,
       .has_birth = (x.stx_mask & STATX_BTIME) != 0,
+      .is_immutable = (x.stx_attributes & STATX_ATTR_IMMUTABLE) != 0,
+      .is_append_only = (x.stx_attributes & STATX_ATTR_APPEND) != 0,
   };
   return 0;
 }

@@ -66,6 +66,7 @@ extension Volume: FileSystem {
     if node == ControlFile.node, ResultsProtocol.isCommand(command, size: size) {
       return control.sendResults(from: input, size: size, reply)
     }
+    if let request = FileFlagsRequest(command) { return flags.run(request, of: node, input, reply) }
     statusRequests.run(command, of: node, size: size, reply)
   }
 

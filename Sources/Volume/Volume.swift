@@ -31,6 +31,7 @@ public final class Volume: Sendable {
   let directories: DirectoryOperations
   let files: FileOperations
   let extendedAttributes: ExtendedAttributeOperations
+  let flags: FlagOperations
   let changes: ChangeOperations
   /// nil for a read-only mount.
   let writer: Writer?
@@ -94,6 +95,7 @@ public final class Volume: Sendable {
     self.files = files
     extendedAttributes = ExtendedAttributeOperations(
       store: store, types: resolver.types, writer: writer, mode: options.extendedAttributes)
+    flags = FlagOperations(store: store, writer: writer)
     let reporter = StatusReporter(
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
       announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,

@@ -30,6 +30,8 @@ struct linux_attributes {
   uint32_t links;
   uint32_t block_size;
   bool has_birth;
+  /// STATX_ATTR_IMMUTABLE and STATX_ATTR_APPEND.
+  bool is_immutable, is_append_only;
 };
 
 enum {

@@ -168,13 +168,17 @@ public final class LayerDirectory: Sendable {
     return try open(name, identity: identity, [.read, .noFollow, .nonBlocking, .noControllingTerminal]).file
   }
 
-  /// Opens a file for writing, if the name still has the given identity.
+  /// Opens a file for writing, if the name still has the given identity; with `O_APPEND` if it can only be appended to.
   /// - Returns: the file and its present attributes.
   /// - Throws: as `openFile`; ETXTBSY, EACCES, and other errors of open(2).
   public func openFileForWriting(
     _ name: CName, identity: FileIdentity
   ) throws(Errno) -> (file: LayerFile, attributes: FileStatus) {
-    try open(name, identity: identity, [.write, .noFollow, .nonBlocking, .noControllingTerminal])
+    let flags: OpenFlags = [.write, .noFollow, .nonBlocking, .noControllingTerminal]
+    do throws(Errno) { return try open(name, identity: identity, flags) } catch {
+      if error != .notPermitted { throw error }
+      return try open(name, identity: identity, flags.union(.append))
+    }
   }
 
   /// Opens an entry of any kind with `O_PATH`, if the name still has the given identity.

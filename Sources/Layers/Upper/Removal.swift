@@ -12,7 +12,8 @@ extension UpperLayer {
       switch try directory.lookup(name) {
       case nil: throw .noSuchFileOrDirectory
       case .directory: throw .isDirectory
-      case .file(let layer, _):
+      case .file(let layer, let attributes):
+        if layer != directory.top.layer { try directory.checkFlags(attributes) }
         let isBelow = try directory.isVisibleBelow(name)
         try directory.top.withDescriptor { parent throws(Errno) in
           if layer != directory.top.layer {
@@ -38,10 +39,11 @@ extension UpperLayer {
     }
     try repeatingRaces { () throws(Errno) in
       guard let entry = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
-      guard case .directory(let removed, _) = entry else { throw .notDirectory }
+      guard case .directory(let removed, let attributes) = entry else { throw .notDirectory }
       guard try removed.list().items.isEmpty else { throw .directoryNotEmpty }
       let isBelow = try directory.isVisibleBelow(name)
       let hasOwn = removed.top.layer == directory.top.layer
+      if !hasOwn { try directory.checkFlags(attributes) }
       try directory.top.withDescriptor { parent throws(Errno) in
         if hasOwn {
           try removeOwnDirectory(name, in: parent, isBelow: isBelow)
@@ -168,5 +170,15 @@ extension UpperLayer {
     let directory = try parent.open(name, [.pathOnly, .directory, .noFollow])
     try parent.unlocking(name) { () throws(Errno) in try whiteouts.clear(directory) }
     try parent.remove(name, isDirectory: true)
+  }
+}
+
+extension MergedDirectory {
+  /// Checks that the flags of chattr(1) permit to hide an entry of a layer below. Those of the upper layer's own entries, and
+  /// whether this directory is immutable, its file system checks.
+  /// - Throws: EPERM.
+  func checkFlags(_ hidden: FileStatus) throws(Errno) {
+    if hidden.isImmutable || hidden.isAppendOnly { throw .notPermitted }
+    if try top.attributes().isAppendOnly { throw .notPermitted }
   }
 }

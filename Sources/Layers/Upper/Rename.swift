@@ -62,6 +62,7 @@ extension UpperLayer {
       return try exchange(try RenamedEntry(name, directory, source), other)
     }
     try refuseOtherKind(target, than: source)
+    if let target, target.layer != newDirectory.top.layer { try newDirectory.checkFlags(target.attributes) }
     let renamed = try RenamedEntry(name, directory, source)
     if case .directory(let replaced, _)? = target, try !replaced.list().items.isEmpty {
       throw .directoryNotEmpty
@@ -245,6 +246,12 @@ extension Entry {
     switch self {
     case .file(let layer, _): layer
     case .directory(let directory, _): directory.top.layer
+    }
+  }
+
+  fileprivate var attributes: FileStatus {
+    switch self {
+    case .file(_, let attributes), .directory(_, let attributes): attributes
     }
   }
 

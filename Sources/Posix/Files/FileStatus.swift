@@ -19,6 +19,10 @@ public struct FileStatus: Sendable, Equatable, BitwiseCopyable {
   public var blocks: UInt64
   /// `st_blksize`, in bytes.
   public var blockSize: UInt32
+  /// Whether it has the flag `i` of chattr(1): it must not be changed, renamed, removed or linked.
+  public private(set) var isImmutable = false
+  /// Whether it has the flag `a` of chattr(1): a file can only be appended to, entries only added to a directory.
+  public private(set) var isAppendOnly = false
   /// `st_rdev`.
   public var rdev: UInt64
   /// `st_atim`.
@@ -88,6 +92,7 @@ public struct FileStatus: Sendable, Equatable, BitwiseCopyable {
     size = raw.size
     blocks = raw.blocks
     blockSize = raw.block_size
+    (isImmutable, isAppendOnly) = (raw.is_immutable, raw.is_append_only)
     rdev = raw.rdev
     accessed = TimeSpec(raw.accessed)
     modified = TimeSpec(raw.modified)

@@ -32,6 +32,8 @@ public struct OpenFlags: OptionSet, Sendable {
   public static let noFollow = OpenFlags(rawValue: O_NOFOLLOW)
   /// `O_NONBLOCK`; opening a FIFO then does not wait for a writer.
   public static let nonBlocking = OpenFlags(rawValue: O_NONBLOCK)
+  /// `O_APPEND`.
+  public static let append = OpenFlags(rawValue: O_APPEND)
   /// `O_NOCTTY`.
   public static let noControllingTerminal = OpenFlags(rawValue: O_NOCTTY)
 }

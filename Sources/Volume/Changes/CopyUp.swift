@@ -27,16 +27,28 @@ struct CopyUp: Sendable {
     self.intents = intents
   }
 
+  /// What is about to be done to an entry.
+  enum Purpose {
+    case change
+    /// Bytes are added at the end.
+    case append
+    /// The flags of chattr(1) are set, which the copy does not have.
+    case flags
+  }
+
   // MARK: - Directories
 
   /// A directory, which the upper layer takes part in from now on.
-  /// - Throws: ENOENT if no layer has it any more, ESTALE if a predecessor has removed it; errors of the upper layer.
-  func directory(_ node: NodeID) throws(Errno) -> MergedDirectory {
+  /// - Throws: ENOENT if no layer has it any more, ESTALE if a predecessor has removed it; EPERM if its flags, or those of a
+  ///   directory above it, forbid to change it; errors of the upper layer.
+  func directory(_ node: NodeID, for purpose: Purpose = .change) throws(Errno) -> MergedDirectory {
     if try store.isDetached(node) { return try removedDirectory(node) }
     for _ in 0..<Self.maxAttempts {
       let merged = try store.merged(of: node)
       if merged.isInUpperLayer { return merged }
-      for lacking in try lackingAncestors(of: node).reversed() { try copy(lacking) }
+      for lacking in try lackingAncestors(of: node).reversed() {
+        try copy(lacking, for: lacking == node ? purpose : .change)
+      }
     }
     throw .staleFileHandle
   }
@@ -62,10 +74,12 @@ struct CopyUp: Sendable {
     return lacking
   }
 
-  private func copy(_ directory: NodeID) throws(Errno) {
+  private func copy(_ directory: NodeID, for purpose: Purpose) throws(Errno) {
     let source = try store.merged(of: directory).top
     // The root always has a part of the upper layer.
     if source.layer == 0 || directory == .root { return }
+    // The copy of a directory has no flags: entries of the directories in it would have to be made there.
+    guard try source.attributes().permits(purpose) else { throw .notPermitted }
     let (parent, name) = try store.parent(of: directory)
     let target = try store.merged(of: parent).top
     guard target.layer == 0 else { throw .staleFileHandle }
@@ -87,12 +101,12 @@ struct CopyUp: Sendable {
 
   /// Makes a non-directory one of the upper layer. One that has lost its name gets a copy without a name.
   /// - Parameter size: the most bytes of its content that are needed, as it is about to be truncated; nil for all.
-  /// - Throws: ESTALE if the file is lost; errors of the upper layer.
-  func file(_ node: NodeID, size: UInt64? = nil) throws(Errno) {
+  /// - Throws: ESTALE if the file is lost; EPERM if its flags forbid the change; errors of the upper layer.
+  func file(_ node: NodeID, for purpose: Purpose = .change, size: UInt64? = nil) throws(Errno) {
     if try store.isInUpperLayer(node) { return }
     try locks[Int(truncatingIfNeeded: node.rawValue % 64)].withLock { _ throws(Errno) in
       if try store.isInUpperLayer(node) { return }
-      do throws(Errno) { try copyNamed(node, size) } catch {
+      do throws(Errno) { try copyNamed(node, purpose, size) } catch {
         guard error == .staleFileHandle, try store.isPinned(node) else { throw error }
         // It has lost its name.
         try copyUnnamed(node, size)
@@ -100,13 +114,14 @@ struct CopyUp: Sendable {
     }
   }
 
-  private func copyNamed(_ node: NodeID, _ size: UInt64?) throws(Errno) {
+  private func copyNamed(_ node: NodeID, _ purpose: Purpose, _ size: UInt64?) throws(Errno) {
     try store.withFileLocation(of: node) { location, source, name throws(Errno) in
       if source.layer == 0 { return }
       // The layer below still has what was removed from the mount.
       guard case .file(let layer, let former) = try store.merged(of: location.parent).lookup(name),
         layer == location.layer, former.identity == location.identity
       else { throw .staleFileHandle }
+      guard former.permits(purpose) else { throw .notPermitted }
       let target = try directory(location.parent)
       let key = EntryKey(parent: location.parent, name)
       // Else the event of the new name could come before the node has it, and the file would get another node.
@@ -119,7 +134,10 @@ struct CopyUp: Sendable {
                 keepsNumber: former.links == 1))
           }
         }
-        let copy = try copy(name, former, from: source, to: target.top, size, announce)
+        var copy = try copy(name, former, from: source, to: target.top, size, announce)
+        if former.isAppendOnly, purpose == .append {
+          copy = try setAppendOnly(name, copy.identity, in: target.top)
+        }
         own?.recordEntry(copy.identity, at: key, events: 1)
         own?.recordNewFile(node, copy)
         adopt(copy, for: node, keepsNumber: former.links == 1)
@@ -141,6 +159,16 @@ struct CopyUp: Sendable {
       // The upper layer has got an entry of this name.
       throw error == .fileExists ? .staleFileHandle : error
     }
+  }
+
+  /// Sets the flag on a copy that has its name: until then it could not be linked.
+  private func setAppendOnly(
+    _ name: CName, _ identity: FileIdentity, in parent: LayerDirectory
+  ) throws(Errno) -> FileStatus {
+    let copy = try parent.openFile(name, identity: identity)
+    // A file system without flags has the copy without.
+    try? copy.withDescriptor { descriptor throws(Errno) in try descriptor.setAppendOnly() }
+    return try copy.attributes()
   }
 
   /// Runs the body, which changes names, so that their events are known as ours.
@@ -187,4 +215,15 @@ struct CopyUp: Sendable {
 extension MergedDirectory {
   /// Whether the upper layer takes part in it.
   var isInUpperLayer: Bool { top.layer == 0 }
+}
+
+extension FileStatus {
+  /// Whether the flags of chattr(1) permit it.
+  func permits(_ purpose: CopyUp.Purpose) -> Bool {
+    switch purpose {
+    case .change: !isImmutable && !isAppendOnly
+    case .append: !isImmutable
+    case .flags: true
+    }
+  }
 }

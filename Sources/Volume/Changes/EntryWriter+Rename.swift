@@ -140,6 +140,7 @@ extension EntryWriter {
   private func copyFileUp(_ entry: Entry?, _ name: CName, _ key: EntryKey) throws(Errno) {
     guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
     if let node = store.file(attributes.identity, layer: layer, named: key) { return try copyUp.file(node) }
+    guard attributes.permits(.change) else { throw .notPermitted }
     guard let part = try store.merged(of: key.parent).part(of: layer) else { throw .staleFileHandle }
     let directory = try copyUp.directory(key.parent)
     _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)

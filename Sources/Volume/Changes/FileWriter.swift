@@ -22,7 +22,7 @@ final class FileWriter: Sendable {
     (self.kernel, self.pages) = (kernel, pages)
   }
 
-  private var queue: InvalidationQueue { copyUp.queue }
+  var queue: InvalidationQueue { copyUp.queue }
   private var intents: IntentLog? { copyUp.intents }
 
   // MARK: - Content
@@ -35,22 +35,24 @@ final class FileWriter: Sendable {
     let count: Int
     do throws(Errno) {
       // One that is sent again goes to where it went before.
-      let appends = appends && !reply.isResent
-      let (written, after) = try changingContent(of: node, caller: reply.credentials) {
+      let isAppended = appends && !reply.isResent
+      let (written, after) = try changingContent(of: node, appends: appends, caller: reply.credentials) {
         file throws(Errno) in
         try store.awaitingFreedSpace { () throws(Errno) in
-          try file.write(bytes, at: offset, appends: appends)
+          try file.write(bytes, at: offset, appends: isAppended)
         }
       }
       count = written
       let end = UInt64(clamping: offset) &+ UInt64(count)
       // Where a layer's file has grown meanwhile, the kernel has kept the bytes for another part of the file.
-      if appends, after.size != end {
+      if isAppended, after.size != end {
         queue.add([Invalidation(subject: .file(node), aspects: .content)])
       }
       store.recordSize(of: node, atLeast: end)
       pages?.didWrite(to: node, after)
     } catch {
+      // The kernel would keep what was written to a mapping of a file whose flags forbid that.
+      if error == .notPermitted { queue.add([Invalidation(subject: .file(node), aspects: .content)]) }
       return reply.fail(error)
     }
     reply.send(count: count)
@@ -60,7 +62,8 @@ final class FileWriter: Sendable {
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, _ reply: consuming Reply<ReplyKind.Status>
   ) {
     do throws(Errno) {
-      let (_, after) = try changingContent(of: node, caller: reply.credentials) { file throws(Errno) in
+      let (_, after) = try changingContent(of: node, appends: false, caller: reply.credentials) {
+        file throws(Errno) in
         try file.allocate(mode: mode, at: offset, count: count)
       }
       store.recordSize(of: node, after.size)
@@ -72,17 +75,23 @@ final class FileWriter: Sendable {
   }
 
   /// Changes the content of a file, which the upper layer has from then on.
-  /// - Parameter caller: takes set-user-ID and set-group-ID bits away.
+  /// - Parameters:
+  ///   - appends: whether bytes are added at the end, wherever that is.
+  ///   - caller: takes set-user-ID and set-group-ID bits away.
   /// - Returns: what the body returns, and the attributes after that.
+  /// - Throws: EPERM if the flags of chattr(1) forbid it.
   private func changingContent<Result>(
-    of node: NodeID, caller: Credentials, _ body: (LayerFile) throws(Errno) -> Result
+    of node: NodeID, appends: Bool, caller: Credentials, _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
     let present = descriptors.file(of: node, identity: try store.identity(of: node))
-    if present == nil { try copyUp.file(node) }
+    let purpose: CopyUp.Purpose = appends ? .append : .change
+    if present == nil { try copyUp.file(node, for: purpose) }
     return try changing(
       node, .old,
       { () throws(Errno) in
         var (file, status) = if let present { (present, try present.attributes()) } else { try open(node) }
+        // It may have been opened before they were set.
+        guard status.permits(purpose) else { throw .notPermitted }
         if try clearPrivileges(of: file, status, node, caller) { status = try file.attributes() }
         return (file, status)
       }, body)
@@ -93,7 +102,8 @@ final class FileWriter: Sendable {
     let (file, status) = try store.evictingOnDemand { () throws(Errno) in
       try store.openUpperFileForWriting(node)
     }
-    descriptors.keep(file, status.identity, of: node)
+    // With O_APPEND it would be of no use once the flag is cleared.
+    if !status.isAppendOnly { descriptors.keep(file, status.identity, of: node) }
     return (file, status)
   }
 
@@ -137,7 +147,7 @@ final class FileWriter: Sendable {
     return (try body(file), try file.attributes())
   }
 
-  private func changing<Result>(
+  func changing<Result>(
     _ node: NodeID, _ file: LayerFile, _ times: OwnChanges.KnownTimes = .same,
     _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
@@ -293,7 +303,7 @@ final class FileWriter: Sendable {
   }
 
   /// - Parameter merged: the directory, which the upper layer has.
-  private func changeDirectory(
+  func changeDirectory(
     _ node: NodeID, _ merged: MergedDirectory, _ body: (LayerDirectory) throws(Errno) -> Void
   ) throws(Errno) {
     let directory = merged.top

@@ -170,6 +170,13 @@ extension NodeStore {
     guard try Self.permissions(of: entry).allows(changes, to: caller) else { throw .notPermitted }
   }
 
+  /// Checks that a caller may change the flags of a file or directory, which is open.
+  /// - Throws: EPERM.
+  func checkOwner(of entry: any ChangeableEntry, by caller: Caller) throws(Errno) {
+    if !isShared || caller.user == 0 { return }
+    guard try Self.permissions(of: entry).isOwned(by: caller) else { throw .notPermitted }
+  }
+
   /// Checks that a caller may set or remove an extended attribute of a file or directory, which is open. Those of other name
   /// spaces take capabilities, whatever the entry is.
   /// - Throws: EPERM for an ACL of another owner's; EACCES.

@@ -82,6 +82,7 @@ enum FileCapability: UInt64 {
   case overrideDAC = 1
   case actAsOwner = 3
   case keepSetID = 4
+  case changeProtection = 9
 }
 
 extension Caller {
