@@ -80,7 +80,8 @@ public final class Volume: Sendable {
     writer = options.upper.map {
       Writer(
         $0, store: store, queue: queue, kernel: kernel, own: own,
-        intents: options.memory.map { IntentLog($0) }, reserved: reserved)
+        intents: options.memory.map { IntentLog($0) }, reserved: reserved,
+        budget: options.descriptorBudget)
     }
     changes = ChangeOperations(
       store: store, control: control, writer: writer, expected: announcer?.expected)

@@ -8,7 +8,7 @@ import Posix
 /// the layer wait for IN_CLOSE_WRITE.
 final class WriteDescriptors: Sendable {
   /// The most files that are open at a time.
-  static let limit = 64
+  private let limit: Int
   /// Milliseconds without a WRITE after which a file is closed, at the next look of the watchdog.
   private static let idleTime: CInt = 100
 
@@ -29,7 +29,11 @@ final class WriteDescriptors: Sendable {
   /// Counts what is closed; nil where events of our own changes cannot be told from those of others.
   private let own: OwnChanges?
 
-  init(_ own: OwnChanges? = nil) { self.own = own }
+  /// - Parameter budget: how many files the mount may keep open in all.
+  init(_ own: OwnChanges? = nil, budget: Int = .max) {
+    self.own = own
+    limit = min(64, max(1, budget / 4))
+  }
 
   func start(_ watchdog: LayerWatchdog) {
     watchdog.add(self)
@@ -77,7 +81,7 @@ final class WriteDescriptors: Sendable {
   func keep(_ file: LayerFile, _ identity: FileIdentity, of node: NodeID) {
     let now = TimeSpec.monotonic
     let closed = files.withLock { files in
-      let closed = files.count < Self.limit ? files.remove(node) : files.removeOldest()
+      let closed = files.count < limit ? files.remove(node) : files.removeOldest()
       files.insert(OpenFile(file, identity, node, lastUse: now), for: node)
       return closed
     }

@@ -16,10 +16,10 @@ final class Writer: Sendable {
   init(
     _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
     kernel: Locked<(any KernelNotifier)?>, own: OwnChanges?, intents: IntentLog?,
-    reserved: ReservedNames
+    reserved: ReservedNames, budget: Int
   ) {
     (self.upper, self.own) = (upper, own)
-    descriptors = WriteDescriptors(own)
+    descriptors = WriteDescriptors(own, budget: budget)
     pages = own.map { PageKeeper(store, $0, kernel) }
     let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
     entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)

@@ -24,6 +24,7 @@ struct MountWorker {
   func mountAndServe(didMount: () -> Void) throws(Failure) {
     // Until then they end the process at once.
     Session.releaseSignals()
+    try DescriptorLimit.check()
     // All checks come before the mount, so that a failure leaves nothing behind.
     var covered = try coveredMountPoint()
     // Nothing of it stays, since it holds the directory beneath.

@@ -51,9 +51,23 @@ enum DescriptorLimit {
     return min(raiseNumber(), max(fewest, memory / bytesPerFile))
   }
 
-  private static func raiseNumber() -> Int {
+  /// The fewest files that a process must be allowed to open, for threads, layers and requests.
+  private static let needed: rlim_t = 64
+
+  /// - Throws: if RLIMIT_NOFILE allows fewer than a mount needs. Such a mount would fail later, and at what is asked of it.
+  static func check() throws(Failure) {
+    guard let limit = current, limit.rlim_max < needed else { return }
+    throw .failed(
+      "a mount needs \(needed) open files, but RLIMIT_NOFILE allows \(limit.rlim_max); see 'ulimit -Hn'")
+  }
+
+  private static var current: rlimit? {
     var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 256 }
+    return getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 ? limit : nil
+  }
+
+  private static func raiseNumber() -> Int {
+    guard var limit = current else { return 256 }
     limit.rlim_cur = limit.rlim_max
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     let all = Int(clamping: min(limit.rlim_cur, rlim_t(ThisProcess.mostReservedFiles)))

@@ -35,6 +35,40 @@ extension MountTests {
       }
     }
 
+    @Test("64 descriptors suffice for writing to many files", .timeLimit(.minutes(1)))
+    func writtenFiles() throws {
+      let fixture = try Fixture(isFilled: false)
+      try fixture.fill(folders: ["a"], files: 60)
+      var setup = fixture.setup
+      setup.options = ["writable"]
+      setup.descriptorLimit = 64
+      try withMount(setup) { mount in
+        let folder = mount.point / "a"
+        let below = try folder.names()
+        let contents = below.map { folder / $0 } + (0..<200).map { folder / ByteString("new-\($0)") }
+        for path in contents { try path.write("text of \(path)") }
+        for path in contents { #expect(try path.readText() == "text of \(path)") }
+        #expect(mount.process.errorText == "")
+      }
+    }
+
+    @Test(
+      "a mount that may open too few files is refused", .timeLimit(.minutes(1)), arguments: [12, 20, 40, 63])
+    func tooFewDescriptors(limit: Int) throws {
+      let fixture = try Fixture()
+      let script = #"ulimit -n "$1" && exec "$2" "$3" "$4" -o writable="$5""#
+      let outcome = try Command.shell(
+        script, ByteString("\(limit)"), try Binary.underTest(), fixture.main, fixture.point,
+        fixture.substitution
+      ).run()
+      #expect(outcome.status == 1)
+      #expect(
+        outcome.errorText
+          == "bundlefs: a mount needs 64 open files, but RLIMIT_NOFILE allows \(limit); see 'ulimit -Hn'\n")
+      let mounted = try MountTable.entry(at: fixture.point)
+      #expect(mounted == nil)
+    }
+
     @Test("24 MiB of memory suffice for 20,000 files and 90 MB from an archive", .timeLimit(.minutes(3)))
     func memory() throws {
       let fixture = try Fixture(isFilled: false)
