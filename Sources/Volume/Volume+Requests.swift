@@ -104,6 +104,7 @@ extension Volume: FileSystem {
     reply: consuming Reply<ReplyKind.Write>
   ) {
     if node == ControlFile.node {
+      FileSystemUser.actAsSelf()
       commands.write(bytes, at: offset, appends: appends, reply)
     } else {
       changes.write(bytes, to: node, at: offset, appends: appends, reply)
@@ -115,7 +116,7 @@ extension Volume: FileSystem {
     reply: consuming Reply<ReplyKind.Write>
   ) {
     if let writer, !node.isReserved {
-      return writer.files.write(bytes, to: node, at: offset, appends: false, reply)
+      return writer.files.write(bytes, to: node, at: offset, appends: false, isMapped: true, reply)
     }
     reply.fail(.readOnlyFileSystem)
     // Opening for writing cannot be refused: OPEN is declined. The kernel would keep the changed page for all readers.

@@ -51,7 +51,9 @@ struct WritableStore {
     let (source, target) = (Self.key(name), Self.key(other))
     try withCName(source.name) { name throws(Errno) in
       try withCName(target.name) { other throws(Errno) in
-        try writer.rename(name, source, to: other, target, flags, by: Caller(user: 0, thread: 0))
+        try writer.rename(
+          name, source, to: other, target, flags, by: Caller(user: 0, thread: 0),
+          EntryOwner(user: 0, group: 0, umask: 0))
       }
     }
   }

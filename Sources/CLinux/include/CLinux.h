@@ -323,7 +323,9 @@ int linux_write_back(int file, int64_t offset, int64_t count, bool waits);
 bool linux_can_act_as_others(void);
 /// setfsuid(2) and setfsgid(2) for the calling thread, which keeps its capabilities (SECBIT_NO_SETUID_FIXUP).
 int linux_act_as(uid_t user, gid_t group);
-/// Undoes linux_act_as. Keeps errno.
+/// Undoes linux_act_as. Keeps errno. Does nothing if the thread acts as itself.
 void linux_act_as_self(void);
+/// Gives up CAP_SYS_RESOURCE for the calling thread and those that it starts, until execve(2).
+int linux_keep_to_limits(void);
 
 #endif

@@ -18,10 +18,11 @@ final class Dispatcher: Sendable {
   }
 }
 
-/// Counts the request and returns its file system.
+/// Counts the request and returns its file system. The thread acts as itself, but in a WRITE, which decides itself.
 @inline(__always)
 func fileSystem(_ request: fuse_req_t, _ kind: RequestKind) -> any FileSystem {
   let context = fuse_req_userdata(request).unsafelyUnwrapped
+  if kind != .write { FileSystemUser.actAsSelf() }
   return Unmanaged<Dispatcher>.fromOpaque(context)._withUnsafeGuaranteedRef { dispatcher in
     if !RequestThread.isRepeating { dispatcher.counters.increment(kind) }
     return dispatcher.fileSystem

@@ -4,7 +4,8 @@ import Posix
 /// both layers.
 struct ContentCopy {
   private let source: LayerFile
-  private let gate: LayerGate
+  private let upper: UpperLayer
+  private let writer: EntryOwner?
   /// The most bytes to copy.
   private let end: Int64
   private var canCopyRanges: Bool
@@ -15,14 +16,15 @@ struct ContentCopy {
   private static let behind: Int64 = 16 << 20
 
   /// - Parameters:
-  ///   - gate: that of the upper layer.
+  ///   - writer: as whom to write; nil for this process's user.
   ///   - size: the most bytes to copy; nil for all.
   ///   - progress: is passed the number of bytes of each chunk.
   init(
-    of source: LayerFile, _ gate: LayerGate, size: UInt64?, progress: ((Int) -> Void)? = nil
+    of source: LayerFile, to upper: UpperLayer, as writer: EntryOwner?, size: UInt64?,
+    progress: ((Int) -> Void)? = nil
   ) throws(Errno) {
     self.source = source
-    self.gate = gate
+    (self.upper, self.writer) = (upper, writer)
     self.progress = progress
     end = Int64(clamping: min(try source.attributes().size, size ?? .max))
     canCopyRanges = source.hasDescriptor
@@ -37,8 +39,16 @@ struct ContentCopy {
     try synchronize(target)
   }
 
+  /// Makes a call on the upper layer that takes space.
+  private func writing<Result>(_ body: () throws(Errno) -> Result) throws(Errno) -> Result {
+    try upper.layer.gate.call { () throws(Errno) in
+      guard let writer else { return try body() }
+      return try upper.asOwner(writer, body)
+    }
+  }
+
   private func synchronize(_ target: borrowing Descriptor) throws(Errno) {
-    try gate.call { () throws(Errno) in try target.synchronize(dataOnly: true) }
+    try upper.layer.gate.call { () throws(Errno) in try target.synchronize(dataOnly: true) }
   }
 
   /// - Returns: false if the content must be copied.
@@ -46,7 +56,7 @@ struct ContentCopy {
     guard source.hasDescriptor, try source.attributes().size == UInt64(end) else { return false }
     do throws(Errno) {
       try source.withDescriptor { source throws(Errno) in
-        try gate.call { () throws(Errno) in try target.cloneContent(of: source) }
+        try writing { () throws(Errno) in try target.cloneContent(of: source) }
       }
       return true
     } catch {
@@ -63,7 +73,7 @@ struct ContentCopy {
       // The source has become shorter.
       if offset < hole { return }
     }
-    try gate.call { () throws(Errno) in try target.resize(UInt64(end)) }
+    try writing { () throws(Errno) in try target.resize(UInt64(end)) }
   }
 
   /// - Returns: nil behind the last data.
@@ -95,7 +105,7 @@ struct ContentCopy {
   /// Starts to write a chunk to disk, and waits for a former one.
   private func writeBack(at offset: Int64, _ count: Int64, of target: borrowing Descriptor) throws(Errno) {
     if end < Self.behind { return }
-    try gate.call { () throws(Errno) in
+    try upper.layer.gate.call { () throws(Errno) in
       target.writeBack(at: offset, count: count, waits: false)
       let former = offset - Self.behind
       if former >= 0 { target.writeBack(at: former, count: Self.chunk, waits: true) }
@@ -108,7 +118,7 @@ struct ContentCopy {
     if canCopyRanges {
       do throws(Errno) {
         let copied = try source.withDescriptor { source throws(Errno) in
-          try gate.call { () throws(Errno) in try target.copyRange(of: source, at: offset, count: count) }
+          try writing { () throws(Errno) in try target.copyRange(of: source, at: offset, count: count) }
         }
         // Some file systems end early, such as procfs.
         if copied > 0 { return copied }
@@ -125,7 +135,7 @@ struct ContentCopy {
   ) throws(Errno) -> Int {
     try withUnsafeTemporaryBytes(count) { buffer throws(Errno) in
       let read = try source.read(into: buffer, at: offset)
-      try gate.call { () throws(Errno) in
+      try writing { () throws(Errno) in
         try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<read]), at: offset)
       }
       return read

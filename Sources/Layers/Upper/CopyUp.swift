@@ -29,19 +29,21 @@ extension UpperLayer {
   ///   - source: the directory that contains it.
   ///   - identity: that it must have.
   ///   - size: the most bytes of its content to copy, since it is about to be truncated; nil for all.
+  ///   - writer: on whose behalf the content is written; nil for this process's user.
   ///   - progress: is passed the number of bytes of each chunk of content.
   ///   - willPublish: is passed the copy's identity before the copy gets its name. It must not call the layer.
   /// - Returns: the attributes of the copy.
   /// - Throws: EEXIST if the parent has an entry of the name; ESTALE and ENOENT as `LayerDirectory.openFile`.
   public func copyUp(
     _ name: CName, from source: LayerDirectory, identity: FileIdentity, to parent: LayerDirectory,
-    size: UInt64?, progress: ((Int) -> Void)? = nil, willPublish: ((FileIdentity) -> Void)? = nil
+    size: UInt64?, as writer: EntryOwner? = nil, progress: ((Int) -> Void)? = nil,
+    willPublish: ((FileIdentity) -> Void)? = nil
   ) throws(Errno) -> FileStatus {
     let status = try source.attributes(of: name, identity: identity)
     switch status.kind {
     case .regular:
       let file = try source.openFile(name, identity: identity)
-      return try copyUpContent(name, file, to: parent, size: size, progress, willPublish)
+      return try copyUpContent(name, file, to: parent, size: size, writer, progress, willPublish)
     case .symbolicLink: return try copyUpSymbolicLink(name, status, from: source, to: parent, willPublish)
     case .directory, nil: throw .staleFileHandle
     default:
@@ -136,7 +138,7 @@ extension UpperLayer {
   // MARK: - Content
 
   private func copyUpContent(
-    _ name: CName, _ source: LayerFile, to parent: LayerDirectory, size: UInt64?,
+    _ name: CName, _ source: LayerFile, to parent: LayerDirectory, size: UInt64?, _ writer: EntryOwner?,
     _ progress: ((Int) -> Void)?, _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     let pending = try parent.withDescriptor { parent throws(Errno) in
@@ -144,7 +146,7 @@ extension UpperLayer {
     }
     let temporary = pending.temporary
     do throws(Errno) {
-      try fill(pending.file, from: source, size: size, progress)
+      try fill(pending.file, from: source, size: size, writer, progress)
       let path = try parent.gate.call { () throws(Errno) in try pending.file.reopened([.pathOnly]) }
       // As long as it is open for writing, it could not be executed.
       close(pending)
@@ -162,16 +164,20 @@ extension UpperLayer {
   private func close(_ pending: consuming PendingFile) { layer.gate.close(pending.file.release()) }
 
   /// Copies an open non-directory that has lost its name to one without a name.
-  /// - Parameter size: as for `copyUp`.
+  /// - Parameters:
+  ///   - size: as for `copyUp`.
+  ///   - writer: the same.
   /// - Returns: the copy; a regular file is open for reading and writing.
-  public func copyUpUnnamed(_ file: LayerFile, size: UInt64?) throws(Errno) -> LayerFile {
+  public func copyUpUnnamed(
+    _ file: LayerFile, size: UInt64?, as writer: EntryOwner? = nil
+  ) throws(Errno) -> LayerFile {
     let status = try file.attributes()
     if !status.isRegular { return try copyUpUnnamedSpecial(file, status) }
     let pending = try layer.root.withDescriptor { root throws(Errno) in
       try makePending(in: root, isLinkable: false)
     }
     discard(pending.temporary)
-    try fill(pending.file, from: file, size: size)
+    try fill(pending.file, from: file, size: size, writer)
     return LayerFile(pending.file, nil, layer.gate)
   }
 
@@ -205,11 +211,12 @@ extension UpperLayer {
   /// Copies content and attributes; from the beginning if the source was changed meanwhile, unless it does not stop to
   /// change.
   private func fill(
-    _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?, _ progress: ((Int) -> Void)? = nil
+    _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?, _ writer: EntryOwner?,
+    _ progress: ((Int) -> Void)? = nil
   ) throws(Errno) {
     for isLast in [false, false, true] {
       let attributes = try CopiedAttributes(source.attributes(), source)
-      var content = try ContentCopy(of: source, layer.gate, size: size, progress: progress)
+      var content = try ContentCopy(of: source, to: self, as: writer, size: size, progress: progress)
       try content.run(to: copy)
       let present = try source.attributes()
       if isLast || (present.changed, present.size) == (attributes.status.changed, attributes.status.size) {

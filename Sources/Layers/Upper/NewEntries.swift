@@ -114,15 +114,21 @@ extension UpperLayer {
   }
 
   /// Adds a name to a file of this layer.
-  /// - Parameter file: open in any way.
+  /// - Parameters:
+  ///   - file: open in any way.
+  ///   - owner: who adds it; nil for this process's user.
   /// - Throws: EEXIST if the name is visible; EMLINK, ENOENT for a file without a name, and other errors of link(2).
   public func makeLink(
-    _ name: CName, in directory: MergedDirectory, to file: LayerFile
+    _ name: CName, in directory: MergedDirectory, to file: LayerFile, by owner: EntryOwner? = nil
   ) throws(Errno) {
+    let owner = owner ?? EntryOwner(user: user, group: group, umask: 0)
     try refuseVisible(name, in: directory)
     try file.withDescriptor { file throws(Errno) in
       try directory.top.withDescriptor { parent throws(Errno) in
-        do throws(Errno) { try parent.link(file, as: name) } catch {
+        do throws(Errno) {
+          // The directory may need more space.
+          try asOwner(owner) { () throws(Errno) in try parent.link(file, as: name) }
+        } catch {
           guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
           try work.withName { folder, temporary throws(Errno) in
             try folder.link(file, as: temporary)

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import Synchronization
 
-/// The user and group that new entries belong to, and the permission bits that they do not get.
+/// The user and group that make a change, to whom new entries belong, and the permission bits that these do not get.
 public struct EntryOwner: Sendable {
   /// The user ID.
   public let user: UInt32
@@ -85,6 +85,8 @@ public final class UpperLayer: Sendable {
     lock = if writer == .mount, let lock = try work.lock(isTaken) { SharedDescriptor(lock) } else { nil }
     whiteouts = try Self.prepare(work, layer, writer, format)
     umask(0)
+    // As overlayfs does. Threads that serve requests are started later.
+    if writer != .command { FileSystemUser.keepToLimits() }
     if writer != .command { _ = try? layer.root.withDescriptor { _ in whiteouts.prepare() } }
   }
 
@@ -117,10 +119,31 @@ public final class UpperLayer: Sendable {
   }
 
   /// Runs the body as the owner of what it creates, if this process is privileged to.
-  func asOwner<Result: ~Copyable>(
+  public func asOwner<Result: ~Copyable>(
     _ owner: EntryOwner, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    guard actsAsOthers, owner.user != user || owner.group != group else { return try body() }
+    guard isOther(owner) else { return try body() }
     return try FileSystemUser.act(as: owner.user, group: owner.group, body)
+  }
+
+  /// Runs the body, which writes to files, as another user if this process is privileged to: what is reserved for root in
+  /// the file system is not for others.
+  ///
+  /// To change the user takes as long as a short write, so a thread that serves requests keeps it. `Fuse` changes it back
+  /// before any request but a WRITE.
+  public func asWriter<Result>(
+    _ writer: EntryOwner, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard isOther(writer) else {
+      FileSystemUser.actAsSelf()
+      return try body()
+    }
+    guard LayerAccess.current == .shared else { return try asOwner(writer, body) }
+    try FileSystemUser.remain(writer.user, group: writer.group)
+    return try body()
+  }
+
+  private func isOther(_ owner: EntryOwner) -> Bool {
+    actsAsOthers && (owner.user != user || owner.group != group)
   }
 }

@@ -12,8 +12,22 @@ public enum FileSystemUser {
   public static func act<Result: ~Copyable>(
     as user: UInt32, group: UInt32, _ body: () throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    _ = try checked { linux_act_as(user, group) }
-    defer { linux_act_as_self() }
+    try remain(user, group: group)
+    defer { actAsSelf() }
     return try body()
   }
+
+  /// Makes the calling thread access files as another user until `actAsSelf`; it keeps its capabilities. Takes some
+  /// microseconds, but none if it does already.
+  /// - Throws: EPERM unless `canBeChanged`.
+  public static func remain(_ user: UInt32, group: UInt32) throws(Errno) {
+    _ = try checked { linux_act_as(user, group) }
+  }
+
+  /// Makes the calling thread access files as the process's user, if it does not.
+  public static func actAsSelf() { linux_act_as_self() }
+
+  /// Makes the calling thread, and those that it starts, keep to disk quotas and to the space that file systems reserve:
+  /// gives up `CAP_SYS_RESOURCE`. Does nothing where that fails.
+  public static func keepToLimits() { _ = linux_keep_to_limits() }
 }

@@ -100,21 +100,27 @@ struct CopyUp: Sendable {
   // MARK: - Files
 
   /// Makes a non-directory one of the upper layer. One that has lost its name gets a copy without a name.
-  /// - Parameter size: the most bytes of its content that are needed, as it is about to be truncated; nil for all.
+  /// - Parameters:
+  ///   - writer: the user that changes it.
+  ///   - size: the most bytes of its content that are needed, as it is about to be truncated; nil for all.
   /// - Throws: ESTALE if the file is lost; EPERM if its flags forbid the change; errors of the upper layer.
-  func file(_ node: NodeID, for purpose: Purpose = .change, size: UInt64? = nil) throws(Errno) {
+  func file(
+    _ node: NodeID, by writer: EntryOwner, for purpose: Purpose = .change, size: UInt64? = nil
+  ) throws(Errno) {
     if try store.isInUpperLayer(node) { return }
     try locks[Int(truncatingIfNeeded: node.rawValue % 64)].withLock { _ throws(Errno) in
       if try store.isInUpperLayer(node) { return }
-      do throws(Errno) { try copyNamed(node, purpose, size) } catch {
+      do throws(Errno) { try copyNamed(node, writer, purpose, size) } catch {
         guard error == .staleFileHandle, try store.isPinned(node) else { throw error }
         // It has lost its name.
-        try copyUnnamed(node, size)
+        try copyUnnamed(node, writer, size)
       }
     }
   }
 
-  private func copyNamed(_ node: NodeID, _ purpose: Purpose, _ size: UInt64?) throws(Errno) {
+  private func copyNamed(
+    _ node: NodeID, _ writer: EntryOwner, _ purpose: Purpose, _ size: UInt64?
+  ) throws(Errno) {
     try store.withFileLocation(of: node) { location, source, name throws(Errno) in
       if source.layer == 0 { return }
       // The layer below still has what was removed from the mount.
@@ -134,7 +140,7 @@ struct CopyUp: Sendable {
                 keepsNumber: former.links == 1))
           }
         }
-        var copy = try copy(name, former, from: source, to: target.top, size, announce)
+        var copy = try copy(name, former, from: source, to: target.top, writer, size, announce)
         if former.isAppendOnly, purpose == .append {
           copy = try setAppendOnly(name, copy.identity, in: target.top)
         }
@@ -148,12 +154,11 @@ struct CopyUp: Sendable {
 
   private func copy(
     _ name: CName, _ file: FileStatus, from source: LayerDirectory, to target: LayerDirectory,
-    _ size: UInt64?,
-    _ willPublish: ((FileIdentity) -> Void)?
+    _ writer: EntryOwner, _ size: UInt64?, _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     do throws(Errno) {
       return try upper.copyUp(
-        name, from: source, identity: file.identity, to: target, size: size,
+        name, from: source, identity: file.identity, to: target, size: size, as: writer,
         willPublish: willPublish)
     } catch {
       // The upper layer has got an entry of this name.
@@ -195,11 +200,11 @@ struct CopyUp: Sendable {
   }
 
   /// - Throws: ESTALE if its content cannot be had any more.
-  private func copyUnnamed(_ node: NodeID, _ size: UInt64?) throws(Errno) {
+  private func copyUnnamed(_ node: NodeID, _ writer: EntryOwner, _ size: UInt64?) throws(Errno) {
     var file = try store.presentFile(of: node)
     if file == nil { file = try store.openByName(node).0 }
     guard let file else { throw .staleFileHandle }
-    let copy = try upper.copyUpUnnamed(file, size: size)
+    let copy = try upper.copyUpUnnamed(file, size: size, as: writer)
     let attributes = try copy.attributes()
     let released = store.table.withLock { table -> [AnyObject] in
       guard let slot = try? table.slot(of: node) else { return [] }

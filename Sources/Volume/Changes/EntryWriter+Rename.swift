@@ -19,7 +19,9 @@ extension EntryWriter {
         upper.completeTaking(newName, in: try store.merged(of: newParent))
         return reply.send()
       }
-      do throws(Errno) { try rename(name, source, to: newName, target, flags, by: reply.caller) } catch {
+      do throws(Errno) {
+        try rename(name, source, to: newName, target, flags, by: reply.caller, EntryOwner(reply.credentials))
+      } catch {
         intents?.withdraw()
         throw error
       }
@@ -31,7 +33,7 @@ extension EntryWriter {
 
   func rename(
     _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags,
-    by caller: Caller
+    by caller: Caller, _ writer: EntryOwner
   ) throws(Errno) {
     let entry = try store.merged(of: source.parent).lookup(name)
     let replaced = try store.merged(of: target.parent).lookup(newName)
@@ -39,8 +41,8 @@ extension EntryWriter {
     if entry?.isSame(as: replaced) == true {
       return copyUp.queue.add([source, target].flatMap(OwnChanges.invalidations(of:)))
     }
-    try copyFileUp(entry, name, source)
-    if flags.contains(.exchange) { try copyFileUp(replaced, newName, target) }
+    try copyFileUp(entry, name, source, writer)
+    if flags.contains(.exchange) { try copyFileUp(replaced, newName, target, writer) }
     let directory = try copyUp.directory(source.parent)
     let newDirectory = try copyUp.directory(target.parent)
     try store.checkRemoval(of: name, from: directory, by: caller)
@@ -137,13 +139,18 @@ extension EntryWriter {
   }
 
   /// Copies a non-directory up, by its node if the kernel knows it.
-  private func copyFileUp(_ entry: Entry?, _ name: CName, _ key: EntryKey) throws(Errno) {
+  private func copyFileUp(
+    _ entry: Entry?, _ name: CName, _ key: EntryKey, _ writer: EntryOwner
+  ) throws(Errno) {
     guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
-    if let node = store.file(attributes.identity, layer: layer, named: key) { return try copyUp.file(node) }
+    if let node = store.file(attributes.identity, layer: layer, named: key) {
+      return try copyUp.file(node, by: writer)
+    }
     guard attributes.permits(.change) else { throw .notPermitted }
     guard let part = try store.merged(of: key.parent).part(of: layer) else { throw .staleFileHandle }
     let directory = try copyUp.directory(key.parent)
-    _ = try upper.copyUp(name, from: part, identity: attributes.identity, to: directory.top, size: nil)
+    _ = try upper.copyUp(
+      name, from: part, identity: attributes.identity, to: directory.top, size: nil, as: writer)
   }
 }
 

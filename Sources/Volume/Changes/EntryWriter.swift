@@ -79,13 +79,14 @@ final class EntryWriter: Sendable {
     to node: NodeID, _ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>
   ) {
     let (caller, mayBeDone) = (reply.caller, reply.mayBeDone(intents))
+    let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      try copyUp.file(node)
+      try copyUp.file(node, by: owner)
       var made = try add(name, in: parent, by: caller, mayExist: mayBeDone, isNewFile: false) {
         directory throws(Errno) in
         try store.withUpperFile(of: node) { file throws(Errno) in
-          try upper.makeLink(name, in: directory, to: file)
+          try upper.makeLink(name, in: directory, to: file, by: owner)
         }
         // Its link count.
         store.recordAttributeChange(of: node)
@@ -248,4 +249,7 @@ extension EntryOwner {
   init(_ credentials: Credentials) {
     self.init(user: credentials.user, group: credentials.group, umask: credentials.umask)
   }
+
+  /// The owner of a file, who counts as its writer where the caller is unknown.
+  init(_ file: FileStatus) { self.init(user: file.owner, group: file.group, umask: 0) }
 }

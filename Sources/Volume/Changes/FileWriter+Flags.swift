@@ -8,13 +8,14 @@ extension FileWriter {
   /// the caller changes are changed, and "immutable" and "append only" are as the caller wants them.
   /// - Parameter shown: the present value, as the caller has read it.
   func setFlags(
-    _ request: FileFlagsRequest, of node: NodeID, _ value: [UInt8], shown: [UInt8], by caller: Caller
+    _ request: FileFlagsRequest, of node: NodeID, _ value: [UInt8], shown: [UInt8], by credentials: Credentials
   ) throws(Errno) {
     let (wanted, former) = (FileFlagsRequest.flags(in: value), FileFlagsRequest.flags(in: shown))
+    let caller = credentials.caller
     let isPrivileged = caller.hasCapability(.changeProtection)
     // The kernel has compared them with what was shown, which may be another layer's.
     if (wanted | former) & request.protection != 0, !isPrivileged { throw .notPermitted }
-    try changingFlags(of: node) { entry throws(Errno) in
+    try changingFlags(of: node, by: EntryOwner(credentials)) { entry throws(Errno) in
       try store.checkOwner(of: entry, by: caller)
       try entry.withDescriptor { descriptor throws(Errno) in
         let file = try descriptor.reopened([.read, .nonBlocking])
@@ -37,12 +38,12 @@ extension FileWriter {
   }
 
   private func changingFlags(
-    of node: NodeID, _ body: (any ChangeableEntry) throws(Errno) -> Void
+    of node: NodeID, by writer: EntryOwner, _ body: (any ChangeableEntry) throws(Errno) -> Void
   ) throws(Errno) {
     if try store.isDirectory(node) {
       return try changeDirectory(node, copyUp.directory(node, for: .flags), body)
     }
-    try copyUp.file(node, for: .flags)
+    try copyUp.file(node, by: writer, for: .flags)
     // It was opened by other flags.
     descriptors.close(node)
     try store.withUpperFile(of: node) { file throws(Errno) in

@@ -27,17 +27,20 @@ final class FileWriter: Sendable {
 
   // MARK: - Content
 
-  /// - Parameter appends: whether to write at the end, wherever the kernel takes it to be.
+  /// - Parameters:
+  ///   - appends: whether to write at the end, wherever the kernel takes it to be.
+  ///   - isMapped: whether the kernel writes back what programs have written to a mapping: then there is no caller.
   func write(
-    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool,
+    _ bytes: UnsafeRawBufferPointer, to node: NodeID, at offset: Int64, appends: Bool, isMapped: Bool = false,
     _ reply: consuming Reply<ReplyKind.Write>
   ) {
     let count: Int
     do throws(Errno) {
       // One that is sent again goes to where it went before.
       let isAppended = appends && !reply.isResent
-      let (written, after) = try changingContent(of: node, appends: appends, caller: reply.credentials) {
-        file throws(Errno) in
+      let (written, after) = try changingContent(
+        of: node, appends: appends, caller: reply.credentials, isMapped: isMapped
+      ) { file throws(Errno) in
         try store.awaitingFreedSpace { () throws(Errno) in
           try file.write(bytes, at: offset, appends: isAppended)
         }
@@ -78,14 +81,21 @@ final class FileWriter: Sendable {
   /// - Parameters:
   ///   - appends: whether bytes are added at the end, wherever that is.
   ///   - caller: takes set-user-ID and set-group-ID bits away.
+  ///   - isMapped: whether the file's owner counts as the writer.
   /// - Returns: what the body returns, and the attributes after that.
   /// - Throws: EPERM if the flags of chattr(1) forbid it.
   private func changingContent<Result>(
-    of node: NodeID, appends: Bool, caller: Credentials, _ body: (LayerFile) throws(Errno) -> Result
+    of node: NodeID, appends: Bool, caller: Credentials, isMapped: Bool = false,
+    _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
     let present = descriptors.file(of: node, identity: try store.identity(of: node))
     let purpose: CopyUp.Purpose = appends ? .append : .change
-    if present == nil { try copyUp.file(node, for: purpose) }
+    var writer = EntryOwner(caller)
+    if present == nil {
+      FileSystemUser.actAsSelf()
+      if isMapped { writer = EntryOwner(try attributes(of: node)) }
+      try copyUp.file(node, by: writer, for: purpose)
+    }
     return try changing(
       node, .old,
       { () throws(Errno) in
@@ -93,8 +103,12 @@ final class FileWriter: Sendable {
         // It may have been opened before they were set.
         guard status.permits(purpose) else { throw .notPermitted }
         if try clearPrivileges(of: file, status, node, caller) { status = try file.attributes() }
+        if isMapped { writer = EntryOwner(status) }
         return (file, status)
-      }, body)
+      },
+      { file throws(Errno) in
+        try copyUp.upper.asWriter(writer) { () throws(Errno) in try body(file) }
+      })
   }
 
   /// Opens a file for writing, and keeps it open.
@@ -209,7 +223,7 @@ final class FileWriter: Sendable {
   private func changeFile(
     _ node: NodeID, _ changes: AttributeChanges, _ credentials: Credentials
   ) throws(Errno) {
-    try copyUp.file(node, size: changes.size)
+    try copyUp.file(node, by: EntryOwner(credentials), size: changes.size)
     try store.withUpperFile(of: node) { file throws(Errno) in
       try store.check(changes, file, by: credentials.caller)
       let group = changes.setsOwner ? try file.attributes().group : nil
@@ -228,11 +242,13 @@ final class FileWriter: Sendable {
     _ changes: AttributeChanges, _ node: NodeID, _ caller: Caller
   ) throws(Errno) -> Bool {
     if !changes.renewsOwner { return true }
-    let attributes = try store.evictingOnDemand { () throws(Errno) in
-      try store.attributes(of: node).attributes
-    }
+    let attributes = try attributes(of: node)
     return attributes.mode & (S_ISUID | S_ISGID) != 0
       && PermissionCheck(attributes: attributes, acl: nil).isOwned(by: caller)
+  }
+
+  private func attributes(of node: NodeID) throws(Errno) -> FileStatus {
+    try store.evictingOnDemand { () throws(Errno) in try store.attributes(of: node).attributes }
   }
 
   func setExtendedAttribute(
@@ -243,12 +259,14 @@ final class FileWriter: Sendable {
       // Programs copy them with a file's attributes from one place of the mount to another.
       if ReservedAttribute.isOwn(name) { return reply.send() }
       try allow(name)
-      let caller = reply.caller
+      let (caller, writer) = (reply.caller, EntryOwner(reply.credentials))
       let flags = reply.mayBeDone(intents) ? flags & ~Self.mustCreate : flags
-      try changeEntry(node) { entry throws(Errno) in
+      try changeEntry(node, by: writer) { entry throws(Errno) in
         try store.check(extendedAttribute: name, entry, by: caller)
         if flags & Self.mustCreate != 0 { try intend(entry, name, mustExist: false) }
-        try entry.setExtendedAttribute(name, value, flags: flags)
+        try copyUp.upper.asOwner(writer) { () throws(Errno) in
+          try entry.setExtendedAttribute(name, value, flags: flags)
+        }
         if ACLAttribute.isAccess(name) { try clearGroupID(of: entry, caller) }
       }
     } catch {
@@ -261,7 +279,7 @@ final class FileWriter: Sendable {
     do throws(Errno) {
       try allow(name)
       let (mayBeDone, caller) = (reply.mayBeDone(intents), reply.caller)
-      try changeEntry(node) { entry throws(Errno) in
+      try changeEntry(node, by: EntryOwner(reply.credentials)) { entry throws(Errno) in
         try store.check(extendedAttribute: name, entry, by: caller)
         do throws(Errno) {
           try intend(entry, name, mustExist: true)
@@ -315,12 +333,12 @@ final class FileWriter: Sendable {
 
   /// Changes a directory or a file, which the upper layer has from then on.
   private func changeEntry(
-    _ node: NodeID, _ body: (any ChangeableEntry) throws(Errno) -> Void
+    _ node: NodeID, by writer: EntryOwner, _ body: (any ChangeableEntry) throws(Errno) -> Void
   ) throws(Errno) {
     if try store.isDirectory(node) {
       try changeDirectory(node, copyUp.directory(node), body)
     } else {
-      try copyUp.file(node)
+      try copyUp.file(node, by: writer)
       try store.withUpperFile(of: node) { file throws(Errno) in
         _ = try changing(node, file) { file throws(Errno) in try body(file) }
       }

@@ -15,13 +15,13 @@ struct FlagOperations: Sendable {
     let value: [UInt8]
     do throws(Errno) {
       if node.isReserved { throw .inappropriateIOCTLForDevice }
-      let caller = reply.caller
-      let shown = try store.evictingOnDemand { () throws(Errno) in try read(request, node, caller) }
+      let credentials = reply.credentials
+      let shown = try store.evictingOnDemand { () throws(Errno) in try read(request, node, credentials.caller) }
       if request.isChange {
         guard let writer else { throw .readOnlyFileSystem }
         if input.count < request.size { throw .invalidArgument }
         try writer.files.setFlags(
-          request, of: node, Array(input.prefix(request.size)), shown: shown, by: caller)
+          request, of: node, Array(input.prefix(request.size)), shown: shown, by: credentials)
       }
       value = request.isChange ? [] : shown
     } catch {

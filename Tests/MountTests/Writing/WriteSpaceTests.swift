@@ -16,8 +16,8 @@ extension MountTests {
 
     /// Writes until there is no space.
     /// - Returns: how many bytes were written.
-    private func fill(_ path: ByteString) throws -> Int {
-      let chunk = [UInt8](repeating: 1, count: 16 << 10)
+    private func fill(_ path: ByteString, by count: Int = 16 << 10) throws -> Int {
+      let chunk = [UInt8](repeating: 1, count: count)
       var total = 0
       try expectErrno(.noSpace) {
         try path.withFile(O_WRONLY | O_CREAT | O_APPEND) { file in
@@ -128,6 +128,116 @@ extension MountTests {
         try (mount.point / "new0").remove()
         #expect(eventually(within: 10) { (try? (mount.point / "again").write("")) != nil })
       }
+    }
+
+    /// Mounts a file system of 16 MiB, of which a fifth is reserved for root, and fills the rest as a user.
+    private func withReserve(_ body: (Mount, Fixture) throws -> Void) throws {
+      let fixture = try Fixture()
+      let script = #"truncate -s 16M "$1" && mkfs.ext4 -q -m 20 "$1" && mount -o loop "$1" "$2""#
+      try Command.shell(script, fixture.folder / "image", fixture.substitution).check()
+      try (fixture.main / "only").setMode(0o777)
+      for name in ["small", "large"] as [ByteString] {
+        try (fixture.main / name).write([UInt8](repeating: 7, count: name == "small" ? 100 : 1 << 20))
+        try (fixture.main / name).setMode(0o666)
+        try (fixture.main / name).setOwner(1000, group: 1000)
+      }
+      try withWritable("allow_other", fixture: fixture) { mount, fixture in
+        try asFileSystemUser(1000) {
+          for count in [16 << 10, 1024] { _ = try fill(mount.point / "only/filler", by: count) }
+          try (mount.point / "only/empty").withFile(O_RDWR | O_CREAT) { _ in }
+        }
+        try body(mount, fixture)
+      }
+    }
+
+    /// Expects most of the space that is reserved to be free.
+    private func expectReserve(_ fixture: Fixture) throws {
+      var status = statvfs()
+      try fixture.substitution.call("statvfs") { statvfs($0, &status) }
+      #expect(status.f_bfree * status.f_frsize > 2 << 20)
+    }
+
+    @Test("what is reserved for root stays for root, whatever users do", .timeLimit(.minutes(1)))
+    func reserve() throws {
+      try withReserve { mount, fixture in
+        let chunk = [UInt8](repeating: 1, count: 256 << 10)
+        let empty = mount.point / "only/empty"
+        try asFileSystemUser(1000) {
+          for name in ["only/empty", "small", "large"] as [ByteString] {
+            try expectErrno(.noSpace, "write") { try (mount.point / name).overwrite(chunk, at: 0) }
+          }
+          try empty.withFile(O_RDWR) { file in
+            try expectErrno(.noSpace, "fallocate") {
+              try ByteString.allocate(file, mode: 0, at: 0, count: 1 << 20)
+            }
+          }
+          try expectErrno(.noSpace, "mkdir") {
+            for index in 0..<8 { try (mount.point / ByteString("only/new\(index)")).makeDirectory() }
+          }
+          try expectErrno(.noSpace, "setxattr") {
+            for index in 0..<3 {
+              try empty.setAttribute(ByteString("user.\(index)"), [UInt8](repeating: 1, count: 1000))
+            }
+          }
+        }
+        try expectReserve(fixture)
+        try (mount.point / "roots").write(chunk)
+        #expect(try (fixture.substitution / "roots").read() == chunk)
+        try empty.overwrite(chunk, at: 0)
+        try asFileSystemUser(1000) {
+          try expectErrno(.noSpace, "after root") { try empty.overwrite(chunk, at: chunk.count) }
+        }
+      }
+    }
+
+    @Test(
+      "what a user writes to a mapping takes nothing from root's reserve", .timeLimit(.minutes(1)),
+      arguments: ["only/empty", "large"] as [ByteString])
+    func mappedReserve(name: ByteString) throws {
+      try withReserve { mount, fixture in
+        let size = 1 << 20
+        try asFileSystemUser(1000) {
+          try (mount.point / name).withFile(O_RDWR) { file in
+            if name != "large" { #expect(ftruncate(file, off_t(size)) == 0) }
+            let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+            memory?.initializeMemory(as: UInt8.self, repeating: 1, count: size)
+            munmap(memory, size)
+            #expect(fsync(file) == -1 && errno == ENOSPC)
+          }
+        }
+        try expectReserve(fixture)
+      }
+    }
+
+    @Test(
+      "the processes that write have given up CAP_SYS_RESOURCE, by which quotas are ignored",
+      .timeLimit(.minutes(1)), .enabled(if: hasResourceCapability("/proc/self")))
+    func quotas() throws {
+      try withWritable { mount, _ in
+        try (mount.point / "plain.txt").write("x")
+        let first = mount.worker
+        try expectNoResourceCapability(of: first)
+        kill(first, SIGKILL)
+        try (mount.point / "plain.txt").write("y")
+        try #require(eventually(within: 20) { ![first, mount.process.pid].contains(mount.worker) })
+        try (mount.point / "plain.txt").write("z")
+        try expectNoResourceCapability(of: mount.worker)
+      }
+    }
+
+    private func expectNoResourceCapability(of process: pid_t) throws {
+      let threads = ByteString("/proc/\(process)/task")
+      let requestThreads = try threads.names().filter {
+        try (threads / $0 / "comm").readText().hasPrefix("request ")
+      }
+      #expect(!requestThreads.isEmpty)
+      for thread in requestThreads { #expect(!Self.hasResourceCapability(threads / thread), "\(thread)") }
+    }
+
+    private static func hasResourceCapability(_ thread: ByteString) -> Bool {
+      let status = (try? (thread / "status").readText()) ?? ""
+      let field = status.split(separator: "\n").first { $0.hasPrefix("CapEff:\t") }
+      return UInt64(field?.dropFirst(8) ?? "", radix: 16).map { $0 >> 24 & 1 == 1 } ?? true
     }
   }
 }
