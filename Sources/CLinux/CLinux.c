@@ -149,6 +149,11 @@ long linux_fstatfs_type(int file) {
   return fstatfs(file, &result) == 0 ? (long)result.f_type : -1;
 }
 
+bool linux_has_casefold_flag(int directory) {
+  long flags = 0; // Of which the kernel sets an int.
+  return ioctl(directory, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_CASEFOLD_FL);
+}
+
 int linux_clone_mount(int directory, bool is_writable) {
   int tree = open_tree(directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (tree < 0)

@@ -60,6 +60,9 @@ ssize_t linux_listxattr(const char *path, char *list, size_t size);
 /// The f_type of fstatfs(2); -1 on failure.
 long linux_fstatfs_type(int file);
 
+/// Whether FS_IOC_GETFLAGS has FS_CASEFOLD_FL; false on failure.
+bool linux_has_casefold_flag(int directory);
+
 /// Clones the mount below the directory with open_tree(2), without submounts, as a private mount with
 /// MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW, and MOUNT_ATTR_RDONLY unless writable. Requires CAP_SYS_ADMIN.
 int linux_clone_mount(int directory, bool is_writable);

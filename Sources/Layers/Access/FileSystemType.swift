@@ -17,6 +17,9 @@ enum FileSystemType {
   /// Those that are stacked on another one: overlayfs and eCryptfs.
   static let stacked: Set<Int> = [0x794C_7630, 0xF15F]
 
+  /// Those where names that differ in case are always one: FAT and exFAT.
+  static let folding: Set<Int> = [0x4D44, 0x2011_BAB0]
+
   /// Whether a server or another process answers the calls on a file.
   static func isRemote(_ type: Int) -> Bool { remote[type] != nil }
 }

@@ -31,6 +31,19 @@ extension Descriptor {
     }
   }
 
+  /// The first names that `forEachEntry` would list: as many as fit a buffer.
+  /// - Throws: as `forEachEntry`.
+  public func firstNames() throws(Errno) -> [[UInt8]] {
+    try withUnsafeTemporaryBytes(4 * 1024) { buffer throws(Errno) in
+      let count = try checked { linux_getdents64(rawValue, buffer.baseAddress, buffer.count) }
+      var names: [[UInt8]] = []
+      try Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count])) { entry throws(Errno) in
+        names.append([UInt8](bytesOf: entry.name))
+      }
+      return names
+    }
+  }
+
   /// Parses struct linux_dirent64: d_ino (8 bytes), d_off (8), d_reclen (2), d_type (1), d_name.
   private static func parse(
     _ records: UnsafeRawBufferPointer, _ body: (DirectoryEntry) throws(Errno) -> Void

@@ -25,6 +25,10 @@ extension Descriptor {
     try checked { linux_fstatfs_type(rawValue) }
   }
 
+  /// Whether this directory, which must be open for reading, has the flag of ext4, f2fs and tmpfs by which the case of
+  /// names does not count (`chattr +F`).
+  public func hasCasefoldFlag() -> Bool { linux_has_casefold_flag(rawValue) }
+
   /// The device number, from statx(2) with `AT_STATX_DONT_SYNC`.
   public func device() throws(Errno) -> UInt64 {
     var device: UInt64 = 0

@@ -77,6 +77,7 @@ struct Status {
   let announcements: AnnouncementStatus
   let overflows: Int
   let uncached: [UncachedDirectory]
+  let innerMounts: InnerMounts
   /// The cache of decoded archive entries; nil without archives.
   let contents: ContentCacheStatistics?
   /// nil if tables of strings are not merged.
@@ -112,6 +113,8 @@ struct Status {
       writeFeatures(to: &json)
       json.name("fallbacks")
       json.array(uncached) { $1.write(to: &$0) }
+      json.name("innerMounts")
+      json.strings(innerMounts.paths)
     }
   }
 
@@ -173,6 +176,7 @@ struct Status {
         : "routes in \(control): \(routes); results since the mount: \(results)")
     if !uncached.isEmpty { lines.append("directories cached for 1 s only, with all below them:") }
     lines += uncached.map { "  \($0.path.map { "/" + $0 } ?? "a directory") (\($0.layer): \($0.reason))" }
+    lines += innerMounts.lines
     // Names and what a bundle says may come from untrusted sources.
     return lines.map(\.escapingControls).joined(separator: "\n")
   }

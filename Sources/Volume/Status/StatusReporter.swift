@@ -40,10 +40,17 @@ struct StatusReporter: Sendable {
       readAhead: filePrefetcher.stored.count, listedAhead: listingPrefetcher.hits.count,
       announcements: AnnouncementStatus(mode: options.announce, figures: announcer?.figures),
       overflows: watcher?.overflows ?? 0, uncached: uncached,
+      innerMounts: showsNames ? innerMounts : InnerMounts(),
       contents: options.contents?.statistics,
       tables: store.stack.tables.map { TableStatus($0, store.stack, showsNames: showsNames) },
       passthrough: passthrough(),
       survival: options.survival?())
+  }
+
+  /// In another mount namespace there may be others.
+  private var innerMounts: InnerMounts {
+    store.table.withLock { $0.foldsNames } && !options.isElsewhere
+      ? InnerMounts(in: options.resources.mountPoint) : InnerMounts()
   }
 
   private func layerStatus(_ index: Int, _ showsNames: Bool) -> Status.Layer {

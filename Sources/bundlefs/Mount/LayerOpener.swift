@@ -61,8 +61,10 @@ struct LayerOpener {
     if plan.arguments.options.mergesTables { stack.mergeTables() }
     let hasArchive = stack.all.contains { $0.layer.archive != nil }
     let upper = try upper(stack.layers, writer)
-    if writer == .mount, let warning = LayerTrust(plan).warning(about: stack.layers) {
-      Terminal.printError("warning: \(warning)")
+    if writer == .mount {
+      for warning in [LayerTrust(plan).warning(about: stack.layers), plan.mountPoint.foldingWarning] {
+        if let warning { Terminal.printError("warning: \(warning)") }
+      }
     }
     return (stack, upper, hasArchive ? contents : nil)
   }
@@ -76,14 +78,19 @@ struct LayerOpener {
       return opened
     }
     let isUpper = plan.isWritable && index == 0
+    let opened: DirectoryLayer
     do throws(Errno) {
-      return .directory(
-        try directory(
-          layer.path, index: index, isWritable: isUpper, mayBeMissing: mayBeMissing && !isUpper))
+      opened = try directory(
+        layer.path, index: index, isWritable: isUpper, mayBeMissing: mayBeMissing && !isUpper)
     } catch {
       throw .failed("\(role): \(Self.reason(error, layer.path, mayBeMissing: mayBeMissing && !isUpper))")
     }
+    if let fault = folding.fault(of: opened) { throw .failed("\(role): \(fault)") }
+    return .directory(opened)
   }
+
+  /// What the mount's options say of layers that fold names.
+  var folding: FoldedLayer { FoldedLayer(plan.arguments.options) }
 
   /// A layer that is a directory, or may come later as one.
   /// - Throws: as `realpath(3)` and `open(2)`.

@@ -197,11 +197,17 @@ private struct LayerChange {
       } catch { throw Self.error(error, given) }
       return
     }
-    do throws(Errno) {
-      let layer = try opener.directory(entry.path, index: Int(entry.id))
-      try survival.recordRoot(of: .directory(layer), entry.id)
-      if layer.isPrivateClone || survival.state.beneath >= 0 || plan.isPrivate { return }
-    } catch { throw Self.error(error, given) }
+    let layer: DirectoryLayer
+    do throws(Errno) { layer = try opener.directory(entry.path, index: Int(entry.id)) } catch {
+      throw Self.error(error, given)
+    }
+    if let fault = opener.folding.fault(of: layer) {
+      throw RoutingError(.malformed, "\(given.shown): \(fault)")
+    }
+    do throws(Errno) { try survival.recordRoot(of: .directory(layer), entry.id) } catch {
+      throw Self.error(error, given)
+    }
+    if layer.isPrivateClone || survival.state.beneath >= 0 || plan.isPrivate { return }
     // What lies beneath the mount cannot be reached any more.
     if plan.mountPoint.path.isPath(inside: entry.path) {
       survival.removeRoot(entry.id)

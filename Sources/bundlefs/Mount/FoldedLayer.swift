@@ -1,0 +1,20 @@
+import Layers
+
+/// A layer on a file system that folds names, in a mount that does not: `Data` in another layer would not be merged with
+/// its `data`, although programs that know the layer take them for one.
+struct FoldedLayer {
+  private let options: MountOptions
+
+  init(_ options: MountOptions) { self.options = options }
+
+  /// Why a layer cannot be part of the mount; nil if it can.
+  func fault(of layer: DirectoryLayer) -> String? {
+    // With `case=sensitive` the user takes care of the spellings.
+    if options.foldsNames || options.names.contains("case") || !layer.isFolded { return nil }
+    let remedy =
+      options.writable == .off
+      ? "add 'case=insensitive'" : "leave 'writable' out and add 'case=insensitive'"
+    return "it lies on a file system where names that differ in case are one: \(remedy), or add "
+      + "'case=sensitive' if programs spell all names as they are listed"
+  }
+}
