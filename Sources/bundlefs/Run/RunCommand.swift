@@ -4,13 +4,15 @@ import Posix
 /// `bundlefs run [-o OPTIONS] [--at DIR] MAIN -- COMMAND [ARGUMENT…]`.
 ///
 /// The process becomes the command, so that its ID, its terminal, signals, open files and exit status need no
-/// forwarding. A daemon that it leaves behind, outside of the mount namespace, serves the mount until the kernel
-/// destroys that with the last process of the namespace. So the daemon must not hold any file of the mount open.
+/// forwarding, except for Wine's (`WineCommand`). A daemon that it leaves behind, outside of the mount namespace, serves
+/// the mount until the kernel destroys that with the last process of the namespace. So the daemon must not hold any file
+/// of the mount open.
 struct RunCommand {
   private let arguments: RunArguments
+  private var wine: WineCommand { WineCommand(arguments.command) }
 
   /// The exit status if the command could not be started for reasons of its own, as env(1) has it.
-  private static let failed: CInt = 125
+  static let failed: CInt = 125
   private static let (cannotRun, notFound): (CInt, CInt) = (126, 127)
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
@@ -30,6 +32,7 @@ struct RunCommand {
   private func start() throws(Failure) -> Never {
     let inherited = InheritedDescriptors()
     let mountPoint = try mountPoint()
+    try wine.check()
     let mount = PrivateMount(mountPoint: mountPoint, main: arguments.main, options: arguments.options)
     let process: BackgroundProcess
     do throws(Errno) {
@@ -66,6 +69,7 @@ struct RunCommand {
       exit(Self.failed)
     }
     inherited.passOn()
+    if wine.isCertain { wine.run(execute) }
     execute()
   }
 
