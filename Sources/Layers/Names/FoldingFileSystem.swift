@@ -6,14 +6,17 @@ import Posix
 /// one layer would be another file than the `x.ini` below it that it is to override.
 extension Descriptor {
   /// How many entries are looked up in another spelling.
-  private static let mostProbes = 4
+  private static let mostProbes = 6
+  /// What a mount of ours has even if it is empty, unless options give them other names.
+  private static let ownNames = [".routes", "rsrc:"].map { Array($0.utf8) }
 
   /// Whether the file system folds the names in this directory, which must be open for reading, with its offset at 0. If
   /// the type or a flag does not say so, some entries are looked up in another spelling: without any, it is unknown.
   /// - Throws: errors of getdents64(2) and statx(2).
   public func foldsNames() throws(Errno) -> Bool {
     if FileSystemType.folding.contains(try fileSystemType()) || hasCasefoldFlag() { return true }
-    let respelled = try firstNames().lazy.map { ($0, $0.withCaseSwapped) }.filter { $0 != $1 }
+    let names = Self.ownNames + (try firstNames())
+    let respelled = names.lazy.map { ($0, $0.withCaseSwapped) }.filter { $0 != $1 }
     for (name, other) in respelled.prefix(Self.mostProbes) {
       guard let found = try existing(other), let entry = try existing(name) else { continue }
       // A hard link may have the other spelling.

@@ -51,6 +51,22 @@ extension MountTests {
       }
     }
 
+    @Test("a mount that folds names is refused even if it is empty", .timeLimit(.minutes(1)))
+    func emptyMount() throws {
+      let fixture = try Fixture(isFilled: false)
+      let point = try fixture.folder.folder("upper")
+      for isFolded in [true, false] {
+        let options: [ByteString] = isFolded ? [Self.option] : []
+        try withMount(MountSetup(main: fixture.main, point: fixture.point).with(options)) { lower in
+          let words = [try Binary.underTest(), "layers", point, "add", lower.point]
+          let outcome = try withMount(MountSetup(main: fixture.substitution, point: point)) { _ in
+            try Command(words).run()
+          }
+          #expect((outcome.status == 0) == !isFolded, "\(outcome.errorText)")
+        }
+      }
+    }
+
     @Test("a layer that folds names is not added to a mount that does not", .timeLimit(.minutes(1)))
     func adding() throws {
       try withFolded { fixture, folded, point in
