@@ -8,7 +8,8 @@ extension FileWriter {
   /// the caller changes are changed, and "immutable" and "append only" are as the caller wants them.
   /// - Parameter shown: the present value, as the caller has read it.
   func setFlags(
-    _ request: FileFlagsRequest, of node: NodeID, _ value: [UInt8], shown: [UInt8], by credentials: Credentials
+    _ request: FileFlagsRequest, of node: NodeID, _ value: [UInt8], shown: [UInt8],
+    by credentials: Credentials
   ) throws(Errno) {
     let (wanted, former) = (FileFlagsRequest.flags(in: value), FileFlagsRequest.flags(in: shown))
     let caller = credentials.caller

@@ -16,7 +16,8 @@ struct FlagOperations: Sendable {
     do throws(Errno) {
       if node.isReserved { throw .inappropriateIOCTLForDevice }
       let credentials = reply.credentials
-      let shown = try store.evictingOnDemand { () throws(Errno) in try read(request, node, credentials.caller) }
+      let shown = try store.evictingOnDemand { () throws(Errno) in try read(request, node, credentials.caller)
+      }
       if request.isChange {
         guard let writer else { throw .readOnlyFileSystem }
         if input.count < request.size { throw .invalidArgument }
