@@ -116,7 +116,7 @@ extension UpperLayer {
   /// Adds a name to a file of this layer.
   /// - Parameters:
   ///   - file: open in any way.
-  ///   - owner: who adds it; nil for this process's user.
+  ///   - owner: the user that adds it; nil for this process's user.
   /// - Throws: EEXIST if the name is visible; EMLINK, ENOENT for a file without a name, and other errors of link(2).
   public func makeLink(
     _ name: CName, in directory: MergedDirectory, to file: LayerFile, by owner: EntryOwner? = nil

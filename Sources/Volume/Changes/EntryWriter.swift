@@ -250,6 +250,6 @@ extension EntryOwner {
     self.init(user: credentials.user, group: credentials.group, umask: credentials.umask)
   }
 
-  /// The owner of a file, who counts as its writer where the caller is unknown.
+  /// The owner of a file, which counts as its writer where the caller is unknown.
   init(_ file: FileStatus) { self.init(user: file.owner, group: file.group, umask: 0) }
 }
