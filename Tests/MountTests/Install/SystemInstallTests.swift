@@ -36,18 +36,18 @@ extension MountTests {
         fixture,
         #"""
         package=$("$scripts/package" "$room/package" | tail -n 1)
-        dpkg-deb --field "$package" Depends | tr -d ' ' | tr , '\n' | sed 's/(.*//' | grep -E 'fuse|libc6|zip|zlib' | sort
+        dpkg-deb --field "$package" Depends | tr -d ' ' | tr , '\n' | sed 's/(.*//' | grep -E 'fuse|libc6|bz2|zlib' | sort
         dpkg --no-triggers --force-unsafe-io --install "$package" >/dev/null
         dpkg --status bundlefs | grep -o 'ok installed'
         dpkg --verify bundlefs
         as_in_fstab
-        depends=$(dpkg-deb --field "$package" Depends)
+        depends=", $(dpkg-deb --field "$package" Depends | sed 's/ ([^)]*)//g'),"
         mapfile -t libraries < <(ldd /usr/bin/bundlefs | awk '$3 ~ /^\// { print $1, $3 }')
         for library in "${libraries[@]}"; do
           objdump -p /usr/bin/bundlefs | grep -q "NEEDED *${library% *}$" || continue
           file=$(basename "$(realpath "${library#* }")")
-          owners=$(grep -lF "/$file" /var/lib/dpkg/info/*.list | sed 's|.*/||; s|[:.].*||')
-          for owner in $owners; do [[ ", $depends" != *", $owner "* ]] || continue 2; done
+          owners=$(grep -lF "/$file" /var/lib/dpkg/info/*.list | sed 's|.*/||; s|[.]list$||; s|:.*||')
+          for owner in $owners; do [[ $depends != *", $owner,"* ]] || continue 2; done
           echo "Depends lacks ${library% *} of" $owners
         done
         dpkg --no-triggers --purge bundlefs >/dev/null
