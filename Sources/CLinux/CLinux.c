@@ -92,6 +92,7 @@ int linux_openat(int directory, const char *path, int flags) { return openat(dir
 
 static int unlinked_temporary_file(const char *directory) {
   char *path;
+  // Fails only for lack of memory, which the caller reports as the errno of a cache file that it cannot make.
   if (asprintf(&path, "%s/bundlefs-XXXXXX", directory) < 0) {
     errno = ENOMEM;
     return -1;

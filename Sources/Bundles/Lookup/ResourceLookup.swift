@@ -17,11 +17,7 @@ public struct FoundResource: Sendable {
   let container: MergedDirectory?
 
   /// The status of the entry.
-  public var attributes: FileStatus {
-    switch entry {
-    case .file(_, let attributes), .directory(_, let attributes): attributes
-    }
-  }
+  public var attributes: FileStatus { entry.attributes }
 }
 
 /// Finds the resources of a bundle in a stack of layers by the rules of Foundation and ProxyBundle.

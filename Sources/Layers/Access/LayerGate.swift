@@ -17,7 +17,8 @@ public final class LayerGate: Sendable {
   public let isRemote: Bool
   /// Whether the layer's names are compared without case.
   let foldsNames: Bool
-  /// Whether files that other users can replace are told apart by their rights, too (`FileStatus.identifiedByRights`).
+  /// Whether the layer's directories identify a file by its rights, too, since other users can replace it
+  /// (`FileStatus.identifiedByRights`).
   let identifiesByRights: Bool
   /// The names that several of its entries have.
   public let collisions = NameCollisions()

@@ -7,6 +7,13 @@ public enum Entry: Sendable {
   case file(layer: Int, FileStatus)
   /// A directory and its merged attributes.
   case directory(MergedDirectory, FileStatus)
+
+  /// The attributes, whatever it is.
+  public var attributes: FileStatus {
+    switch self {
+    case .file(_, let attributes), .directory(_, let attributes): attributes
+    }
+  }
 }
 
 /// Why a layer could not be asked.

@@ -249,12 +249,6 @@ extension Entry {
     }
   }
 
-  fileprivate var attributes: FileStatus {
-    switch self {
-    case .file(_, let attributes), .directory(_, let attributes): attributes
-    }
-  }
-
   private var identity: FileIdentity {
     switch self {
     case .file(_, let attributes): attributes.identity

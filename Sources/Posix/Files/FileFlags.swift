@@ -12,12 +12,16 @@ public struct FileFlagsRequest: Sendable {
   private let reader: UInt32
 
   /// FS_IOC_GETFLAGS, FS_IOC_SETFLAGS; the kernel passes an int.
-  private static let (getFlags, setFlags, flags): (UInt32, UInt32, UInt32) = (0x8008_6601, 0x4008_6602, 0x30)
+  fileprivate static let (getFlags, setFlags, flags): (UInt32, UInt32, UInt32) = (
+    0x8008_6601, 0x4008_6602, 0x30
+  )
   /// FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR, with a struct fsxattr.
   private static let (getExtended, setExtended, extended): (UInt32, UInt32, UInt32) = (
     0x801c_581f, 0x401c_5820, 0x18
   )
   private static let extendedSize = 28
+  /// FS_APPEND_FL.
+  fileprivate static let appendOnly: UInt32 = 0x20
 
   /// nil for another request.
   public init?(_ command: UInt32) {
@@ -57,8 +61,8 @@ extension Descriptor {
   /// Sets the flag `a` of chattr(1), and leaves the others.
   /// - Throws: EPERM without `CAP_LINUX_IMMUTABLE`; ENOTTY, EOPNOTSUPP if the file system has no flags.
   public func setAppendOnly() throws(Errno) {
-    guard let request = FileFlagsRequest(0x4008_6602) else { return }
+    guard let request = FileFlagsRequest(FileFlagsRequest.setFlags) else { return }
     let value = try request.read(self)
-    try request.set(value, flags: FileFlagsRequest.flags(in: value) | 0x20, of: self)
+    try request.set(value, flags: FileFlagsRequest.flags(in: value) | FileFlagsRequest.appendOnly, of: self)
   }
 }

@@ -147,11 +147,7 @@ extension NodeStore {
   ) throws(Errno) {
     try checkChange(of: merged, by: caller)
     guard try isStickyFor(caller, merged), let entry = try merged.lookup(name) else { return }
-    let attributes: FileStatus =
-      switch entry {
-      case .file(_, let attributes), .directory(_, let attributes): attributes
-      }
-    let permissions = PermissionCheck(attributes: attributes, acl: nil)
+    let permissions = PermissionCheck(attributes: entry.attributes, acl: nil)
     guard permissions.isOwned(by: caller) else { throw .notPermitted }
   }
 
