@@ -73,9 +73,13 @@ extension NodeStore {
     let bytes = [UInt8](bytesOf: name)
     let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
     if ownNumber == nil { dropUnknownNumbers() }
+    takeName(bytes, in: parent, fromOtherThan: child)
+    var renamed: NamelessDirectory?
+    defer { withExtendedLifetime(renamed) {} }
     return try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
       let number = ownNumber ?? inodeNumber(ofDirectory: bytes, in: table[parent].inodeNumber)
+      renamed = rename(child.parts, to: bytes, in: parent, inodeNumber: number, &table)
       let slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
       return (table.number(of: slot), table[slot].inodeNumber)
     }
@@ -115,18 +119,18 @@ extension NodeStore {
 
   /// - Throws: ESTALE; ENOENT for a directory that no layer has any more.
   func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
-    let (isDirectory, parent, removed) = try table.withLock { table throws(Errno) in
+    let (isDirectory, parent, nameless) = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return (
         table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)),
-        table.removedDirectory(node)
+        table.namelessDirectory(node)
       )
     }
     var attributes: FileStatus
     var timeout: Double
-    if let removed {
-      attributes = try removed.attributes()
-      attributes.links = 0
+    if let nameless {
+      attributes = try nameless.parts.attributes()
+      if nameless.wasRemoved { attributes.links = 0 }
       timeout = 0
     } else if isDirectory {
       let merged = try merged(of: node)

@@ -26,8 +26,8 @@ struct NodeTable {
   var uncoveredFiles = PollOrder()
   /// How many barriers have taken back what is uncovered.
   var barriers = 0
-  /// The former parts of directories that programs have removed through the mount and still stand in.
-  var removedDirectories: [UInt32: MergedDirectory] = [:]
+  /// The directories that have lost their names and that programs still stand in.
+  var namelessDirectories: [UInt32: NamelessDirectory] = [:]
   /// The rights of files that the kernel was given.
   var reportedRights = ReportedRights()
   /// The number of used slots.
@@ -228,6 +228,7 @@ struct NodeTable {
     // It can come to have its former parts again.
     if state.wasResolved, state.parts != resolved.parts { memory?.set(.unknown, of: slot) }
     state.parts = resolved.parts
+    state.partsAbove = resolved.partsAbove
     state.merged = resolved.merged
     state.needsRefresh = false
     state.wasResolved = true
@@ -323,7 +324,7 @@ struct NodeTable {
     hardLinks.remove(slot)
     uncovered.remove(slot)
     uncoveredFiles.remove(slot)
-    if !removedDirectories.isEmpty { removedDirectories[slot] = nil }
+    if !namelessDirectories.isEmpty { namelessDirectories[slot] = nil }
     let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
     nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
     firstFree = slot

@@ -1,0 +1,73 @@
+import Fuse
+import Layers
+
+/// A directory that has lost its name, while programs still stand in it or have mounted it elsewhere.
+struct NamelessDirectory {
+  /// What it consisted of when it lost its name.
+  var parts: MergedDirectory
+  /// Whether it was removed through the mount; else a layer has another directory of that name, or none.
+  let wasRemoved: Bool
+}
+
+extension NodeTable {
+  /// The most nameless directories that keep their parts: each holds descriptors.
+  static let namelessLimit = 256
+
+  /// Takes a directory's name away; its node stays. It gets a name that no directory can have, so that a new one with the
+  /// former name is another node.
+  /// - Returns: what it held.
+  mutating func takeName(from slot: UInt32, keeping directory: NamelessDirectory?) -> [AnyObject] {
+    if namelessDirectories.count < Self.namelessLimit { namelessDirectories[slot] = directory }
+    let former = unresolve(slot).former
+    nodes[Int(slot)].directory?.version += 1
+    nodes[Int(slot)].directory?.uncachedReason = nil
+    // Before, so that `move` does not take the former name for a further one; `move` attaches the node again.
+    nodes[Int(slot)].isDetached = true
+    move(slot, to: Array("/\(number(of: slot).rawValue)".utf8), in: nodes[Int(slot)].parent)
+    nodes[Int(slot)].isDetached = true
+    return former.map { [$0] } ?? []
+  }
+
+  /// nil for a directory with a name, and for one that has lost it under a predecessor.
+  func namelessDirectory(_ node: NodeID) -> NamelessDirectory? {
+    if namelessDirectories.isEmpty { return nil }
+    return (try? slot(of: node)).flatMap { namelessDirectories[$0] }
+  }
+
+  /// Gives a directory that has lost its name the one under which a lookup has found it: it was renamed in its layer. The
+  /// kernel moves its dentry, with what is mounted there (`d_splice_alias`).
+  /// - Returns: what it held; nil if no such directory was nameless.
+  mutating func rename(
+    _ parts: [LayerDirectory], to name: [UInt8], in parent: UInt32
+  ) -> (slot: UInt32, directory: NamelessDirectory)? {
+    if namelessDirectories.isEmpty || directory(name, in: parent) != 0 { return nil }
+    let identities = parts.map(PartIdentity.init)
+    let renamed = namelessDirectories.first { _, directory in
+      !directory.wasRemoved && directory.parts.parts.map(PartIdentity.init) == identities
+    }
+    guard let (slot, directory) = renamed else { return nil }
+    namelessDirectories[slot] = nil
+    move(slot, to: name, in: parent)
+    return (slot, directory)
+  }
+
+  /// What the directory was whose name leads to another one by now, or to none; nil if it is still the same.
+  ///
+  /// It is the same as long as one of its parts is, and where the directory above was exchanged in a layer: a mount shows
+  /// what its layers have at a path, so programs that stand in a directory follow a new stack of layers, a layer's new
+  /// root, or a new version of an archive.
+  /// - Parameter parts: what its name leads to.
+  func replacedDirectory(_ slot: UInt32, by parts: [LayerDirectory]) -> NamelessDirectory? {
+    guard slot != Self.root, namelessDirectories.count < Self.namelessLimit,
+      let state = nodes[Int(slot)].directory, let former = state.merged, let known = state.parts,
+      let above = nodes[Int(nodes[Int(slot)].parent)].directory?.parts
+    else { return nil }
+    if parts.contains(where: { known.contains(PartIdentity($0)) }) { return nil }
+    for part in former.parts {
+      guard !part.isInArchive, let present = above.first(where: { $0.layer == part.layer }),
+        state.partsAbove.contains(present)
+      else { return nil }
+    }
+    return NamelessDirectory(parts: former, wasRemoved: false)
+  }
+}
