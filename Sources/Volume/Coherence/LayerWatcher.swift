@@ -103,6 +103,8 @@ final class LayerWatcher: Sendable {
   private func run(_ store: NodeStore) {
     LayerAccess.current = .shared
     var nextPoll = TimeSpec.monotonic
+    // A predecessor may have had mounts in its own.
+    queue.add(roots.ownInnerMounts(store))
     while true {
       // The events read next satisfy the barriers that were there before.
       let (barriers, isStopped, hasUncovered) = state.withLock { state in

@@ -74,15 +74,19 @@ extension NodeStore {
     let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
     if ownNumber == nil { dropUnknownNumbers() }
     takeName(bytes, in: parent, fromOtherThan: child)
-    var renamed: NamelessDirectory?
+    var (renamed, leadsToMount) = (NamelessDirectory?.none, false)
     defer { withExtendedLifetime(renamed) {} }
-    return try table.withLock { table throws(Errno) in
+    let node = try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
       let number = ownNumber ?? inodeNumber(ofDirectory: bytes, in: table[parent].inodeNumber)
       renamed = rename(child.parts, to: bytes, in: parent, inodeNumber: number, &table)
-      let slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
+      var slot = table.lookUpMounted(bytes, in: parent)
+      leadsToMount = slot != 0
+      if !leadsToMount { slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number) }
       return (table.number(of: slot), table[slot].inodeNumber)
     }
+    if leadsToMount { recordSpelling(bytes, in: parent) }
+    return node
   }
 
   /// Whether a directory of a writable mount can be renamed. Its inode number and its link count are then those of the

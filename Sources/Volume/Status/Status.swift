@@ -77,7 +77,7 @@ struct Status {
   let announcements: AnnouncementStatus
   let overflows: Int
   let uncached: [UncachedDirectory]
-  let innerMounts: InnerMounts
+  let innerMounts: [String]
   /// The cache of decoded archive entries; nil without archives.
   let contents: ContentCacheStatistics?
   /// nil if tables of strings are not merged.
@@ -114,7 +114,7 @@ struct Status {
       json.name("fallbacks")
       json.array(uncached) { $1.write(to: &$0) }
       json.name("innerMounts")
-      json.strings(innerMounts.paths)
+      json.strings(innerMounts)
     }
   }
 
@@ -176,7 +176,7 @@ struct Status {
         : "routes in \(control): \(routes); results since the mount: \(results)")
     if !uncached.isEmpty { lines.append("directories cached for 1 s only, with all below them:") }
     lines += uncached.map { "  \($0.path.map { "/" + $0 } ?? "a directory") (\($0.layer): \($0.reason))" }
-    lines += innerMounts.lines
+    lines += innerMounts.map { "mounted at \($0): other spellings of this path show what lies beneath" }
     // Names and what a bundle says may come from untrusted sources.
     return lines.map(\.escapingControls).joined(separator: "\n")
   }

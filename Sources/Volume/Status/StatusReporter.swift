@@ -40,7 +40,7 @@ struct StatusReporter: Sendable {
       readAhead: filePrefetcher.stored.count, listedAhead: listingPrefetcher.hits.count,
       announcements: AnnouncementStatus(mode: options.announce, figures: announcer?.figures),
       overflows: watcher?.overflows ?? 0, uncached: uncached,
-      innerMounts: showsNames ? innerMounts : InnerMounts(),
+      innerMounts: showsNames ? innerMounts : [],
       contents: options.contents?.statistics,
       tables: store.stack.tables.map { TableStatus($0, store.stack, showsNames: showsNames) },
       passthrough: passthrough(),
@@ -48,9 +48,12 @@ struct StatusReporter: Sendable {
   }
 
   /// In another mount namespace there may be others.
-  private var innerMounts: InnerMounts {
-    store.table.withLock { $0.foldsNames } && !options.isElsewhere
-      ? InnerMounts(in: options.resources.mountPoint) : InnerMounts()
+  private var innerMounts: [String] {
+    if store.spellings == nil || options.isElsewhere { return [] }
+    let mountPoint = options.resources.mountPoint
+    return store.mountsOfOneSpelling(InnerMounts.paths(in: mountPoint)).map {
+      (mountPoint + [UInt8(ascii: "/")] + $0.joinedPath).text
+    }
   }
 
   private func layerStatus(_ index: Int, _ showsNames: Bool) -> Status.Layer {

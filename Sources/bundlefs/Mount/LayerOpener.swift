@@ -61,10 +61,8 @@ struct LayerOpener {
     if plan.arguments.options.mergesTables { stack.mergeTables() }
     let hasArchive = stack.all.contains { $0.layer.archive != nil }
     let upper = try upper(stack.layers, writer)
-    if writer == .mount {
-      for warning in [LayerTrust(plan).warning(about: stack.layers), plan.mountPoint.foldingWarning] {
-        if let warning { Terminal.printError("warning: \(warning)") }
-      }
+    if writer == .mount, let warning = LayerTrust(plan).warning(about: stack.layers) {
+      Terminal.printError("warning: \(warning)")
     }
     return (stack, upper, hasArchive ? contents : nil)
   }

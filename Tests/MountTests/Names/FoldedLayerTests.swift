@@ -81,29 +81,6 @@ extension MountTests {
       }
     }
 
-    @Test(
-      "a mount inside is reached by one spelling, which a warning and the status say", .timeLimit(.minutes(1))
-    )
-    func innerMount() throws {
-      try withFolded { fixture, folded, _ in
-        let inner = folded.point / "Data"
-        func status() throws -> String { try folded.command("status").outputText }
-        let before = try status()
-        #expect(!before.contains("mounted at"))
-        let words = [try Binary.underTest(), fixture.substitution, inner]
-        let outcome = try Command(words).run()
-        #expect(outcome.status == 0 && outcome.errorText.contains("warning: \(inner) lies in the mount"))
-        #expect(outcome.errorText.contains("bundlefs layers \(folded.point) add"), "\(outcome.errorText)")
-        #expect(try inner.names() == ["DATA"])
-        #expect(try (folded.point / "data").names() == ["x.ini"])
-        let during = try status()
-        #expect(during.contains("mounted at \(inner): other spellings"), "\(during)")
-        try Command([try Binary.underTest(), "unmount", inner]).check()
-        let after = try status()
-        #expect(!after.contains("mounted at"))
-      }
-    }
-
     @Test("hard links in two spellings are no folding", .timeLimit(.minutes(1)))
     func hardLinks() throws {
       let fixture = try Fixture(isFilled: false)

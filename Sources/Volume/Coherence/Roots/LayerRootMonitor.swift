@@ -177,7 +177,18 @@ final class LayerRootMonitor: Sendable {
       }
       if faults[layer] == LayerRoot.unmounted { requestCheck(.mount, of: layer, store) }
     }
-    return hasChanged ? [Invalidation(subject: .subtree(.root))] : []
+    return (hasChanged ? [Invalidation(subject: .subtree(.root))] : []) + ownInnerMounts(store, mounts)
+  }
+
+  /// Tells the store which mounts are inside this one, where case does not count.
+  /// - Returns: the invalidations of the spellings that lead past them.
+  func ownInnerMounts(
+    _ store: NodeStore, _ mounts: [MountTableEntry] = MountTableEntry.all()
+  ) -> [Invalidation] {
+    if store.spellings == nil || mountPoint.isEmpty { return [] }
+    return store.setInnerMounts(InnerMounts.paths(in: mountPoint, mounts)).map {
+      Invalidation(subject: .spelling($0))
+    }
   }
 
   /// Reopens a layer whose file system was unmounted on what is mounted there now, such as the same disk again.

@@ -28,6 +28,8 @@ struct NodeTable {
   var barriers = 0
   /// The directories that have lost their names and that programs still stand in.
   var namelessDirectories: [UInt32: NamelessDirectory] = [:]
+  /// The directories that lead to mounts inside this one, where case does not count.
+  var mounted: Set<UInt32> = []
   /// The rights of files that the kernel was given.
   var reportedRights = ReportedRights()
   /// The number of used slots.
@@ -324,6 +326,7 @@ struct NodeTable {
     hardLinks.remove(slot)
     uncovered.remove(slot)
     uncoveredFiles.remove(slot)
+    if !mounted.isEmpty { mounted.remove(slot) }
     if !namelessDirectories.isEmpty { namelessDirectories[slot] = nil }
     let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
     nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
