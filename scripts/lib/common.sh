@@ -14,7 +14,6 @@ test_packages=(
   # These contain archives to test with.
   junit4 libcommons-lang3-java python3-docx python3-pip-whl python3-setuptools-whl
 )
-watcher_packages=(entr inotify-tools libglib2.0-bin nodejs python3-watchdog)
 
 if [[ -t 1 ]]; then bold=$'\e[1m' plain=$'\e[0m'; else bold='' plain=''; fi
 

@@ -1,5 +1,5 @@
 # Reads the results of scripts/bench, lines PART, PEER, ITEM, FIGURE separated by tabs, and names the parts and items.
-# Read with acceptance.awk and one of table.awk, json.awk and svg.awk, which print the output.
+# Read with acceptance.awk and table.awk or json.awk, which print the output.
 #
 # A figure is in nanoseconds per operation in the cost parts, their "-processor" parts and the part daemon; in
 # microseconds in the part delay.
