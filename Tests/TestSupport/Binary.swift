@@ -36,7 +36,7 @@ public enum Binary {
 
   private static func inPackage(_ name: ByteString, _ file: String) -> [ByteString] {
     let package = ByteString(file).parent.parent.parent
-    return [package / ".build/debug" / name, package / ".build/release" / name]
+    return [package / ".build/debug" / name, package / ".build/static/release" / name]
   }
 
   private static func isProgram(_ path: ByteString) -> Bool {

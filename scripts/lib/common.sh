@@ -147,14 +147,17 @@ require_swift() {
     fail "Swift $version is too old: 6.2 or newer is needed (https://www.swift.org/install/linux)"
 }
 
+# The release build is apart from the debug build, so that both can be made at once.
+release_binary=$project/.build/static/release/bundlefs
+
 # Builds the release binary and sets $binary to its path.
 build_release() {
   install_packages "${build_packages[@]}"
   require_swift
   step "Building bundlefs (the first time takes a few minutes)"
-  local arguments=(--package-path "$project" -c release --static-swift-stdlib --product bundlefs)
-  swift build --quiet "${arguments[@]}"
-  binary=$(swift build "${arguments[@]}" --show-bin-path)/bundlefs
+  swift build --quiet --package-path "$project" --scratch-path "$project/.build/static" -c release \
+    --static-swift-stdlib --product bundlefs
+  binary=$release_binary
 }
 
 require_fuse_device() {

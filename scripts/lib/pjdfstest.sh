@@ -11,7 +11,7 @@ set -euo pipefail
 source=$(realpath "$1")
 shift
 root=$(cd "$(dirname "$0")/../.." && pwd)
-bundlefs=${BUNDLEFS_BINARY:-$root/.build/release/bundlefs}
+bundlefs=${BUNDLEFS_BINARY:-$root/.build/static/release/bundlefs}
 work=$(mktemp -d)
 
 finish() {

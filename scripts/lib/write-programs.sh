@@ -11,7 +11,7 @@ set -euo pipefail
 
 files=${1:-20000}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-bundlefs=${BUNDLEFS_BINARY:-$root/.build/release/bundlefs}
+bundlefs=${BUNDLEFS_BINARY:-$root/.build/static/release/bundlefs}
 work=$(mktemp -d)
 mount=$work/mount plain=$work/plain disk=$work/disk
 

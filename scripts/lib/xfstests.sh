@@ -12,7 +12,7 @@ set -euo pipefail
 source=$(realpath "$1")
 operations=${2:-1000000} stress=${3:-20000} seed=${4:-1}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-bundlefs=${BUNDLEFS_BINARY:-$root/.build/release/bundlefs}
+bundlefs=${BUNDLEFS_BINARY:-$root/.build/static/release/bundlefs}
 work=$(mktemp -d)
 
 finish() {
