@@ -12,3 +12,17 @@ public enum Seeds {
 
   private static func number(_ name: String) -> UInt64? { Binary.variable(name).flatMap { UInt64($0) } }
 }
+
+/// How long the tests run that find more the longer they run.
+public enum TestLength {
+  /// Whether `BUNDLEFS_ALL_TESTS` is set, as by `scripts/test --all`.
+  public static let isFull = Binary.variable("BUNDLEFS_ALL_TESTS") != nil
+
+  /// The value for a full or a brief run.
+  public static func of<Value>(full: Value, brief: Value) -> Value { isFull ? full : brief }
+
+  /// The steps of a random model: `BUNDLEFS_STEPS`, if that is set.
+  public static func steps(full: Int, brief: Int) -> Int {
+    Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? of(full: full, brief: brief)
+  }
+}

@@ -6,7 +6,7 @@ import Testing
 /// Random archives, alone and in stacks, are compared with folders of the same content.
 extension MountTests {
   @Suite struct ArchiveModelTests {
-    static let seeds = Seeds.chosen(200)
+    static let seeds = Seeds.chosen(TestLength.of(full: 200, brief: 30))
 
     @Test(
       "an archive looks like a folder with the same content, also after a replacement",

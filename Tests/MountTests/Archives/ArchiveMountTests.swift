@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Mounts of zip archives.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct ArchiveMountTests {
     private static func folder(_ entries: [ZipBuilder.Entry]) throws -> (TemporaryFolder, MountSetup) {
       let folder = try TemporaryFolder()

@@ -8,7 +8,7 @@ extension MountTests {
   @Suite struct ArchiveReplacementTests {
     static let seeds: [UInt64] =
       Binary.variable("BUNDLEFS_SEED").flatMap { UInt64($0) }.map { [$0] } ?? Array(0..<12)
-    static let replacements = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 25
+    static let replacements = TestLength.steps(full: 25, brief: 8)
     static let readers = Binary.variable("BUNDLEFS_READERS").flatMap { UInt64($0) } ?? 3
     /// The files that are read at least.
     static let reads = Binary.variable("BUNDLEFS_READS").flatMap { UInt64($0) } ?? 0

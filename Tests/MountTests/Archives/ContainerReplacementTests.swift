@@ -6,7 +6,7 @@ import Testing
 /// A tar archive is replaced in every way while others read it. Its states differ in nothing but content.
 extension MountTests {
   @Suite struct ContainerReplacementTests {
-    static let replacements = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 20
+    static let replacements = TestLength.steps(full: 20, brief: 5)
 
     @Test(
       "concurrent readers never see a mixture of a tar archive's states", .timeLimit(.minutes(5)),

@@ -4,7 +4,7 @@ import Testing
 
 /// Installs into the system, mounts by its fstab and uninstalls. Overlays on the system's folders keep the machine
 /// unchanged.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct SystemInstallTests {
     @Test("scripts/install installs, an fstab line mounts, and --uninstall removes", .timeLimit(.minutes(2)))
     func install() throws {

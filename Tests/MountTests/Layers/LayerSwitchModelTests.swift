@@ -17,10 +17,8 @@ struct LayerSwitchRun {
   /// The number of changes in one mount.
   private static let stepsPerSeed = 40
 
-  /// `BUNDLEFS_STEPS` is the total number of changes.
   static var seeds: [UInt64] {
-    let steps = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 480
-    return Seeds.chosen(max(1, steps / stepsPerSeed))
+    Seeds.chosen(max(1, TestLength.steps(full: 480, brief: 160) / stepsPerSeed))
   }
 
   let seed: UInt64

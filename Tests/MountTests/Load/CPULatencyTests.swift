@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The mount option `low_latency`: idle processors stay awake during bursts of requests.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct CPULatencyTests {
     /// The wake-up latency in microseconds to which the kernel limits all processors; nil where the daemon makes no
     /// request: it is not root's, or the cpuidle driver is not haltpoll.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Prefetching of files that are read in sequence.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct FilePrefetchTests {
     private static let folder: ByteString = "folder"
     /// Seconds in which a few files can be prefetched, even on a busy machine.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Prefetching of listings: a thread of the daemon lists the directories below a listed one.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct ListingPrefetchTests {
     private func folder(_ number: Int) -> ByteString { ByteString("tree/folder\(number)") }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The daemon releases nodes that the kernel forgets.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct MemoryTests {
     @Test(
       "nodes, descriptors and memory are released when the kernel drops its caches", .timeLimit(.minutes(15)))

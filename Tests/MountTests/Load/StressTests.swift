@@ -3,60 +3,66 @@ import TestSupport
 import Testing
 
 /// Concurrent readers while the layers change.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct StressTests {
-    /// A build to test.
-    struct Build: Sendable, CustomTestStringConvertible {
-      let testDescription: String
-      let binary: ByteString?
-
-      /// The build under test and the sanitizer builds named by environment variables.
-      static var all: [Build] {
-        let checked = ["BUNDLEFS_TSAN_BINARY", "BUNDLEFS_ASAN_BINARY"].compactMap { name in
-          Binary.variable(name).map { Build(testDescription: name, binary: ByteString($0)) }
-        }
-        return [Build(testDescription: "the build under test", binary: nil)] + checked
-      }
-    }
-
     @Test(
-      "eight processes read at random while the layers change", .timeLimit(.minutes(15)), arguments: Build.all
-    )
-    func readersAndChanges(build: Build) throws {
-      let seconds = Binary.variable("BUNDLEFS_STRESS_SECONDS").flatMap { Double($0) } ?? 60
-      let layers = try ChangingLayers(seed: 1)
-      var setup = layers.fixture.setup
-      setup.binary = build.binary
-      setup.lifetime = seconds + 120
-      let mount = try Mount(setup)
-      defer { mount.abandon() }
-      try stress(mount, layers, seconds: seconds)
-      try mount.barrier()
-      try expectMerged(layers.roots, at: mount.point)
-      try mount.unmount()
-      let log = mount.process.errorText
-      #expect(!log.contains("WARNING: ThreadSanitizer"), "\(log.prefix(6000))")
-      #expect(!log.contains("ERROR: AddressSanitizer"), "\(log.prefix(6000))")
-      #expect(!log.contains("ERROR: LeakSanitizer"), "\(log.prefix(6000))")
+      "eight processes read at random while the layers change, from each build", .timeLimit(.minutes(15)))
+    func readersAndChanges() throws {
+      let seconds =
+        Binary.variable("BUNDLEFS_STRESS_SECONDS").flatMap { Double($0) }
+        ?? TestLength.of(full: 60, brief: 15)
+      // The build under test, and the sanitizer builds.
+      let sanitized = ["BUNDLEFS_TSAN_BINARY", "BUNDLEFS_ASAN_BINARY"].compactMap { Binary.variable($0) }
+      let runs = try ([nil] + sanitized).map { build in
+        try StressRun(binary: build.map { ByteString($0) }, seconds: seconds)
+      }
+      defer { for run in runs { run.mount.abandon() } }
+      for run in runs { try run.finish() }
     }
+  }
+}
 
-    private func stress(_ mount: Mount, _ layers: ChangingLayers, seconds: Double) throws {
-      let program = try Binary.besideTheTests("stressreader")
-      let readers = try (1...8).map { seed in
-        try Child(Command([program, mount.point, ByteString("\(seconds)"), ByteString("\(seed)")]))
-      }
-      let changers = try (1...2).map { seed in
-        try ChangingThread(layers.changer(seed: UInt64(seed) + 100), seconds)
-      }
-      for reader in readers {
-        let outcome = try reader.wait(timeout: seconds + 60)
-        #expect(outcome.status == 0, "\(outcome.errorText.prefix(3000))")
-        let count = Int(outcome.outputText.dropLast()) ?? 0
-        #expect(count > Int(seconds), "only \(count) reads succeeded")
-      }
-      for changer in changers { changer.join() }
-      #expect(mount.process.status() == nil, "the daemon is dead: \(mount.process.errorText.prefix(3000))")
+/// A mount of a build, readers, and changes of its layers, side by side with those of other builds.
+private struct StressRun {
+  let mount: Mount
+  private let seconds: Double
+  private let layers: ChangingLayers
+  private let readers: [Child]
+  private let changers: [ChangingThread]
+
+  init(binary: ByteString?, seconds: Double) throws {
+    self.seconds = seconds
+    let layers = try ChangingLayers(seed: 1)
+    var setup = layers.fixture.setup
+    setup.binary = binary
+    setup.lifetime = seconds + 240
+    let mount = try Mount(setup)
+    let program = try Binary.besideTheTests("stressreader")
+    readers = try (1...8).map { seed in
+      try Child(Command([program, mount.point, ByteString("\(seconds)"), ByteString("\(seed)")]))
     }
+    changers = try (1...2).map { seed in
+      try ChangingThread(layers.changer(seed: UInt64(seed) + 100), seconds)
+    }
+    (self.layers, self.mount) = (layers, mount)
+  }
+
+  func finish() throws {
+    for reader in readers {
+      let outcome = try reader.wait(timeout: seconds + 60)
+      #expect(outcome.status == 0, "\(outcome.errorText.prefix(3000))")
+      let count = Int(outcome.outputText.dropLast()) ?? 0
+      #expect(count > Int(seconds), "only \(count) reads succeeded")
+    }
+    for changer in changers { changer.join() }
+    #expect(mount.process.status() == nil, "the daemon is dead: \(mount.process.errorText.prefix(3000))")
+    try mount.barrier()
+    try expectMerged(layers.roots, at: mount.point)
+    try mount.unmount()
+    let log = mount.process.errorText
+    #expect(!log.contains("WARNING: ThreadSanitizer"), "\(log.prefix(6000))")
+    #expect(!log.contains("ERROR: AddressSanitizer"), "\(log.prefix(6000))")
+    #expect(!log.contains("ERROR: LeakSanitizer"), "\(log.prefix(6000))")
   }
 }
 

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension MountTests {
+extension MountTests.ExclusiveTests {
   /// The threads that take a change from inotify to the kernel's caches, which must not wait for a program that uses the
   /// processor on which they wake.
   @Suite(.enabled(if: (try? Command.shell("chrt -f 1 true").run().status) == 0)) struct UrgentThreadsTests {

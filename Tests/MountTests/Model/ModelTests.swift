@@ -6,7 +6,7 @@ import Testing
 extension MountTests {
   @Suite struct ModelTests {
     /// 100 stacks of two layers and 100 of three; every other one uses only overlayfs's format.
-    static let seeds = Seeds.chosen(200)
+    static let seeds = Seeds.chosen(TestLength.of(full: 200, brief: 60))
 
     @Test("the mount matches the model", .timeLimit(.minutes(2)), arguments: seeds)
     func bundlefs(seed: UInt64) throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Signals, and an end that nothing holds up.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct SignalTests {
     @Test("signals that mean nothing to the daemon leave the mount alone", .timeLimit(.minutes(1)))
     func strays() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What `bundlefs status` shows to other users, and how it prints names.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite(.serialized) struct StatusPrivacyTests {
     @Test("status names folders to the owner and root only, and prints no control character")
     func folders() throws {
@@ -24,7 +24,7 @@ extension MountTests {
           let own = try Command(words).check().outputText
           #expect(own.contains("hidden") && own.contains("[31m"))
           #expect(!own.unicodeScalars.contains { $0 == "\u{1B}" || $0 == "\u{9B}" || $0 == "\u{7F}" })
-          let others = try Command(words).asUser(UnprivilegedTests.nobody).check().outputText
+          let others = try Command(words).asUser(MountTests.UnprivilegedTests.nobody).check().outputText
           #expect(!others.contains("hidden") && others.contains("no more inotify watches"), "\(others)")
         }
       }

@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -137,6 +138,10 @@ extension MountTests {
 /// Runs the body while /dev/fuse has mode 666, as udev sets it; containers often restrict it to root.
 func withOpenDevice(_ body: () throws -> Void) throws {
   let device: ByteString = "/dev/fuse"
+  // Another process of the tests may do the same, or mount as the same user.
+  let lock = try device.call("open") { open($0, O_RDONLY | O_CLOEXEC) }
+  defer { close(lock) }
+  guard flock(lock, LOCK_EX) == 0 else { throw DiskError("flock", device, .current) }
   let before = try device.status().permissions
   try device.setMode(0o666)
   defer { try? device.setMode(before) }

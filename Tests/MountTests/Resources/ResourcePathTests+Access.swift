@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Permissions, malicious names and refused changes below `MOUNTPOINT/rsrc:`.
-extension MountTests.ResourcePathTests {
+extension MountTests.ExclusiveTests.ResourcePathTests {
   @Test(
     "malicious names fail", .timeLimit(.minutes(1)),
     arguments: [

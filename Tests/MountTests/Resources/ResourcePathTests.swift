@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Paths below `MOUNTPOINT/rsrc:`.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct ResourcePathTests {
     @Test("a resource URL is a path: at the root, in folders, and localized", .timeLimit(.minutes(1)))
     func found() throws {

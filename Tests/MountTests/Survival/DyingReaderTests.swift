@@ -19,7 +19,7 @@ private enum OccupiedProcessor {
 }
 
 /// A killed worker's thread that gets no processor to end on, while the successor starts.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite(.enabled(if: OccupiedProcessor.isSupported)) struct DyingReaderTests {
     private func threads(of process: pid_t) -> [String] {
       ((try? ByteString("/proc/\(process)/task").names()) ?? []).map(\.text)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What outlives the death of the process that answers requests.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct SurvivalTests {
     /// Kills the worker and waits until another process is there.
     private func killWorker(_ mount: Mount) throws {

@@ -8,7 +8,7 @@ extension MountTests {
   @Suite struct AdversaryTests {
     private static let users: [UInt32] = [1000, 1001, 1002]
     private static let chosen: [UInt32: UInt32] = [1000: 0o1600, 1001: 0o700, 1002: 0o400]
-    private static let steps = 17_000
+    private static let steps = TestLength.of(full: 17_000, brief: 3000)
     private static let deaths = 5
 
     @Test("no user gets another's rights", .timeLimit(.minutes(10)), arguments: [1, 2])

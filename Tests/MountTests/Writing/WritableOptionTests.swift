@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The option `writable`.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct WritableOptionTests {
     private func expectRefusal(
       _ fixture: Fixture, _ options: ByteString, status: Int = 1, naming words: String...,

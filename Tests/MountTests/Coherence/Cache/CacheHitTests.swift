@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Repeated accesses are served from the kernel's caches.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite(.enabled(if: Mount.hasControl)) struct CacheHitTests {
     @Test(
       "a second pass over 20,000 files causes no request", .timeLimit(.minutes(5)),

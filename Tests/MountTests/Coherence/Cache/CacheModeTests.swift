@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The `cache` option and explicit invalidation.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct CacheModeTests {
     @Test("cache=none caches nothing and shows changes at once", .timeLimit(.minutes(1)))
     func noCache() throws {

@@ -3,14 +3,16 @@ import TestSupport
 import Testing
 
 /// Operations that could block each other, run concurrently.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct DeadlockTests {
     /// Seconds without progress after which a thread counts as blocked.
     private static let stallTimeout = 5.0
 
     @Test("readers, walkers, barriers and changes never block each other", .timeLimit(.minutes(15)))
     func concurrentOperations() throws {
-      let seconds = Binary.variable("BUNDLEFS_DEADLOCK_SECONDS").flatMap { Double($0) } ?? 30
+      let seconds =
+        Binary.variable("BUNDLEFS_DEADLOCK_SECONDS").flatMap { Double($0) }
+        ?? TestLength.of(full: 30, brief: 10)
       let layers = try ChangingLayers(seed: 5)
       var setup = layers.fixture.setup
       setup.lifetime = seconds + 120

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Layers that cannot be watched are cached for a second only, and the status reports it.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct DegradedCacheTests {
     @Test("the limit of inotify watches is reached and then raised", .timeLimit(.minutes(2)))
     func watchLimit() throws {
@@ -112,13 +112,15 @@ extension MountTests {
       let deep = ByteString((0..<40).map { _ in "d" }.joined(separator: "/"))
       try (fixture.main / deep).makeDirectories()
       try withOpenDevice {
-        try withMount(try UnprivilegedTests().userSetup(fixture)) { mount in
-          let walk = Command(["find", mount.point / "d"]).asUser(UnprivilegedTests.nobody)
+        try withMount(try MountTests.UnprivilegedTests().userSetup(fixture)) { mount in
+          let walk = Command(["find", mount.point / "d"]).asUser(MountTests.UnprivilegedTests.nobody)
           #expect(try walk.check(timeout: 20).outputText.split(separator: "\n").count == 40)
           try (fixture.main / "d").setMode(0)
           for name in ["sync", "invalidate", "sync"] as [ByteString] {
-            try Command([fixture.folder / "bundlefs", name, mount.point]).asUser(UnprivilegedTests.nobody)
-              .check(timeout: 10)
+            try Command([fixture.folder / "bundlefs", name, mount.point]).asUser(
+              MountTests.UnprivilegedTests.nobody
+            )
+            .check(timeout: 10)
           }
           _ = try walk.run(timeout: 10)
           try (fixture.main / "d").setMode(0o755)
@@ -132,14 +134,17 @@ extension MountTests {
       let fixture = try Fixture()
       let inner = fixture.main / "only"
       try withOpenDevice {
-        try withMount(try UnprivilegedTests().userSetup(fixture)) { mount in
+        try withMount(try MountTests.UnprivilegedTests().userSetup(fixture)) { mount in
           let seen = {
-            try Command(["ls", mount.point / "only"]).asUser(UnprivilegedTests.nobody).check().outputText
+            try Command(["ls", mount.point / "only"]).asUser(MountTests.UnprivilegedTests.nobody).check()
+              .outputText
           }
           let sync = {
-            try Command([fixture.folder / "bundlefs", "sync", mount.point]).asUser(UnprivilegedTests.nobody)
-              .check(
-                timeout: 20)
+            try Command([fixture.folder / "bundlefs", "sync", mount.point]).asUser(
+              MountTests.UnprivilegedTests.nobody
+            )
+            .check(
+              timeout: 20)
           }
           #expect(try seen() == "deep\n")
           try Command("mount", "-t", "tmpfs", "tmpfs", inner.text).check()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A layer on a local disk that stops answering: ext4 on a loop device, the image of which lies on a stopped FUSE mount.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct LocalDiskTests {
     /// A read-only file system with the folders `d0` to `d9`, a file in each.
     private final class Disk {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Layers whose file system is lost and comes back.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct LostLayerTests {
     @Test("a layer's daemon dies: accesses fail with EIO until it is mounted again", .timeLimit(.minutes(1)))
     func deadLayer() throws {

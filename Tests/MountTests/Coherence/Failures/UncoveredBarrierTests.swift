@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Where changes are not reported, a barrier takes back whatever the kernel has cached.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct UncoveredBarrierTests {
     @Test("a barrier is enough when no inotify watches are left", .timeLimit(.minutes(2)))
     func watchLimit() throws {

@@ -3,13 +3,18 @@ import TestSupport
 import Testing
 
 /// Thousands of changes by ordinary programs while other processes walk the mount.
-extension MountTests {
+extension MountTests.ExclusiveTests {
   @Suite struct BulkChangeTests {
     /// A kernel limit that makes the layer watcher lose events or watches.
     enum Restriction: CaseIterable {
       case none
       case shortQueue
       case fewWatches
+
+      /// All of them, or the given one in a brief run.
+      static func chosen(_ brief: Restriction) -> [Restriction] {
+        TestLength.of(full: allCases, brief: [brief])
+      }
 
       /// Sets the kernel limit; must be called before mounting.
       func limit() throws -> KernelLimit? {
@@ -21,7 +26,7 @@ extension MountTests {
       }
     }
 
-    @Test("git checkout, 1,000 files", .timeLimit(.minutes(3)), arguments: Restriction.allCases)
+    @Test("git checkout, 1,000 files", .timeLimit(.minutes(3)), arguments: Restriction.chosen(.none))
     func checkout(restriction: Restriction) throws {
       let fixture = try Fixture()
       try commitTwice(fixture.substitution)
@@ -33,7 +38,9 @@ extension MountTests {
       }
     }
 
-    @Test("rsync -a --delete of two trees in turn", .timeLimit(.minutes(3)), arguments: Restriction.allCases)
+    @Test(
+      "rsync -a --delete of two trees in turn", .timeLimit(.minutes(3)),
+      arguments: Restriction.chosen(.shortQueue))
     func rsync(restriction: Restriction) throws {
       let fixture = try Fixture()
       let trees = ["one", "two"].map { fixture.folder / ByteString($0) }
@@ -54,14 +61,15 @@ extension MountTests {
       }
     }
 
-    @Test("cp -a and rm -rf of 10,000 files", .timeLimit(.minutes(5)), arguments: Restriction.allCases)
+    @Test(
+      "cp -a and rm -rf of 10,000 files", .timeLimit(.minutes(5)), arguments: Restriction.chosen(.fewWatches))
     func copying(restriction: Restriction) throws {
       let fixture = try Fixture()
       let source = fixture.folder / "source"
       try fill(source, folders: 0..<100, files: 0..<100, "some")
       try (fixture.main / "copy").makeDirectory()
       try (fixture.main / "copy/of-main").write("below the copy")
-      try run(fixture, restriction, rounds: 3) { round in
+      try run(fixture, restriction, rounds: TestLength.of(full: 3, brief: 2)) { round in
         let copy = fixture.substitution / "copy"
         if round % 2 == 0 {
           try Command("cp", "-a", source.text, copy.text).check(timeout: 90)
@@ -73,7 +81,8 @@ extension MountTests {
 
     /// Four readers walk the mount while the body changes a layer. After each round the mount must match the layers.
     private func run(
-      _ fixture: Fixture, _ restriction: Restriction, rounds: Int = 4, change: (Int) throws -> Void
+      _ fixture: Fixture, _ restriction: Restriction, rounds: Int = TestLength.of(full: 4, brief: 2),
+      change: (Int) throws -> Void
     ) throws {
       let limit = try restriction.limit()
       defer { limit?.restore() }

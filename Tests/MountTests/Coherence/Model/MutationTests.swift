@@ -13,24 +13,10 @@ extension MountTests {
     }
 
     @Test(
-      "after a barrier the mount matches the model where changes are not reported", .timeLimit(.minutes(10)),
-      arguments: [Degradation.fewWatches, .shortQueue, .fuse], MutationRun.seeds(percent: 10))
-    func degraded(degradation: Degradation, seed: UInt64) throws {
-      try MutationRun(seed: seed, degradation: degradation).run { try $0.barrier() }
-    }
-
-    @Test(
       "after a barrier the mount matches the model while workers die", .timeLimit(.minutes(30)),
       arguments: MutationRun.seeds(percent: 20))
     func deaths(seed: UInt64) throws {
       try MutationRun(seed: seed, degradation: .deaths).run { try $0.barrier() }
-    }
-
-    @Test(
-      "after a barrier the mount matches the model without case", .timeLimit(.minutes(10)),
-      arguments: [Degradation.none, .fewWatches, .shortQueue], MutationRun.seeds(percent: 10))
-    func folded(degradation: Degradation, seed: UInt64) throws {
-      try MutationRun(seed: seed, foldsNames: true, degradation: degradation).run { try $0.barrier() }
     }
 
     @Test(
@@ -76,10 +62,9 @@ struct MutationRun {
   /// The number of changes to one mount.
   static let stepsPerSeed = 150
 
-  /// The seeds for this percentage of all steps; `BUNDLEFS_STEPS` is their total number.
+  /// The seeds for this percentage of all steps.
   static func seeds(percent: Int) -> [UInt64] {
-    let steps = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 6000
-    return Seeds.chosen(max(1, steps * percent / 100 / stepsPerSeed))
+    Seeds.chosen(max(1, TestLength.steps(full: 6000, brief: 1200) * percent / 100 / stepsPerSeed))
   }
 
   let seed: UInt64

@@ -8,10 +8,9 @@ struct WriteModelRun {
   /// The number of operations in one mount.
   static let stepsPerSeed = 400
 
-  /// The seeds for this percentage of all steps; `BUNDLEFS_STEPS` is their total number.
+  /// The seeds for this percentage of all steps.
   static func seeds(percent: Int) -> [UInt64] {
-    let steps = Binary.variable("BUNDLEFS_STEPS").flatMap { Int($0) } ?? 4000
-    return Seeds.chosen(max(1, steps * percent / 100 / stepsPerSeed))
+    Seeds.chosen(max(1, TestLength.steps(full: 4000, brief: 2000) * percent / 100 / stepsPerSeed))
   }
 
   let seed: UInt64
