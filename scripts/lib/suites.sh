@@ -5,7 +5,7 @@
 # for all their suites. A suite in MountTests.ExclusiveTests runs alone, after all others.
 
 # The order in which the suites with these names run, so that no long one is left at the end; then come the others.
-long_suites=Adversary,MountTests/MutationTests,ArchiveModel,ContainerReplacement,LayerSwitchModel,Announce,Upgrade,LayersTests
+long_suites=Adversary,MountTests/MutationTests,ArchiveModel,ContainerReplacement,LayerSwitchModel,Announce,Upgrade,LayersTests,RoutingTests,VolumeTests
 
 # Prints a unit for each process: the beginning of the names of its tests, such as MountTests.MountTests/RunTests/.
 units() {
