@@ -45,10 +45,17 @@ extension NodeTable {
     let renamed = namelessDirectories.first { _, directory in
       !directory.wasRemoved && directory.parts.parts.map(PartIdentity.init) == identities
     }
-    guard let (slot, directory) = renamed else { return nil }
+    // Where directories have been exchanged, the former tree may still have the new parent below the renamed one.
+    guard let (slot, directory) = renamed, !isSame(parent, orBelow: slot) else { return nil }
     namelessDirectories[slot] = nil
     move(slot, to: name, in: parent)
     return (slot, directory)
+  }
+
+  private func isSame(_ slot: UInt32, orBelow ancestor: UInt32) -> Bool {
+    var next = slot
+    while next != Self.root, next != ancestor { next = nodes[Int(next)].parent }
+    return next == ancestor
   }
 
   /// What the directory was whose name leads to another one by now, or to none; nil if it is still the same.
