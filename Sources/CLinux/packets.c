@@ -2,14 +2,8 @@
 #include "CLinux.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
-
-int linux_unshare_mounts(bool with_users) { return unshare(CLONE_NEWNS | (with_users ? CLONE_NEWUSER : 0)); }
-
-int linux_stop_propagation(void) { return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); }
 
 /// Room for one descriptor.
 union control {
