@@ -193,7 +193,7 @@ public final class LayerDirectory: Sendable {
   public func attributes(of name: CName) throws(Errno) -> FileStatus {
     try withSpelling(of: name) { name throws(Errno) in
       let attributes = try attributesExact(of: name)
-      if spellings != nil, attributes.isOverlayWhiteout { throw .noSuchFileOrDirectory }
+      if spellings != nil, attributes.isWhiteoutDevice { throw .noSuchFileOrDirectory }
       return attributes
     }
   }
@@ -253,7 +253,7 @@ public final class LayerDirectory: Sendable {
     var names: [[UInt8]] = []
     try forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      names.append(WhiteoutMarkers.isMarker(entry.name) ? WhiteoutMarkers.name(hiddenBy: name) : name)
+      names.append(WhiteoutMarker.isMarker(entry.name) ? WhiteoutMarker.name(hiddenBy: name) : name)
     }
     return names
   }

@@ -17,6 +17,9 @@ struct OverlayMarks: OptionSet {
   /// - Throws: what reading them throws.
   init(of directory: borrowing Descriptor) throws(Errno) {
     self = []
+    func holdsWhiteouts(_ attribute: StaticString) throws(Errno) -> Bool {
+      try directory.directoryAttribute(attribute.cName, is: OpaqueAttribute.withWhiteouts)
+    }
     let names: [UInt8]
     do throws(Errno) { names = try directory.extendedAttributeNames() } catch {
       if error == .notSupported || error == .noData || error == .notPermitted { return }
@@ -26,18 +29,16 @@ struct OverlayMarks: OptionSet {
       switch String(decoding: name, as: UTF8.self) {
       case "trusted.overlay.impure": insert(.impure)
       case "user.overlay.impure": insert(.userImpure)
-      case "trusted.overlay.opaque":
-        if try directory.directoryAttribute("trusted.overlay.opaque", is: Self.x) { insert(.whiteouts) }
-      case "user.overlay.opaque":
-        if try directory.directoryAttribute("user.overlay.opaque", is: Self.x) { insert(.userWhiteouts) }
+      case OpaqueAttribute.trusted.description:
+        if try holdsWhiteouts(OpaqueAttribute.trusted) { insert(.whiteouts) }
+      case OpaqueAttribute.user.description:
+        if try holdsWhiteouts(OpaqueAttribute.user) { insert(.userWhiteouts) }
       default: break
       }
     }
   }
 
   init(rawValue: UInt8) { self.rawValue = rawValue }
-
-  private static let x = UInt8(ascii: "x")
 }
 
 /// Entries of a layer that overlayfs wrote with `metacopy` or `redirect_dir`.
@@ -47,7 +48,7 @@ struct OverlayMarks: OptionSet {
 /// what lies below. Both are refused by EIO, and counted for `status`.
 extension LayerDirectory {
   /// The marks of this directory, which are read once.
-  private func overlayMarks(_ handle: SharedDescriptor) throws(Errno) -> OverlayMarks {
+  func overlayMarks(_ handle: SharedDescriptor) throws(Errno) -> OverlayMarks {
     let known = marks.load(ordering: .relaxed)
     if known != Self.unreadMarks { return OverlayMarks(rawValue: known) }
     let read = try OverlayMarks(of: handle.descriptor)
@@ -56,28 +57,6 @@ extension LayerDirectory {
   }
 
   static var unreadMarks: UInt8 { .max }
-
-  /// Whether an entry can be a whiteout that is no device.
-  func mayHaveAttributeWhiteouts() throws(Errno) -> Bool {
-    guard case .descriptor(let handle) = backing else { return false }
-    return try gate.call { () throws(Errno) in
-      try !overlayMarks(handle).isDisjoint(with: [.whiteouts, .userWhiteouts])
-    }
-  }
-
-  /// Whether an entry is a whiteout: a device 0:0, or an empty file with the attribute for it.
-  func isWhiteout(
-    _ name: CName, _ attributes: FileStatus, in handle: SharedDescriptor
-  ) throws(Errno) -> Bool {
-    if attributes.isOverlayWhiteout { return true }
-    guard attributes.isRegular, attributes.size == 0 else { return false }
-    let marks = try overlayMarks(handle)
-    if marks.contains(.whiteouts), try has("trusted.overlay.whiteout", name, attributes, in: handle) {
-      return true
-    }
-    if !marks.contains(.userWhiteouts) { return false }
-    return try has("user.overlay.whiteout", name, attributes, in: handle)
-  }
 
   /// - Throws: EIO for a file whose content is in a layer below.
   func refuseMetacopy(
@@ -122,7 +101,7 @@ extension LayerDirectory {
   }
 
   /// Whether an entry that is not a directory has an attribute.
-  private func has(
+  func has(
     _ attribute: CName, _ name: CName, _ attributes: FileStatus, in handle: SharedDescriptor
   ) throws(Errno) -> Bool {
     let nothing = UnsafeMutableRawBufferPointer(start: nil, count: 0)

@@ -13,18 +13,18 @@ public enum LayerEffect: Sendable {
 
 extension LayerDirectory {
   /// What this directory does to a directory of a name, in any spelling.
-  public func effect(on name: CName) -> LayerEffect {
-    do throws(Errno) {
-      let found = try find(name)
-      switch found {
-      case .file, .whiteout: return .hides
-      case .nothing, .directory: if try hasWhiteoutMarker(name, length: strlen(name)) { return .hides }
-      }
-      guard case .directory(let directory, _) = found else { return .none }
-      return try directory.isOpaque() ? .hides : .part(directory)
-    } catch {
-      return .hides
+  public func effect(on name: CName) -> LayerEffect { (try? readEffect(on: name)) ?? .hides }
+
+  /// As `effect`.
+  /// - Throws: what reading the layer throws.
+  func readEffect(on name: CName) throws(Errno) -> LayerEffect {
+    let found = try find(name)
+    switch found {
+    case .file, .whiteout: return .hides
+    case .nothing, .directory: if try hasWhiteoutMarker(name, length: strlen(name)) { return .hides }
     }
+    guard case .directory(let directory, _) = found else { return .none }
+    return try directory.isOpaque() ? .hides : .part(directory)
   }
 }
 

@@ -63,7 +63,7 @@ public final class MergedDirectory: Sendable {
   public func lookup(
     _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false, toleratesDeferral: Bool = false
   ) throws(Errno) -> Entry? {
-    guard Self.isEntryName(name), !WhiteoutMarkers.isMarker(name) else { return nil }
+    guard Self.isEntryName(name), !WhiteoutMarker.isMarker(name) else { return nil }
     let length = strlen(name)
     var collected: [LayerDirectory] = []
     var (merged, first, missing) = (FileStatus?.none, FileStatus?.none, missing)
@@ -116,23 +116,6 @@ public final class MergedDirectory: Sendable {
   public func lookup(_ name: CName, without layers: Set<Int>) throws(Errno) -> Entry? {
     let rest = parts.filter { !layers.contains($0.layer) }
     return rest.isEmpty ? nil : try MergedDirectory(parts: rest).lookup(name)
-  }
-
-  /// Whether a whiteout in a higher layer hides the layer's entry.
-  public func hides(_ name: CName, ofLayer layer: Int) throws(Errno) -> Bool {
-    for part in parts where part.layer < layer && !part.gate.isSkipped {
-      if case .whiteout = try part.find(name) { return true }
-      if try part.hasWhiteoutMarker(name, length: strlen(name)) { return true }
-    }
-    return false
-  }
-
-  /// Whether a directory has become opaque and now hides those below it.
-  public func hasOpaqueParts() throws(Errno) -> Bool {
-    for part in parts.dropLast() where !part.gate.isSkipped {
-      if try part.isKnownToBeOpaque() { return true }
-    }
-    return false
   }
 
   /// The present merged attributes; on a thread that must not wait, those of the parts that answer.

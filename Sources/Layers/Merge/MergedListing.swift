@@ -39,7 +39,7 @@ extension LayerDirectory {
     try forEachEntry { entry throws(Errno) in
       try count()
       let (name, length) = (entry.name, entry.nameLength)
-      if WhiteoutMarkers.isMarker(name) {
+      if WhiteoutMarker.isMarker(name) {
         // A marker hides its name in the layers below only. Markers do not hide markers.
         whiteouts.add(name + 4, length: length - 4, kind: .regular, layer: layer, device: 0, inode: 0)
         return

@@ -16,8 +16,8 @@ struct SingleLayerDirectory {
     self.cutoff = cutoff
     try directory.forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      if WhiteoutMarkers.isMarker(entry.name) {
-        whiteouts.insert(WhiteoutMarkers.name(hiddenBy: name))
+      if WhiteoutMarker.isMarker(entry.name) {
+        whiteouts.insert(WhiteoutMarker.name(hiddenBy: name))
       } else if let found = try directory.listed(entry, recordsInodes: true) {
         if found.isWhiteout { whiteouts.insert(name) } else { entries[name] = found.kind }
       }
@@ -85,7 +85,7 @@ extension LayerStack {
           return (next, inner)
         }
         for part in merged.parts where part.layer < layer && cutoff == nil {
-          if try part.stopsMerge(at: name) { cutoff = part.layer }
+          if case .hides = try part.readEffect(on: name) { cutoff = part.layer }
         }
         return (next, nil)
       }
@@ -94,17 +94,5 @@ extension LayerStack {
       if let inner = next.1 { merged = inner }
     }
     return cutoff
-  }
-}
-
-extension LayerDirectory {
-  /// Whether its entry, whiteout or opaque directory ends the merge of directories of this name.
-  fileprivate func stopsMerge(at name: CName) throws(Errno) -> Bool {
-    switch try find(name) {
-    case .whiteout, .file: return true
-    case .directory(let directory, _): if try directory.isOpaque() { return true }
-    case .nothing: break
-    }
-    return try hasWhiteoutMarker(name, length: strlen(name))
   }
 }

@@ -58,7 +58,7 @@ extension LayerDirectory {
     var found: Set<[UInt8]> = []
     try forEachEntry { entry throws(Errno) in
       let name = [UInt8](bytesOf: entry.name)
-      let marked = WhiteoutMarkers.isMarker(entry.name) ? WhiteoutMarkers.name(hiddenBy: name) : name
+      let marked = WhiteoutMarker.isMarker(entry.name) ? WhiteoutMarker.name(hiddenBy: name) : name
       if NameFolding.key(of: marked) == key { found.insert(marked) }
     }
     return found.sorted { $0.lexicographicallyPrecedes($1) }
@@ -111,8 +111,8 @@ extension LayerDirectory {
     var names = FoldedNames()
     try forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      if WhiteoutMarkers.isMarker(entry.name) {
-        return names.hide(NameFolding.key(of: WhiteoutMarkers.name(hiddenBy: name)))
+      if WhiteoutMarker.isMarker(entry.name) {
+        return names.hide(NameFolding.key(of: WhiteoutMarker.name(hiddenBy: name)))
       }
       guard let found = try listed(entry, recordsInodes: recordsInodes) else { return }
       let key = NameFolding.key(of: name)

@@ -142,7 +142,7 @@ extension UpperLayer {
 
   /// - Throws: EEXIST if the name is visible; EINVAL for the name of a marker.
   func refuseVisible(_ name: CName, in directory: MergedDirectory) throws(Errno) {
-    if WhiteoutMarkers.isMarker(name) { throw .invalidArgument }
+    if WhiteoutMarker.isMarker(name) { throw .invalidArgument }
     // An entry of this layer makes the system call fail that is about to add another.
     if directory.isAlone { return }
     if try directory.lookup(name) != nil { throw .fileExists }
@@ -237,18 +237,6 @@ extension UpperLayer {
     do throws(Errno) { try folder.renameNew(temporary, to: name, in: parent) } catch {
       guard error == .fileExists, try parent.hasDeviceWhiteout(name) else { throw error }
       try replaceWhiteout(name, in: parent, by: temporary, in: folder, isDirectory: isDirectory)
-    }
-  }
-
-  private func replaceWhiteout(
-    _ name: CName, in parent: borrowing Descriptor, by temporary: CName, in folder: borrowing Descriptor,
-    isDirectory: Bool
-  ) throws(Errno) {
-    if isDirectory {
-      try folder.rename(temporary, to: name, in: parent, .exchange)
-      try folder.remove(temporary, isDirectory: false)
-    } else {
-      try folder.rename(temporary, to: name, in: parent)
     }
   }
 }

@@ -74,67 +74,6 @@ extension UpperLayer {
     throw .resourceBusy
   }
 
-  /// Hides a name that this layer does not have.
-  /// - Throws: EEXIST if it has.
-  private func makeWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
-    if !whiteouts.areMarkers, try whiteouts.makeDevice(name, in: parent) { return }
-    _ = try whiteouts.makeMarker(of: name, in: parent)
-  }
-
-  /// Removes a file that layers below have, too.
-  func replaceByWhiteout(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
-    if try replaceByDevice(name, in: parent, isDirectory: false) { return }
-    try marking(name, in: parent) { () throws(Errno) in try parent.remove(name, isDirectory: false) }
-  }
-
-  /// Makes a marker and runs the body, which takes the entry away that is still visible beside it.
-  func marking(
-    _ name: CName, in parent: borrowing Descriptor, _ body: () throws(Errno) -> Void
-  ) throws(Errno) {
-    let isNew = try whiteouts.makeMarker(of: name, in: parent)
-    do throws(Errno) { try body() } catch {
-      if isNew { try? whiteouts.removeMarker(of: name, in: parent) }
-      throw error
-    }
-  }
-
-  /// Puts a device whiteout in the place of an entry; of a directory only if it has nothing but whiteouts.
-  /// - Returns: false if markers must be made instead.
-  func replaceByDevice(
-    _ name: CName, in parent: borrowing Descriptor, isDirectory: Bool
-  ) throws(Errno) -> Bool {
-    if whiteouts.areMarkers { return false }
-    return try work.withName { folder, temporary throws(Errno) in
-      guard try whiteouts.makeReplacement(temporary, in: folder) else { return false }
-      do throws(Errno) {
-        if isDirectory {
-          try parent.unlocking(name) { () throws(Errno) in
-            try folder.rename(temporary, to: name, in: parent, .exchange)
-          }
-        } else {
-          try folder.rename(temporary, to: name, in: parent)
-        }
-      } catch {
-        try? folder.remove(temporary, isDirectory: false)
-        throw error
-      }
-      if !isDirectory {
-        // rename(2) does nothing with two names of one file: the name had become a whiteout meanwhile.
-        try? folder.remove(temporary, isDirectory: false)
-        whiteouts.prepare()
-        return true
-      }
-      do throws(Errno) { try removeCleared(temporary, in: folder) } catch {
-        // It got an entry at the last moment.
-        try folder.rename(temporary, to: name, in: parent, .exchange)
-        try? folder.remove(temporary, isDirectory: false)
-        throw error
-      }
-      whiteouts.prepare()
-      return true
-    }
-  }
-
   private func removeOwnDirectory(
     _ name: CName, in parent: borrowing Descriptor, isBelow: Bool
   ) throws(Errno) {
@@ -166,7 +105,7 @@ extension UpperLayer {
 
   /// Removes a directory after its whiteouts.
   /// - Throws: ENOTEMPTY if it has anything else.
-  private func removeCleared(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+  func removeCleared(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
     let directory = try parent.open(name, [.pathOnly, .directory, .noFollow])
     try parent.unlocking(name) { () throws(Errno) in try whiteouts.clear(directory) }
     try parent.remove(name, isDirectory: true)

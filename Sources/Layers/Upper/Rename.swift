@@ -33,7 +33,7 @@ extension UpperLayer {
     _ flags: RenameFlags, found: (source: Entry, target: Entry?)? = nil
   ) throws(Errno) {
     let isKnown = flags.isEmpty || flags == .noReplace || flags == .exchange
-    guard isKnown, !WhiteoutMarkers.isMarker(newName) else { throw .invalidArgument }
+    guard isKnown, !WhiteoutMarker.isMarker(newName) else { throw .invalidArgument }
     if !flags.isEmpty {
       return try renameOnce(name, in: directory, to: newName, in: newDirectory, flags, found)
     }
@@ -259,5 +259,19 @@ extension Entry {
   /// Whether both are names of one file.
   public func isSame(as other: Entry?) -> Bool {
     other.map { $0.layer == layer && $0.identity == identity } ?? false
+  }
+}
+
+extension Descriptor {
+  /// Calls renameat2(2) with `RENAME_NOREPLACE`; where the file system lacks that, the name is looked up before.
+  /// - Throws: EEXIST.
+  func renameNew(_ name: CName, to newName: CName, in directory: borrowing Descriptor) throws(Errno) {
+    do throws(Errno) {
+      try rename(name, to: newName, in: directory, .noReplace)
+    } catch {
+      if error != .invalidArgument { throw error }
+      if try directory.contains(newName) { throw .fileExists }
+      try rename(name, to: newName, in: directory)
+    }
   }
 }

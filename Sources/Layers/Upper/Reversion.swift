@@ -20,7 +20,7 @@ extension UpperLayer {
     var directory = layer.root
     for name in path {
       let found = try withCName(name) { name throws(Errno) in
-        WhiteoutMarkers.isMarker(name) ? .nothing : try directory.find(name)
+        WhiteoutMarker.isMarker(name) ? .nothing : try directory.find(name)
       }
       guard case .directory(let next, _) = found else { return nil }
       if next.identity.device == device { throw .tooManySymbolicLinkLevels }
@@ -36,7 +36,7 @@ extension UpperLayer {
   public func entry(
     _ name: CName, in parent: LayerDirectory, progress: (Int) -> Void
   ) throws(Errno) -> UpperEntry {
-    if WhiteoutMarkers.isMarker(name) { return .nothing }
+    if WhiteoutMarker.isMarker(name) { return .nothing }
     switch try parent.findExact(name, isLikelyDirectory: false) {
     case .file: return .file
     case .whiteout: return .whiteout
@@ -74,7 +74,7 @@ extension UpperLayer {
   /// - Throws: EBUSY where something is mounted; errors of unlink(2) and rename(2). What was removed from view may be left in
   ///   the work folder.
   public func revert(_ name: CName, in parent: LayerDirectory) throws(Errno) {
-    if WhiteoutMarkers.isMarker(name) { return }
+    if WhiteoutMarker.isMarker(name) { return }
     let found = try parent.findExact(name, isLikelyDirectory: false)
     try parent.withDescriptor { parent throws(Errno) in
       try parent.unlocking(".", relocks: true) { () throws(Errno) in

@@ -42,7 +42,7 @@ public final class UpperLayer: Sendable {
   let work: WorkFolder
   /// The name of the folder in the layer's root in which entries are made before they appear.
   public static let workFolderName = Array(WorkFolder.name.description.utf8)
-  let whiteouts: Whiteouts
+  let whiteouts: WhiteoutWriter
   /// The user and group of this process.
   let (user, group) = (geteuid(), getegid())
   private let actsAsOthers = FileSystemUser.canBeChanged
@@ -93,13 +93,13 @@ public final class UpperLayer: Sendable {
   /// Does not leave the work folder behind if it fails.
   private static func prepare(
     _ work: WorkFolder, _ layer: DirectoryLayer, _ writer: Writer, _ format: WhiteoutFormat
-  ) throws(Errno) -> Whiteouts {
+  ) throws(Errno) -> WhiteoutWriter {
     do throws(Errno) {
       do throws(Errno) { try work.sweep() } catch {
         // What is in the layer can still be read and written to.
         if writer != .successor { throw error }
       }
-      let whiteouts = try Whiteouts(layer, work, format)
+      let whiteouts = try WhiteoutWriter(layer, work, format)
       if writer == .mount { try layer.gate.call { () throws(Errno) in try whiteouts.check() } }
       return whiteouts
     } catch {

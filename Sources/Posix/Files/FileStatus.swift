@@ -46,10 +46,6 @@ public struct FileStatus: Sendable, Equatable, BitwiseCopyable {
   @inlinable public var isDirectory: Bool { mode & 0o170000 == FileKind.directory.rawValue }
   /// Whether it is a regular file.
   @inlinable public var isRegular: Bool { mode & 0o170000 == FileKind.regular.rawValue }
-  /// Whether the file is an overlayfs whiteout: a character device 0:0.
-  @inlinable public var isOverlayWhiteout: Bool {
-    mode & 0o170000 == FileKind.characterDevice.rawValue && rdev == 0
-  }
 
   /// The attributes of a synthetic regular file.
   public init(

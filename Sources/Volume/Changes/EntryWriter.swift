@@ -172,7 +172,7 @@ final class EntryWriter: Sendable {
   func allow(_ name: CName, in parent: NodeID) throws(Errno) {
     if ResourceDirectoryNodes.contain(parent) { throw .notPermitted }
     if parent == .root, reserved.contains(name) { throw .notPermitted }
-    if strncmp(name, ".wh.", 4) == 0 { throw .notPermitted }
+    if WhiteoutMarker.isMarker(name) { throw .notPermitted }
     if strlen(name) > NAME_MAX { throw .fileNameTooLong }
   }
 

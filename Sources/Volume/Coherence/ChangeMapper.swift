@@ -14,9 +14,6 @@ struct LayerChange {
 /// Maps changes in the layers to the invalidations that they need. It reads no layer and sends nothing to the
 /// kernel.
 enum ChangeMapper {
-  private static let whiteoutPrefix = Array(".wh.".utf8)
-  private static let opaqueMarker = Array(".wh..wh..opq".utf8)
-
   /// Detaches the files that lost their names in the table.
   static func invalidations(for change: LayerChange, in table: inout NodeTable) -> [Invalidation] {
     guard let slot = try? table.slot(of: change.directory), let state = table[slot].directory else {
@@ -28,10 +25,12 @@ enum ChangeMapper {
     if state.parts == nil { return [] }
     if change.name.isEmpty { return ofPart(change) }
     if change.name == UpperLayer.workFolderName { return [] }
-    if !change.name.starts(with: whiteoutPrefix) { return ofEntry(change, slot, &table) }
+    if !WhiteoutMarker.isMarker(change.name) { return ofEntry(change, slot, &table) }
     let listing = Invalidation(subject: .listing(change.directory))
-    if change.name == opaqueMarker { return [Invalidation(subject: .parts(change.directory)), listing] }
-    let hidden = Array(change.name.dropFirst(whiteoutPrefix.count))
+    if WhiteoutMarker.isOpaque(change.name) {
+      return [Invalidation(subject: .parts(change.directory)), listing]
+    }
+    let hidden = WhiteoutMarker.name(hiddenBy: change.name)
     let isRemoved = change.mask.isDisjoint(with: [.created, .movedTo])
     return ofName(hidden, change, slot, &table, isRemoved ? .revealed : .added)
       + [named(change.name, change, .link), listing]

@@ -156,7 +156,7 @@ struct ContainerListing {
   private mutating func makeWhiteout(_ record: inout ContainerRecord) {
     let path = names[record.name]
     let start = path.lastIndex(of: EntryName.slash).map { $0 + 1 } ?? path.startIndex
-    record.name = append(Array(path[..<start]) + Array(".wh.".utf8) + Array(path[start...]))
+    record.name = append(Array(path[..<start]) + WhiteoutMarker.prefix + Array(path[start...]))
     record.node.mode = UInt16(FileKind.regular.rawValue)
     record.node.offset = UInt48.max - UInt64(records.count)
   }

@@ -79,7 +79,7 @@ final class WorkFolder: Sendable {
       if !isOwn, try !locked.lock() { return }
       // Locked until it is removed: a mount that had locked it in between would lose it.
       try withExtendedLifetime(locked) { () throws(Errno) in
-        try? folder.remove(SharedWhiteout.path, isDirectory: false)
+        try? folder.remove(WhiteoutDevice.path, isDirectory: false)
         try root.keepingTimes { () throws(Errno) in try root.remove(Self.path, isDirectory: true) }
       }
     }

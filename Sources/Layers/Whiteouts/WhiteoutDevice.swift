@@ -5,7 +5,7 @@ import Posix
 /// be removed when the file system has no inode left for a whiteout.
 ///
 /// The functions make no call on a gate: their callers do.
-final class SharedWhiteout: Sendable {
+final class WhiteoutDevice: Sendable {
   private static let name: StaticString = "whiteout"
   static var path: CName { name.cName }
 
@@ -66,7 +66,7 @@ final class SharedWhiteout: Sendable {
       if error != .fileExists { throw error }
     }
     let device = try folder.open(path, [.pathOnly, .noFollow])
-    guard try device.attributes().isOverlayWhiteout else { throw .notPermitted }
+    guard try device.attributes().isWhiteoutDevice else { throw .notPermitted }
     return device
   }
 }

@@ -2,26 +2,16 @@ import Glibc
 import Posix
 import Synchronization
 
-/// The format of the whiteouts that an upper layer gets.
-public enum WhiteoutFormat: String, Sendable {
-  /// Marker files if the layer holds such files already or its file system has no devices 0:0; else devices.
-  case auto
-  /// Devices 0:0.
-  case devices
-  /// Files `.wh.NAME`, which git(1) and archives keep.
-  case markers
-}
-
-/// How the upper layer hides what layers below have: by devices 0:0, or by marker files.
+/// Writes the whiteouts of the upper layer: devices 0:0, or marker files.
 ///
 /// The functions make no call on a gate: their callers do.
-final class Whiteouts: Sendable {
+final class WhiteoutWriter: Sendable {
   private let format: WhiteoutFormat
   private let markers: Atomic<Bool>
   /// Whether the file system is known to have devices 0:0.
   private let hasDevices = Atomic(false)
   private let work: WorkFolder
-  private let shared: SharedWhiteout
+  private let shared: WhiteoutDevice
 
   /// Whether whiteouts are marker files.
   var areMarkers: Bool { markers.load(ordering: .relaxed) }
@@ -29,12 +19,12 @@ final class Whiteouts: Sendable {
   /// - Parameter layer: its root decides about the format if that is `auto`.
   init(_ layer: DirectoryLayer, _ work: WorkFolder, _ format: WhiteoutFormat = .auto) throws(Errno) {
     self.work = work
-    shared = SharedWhiteout(work)
+    shared = WhiteoutDevice(work)
     self.format = format
     var areMarkers = format == .markers
     if format == .auto {
       try layer.root.forEachEntry { entry throws(Errno) in
-        if WhiteoutMarkers.isMarker(entry.name), !WorkFolder.isName(entry.name) { areMarkers = true }
+        if WhiteoutMarker.isMarker(entry.name), !WorkFolder.isName(entry.name) { areMarkers = true }
       }
     }
     markers = Atomic(areMarkers)
@@ -140,7 +130,7 @@ final class Whiteouts: Sendable {
   private static func withMarker<Result>(
     of name: CName, _ body: (CName) throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    guard let result = try WhiteoutMarkers.withMarker(of: name, length: strlen(name), body) else {
+    guard let result = try WhiteoutMarker.withMarker(of: name, length: strlen(name), body) else {
       throw .fileNameTooLong
     }
     return result
@@ -151,11 +141,11 @@ final class Whiteouts: Sendable {
   @discardableResult
   func makeOpaque(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
     if !areMarkers {
-      if try setOpaque("trusted.overlay.opaque", of: directory) { return true }
-      if try setOpaque("user.overlay.opaque", of: directory) { return true }
+      if try setOpaque(OpaqueAttribute.trusted.cName, of: directory) { return true }
+      if try setOpaque(OpaqueAttribute.user.cName, of: directory) { return true }
     }
     do throws(Errno) {
-      try directory.makeNode(".wh..wh..opq", mode: FileKind.regular.rawValue | 0o644, device: 0)
+      try directory.makeNode(WhiteoutMarker.opaque.cName, mode: FileKind.regular.rawValue | 0o644, device: 0)
     } catch {
       if error != .fileExists { throw error }
     }
@@ -165,7 +155,7 @@ final class Whiteouts: Sendable {
   /// - Returns: false if the attribute is not supported or not permitted.
   private func setOpaque(_ attribute: CName, of directory: borrowing Descriptor) throws(Errno) -> Bool {
     do throws(Errno) {
-      try [UInt8(ascii: "y")].withBytes { value throws(Errno) in
+      try [OpaqueAttribute.opaque].withBytes { value throws(Errno) in
         try directory.setExtendedAttribute(attribute, value, flags: 0)
       }
       return true
@@ -181,34 +171,12 @@ final class Whiteouts: Sendable {
     let names = try directory.entryNames()
     for name in names {
       try withCName(name) { name throws(Errno) in
-        if WhiteoutMarkers.isMarker(name) { return }
+        if WhiteoutMarker.isMarker(name) { return }
         if try !directory.hasDeviceWhiteout(name) { throw .directoryNotEmpty }
       }
     }
     for name in names {
       try withCName(name) { name throws(Errno) in try directory.remove(name, isDirectory: false) }
-    }
-  }
-}
-
-extension Descriptor {
-  /// Whether this directory has a device whiteout of the name.
-  func hasDeviceWhiteout(_ name: CName) throws(Errno) -> Bool {
-    do throws(Errno) { return try attributes(of: name).isOverlayWhiteout } catch {
-      if error == .noSuchFileOrDirectory || error == .fileNameTooLong { return false }
-      throw error
-    }
-  }
-
-  /// Calls renameat2(2) with `RENAME_NOREPLACE`; where the file system lacks that, the name is looked up before.
-  /// - Throws: EEXIST.
-  func renameNew(_ name: CName, to newName: CName, in directory: borrowing Descriptor) throws(Errno) {
-    do throws(Errno) {
-      try rename(name, to: newName, in: directory, .noReplace)
-    } catch {
-      if error != .invalidArgument { throw error }
-      if try directory.contains(newName) { throw .fileExists }
-      try rename(name, to: newName, in: directory)
     }
   }
 }

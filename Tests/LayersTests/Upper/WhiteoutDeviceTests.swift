@@ -6,7 +6,7 @@ import Testing
 @testable import Layers
 
 /// Whiteouts are names of one device.
-@Suite struct SharedWhiteoutTests {
+@Suite struct WhiteoutDeviceTests {
   private let fixture: UpperFixture
   private let work: ByteString
 
