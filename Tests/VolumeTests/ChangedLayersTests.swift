@@ -7,7 +7,7 @@ import Testing
 @testable import Layers
 @testable import Volume
 
-/// What a successor takes back before it answers the program that has removed a layer.
+/// The invalidations of a successor before it answers the program that has removed a layer.
 @Suite struct ChangedLayersTests {
   /// A layer with `a/b/of-mod` above one with `a/b/of-main`, all of it looked up before the upper one was removed.
   private final class Change {

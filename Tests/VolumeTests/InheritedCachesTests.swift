@@ -6,7 +6,7 @@ import Testing
 @testable import Layers
 @testable import Volume
 
-/// What a successor takes back of what the kernel has cached from its predecessor.
+/// The invalidations of a successor: the kernel has cached from its predecessor what the layers no longer have.
 @Suite struct InheritedCachesTests {
   /// Two layers with `a/b/file` in the lower one, all of it looked up before the death of the process.
   struct Death {
@@ -83,7 +83,7 @@ import Testing
     #expect(volume.store.isCovered(death.b))
   }
 
-  @Test("what changed while no process watched is taken back once", arguments: [true, false])
+  @Test("a change while no process watched is invalidated once", arguments: [true, false])
   func changed(isEarly: Bool) throws {
     let death = try Death()
     try (death.folder / "1/a/b/file").write("other content")
@@ -110,13 +110,13 @@ import Testing
     let caches = InheritedCaches(invalidator(volume, KernelStub(), isCompared))
     let walk = InheritedWalk()
     #expect(walk.next() == .root)
-    caches.takeBack(.root)
+    caches.comparePath(to: .root)
     walk.add([death.a])
     try (death.folder / "1/a/b").rename(to: death.folder / "1/b")
     let name = Array("b".utf8)
     volume.store.recordRename(
       of: EntryKey(parent: death.a, name: name), to: EntryKey(parent: .root, name: name))
-    while !caches.takeBack(walk) {}
+    while !caches.compareNext(of: walk) {}
     #expect(!volume.store.isInherited(death.b))
   }
 

@@ -131,7 +131,7 @@ struct StoreFixture {
           asked += 1
           return asked == 1
         }
-        if isFirst { _ = store.takeBackUncovered() }
+        if isFirst { _ = store.markUncovered() }
       }
     }
     _ = try store.merged(of: node)
@@ -145,11 +145,11 @@ struct StoreFixture {
     for name in ["a", "b"] { _ = try fixture.folder.folder(ByteString("1/\(name)")) }
     let nodes = try ["a", "b"].map { try fixture.lookUp($0) }
     fixture.store.recordUncovered(nodes[0])
-    let found = fixture.store.takeBackUncovered()
+    let found = fixture.store.markUncovered()
     #expect(Set(found.directories) == Set(nodes + [.root]) && found.files == [nodes[0]])
     // The root can no longer be resolved; what was cached before may still be.
     fixture.store.table.withLock { table in _ = table.unresolve(NodeTable.root) }
-    #expect(fixture.store.takeBackUncovered().directories.contains(.root))
+    #expect(fixture.store.markUncovered().directories.contains(.root))
     #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
   }
 

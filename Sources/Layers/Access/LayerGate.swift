@@ -115,7 +115,7 @@ public final class LayerGate: Sendable {
   }
 
   /// Seconds after which a request no longer waits for the layer; nil for none. What it has answered without the
-  /// layer is taken back by `onRecovery`, once the layer answers.
+  /// layer is invalidated by `onRecovery`, once the layer answers.
   public func configure(timeout: CInt?, onRecovery: @escaping @Sendable () -> Void) {
     calls.withLock { calls in
       calls.timeout = timeout

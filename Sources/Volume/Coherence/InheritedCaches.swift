@@ -3,7 +3,7 @@ import Glibc
 import Layers
 import Posix
 
-/// Takes back what the kernel has cached from a predecessor and the layers no longer have.
+/// Invalidates what the kernel has cached from a predecessor and the layers no longer have.
 struct InheritedCaches {
   private let invalidator: Invalidator
   /// nil after a death.
@@ -17,11 +17,11 @@ struct InheritedCaches {
 
   /// Compares directories that the kernel knows with the layers, until the walk or a time slice ends.
   /// - Returns: whether the walk has ended.
-  func takeBack(_ walk: InheritedWalk) -> Bool {
+  func compareNext(of walk: InheritedWalk) -> Bool {
     for names in walk.takeUnobserved() { observe(names) }
     let sliceEnd = TimeSpec.monotonic.advanced(byMilliseconds: InheritedWalk.timeSlice)
     while let directory = walk.next() {
-      takeBack(directory)
+      comparePath(to: directory)
       walk.add(store.childDirectories(of: directory))
       if sliceEnd < TimeSpec.monotonic { return false }
     }
@@ -33,7 +33,7 @@ struct InheritedCaches {
   }
 
   /// Compares a directory, once, after those above it. It is watched first, so that later changes are reported.
-  func takeBack(_ directory: NodeID) {
+  func comparePath(to directory: NodeID) {
     for next in store.inheritedPath(to: directory) { compare(next) }
   }
 
@@ -42,8 +42,8 @@ struct InheritedCaches {
     let recorded = recordedFingerprint(of: directory)
     let change = try? store.refreshParts(of: directory, isForced: true, readsWhiteouts: false)
     if let parts = change?.arrived {
-      let returned = takeBackNames(of: directory, parts, recorded) { formerDirectory(directory) }
-      if let returned { observe(returned) }
+      let expired = invalidateNames(of: directory, parts, recorded) { formerDirectory(directory) }
+      if let expired { observe(expired) }
       for (file, name) in store.changedFiles(in: directory, parts) {
         invalidator.expire(name, in: directory)
         invalidator.dropFiles(lastNamed: name, in: directory)
@@ -80,19 +80,19 @@ struct InheritedCaches {
   /// - Parameters:
   ///   - parts: that the directory has now.
   ///   - before: the directory as the former layers have it.
-  /// - Returns: the names that were taken back; nil for none.
-  private func takeBackNames(
+  /// - Returns: the names that the kernel looks up again; nil for none.
+  private func invalidateNames(
     of directory: NodeID, _ parts: [LayerDirectory], _ recorded: Fingerprint, _ before: () -> MergedDirectory?
-  ) -> ReturnedNames? {
+  ) -> ExpiredNames? {
     let fingerprint = store.fingerprint(of: parts)
     defer { store.setFingerprint(fingerprint, of: directory) }
     if recorded == fingerprint, recorded != .unknown { return nil }
-    return takeBackNames(of: directory, parts, recorded, from: before())
+    return invalidateNames(of: directory, parts, recorded, from: before())
   }
 
-  private func takeBackNames(
+  private func invalidateNames(
     of directory: NodeID, _ parts: [LayerDirectory], _ recorded: Fingerprint, from before: MergedDirectory?
-  ) -> ReturnedNames {
+  ) -> ExpiredNames {
     let isUnchangedOnDisk = before.map { recorded != .unknown && store.fingerprint(of: $0.parts) == recorded }
     let affected =
       isUnchangedOnDisk == true ? FormerLayers.affectedNames(from: before?.parts ?? [], to: parts) : nil
@@ -105,13 +105,13 @@ struct InheritedCaches {
     for name in names.union(known) { invalidator.expire(name, in: directory) }
     invalidator.invalidateListing(of: directory)
     let all = affected ?? names.union((before?.parts ?? []).flatMap(Invalidator.names))
-    return ReturnedNames(directory: directory, before: before, names: all)
+    return ExpiredNames(directory: directory, before: before, names: all)
   }
 
-  private func observe(_ returned: ReturnedNames) {
+  private func observe(_ expired: ExpiredNames) {
     guard let observer = invalidator.observer else { return }
-    guard let former else { return observer.record(.directory(returned.directory)) }
-    let changes = former.changes(of: returned.directory, from: returned.before, returned.names)
+    guard let former else { return observer.record(.directory(expired.directory)) }
+    let changes = former.changes(of: expired.directory, from: expired.before, expired.names)
     for change in changes { observer.record(change) }
   }
 }
@@ -128,12 +128,12 @@ extension InheritedCaches {
     let before: MergedDirectory?
   }
 
-  /// Takes back the names that a change of the layers affects. What other programs have changed meanwhile is left to the
+  /// Expires the names that a switch of the layers affects. What other programs have changed meanwhile is left to the
   /// walk, and so is it to observe these names, for which a program that changes the layers need not wait.
-  func takeBackChangedLayers(before walk: InheritedWalk) {
+  func invalidateChangedLayers(before walk: InheritedWalk) {
     defer { invalidator.unreadEvents?.close() }
     guard let changed = store.stack.changedIndexes, !changed.contains(where: store.stack.isOpaque) else {
-      return takeBackTree(.root)
+      return invalidateTree(.root)
     }
     let roots = changed.map { store.stack[$0] }.filter { !$0.isAbsent }.map(\.root)
     // The events come after the names: a name that the kernel has from a former state of these layers is missed otherwise.
@@ -142,7 +142,7 @@ extension InheritedCaches {
     }
     var pending = [Affected(node: .root, parts: roots, before: former?.root)]
     while let directory = pending.popLast() {
-      if let names = takeBackNames(of: directory) { walk.add(names) }
+      if let names = invalidateNames(of: directory) { walk.add(names) }
       pending += affectedChildren(of: directory)
     }
   }
@@ -162,7 +162,7 @@ extension InheritedCaches {
       let keys = Set(names.map(key))
       for (child, name) in store.namedChildDirectories(of: directory) where keys.contains(key(of: name)) {
         guard let parts = Self.parts(of: parts, below: name) else {
-          takeBackTree(child)
+          invalidateTree(child)
           continue
         }
         if !parts.isEmpty { pending.append((child, parts)) }
@@ -171,11 +171,11 @@ extension InheritedCaches {
     return true
   }
 
-  private func takeBackNames(of directory: Affected) -> ReturnedNames? {
+  private func invalidateNames(of directory: Affected) -> ExpiredNames? {
     let recorded = recordedFingerprint(of: directory.node)
     let change = try? store.refreshParts(of: directory.node, isForced: true, readsWhiteouts: false)
     guard let parts = change?.arrived else { return nil }
-    return takeBackNames(of: directory.node, parts, recorded) { directory.before }
+    return invalidateNames(of: directory.node, parts, recorded) { directory.before }
   }
 
   private func affectedChildren(of directory: Affected) -> [Affected] {
@@ -183,7 +183,7 @@ extension InheritedCaches {
     return store.namedChildDirectories(of: directory.node).compactMap { child, name in
       if let names, !names.contains(key(of: name)) { return nil }
       guard let parts = Self.parts(of: directory.parts, below: name) else {
-        takeBackTree(child)
+        invalidateTree(child)
         return nil
       }
       return parts.isEmpty ? nil : Affected(node: child, parts: parts, before: directory.before?.child(name))
@@ -210,10 +210,10 @@ extension InheritedCaches {
   }
 
   /// Goes through the known directories from the top down.
-  private func takeBackTree(_ root: NodeID) {
+  private func invalidateTree(_ root: NodeID) {
     var pending = [root]
     while let directory = pending.popLast() {
-      takeBack(directory)
+      comparePath(to: directory)
       pending += store.childDirectories(of: directory)
     }
   }
@@ -243,7 +243,7 @@ extension MergedDirectory {
 }
 
 /// Names of a directory that the kernel has to look up again.
-struct ReturnedNames {
+struct ExpiredNames {
   let directory: NodeID
   /// The directory as the former layers have it.
   let before: MergedDirectory?
@@ -259,7 +259,7 @@ final class InheritedWalk: Sendable {
   private struct State {
     var directories = [NodeID.root]
     /// The names that a change of the layers has affected, and that were not observed yet.
-    var unobserved: [ReturnedNames] = []
+    var unobserved: [ExpiredNames] = []
     /// What was recorded of directories that are to be compared, where the record is unknown by now.
     var fingerprints: [NodeID: Fingerprint] = [:]
     /// Some directories as the former layers have them, from which those below are found.
@@ -274,7 +274,7 @@ final class InheritedWalk: Sendable {
 
   func add(_ directories: [NodeID]) { state.withLock { $0.directories += directories } }
 
-  func add(_ names: ReturnedNames) { state.withLock { $0.unobserved.append(names) } }
+  func add(_ names: ExpiredNames) { state.withLock { $0.unobserved.append(names) } }
 
   func former(_ directory: NodeID) -> MergedDirectory? { state.withLock { $0.former[directory] } }
 
@@ -305,7 +305,7 @@ final class InheritedWalk: Sendable {
     state.withLock { $0.fingerprints.removeValue(forKey: directory) }
   }
 
-  func takeUnobserved() -> [ReturnedNames] {
+  func takeUnobserved() -> [ExpiredNames] {
     state.withLock { state in
       defer { state.unobserved = [] }
       return state.unobserved

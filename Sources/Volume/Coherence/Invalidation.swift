@@ -72,7 +72,7 @@ struct Invalidation: Hashable {
 extension Invalidation {
   /// The invalidations of everything whose changes are not reported. A barrier follows them.
   static func ofUncovered(in store: NodeStore) -> [Invalidation] {
-    let found = store.takeBackUncovered()
+    let found = store.markUncovered()
     return found.directories.map { Invalidation(subject: .uncovered($0)) }
       + found.files.map { Invalidation(subject: .uncoveredFile($0)) }
   }

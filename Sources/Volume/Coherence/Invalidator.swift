@@ -87,8 +87,8 @@ struct Invalidator {
       if invalidation.aspects.contains(.attributes) { observer?.record(.directory(directory)) }
     case .subtree(let directory): refresh(directory, isForced: true)
     case .inherited: continueWalk()
-    case .formerLayers: InheritedCaches(self).takeBackChangedLayers(before: inheritedWalk)
-    case .uncovered(let directory): takeBack(directory)
+    case .formerLayers: InheritedCaches(self).invalidateChangedLayers(before: inheritedWalk)
+    case .uncovered(let directory): invalidateUncovered(directory)
     case .uncoveredFile(let file):
       store.retryWatch(file)
       expireName(of: file)
@@ -102,7 +102,7 @@ struct Invalidator {
 
   /// Compares some directories with what a predecessor has had the kernel cache; the rest comes behind what is queued now.
   private func continueWalk() {
-    if InheritedCaches(self).takeBack(inheritedWalk) || queue.isClosed {
+    if InheritedCaches(self).compareNext(of: inheritedWalk) || queue.isClosed {
       isCompared.open()
     } else {
       queue.add([Invalidation(subject: .inherited)])
@@ -198,9 +198,9 @@ struct Invalidator {
 
   // MARK: - What is not covered
 
-  /// Takes back all that the kernel has cached of a directory, without asking the layers. Where a layer does not
-  /// answer, a lookup may be in flight for which this would wait; only the files of the other layers are taken back.
-  private func takeBack(_ directory: NodeID) {
+  /// Invalidates all that the kernel has cached of a directory, without asking the layers. Where a layer does not
+  /// answer, a lookup may be in flight for which this would wait; only the files of the other layers are invalidated.
+  private func invalidateUncovered(_ directory: NodeID) {
     let unresponsive = store.unresponsiveLayers
     guard let location = store.location(of: directory, without: unresponsive) else { return }
     if location.answers {
@@ -231,7 +231,7 @@ struct Invalidator {
     var pending = [(directory, isForced)]
     while let (next, isForced) = pending.popLast() {
       if !isForced, store.isInherited(next) {
-        InheritedCaches(self).takeBack(next)
+        InheritedCaches(self).comparePath(to: next)
         continue
       }
       let change: NodeStore.PartsChange?

@@ -122,7 +122,7 @@ final class ControlCommandRunner: Sendable {
   }
 
   /// Calls a function when every change finished by now is visible through the mount; in a successor after the comparison
-  /// with what the kernel has cached, without which everything would be taken back.
+  /// with what the kernel has cached, without which everything would be invalidated.
   /// - Returns: false if the mount ends, so that there is nothing left to wait for.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     if queue.isClosed { return false }

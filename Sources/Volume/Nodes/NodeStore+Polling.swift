@@ -83,7 +83,7 @@ extension NodeStore {
 
   /// Finds all nodes that the kernel may have cached something of whose changes are not reported. What is being
   /// resolved just now is not recorded, but resolved again.
-  func takeBackUncovered() -> UncoveredNodes {
+  func markUncovered() -> UncoveredNodes {
     var found = UncoveredNodes()
     table.withLock { $0.barriers += 1 }
     if watcher == nil {

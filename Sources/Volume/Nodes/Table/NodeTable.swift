@@ -24,7 +24,7 @@ struct NodeTable {
   var uncovered = PollOrder()
   /// The files that need watches of their own, since they have several hard links or none, and have none.
   var uncoveredFiles = PollOrder()
-  /// How many barriers have taken back what is uncovered.
+  /// How many barriers have marked the uncovered nodes.
   var barriers = 0
   /// The directories that have lost their names and that programs still stand in.
   var namelessDirectories: [UInt32: NamelessDirectory] = [:]

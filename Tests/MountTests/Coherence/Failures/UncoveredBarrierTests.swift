@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Where changes are not reported, a barrier takes back whatever the kernel has cached.
+/// Where changes are not reported, a barrier invalidates all that the kernel has cached.
 extension MountTests.ExclusiveTests {
   @Suite struct UncoveredBarrierTests {
     @Test("a barrier is enough when no inotify watches are left", .timeLimit(.minutes(2)))

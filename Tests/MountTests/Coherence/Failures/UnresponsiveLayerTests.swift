@@ -96,7 +96,7 @@ extension MountTests {
       let former = mount.worker
       mount.signalWorker(SIGKILL)
       try expectEventually { mount.worker != former && mount.worker != mount.process.pid }
-      // The successor has taken back what the kernel had cached.
+      // The successor has invalidated what the kernel had cached.
       try mount.barrier()
     }
 
