@@ -50,10 +50,10 @@ public struct Holder {
   public enum Role {
     /// The first worker, which mounts.
     case first
-    /// One that goes on where another one has died.
+    /// One that takes over from one that has died or handed over.
     case successor
     /// One that only unmounts, since no worker gets ready.
-    case undertaker
+    case unmounter
   }
 
   /// Runs the body in each worker. The holder itself exits when the last worker has ended, with that one's status. The
@@ -90,7 +90,7 @@ public struct Holder {
       if failures > 0 { usleep(min(1000 << UInt32(failures), Self.longestPause)) }
       // A dying thread of the former worker may still close a descriptor whose number is another file's by then.
       if linux_unshare_files() == 0 { ThisProcess.reserveFiles() }
-      try? forkWorker(failures >= Self.attempts ? .undertaker : .successor, work)
+      try? forkWorker(failures >= Self.attempts ? .unmounter : .successor, work)
     }
   }
 

@@ -124,7 +124,7 @@ import Testing
   @Test("a successor has the same text, whatever was read before")
   func successors() throws {
     var random = SplitMix64(seed: 7)
-    let memory = try SharedMemory(name: "test", size: SurvivalPlaces.size)
+    let memory = try SharedMemory(name: "test", size: SharedRegions.size)
     var content = ControlContent(RouteTable(), log: ControlLog(memory))
     for number in 1...12_000 {
       let line = Self.line(&random, number)

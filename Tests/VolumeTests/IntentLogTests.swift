@@ -20,7 +20,7 @@ import Testing
 
   @Test("a successor finds what a request was about to do")
   func successor() throws {
-    let memory = try SharedMemory(name: "test", size: SurvivalPlaces.size)
+    let memory = try SharedMemory(name: "test", size: SharedRegions.size)
     let intent = NodeIntent(
       kind: .exchange, node: NodeID(rawValue: 1 << 40),
       source: EntryKey(parent: .root, name: Array("a".utf8)),
@@ -44,7 +44,7 @@ import Testing
 
   @Test("that a file is copied is not what a request asks for")
   func copies() throws {
-    let log = IntentLog(try SharedMemory(name: "test", size: SurvivalPlaces.size))
+    let log = IntentLog(try SharedMemory(name: "test", size: SharedRegions.size))
     let key = EntryKey(parent: .root, name: [])
     let intent = NodeIntent(
       kind: .copyUp, node: NodeID(rawValue: 2), source: key, target: key, moved: Self.identity(1))
@@ -56,7 +56,7 @@ import Testing
 
   @Test("a failed request leaves none")
   func withdrawal() throws {
-    let log = IntentLog(try SharedMemory(name: "test", size: SurvivalPlaces.size))
+    let log = IntentLog(try SharedMemory(name: "test", size: SharedRegions.size))
     Self.processing(1000) { log.begin() }
     // It has the same place.
     let other = 1000 + 2 * UInt64(IntentLog.capacity)

@@ -27,7 +27,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     let permanent = Set(0..<20)
     // So few hashes that most names share theirs with others.
-    let memory = try SharedMemory(name: "test", size: SurvivalPlaces.size)
+    let memory = try SharedMemory(name: "test", size: SharedRegions.size)
     var cookies = ListingCookies(memory: memory, hashCount: UInt64(random.number(1...40)))
     func snapshot() throws -> ListingSnapshot {
       let transient = Set((20..<60).filter { _ in random.percent(50) })
@@ -68,7 +68,7 @@ import Testing
 
   @Test("beyond the limit the oldest assigned cookies are unknown, also to a successor")
   func assigned() throws {
-    let memory = try SharedMemory(name: "test", size: SurvivalPlaces.size)
+    let memory = try SharedMemory(name: "test", size: SharedRegions.size)
     var cookies = ListingCookies(memory: memory, limit: 100)
     // More than there are cookies, and more than the log has room for at once.
     for name in 0..<1 << 20 + 50 { _ = cookies.assignedCookie(of: Array("a rather long name \(name)".utf8)) }

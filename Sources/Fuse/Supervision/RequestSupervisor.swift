@@ -17,13 +17,13 @@ final class RequestSupervisor: @unchecked Sendable {
   private let workers: SupervisedWorkers
   /// Requests that were interrupted while a worker processed them, or before they were put off.
   private let interrupted = Locked(InterruptedRequests())
-  private let rescues = BlockingQueue<Rescue>()
+  private let fallbacks = BlockingQueue<Fallback>()
   private let eventFD: EventFD
   private let isStopped = Atomic(false)
   private let threads = Locked<[ThreadHandle]>([])
 
   /// A request that is tried once more, on a thread that must not wait.
-  private struct Rescue {
+  private struct Fallback {
     let buffer: RequestBuffer
     let access: LayerAccess
   }
@@ -37,7 +37,7 @@ final class RequestSupervisor: @unchecked Sendable {
   private var fileSystem: any FileSystem { session.dispatcher.fileSystem }
 
   func start() throws(Errno) {
-    for (name, body) in [("supervisor", supervise), ("rescuer", rescue)] {
+    for (name, body) in [("supervisor", supervise), ("fallback", runFallback)] {
       let thread = ThreadHandle(try Thread(name: name) { body() })
       threads.withLock { $0.append(thread) }
     }
@@ -48,7 +48,7 @@ final class RequestSupervisor: @unchecked Sendable {
   func stop() -> Bool {
     isStopped.store(true, ordering: .relaxed)
     eventFD.signal()
-    rescues.close()
+    fallbacks.close()
     for thread in threads.withLock({ $0 }) { thread.join() }
     let bulkheads = bulkheads.withLock { Array($0.values) }
     for bulkhead in bulkheads { bulkhead.close() }
@@ -122,7 +122,7 @@ final class RequestSupervisor: @unchecked Sendable {
       let isBusy =
         workers.isWatched || requests.withLock { !$0.isEmpty } || interrupted.withLock { !$0.isEmpty }
       eventFD.wait(or: -1, milliseconds: isBusy ? Self.interval : -1)
-      workers.look(now: .monotonic) { fileSystem.layerIsSlow($0) }
+      workers.check(now: .monotonic) { fileSystem.layerIsSlow($0) }
       endInterrupted()
       for action in actions() { perform(action) }
     }
@@ -140,8 +140,8 @@ final class RequestSupervisor: @unchecked Sendable {
 
   private func perform(_ action: DeferredRequests.Action) {
     switch action {
-    case .answerFromKnown(let buffer): rescues.enqueue(Rescue(buffer: buffer, access: .lastKnown))
-    case .answerWithoutLayer(let buffer): rescues.enqueue(Rescue(buffer: buffer, access: .skipping))
+    case .answerFromKnown(let buffer): fallbacks.enqueue(Fallback(buffer: buffer, access: .lastKnown))
+    case .answerWithoutLayer(let buffer): fallbacks.enqueue(Fallback(buffer: buffer, access: .skipping))
     case .fail(let header, let error):
       requests.withLock { $0.answer(header.unique) }
       session.reply(to: header.unique, error)
@@ -166,20 +166,20 @@ final class RequestSupervisor: @unchecked Sendable {
     }
   }
 
-  // MARK: - The rescuer
+  // MARK: - The fallback thread
 
-  private func rescue() {
+  private func runFallback() {
     RequestThread.allowDeferral()
     RequestThread.repeatRequests()
-    while let rescue = rescues.dequeue() {
-      let unique = rescue.buffer.header.unique
-      RequestThread.begin(request: unique, caller: rescue.buffer.header.caller)
-      LayerAccess.with(rescue.access) { rescue.buffer.process(in: session.pointer) }
+    while let fallback = fallbacks.dequeue() {
+      let unique = fallback.buffer.header.unique
+      RequestThread.begin(request: unique, caller: fallback.buffer.header.caller)
+      LayerAccess.with(fallback.access) { fallback.buffer.process(in: session.pointer) }
       let isAnswered = RequestThread.deferredLayer == nil
       RequestThread.begin(request: 0, caller: 0)
       if isAnswered {
         requests.withLock { $0.answer(unique) }
-      } else if rescue.access == .skipping {
+      } else if fallback.access == .skipping {
         requests.withLock { $0.answer(unique) }
         session.reply(to: unique, .ioError)
       }

@@ -51,7 +51,7 @@ final class SupervisedWorkers: Sendable {
   }
 
   /// Has a worker added if none is left that could read a request, and finds layers that have not answered in time.
-  func look(now: TimeSpec, _ isSlow: (Int) -> Void) {
+  func check(now: TimeSpec, _ isSlow: (Int) -> Void) {
     if !isWatched { return }
     let (slow, isStalled, isCalm) = state.withLock { state in
       (Self.record(&state, now: now), Self.isStalled(state, now), Self.isCalm(&state, now))

@@ -59,7 +59,7 @@ struct IntentLog: @unchecked Sendable {
   private static func place(of request: UInt64) -> Int { Int((request >> 1) % UInt64(capacity)) }
 
   private func base(_ place: Int) -> UnsafeMutableRawPointer {
-    memory.base + SurvivalPlaces.intents.lowerBound + place * Self.stride
+    memory.base + SharedRegions.intents.lowerBound + place * Self.stride
   }
 
   private func record(_ place: Int) -> UnsafeMutablePointer<Record> {

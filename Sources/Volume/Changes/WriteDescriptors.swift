@@ -97,7 +97,7 @@ final class WriteDescriptors: Sendable {
 }
 
 extension WriteDescriptors: LayerWatchdog.Loop {
-  func look(now: TimeSpec, _ isolate: (Int) -> Void) -> Bool {
+  func check(now: TimeSpec, _ isolate: (Int) -> Void) -> Bool {
     close { now.milliseconds(since: $0.lastUse) >= Self.idleTime }
     return count > 0
   }

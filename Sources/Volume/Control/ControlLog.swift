@@ -45,12 +45,12 @@ struct ControlLog: Sendable {
     let moment: Moment
   }
 
-  private static let place = SurvivalPlaces.control
+  private static let region = SharedRegions.control
   private static let leastLimit = 4 << 20
 
   private var log: SharedLog
 
-  init(_ memory: SharedMemory) { log = SharedLog(memory, in: Self.place, leastLimit: Self.leastLimit) }
+  init(_ memory: SharedMemory) { log = SharedLog(memory, in: Self.region, leastLimit: Self.leastLimit) }
 
   var isEmpty: Bool { log.isEmpty }
   var isLong: Bool { log.isLong }

@@ -26,16 +26,16 @@ final class HeldLines: Sendable {
     worker.stop()
   }
 
-  /// Looks at the writers of held lines from now on, until no line is held.
+  /// Polls the writers of held lines until no line is held.
   func watch(_ finish: @escaping @Sendable (WriteReassembler.PartialLine) -> Void) {
     let begins = state.withLock { state in
       defer { state.isScheduled = true }
       return !state.isScheduled
     }
-    if begins { _ = worker.add { [self] in look(finish) } }
+    if begins { _ = worker.add { [self] in poll(finish) } }
   }
 
-  private func look(_ finish: (WriteReassembler.PartialLine) -> Void) {
+  private func poll(_ finish: (WriteReassembler.PartialLine) -> Void) {
     var pause = Self.pauses.first
     while !isDone {
       usleep(pause)

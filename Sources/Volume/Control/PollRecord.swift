@@ -4,7 +4,7 @@ import Synchronization
 /// The open files that programs poll, by the kernel's numbers, in shared memory: a successor wakes the programs, which
 /// then poll it.
 struct PollRecord: @unchecked Sendable {
-  private static let place = SurvivalPlaces.polls.lowerBound
+  private static let region = SharedRegions.polls.lowerBound
   /// Beyond this, the oldest are overwritten.
   static let capacity = 4096
 
@@ -13,8 +13,8 @@ struct PollRecord: @unchecked Sendable {
   private var known: Set<UInt64>
 
   init(_ memory: SharedMemory) {
-    count = memory.values(of: UInt64.self, at: Self.place)
-    files = memory.values(of: UInt64.self, at: Self.place + 8)
+    count = memory.values(of: UInt64.self, at: Self.region)
+    files = memory.values(of: UInt64.self, at: Self.region + 8)
     known = []
     known = Set(all)
   }

@@ -74,7 +74,7 @@ final class ListingCookies: Sendable {
     self.memory = memory
     var (state, seed) = (State(), UInt64?.none)
     if let memory {
-      var log = SharedLog(memory, in: SurvivalPlaces.cookies, leastLimit: 1 << 20)
+      var log = SharedLog(memory, in: SharedRegions.cookies, leastLimit: 1 << 20)
       log.forEach { kind, bytes in
         if kind == Self.seedKind {
           seed = bytes.count == 8 ? bytes.loadUnaligned(as: UInt64.self) : nil

@@ -3,12 +3,12 @@ import Posix
 
 /// The paths of the directories below `rsrc:` by their nodes, in shared memory, for a successor.
 struct ResourceDirectoryRecord: Sendable {
-  private static let place = SurvivalPlaces.resources
+  private static let region = SharedRegions.resources
   private static let leastLimit = 1 << 20
 
   private var log: SharedLog
 
-  init(_ memory: SharedMemory) { log = SharedLog(memory, in: Self.place, leastLimit: Self.leastLimit) }
+  init(_ memory: SharedMemory) { log = SharedLog(memory, in: Self.region, leastLimit: Self.leastLimit) }
 
   struct Entry {
     let node: NodeID

@@ -94,7 +94,7 @@ final class FailoverLoop<Element: Sendable>: LayerWatchdog.Loop {
     }
   }
 
-  func look(now: TimeSpec, _ isolate: (Int) -> Void) -> Bool {
+  func check(now: TimeSpec, _ isolate: (Int) -> Void) -> Bool {
     state.withLock { state in
       guard let current = state.current, let activity = state.thread?.activity else { return false }
       guard let layer = activity.layer, let call = state.call, call.number == activity.calls else {

@@ -11,7 +11,7 @@ final class LayerWatchdog: Sendable {
     /// Has another thread go on if the present one has been in the same call on a layer for too long.
     /// - Parameter isolate: isolates the layer, so that the other thread does not wait for it, too.
     /// - Returns: whether the loop is busy.
-    func look(now: TimeSpec, _ isolate: (Int) -> Void) -> Bool
+    func check(now: TimeSpec, _ isolate: (Int) -> Void) -> Bool
   }
 
   /// Milliseconds between two looks.
@@ -56,15 +56,15 @@ final class LayerWatchdog: Sendable {
   private func run() {
     while !isStopped.load(ordering: .relaxed) {
       eventFD.wait(or: -1, milliseconds: isArmed.load(ordering: .relaxed) ? Self.interval : -1)
-      if look() { continue }
+      if check() { continue }
       isArmed.store(false, ordering: .sequentiallyConsistent)
       // A loop may have become busy just before.
-      if look() { arm() }
+      if check() { arm() }
     }
   }
 
-  private func look() -> Bool {
+  private func check() -> Bool {
     let now = TimeSpec.monotonic
-    return loops.withLock { $0 }.reduce(false) { isBusy, loop in loop.look(now: now, isolate) || isBusy }
+    return loops.withLock { $0 }.reduce(false) { isBusy, loop in loop.check(now: now, isolate) || isBusy }
   }
 }

@@ -143,9 +143,9 @@ struct MountCommand {
     case .successor:
       // Its descriptor is closed, or another file's by now.
       if let lock { Self.kept.withLock { $0.append(lock) } }
-      try worker.goOn(memory)
+      try worker.resume(memory)
       memory.state.phase = .ended
-    case .undertaker:
+    case .unmounter:
       defer { memory.state.phase = .ended }
       // The holder's end closes the connection.
       if worker.plan.isPrivate { return }

@@ -90,8 +90,8 @@ struct MountWorker {
   /// A session that would close the connection at its end, which the next successor needs after a failure.
   private static let kept = Locked<Session?>(nil)
 
-  /// Goes on with a mount whose worker has died.
-  func goOn(_ survival: SurvivalMemory) throws(Failure) {
+  /// Resumes a mount whose worker has died.
+  func resume(_ survival: SurvivalMemory) throws(Failure) {
     if survival.state.wasReady != 0 { process?.disown() }
     Session.holdSignals()
     let staleFiles = survival.state.wasReady != 0 ? survival.staleFiles : []
@@ -113,7 +113,7 @@ struct MountWorker {
       covered?.setDevice(session.device)
       try serve(volume, upper, session, switcher, isSuccessor: true) { Self.close(staleFiles) }
     } catch {
-      throw .failed("cannot go on with \(plan.mountPoint.path.shown): \(error.message)")
+      throw .failed("cannot resume \(plan.mountPoint.path.shown): \(error.message)")
     }
   }
 

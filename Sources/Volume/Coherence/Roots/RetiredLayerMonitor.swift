@@ -46,14 +46,14 @@ final class RetiredLayerMonitor: Sendable {
 
   private func run(_ kernel: any KernelNotifier) {
     LayerAccess.current = .shared
-    guard begun.dequeue() != nil, mayGoOn() else { return }
+    guard begun.dequeue() != nil, waitForInterval() else { return }
     for key in store.namesLeftToRetiredLayers { try? kernel.invalidateEntry(key.name, in: key.parent) }
-    repeat { releaseUnused() } while !store.stack.retiredIndexes.isEmpty && mayGoOn()
+    repeat { releaseUnused() } while !store.stack.retiredIndexes.isEmpty && waitForInterval()
   }
 
   /// Waits for the interval.
   /// - Returns: false if the mount ends.
-  private func mayGoOn() -> Bool {
+  private func waitForInterval() -> Bool {
     eventFD.wait(or: -1, milliseconds: Self.interval)
     return !isStopped.load(ordering: .relaxed)
   }

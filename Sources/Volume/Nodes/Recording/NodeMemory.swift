@@ -8,9 +8,9 @@ import Synchronization
 /// records, then the size 0. A successor repeats what a journal with a size has. A process that is killed leaves its
 /// writes in their order, so no more is needed than that the compiler keeps it.
 struct NodeMemory: @unchecked Sendable {
-  private typealias Place = SurvivalPlaces
+  private typealias Region = SharedRegions
   /// The size of the memory in bytes.
-  static let size = SurvivalPlaces.size
+  static let size = SharedRegions.size
 
   struct Header: BitwiseCopyable {
     var slots: UInt32 = 0
@@ -57,8 +57,8 @@ struct NodeMemory: @unchecked Sendable {
 
   static let journalCapacity = 512
   private static let slotCapacity = min(
-    Place.nodes.count / MemoryLayout<NodeRecord>.stride,
-    Place.fingerprints.count / MemoryLayout<Fingerprint>.stride)
+    Region.nodes.count / MemoryLayout<NodeRecord>.stride,
+    Region.fingerprints.count / MemoryLayout<Fingerprint>.stride)
 
   let memory: SharedMemory
   let header: UnsafeMutablePointer<Header>
@@ -79,19 +79,19 @@ struct NodeMemory: @unchecked Sendable {
     self.memory = memory
     self.ids = ids
     indexes = Self.indexes(of: ids)
-    header = memory.values(of: Header.self, at: Place.header.lowerBound)
-    journal = memory.values(of: Change.self, at: Place.journal.lowerBound)
-    records = memory.values(of: NodeRecord.self, at: Place.nodes.lowerBound)
-    links = memory.values(of: Link.self, at: Place.links.lowerBound)
-    fingerprints = memory.values(of: Fingerprint.self, at: Place.fingerprints.lowerBound)
-    numbers = memory.values(of: AssignedNumber.self, at: Place.inodeNumbers.lowerBound)
-    spellings = memory.base + Place.spellings.lowerBound
+    header = memory.values(of: Header.self, at: Region.header.lowerBound)
+    journal = memory.values(of: Change.self, at: Region.journal.lowerBound)
+    records = memory.values(of: NodeRecord.self, at: Region.nodes.lowerBound)
+    links = memory.values(of: Link.self, at: Region.links.lowerBound)
+    fingerprints = memory.values(of: Fingerprint.self, at: Region.fingerprints.lowerBound)
+    numbers = memory.values(of: AssignedNumber.self, at: Region.inodeNumbers.lowerBound)
+    spellings = memory.base + Region.spellings.lowerBound
     redo()
   }
 
   /// The names that records refer to.
   var names: UnsafeMutableRawBufferPointer {
-    UnsafeMutableRawBufferPointer(start: memory.base + Place.names.lowerBound, count: Place.names.count)
+    UnsafeMutableRawBufferPointer(start: memory.base + Region.names.lowerBound, count: Region.names.count)
   }
 
   /// - Returns: whether a predecessor has used the memory.
@@ -213,7 +213,7 @@ struct NodeMemory: @unchecked Sendable {
 
   // MARK: - Inode numbers
 
-  static let numberCapacity = Place.inodeNumbers.count / MemoryLayout<AssignedNumber>.stride
+  static let numberCapacity = Region.inodeNumbers.count / MemoryLayout<AssignedNumber>.stride
 
   /// In the order in which they were assigned.
   var assignedNumbers: [AssignedNumber] { (0..<Int(header.pointee.numbers)).map { numbers[$0] } }

@@ -32,23 +32,23 @@ final class SurvivalMemory: Sendable {
   private static let initPlace = HolderState.reserved
   private static let locksPlace = 2 * HolderState.reserved
   private static let largestInit = locksPlace - initPlace
-  private static let archivesPlace = SurvivalPlaces.archives.lowerBound
-  private static let rootsPlace = SurvivalPlaces.roots.lowerBound
+  private static let archivesOffset = SharedRegions.archives.lowerBound
+  private static let rootsOffset = SharedRegions.roots.lowerBound
   /// Of the number of the present layer table, and of the two places for one.
-  private static let tableNumberPlace = SurvivalPlaces.tableNumber.lowerBound
-  private static let tablePlace = SurvivalPlaces.tables.lowerBound
-  private static let tableSize = SurvivalPlaces.tables.count / 2
+  private static let tableNumberOffset = SharedRegions.tableNumber.lowerBound
+  private static let tableOffset = SharedRegions.tables.lowerBound
+  private static let tableSize = SharedRegions.tables.count / 2
 
   /// - Throws: ENOMEM, EMFILE; EFBIG beyond RLIMIT_FSIZE.
   init() throws(Errno) {
     memory = try SharedMemory(name: "bundlefs", size: Volume.memorySize)
-    archives = ArchiveRegistry(memory, at: Self.archivesPlace)
+    archives = ArchiveRegistry(memory, at: Self.archivesOffset)
   }
 
   /// The memory of another program that this one replaces.
   init(resuming file: CInt) throws(Errno) {
     memory = try SharedMemory(mapping: Descriptor(owning: file))
-    archives = ArchiveRegistry(memory, at: Self.archivesPlace)
+    archives = ArchiveRegistry(memory, at: Self.archivesOffset)
   }
 
   var status: SurvivalStatus {
@@ -133,13 +133,13 @@ final class SurvivalMemory: Sendable {
   }
 
   private var tableNumber: UnsafeMutablePointer<UInt64> {
-    memory.values(of: UInt64.self, at: Self.tableNumberPlace)
+    memory.values(of: UInt64.self, at: Self.tableNumberOffset)
   }
 
-  private static func place(ofTable number: UInt64) -> Int { tablePlace + (number & 1 == 1 ? 0 : tableSize) }
+  private static func place(ofTable number: UInt64) -> Int { tableOffset + (number & 1 == 1 ? 0 : tableSize) }
 
   private var roots: UnsafeMutablePointer<LayerRootRecord> {
-    memory.values(of: LayerRootRecord.self, at: Self.rootsPlace)
+    memory.values(of: LayerRootRecord.self, at: Self.rootsOffset)
   }
 
   func root(_ id: UInt16) -> LayerRootRecord { roots[Int(id)] }

@@ -1,6 +1,6 @@
-/// The places of the parts of the memory that the workers of a mount share, in bytes. What was not written takes no
-/// memory.
-public enum SurvivalPlaces {
+/// The regions, in bytes, of the memory that the workers of a mount share: each has one subject. A page that was never
+/// written takes no memory.
+public enum SharedRegions {
   /// The holder's state, the INIT request and the read locks.
   public static let holder = 0..<64 << 10
   static let header = 64 << 10..<128 << 10
