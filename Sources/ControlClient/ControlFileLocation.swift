@@ -39,9 +39,9 @@ public struct ControlFileLocation: Sendable {
 
   /// Opens only a regular file in the mount's root: the daemon is not trusted with the choice of the file.
   /// - Throws: EACCES; ENOENT if the mount has none; ENOTTY if another file system is now mounted there; ENOTCONN if the daemon is dead.
-  public func open(_ flags: OpenFlags) throws(Errno) -> ControlFile {
+  public func open(_ flags: OpenFlags) throws(Errno) -> ControlFileHandle {
     let root = try Descriptor.open(mountPoint, [.pathOnly, .directory])
     guard try root.device() == device else { throw .inappropriateIOCTLForDevice }
-    return ControlFile(try withCName(name) { name throws(Errno) in try root.openRegularFile(name, flags) })
+    return ControlFileHandle(try withCName(name) { name throws(Errno) in try root.openRegularFile(name, flags) })
   }
 }

@@ -30,7 +30,7 @@ public struct ControlFileWriter: ~Copyable {
     public let error: Errno?
   }
 
-  private let file: ControlFile
+  private let file: ControlFileHandle
   /// Reads the results; nil if the user may not read the file.
   private var reader: ResultReader?
 

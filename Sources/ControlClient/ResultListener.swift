@@ -72,7 +72,7 @@ public final class ResultListener: Sendable {
     }
   }
 
-  private func reportNew(in file: borrowing ControlFile, _ report: (Event) -> Void) throws(Errno) {
+  private func reportNew(in file: borrowing ControlFileHandle, _ report: (Event) -> Void) throws(Errno) {
     var reader = ResultReader(after: lastSequence)
     var batch: ResultReader.Batch
     repeat {

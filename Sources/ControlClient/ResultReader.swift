@@ -27,8 +27,8 @@ struct ResultReader: Sendable {
   /// The most bytes of a line. Those that a daemon writes have some hundred KiB at most, from a URL of 64 KiB.
   static let lineLimit = 16 << 20
 
-  /// - Throws: as `ControlFile.page`; EPROTO as `take`.
-  mutating func read(_ file: borrowing ControlFile) throws(Errno) -> Batch {
+  /// - Throws: as `ControlFileHandle.page`; EPROTO as `take`.
+  mutating func read(_ file: borrowing ControlFileHandle) throws(Errno) -> Batch {
     try take(file.page(from: position, size: bufferSize))
   }
 

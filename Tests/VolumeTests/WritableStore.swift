@@ -30,7 +30,7 @@ struct WritableStore {
     store = try NodeStore(
       LayerStack(layers: layers), watcher: watcher, cache: .coherent, budget: 1000, isWritable: true,
       lookupObserver: own)
-    let copyUp = CopyUp(
+    let copyUp = NodeCopyUp(
       store: store, upper: try UpperLayer(layers[0]), queue: queue, own: own, intents: nil)
     writer = EntryWriter(
       store: store, copyUp: copyUp, descriptors: WriteDescriptors(),

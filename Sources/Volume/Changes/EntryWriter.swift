@@ -6,11 +6,11 @@ import Posix
 /// Requests that change what names stand for, on a writable mount.
 final class EntryWriter: Sendable {
   let store: NodeStore
-  let copyUp: CopyUp
+  let copyUp: NodeCopyUp
   let descriptors: WriteDescriptors
   let reserved: ReservedNames
 
-  init(store: NodeStore, copyUp: CopyUp, descriptors: WriteDescriptors, reserved: ReservedNames) {
+  init(store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors, reserved: ReservedNames) {
     (self.store, self.copyUp, self.descriptors, self.reserved) = (store, copyUp, descriptors, reserved)
   }
 

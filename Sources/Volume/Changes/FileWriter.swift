@@ -6,7 +6,7 @@ import Posix
 /// Requests that change the content and the attributes of nodes, on a writable mount.
 final class FileWriter: Sendable {
   let store: NodeStore
-  let copyUp: CopyUp
+  let copyUp: NodeCopyUp
   let descriptors: WriteDescriptors
   let kernel: Locked<(any KernelNotifier)?>
   private let pages: PageKeeper?
@@ -15,7 +15,7 @@ final class FileWriter: Sendable {
   private static let mustCreate: CInt = 1
 
   init(
-    store: NodeStore, copyUp: CopyUp, descriptors: WriteDescriptors,
+    store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors,
     kernel: Locked<(any KernelNotifier)?>, pages: PageKeeper?
   ) {
     (self.store, self.copyUp, self.descriptors) = (store, copyUp, descriptors)
@@ -89,7 +89,7 @@ final class FileWriter: Sendable {
     _ body: (LayerFile) throws(Errno) -> Result
   ) throws(Errno) -> (Result, FileStatus) {
     let present = descriptors.file(of: node, identity: try store.identity(of: node))
-    let purpose: CopyUp.Purpose = appends ? .append : .change
+    let purpose: NodeCopyUp.Purpose = appends ? .append : .change
     var writer = EntryOwner(caller)
     if present == nil {
       FileSystemUser.actAsSelf()

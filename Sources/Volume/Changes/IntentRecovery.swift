@@ -7,7 +7,7 @@ import Posix
 /// Each intent is compared with the layer, so that one which was recorded, or of a change that was not made, has no
 /// effect.
 struct IntentRecovery {
-  let copyUp: CopyUp
+  let copyUp: NodeCopyUp
   private var store: NodeStore { copyUp.store }
 
   /// To be called before any request is processed. Asks no layer but the upper one.

@@ -21,7 +21,7 @@ final class Writer: Sendable {
     (self.upper, self.own) = (upper, own)
     descriptors = WriteDescriptors(own, budget: budget)
     pages = own.map { PageKeeper(store, $0, kernel) }
-    let copyUp = CopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
+    let copyUp = NodeCopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
     entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel, pages: pages)
   }

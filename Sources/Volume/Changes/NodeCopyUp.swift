@@ -6,7 +6,7 @@ import Posix
 ///
 /// A file's node stays the same, with its inode number and what the kernel has cached of it: the copy has the same
 /// content.
-struct CopyUp: Sendable {
+struct NodeCopyUp: Sendable {
   let store: NodeStore
   let upper: UpperLayer
   /// Where hard links that a copy breaks are invalidated. A request must not wait for the kernel itself, which may hold
@@ -226,7 +226,7 @@ extension MergedDirectory {
 
 extension FileStatus {
   /// Whether the flags of chattr(1) permit it.
-  func permits(_ purpose: CopyUp.Purpose) -> Bool {
+  func permits(_ purpose: NodeCopyUp.Purpose) -> Bool {
     switch purpose {
     case .change: !isImmutable && !isAppendOnly
     case .append: !isImmutable

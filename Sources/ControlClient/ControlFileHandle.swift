@@ -3,7 +3,7 @@ import Posix
 import Routing
 
 /// An open control file.
-public struct ControlFile: ~Copyable, Sendable {
+public struct ControlFileHandle: ~Copyable, Sendable {
   private let descriptor: Descriptor
 
   init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
