@@ -42,6 +42,7 @@ public struct ControlFileLocation: Sendable {
   public func open(_ flags: OpenFlags) throws(Errno) -> ControlFileHandle {
     let root = try Descriptor.open(mountPoint, [.pathOnly, .directory])
     guard try root.device() == device else { throw .inappropriateIOCTLForDevice }
-    return ControlFileHandle(try withCName(name) { name throws(Errno) in try root.openRegularFile(name, flags) })
+    return ControlFileHandle(
+      try withCName(name) { name throws(Errno) in try root.openRegularFile(name, flags) })
   }
 }

@@ -107,7 +107,7 @@ extension Volume: FileSystem {
       FileSystemUser.actAsSelf()
       commands.write(bytes, at: offset, appends: appends, reply)
     } else {
-      changes.write(bytes, to: node, at: offset, appends: appends, reply)
+      writes.write(bytes, to: node, at: offset, appends: appends, reply)
     }
   }
 
@@ -126,23 +126,23 @@ extension Volume: FileSystem {
   public func allocate(
     _ node: NodeID, mode: CInt, at offset: Int64, count: Int64, reply: consuming Reply<ReplyKind.Status>
   ) {
-    changes.allocate(node, mode: mode, at: offset, count: count, reply)
+    writes.allocate(node, mode: mode, at: offset, count: count, reply)
   }
 
   public func synchronize(_ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>) {
-    changes.synchronize(node, dataOnly: dataOnly, reply)
+    writes.synchronize(node, dataOnly: dataOnly, reply)
   }
 
   public func synchronizeDirectory(
     _ node: NodeID, dataOnly: Bool, reply: consuming Reply<ReplyKind.Status>
   ) {
-    changes.synchronizeDirectory(node, dataOnly: dataOnly, reply)
+    writes.synchronizeDirectory(node, dataOnly: dataOnly, reply)
   }
 
   public func setAttributes(
     of node: NodeID, _ changes: AttributeChanges, reply: consuming Reply<ReplyKind.Attributes>
   ) {
-    self.changes.setAttributes(of: node, changes, reply)
+    writes.setAttributes(of: node, changes, reply)
   }
 
   public func setExtendedAttribute(
@@ -161,7 +161,7 @@ extension Volume: FileSystem {
   public func make(
     _ entry: NewEntry, _ name: CName, in parent: NodeID, reply: consuming Reply<ReplyKind.Entry>
   ) {
-    changes.make(entry, name, in: parent, reply)
+    writes.make(entry, name, in: parent, reply)
   }
 
   public func makeLink(
@@ -175,14 +175,14 @@ extension Volume: FileSystem {
   public func remove(
     _ name: CName, isDirectory: Bool, from parent: NodeID, reply: consuming Reply<ReplyKind.Status>
   ) {
-    changes.remove(name, isDirectory: isDirectory, from: parent, reply)
+    writes.remove(name, isDirectory: isDirectory, from: parent, reply)
   }
 
   public func rename(
     _ name: CName, in parent: NodeID, to newName: CName, in newParent: NodeID, flags: UInt32,
     reply: consuming Reply<ReplyKind.Status>
   ) {
-    changes.rename(name, in: parent, to: newName, in: newParent, RenameFlags(rawValue: flags), reply)
+    writes.rename(name, in: parent, to: newName, in: newParent, RenameFlags(rawValue: flags), reply)
   }
 
   // MARK: - Work ahead

@@ -32,7 +32,7 @@ public final class Volume: Sendable {
   let files: FileOperations
   let extendedAttributes: ExtendedAttributeOperations
   let flags: FlagOperations
-  let changes: ChangeOperations
+  let writes: WriteOperations
   /// nil for a read-only mount.
   let writer: Writer?
   let statusRequests: StatusRequests
@@ -83,10 +83,10 @@ public final class Volume: Sendable {
         intents: options.memory.map { IntentLog($0) }, reserved: reserved,
         budget: options.descriptorBudget)
     }
-    changes = ChangeOperations(
+    writes = WriteOperations(
       store: store, control: control, writer: writer, expected: announcer?.expected)
     entries = EntryOperations(
-      store: store, control: control, resources: resources, changes: changes, reserved: reserved)
+      store: store, control: control, resources: resources, writes: writes, reserved: reserved)
     attributes = AttributeOperations(
       store: store, control: control, commands: commands, resources: resources, pages: writer?.pages)
     directories = DirectoryOperations(

@@ -9,8 +9,8 @@ import Testing
 /// The dentries that the kernel has to drop: a reply from before a change would make them valid again.
 @Suite struct FormerDentryTests {
   /// Expects no changes, and drops them.
-  private struct Observer: ChangeObserver {
-    func record(_ change: ObservedChange) {}
+  private struct Observer: EventObserver {
+    func record(_ change: ObservedEvent) {}
     func flush() {}
   }
 
@@ -37,8 +37,8 @@ import Testing
       let invalidator = Invalidator(
         store: volume.store, queue: volume.queue, kernel: kernel, counters: InvalidationCounters(),
         observer: isAnnounced ? Observer() : nil)
-      let change = LayerChange(directory: .root, layer: 0, name: Array("file".utf8), mask: mask)
-      for found in volume.store.table.withLock({ ChangeMapper.invalidations(for: change, in: &$0) }) {
+      let change = LayerEvent(directory: .root, layer: 0, name: Array("file".utf8), mask: mask)
+      for found in volume.store.table.withLock({ LayerEventMapper.invalidations(for: change, in: &$0) }) {
         invalidator.invalidate(found)
       }
       return kernel.notifications.withLock { $0 }

@@ -8,7 +8,7 @@ import Posix
 /// the daemon grants it without doing anything (`Replayer`), and the kernel reports that. It does so after the
 /// kernel's caches are coherent again: a program that reads at once reads the new state. No other thread waits for
 /// this one.
-final class Announcer: ChangeObserver {
+final class Announcer: EventObserver {
   /// Changes announced while the root is held open, about 1 ms. Without `CAP_SYS_ADMIN` the mount cannot be unmounted
   /// meanwhile.
   private static let batch = 16
@@ -24,7 +24,7 @@ final class Announcer: ChangeObserver {
   private let store: NodeStore
   private let mapper: MountEventMapper
   private let pending = Locked(CoalescingEventQueue())
-  private let recorded = Locked<[ObservedChange]>([])
+  private let recorded = Locked<[ObservedEvent]>([])
   private let eventFD: EventFD
   /// A random name that no file in the root has: looking it up shows that the root is ours.
   private let probeName: [UInt8]
@@ -74,7 +74,7 @@ final class Announcer: ChangeObserver {
     if state.withLock({ $0.hasEnded }) { thread?.join() }
   }
 
-  func record(_ change: ObservedChange) { recorded.withLock { $0.append(change) } }
+  func record(_ change: ObservedEvent) { recorded.withLock { $0.append(change) } }
 
   func flush() {
     let changes = recorded.withLock { recorded in

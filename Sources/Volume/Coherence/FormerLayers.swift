@@ -38,7 +38,7 @@ struct FormerLayers {
   /// What has changed among some names of a directory.
   func changes(
     of directory: NodeID, from before: MergedDirectory?, _ names: Set<[UInt8]>
-  ) -> [ObservedChange] {
+  ) -> [ObservedEvent] {
     let after = try? store.merged(of: directory)
     return Set(names.map { store.shownName(of: $0, in: directory) }).compactMap { name in
       let states = try? withCName(name) { name throws(Errno) in

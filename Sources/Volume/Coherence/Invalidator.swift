@@ -13,7 +13,7 @@ struct Invalidator {
   let kernel: any KernelNotifier
   let counters: InvalidationCounters
   /// nil with `announce=off`.
-  let observer: (any ChangeObserver)?
+  let observer: (any EventObserver)?
   /// Opened when nothing that a predecessor has had the kernel cache remains to be compared.
   private let isCompared: Latch
   typealias WhenStored = @Sendable (@escaping @Sendable () -> Void) -> Void
@@ -27,7 +27,7 @@ struct Invalidator {
 
   init(
     store: NodeStore, queue: InvalidationQueue, kernel: any KernelNotifier, counters: InvalidationCounters,
-    observer: (any ChangeObserver)?, isCompared: Latch = Latch(), unreadEvents: UnreadEvents? = nil,
+    observer: (any EventObserver)?, isCompared: Latch = Latch(), unreadEvents: UnreadEvents? = nil,
     whenStored: @escaping WhenStored = { $0() }
   ) {
     self.store = store

@@ -219,8 +219,8 @@ final class LayerWatcher: Sendable {
       case .oursAfterOthers(let invalidations): return invalidations
       }
     }
-    let change = LayerChange(directory: owner.node, layer: layer, name: event.name, mask: event.mask)
-    return store.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) }
+    let change = LayerEvent(directory: owner.node, layer: layer, name: event.name, mask: event.mask)
+    return store.table.withLock { LayerEventMapper.invalidations(for: change, in: &$0) }
   }
 
   /// The renames of a file that a pair of IN_MOVED_FROM and IN_MOVED_TO reports. A watched directory that sees

@@ -8,7 +8,7 @@ struct EntryOperations: Sendable {
   let store: NodeStore
   let control: ControlFile
   let resources: ResourceDirectory
-  let changes: ChangeOperations
+  let writes: WriteOperations
   let reserved: ReservedNames
 
   func lookUp(_ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
@@ -16,8 +16,8 @@ struct EntryOperations: Sendable {
     if strlen(name) > NAME_MAX, !ResourceDirectoryNodes.contain(parent) {
       return reply.fail(.fileNameTooLong)
     }
-    if let answer = changes.answer(toLookup: name, in: parent, by: reply.caller) {
-      return changes.send(answer, reply)
+    if let answer = writes.answer(toLookup: name, in: parent, by: reply.caller) {
+      return writes.send(answer, reply)
     }
     if parent == .root, reserved.isControl(name) {
       _ = reply.send(control.entry)
@@ -44,10 +44,10 @@ struct EntryOperations: Sendable {
       return
     }
     guard var entry else { return sendNegative(name, in: parent, reply) }
-    if changes.isAnnouncer(reply.caller) { entry.timeout = 0 }
+    if writes.isAnnouncer(reply.caller) { entry.timeout = 0 }
     if store.retried.contains(name, in: parent) { _ = try? store.openFile(of: entry.node) }
     store.recordFoundSpelling(name, in: parent)
-    changes.writer?.pages?.willReply(with: entry.attributes.attributes, of: entry.node)
+    writes.writer?.pages?.willReply(with: entry.attributes.attributes, of: entry.node)
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }
   }
 

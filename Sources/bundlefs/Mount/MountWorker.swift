@@ -35,8 +35,8 @@ struct MountWorker {
     var isMounted = false
     defer { if !isMounted { upper?.close() } }
     let sessions = Locked(WeakSession())
-    let switcher = survival.map { LayerSwitcher(plan, stack, $0) }
-    let volume = try makeVolume(stack, contents, upper, sessions, switcher)
+    let recorder = survival.map { StackRecorder(plan, stack, $0) }
+    let volume = try makeVolume(stack, contents, upper, sessions, recorder)
     try checkDevice()
     // From here on a signal must not leave a mount behind.
     Session.holdSignals()
@@ -56,7 +56,7 @@ struct MountWorker {
         throw MountError(message: "interrupted")
       }
       isMounted = true
-      try serve(volume, upper, session, switcher, isSuccessor: false)
+      try serve(volume, upper, session, recorder, isSuccessor: false)
     } catch {
       throw .failed("cannot mount at \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -102,8 +102,8 @@ struct MountWorker {
       plan, covered: covered, archives: survival.archives
     ).open(table, survival)
     let sessions = Locked(WeakSession())
-    let switcher = LayerSwitcher(plan, stack, survival)
-    let volume = try makeVolume(stack, contents, upper, sessions, switcher, survival.takeUnreadEvents())
+    let recorder = StackRecorder(plan, stack, survival)
+    let volume = try makeVolume(stack, contents, upper, sessions, recorder, survival.takeUnreadEvents())
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
@@ -111,7 +111,7 @@ struct MountWorker {
       session.isElsewhere = plan.isPrivate
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
-      try serve(volume, upper, session, switcher, isSuccessor: true) { Self.close(staleFiles) }
+      try serve(volume, upper, session, recorder, isSuccessor: true) { Self.close(staleFiles) }
     } catch {
       throw .failed("cannot resume \(plan.mountPoint.path.shown): \(error.message)")
     }
@@ -127,7 +127,7 @@ struct MountWorker {
 
   private func makeVolume(
     _ stack: LayerStack, _ contents: ContentCache?, _ upper: UpperLayer?, _ session: Locked<WeakSession>,
-    _ switcher: LayerSwitcher?, _ unreadEvents: UnreadEvents? = nil
+    _ recorder: StackRecorder?, _ unreadEvents: UnreadEvents? = nil
   ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
     options.shown = options.shown.map {
@@ -144,11 +144,11 @@ struct MountWorker {
         session.withLock { $0.session }?.handOver()
       }
     }
-    options.layerSwitch = switcher.map { switcher in
+    options.layerSwitch = recorder.map { recorder in
       LayerSwitch(
-        make: { paths, request, used throws(RoutingError) in try switcher.make(paths, request, used) },
-        wasMade: switcher.wasMade, reopen: { used throws(RoutingError) in try switcher.reopen(used) },
-        release: switcher.release,
+        make: { paths, request, used throws(RoutingError) in try recorder.make(paths, request, used) },
+        wasMade: recorder.wasMade, reopen: { used throws(RoutingError) in try recorder.reopen(used) },
+        release: recorder.release,
         handOver: { session.withLock { $0.session }?.handOver() })
     }
     do throws(Errno) { return try Volume(stack: stack, options: options) } catch {
@@ -184,7 +184,7 @@ struct MountWorker {
   }
 
   private func serve(
-    _ volume: Volume, _ upper: UpperLayer?, _ session: Session, _ switcher: LayerSwitcher?,
+    _ volume: Volume, _ upper: UpperLayer?, _ session: Session, _ recorder: StackRecorder?,
     isSuccessor: Bool,
     didStart: @escaping @Sendable () -> Void = {}
   ) throws(MountError) {
@@ -222,7 +222,7 @@ struct MountWorker {
       upper?.close()
       return
     }
-    if switcher?.hasSwitched == true {
+    if recorder?.hasSwitched == true {
       if end == .handedOver { survival.state.unreadEvents = (volume.eventsForSuccessor ?? -1) + 1 }
       survival.state.phase = .switched
     } else {

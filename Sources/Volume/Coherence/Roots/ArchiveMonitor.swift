@@ -103,11 +103,13 @@ final class ArchiveMonitor: Sendable {
       for start in stride(from: 0, to: difference.items.count, by: 1000) {
         let batch = start..<min(start + 1000, difference.items.count)
         queue.add(
-          store.table.withLock { ArchiveChangeMapper.invalidations(for: difference, batch, layer, in: &$0) })
+          store.table.withLock {
+            ArchiveDifferenceMapper.invalidations(for: difference, batch, layer, in: &$0)
+          })
       }
       if difference.isRootChanged {
-        let change = LayerChange(directory: .root, layer: layer, name: [], mask: .attributes)
-        queue.add(store.table.withLock { ChangeMapper.invalidations(for: change, in: &$0) })
+        let change = LayerEvent(directory: .root, layer: layer, name: [], mask: .attributes)
+        queue.add(store.table.withLock { LayerEventMapper.invalidations(for: change, in: &$0) })
       }
     }
     if archive.gate.isIsolated { archive.gate.run(job) } else { _ = worker?.add(job) }
@@ -116,7 +118,7 @@ final class ArchiveMonitor: Sendable {
 
 /// Maps the difference between two states of an archive to invalidations, as if each item had happened in a
 /// directory.
-enum ArchiveChangeMapper {
+enum ArchiveDifferenceMapper {
   /// Detaches the files that lost their names in the table.
   static func invalidations(
     for difference: ArchiveDifference, _ batch: Range<Int>, _ layer: Int, in table: inout NodeTable
@@ -133,9 +135,9 @@ enum ArchiveChangeMapper {
       }
       // Nothing is cached in a directory that the kernel does not know.
       for directory in nodes {
-        let change = LayerChange(
+        let change = LayerEvent(
           directory: directory, layer: layer, name: difference.name(of: item), mask: mask(of: item))
-        found += ChangeMapper.invalidations(for: change, in: &table)
+        found += LayerEventMapper.invalidations(for: change, in: &table)
       }
     }
     return found

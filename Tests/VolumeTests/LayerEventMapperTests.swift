@@ -7,7 +7,7 @@ import Testing
 @testable import Volume
 
 /// The invalidations for a change, without a layer or a kernel.
-@Suite struct ChangeMapperTests {
+@Suite struct LayerEventMapperTests {
   /// A table with `folder` in the root and `file` (of layer 1) in `folder`; both directories are cached.
   private struct Scene {
     var table = NodeTable(budget: 10)
@@ -32,8 +32,8 @@ import Testing
     mutating func invalidations(
       _ name: String, _ mask: InotifyEvent.Mask, in directory: NodeID, layer: Int = 1
     ) -> [Invalidation] {
-      ChangeMapper.invalidations(
-        for: LayerChange(directory: directory, layer: layer, name: Array(name.utf8), mask: mask), in: &table)
+      LayerEventMapper.invalidations(
+        for: LayerEvent(directory: directory, layer: layer, name: Array(name.utf8), mask: mask), in: &table)
     }
   }
 

@@ -12,17 +12,17 @@ struct NameChange: Equatable {
   }
 }
 
-/// A change that the invalidator has handled.
-enum ObservedChange {
+/// An event of a layer whose invalidations were sent to the kernel.
+enum ObservedEvent {
   case name(EntryKey, NameChange)
   case renaming(EntryKey, to: EntryKey)
   case directory(NodeID)
 }
 
-/// Receives the changes that the invalidator has handled. `Announcer` is the one that a mount has.
-protocol ChangeObserver: Sendable {
-  /// Records a change, to be published by `flush`.
-  func record(_ change: ObservedChange)
-  /// Publishes the recorded changes, whose invalidations have all been sent to the kernel.
+/// Receives the events that the invalidator has handled. A mount has one, its `Announcer`.
+protocol EventObserver: Sendable {
+  /// Records an event, to be published by `flush`.
+  func record(_ event: ObservedEvent)
+  /// Publishes the recorded events, whose invalidations have all been sent to the kernel.
   func flush()
 }

@@ -5,7 +5,7 @@ import Posix
 
 /// Requests that change something. The announcer's are granted, since its changes have been made in a layer already. All
 /// others are for the writer, or get EROFS.
-struct ChangeOperations: Sendable {
+struct WriteOperations: Sendable {
   let store: NodeStore
   let control: ControlFile
   /// nil for a read-only mount.

@@ -6,7 +6,7 @@ import Routing
 import Volume
 
 /// Records another stack of layers for the successor of this process.
-final class LayerSwitcher: Sendable {
+final class StackRecorder: Sendable {
   private let plan: MountPlan
   private let stack: LayerStack
   private let survival: SurvivalMemory
@@ -44,7 +44,7 @@ final class LayerSwitcher: Sendable {
       guard survival.state.initSize > 0, let present = survival.layerTable else {
         throw RoutingError(.notSupported, "the kernel cannot give the mount to another process (Linux 6.9)")
       }
-      var change = LayerChange(from: present, opener, survival)
+      var change = StackSwitch(from: present, opener, survival)
       defer { change.undoUnlessRecorded() }
       try change.choose(paths)
       try change.record(request, stack, used)
@@ -61,7 +61,7 @@ final class LayerSwitcher: Sendable {
       guard !state.hasSwitched, survival.state.initSize > 0, let present = survival.layerTable else {
         return false
       }
-      var change = LayerChange(from: present, opener, survival)
+      var change = StackSwitch(from: present, opener, survival)
       defer { change.undoUnlessRecorded() }
       guard try change.chooseFolders() else { return false }
       try change.record(nil, stack, used)
@@ -89,8 +89,8 @@ final class LayerSwitcher: Sendable {
   private var opener: LayerOpener { LayerOpener(plan, covered: nil, archives: survival.archives) }
 }
 
-/// A change of a layer table. What it opens is closed again unless it is recorded.
-private struct LayerChange {
+/// A switch to another stack of layers. What it opens is closed again unless it is recorded.
+private struct StackSwitch {
   private let present: LayerTable
   private let opener: LayerOpener
   private let survival: SurvivalMemory
