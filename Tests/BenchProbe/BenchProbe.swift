@@ -69,9 +69,9 @@ import Posix
       print(try change.cost(count: try number(arguments[2])))
     case ("run", 2...):
       try enter(arguments[0])
-      print(try Program(Array(arguments.dropFirst())).cost())
+      print(try TimedProgram(Array(arguments.dropFirst())).cost())
     case ("start", 2...):
-      print(try Program(Array(arguments.dropFirst())).cost(untilExists: arguments[0]))
+      print(try TimedProgram(Array(arguments.dropFirst())).cost(untilExists: arguments[0]))
     case ("files", 3):
       try Trees.makeFiles(arguments[0], folders: try number(arguments[1]), files: try number(arguments[2]))
     case ("memory", 1): try useMemory(megabytes: try number(arguments[0]))

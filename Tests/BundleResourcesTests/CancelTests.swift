@@ -23,7 +23,7 @@ import Testing
 
   @Test("a task that is cancelled before it starts is not read", .timeLimit(.minutes(1)))
   func beforeStart() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "text")
     try fixture.register()
     try await withSession { session in
@@ -38,7 +38,7 @@ import Testing
 
   @Test("tasks that are cancelled at random times complete once, cancelled or whole", .timeLimit(.minutes(3)))
   func randomTimes() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("big.bin", size: 4 << 20)
     try fixture.register()
     let url = try fixture.url("///big.bin")
@@ -63,7 +63,7 @@ import Testing
 
   @Test("cancelled loads release their files and threads at once", .timeLimit(.minutes(2)))
   func whileReading() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("big.bin", "")
     // A sparse file takes no space but long to read.
     try (fixture.main / "big.bin").setSize(1 << 30)
@@ -86,7 +86,7 @@ import Testing
 
   @Test("a task that is suspended and resumed completes once with all data", .timeLimit(.minutes(3)))
   func suspended() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("big.bin", size: 4 << 20)
     try fixture.register()
     let url = try fixture.url("///big.bin")
@@ -110,7 +110,7 @@ import Testing
 
   @Test("survives suspending and resuming in a tight loop until completion", .timeLimit(.minutes(3)))
   func tightLoop() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "text")
     try fixture.register()
     let url = try fixture.url("///a.txt")
@@ -133,7 +133,7 @@ import Testing
 
   @Test("a suspended task does not complete before it is resumed", .timeLimit(.minutes(1)))
   func staysSuspended() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "text")
     try fixture.register()
     try await withSession { session in
@@ -153,7 +153,7 @@ import Testing
 
   @Test("a client without a task is not called after the stop", .timeLimit(.minutes(2)))
   func client() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("big.bin", size: 1 << 20)
     try fixture.register()
     var random = SplitMix64(seed: seed(43))

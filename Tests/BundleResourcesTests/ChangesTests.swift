@@ -6,8 +6,8 @@ import Testing
 
 /// The changes of a bundle as an asynchronous sequence.
 @Suite(.serialized) struct ChangesTests {
-  private func fixture() throws -> BundleFixture {
-    let fixture = try BundleFixture()
+  private func fixture() throws -> ResourceFixture {
+    let fixture = try ResourceFixture()
     try fixture.make("fr.lproj/a.txt", "main")
     try fixture.make("b.txt", "main")
     return fixture

@@ -10,7 +10,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     let pieces = ["a", "b", "\\n", "\\\"", "\\U00e9", "é", "%@", ";", "=", "//", "\\\\", "'", "\n"]
     for _ in 0..<50 {
-      let fixture = try BundleFixture()
+      let fixture = try ResourceFixture()
       var text = "/* comment */\n"
       for index in 0..<random.number(1...12) {
         let value = (0..<random.number(0...5)).map { _ in random.pick(pieces) }.joined()

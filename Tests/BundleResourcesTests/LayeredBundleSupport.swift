@@ -8,7 +8,7 @@ enum BundleForm: String, CaseIterable, Sendable {
   case folders, archives, mount
 }
 
-extension BundleFixture {
+extension ResourceFixture {
   /// Passes the fixture's bundle to the body.
   func withBundle(
     _ form: BundleForm, _ options: LookupOptions = LookupOptions(languages: ["fr", "en"]),

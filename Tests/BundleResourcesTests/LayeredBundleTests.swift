@@ -7,8 +7,8 @@ import Testing
 
 /// ProxyBundle's other methods, over folders, archives and a mount.
 @Suite(.serialized) struct LayeredBundleTests {
-  private func fixture() throws -> BundleFixture {
-    let fixture = try BundleFixture()
+  private func fixture() throws -> ResourceFixture {
+    let fixture = try ResourceFixture()
     try fixture.makeOverridden()
     try fixture.make("c.txt", "main c")
     try fixture.override("d.txt", "substitution d")
@@ -16,7 +16,7 @@ import Testing
     return fixture
   }
 
-  /// What ``BundleFixture/summary(_:)`` has for a resource in a form.
+  /// What ``ResourceFixture/summary(_:)`` has for a resource in a form.
   private static func expected(_ form: BundleForm, _ layer: String, _ path: String) -> String {
     switch form {
     case .folders: return "\(layer) \(path)"
@@ -96,7 +96,7 @@ import Testing
 
   @Test("imageNamed", arguments: BundleForm.allCases)
   func imageNamed(form: BundleForm) throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     for name in ["logo.png", "logo@2x.png", "logo@2x~ipad.png", "icon.jpg"] as [ByteString] {
       try fixture.make(name, name.text)
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized) struct ListenerTests {
   /// Runs the body with a mount that has two routes.
   private func withRoutes(_ body: (Mount) throws -> Void) throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "main")
     let setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [fixture.substitution])
     try withMount(setup) { mount in
@@ -165,7 +165,7 @@ import Testing
 
   @Test("ends when the daemon exits or is killed", .timeLimit(.minutes(1)), arguments: [SIGTERM, SIGKILL])
   func daemon(signal: CInt) throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     let mount = try Mount(MountSetup(main: fixture.main, point: fixture.point))
     defer { mount.abandon() }
     let center = NotificationCenter()
@@ -207,7 +207,7 @@ import Testing
 
   @Test("fails to start where nothing is mounted")
   func notMounted() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     let (main, nothing) = (fixture.main.url, (fixture.folder / "nothing").url)
     let host = try #require(URL(string: "http://host/"))
     let cases: [(URL, MountError)] = [

@@ -6,8 +6,8 @@ import Testing
 
 /// ProxyBundle's `localizedStringForKey:value:table:`: the substitution's tables, then the main bundle's.
 @Suite(.serialized) struct LocalizedStringTests {
-  private func fixture() throws -> BundleFixture {
-    let fixture = try BundleFixture()
+  private func fixture() throws -> ResourceFixture {
+    let fixture = try ResourceFixture()
     try fixture.make(
       "fr.lproj/Localizable.strings", "\"a\" = \"main fr a\"; \"b\" = \"main fr b\"; \"c\" = \"main fr c\";")
     try fixture.make("en.lproj/Localizable.strings", "\"b\" = \"main en b\"; \"d\" = \"main en d\";")
@@ -68,7 +68,7 @@ import Testing
 
   @Test("property lists and texts in UTF-16 are tables, too", arguments: BundleForm.allCases)
   func formats(form: BundleForm) throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     let list = ["x": "xml", "y": "é"]
     for (name, format) in [("X", PropertyListSerialization.PropertyListFormat.xml), ("B", .binary)] {
       let data = try PropertyListSerialization.data(fromPropertyList: list, format: format, options: 0)
@@ -97,7 +97,7 @@ import Testing
 
   @Test("plural forms follow the language of the table", arguments: BundleForm.allCases)
   func plurals(form: BundleForm) throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("fr.lproj/Localizable.stringsdict", Self.plurals("%d fichier", "%d fichiers"))
     try fixture.make("en.lproj/Localizable.stringsdict", Self.plurals("%d file", "%d files"))
     try fixture.make("fr.lproj/Localizable.strings", "\"%d files\" = \"plain\"; \"hello %@\" = \"salut %@\";")

@@ -9,15 +9,15 @@ import Testing
 
 /// Loading from a mount, with the same results as without one.
 @Suite(.serialized) struct MountedTests {
-  private func setup(_ fixture: BundleFixture) -> MountSetup {
+  private func setup(_ fixture: ResourceFixture) -> MountSetup {
     var setup = MountSetup(main: fixture.main, point: fixture.point, substitutions: [fixture.substitution])
     setup.options = ["languages=fr:en", ByteString("resource_scheme=\(fixture.scheme)")]
     return setup
   }
 
   /// A bundle with every kind of resource.
-  private func populated() throws -> BundleFixture {
-    let fixture = try BundleFixture()
+  private func populated() throws -> ResourceFixture {
+    let fixture = try ResourceFixture()
     try fixture.make("page.html", "<p>Grüße</p>")
     try fixture.make("empty.txt", "")
     try fixture.make("noname", "words\n")

@@ -62,7 +62,7 @@ import Testing
   }
 
   private func withMountPoint(_ body: (Mount) async throws -> Void) async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "main")
     let mount = try Mount(
       MountSetup(main: fixture.main, point: fixture.point, substitutions: [fixture.substitution]))
@@ -129,7 +129,7 @@ import Testing
 
   @Test("each cause has its own error, with a sentence", .timeLimit(.minutes(1)))
   func errors() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     let routes = MountRoutes(mountPoint: fixture.main.url)
     let error = #expect(throws: MountError.self) { try routes.post(try url("x:1")) }
     #expect(error?.localizedDescription.contains("no bundlefs is mounted there") == true)

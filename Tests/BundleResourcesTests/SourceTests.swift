@@ -10,7 +10,7 @@ import Testing
 @Suite struct SourceTests {
   @Test("loads content, MIME type, length and encoding")
   func kinds() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("page.html", "<p>Grüße</p>")
     try fixture.make("logo.png", "\u{89}PNG")
     try fixture.make("empty.txt", "")
@@ -39,7 +39,7 @@ import Testing
 
   @Test("a file's extended attribute determines its MIME type")
   func attribute() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("data.txt", "{}")
     try (fixture.main / "data.txt").setAttribute("user.mime_type", [UInt8]("application/json".utf8))
     #expect(try fixture.source().load(try fixture.url("///data.txt")).mimeType == "application/json")
@@ -47,7 +47,7 @@ import Testing
 
   @Test("the first 64 KiB determine the encoding, even if they end within a character")
   func longText() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     // The 64 KiB end within a character.
     let text = "a" + String(repeating: "é", count: 40_000)
     try fixture.make("long.txt", text)
@@ -62,7 +62,7 @@ import Testing
 
   @Test("looks in the substitution first and prefers languages in order")
   func order() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.makeOverridden()
     let source = try fixture.source()
     let expected: [(String, String)] = [
@@ -78,7 +78,7 @@ import Testing
 
   @Test("options select languages and image variants")
   func options() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     for name in ["logo.png", "logo@2x.png", "logo~ipad.png", "logo@2x~ipad.png"] as [ByteString] {
       try fixture.make(name, name.text)
     }
@@ -101,7 +101,7 @@ import Testing
 
   @Test("the error for a URL without a resource has the reason's code")
   func errors() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("folder/file.txt", "x")
     try (fixture.folder / "outside.txt").write("outside")
     try (fixture.main / "dangling").makeLink(to: "nowhere")
@@ -130,7 +130,7 @@ import Testing
 
   @Test("an error has the URL and the POSIX error")
   func information() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     let url = try fixture.url("///nothing.txt")
     let error = try #require(throws: URLError.self) { try fixture.source().load(url) }
     #expect(error.failingURL == url)
@@ -141,7 +141,7 @@ import Testing
 
   @Test("missing directories and files are not accepted as layers")
   func badDirectories() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("file", "x")
     let cases: [(URL, URLError.Code)] = [
       ((fixture.main / "nothing").url, .fileDoesNotExist), ((fixture.main / "file").url, .fileDoesNotExist),
@@ -158,7 +158,7 @@ import Testing
 
   @Test("a change is visible in the next load, also in a directory that is created again")
   func live() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "main")
     let source = try fixture.source()
     let url = try fixture.url("///a.txt")
@@ -180,7 +180,7 @@ import Testing
 
   @Test("an unreadable file is a permission error")
   func permission() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("secret.txt", "x")
     try (fixture.main / "secret.txt").setMode(0)
     // Root reads everything.
@@ -191,7 +191,7 @@ import Testing
 
   @Test("a cancelled load ends early")
   func cancelled() throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("big.bin", size: 5 << 20)
     let source = try fixture.source()
     let url = try fixture.url("///big.bin")
@@ -201,6 +201,6 @@ import Testing
       return calls < 3
     }
     #expect(result == nil && calls == 3)
-    #expect([UInt8](try source.load(url).data) == BundleFixture.bytes(5 << 20))
+    #expect([UInt8](try source.load(url).data) == ResourceFixture.bytes(5 << 20))
   }
 }

@@ -10,7 +10,7 @@ import Testing
 @Suite struct URLSessionTests {
   @Test("loads data, MIME type, length and encoding", .timeLimit(.minutes(1)))
   func response() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("page.html", "<p>Grüße</p>")
     try fixture.make("empty.png", "")
     try fixture.register()
@@ -28,7 +28,7 @@ import Testing
 
   @Test("a scheme is case-insensitive and works in the shared session", .timeLimit(.minutes(1)))
   func shared() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "text")
     try ResourceURLProtocol.register(try fixture.source(), scheme: fixture.scheme.uppercased())
     #expect(ResourceURLProtocol.registeredSchemes.contains(fixture.scheme))
@@ -39,7 +39,7 @@ import Testing
 
   @Test("failed loads throw URLError", .timeLimit(.minutes(1)))
   func errors() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("folder/a.txt", "a")
     try fixture.register()
     let cases: [(String, URLError.Code)] = [
@@ -58,7 +58,7 @@ import Testing
 
   @Test("HEAD returns no data, other methods do", .timeLimit(.minutes(1)))
   func methods() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "text")
     try fixture.register()
     try await withSession { session in
@@ -74,7 +74,7 @@ import Testing
 
   @Test("a delegate receives the response, the data in one piece and the completion", .timeLimit(.minutes(1)))
   func delegate() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("big.bin", size: 3 << 20)
     try fixture.register()
     let recorder = Recorder()
@@ -91,7 +91,7 @@ import Testing
 
   @Test("a download task fails instead of crashing the process", .timeLimit(.minutes(1)))
   func download() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "text")
     try fixture.register()
     let url = try fixture.url("///a.txt")
@@ -107,7 +107,7 @@ import Testing
 
   @Test("each scheme has its own bundle until it is unregistered", .timeLimit(.minutes(1)))
   func schemes() async throws {
-    let (one, two) = (try BundleFixture(), try BundleFixture())
+    let (one, two) = (try ResourceFixture(), try ResourceFixture())
     try one.make("a.txt", "one")
     try two.make("a.txt", "two")
     try one.register()
@@ -134,7 +134,7 @@ import Testing
 
   @Test("an override that is edited between two loads is visible in the second", .timeLimit(.minutes(1)))
   func live() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     try fixture.make("a.txt", "main")
     try fixture.register()
     let url = try fixture.url("///a.txt")
@@ -154,7 +154,7 @@ import Testing
 
   @Test("completes 1,000 concurrent loads on at most eight threads", .timeLimit(.minutes(3)))
   func concurrent() async throws {
-    let fixture = try BundleFixture()
+    let fixture = try ResourceFixture()
     for number in 0..<50 { try fixture.make(ByteString("file\(number).txt"), size: 1000 * number) }
     try fixture.register()
     try await withSession { session in
@@ -164,7 +164,7 @@ import Testing
           group.addTask {
             do {
               let (data, response) = try await session.data(from: url)
-              let expected = BundleFixture.bytes(1000 * (number % 50))
+              let expected = ResourceFixture.bytes(1000 * (number % 50))
               return number % 10 == 9 || [UInt8](data) != expected
                 || response.expectedContentLength != Int64(expected.count)
             } catch {

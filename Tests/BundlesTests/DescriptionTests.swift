@@ -11,7 +11,7 @@ import Testing
     arguments: [(1_000_001, "utf-8"), (65_535, "utf-8"), (65_534, nil), (4, nil), (0, "utf-8")]
       as [(Int, String?)])
   func changing(size: Int, encoding: String?) throws {
-    let fixture = try Fixture(["0 a.txt"], layers: 1)
+    let fixture = try LookupFixture(["0 a.txt"], layers: 1)
     let path = try fixture.path(0) / "a.txt"
     try path.write([UInt8](repeating: 0x78, count: 3))
     let lookup = ResourceLookup(stack: fixture.stack, options: ResourceOptions(languages: []))

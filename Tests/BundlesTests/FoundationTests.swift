@@ -81,7 +81,7 @@ import Testing
 
   @Test("lookups in all layouts", arguments: ["", "Resources/", "Contents/Resources/"])
   func lookups(resources: String) throws {
-    let fixture = try Fixture(Self.files.map { "0 \(resources)\($0)" }, layers: 1)
+    let fixture = try LookupFixture(Self.files.map { "0 \(resources)\($0)" }, layers: 1)
     let plist = "{ CFBundleDevelopmentRegion = en; CFBundleIdentifier = \"org.example.compared\"; }"
     let folder = ["": "", "Resources/": "Resources/", "Contents/Resources/": "Contents/"][resources] ?? ""
     try (fixture.path(0) / ByteString(folder + "Info.plist")).write(plist)
@@ -97,7 +97,7 @@ import Testing
 
   @Test("lists by type and localization", arguments: ["", "Resources/", "Contents/Resources/"])
   func lists(resources: String) throws {
-    let fixture = try Fixture(Self.files.map { "0 \(resources)\($0)" }, layers: 1)
+    let fixture = try LookupFixture(Self.files.map { "0 \(resources)\($0)" }, layers: 1)
     var questions = BundleQueries()
     for folder in ["", "D", "D/E", "nothing"] {
       for (type, localization) in [

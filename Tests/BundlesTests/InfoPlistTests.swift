@@ -113,7 +113,7 @@ import Testing
       (["Info.plist/"], nil),
     ] as [([String], String?)])
   func paths(paths: [String], expected: String?) throws {
-    let fixture = try Fixture(paths.map { "1 " + $0 })
+    let fixture = try LookupFixture(paths.map { "1 " + $0 })
     for path in paths where path.hasSuffix("t") {
       let layout = path.contains("/") ? String(path.prefix { $0 != "/" }) : "flat"
       try (fixture.path(1) / ByteString(path)).write(Self.plist(layout))
@@ -123,7 +123,7 @@ import Testing
 
   @Test("a substitution's file wins, even if it is malformed; links inside the mount are followed")
   func merged() throws {
-    let fixture = try Fixture(["1 Versions/A/Resources/", "1 Resources -> Versions/A/Resources"])
+    let fixture = try LookupFixture(["1 Versions/A/Resources/", "1 Resources -> Versions/A/Resources"])
     let own = try fixture.path(1) / "Versions/A/Resources/Info.plist"
     try own.write(Self.plist("main"))
     let lookup = ResourceLookup(stack: fixture.stack)
@@ -143,7 +143,7 @@ import Testing
 
   @Test("a cached Info.plist is read again after a change")
   func cached() throws {
-    let fixture = try Fixture([])
+    let fixture = try LookupFixture([])
     let plist = try fixture.path(1) / "Info.plist"
     let lookup = ResourceLookup(stack: fixture.stack)
     for name in ["one", "two", "six"] {
@@ -155,7 +155,7 @@ import Testing
 
   @Test("files that are too large or not regular count as absent")
   func refused() throws {
-    let fixture = try Fixture([])
+    let fixture = try LookupFixture([])
     let plist = try fixture.path(1) / "Info.plist"
     try plist.write(Self.plist("x") + String(repeating: " ", count: 4 << 20))
     #expect(try InfoPlist(of: fixture.stack) == InfoPlist())

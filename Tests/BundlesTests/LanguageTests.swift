@@ -67,7 +67,7 @@ import Testing
 
   @Test("the default list in a lookup")
   func region() throws {
-    let fixture = try Fixture(["1 de.lproj/a", "1 en.lproj/a"])
+    let fixture = try LookupFixture(["1 de.lproj/a", "1 en.lproj/a"])
     let lookup = ResourceLookup(stack: fixture.stack)
     #expect(try lookup.find(names("a", "/"))?.summary == "1 en.lproj/a en")
     try (fixture.path(1) / "Info.plist").write("{ CFBundleDevelopmentRegion = de; }")

@@ -181,7 +181,7 @@ import Testing
 
   @Test("invalid names are not found", arguments: ["..", ".", "", "a/b", "a\0", "a\0b"])
   func impossible(name: String) throws {
-    let fixture = try Fixture(["1 a", "1 D/a"])
+    let fixture = try LookupFixture(["1 a", "1 D/a"])
     let lookup = ResourceLookup(stack: fixture.stack)
     #expect(try lookup.find([Array(name.utf8)]) == nil)
     #expect(try lookup.find([Array("D".utf8), Array(name.utf8), Array("a".utf8)]) == nil)
@@ -197,7 +197,7 @@ import Testing
 
   @Test("changes in a layer are visible at once")
   func changes() throws {
-    let fixture = try Fixture(["1 fr.lproj/a"])
+    let fixture = try LookupFixture(["1 fr.lproj/a"])
     let lookup = ResourceLookup(
       stack: fixture.stack, options: ResourceOptions(userLanguages: names("fr", ":")))
     func answer() throws -> String? { try lookup.find(names("a", "/"))?.summary }

@@ -78,7 +78,7 @@ import Testing
     let layers = Int.random(in: 1...4, using: &random)
     let root = ["", "Resources/", "Contents/Resources/"].randomElement(using: &random) ?? ""
     let entries = Self.entries(&random, layers: layers, root: root)
-    let fixture = try Fixture(entries, layers: layers)
+    let fixture = try LookupFixture(entries, layers: layers)
     let model = Model(fixture.stack, root: root)
     for options in [
       ResourceOptions(), ResourceOptions(scale: 2), ResourceOptions(idiom: .pad),
@@ -98,7 +98,7 @@ import Testing
   @Test("names of arbitrary bytes never trap", arguments: [UInt64](1...4))
   func bytes(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
-    let fixture = try Fixture(["1 a.png", "1 fr.lproj/b"])
+    let fixture = try LookupFixture(["1 a.png", "1 fr.lproj/b"])
     let options = ResourceOptions(
       languages: (0..<5).map { _ in Self.name(&random) }, scale: Int.random(in: 0...4, using: &random))
     let lookup = ResourceLookup(stack: fixture.stack, options: options)

@@ -13,7 +13,7 @@ import Testing
   private final class Change {
     let folder: TemporaryFolder
     let volume: Volume
-    let kernel = KernelStub()
+    let kernel = NotifierStub()
     let invalidator: Invalidator
     /// The predecessor's, which watches `a/b` of the layer.
     private let inotify: CInt

@@ -33,7 +33,7 @@ import Testing
 
     /// What the kernel is notified of for `file`.
     func notifications(for mask: InotifyEvent.Mask, isAnnounced: Bool = true) -> [String] {
-      let kernel = KernelStub()
+      let kernel = NotifierStub()
       let invalidator = Invalidator(
         store: volume.store, queue: volume.queue, kernel: kernel, counters: InvalidationCounters(),
         observer: isAnnounced ? Observer() : nil)
@@ -91,7 +91,7 @@ import Testing
     _ = try former.store.openFile(of: death.file)
     try (death.folder / "1/a/b/new").write("present")
     try (death.folder / "1/a/b/new").rename(to: death.folder / "1/a/b/file")
-    let (kernel, isCompared) = (KernelStub(), Latch())
+    let (kernel, isCompared) = (NotifierStub(), Latch())
     let invalidator = Invalidator(
       store: former.store, queue: former.queue, kernel: kernel, counters: InvalidationCounters(),
       observer: Observer(), isCompared: isCompared)

@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  private func invalidator(_ volume: Volume, _ kernel: KernelStub, _ isCompared: Latch) -> Invalidator {
+  private func invalidator(_ volume: Volume, _ kernel: NotifierStub, _ isCompared: Latch) -> Invalidator {
     Invalidator(
       store: volume.store, queue: volume.queue, kernel: kernel, counters: InvalidationCounters(),
       observer: nil, isCompared: isCompared)
@@ -68,7 +68,7 @@ import Testing
   func earlyRequest() throws {
     let death = try Death()
     let volume = try death.successor()
-    let (kernel, isCompared) = (KernelStub(), Latch())
+    let (kernel, isCompared) = (NotifierStub(), Latch())
     let invalidator = invalidator(volume, kernel, isCompared)
     #expect(volume.store.inheritedPath(to: death.b) == [.root, death.a, death.b])
 
@@ -89,7 +89,7 @@ import Testing
     try (death.folder / "1/a/b/file").write("other content")
     try (death.folder / "1/a/new").write("")
     let volume = try death.successor()
-    let (kernel, isCompared) = (KernelStub(), Latch())
+    let (kernel, isCompared) = (NotifierStub(), Latch())
     let invalidator = invalidator(volume, kernel, isCompared)
     if isEarly {
       _ = try volume.store.merged(of: death.b)
@@ -107,7 +107,7 @@ import Testing
     let death = try Death()
     let volume = try death.successor()
     let isCompared = Latch()
-    let caches = InheritedCaches(invalidator(volume, KernelStub(), isCompared))
+    let caches = InheritedCaches(invalidator(volume, NotifierStub(), isCompared))
     let walk = InheritedWalk()
     #expect(walk.next() == .root)
     caches.comparePath(to: .root)
@@ -129,7 +129,7 @@ import Testing
     _ = try volume.store.merged(of: node)
     #expect(!volume.store.isCovered(node) && !volume.store.isInherited(node))
     let isCompared = Latch()
-    Self.finish(invalidator(volume, KernelStub(), isCompared), isCompared)
+    Self.finish(invalidator(volume, NotifierStub(), isCompared), isCompared)
     #expect(volume.store.isCovered(node))
     #expect(volume.store.table.withLock { $0.checkInvariants() } == [])
   }

@@ -122,7 +122,7 @@ import Testing
     return try Volume(stack: LayerStack(layers: layers), options: VolumeOptions())
   }
 
-  private func invalidator(_ volume: Volume, _ kernel: KernelStub) -> Invalidator {
+  private func invalidator(_ volume: Volume, _ kernel: NotifierStub) -> Invalidator {
     Invalidator(
       store: volume.store, queue: volume.queue, kernel: kernel, counters: InvalidationCounters(),
       observer: nil)
@@ -139,7 +139,7 @@ import Testing
     let inside = try volume.store.merged(of: node)
     _ = try volume.store.entry(try #require(try inside.lookup("main")), "main", in: node, inside)
 
-    let kernel = KernelStub()
+    let kernel = NotifierStub()
     let invalidator = invalidator(volume, kernel)
     invalidator.invalidate(Invalidation(subject: .parts(node)))
     #expect(kernel.notifications.withLock { $0 } == [], "nothing has changed")
@@ -165,7 +165,7 @@ import Testing
     #expect(try volume.store.merged(of: node).parts.count == 2)
 
     try (folder / "0/d").rename(to: folder / "aside")
-    let kernel = KernelStub()
+    let kernel = NotifierStub()
     invalidator(volume, kernel).invalidate(Invalidation(subject: .parts(node)))
     let notifications = kernel.notifications.withLock { $0 }
     #expect(

@@ -31,7 +31,7 @@ import Testing
 
     /// Reads the file, and stores it.
     func prefetch(
-      _ kernel: KernelStub, _ isIdle: Latch, isBeingRead: Bool = false, beforeStore: () -> Void = {}
+      _ kernel: NotifierStub, _ isIdle: Latch, isBeingRead: Bool = false, beforeStore: () -> Void = {}
     ) throws -> UInt64 {
       let known = try volume.store.table.withLock { table in
         PrefetchedFile(try table.slot(of: file), table)
@@ -48,21 +48,21 @@ import Testing
 
   @Test("what stays as it was read is stored")
   func unchanged() throws {
-    let (fixture, kernel) = (try Fixture(), KernelStub())
+    let (fixture, kernel) = (try Fixture(), NotifierStub())
     #expect(try fixture.prefetch(kernel, Latch()) == 1)
     #expect(kernel.notifications.withLock { $0 } == ["store \(fixture.file.rawValue & 0xFF)"])
   }
 
   @Test("what has changed since it was read is not stored")
   func changedBefore() throws {
-    let (fixture, kernel) = (try Fixture(), KernelStub())
+    let (fixture, kernel) = (try Fixture(), NotifierStub())
     #expect(try fixture.prefetch(kernel, Latch(), beforeStore: fixture.change) == 0)
     #expect(kernel.notifications.withLock { $0 } == [])
   }
 
   @Test("what a program waits for is not stored")
   func beingRead() throws {
-    let (fixture, kernel) = (try Fixture(), KernelStub())
+    let (fixture, kernel) = (try Fixture(), NotifierStub())
     #expect(try fixture.prefetch(kernel, Latch(), isBeingRead: true) == 0)
     #expect(kernel.notifications.withLock { $0 } == [])
   }
@@ -71,8 +71,8 @@ import Testing
   func changedMeanwhile() throws {
     let fixture = try Fixture()
     let (isIdle, seen) = (Latch(isOpen: true), Locked<[String]?>(nil))
-    let kernel = Locked<KernelStub?>(nil)
-    let stub = KernelStub {
+    let kernel = Locked<NotifierStub?>(nil)
+    let stub = NotifierStub {
       fixture.change()
       isIdle.whenOpen {
         let notifications = kernel.withLock { $0 }?.notifications.withLock { $0 }

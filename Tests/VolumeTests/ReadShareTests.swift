@@ -57,7 +57,7 @@ import Testing
     /// One file in each of three directories: a stream begins with the last one.
     static let start = [3, 6, 9]
 
-    func prefetcher(_ kernel: KernelStub) -> FilePrefetcher {
+    func prefetcher(_ kernel: NotifierStub) -> FilePrefetcher {
       FilePrefetcher(store: volume.store, kernel: Locked(kernel))
     }
 
@@ -66,7 +66,7 @@ import Testing
 
   @Test("the READ that begins a stream stores the files that follow")
   func stream() throws {
-    let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
+    let (fixture, kernel) = (try Fixture(directories: 12), NotifierStub())
     let prefetcher = fixture.prefetcher(kernel)
     try fixture.read(Fixture.start.dropLast(), prefetcher)
     #expect(kernel.notifications.withLock { $0 } == [])
@@ -77,7 +77,7 @@ import Testing
 
   @Test("a READ stores the files near it, more with each further one of its directory")
   func directory() throws {
-    let (fixture, kernel) = (try Fixture(directories: 1, files: 60), KernelStub())
+    let (fixture, kernel) = (try Fixture(directories: 1, files: 60), NotifierStub())
     let prefetcher = fixture.prefetcher(kernel)
     var expected: [String] = []
     for (read, stored) in [(0, 0..<0), (1, 2..<4), (4, 5..<9), (9, 10..<14), (20, 21..<25)] {
@@ -92,7 +92,7 @@ import Testing
 
   @Test("the worker goes on where a READ in a directory ends")
   func worker() throws {
-    let (fixture, kernel) = (try Fixture(directories: 1, files: 100), KernelStub())
+    let (fixture, kernel) = (try Fixture(directories: 1, files: 100), NotifierStub())
     let prefetcher = fixture.prefetcher(kernel)
     try prefetcher.worker.start(LayerWatchdog { _ in })
     defer { prefetcher.worker.stop() }
@@ -109,7 +109,7 @@ import Testing
   func processors() throws {
     let fixture = try Fixture(directories: 40)
     let (current, answering) = (Locked<FilePrefetcher?>(nil), Locked<[Int32?]>([]))
-    let stub = KernelStub {
+    let stub = NotifierStub {
       guard RequestThread.request == 0, let prefetcher = current.withLock({ $0 }) else { return }
       answering.withLock { $0.append(prefetcher.processors.answering) }
     }
@@ -130,14 +130,14 @@ import Testing
   @Test("files that are large together are left to others")
   func large() throws {
     let size = FilePrefetcher.shareBytes / 2
-    let (fixture, kernel) = (try Fixture(directories: 12, size: size), KernelStub())
+    let (fixture, kernel) = (try Fixture(directories: 12, size: size), NotifierStub())
     try fixture.read(Fixture.start, fixture.prefetcher(kernel))
     #expect(kernel.notifications.withLock { $0 } == fixture.stores(10..<12))
   }
 
   @Test("a READ does not wait for another file system")
   func otherFileSystem() throws {
-    let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
+    let (fixture, kernel) = (try Fixture(directories: 12), NotifierStub())
     try fixture.volume.store.table.withLock { table in
       let slot = try table.slot(of: fixture.files[12])
       let (device, inode) = (table[slot].identity.device + 1, table[slot].identity.inode)
@@ -150,7 +150,7 @@ import Testing
 
   @Test("a READ does not open a directory that was evicted, or that has changed", arguments: [true, false])
   func evictedDirectory(isEvicted: Bool) throws {
-    let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
+    let (fixture, kernel) = (try Fixture(directories: 12), NotifierStub())
     try fixture.volume.store.table.withLock { table in
       let slot = try table.slot(of: fixture.files[12])
       let state = try #require(table[table[slot].parent].directory)
@@ -162,7 +162,7 @@ import Testing
 
   @Test("a thread that waits for layers prefetches nothing")
   func waiting() throws {
-    let (fixture, kernel) = (try Fixture(directories: 12), KernelStub())
+    let (fixture, kernel) = (try Fixture(directories: 12), NotifierStub())
     try fixture.read(Fixture.start, fixture.prefetcher(kernel), as: .waiting)
     #expect(kernel.notifications.withLock { $0 } == [])
   }
@@ -171,7 +171,7 @@ import Testing
   func barrier() throws {
     let fixture = try Fixture(directories: 12)
     let (current, seen) = (Locked<FilePrefetcher?>(nil), Locked<[UInt64]>([]))
-    let stub = KernelStub {
+    let stub = NotifierStub {
       guard let prefetcher = current.withLock({ $0 }) else { return }
       prefetcher.whenStored { seen.withLock { $0.append(prefetcher.stored.count) } }
       #expect(seen.withLock { $0 } == [])

@@ -5,7 +5,7 @@ import Testing
 @testable import Layers
 
 /// Which layers a change of the stack concerns.
-@Suite struct ChangedLayersTests {
+@Suite struct ChangedIndexesTests {
   private func stack(former: [Int]?, count: Int, retired: Int = 0) throws -> (TemporaryFolder, LayerStack) {
     let folder = try TemporaryFolder()
     let layers = try (0..<count + retired).map { index in

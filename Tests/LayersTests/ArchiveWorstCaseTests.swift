@@ -5,7 +5,7 @@ import Testing
 @testable import Layers
 
 /// Archives and names of one repeated token, at which a careless parser takes quadratic time.
-@Suite struct WorstCaseTests {
+@Suite struct ArchiveWorstCaseTests {
   /// Opens the bytes as an archive.
   private static func open(_ bytes: [UInt8], _ folder: [[UInt8]] = []) throws -> ArchiveLayer? {
     let directory = try TemporaryFolder()

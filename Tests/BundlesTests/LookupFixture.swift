@@ -7,7 +7,7 @@ import Testing
 
 /// Layers in a temporary folder, described by a list of entries: `0 fr.lproj/a.txt` is a file in the top layer, `1 D/`
 /// a folder in the next, `1 a -> b` a symbolic link, `0 a !` an overlayfs whiteout.
-struct Fixture {
+struct LookupFixture {
   let folder = try? TemporaryFolder()
   let stack: LayerStack
 
@@ -68,7 +68,7 @@ struct Case: CustomTestStringConvertible {
   /// The result of the lookup in the format of `expected`.
   func result() throws -> String? {
     let layers = 1 + (entries.compactMap { $0.first?.wholeNumberValue }.max() ?? 0)
-    let fixture = try Fixture(entries, layers: max(2, layers))
+    let fixture = try LookupFixture(entries, layers: max(2, layers))
     let lookup = ResourceLookup(stack: fixture.stack, options: options)
     return try lookup.find(names(path, "/"), localization: localization.map { Array($0.utf8) })?.summary
   }

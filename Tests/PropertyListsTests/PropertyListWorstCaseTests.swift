@@ -4,7 +4,7 @@ import Testing
 @testable import PropertyLists
 
 /// Inputs of one repeated token, at which a careless parser takes quadratic time or overflows its stack.
-@Suite struct WorstCaseTests {
+@Suite struct PropertyListWorstCaseTests {
   @Test(
     "XML",
     arguments: [

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 
 /// A program on PATH with its arguments, run to completion with its standard output discarded.
-struct Program {
+struct TimedProgram {
   private let arguments: [String]
 
   init(_ arguments: [String]) {

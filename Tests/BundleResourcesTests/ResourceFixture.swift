@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A bundle with a substitution in a temporary directory, and a unique scheme.
-final class BundleFixture: Sendable {
+final class ResourceFixture: Sendable {
   let folder: TemporaryFolder
   let main: ByteString
   let substitution: ByteString

@@ -5,7 +5,7 @@ import Testing
 
 /// `bundlefs list`.
 extension MountTests {
-  @Suite struct ListTests {
+  @Suite struct ListCommandTests {
     @Test("lists mounts with their layers, state and user", .timeLimit(.minutes(1)))
     func own() throws {
       let fixture = try Fixture()

@@ -5,7 +5,7 @@ import Testing
 
 /// Layers that are tar or 7z archives.
 extension MountTests {
-  @Suite struct ContainerTests {
+  @Suite struct ContainerMountTests {
     static let formats = ["tar", "tar.gz", "tar.bz2", "tar.xz", "tar.zst", "7z"]
 
     @Test(

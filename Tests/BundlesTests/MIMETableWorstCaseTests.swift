@@ -4,7 +4,7 @@ import Testing
 @testable import Bundles
 
 /// Inputs of one repeated token, at which a careless parser takes quadratic time or overflows its stack.
-@Suite struct WorstCaseTests {
+@Suite struct MIMETableWorstCaseTests {
   @Test("MIME tables: globs2", arguments: ["", "50:text/x:", "50:text/x:*."])
   func globs(start: String) throws {
     for token in [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bundles
 
-@Suite struct ListTests {
+@Suite struct ResourceListTests {
   private static let entries = [
     "1 Resources/a.png", "1 Resources/b.PNG", "1 Resources/c.tar.gz", "1 Resources/fr.lproj/a.png",
     "1 Resources/fr.lproj/D/e.png", "1 Resources/en.lproj/f.png", "1 Resources/Base.lproj/g.png",
@@ -18,7 +18,7 @@ import Testing
   private static func list(
     type: String?, in folder: String = "", languages: String = "fr", only localization: String? = nil
   ) throws -> [String] {
-    let fixture = try Fixture(entries)
+    let fixture = try LookupFixture(entries)
     let options = ResourceOptions(languages: names(languages, ":"))
     let lookup = ResourceLookup(stack: fixture.stack, options: options)
     let listed = try lookup.list(
@@ -60,15 +60,15 @@ import Testing
 
   @Test("the localizations of all layers")
   func localizations() throws {
-    let fixture = try Fixture(Self.entries)
+    let fixture = try LookupFixture(Self.entries)
     let names = try ResourceLookup(stack: fixture.stack).localizations()
     #expect(names.map { text([$0]) } == ["Base", "de", "en", "fr", "m"])
-    #expect(try ResourceLookup(stack: Fixture([]).stack).localizations() == [])
+    #expect(try ResourceLookup(stack: LookupFixture([]).stack).localizations() == [])
   }
 
   @Test("a listed resource, or one with priority, is found")
   func found() throws {
-    let fixture = try Fixture(Self.entries)
+    let fixture = try LookupFixture(Self.entries)
     let lookup = ResourceLookup(stack: fixture.stack, options: ResourceOptions(languages: names("fr", ":")))
     for resource in try lookup.list(type: Array("png".utf8)) {
       let name = try #require(resource.path.last)

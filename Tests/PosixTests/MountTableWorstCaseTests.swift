@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Inputs of one repeated token, at which a careless parser takes quadratic time.
-@Suite struct WorstCaseTests {
+@Suite struct MountTableWorstCaseTests {
   @Test(
     "lines of the mount table",
     arguments: ["", "36 35 0:45 / ", "36 35 0:45 / / rw ", "36 35 0:45 / / rw - fuse x "])

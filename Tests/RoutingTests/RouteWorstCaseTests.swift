@@ -4,7 +4,7 @@ import Testing
 @testable import Routing
 
 /// Inputs of one repeated token, at which a careless parser takes quadratic time or overflows its stack.
-@Suite struct WorstCaseTests {
+@Suite struct RouteWorstCaseTests {
   private static let tokens = [
     "/", "%", "%2F", "%41", "%FF", ":", "(", ")", "[", "]", "?", "&", "=", "a=b&", "#", "@", "\\", "\"",
     "s:A/", "l:(", "l:(a)A/",

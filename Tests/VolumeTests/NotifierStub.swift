@@ -2,7 +2,7 @@ import Fuse
 import Posix
 
 /// A kernel that records the notifications it receives.
-final class KernelStub: KernelNotifier {
+final class NotifierStub: KernelNotifier {
   let notifications = Locked<[String]>([])
   /// Called while content is stored.
   private let onStore: @Sendable () -> Void

@@ -4,7 +4,7 @@ import Testing
 @testable import Routing
 
 /// The parsers accept or reject mutated input without traps; accepted values round-trip.
-@Suite struct MutationTests {
+@Suite struct RouteMutationTests {
   private static let rounds = 200_000
   private static let seeds = [
     "ccfurlresponder://user@animal:80/platypus/3.1/4?a=b&c=%20#f",

@@ -7,7 +7,7 @@ import Testing
 @testable import Layers
 
 /// Tar and 7z archives, without a mount.
-@Suite struct ContainerTests {
+@Suite struct ContainerIndexTests {
   private static let formats = ["tar", "tar.gz", "tar.bz2", "tar.xz", "tar.zst", "7z"]
 
   /// A random archive by the script of the tests with mounts.
