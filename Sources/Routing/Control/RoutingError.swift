@@ -1,36 +1,14 @@
-/// Why a line of the control file failed. The raw value is the errno's name.
-public enum RoutingErrorCode: String, Sendable {
-  /// The line, its URL or its pattern is malformed.
-  case malformed = "EINVAL"
-  /// No route matches the URL, or no resource has that name.
-  case noRoute = "ENOENT"
-  /// An earlier pattern matches all URLs of the new one.
-  case shadowed = "EEXIST"
-  /// The line is longer than ``RouteURL/maxLength``.
-  case tooLong = "E2BIG"
-  /// The caller may not change routes.
-  case notPermitted = "EPERM"
-  /// The layer is neither a directory nor an archive.
-  case notDirectory = "ENOTDIR"
-  /// The mount cannot do that.
-  case notSupported = "EOPNOTSUPP"
-  /// A file in a layer is not readable.
-  case forbidden = "EACCES"
-  /// Reading a layer failed.
-  case unreadable = "EIO"
-}
-
 /// Why a line, a URL or a pattern was refused.
 public struct RoutingError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The errno of the write.
-  public let code: RoutingErrorCode
+  public let code: RouteErrno
   /// The reason, for users.
   public let message: String
   /// The byte offset of the error in the text; nil if there is none.
   public let offset: Int?
 
   /// Creates an error.
-  public init(_ code: RoutingErrorCode, _ message: String, at offset: Int? = nil) {
+  public init(_ code: RouteErrno, _ message: String, at offset: Int? = nil) {
     self.code = code
     self.message = message
     self.offset = offset

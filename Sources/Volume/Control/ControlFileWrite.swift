@@ -41,7 +41,7 @@ struct ControlFileWrite: Sendable {
     guard ResentRequest.isCurrent, let progress = runner.control.progress(of: request) else { return run() }
     var rest = self
     rest.done = Int(clamping: progress.errno == 0 ? progress.origin.end : progress.origin.start)
-    guard let code = RoutingErrorCode(errno: progress.errno) else { return rest.run() }
+    guard let code = RouteErrno(number: CInt(truncatingIfNeeded: progress.errno)) else { return rest.run() }
     rest.reply(RoutingError(code, "refused before"))
   }
 
@@ -69,24 +69,24 @@ struct ControlFileWrite: Sendable {
       let isChecked = rest.done >= nextCheck
       if isChecked { nextCheck = rest.done + Self.checkInterval }
       if isChecked, sliceEnd < TimeSpec.monotonic {
-        if deferred.isInterrupted { return rest.replyLost(EINTR) }
+        if deferred.isInterrupted { return rest.replyLost(.interrupted) }
         let after = rest
         if deadline != nil, runner.worker.add({ after.run(until: nil) }) { return }
         sliceEnd = Self.endOfSlice
       }
       if line.endIndex == bytes.count, line.last != UInt8(ascii: "\n") {
         // The rest of the line will not come.
-        if deferred.isInterrupted { return rest.replyLost(EINTR) }
+        if deferred.isInterrupted { return rest.replyLost(.interrupted) }
         switch hold(line) {
         case .complete: break
-        case .full: return rest.replyLost(EAGAIN)
+        case .full: return rest.replyLost(.lost)
         case .fragment, .buffer:
           rest.skip(line)
           return rest.reply(nil)
         }
       }
       if WriteReassembler.wasZeroed(line, endingAt: end &- Int64(bytes.count - line.endIndex)) {
-        return rest.replyLost(EAGAIN)
+        return rest.replyLost(.lost)
       }
       if deadline != nil, BuiltInCommand.mayTakeLong(line) {
         deferred.setPolled(false)
@@ -161,7 +161,7 @@ struct ControlFileWrite: Sendable {
   private mutating func skip(_ line: ArraySlice<UInt8>) { done += line.count }
 
   /// Replies that the rest was not run.
-  private func replyLost(_ error: CInt) { send(errno: done > carried ? nil : Errno(rawValue: error)) }
+  private func replyLost(_ error: RouteErrno) { send(errno: done > carried ? nil : error.errno) }
 
   private func reply(_ error: RoutingError?) {
     guard let error, done == 0 else { return send(errno: nil) }
@@ -204,30 +204,7 @@ enum ResentRequest {
   static var isCurrent: Bool { RequestThread.request & mark != 0 }
 }
 
-extension RoutingErrorCode {
-  fileprivate init?(errno: UInt64) {
-    let codes: [RoutingErrorCode] = [
-      .malformed, .noRoute, .shadowed, .tooLong, .notPermitted, .notDirectory, .notSupported, .forbidden,
-      .unreadable,
-    ]
-    guard let code = codes.first(where: { UInt64($0.errno.rawValue) == errno }) else { return nil }
-    self = code
-  }
-}
-
-extension RoutingErrorCode {
-  /// The errno that write(2) returns.
-  var errno: Errno {
-    switch self {
-    case .malformed: .invalidArgument
-    case .noRoute: .noSuchFileOrDirectory
-    case .shadowed: .fileExists
-    case .tooLong: Errno(rawValue: E2BIG)
-    case .notPermitted: .notPermitted
-    case .notDirectory: .notDirectory
-    case .notSupported: .notSupported
-    case .forbidden: .permissionDenied
-    case .unreadable: .ioError
-    }
-  }
+extension RouteErrno {
+  /// As the type of system calls' errors.
+  var errno: Errno { Errno(rawValue: number) }
 }

@@ -216,7 +216,7 @@ private struct StackSwitch {
   }
 
   private static func error(_ error: Errno, _ path: [UInt8]) -> RoutingError {
-    let code: RoutingErrorCode =
+    let code: RouteErrno =
       switch error {
       case .noSuchFileOrDirectory: .noRoute
       case .notDirectory: .notDirectory
@@ -228,7 +228,7 @@ private struct StackSwitch {
   }
 
   private static func error(_ error: ArchiveError, _ path: [UInt8]) -> RoutingError {
-    let code: RoutingErrorCode =
+    let code: RouteErrno =
       switch error {
       case .unreadable(.permissionDenied): .forbidden
       case .noFile, .folder, .noArchive, .fileForFolder: .notDirectory
