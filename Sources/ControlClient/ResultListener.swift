@@ -35,7 +35,7 @@ public final class ResultListener: Sendable {
   /// The sequence number of the last result that was read.
   public var lastSequence: UInt64 { last.withLock { $0 } }
 
-  /// Makes ``run(_:)`` return soon. A report that is in progress goes on; no other begins.
+  /// Makes ``run(_:)`` return soon. A report that is in progress continues; no other begins.
   public func cancel() { cancellation.cancel() }
 
   /// Reports results on the calling thread, in order.

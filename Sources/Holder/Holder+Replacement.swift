@@ -12,7 +12,7 @@ extension Holder {
   /// How long the guard waits for the end of what it has killed, in milliseconds.
   private static let killTimeout: CInt = 2000
 
-  /// Executes the candidate. Returns where this program goes on: in the guard if the candidate has died or has not taken
+  /// Executes the candidate. Returns where this program continues: in the guard if the candidate has died or has not taken
   /// over in time; in the holder if it cannot be executed.
   func replaceProgram() {
     let candidate = state.pointee.candidate - 1

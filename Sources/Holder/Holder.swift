@@ -79,7 +79,7 @@ public struct Holder {
       let status = waitForEnd(attempts: Self.attempts(after: phase))
       if phase == .ended || state.pointee.initSize == 0 { exit(like: status) }
       if phase == .replaced {
-        // Returns only if it fails; then this program goes on, perhaps in another process.
+        // Returns only if it fails; then this program continues, perhaps in another process.
         replaceProgram()
       } else if phase != .switched {
         state.pointee.deaths += 1

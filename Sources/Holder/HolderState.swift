@@ -19,7 +19,7 @@ public struct HolderState: BitwiseCopyable {
     case ready
     /// It has handed over to the program that is installed now.
     case replaced
-    /// It has handed over to a successor that goes on with other layers.
+    /// It has handed over to a successor that continues with other layers.
     case switched
     /// It has unmounted, or has never mounted.
     case ended
@@ -40,7 +40,7 @@ public struct HolderState: BitwiseCopyable {
   /// The descriptors that a successor takes over.
   public typealias Kept = (CInt, CInt, CInt, CInt, CInt, CInt, CInt, CInt)
 
-  /// The version of the state's format: a worker goes on only with its own.
+  /// The version of the state's format: a worker continues only with its own.
   public static let currentVersion: UInt64 = 5
   /// The bytes that are reserved for it.
   public static let reserved = 4096

@@ -6,7 +6,7 @@ import Synchronization
 /// that does nothing else advances a counter in shared memory.
 ///
 /// On a busy machine this thread, and the holder itself, run late. So the worker hangs only if the counter has stood still
-/// during two periods in a row, each measured by the holder's own sleep, which goes on where both were stopped.
+/// during two periods in a row, each measured by the holder's own sleep, which continues where both were stopped.
 public struct Watchdog: Sendable {
   fileprivate typealias Beats = UnsafeMutablePointer<Atomic<UInt64>>
 

@@ -200,7 +200,7 @@ public final class Volume: Sendable {
 
   public func layerIsSlow(_ layer: Int) { store.stack[layer].gate.isolate() }
 
-  /// Invalidates what the kernel has cached from a predecessor, since the layers may have changed meanwhile. To be called
+  /// Compares the kernel's caches, which a predecessor has filled, with the layers, which may have changed meanwhile. To be called
   /// after `start`, before any request is processed.
   public func recover() {
     watcher?.checkLayers(store)

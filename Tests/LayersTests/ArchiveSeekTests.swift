@@ -59,7 +59,7 @@ import Testing
   /// How many bytes were decoded, once no thread decodes ahead of a reader any more.
   private func decodedCount(of file: LayerFile, in fixture: ArchiveFixture) -> UInt64 {
     let isIdle = eventually(within: 120) { !file.isBeingDecoded }
-    #expect(isIdle, "a thread goes on decoding")
+    #expect(isIdle, "a thread still decodes")
     return fixture.cache.pool.decoded.count
   }
 

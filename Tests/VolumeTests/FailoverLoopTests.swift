@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test("another thread goes on when a layer does not answer", arguments: [true, false])
+  @Test("another thread continues when a layer does not answer", arguments: [true, false])
   func failover(repeats: Bool) throws {
     let fixture = Fixture(blocking: [2])
     try fixture.run(repeats: repeats) {

@@ -90,7 +90,7 @@ import Testing
     #expect(kernel.notifications.withLock { $0 } == expected + fixture.stores(55..<59).reversed())
   }
 
-  @Test("the worker goes on where a READ in a directory ends")
+  @Test("the worker continues where a READ in a directory ends")
   func worker() throws {
     let (fixture, kernel) = (try Fixture(directories: 1, files: 100), NotifierStub())
     let prefetcher = fixture.prefetcher(kernel)

@@ -181,7 +181,7 @@ import Testing
     }
   }
 
-  @Test("a file elsewhere is no part of a stream, and the stream goes on")
+  @Test("a file elsewhere is no part of a stream, and the stream continues")
   func elsewhere() {
     var (tree, streams) = (Tree(directories: 30, files: 4), ReadStreams())
     for file in tree.files.prefix(20) { _ = read(file, &tree, &streams) }

@@ -8,7 +8,7 @@ import Testing
 /// A rename through the mount moves what the kernel takes a name for, which another program can have replaced just before,
 /// so that the kernel has not been notified yet.
 @Suite struct RenameKnowledgeTests {
-  @Test("the event of a rename has nothing to tell if the layer has what the kernel has moved")
+  @Test("the event of a rename is dropped if the layer has the file that the kernel has moved")
   func sameFile() throws {
     let fixture = try WritableStore()
     try (fixture.upper / "a").write("a")
@@ -44,7 +44,7 @@ import Testing
     #expect(fixture.cause(of: [.movedTo, .isDirectory], at: "c") == .others)
   }
 
-  @Test("exchanged names are compared each with what the kernel has moved there")
+  @Test("exchanged names are compared each with the file that the kernel has moved there")
   func exchange() throws {
     let fixture = try WritableStore()
     for name in ["a", "b"] {

@@ -87,7 +87,7 @@ public final class RouteListener: Sendable {
     }
   }
 
-  /// Stops listening. A notification that is being posted goes on; no other begins.
+  /// Stops listening. A notification that is being posted continues; no other begins.
   public func stop() {
     state.withLock { state in
       state.session?.cancel()

@@ -78,7 +78,7 @@ extension AttributeChanges {
   }
 }
 
-/// The callbacks for requests that change what names stand for.
+/// The callbacks for requests that create, remove and rename entries.
 ///
 /// libfuse replies ENOSYS to CREATE, and the kernel sends MKNOD from then on. After CREATE it would send RELEASE when the
 /// file is closed, though OPEN is declined.

@@ -30,7 +30,7 @@ public final class Session: @unchecked Sendable {
   /// `attach` or `resume`.
   public var isElsewhere = false
 
-  /// Whether it goes on with another process's connection, which is then left as it is if this process fails: a
+  /// Whether it continues with another process's connection, which is then left as it is if this process fails: a
   /// successor may succeed.
   var isResumed = false
 

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import Synchronization
 
-/// The states of archives whose files are open, in shared memory: a successor goes on with the present ones, and with
+/// The states of archives whose files are open, in shared memory: a successor continues with the present ones, and with
 /// the former ones that programs still read.
 public final class ArchiveRegistry: Sendable {
   struct Record: BitwiseCopyable {

@@ -32,7 +32,7 @@ struct FoldedListing {
     hidden.formUnion(content.names.hidden)
   }
 
-  /// The listing; an entry stands for what a lookup of its spelling finds.
+  /// The listing; an entry is what a lookup of its spelling finds.
   var listing: Listing {
     var listing = Listing()
     for key in order {

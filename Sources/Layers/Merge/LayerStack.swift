@@ -27,7 +27,7 @@ public struct LayerStack: Sendable {
 
   /// The layer with an index, which may be a retired one.
   public subscript(index: Int) -> Layer {
-    // MAIN stands for a layer that was released: nothing refers to such a one any more.
+    // MAIN takes the place of a released layer, to which nothing refers any more.
     index < layers.count ? layers[index] : retired[index - layers.count] ?? layers[layers.count - 1]
   }
 

@@ -7,7 +7,7 @@ extension MergedDirectory {
     MergedTables.isTable(name, length: strlen(name), foldsNames: foldsNames) && top.gate.tables != nil
   }
 
-  /// What stands for a table that was found: it is merged with those below, or converted; nil if it stands for itself, or if
+  /// The replacement of a table that was found: it is merged with those below, or converted; nil if it is shown as it is, or if
   /// tables are not to be merged.
   ///
   /// As for directories, whiteouts and entries of another kind hide what is below them.

@@ -27,7 +27,7 @@ public final class MergedTables: Sendable {
 
   /// What a set of contributors makes.
   private struct Result {
-    /// nil where the topmost file stands for itself.
+    /// nil where the topmost file is shown as it is.
     let table: Table?
     let failures: [TableFailure]
     /// Whether a change that follows shows in the attributes that lead here.
@@ -63,7 +63,7 @@ public final class MergedTables: Sendable {
 
   /// What tables are merged into; a single one is converted if it is in UTF-16, so that all tables are in UTF-8.
   /// - Parameter contributors: the topmost first; at least one.
-  /// - Returns: nil where the topmost one stands for itself.
+  /// - Returns: nil where the topmost one is shown as it is.
   /// - Throws: errors of its layers; ESTALE if one of them changes again and again.
   func table(of contributors: [Contributor]) throws(Errno) -> Table? {
     let key = Self.key(of: contributors)

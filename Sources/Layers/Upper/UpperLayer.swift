@@ -57,7 +57,7 @@ public final class UpperLayer: Sendable {
     case command
     /// A mount: the only one.
     case mount
-    /// A process that goes on with the mount of another one, whose lock it shares.
+    /// A process that continues with the mount of another one, whose lock it shares.
     case successor
   }
   private let writer: Writer

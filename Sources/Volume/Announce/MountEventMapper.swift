@@ -53,7 +53,7 @@ struct MountEventMapper: Sendable {
     return to.aspects.contains(.added) && to.layers.contains(layer) && from.layers.contains(layer)
   }
 
-  /// What a name stands for now, what it would stand for without the layers in which it changed, and whether a
+  /// The file that a name refers to now, the one that it would refer to without the layers in which it changed, and whether a
   /// whiteout of another layer hides the change.
   private func view(
     of key: EntryKey, _ change: NameChange

@@ -23,7 +23,7 @@ struct FormerLayers {
     return try? stack.directory(at: path)
   }
 
-  /// The names that may stand for something else in a directory that has other parts now: those in the parts that came
+  /// The names that may refer to another file in a directory that has other parts now: those in the parts that came
   /// or went. nil for all names, since the order of the others has changed.
   static func affectedNames(
     from former: [LayerDirectory], to present: [LayerDirectory]
@@ -51,7 +51,7 @@ struct FormerLayers {
     }
   }
 
-  /// - Returns: nil if the name stands for the same.
+  /// - Returns: nil if the name refers to the same file.
   private static func aspects(from before: Entry?, to after: Entry?) -> Invalidation.Aspects? {
     switch (before, after) {
     case (nil, nil), (.directory, .directory): nil

@@ -3,7 +3,7 @@ import Glibc
 import Layers
 import Posix
 
-/// Invalidates what the kernel has cached from a predecessor and the layers no longer have.
+/// Compares the kernel's caches, which a predecessor has filled, with the layers, and invalidates the differences.
 struct InheritedCaches {
   private let invalidator: Invalidator
   /// nil after a death.
@@ -119,24 +119,24 @@ struct InheritedCaches {
 // MARK: - Changes of the layers
 
 extension InheritedCaches {
-  /// A directory that layers have which came, went or moved.
+  /// A directory that is in layers which were added, removed or moved.
   fileprivate struct Affected {
     let node: NodeID
-    /// Those of these layers.
+    /// Its parts in these layers.
     let parts: [LayerDirectory]
     /// As the former layers have it.
     let before: MergedDirectory?
   }
 
-  /// Expires the names that a switch of the layers affects. What other programs have changed meanwhile is left to the
-  /// walk, and so is it to observe these names, for which a program that changes the layers need not wait.
+  /// Expires the names that a switch of the layers affects. The walk, for which the program that switches does not wait,
+  /// observes these names later, and finds the changes that other programs have made meanwhile.
   func invalidateChangedLayers(before walk: InheritedWalk) {
     defer { invalidator.unreadEvents?.close() }
     guard let changed = store.stack.changedIndexes, !changed.contains(where: store.stack.isOpaque) else {
       return invalidateTree(.root)
     }
     let roots = changed.map { store.stack[$0] }.filter { !$0.isAbsent }.map(\.root)
-    // The events come after the names: a name that the kernel has from a former state of these layers is missed otherwise.
+    // The events are checked after the names are read: if a layer has lost a name before, that shows by its event.
     if invalidator.unreadEvents != nil, expireNames(in: roots), invalidator.unreadEvents?.areNone == true {
       return
     }
@@ -147,14 +147,14 @@ extension InheritedCaches {
     }
   }
 
-  /// Has the kernel look up and list again what layers have, which is enough as long as they have what they had when it
-  /// cached that. The walk compares the rest, since it takes several calls for each part of each directory.
+  /// Expires all names and listings of some layers, which suffices if these are unchanged since the kernel cached them.
+  /// The walk makes the full comparison, which takes several calls for each part of each directory.
   /// - Returns: false if not all of them could be read.
   private func expireNames(in roots: [LayerDirectory]) -> Bool {
     var pending = [(node: NodeID.root, parts: roots)]
     while let (directory, parts) = pending.popLast() {
       guard let names = Self.names(of: parts) else { return false }
-      // What the kernel caches from now on is not of the recorded state, to which another change may lead back.
+      // From now on the kernel caches another state than the recorded one, to which a later change may lead back.
       invalidator.inheritedWalk.keep(recordedFingerprint(of: directory), of: directory)
       store.setFingerprint(.unknown, of: directory)
       for name in names { invalidator.expire(name, in: directory) }
@@ -250,7 +250,7 @@ struct ExpiredNames {
   let names: Set<[UInt8]>
 }
 
-/// The directories that are yet to be compared with what a predecessor has had the kernel cache. The walk gives way to the
+/// The directories whose caches, filled by a predecessor, are yet to be compared with the layers. The walk gives way to the
 /// invalidations that come meanwhile.
 final class InheritedWalk: Sendable {
   /// Milliseconds.
@@ -260,7 +260,7 @@ final class InheritedWalk: Sendable {
     var directories = [NodeID.root]
     /// The names that a change of the layers has affected, and that were not observed yet.
     var unobserved: [ExpiredNames] = []
-    /// What was recorded of directories that are to be compared, where the record is unknown by now.
+    /// The recorded fingerprints of directories that are to be compared, where the record was reset since.
     var fingerprints: [NodeID: Fingerprint] = [:]
     /// Some directories as the former layers have them, from which those below are found.
     var former: [NodeID: MergedDirectory] = [:]

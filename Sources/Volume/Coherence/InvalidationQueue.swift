@@ -12,7 +12,7 @@ final class InvalidationQueue: Sendable {
     var entries: [Work] = []
     /// The merged aspects of the invalidations in `entries`.
     var aspects: [Invalidation.Subject: Invalidation.Aspects] = [:]
-    /// Whether one invalidation of the whole tree stands for all.
+    /// Whether one invalidation of the whole tree replaces all.
     var isCollapsed = false
     var isClosed = false
   }
@@ -85,7 +85,7 @@ extension InvalidationQueue.State {
   }
 
   /// Replaces all invalidations by one of the whole tree. It comes before all barriers, since each may rely on one
-  /// of those that it replaces. A comparison goes on, since barriers wait for its end.
+  /// of those that it replaces. A comparison continues, since barriers wait for its end.
   private mutating func collapse() {
     let tree = Invalidation(subject: .subtree(.root))
     let kept = entries.filter {

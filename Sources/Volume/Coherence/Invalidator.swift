@@ -50,9 +50,9 @@ struct Invalidator {
     case flush
   }
 
-  /// The most invalidations that are made before any program goes on; more of them take longer.
+  /// The most invalidations that are made before any program continues; more of them take longer.
   private static let mostUrgent = 32
-  /// The size of the largest file whose pages are dropped before any program goes on.
+  /// The size of the largest file whose pages are dropped before any program continues.
   private static let mostUrgentBytes: UInt64 = 1 << 20
 
   /// The loop of its thread. An invalidation for which that waits for a layer that does not answer is made again.

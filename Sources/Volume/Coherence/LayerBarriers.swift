@@ -1,10 +1,10 @@
 import Layers
 import Posix
 
-/// Functions to be called once the jobs of all layers are done: those that a shared worker runs, and those that run on
-/// the threads of isolated layers. They do not wait for a layer that does not answer.
+/// Barriers: functions that are called once the jobs of all layers are done, those of the shared worker and those on the
+/// threads of isolated layers. A barrier does not wait for a layer that does not answer.
 final class LayerBarriers: Sendable {
-  /// Milliseconds after which even an isolated layer is no longer waited for that answers each call in time.
+  /// Milliseconds after which a barrier stops waiting for an isolated layer, even if each of its calls returns in time.
   private static let patience: CInt = 5000
 
   private struct Barrier {

@@ -64,7 +64,7 @@ enum LayerEventMapper {
     return [named(event.name, event, content(event.mask).union(.entry))]
   }
 
-  /// The name stands for something else or for nothing, and the file that it stood for has another link count.
+  /// The name refers to another file or to none, and its former file has another link count.
   /// - Parameter presence: the aspect for watchers of the mount.
   private static func ofName(
     _ name: [UInt8], _ event: LayerEvent, _ slot: UInt32, _ table: inout NodeTable,

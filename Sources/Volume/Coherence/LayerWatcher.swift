@@ -95,7 +95,7 @@ final class LayerWatcher: Sendable {
   /// Milliseconds from one look to the next while the mount itself changes a layer: a wake-up for each change would take
   /// as long as the change.
   private static let ownChangesInterval: CInt = 2
-  /// Bytes of events, some hundred, that are handled before any program goes on.
+  /// Bytes of events, some hundred, that are handled before any program continues.
   private static let urgentBytes = 16 << 10
   /// Milliseconds between two checks whether a layer that a barrier waits for still answers.
   private static let barrierInterval: CInt = 100

@@ -43,8 +43,9 @@ extension OwnChanges {
     }
   }
 
-  /// What other programs have changed may come back as we have left it, after the kernel has cached something else.
-  /// - Returns: false if a change of ours has come.
+  /// Forgets the state in which the mount has left a name, since another program has changed it. That program may restore
+  /// this state after the kernel has cached another one, and the event must count then.
+  /// - Returns: false if the mount has changed the name meanwhile.
   private func forget(_ key: EntryKey, unlessChangedFrom known: EntryRecord) -> Bool {
     state.withLock { state in
       if state.pendingNames.contains(key) { return false }

@@ -3,14 +3,14 @@ import Fuse
 import Layers
 import Posix
 
-/// Tells the events that the mount's own changes cause in the upper layer from those that other programs cause: the
-/// kernel has made the former in its caches already, and has told those who watch the mount.
+/// Distinguishes the events that the mount's own changes cause in the upper layer from those of other programs. The kernel
+/// has applied the mount's own changes to its caches already, and has notified the programs that watch the mount.
 ///
-/// An event does not say which process has caused it. So the state in which each change leaves an entry is kept: an event
-/// that finds the entry in this state has nothing to tell. What other programs do to a file before a change of ours is
-/// found by looking at the file first. This needs a file system that gives two changes with a look in between different
-/// change times (multigrain timestamps, Linux 6.13). What they write between that look and the one after our change is
-/// found by their closing the file: we know how often we do.
+/// An event does not name the process that caused it. So each of the mount's changes records the state in which it leaves
+/// the entry, and an event is dropped if the entry is in that state. The state of a file is read before each change as well,
+/// which shows the changes of other programs until then. This needs a file system that gives two changes different change
+/// times if the state was read in between (multigrain timestamps, Linux 6.13). A write of another program between the two
+/// readings shows by its IN_CLOSE_WRITE: the number of the mount's own closings is known.
 final class OwnChanges: LookupObserver {
   /// What is compared: everything that another program changes shows in one of them.
   struct FileState: Equatable {
@@ -256,7 +256,7 @@ final class OwnChanges: LookupObserver {
     queue.add(Self.invalidations(of: key))
   }
 
-  /// The invalidations of a name that may stand for something else than the kernel takes it for.
+  /// The invalidations of a name for which the kernel may have cached another file.
   static func invalidations(of key: EntryKey) -> [Invalidation] {
     let name = Invalidation.Subject.name(key.parent, key.name, layer: 0)
     return [

@@ -1,9 +1,9 @@
 import Posix
 
-/// The inotify events that a predecessor has not read.
+/// The inotify events that a predecessor has left unread.
 ///
-/// A predecessor that hands over with every directory watched, and all that it has read handled, leaves in the kernel's
-/// caches what its layers had when it read for the last time. While there is no further event, its layers have that still.
+/// Before a predecessor hands over, it handles all events that it has read. If it watched every directory, the kernel's
+/// caches then match the layers as of its last read(2), and the layers are unchanged since if there is no unread event.
 public final class UnreadEvents: Sendable {
   private final class Instance: Sendable {
     let inotify: Inotify

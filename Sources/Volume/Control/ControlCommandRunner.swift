@@ -8,7 +8,7 @@ enum CommandOutcome {
   case done
   case failed(RoutingError)
   case needsBarrier
-  /// Another process goes on with other layers, and answers.
+  /// Another process continues with other layers, and answers.
   case handsOver
   /// That process answers once the other layers are visible.
   case needsLayers
@@ -40,7 +40,7 @@ final class ControlCommandRunner: Sendable {
   let contents: ContentCache?
   /// nil if the layers cannot be changed.
   let layerSwitch: LayerSwitch?
-  /// Open unless a successor has yet to compare what the kernel has cached with the layers.
+  /// Open unless a successor has yet to compare the kernel's caches with the layers.
   let isCompared = Latch(isOpen: true)
   /// Opened in a successor once programs see its layers.
   let layersAreVisible = Latch()
@@ -122,7 +122,7 @@ final class ControlCommandRunner: Sendable {
   }
 
   /// Calls a function when every change finished by now is visible through the mount; in a successor after the comparison
-  /// with what the kernel has cached, without which everything would be invalidated.
+  /// with the kernel's caches, without which everything would be invalidated.
   /// - Returns: false if the mount ends, so that there is nothing left to wait for.
   func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
     if queue.isClosed { return false }

@@ -24,7 +24,7 @@ public struct ControlOptions: Sendable {
 }
 
 /// The control file in the mount's root: programs write URLs and commands to it, a line each, and read the
-/// registered routes and the last results from it (design, section 5).
+/// registered routes and the last results from it.
 final class ControlFile: Sendable {
   /// Bit 63 and no other high bit: no node of the table has this number.
   static let node = NodeID(rawValue: 1 << 63 | 2)

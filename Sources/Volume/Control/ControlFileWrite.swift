@@ -54,8 +54,8 @@ struct ControlFileWrite: Sendable {
   /// Bytes of lines after which it asks for the time again.
   private static let checkInterval = 256
 
-  /// Runs the lines that are left. After a barrier it goes on on the thread that reached it, since a request's
-  /// worker must not wait for other requests. A long write goes on on a serial worker.
+  /// Runs the lines that are left. After a barrier it continues on the thread that reached it, since a request's
+  /// worker must not wait for other requests. A long write continues on a serial worker.
   func run() { run(until: Self.endOfSlice) }
 
   private static var endOfSlice: TimeSpec { TimeSpec.monotonic.advanced(byMilliseconds: timeSlice) }

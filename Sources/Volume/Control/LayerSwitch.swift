@@ -1,6 +1,6 @@
 import Routing
 
-/// The change of a mount's substitutions: the process records the new stack and hands over to another one, which goes on
+/// The change of a mount's substitutions: the process records the new stack and hands over to another one, which continues
 /// with it. The WRITE that asks for it is left unanswered, so that the kernel sends it to that process again.
 public struct LayerSwitch: Sendable {
   let make:

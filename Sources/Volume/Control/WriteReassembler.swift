@@ -108,7 +108,7 @@ struct WriteReassembler {
   ) -> Hold {
     guard line.last != UInt8(ascii: "\n"), line.count <= RouteURL.maxLength else { return .complete }
     let isBuffer = Self.isBuffer(size) || Self.isBuffer(sizeOfWrite)
-    // The file's offset tells less than the size: it ends a buffer of a program that began elsewhere.
+    // An end at a multiple of 512 says less than a buffer's size: the line can end a buffer that began with another WRITE.
     guard isBuffer || end % 512 == 0 else { return .complete }
     if partials.count >= Self.capacity { return .full }
     partials.append(

@@ -5,7 +5,7 @@ import Posix
 /// support can list directories.
 ///
 /// A listing is in the order of the names' hashes, and of the names where hashes are equal. That order depends on the
-/// names alone. A name's cookie is its hash: a listing goes on with greater hashes after it. Only a name that another
+/// names alone. A name's cookie is its hash: a listing continues with greater hashes after it. Only a name that another
 /// one with the same hash follows has a cookie that is assigned to it, and recorded for a successor.
 final class ListingCookies: Sendable {
   private struct State {

@@ -49,7 +49,7 @@ extension NodeStore {
     return file
   }
 
-  /// Opens the non-directory that a node stands for: a regular file for reading, others with `O_PATH`.
+  /// Opens the non-directory to which a node refers: a regular file for reading, others with `O_PATH`.
   func openByName(_ node: NodeID) throws(Errno) -> (LayerFile, FileIdentity) {
     try evictingOnDemand { () throws(Errno) in
       try withFileLocation(of: node) { location, directory, name throws(Errno) in

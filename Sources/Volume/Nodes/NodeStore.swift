@@ -2,7 +2,7 @@ import Fuse
 import Layers
 import Posix
 
-/// The nodes that the kernel knows and what they stand for: a directory's parts in the layers, a file's descriptor
+/// The nodes that the kernel knows, and the files to which they refer: a directory's parts in the layers, a file's descriptor
 /// or its name in a layer.
 ///
 /// The store knows no FUSE request; the types in `Operations` answer those. The table's lock is never held during

@@ -10,7 +10,7 @@ import Posix
 /// after several directories that were read through, it opens with the first file (`SequentialDetector`).
 ///
 /// A program reads a prefetched file faster than one is prefetched, so it catches up. The thread that answers its READ
-/// then prefetches several files too, since the program's processor is idle meanwhile, and the worker goes on beyond
+/// then prefetches several files too, since the program's processor is idle meanwhile, and the worker continues beyond
 /// them on the other processor (`ProcessorSplit`).
 ///
 /// Coherence: a change that is reported while a file is read increments its directory's version, and the file is not

@@ -33,15 +33,15 @@ struct ReadStreams {
   private var cursor: NodeID?
   /// How many files from the last READ to the cursor there are, and how many there may be.
   private var (distance, limit) = (0, 0)
-  /// What the worker prefetches now.
+  /// The files that the worker prefetches now.
   private var taken: [NodeID] = []
-  /// What the worker prefetches now near a READ that continues no stream.
+  /// The files near a READ that continues no stream, which the worker prefetches now.
   private var nearby: [NodeID] = []
-  /// What the thread prefetches now that answers a READ.
+  /// The files that the thread which answers a READ prefetches now.
   private var share: [NodeID] = []
-  /// What it has left to the worker, since it took long.
+  /// The files that this thread has left to the worker, since prefetching took it too long.
   private var left: [NodeID] = []
-  /// How many READs prefetch nothing, since it took long.
+  /// How many of the next READs prefetch nothing, since an earlier one took too long.
   private var pausing = 0
   /// Whether the worker prefetches.
   private(set) var isRunning = false

@@ -64,7 +64,7 @@ final class ResourceDirectory: Sendable {
   }
 
   private enum FoundName {
-    /// A directory, by its path below the resource directory, and the path of the directory that it stands for.
+    /// A directory, by its path below the resource directory, and the path of the directory that it shows.
     case directory([[UInt8]], at: [[UInt8]])
     case file(FoundResource)
   }
@@ -131,7 +131,7 @@ final class ResourceDirectory: Sendable {
       inodeNumber: number, timeout: 0)
   }
 
-  /// Derived from the path that the directory stands for, so that programs notice loops of symbolic links.
+  /// Derived from the path of the directory that it shows, so that programs notice loops of symbolic links.
   private func inodeNumber(at location: [[UInt8]]) -> UInt64 {
     ([name] + location).reduce(InodeNumbers.root) { store.inodeNumber(ofDirectory: $1, in: $0) }
   }

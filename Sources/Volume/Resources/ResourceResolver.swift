@@ -5,7 +5,7 @@ import Layers
 import Posix
 import Routing
 
-/// The user's choices for resources (design, section 6).
+/// The user's choices for resources.
 public struct ResourceSettings: Sendable {
   /// The scheme of their URLs, in lower case.
   public var scheme = "rsrc"

@@ -3,7 +3,7 @@ import Glibc
 import Layers
 import Posix
 
-/// Requests that change what names stand for, on a writable mount.
+/// Requests that create, remove and rename entries of a writable mount.
 final class EntryWriter: Sendable {
   let store: NodeStore
   let copyUp: NodeCopyUp

@@ -4,8 +4,7 @@ import Posix
 
 /// Brings what is about to be changed into the upper layer: the directories above it, and a file itself.
 ///
-/// A file's node stays the same, with its inode number and what the kernel has cached of it: the copy has the same
-/// content.
+/// A file's node stays the same, with its inode number and its caches in the kernel: the copy has the same content.
 struct NodeCopyUp: Sendable {
   let store: NodeStore
   let upper: UpperLayer

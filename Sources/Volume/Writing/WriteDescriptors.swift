@@ -68,7 +68,7 @@ final class WriteDescriptors: Sendable {
   }
 
   /// The file of a node, if it is open for writing.
-  /// - Parameter identity: that of the file which the node stands for now: it may have been bound to another one.
+  /// - Parameter identity: that of the file to which the node refers now: it may have been bound to another one.
   func file(of node: NodeID, identity: FileIdentity) -> LayerFile? {
     let now = TimeSpec.monotonic
     return files.withLock { files in

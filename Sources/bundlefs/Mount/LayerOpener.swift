@@ -148,7 +148,7 @@ struct LayerOpener {
   private func upper(_ layers: [Layer], _ writer: UpperLayer.Writer) throws(Failure) -> UpperLayer? {
     guard plan.isWritable, let folder = layers.first?.folder else { return nil }
     let trust = LayerTrust(plan)
-    // A successor goes on with a mount that others may have been given rights to since.
+    // A successor continues with a mount that others may have been given rights to since.
     if writer == .mount { try trust.check(upper: folder) }
     do throws(Errno) {
       return try UpperLayer(

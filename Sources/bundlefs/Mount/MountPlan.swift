@@ -51,7 +51,7 @@ struct MountPlan {
     passwordFile = file.map(MountOptions.resolved)
   }
 
-  /// The arguments with which a newer program goes on with the mount, without its own path.
+  /// The arguments with which a newer program continues with the mount, without its own path.
   func arguments(forSuccessorWith memory: CInt) -> [[UInt8]] {
     var options = arguments.options.lasting
     // Its folder is the first of the substitutions.

@@ -256,7 +256,7 @@ struct MountWorker {
     guard survival.state.reportedFailedUpgrades < failed else { return }
     survival.state.reportedFailedUpgrades = failed
     Terminal.printError(
-      "\(plan.mountPoint.path.shown): not upgraded: the installed program did not take over; the former one goes on"
+      "\(plan.mountPoint.path.shown): not upgraded: the installed program did not take over; the former one continues"
     )
   }
 
@@ -266,7 +266,7 @@ struct MountWorker {
     guard let cause = status.cause, survival.state.reportedDeaths < status.deaths else { return }
     survival.state.reportedDeaths = UInt32(clamping: status.deaths)
     Terminal.printError(
-      "\(plan.mountPoint.path.shown): goes on; deaths of workers: \(status.deaths), the last one by \(cause)"
+      "\(plan.mountPoint.path.shown): continues; deaths of workers: \(status.deaths), the last one by \(cause)"
         + (status.hangs > 0 ? "; \(status.hangs) hung and were killed" : ""))
   }
 

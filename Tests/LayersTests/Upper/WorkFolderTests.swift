@@ -102,7 +102,7 @@ import Testing
     #expect(!work.exists)
   }
 
-  @Test("another folder that takes the name is not used, and the first one goes on")
+  @Test("another folder that takes the name is not used, and the first one continues")
   func exchanged() throws {
     try (fixture.lower / "link").makeLink(to: "x")
     let tree = try fixture.tree()

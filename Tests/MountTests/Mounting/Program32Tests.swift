@@ -65,7 +65,7 @@ extension MountTests {
       }
     }
 
-    @Test("a listing goes on in a successor of the worker", .timeLimit(.minutes(5)))
+    @Test("a listing continues in a successor of the worker", .timeLimit(.minutes(5)))
     func death() throws {
       let fixture = try Fixture(isFilled: false)
       let program = try program(in: fixture.folder)

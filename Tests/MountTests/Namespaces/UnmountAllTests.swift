@@ -27,7 +27,7 @@ extension MountTests {
       }
     }
 
-    @Test("goes on after a mount that is busy, and fails", .timeLimit(.minutes(1)))
+    @Test("continues after a mount that is busy, and fails", .timeLimit(.minutes(1)))
     func busy() throws {
       let fixture = try Fixture()
       try withOpenDevice {

@@ -142,7 +142,7 @@ extension MountTests {
       }
     }
 
-    @Test("a variable that is too long is left out, and the command goes on", .timeLimit(.minutes(1)))
+    @Test("a variable that is too long is left out, and the command continues", .timeLimit(.minutes(1)))
     func longVariables() throws {
       try withMount(routes: "route Any s:Text\n") { mount in
         let script = #"echo "$BUNDLEFS_OUTCOME ${BUNDLEFS_URL-none}""#

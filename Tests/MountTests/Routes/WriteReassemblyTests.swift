@@ -169,7 +169,7 @@ extension MountTests {
           def begin(line):
               return comment[:(1 << 20) - 1 - len(line)] + b"\n" + line
           f = os.open(path, os.O_WRONLY)
-          # A program that goes on has written all of it.
+          # A program that continues has written all of it.
           print(os.write(f, begin(b"x:begin")), os.write(f, b"-and-end\n"))
           os.close(f)
           if os.fork() == 0:

@@ -100,7 +100,7 @@ extension MountTests.ExclusiveTests {
       for (path, text) in Fixture.content { #expect(try (point / path).readText() == text, "\(path)") }
     }
 
-    @Test("a mount over its own main bundle goes on", .timeLimit(.minutes(1)))
+    @Test("a mount over its own main bundle continues", .timeLimit(.minutes(1)))
     func overMain() throws {
       let fixture = try Fixture()
       let setup = MountSetup(
@@ -205,7 +205,7 @@ extension MountTests.ExclusiveTests {
       }
     }
 
-    @Test("a worker that is sent SIGSEGV goes on or has a successor", .timeLimit(.minutes(2)))
+    @Test("a worker that is sent SIGSEGV continues or has a successor", .timeLimit(.minutes(2)))
     func crash() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in

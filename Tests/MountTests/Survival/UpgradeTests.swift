@@ -22,7 +22,7 @@ extension MountTests {
       #expect(try mount.isGone())
     }
 
-    @Test("the installed program goes on with open files, routes and results", .timeLimit(.minutes(2)))
+    @Test("the installed program continues with open files, routes and results", .timeLimit(.minutes(2)))
     func upgrade() throws {
       try withCopy { mount, program, fixture in
         try (mount.point / ".routes").overwrite(Array("route Number i:A\nx:1\n".utf8), at: 0)
@@ -121,7 +121,8 @@ extension MountTests {
     }
 
     @Test(
-      "the former program goes on where the new one dies or hangs; nothing is lost", .timeLimit(.minutes(3)),
+      "the former program continues where the new one dies or hangs; nothing is lost",
+      .timeLimit(.minutes(3)),
       arguments: ["exit 1", "kill -9 $$", "exec sleep 1000"])
     func takeoverFailure(resume: String) throws {
       try withCopy { mount, program, fixture in
@@ -140,7 +141,8 @@ extension MountTests {
             mount.point))
         let outcome = try Command([kept, "upgrade", mount.point]).run(timeout: 30)
         #expect(
-          outcome.status == 1 && outcome.errorText.contains("the former one goes on"), "\(outcome.errorText)")
+          outcome.status == 1 && outcome.errorText.contains("the former one continues"),
+          "\(outcome.errorText)")
         #expect(try poster.wait(timeout: 60).status == 0)
         #expect(try file.readAll() == content)
         let text = try control.readText()

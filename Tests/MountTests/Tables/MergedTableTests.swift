@@ -61,7 +61,7 @@ extension MountTests {
       }
     }
 
-    @Test("a program that has a table open goes on with it", .timeLimit(.minutes(1)))
+    @Test("a program that has a table open continues with it", .timeLimit(.minutes(1)))
     func openTables() throws {
       try withTables { mount, fixture in
         let table = mount.point / Self.name

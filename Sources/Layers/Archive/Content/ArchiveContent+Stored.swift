@@ -63,8 +63,8 @@ extension ArchiveContent {
     if !isLarge { return }
     let isFirst = !isVerified && state.unverifiedEnd == 0
     if !isVerified { state.unverifiedEnd = max(state.unverifiedEnd, range.upperBound) }
-    // A detached content's inode number is no longer in use. Until the present state is verified, those bytes are of
-    // the former.
+    // The inode number of a detached content is no longer in use. A content that continues the archive's former state
+    // returns the bytes of that state until the present one is verified.
     if state.isDetached || state.continuesFormer || (state.isRecorded && !isFirst) { return }
     state.isRecorded = true
     served.insert(

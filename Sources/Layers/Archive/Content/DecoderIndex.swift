@@ -28,7 +28,7 @@ struct DecoderIndex {
   }
 }
 
-/// Seeking: where a decoder goes on, so that a reader need not wait until everything before its range is decoded.
+/// Seeking: where a decoder continues, so that a reader need not wait until everything before its range is decoded.
 extension ArchiveContent {
   /// The decoder to resume for the first waiter; nil if everything must be decoded, since bytes of another state of the
   /// archive were returned, or if there is none.

@@ -58,7 +58,7 @@ class EntryDecoder: @unchecked Sendable {
     (position, resumption, checksum) = (0, 0, 0)
   }
 
-  /// Creates a decoder that goes on where another one is.
+  /// Creates a decoder that continues where another one is.
   init(resuming other: EntryDecoder) throws(Errno) {
     entry = other.entry
     (position, resumption, checksum) = (other.position, other.position, other.checksum)
@@ -67,7 +67,7 @@ class EntryDecoder: @unchecked Sendable {
   /// The memory of a copy in bytes, approximately.
   var copyCost: Int { 0 }
 
-  /// A decoder that goes on where this one is; nil if the decoder cannot be copied, or for lack of memory.
+  /// A decoder that continues where this one is; nil if the decoder cannot be copied, or for lack of memory.
   func copy() -> EntryDecoder? { nil }
 
   /// Up to where zeros may be skipped: no reader waits for an earlier byte.

@@ -40,7 +40,7 @@ extension NodeStore {
     return Fingerprint(of: states)
   }
 
-  /// Whether what the kernel has cached of a directory from a predecessor has yet to be compared with the layers.
+  /// Whether the kernel's cache of a directory, filled by a predecessor, has yet to be compared with the layers.
   func isInherited(_ directory: NodeID) -> Bool {
     table.withLock { table in (try? Self.state(of: directory, table))?.isInherited ?? false }
   }

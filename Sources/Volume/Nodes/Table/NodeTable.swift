@@ -135,7 +135,7 @@ struct NodeTable {
   /// - The kernel may take a former size for current: the change is not invalidated yet, and the kernel drops a
   ///   reply that another one overtook. It reads a file of size 0 as empty, without a READ.
   /// - The node may be another file's, with the same inode number, that was replaced just now.
-  /// - Returns: false if the node stands for the file by its new name, too.
+  /// - Returns: false if the node is that of the new name, too.
   private mutating func separate(
     _ slot: UInt32, renamedTo name: [UInt8], in parent: UInt32, size: UInt64
   ) -> Bool {

@@ -51,7 +51,7 @@ struct MountOption {
     return paths.map(Self.unescape)
   }
 
-  /// - Parameter kind: what the value stands for.
+  /// - Parameter kind: what the value means.
   func text(of kind: String) throws(Failure) -> [UInt8] {
     guard let value, !value.isEmpty else { throw invalid(expected: "\(name)=\(kind)") }
     return Self.unescape(value)

@@ -67,7 +67,7 @@ struct UpgradeCommand {
       usleep(10_000)
     }
     throw .failed(
-      "\(path): not upgraded: the installed program has not taken over; the former one goes on")
+      "\(path): not upgraded: the installed program has not taken over; the former one continues")
   }
 
   /// How often a program has taken over, and how often one has not.

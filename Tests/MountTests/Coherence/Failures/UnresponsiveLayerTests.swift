@@ -96,7 +96,7 @@ extension MountTests {
       let former = mount.worker
       mount.signalWorker(SIGKILL)
       try expectEventually { mount.worker != former && mount.worker != mount.process.pid }
-      // The successor has invalidated what the kernel had cached.
+      // The successor has invalidated the kernel's caches.
       try mount.barrier()
     }
 
