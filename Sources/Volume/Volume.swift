@@ -7,24 +7,24 @@ import Routing
 
 /// The mounted file system: the merged view of a stack of layers.
 ///
-/// This type builds the parts, starts and stops their threads, and passes each request on to the part that replies
-/// to it (`Volume+Requests.swift`). Requests are stateless: there are no file handles.
+/// This type builds the parts, starts and stops them (`Volume+Services.swift`), and passes each request on to the part that
+/// replies to it (`Volume+Requests.swift`). Requests are stateless: there are no file handles.
 public final class Volume: Sendable {
   /// The version that `bundlefs -V` and `user.bundlefs.version` report.
   public static let version = "0.1.0"
 
-  private let options: VolumeOptions
+  let options: VolumeOptions
   let store: NodeStore
   let queue: InvalidationQueue
-  private let counters = InvalidationCounters()
-  private let watcher: LayerWatcher?
-  private let announcer: Announcer?
+  let counters = InvalidationCounters()
+  let watcher: LayerWatcher?
+  let announcer: Announcer?
   let control: ControlFile
   let commands: ControlCommandRunner
   let listingPrefetcher: ListingPrefetcher
   let filePrefetcher: FilePrefetcher
   /// nil if all files are those of present layers.
-  private let retiredLayers: RetiredLayerMonitor?
+  let retiredLayers: RetiredLayerMonitor?
 
   let entries: EntryOperations
   let attributes: AttributeOperations
@@ -38,10 +38,10 @@ public final class Volume: Sendable {
   let statusRequests: StatusRequests
 
   private let requests = Locked<RequestCounters?>(nil)
-  private let watchdog: LayerWatchdog
+  let watchdog: LayerWatchdog
   /// The kernel's side of the mount, between start and stop.
-  private let kernel = Locked<(any KernelNotifier)?>(nil)
-  private let invalidator = Locked<FailoverLoop<Invalidator.Step>?>(nil)
+  let kernel = Locked<(any KernelNotifier)?>(nil)
+  let invalidator = Locked<FailoverLoop<Invalidator.Step>?>(nil)
 
   /// A file system of these layers.
   /// - Throws: EMFILE beyond `fs.inotify.max_user_instances` or the limit of descriptors; what statfs(2) of a
@@ -114,62 +114,19 @@ public final class Volume: Sendable {
     _ kernel: any KernelNotifier, requests: RequestCounters, haveLayersChanged: Bool = false
   ) throws(Errno) {
     self.requests.withLock { $0 = requests }
-    self.kernel.withLock { $0 = kernel }
     configureGates()
-    try options.contents?.start(threads: max(2, processorCount))
-    try watchdog.start()
-    try announcer?.start(kernel)
     if haveLayersChanged {
       queue.add([Invalidation(subject: .formerLayers)])
       _ = queue.addBarrier { [commands] in commands.layersAreVisible.open() }
     }
-    let invalidator = Invalidator(
-      store: store, queue: queue, kernel: kernel, counters: counters, observer: announcer,
-      isCompared: commands.isCompared, unreadEvents: options.unreadEvents,
-      whenStored: filePrefetcher.whenStored)
-    let loop = invalidator.loop(watchdog)
-    try loop.start()
-    self.invalidator.withLock { $0 = loop }
-    try files.start(watchdog)
-    try writer?.start(watchdog)
-    try control.notifier.start(watchdog)
-    try commands.worker.start(watchdog)
-    try commands.layerWorker.start(watchdog)
-    try commands.heldLines.start(watchdog)
-    try filePrefetcher.worker.start(watchdog)
-    try listingPrefetcher.worker.start(watchdog)
-    try statusRequests.worker.start(watchdog)
-    try retiredLayers?.start(kernel)
-    watcher?.whenFolderComes { [weak commands] in commands?.reopenLayers() }
-    try watcher?.start(store, watchdog)
+    for service in services { try service.start(kernel) }
     // A predecessor may have held some.
     commands.watchHeldLines()
   }
 
   /// Stops the threads after they have done what is queued. Requests must still be answered meanwhile.
   public func stop() {
-    watcher?.stop()
-    queue.end()
-    commands.endBarriers()
-    // Its loop holds the kernel's side, too.
-    invalidator.withLock { $0.take() }?.join()
-    announcer?.stop()
-    retiredLayers?.stop()
-    files.stop()
-    commands.heldLines.stop()
-    commands.worker.stop()
-    commands.layerWorker.stop()
-    control.notifier.stop()
-    filePrefetcher.worker.stop()
-    listingPrefetcher.stop()
-    statusRequests.worker.stop()
-    writer?.pages?.stop()
-    options.contents?.stop()
-    watchdog.stop()
-    writer?.stop()
-    // The session holds this volume, and these hold the session.
-    kernel.withLock { $0 = nil }
-    files.setPassthrough(.off)
+    for service in services.reversed() { service.stop() }
   }
 
   // MARK: - Layers that do not answer

@@ -28,13 +28,4 @@ final class Writer: Sendable {
 
   /// To be called in a successor before any request is processed.
   func recover() { IntentRecovery(copyUp: files.copyUp).run() }
-
-  /// - Throws: EAGAIN.
-  func start(_ watchdog: LayerWatchdog) throws(Errno) {
-    descriptors.start(watchdog)
-    try pages?.start(watchdog)
-  }
-
-  /// To be called after the watchdog has ended.
-  func stop() { descriptors.stop() }
 }
