@@ -13,7 +13,8 @@ import Testing
     try path.write(ZipBuilder([.init("in.zip", inner), .init("odd!/file", "2")]).bytes)
     for end in ["!/in.zip!/d", "!/in.zip!", "!/odd!", ""] {
       let given = path + ByteString(end)
-      let layer = try #require(ArchivePath(given.bytes)).open(index: 0, id: 0, nil, ContentCache())
+      let layer = try #require(ArchivePath(given.bytes)).open(
+        index: 0, nil, ContentCache())
       #expect(ByteString(layer.path) == path + ByteString(end.hasSuffix("zip!") ? "!/in.zip" : end))
       #expect(layer.inner.count == (end.hasPrefix("!/in") ? 1 : 0))
     }

@@ -30,7 +30,9 @@ import Testing
         try Self.volume(LayerStack(layers: Self.layers(["mod", "main"], in: folder)), memory))
       let layers = try Self.layers(["main", "mod"], in: folder).map { Layer.directory($0) }
       volume = try Self.volume(
-        LayerStack(layers: [layers[0]], retired: [layers[1]], ids: [1, 0], former: [1, 0]), memory)
+        LayerStack(
+          layers: [layers[0]], retired: [layers[1]], ids: [1, 0].map { LayerID(rawValue: $0) },
+          former: [1, 0]), memory)
       invalidator = Invalidator(
         store: volume.store, queue: volume.queue, kernel: kernel, counters: InvalidationCounters(),
         observer: nil, unreadEvents: UnreadEvents(owning: inotify))

@@ -62,7 +62,7 @@ final class LayerReader: Sendable {
   ) throws(PathError) -> OpenLayer {
     if let archive = ArchivePath(path) {
       do throws(ArchiveError) {
-        let layer = try archive.open(index: index, id: index, nil, contents, progress: { _, _ in })
+        let layer = try archive.open(index: index, nil, contents, progress: { _, _ in })
         return (.archive(layer), nil)
       } catch {
         throw PathError(error, path: path)

@@ -16,7 +16,7 @@ public final class ArchiveLayer: Sendable {
   /// The layer's index in the stack, 0 on top.
   let index: Int
   /// The layer's ID, which it keeps when the stack changes.
-  private let id: Int
+  private let id: LayerID
   let cache: ContentCache
   /// Passes the calls on the archive's file.
   public let gate: LayerGate
@@ -51,12 +51,12 @@ public final class ArchiveLayer: Sendable {
   /// Opens an archive.
   /// - Parameters:
   ///   - index: in the stack.
-  ///   - id: a number below 4096 that the layer keeps when the stack changes; by default the index.
+  ///   - id: by default the index.
   ///   - foldsNames: whether names are compared without case.
   ///   - progress: receives the bytes of the table of contents, or of the file, read so far, and the total.
   public init(
     archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
-    index: Int, id: Int? = nil, cache: ContentCache, foldsNames: Bool = false,
+    index: Int, id: LayerID? = nil, cache: ContentCache, foldsNames: Bool = false,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
@@ -64,7 +64,7 @@ public final class ArchiveLayer: Sendable {
     self.folder = folder
     self.encoding = encoding
     self.index = index
-    self.id = id ?? index
+    self.id = id ?? LayerID(rawValue: UInt16(truncatingIfNeeded: index))
     self.cache = cache
     let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
     name = Array(archivePath[(slash + 1)...])
@@ -75,7 +75,7 @@ public final class ArchiveLayer: Sendable {
         })
     } catch { throw .unreadable(error) }
     let inherited = InheritedArchives(
-      cache.registry, layer: self.id, folder: folder, encoding: encoding, isInner: !inner.isEmpty)
+      cache.registry, layer: self.id.place, folder: folder, encoding: encoding, isInner: !inner.isEmpty)
     former = Locked(inherited.former)
     let first: ArchiveIndex
     if let present = inherited.present {
@@ -107,7 +107,7 @@ public final class ArchiveLayer: Sendable {
 
   /// Records a state before anything is answered from it.
   private func register(_ index: ArchiveIndex) {
-    guard let registration = cache.registry?.register(index, layer: id) else { return }
+    guard let registration = cache.registry?.register(index, layer: id.place) else { return }
     index.source.registration.withLock { $0 = registration }
   }
 
@@ -184,7 +184,7 @@ public final class ArchiveLayer: Sendable {
 
   /// The entries of a layer share a device number that no disk has: 4095 is the largest major number.
   func identity(_ inode: UInt64) -> FileIdentity {
-    let device = deviceNumber(major: 4095, minor: UInt32(id))
+    let device = deviceNumber(major: 4095, minor: UInt32(id.rawValue))
     return FileIdentity(device: device, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
   }
 

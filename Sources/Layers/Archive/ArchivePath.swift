@@ -40,7 +40,8 @@ public struct ArchivePath: Sendable {
   ///   - id: as of `ArchiveLayer.init`.
   ///   - progress: as of `ArchiveLayer.init`.
   public func open(
-    index: Int, id: Int, _ encoding: NameEncoding?, _ contents: ContentCache, foldsNames: Bool = false,
+    index: Int, id: LayerID? = nil, _ encoding: NameEncoding?, _ contents: ContentCache,
+    foldsNames: Bool = false,
     progress: (UInt64, UInt64) -> Void
   ) throws(ArchiveError) -> ArchiveLayer {
     let path: [UInt8]

@@ -6,8 +6,8 @@ public struct LayerStack: Sendable {
   public let layers: [Layer]
   /// Layers that the mount had before: programs may still read their files. Their indexes follow those of `layers`.
   private let retired: RetiredLayers
-  /// By index, a number that a layer keeps when the stack changes, unlike its index.
-  public let ids: [UInt16]
+  /// By index.
+  public let ids: [LayerID]
   /// The indexes of a predecessor's layers, top first; nil if those were the same.
   let formerIndexes: [Int]?
 
@@ -15,13 +15,13 @@ public struct LayerStack: Sendable {
   /// - Parameters:
   ///   - ids: of the layers and the retired ones; by default their indexes.
   ///   - former: the indexes of a predecessor's layers, top first, if those were others.
-  public init(layers: [Layer], retired: [Layer] = [], ids: [UInt16]? = nil, former: [Int]? = nil) {
+  public init(layers: [Layer], retired: [Layer] = [], ids: [LayerID]? = nil, former: [Int]? = nil) {
     precondition(!layers.isEmpty, "a stack has at least its main layer")
     self.layers = layers
     self.retired = RetiredLayers(retired)
     formerIndexes = former
     let count = layers.count + retired.count
-    self.ids = ids ?? (0..<count).map { UInt16(truncatingIfNeeded: $0) }
+    self.ids = ids ?? (0..<count).map { LayerID(rawValue: UInt16(truncatingIfNeeded: $0)) }
     precondition(self.ids.count == count, "each layer has an ID")
   }
 

@@ -1,13 +1,14 @@
+import Layers
 import Routing
 
 /// The change of a mount's substitutions: the process records the new stack and hands over to another one, which continues
 /// with it. The WRITE that asks for it is left unanswered, so that the kernel sends it to that process again.
 public struct LayerSwitch: Sendable {
   let make:
-    @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>) throws(RoutingError) -> Void
+    @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<LayerID>) throws(RoutingError) -> Void
   let wasMade: @Sendable (_ request: UInt64) -> Bool
-  let reopen: @Sendable (_ used: Set<UInt16>) throws(RoutingError) -> Bool
-  let release: @Sendable (_ ids: Set<UInt16>) -> Bool
+  let reopen: @Sendable (_ used: Set<LayerID>) throws(RoutingError) -> Bool
+  let release: @Sendable (_ ids: Set<LayerID>) -> Bool
   let handOver: @Sendable () -> Void
 
   /// - Parameters:
@@ -20,11 +21,11 @@ public struct LayerSwitch: Sendable {
   ///   - handOver: has the process end soon, with the connection as it is.
   public init(
     make:
-      @escaping @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>)
+      @escaping @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<LayerID>)
       throws(RoutingError) -> Void,
     wasMade: @escaping @Sendable (_ request: UInt64) -> Bool,
-    reopen: @escaping @Sendable (_ used: Set<UInt16>) throws(RoutingError) -> Bool,
-    release: @escaping @Sendable (_ ids: Set<UInt16>) -> Bool, handOver: @escaping @Sendable () -> Void
+    reopen: @escaping @Sendable (_ used: Set<LayerID>) throws(RoutingError) -> Bool,
+    release: @escaping @Sendable (_ ids: Set<LayerID>) -> Bool, handOver: @escaping @Sendable () -> Void
   ) {
     self.make = make
     self.wasMade = wasMade

@@ -6,7 +6,8 @@ extension ArchivePath {
   ///   - index: in the stack.
   ///   - id: as of `ArchiveLayer.init`.
   func open(
-    index: Int, id: Int, _ encoding: NameEncoding?, _ contents: ContentCache, foldsNames: Bool = false
+    index: Int, id: LayerID? = nil, _ encoding: NameEncoding?, _ contents: ContentCache,
+    foldsNames: Bool = false
   ) throws(ArchiveError) -> ArchiveLayer {
     var bar = ProgressBar(title: "reading \(archive.shown)")
     defer { bar.end() }

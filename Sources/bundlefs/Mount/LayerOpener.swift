@@ -36,7 +36,7 @@ struct LayerOpener {
   func open(_ table: LayerTable, _ memory: SurvivalMemory) throws(Failure) -> (
     LayerStack, UpperLayer?, ContentCache?
   ) {
-    var (layers, retired, ids): ([Layer], [Layer], [UInt16]) = ([], [], [])
+    var (layers, retired, ids): ([Layer], [Layer], [LayerID]) = ([], [], [])
     for entry in table.layers {
       layers.append(try reopen(entry, index: layers.count, memory))
       ids.append(entry.id)
@@ -71,7 +71,7 @@ struct LayerOpener {
     _ layer: MountPlan.LayerPath, as role: String, index: Int, mayBeMissing: Bool
   ) throws(Failure) -> Layer {
     if let archive = layer.archive {
-      let opened = try reopen(archive, as: role, index: index, id: index)
+      let opened = try reopen(archive, as: role, index: index)
       if let reason = opened.archive?.emptinessReason { Terminal.printError("\(role): \(reason)") }
       return opened
     }
@@ -120,7 +120,7 @@ struct LayerOpener {
     let record = memory.root(entry.id)
     if entry.archiveLength > 0 {
       let archive = ArchivePath(entry.path, archiveLength: entry.archiveLength)
-      return try reopen(archive, as: entry.path.shown, index: index, id: Int(entry.id))
+      return try reopen(archive, as: entry.path.shown, index: index, id: entry.id)
     }
     guard let root = record.root else { throw .failed("\(entry.path.shown): its root is unknown") }
     return .directory(
@@ -133,14 +133,18 @@ struct LayerOpener {
         isShared: plan.arguments.isShared))
   }
 
-  private func reopen(_ archive: ArchivePath, as role: String, index: Int, id: Int) throws(Failure) -> Layer {
+  private func reopen(
+    _ archive: ArchivePath, as role: String, index: Int, id: LayerID? = nil
+  ) throws(Failure)
+    -> Layer
+  {
     do throws(ArchiveError) { return .archive(try open(archive, index: index, id: id)) } catch {
       throw .failed("\(role): \(error.message)")
     }
   }
 
   /// - Parameter id: as of `ArchiveLayer.init`.
-  func open(_ archive: ArchivePath, index: Int, id: Int) throws(ArchiveError) -> ArchiveLayer {
+  func open(_ archive: ArchivePath, index: Int, id: LayerID?) throws(ArchiveError) -> ArchiveLayer {
     try archive.open(
       index: index, id: id, plan.arguments.options.archiveEncoding, contents, foldsNames: foldsNames)
   }

@@ -14,7 +14,7 @@ final class RetiredLayerMonitor: Sendable {
   private static let interval: CInt = 2000
 
   private let store: NodeStore
-  private let release: (@Sendable (Set<UInt16>) -> Bool)?
+  private let release: (@Sendable (Set<LayerID>) -> Bool)?
   private let begun = BlockingQueue<Void>()
   private let eventFD: EventFD
   private let isStopped = Atomic(false)
@@ -22,7 +22,7 @@ final class RetiredLayerMonitor: Sendable {
 
   /// - Parameter release: forgets the layers with these IDs; returns whether it has.
   /// - Throws: EMFILE.
-  init(_ store: NodeStore, release: (@Sendable (Set<UInt16>) -> Bool)?) throws(Errno) {
+  init(_ store: NodeStore, release: (@Sendable (Set<LayerID>) -> Bool)?) throws(Errno) {
     self.store = store
     self.release = release
     eventFD = try EventFD()

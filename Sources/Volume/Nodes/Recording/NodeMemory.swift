@@ -1,4 +1,5 @@
 import Glibc
+import Layers
 import Posix
 import Synchronization
 
@@ -69,13 +70,13 @@ struct NodeMemory: @unchecked Sendable {
   private let numbers: UnsafeMutablePointer<AssignedNumber>
   let spellings: UnsafeMutableRawPointer
   /// The IDs of layers by index, and the other way round.
-  private let ids: [UInt16]
+  private let ids: [LayerID]
   private let indexes: [UInt16]
 
   /// - Parameters:
   ///   - memory: of at least `size` bytes; zero, or what a former process has written.
   ///   - ids: of the layers, by index; by default their indexes.
-  init(_ memory: SharedMemory, layers ids: [UInt16] = []) {
+  init(_ memory: SharedMemory, layers ids: [LayerID] = []) {
     self.memory = memory
     self.ids = ids
     indexes = Self.indexes(of: ids)
@@ -115,20 +116,20 @@ struct NodeMemory: @unchecked Sendable {
     return record
   }
 
-  private static func indexes(of ids: [UInt16]) -> [UInt16] {
-    guard let last = ids.max() else { return [] }
-    var indexes = [UInt16](repeating: 0, count: Int(last) + 2)
-    for (index, id) in ids.enumerated() { indexes[Int(id)] = UInt16(index) }
+  private static func indexes(of ids: [LayerID]) -> [UInt16] {
+    guard let last = ids.map(\.place).max() else { return [] }
+    var indexes = [UInt16](repeating: 0, count: last + 2)
+    for (index, id) in ids.enumerated() { indexes[id.place] = UInt16(index) }
     return indexes
   }
 
   /// The IDs of the layers that nodes refer to.
-  var usedLayers: Set<UInt16> {
-    var used: Set<UInt16> = []
+  var usedLayers: Set<LayerID> {
+    var used: Set<LayerID> = []
     for slot in 0..<slotCount {
       let record = records[Int(slot)]
       // The layer of a directory means nothing.
-      if let kind = record.kind, kind != .directory { used.insert(record.layer) }
+      if let kind = record.kind, kind != .directory { used.insert(LayerID(rawValue: record.layer)) }
     }
     return used
   }
@@ -145,7 +146,7 @@ struct NodeMemory: @unchecked Sendable {
     var count = 0
     for slot in slots {
       var record = nodes[Int(slot)].record
-      if !ids.isEmpty { record.layer = ids[Int(record.layer)] }
+      if !ids.isEmpty { record.layer = ids[Int(record.layer)].rawValue }
       if isEqual(&record, records + Int(slot)) { continue }
       journal[count] = Change(slot: slot, record: record)
       count += 1

@@ -5,7 +5,7 @@ import Fuse
 /// What the kernel may have cached from a predecessor, compared with the layers.
 extension NodeStore {
   /// The IDs of the layers that nodes refer to; none if no successor is to come.
-  var usedLayers: Set<UInt16> { table.withLock { $0.memory?.usedLayers ?? [] } }
+  var usedLayers: Set<LayerID> { table.withLock { $0.memory?.usedLayers ?? [] } }
 
   /// Of the state that a directory had when the kernel began to cache it.
   func recordedFingerprint(of directory: NodeID) -> Fingerprint {
@@ -35,7 +35,7 @@ extension NodeStore {
     var states: [(layer: Int, attributes: FileStatus)] = []
     for part in parts {
       guard let attributes = try? part.attributes() else { return .unknown }
-      states.append((Int(stack.ids[part.layer]), attributes))
+      states.append((stack.ids[part.layer].place, attributes))
     }
     return Fingerprint(of: states)
   }

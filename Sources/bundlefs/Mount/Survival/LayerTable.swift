@@ -1,11 +1,12 @@
+import Layers
+
 /// Which layers a mount has, as its processes share it.
 ///
 /// Invariants: IDs are distinct; there is at least one layer, the last of which is MAIN; a retired layer is one that nodes
 /// may still refer to.
 struct LayerTable: Equatable {
   struct Entry: Equatable {
-    /// A number below `mostLayers` that the layer keeps, wherever it stands.
-    let id: UInt16
+    let id: LayerID
     /// The absolute path, without symbolic links; for an archive as in `ArchiveLayer.path`.
     let path: [UInt8]
     /// The bytes at the beginning of the path that name the archive; 0 for a directory.
@@ -21,7 +22,7 @@ struct LayerTable: Equatable {
   var layers: [Entry]
   var retired: [Entry] = []
   /// The IDs of the layers before the last change, all of which are there still; empty without one.
-  var former: [UInt16] = []
+  var former: [LayerID] = []
   /// The `unique` of the WRITE requests whose stacks were recorded, oldest first.
   private(set) var requests: [UInt64] = []
 
@@ -33,9 +34,9 @@ struct LayerTable: Equatable {
   mutating func add(request: UInt64) { requests = requests.suffix(Self.mostRequests - 1) + [request] }
 
   /// The smallest ID that none of the entries has; nil beyond `mostLayers`.
-  static func freeID(among entries: [Entry]) -> UInt16? {
+  static func freeID(among entries: [Entry]) -> LayerID? {
     let used = Set(entries.map(\.id))
-    return (0..<UInt16(mostLayers)).first { !used.contains($0) }
+    return (0..<UInt16(mostLayers)).lazy.map(LayerID.init(rawValue:)).first { !used.contains($0) }
   }
 
   // MARK: - Bytes
@@ -47,9 +48,9 @@ struct LayerTable: Equatable {
     func append(_ word: UInt64) { withUnsafeBytes(of: word) { bytes += $0 } }
     for count in [layers.count, retired.count, requests.count, former.count] { append(UInt64(count)) }
     requests.forEach(append)
-    for id in former { append(UInt64(id)) }
+    for id in former { append(UInt64(id.rawValue)) }
     for entry in all {
-      for word in [Int(entry.id), entry.archiveLength, entry.path.count] { append(UInt64(word)) }
+      for word in [entry.id.place, entry.archiveLength, entry.path.count] { append(UInt64(word)) }
       bytes += entry.path
     }
     return bytes
@@ -67,7 +68,7 @@ struct LayerTable: Equatable {
       self.requests.append(request)
     }
     for _ in 0..<former {
-      guard let id = reader.word().flatMap({ UInt16(exactly: $0) }) else { return nil }
+      guard let id = reader.word().flatMap({ LayerID(exactly: $0) }) else { return nil }
       self.former.append(id)
     }
     var entries: [Entry] = []
@@ -92,7 +93,7 @@ struct LayerTable: Equatable {
     mutating func count() -> Int? { word().flatMap { Int(exactly: $0) } }
 
     mutating func entry() -> Entry? {
-      guard let id = word().flatMap({ UInt16(exactly: $0) }), let archive = count(), let length = count(),
+      guard let id = word().flatMap({ LayerID(exactly: $0) }), let archive = count(), let length = count(),
         archive <= length, length <= bytes.count - offset
       else { return nil }
       defer { offset += length }

@@ -38,7 +38,7 @@ final class StackRecorder: Sendable {
   ///   - request: the `unique` of the WRITE that asks for it.
   ///   - used: the IDs of the layers that nodes refer to.
   /// - Throws: an error that names the layer at fault.
-  func make(_ paths: [[UInt8]], _ request: UInt64, _ used: Set<UInt16>) throws(RoutingError) {
+  func make(_ paths: [[UInt8]], _ request: UInt64, _ used: Set<LayerID>) throws(RoutingError) {
     try state.withLock { state throws(RoutingError) in
       if state.hasSwitched { return }
       guard survival.state.initSize > 0, let present = survival.layerTable else {
@@ -56,7 +56,7 @@ final class StackRecorder: Sendable {
   /// Opens the folders that have taken the places of archives, and records the stack with them.
   /// - Parameter used: as of `make`.
   /// - Returns: whether there are any, so that the process is to hand over.
-  func reopen(_ used: Set<UInt16>) throws(RoutingError) -> Bool {
+  func reopen(_ used: Set<LayerID>) throws(RoutingError) -> Bool {
     try state.withLock { state throws(RoutingError) in
       guard !state.hasSwitched, survival.state.initSize > 0, let present = survival.layerTable else {
         return false
@@ -73,7 +73,7 @@ final class StackRecorder: Sendable {
 
   /// Forgets retired layers to which no node refers any more.
   /// - Returns: false if that cannot be recorded, or the successor is to do it.
-  func release(_ ids: Set<UInt16>) -> Bool {
+  func release(_ ids: Set<LayerID>) -> Bool {
     state.withLock { state in
       if state.hasSwitched { return false }
       guard var table = survival.layerTable else { return false }
@@ -193,12 +193,12 @@ private struct StackSwitch {
   ) throws(RoutingError) {
     if let archive {
       do throws(ArchiveError) {
-        opened.append(.archive(try opener.open(archive, index: Int(entry.id), id: Int(entry.id))))
+        opened.append(.archive(try opener.open(archive, index: entry.id.place, id: entry.id)))
       } catch { throw Self.error(error, given) }
       return
     }
     let layer: DirectoryLayer
-    do throws(Errno) { layer = try opener.directory(entry.path, index: Int(entry.id)) } catch {
+    do throws(Errno) { layer = try opener.directory(entry.path, index: entry.id.place) } catch {
       throw Self.error(error, given)
     }
     if let fault = opener.folding.fault(of: layer) {
@@ -243,7 +243,7 @@ private struct StackSwitch {
   ///   - stack: of this process.
   ///   - used: the IDs of the layers that nodes refer to.
   mutating func record(
-    _ request: UInt64?, _ stack: LayerStack, _ used: Set<UInt16>
+    _ request: UInt64?, _ stack: LayerStack, _ used: Set<LayerID>
   ) throws(RoutingError) {
     var table = present
     table.layers = layers

@@ -142,19 +142,19 @@ final class SurvivalMemory: Sendable {
     memory.values(of: LayerRootRecord.self, at: Self.rootsOffset)
   }
 
-  func root(_ id: UInt16) -> LayerRootRecord { roots[Int(id)] }
+  func root(_ id: LayerID) -> LayerRootRecord { roots[id.place] }
 
-  func recordRoot(of layer: Layer, _ id: UInt16) throws(Errno) {
+  func recordRoot(of layer: Layer, _ id: LayerID) throws(Errno) {
     guard let (root, file) = try layer.folder?.rootForSuccessor() else {
-      return roots[Int(id)] = LayerRootRecord()
+      return roots[id.place] = LayerRootRecord()
     }
-    roots[Int(id)] = LayerRootRecord(file: try Descriptor.duplicate(of: file).release(), root: root)
+    roots[id.place] = LayerRootRecord(file: try Descriptor.duplicate(of: file).release(), root: root)
   }
 
   /// Forgets a layer that nothing refers to.
-  func removeRoot(_ id: UInt16) {
-    let file = roots[Int(id)].file
-    roots[Int(id)] = LayerRootRecord()
+  func removeRoot(_ id: LayerID) {
+    let file = roots[id.place].file
+    roots[id.place] = LayerRootRecord()
     if file >= 0 { close(file) }
   }
 
