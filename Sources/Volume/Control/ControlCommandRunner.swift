@@ -121,29 +121,6 @@ final class ControlCommandRunner: Sendable {
     if !barrier(reached) { reached() }
   }
 
-  /// Calls a function when every change finished by now is visible through the mount; in a successor after the comparison
-  /// with the kernel's caches, without which everything would be invalidated.
-  /// - Returns: false if the mount ends, so that there is nothing left to wait for.
-  func barrier(_ reached: @escaping @Sendable () -> Void) -> Bool {
-    if queue.isClosed { return false }
-    isCompared.whenOpen { self.passBarrier(reached) }
-    return true
-  }
-
-  private func passBarrier(_ reached: @escaping @Sendable () -> Void) {
-    if watcher == nil { queue.add(Invalidation.ofUncovered(in: store)) }
-    let isQueued = queue.addBarrier { [watcher] in
-      if watcher?.barrier(reached) != true { reached() }
-    }
-    if !isQueued { reached() }
-  }
-
-  /// To be called when the mount ends: there is nothing left to wait for.
-  func endBarriers() {
-    isCompared.open()
-    layersAreVisible.open()
-  }
-
   // MARK: - Lines
 
   /// - Parameter origin: of the result.

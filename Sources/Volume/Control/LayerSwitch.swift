@@ -1,8 +1,9 @@
 import Layers
 import Routing
 
-/// The change of a mount's substitutions: the process records the new stack and hands over to another one, which continues
-/// with it. The WRITE that asks for it is left unanswered, so that the kernel sends it to that process again.
+/// The switch of a mount to another stack of layers. The process records the new stack (`StackRecorder`) and hands over to
+/// another one, which serves the new stack from its first request on. The WRITE that asks for the switch is left unanswered,
+/// so that the kernel sends it to that process again, which expires the names of the changed layers before it replies.
 public struct LayerSwitch: Sendable {
   let make:
     @Sendable (_ paths: [[UInt8]], _ request: UInt64, _ used: Set<LayerID>) throws(RoutingError) -> Void
