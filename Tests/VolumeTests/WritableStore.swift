@@ -60,8 +60,8 @@ struct WritableStore {
 
   /// What the watcher takes an event for.
   func cause(of mask: InotifyEvent.Mask, at name: String) -> OwnChanges.Cause {
-    own.cause(
-      of: InotifyEvent(watch: 1, mask: mask, name: Array(name.utf8), cookie: 0, size: 0), in: .root, store)
+    own.consume(
+      InotifyEvent(watch: 1, mask: mask, name: Array(name.utf8), cookie: 0, size: 0), in: .root, store)
   }
 
   func status(of name: String) throws -> FileStatus {

@@ -174,25 +174,24 @@ final class LayerWatcher: Sendable {
         areOurs = false
         continue
       }
-      var isOurs = true
+      var affected: [WatchOwner] = []
       for owner in watches.owners(of: event.watch) {
-        guard let caused = invalidations(for: event, owner, store) else { continue }
+        guard let caused = consume(event, of: owner, store) else { continue }
         found += caused
-        isOurs = false
+        affected.append(owner)
       }
-      areOurs = areOurs && isOurs
-      if !isOurs, event.mask.contains(.movedTo), index > 0, events[index - 1].cookie == event.cookie {
-        found += renames(events[index - 1], event, store)
+      areOurs = areOurs && affected.isEmpty
+      if event.mask.contains(.movedTo), index > 0, events[index - 1].cookie == event.cookie {
+        found += renames(events[index - 1], event, to: affected)
       }
       if event.mask.contains(.ignored) { watches.removeEnded(event.watch) }
     }
     return (found, areOurs)
   }
 
+  /// Handles an event of one of its watch's owners, once: those of the mount's own changes are counted.
   /// - Returns: nil if the mount itself has caused the event.
-  private func invalidations(
-    for event: InotifyEvent, _ owner: WatchOwner, _ store: NodeStore
-  ) -> [Invalidation]? {
+  private func consume(_ event: InotifyEvent, of owner: WatchOwner, _ store: NodeStore) -> [Invalidation]? {
     if let component = owner.pathComponent, let layer = owner.layer {
       if component == WatchOwner.archive {
         let isWritten = !event.mask.isDisjoint(with: [.closeWrite, .attributes])
@@ -213,7 +212,7 @@ final class LayerWatcher: Sendable {
       return [Invalidation(subject: .subtree(.root))]
     }
     if layer == 0, let own {
-      switch own.cause(of: event, in: owner.node, store) {
+      switch own.consume(event, in: owner.node, store) {
       case .others: break
       case .ours: return nil
       case .oursAfterOthers(let invalidations): return invalidations
@@ -225,26 +224,21 @@ final class LayerWatcher: Sendable {
 
   /// The renames of a file that a pair of IN_MOVED_FROM and IN_MOVED_TO reports. A watched directory that sees
   /// only one of the two takes it for a deletion or a creation.
+  /// - Parameter affected: the owners for which the mount itself has not caused the second event.
   private func renames(
-    _ from: InotifyEvent, _ to: InotifyEvent, _ store: NodeStore
+    _ from: InotifyEvent, _ to: InotifyEvent, to affected: [WatchOwner]
   ) -> [Invalidation] {
     if !from.mask.contains(.movedFrom) || to.mask.contains(.isDirectory) { return [] }
     var found: [Invalidation] = []
-    let targets = watches.owners(of: to.watch).filter { $0.pathComponent == nil && $0.layer != nil }
+    let targets = affected.filter { $0.pathComponent == nil && $0.layer != nil }
     for source in watches.owners(of: from.watch) where source.pathComponent == nil {
-      for target in targets where target.layer == source.layer && !isOurs(to, target, store) {
+      for target in targets where target.layer == source.layer {
         let key = EntryKey(parent: target.node, name: to.name)
         found.append(
           Invalidation(subject: .renamed(EntryKey(parent: source.node, name: from.name), to: key)))
       }
     }
     return found
-  }
-
-  private func isOurs(_ event: InotifyEvent, _ owner: WatchOwner, _ store: NodeStore) -> Bool {
-    guard owner.layer == 0, let own else { return false }
-    if case .ours = own.cause(of: event, in: owner.node, store) { return true }
-    return false
   }
 
   private func pollUncovered(_ store: NodeStore) {

@@ -12,8 +12,10 @@ extension OwnChanges {
     case oursAfterOthers([Invalidation])
   }
 
-  /// What has caused an event of a directory in the upper layer.
-  func cause(of event: InotifyEvent, in directory: NodeID, _ store: NodeStore) -> Cause {
+  /// Counts an event of a directory in the upper layer as one of those that our changes cause, if it is one: to be called
+  /// once for each event and directory.
+  /// - Returns: what has caused it.
+  func consume(_ event: InotifyEvent, in directory: NodeID, _ store: NodeStore) -> Cause {
     guard let part = store.upperPart(of: directory) else { return .others }
     if !event.mask.isDisjoint(with: .names) { return causeOfNameEvent(event.name, directory, part) }
     if event.name.isEmpty || event.mask.contains(.isDirectory) {
