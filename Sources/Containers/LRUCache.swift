@@ -41,6 +41,9 @@ public struct LRUCache<Key: Hashable, Value> {
     return entries[slot]?.value
   }
 
+  /// The most recently used value.
+  @inlinable public var newest: Value? { entries[order.newest]?.value }
+
   /// The least recently used value.
   @inlinable public var oldest: Value? { entries[order.oldest]?.value }
 

@@ -232,3 +232,18 @@ private func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     #expect(fixture.cache.statistics.bytes < 10_000_000)
   }
 }
+
+extension ArchiveContentTests {
+  @Test("a content that claims to be complete without storage is found")
+  func brokenInvariant() throws {
+    let fixture = try ArchiveFixture([ZipBuilder.Entry("file", [1, 2, 3])])
+    let source = try ArchiveSource(path: fixture.path.bytes)
+    let header = LocalHeader(source: source, offset: 0, end: 100, container: nil)
+    var state = ArchiveContent.State(node: ArchiveNode(), header: header, attributes: source.attributes)
+    #expect(state.brokenInvariant() == nil)
+    state.verifiedEnd = 1
+    #expect(state.brokenInvariant() == "read beyond the end")
+    state.isComplete = true
+    #expect(state.brokenInvariant() == "storage that is neither complete nor being filled")
+  }
+}

@@ -9,7 +9,7 @@ public final class Child: Sendable {
   private let command: String
   private let outputFile: CInt
   private let errorFile: CInt
-  private let exitStatus = Locked<Int?>(nil)
+  private let exitStatus = Locked<Int?>(order: 10, nil)
 
   /// Spawns the command.
   public init(_ command: Command) throws {

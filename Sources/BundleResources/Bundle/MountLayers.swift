@@ -20,7 +20,7 @@ final class MountLayers: Sendable {
 
   /// An absolute path.
   let mountPoint: [UInt8]
-  private let state = Locked(State())
+  private let state = Locked(order: 10, State())
   /// Reading the status takes the daemon time in proportion to the files that the kernel knows.
   private static let maxAge: Int64 = 1000
 

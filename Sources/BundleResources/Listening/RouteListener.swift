@@ -60,7 +60,7 @@ public final class RouteListener: Sendable {
   public init(mountPoint: URL, center: NotificationCenter = .default, since sequence: UInt64? = nil) {
     self.mountPoint = mountPoint
     self.center = center
-    state = Locked(State(lastSequence: sequence))
+    state = Locked(order: 10, State(lastSequence: sequence))
   }
 
   deinit { stop() }

@@ -27,6 +27,10 @@ struct linux_thread_state {
   bool is_repeating;
   /// Whether the present request was put off instead of answered.
   bool has_deferred;
+  /// Whether the thread may notify the kernel although it owes a reply.
+  bool may_notify;
+  /// The lock that the thread has taken last and still holds, of Swift's type LockCheck; only in debug builds.
+  void *held_lock;
 };
 
 extern _Thread_local struct linux_thread_state linux_thread;

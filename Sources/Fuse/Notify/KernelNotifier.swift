@@ -3,8 +3,9 @@ import Posix
 
 /// Notifications to the kernel (`FUSE_NOTIFY_*`), which invalidate or fill its caches. Tests use a stub.
 ///
-/// Do not call these, other than `invalidateAttributes`, while processing a request or holding a lock: invalidating an
-/// entry waits for lookups in its directory, and invalidating pages waits for reads of them.
+/// A thread that calls one holds no lock, and processes no request: invalidating an entry waits for lookups in its
+/// directory, and invalidating or storing pages waits for reads of them. Debug builds check both. `invalidateAttributes`
+/// waits for nothing, and a thread that processes a request may call it.
 public protocol KernelNotifier: Sendable {
   /// Invalidates a dentry, positive or negative (`FUSE_NOTIFY_INVAL_ENTRY`).
   /// - Throws: ENOENT if it is not cached.
@@ -84,7 +85,7 @@ extension Session: KernelNotifier {
   }
 
   public func invalidateAttributes(of node: NodeID) throws(Errno) {
-    try notify { fuse_lowlevel_notify_inval_inode($0, node.rawValue, -1, 0) }
+    try notify(waits: false) { fuse_lowlevel_notify_inval_inode($0, node.rawValue, -1, 0) }
   }
 
   public func invalidateContent(of node: NodeID) throws(Errno) {
@@ -138,7 +139,9 @@ extension Session: KernelNotifier {
     guard try root.device() == mountPoint.device else { throw .staleFileHandle }
   }
 
-  private func notify(_ send: (OpaquePointer) -> CInt) throws(Errno) {
+  private func notify(waits: Bool = true, _ send: (OpaquePointer) -> CInt) throws(Errno) {
+    assert(RequestThread.mayNotify || !waits, "the kernel may wait for the reply that this thread owes")
+    LockOrder.assertNoneIsHeld()
     let result = send(pointer)
     if result != 0 { throw Errno(rawValue: -result) }
   }

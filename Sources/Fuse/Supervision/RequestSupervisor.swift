@@ -12,7 +12,7 @@ final class RequestSupervisor: @unchecked Sendable {
   private static let interval: CInt = 10
 
   private unowned let session: Session
-  private let requests = Locked(DeferredRequests())
+  private let requests = Locked(order: 10, DeferredRequests())
   private let bulkheads = Locked<[Int: Bulkhead]>([:])
   private let workers: SupervisedWorkers
   /// Requests that were interrupted while a worker processed them, or before they were put off.
@@ -37,10 +37,10 @@ final class RequestSupervisor: @unchecked Sendable {
   private var fileSystem: any FileSystem { session.dispatcher.fileSystem }
 
   func start() throws(Errno) {
-    for (name, body) in [("supervisor", supervise), ("fallback", runFallback)] {
-      let thread = ThreadHandle(try Thread(name: name) { body() })
-      threads.withLock { $0.append(thread) }
-    }
+    let supervisor = ThreadHandle(try Thread(name: "supervisor") { [self] in supervise() })
+    threads.withLock { $0.append(supervisor) }
+    let fallback = ThreadHandle(try Thread(name: "fallback") { [self] in runFallback() })
+    threads.withLock { $0.append(fallback) }
   }
 
   /// Ends the threads. Those that wait for a layer are left behind.

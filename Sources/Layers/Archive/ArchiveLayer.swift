@@ -22,12 +22,12 @@ public final class ArchiveLayer: Sendable {
   public let gate: LayerGate
   private let state: Locked<State>
   /// Held during a reload.
-  private let reading = Locked(())
+  private let reading = Locked(order: 20, ())
   /// The directory that holds the archive, and the archive's name in it.
   private let parent: Locked<SharedDescriptor>
   private let name: [UInt8]
   /// The contents in use, by inode number.
-  private let contents = Locked<[UInt64: WeakContent]>([:])
+  private let contents = Locked<[UInt64: WeakContent]>(order: 30, [:])
   private let served = ServedEntries()
   /// States that a predecessor had open for readers.
   private let former: Locked<[ArchiveIndex]>

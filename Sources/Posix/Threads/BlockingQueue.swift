@@ -1,7 +1,7 @@
 import Containers
 import Glibc
 
-/// A FIFO queue for several producers and consumers.
+/// A FIFO queue for several producers and consumers. Its lock is a leaf: no code of others runs while it is held.
 public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>

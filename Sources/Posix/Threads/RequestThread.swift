@@ -38,6 +38,21 @@ public struct RequestThread: Sendable, Hashable {
   /// The request that the calling thread processes; 0 for none.
   public static var request: UInt64 { linux_current_thread().unsafelyUnwrapped.pointee.request }
 
+  /// Whether the calling thread may notify the kernel, which may wait for replies to requests: it processes none, or runs
+  /// the body of `withNotifications`.
+  public static var mayNotify: Bool {
+    let state = linux_current_thread().unsafelyUnwrapped.pointee
+    return state.request == 0 || state.may_notify
+  }
+
+  /// Runs a body that notifies the kernel, although the calling thread owes a reply. The caller proves that the kernel does
+  /// not wait for that reply.
+  public static func withNotifications<Result>(_ body: () -> Result) -> Result {
+    linux_current_thread().unsafelyUnwrapped.pointee.may_notify = true
+    defer { linux_current_thread().unsafelyUnwrapped.pointee.may_notify = false }
+    return body()
+  }
+
   /// Whether the calling thread processes a request that another one has put off.
   @inline(__always)
   public static var isRepeating: Bool { linux_current_thread().unsafelyUnwrapped.pointee.is_repeating }

@@ -45,6 +45,8 @@ final class OwnChanges: LookupObserver {
     var events: Int
   }
 
+  /// Invariants: no record expects a negative number of events; what may be a whiteout is there; what is pending is being
+  /// changed by at least one thread.
   struct State {
     var names = LRUCache<EntryKey, EntryRecord>(countLimit: OwnChanges.limit)
     var files = LRUCache<NodeID, FileRecord>(countLimit: OwnChanges.limit)
@@ -281,5 +283,17 @@ final class OwnChanges: LookupObserver {
     } catch {
       if error == .noSuchFileOrDirectory { recordEntry(nil, at: key, events: events) }
     }
+  }
+}
+
+extension OwnChanges.State: InvariantChecking {
+  /// Of the records only the last one is checked: the one that may have changed.
+  func brokenInvariant() -> String? {
+    if let entry = names.newest {
+      if entry.events < 0 { return "\(entry.events) events of a name are to come" }
+      if entry.mayBeWhiteout, entry.identity == nil { return "a whiteout that is not there" }
+    }
+    if let file = files.newest, file.closes < 0 { return "\(file.closes) closings of a file are to come" }
+    return pendingNames.isConsistent && pendingFiles.isConsistent ? nil : "a change by no thread is pending"
   }
 }

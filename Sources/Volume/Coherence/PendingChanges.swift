@@ -33,6 +33,9 @@ struct PendingChanges<Key: Hashable> {
 
   func contains(_ key: Key) -> Bool { changes[key] != nil }
 
+  /// Whether each is being changed by at least one thread.
+  var isConsistent: Bool { changes.values.allSatisfy { $0.count > 0 && $0.events.names >= 0 } }
+
   mutating func begin(_ key: Key) { changes[key, default: (0, PassedOverEvents())].count += 1 }
 
   /// - Returns: the events that have been passed over.

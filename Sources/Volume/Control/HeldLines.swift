@@ -14,7 +14,7 @@ final class HeldLines: Sendable {
 
   private let control: ControlFile
   private let worker = SerialWorker(name: "held-lines")
-  private let state = Locked(State())
+  private let state = Locked(order: 10, State())
 
   init(_ control: ControlFile) { self.control = control }
 

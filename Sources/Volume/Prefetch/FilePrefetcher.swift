@@ -40,7 +40,7 @@ struct FilePrefetcher: Sendable {
   private let isShareStored = Latch(isOpen: true)
   /// Both are locked inside the node table's lock.
   private let detector = Locked(SequentialDetector())
-  private let streams = Locked(ReadStreams())
+  private let streams = Locked(order: 70, ReadStreams())
 
   private enum Job {
     case directory(NodeID)
@@ -156,8 +156,7 @@ struct FilePrefetcher: Sendable {
   /// The files that a READ prefetches. They are on the file system, or in the archive, of the file that is read, and their
   /// directories are open: another layer might not answer, and the READ would wait for what it does not need.
   /// - Parameter take: takes files for which a predicate holds.
-  /// - Returns: none on threads that answer what others have put off, and while another READ prefetches: a thread that
-  ///   stores pages may wait for READs that others answer, and must not be waited for by them.
+  /// - Returns: none on threads that answer what others have put off, and while another READ prefetches.
   private func takeShare(
     of slot: UInt32, _ table: NodeTable, by take: (inout ReadStreams, (UInt32) -> Bool) -> [UInt32]
   ) -> [PrefetchedFile] {
@@ -176,6 +175,16 @@ struct FilePrefetcher: Sendable {
   }
 
   /// Prefetches files; the READ is answered afterwards. Where a file takes long, as from a disk, the others are left out.
+  ///
+  /// No other thread notifies the kernel while it owes a reply. Storing pages waits while another program's READ of the
+  /// same file is in flight, and that READ never waits for this one:
+  /// - this thread holds no lock, and stores no page of the file that it owes;
+  /// - a worker that answers another READ stores nothing meanwhile (`ReadStreams.takeShare`), so it waits for no page, and
+  ///   workers are added while all are busy (`SupervisedWorkers`);
+  /// - threads that wait for pages answer no READ, other than `size-check`, which leaves the waiting to `attr-refresh` and
+  ///   gives up after milliseconds;
+  /// - if the kernel has queued the other READ, it sends it as soon as one of those in flight is answered. With the
+  ///   default of 12 (`max_background`) those include others than this one; an administrator must not set it to 1.
   private func prefetch(share: [PrefetchedFile]) {
     if share.isEmpty { return }
     var (rest, isSlow) = (share[...], false)
@@ -192,7 +201,7 @@ struct FilePrefetcher: Sendable {
       // A file that is put off is left out; the READ is not.
       LayerAccess.clearDeferral()
       batch.keep()
-      stored.add(batch.store(by: kernel, isShareStored))
+      stored.add(RequestThread.withNotifications { batch.store(by: kernel, isShareStored) })
     }
   }
 

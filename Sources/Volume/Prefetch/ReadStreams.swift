@@ -5,6 +5,9 @@ import Posix
 ///
 /// The order is that of lookups, which for a program that lists before it reads is the order of its listings. What is
 /// prefetched is not asked for, so a READ shows how far the program has come, and that the prefetcher was too late.
+///
+/// Invariants: `taken`, `nearby` and `share` have no file in common; `taken` has files exactly while the worker runs, and
+/// only then is it outdated; the cursor is within the window.
 struct ReadStreams {
   struct Stream {
     /// The last file that the kernel has asked for.
@@ -34,11 +37,11 @@ struct ReadStreams {
   /// How many files from the last READ to the cursor there are, and how many there may be.
   private var (distance, limit) = (0, 0)
   /// The files that the worker prefetches now.
-  private var taken: [NodeID] = []
+  var taken: [NodeID] = []
   /// The files near a READ that continues no stream, which the worker prefetches now.
   private var nearby: [NodeID] = []
-  /// The files that the thread which answers a READ prefetches now.
-  private var share: [NodeID] = []
+  /// The files that the thread which answers a READ prefetches now, until it has stored them.
+  var share: [NodeID] = []
   /// The files that this thread has left to the worker, since prefetching took it too long.
   private var left: [NodeID] = []
   /// How many of the next READs prefetch nothing, since an earlier one took too long.
@@ -197,6 +200,18 @@ struct ReadStreams {
     guard table[slot].isPrefetchable(upTo: FilePrefetcher.largestFile) else { return false }
     let node = table.number(of: slot)
     return !taken.contains(node) && !share.contains(node) && !nearby.contains(node)
+  }
+}
+
+extension ReadStreams: InvariantChecking {
+  func brokenInvariant() -> String? {
+    let all = taken + nearby + share
+    if Set(all).count != all.count { return "a file is prefetched twice" }
+    if isRunning == taken.isEmpty { return "the worker runs without files, or the reverse" }
+    if isOutdated, !isRunning { return "outdated without a worker" }
+    if streams.count > Self.capacity { return "\(streams.count) streams" }
+    if streams.contains(where: { $0.crossings > Self.mostCrossings }) { return "too many crossings" }
+    return distance <= limit || cursor == nil ? nil : "\(distance) files ahead of at most \(limit)"
   }
 }
 

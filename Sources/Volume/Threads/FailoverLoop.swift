@@ -25,7 +25,7 @@ final class FailoverLoop<Element: Sendable>: LayerWatchdog.Loop {
   private let watchdog: LayerWatchdog
   /// Closed at the end.
   private let ended = BlockingQueue<Never>()
-  private let state = Locked(State())
+  private let state = Locked(order: 10, State())
 
   /// - Parameters:
   ///   - repeats: whether the next thread handles again what the former one was handling.

@@ -16,7 +16,7 @@ struct NodeCopyUp: Sendable {
   /// nil if no successor is to come.
   let intents: IntentLog?
   /// So that a file is copied once; by node number.
-  private let locks = (0..<64).map { _ in Locked(()) }
+  private let locks = (0..<64).map { _ in Locked(order: 10, ()) }
 
   /// The most attempts where programs replace in the layers what is being copied.
   private static let maxAttempts = 16

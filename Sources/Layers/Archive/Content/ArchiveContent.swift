@@ -38,6 +38,11 @@ final class ArchiveContent: @unchecked Sendable {
   /// The memory of a content beside its bytes.
   static let overhead = 512
 
+  /// Invariants:
+  /// - `decoder` and `decodedHeader` are both there or both nil; with a decoder there is `storage`;
+  /// - `storage` holds what `decoder` has decoded or, if `isComplete`, everything; without it nothing is `available`;
+  /// - a content that waits for a reload is claimed by the thread that will go on (`isDecoding`), and holds nothing;
+  /// - what is verified, unverified or waited for is within the entry.
   struct State {
     /// From the present index.
     var node: ArchiveNode
@@ -96,7 +101,7 @@ final class ArchiveContent: @unchecked Sendable {
     isLarge = size > (node.isStored ? Self.verifiedAtOnce : Self.smallSize) || !node.hasChecksum
     var first = State(node: node, header: header, attributes: attributes)
     first.continuesFormer = served.isServed(inode, byOtherThan: header.source.generation)
-    state = Locked(first)
+    state = Locked(order: 40, first)
   }
 
   var attributes: FileStatus { state.withLock { $0.attributes } }

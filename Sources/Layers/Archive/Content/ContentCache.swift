@@ -74,10 +74,12 @@ final class ContentPool: Sendable {
   }
 
   func close() {
-    lru.withLock { lru in
+    let contents = lru.withLock { lru in
       lru.isClosed = true
-      _ = lru.removeAll()
+      return lru.removeAll()
     }
+    // Freed here, outside the lock.
+    withExtendedLifetime(contents) {}
   }
 
   func start(threads count: Int) throws(Errno) {

@@ -4,7 +4,7 @@ import Posix
 final class RecordedNodeTable: Sendable {
   private let table: Locked<NodeTable>
 
-  init(_ table: NodeTable) { self.table = Locked(table) }
+  init(_ table: NodeTable) { self.table = Locked(order: 60, table) }
 
   /// Calls the body with the lock held, which is not recursive.
   @inline(__always)

@@ -4,7 +4,7 @@ import Posix
 
 /// A node that the kernel knows, or an ancestor of one.
 ///
-/// Invariants, which `NodeTable.checkInvariants` checks in tests:
+/// Invariants, which `NodeTable` checks in debug builds whenever its lock is released:
 /// - a node other than the root is kept while `lookups` or `children` is above 0;
 /// - a directory's `children` counts the nodes with this `parent`; they form the list that begins at its
 ///   `firstChild`;

@@ -1,16 +1,28 @@
 import Containers
+import Posix
 
-extension NodeTable {
-  /// Checks the invariants of `Node`, for tests.
+extension NodeTable: InvariantChecking {
+  /// The most slots of a table that is checked as a whole. Of a larger one, a node at random is checked each time.
+  private static let smallest = 32
+
+  func brokenInvariant() -> String? {
+    if nodes.count <= Self.smallest { return checkInvariants().first }
+    let slot = UInt32.random(in: 1..<UInt32(nodes.count))
+    return nodes[Int(slot)].kind == nil ? nil : faults(of: slot).first
+  }
+
+  /// Checks the invariants of `Node`.
   func checkInvariants() -> [String] {
     let used = (1..<UInt32(nodes.count)).filter { nodes[Int($0)].kind != nil }
-    var faults = used.flatMap { slot in
-      (childFaults(of: slot) + indexFaults(of: slot)).map { "node \(slot): \($0)" }
-    }
+    var faults = used.flatMap { self.faults(of: $0) }
     if used.count != count { faults.append("count \(count), \(used.count) slots used") }
     let polled = (1..<UInt32(nodes.count)).count { uncovered.contains($0) }
     if polled != uncovered.count { faults.append("\(uncovered.count) to be polled, \(polled) listed") }
     return faults + descriptors.checkInvariants(nodes)
+  }
+
+  private func faults(of slot: UInt32) -> [String] {
+    (childFaults(of: slot) + indexFaults(of: slot)).map { "node \(slot): \($0)" }
   }
 
   private func childFaults(of slot: UInt32) -> [String] {

@@ -10,7 +10,7 @@ final class StackRecorder: Sendable {
   private let plan: MountPlan
   private let stack: LayerStack
   private let survival: SurvivalMemory
-  private let state = Locked(State())
+  private let state = Locked(order: 10, State())
 
   private struct State {
     /// Whether the process is to hand over.
