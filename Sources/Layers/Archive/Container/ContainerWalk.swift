@@ -42,7 +42,7 @@ final class ContainerWalk: Sendable {
   private let format: ContainerFormat
   /// By number of an entry, its node in the index; 0 if it has none.
   private let nodes: [UInt32]
-  private let state = Locked(order: 50, State())
+  private let state = Locked(order: 25, State())
   /// What one step decodes at most, in bytes and entries: a few milliseconds of work.
   private static let stepSize: UInt64 = 1 << 20
   private static let stepEntries = 256
