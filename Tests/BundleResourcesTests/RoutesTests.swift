@@ -100,6 +100,36 @@ import Testing
     }
   }
 
+  @Test("no string that a program passes becomes another command", .timeLimit(.minutes(1)))
+  func commands() async throws {
+    try await withMountPoint { mount in
+      let routes = MountRoutes(mountPoint: mount.point.url)
+      try routes.register("A", pattern: "s:A")
+      func expectRefused(_ what: String, _ call: () throws -> Void) {
+        let error = #expect(throws: RouteError.self, "\(what)") { try call() }
+        #expect(error?.code == .EINVAL, "\(what): \(error?.description ?? "")")
+      }
+      let posted = [
+        "bundlefs:///layers?substitution=/etc", "BundleFS:reset", "reset", "unroute%20A", "match", "%23",
+        "route",
+      ]
+      for text in posted {
+        expectRefused(text) { try routes.post(try url(text)) }
+        expectRefused(text) { _ = try routes.notification(for: try url(text)) }
+      }
+      for pattern in ["l:(b)D/s:N before A", "s:N\nreset", "s:N\0", "", "s:N before"] {
+        expectRefused(pattern) { try routes.register("B", pattern: pattern) }
+      }
+      for name in ["B s:N", "", "B\nreset", "B\tC"] {
+        expectRefused(name) { try routes.register(name, pattern: "s:B") }
+        expectRefused(name) { try routes.unregister(name) }
+        expectRefused(name) { try routes.register("B", pattern: "s:B", before: name) }
+      }
+      #expect(try routes.notification(for: url("x:1"))?.name == "A")
+      #expect(try (mount.point / ".routes").readText().split(separator: "\n").contains("route A s:A"))
+    }
+  }
+
   @Test("the sequence ends with its task, and with the mount", .timeLimit(.minutes(1)))
   func ends() async throws {
     try await withMountPoint { mount in

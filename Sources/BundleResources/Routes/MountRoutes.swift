@@ -17,34 +17,56 @@ public struct MountRoutes: Sendable {
   ///   - other: the name of the route that it comes before; nil for the end.
   /// - Throws: ``RouteError`` if the mount refuses it; ``MountError``.
   public func register(_ name: String, pattern: String, before other: String? = nil) throws {
-    try write("route \(name) \(pattern)" + (other.map { " before \($0)" } ?? ""))
+    let route: Route
+    do throws(RoutingError) {
+      route = try Route(name: name, pattern: RoutePattern(pattern))
+      if let other { try Route.validate(name: other) }
+    } catch { throw RouteError(error) }
+    try write(route.description + (other.map { " before \($0)" } ?? ""))
   }
 
   /// Removes the routes with a name; only the mount's owner and root may.
   /// - Throws: as ``register(_:pattern:before:)``.
-  public func unregister(_ name: String) throws { try write("unroute \(name)") }
+  public func unregister(_ name: String) throws {
+    do throws(RoutingError) { try Route.validate(name: name) } catch { throw RouteError(error) }
+    try write("unroute \(name)")
+  }
 
   /// Removes all routes; only the mount's owner and root may.
   /// - Throws: as ``register(_:pattern:before:)``.
   public func reset() throws { try write("reset") }
 
-  /// Posts a URL to all listeners of the mount.
+  /// Posts a URL to all listeners of the mount. It may come from a stranger: a command of the mount is refused.
   /// - Returns: the notification; nil if the caller may not read the results.
-  /// - Throws: ``RouteError`` with `.ENOENT` if no route matches the URL; ``MountError``.
+  /// - Throws: ``RouteError`` with `.ENOENT` if no route matches the URL, with `.EINVAL` if it is a command, such as
+  ///   `bundlefs:///layers`, or no URL with a scheme; ``MountError``.
   @discardableResult
-  public func post(_ url: URL) throws -> RoutedNotification? { try write(url.absoluteString) }
+  public func post(_ url: URL) throws -> RoutedNotification? {
+    let text = try Self.routed(url)
+    return try write(text, url: text)
+  }
 
   /// What a URL would become, without posting it.
   /// - Throws: as ``post(_:)``.
   public func notification(for url: URL) throws -> RoutedNotification? {
-    try write("match \(url.absoluteString)", url: url.absoluteString)
+    let text = try Self.routed(url)
+    return try write("match \(text)", url: text)
   }
 
+  /// The text of a URL that can become a notification or a resource.
+  private static func routed(_ url: URL) throws(RouteError) -> String {
+    let text = url.absoluteString
+    let parsed: RouteURL
+    do throws(RoutingError) { parsed = try RouteURL(Array(text.utf8)) } catch { throw RouteError(error) }
+    if parsed.scheme == "bundlefs" {
+      throw RouteError(code: .EINVAL, "'\(text)' is a command of the mount, which cannot be posted")
+    }
+    return text
+  }
+
+  /// - Parameter line: the caller has checked what it consists of, so that it is one line and the command that is meant.
   @discardableResult
   private func write(_ line: String, url: String? = nil) throws -> RoutedNotification? {
-    if line.utf8.contains(UInt8(ascii: "\n")) {
-      throw RouteError(code: .EINVAL, "a newline cannot be part of a name, a pattern or a URL")
-    }
     let outcome = try outcome(of: Array(line.utf8), url: Array((url ?? line).utf8))
     if let result = outcome.result {
       if !result.isRejected { return RoutedNotification(result) }

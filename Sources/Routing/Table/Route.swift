@@ -48,7 +48,7 @@ public final class Route: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Checks that a name is not empty and has no whitespace and no control characters.
-  static func validate(name: String) throws(RoutingError) {
+  public static func validate(name: String) throws(RoutingError) {
     if name.isEmpty { throw .malformed("a route's name is missing", at: 0) }
     if name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) { return }
     var offset = 0
