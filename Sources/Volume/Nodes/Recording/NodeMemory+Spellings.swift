@@ -11,8 +11,8 @@ extension NodeMemory {
 
   /// As `KnownSpellings` counts them.
   var addedSpellings: Int {
-    get { Int(header.pointee.spellings) }
-    nonmutating set { header.pointee.spellings = UInt32(clamping: newValue) }
+    get { Int(spellingCount.pointee) }
+    nonmutating set { spellingCount.pointee = UInt32(clamping: newValue) }
   }
 
   /// The places that can have a spelling. Reading others would take memory for them.

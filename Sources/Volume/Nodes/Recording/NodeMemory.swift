@@ -62,7 +62,12 @@ struct NodeMemory: @unchecked Sendable {
     Region.fingerprints.count / MemoryLayout<Fingerprint>.stride)
 
   let memory: SharedMemory
+  /// The node table's lock guards it, but for what the next two point to.
   let header: UnsafeMutablePointer<Header>
+  /// `Header.numbers` and `Header.spellings`, which have locks of their own. An access by way of `header` would be one to all
+  /// of it, thus a race.
+  private let numberCount: UnsafeMutablePointer<UInt32>
+  let spellingCount: UnsafeMutablePointer<UInt32>
   let journal: UnsafeMutablePointer<Change>
   let records: UnsafeMutablePointer<NodeRecord>
   private let links: UnsafeMutablePointer<Link>
@@ -81,6 +86,10 @@ struct NodeMemory: @unchecked Sendable {
     self.ids = ids
     indexes = Self.indexes(of: ids)
     header = memory.values(of: Header.self, at: Region.header.lowerBound)
+    func count(_ field: PartialKeyPath<Header>) -> UnsafeMutablePointer<UInt32> {
+      memory.values(of: UInt32.self, at: Region.header.lowerBound + MemoryLayout<Header>.offset(of: field)!)
+    }
+    (numberCount, spellingCount) = (count(\.numbers), count(\.spellings))
     journal = memory.values(of: Change.self, at: Region.journal.lowerBound)
     records = memory.values(of: NodeRecord.self, at: Region.nodes.lowerBound)
     links = memory.values(of: Link.self, at: Region.links.lowerBound)
@@ -217,15 +226,15 @@ struct NodeMemory: @unchecked Sendable {
   static let numberCapacity = Region.inodeNumbers.count / MemoryLayout<AssignedNumber>.stride
 
   /// In the order in which they were assigned.
-  var assignedNumbers: [AssignedNumber] { (0..<Int(header.pointee.numbers)).map { numbers[$0] } }
+  var assignedNumbers: [AssignedNumber] { (0..<Int(numberCount.pointee)).map { numbers[$0] } }
 
   /// - Returns: false if there is no room.
   @discardableResult
   func add(_ assigned: AssignedNumber) -> Bool {
-    guard header.pointee.numbers < Self.numberCapacity else { return false }
-    numbers[Int(header.pointee.numbers)] = assigned
+    guard numberCount.pointee < Self.numberCapacity else { return false }
+    numbers[Int(numberCount.pointee)] = assigned
     atomicMemoryFence(ordering: .releasing)
-    header.pointee.numbers += 1
+    numberCount.pointee += 1
     return true
   }
 }
