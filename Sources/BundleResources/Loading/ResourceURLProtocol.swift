@@ -65,10 +65,12 @@ extension ResourceURLProtocol {
       throw URLError(
         .unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "'\(scheme)' is not a valid URL scheme"])
     }
-    sources.withLock { sources in
+    let former = sources.withLock { sources in
       if sources.isEmpty { _ = URLProtocol.registerClass(ResourceURLProtocol.self) }
-      sources[scheme.lowercased()] = source
+      return sources.updateValue(source, forKey: scheme.lowercased())
     }
+    // Outside the lock, since its archives may be closed with it.
+    withExtendedLifetime(former) {}
   }
 
   /// Registers a mount for a scheme.
@@ -99,11 +101,12 @@ extension ResourceURLProtocol {
   /// - Returns: whether the scheme was registered.
   @discardableResult
   public static func unregister(scheme: String = "rsrc") -> Bool {
-    sources.withLock { sources in
-      guard sources.removeValue(forKey: scheme.lowercased()) != nil else { return false }
-      if sources.isEmpty { URLProtocol.unregisterClass(ResourceURLProtocol.self) }
-      return true
+    let former = sources.withLock { sources in
+      defer { if sources.isEmpty { URLProtocol.unregisterClass(ResourceURLProtocol.self) } }
+      return sources.removeValue(forKey: scheme.lowercased())
     }
+    // Outside the lock, as above.
+    return withExtendedLifetime(former) { former != nil }
   }
 
   /// The source of the URL's scheme; nil if it is not registered.
