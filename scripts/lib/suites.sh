@@ -24,13 +24,15 @@ long_first() {
   } | awk '!seen[$0]++'
 }
 
-# run_unit UNIT: runs its tests, and prints their output if they fail.
+# run_unit UNIT: runs its tests, and prints their output if they fail, and with --all.
 run_unit() {
   local unit=$1 status=0 log=$logs/${1//\//,} begin=$EPOCHREALTIME count
   timeout --foreground "${BUNDLEFS_TEST_TIMEOUT:-60m}" "$tests" --testing-library swift-testing --no-parallel \
     --filter "^${unit//./\\.}" >"$log" 2>&1 || status=$?
   count=$(grep -cF -- "$unit" "$logs/list")
   if ((status == 0)) && grep -qE "Test run with $count tests? .* passed" "$log"; then
+    # The record of a whole run has each test.
+    [[ -z ${BUNDLEFS_ALL_TESTS-} ]] || flock "$logs/list" cat "$log"
     printf '✔ %s seconds: %s\n' "$(elapsed "$begin")" "$unit"
     return
   fi
@@ -69,10 +71,19 @@ print_times() {
     sort -rn | awk '{ printf "%8s  %s\n", $1, $2 }'
 }
 
+# print_sum STATUS SECONDS: prints what one process for all suites would print at its end.
+print_sum() {
+  local result=passed mark=✔ suites
+  (($1 == 0)) || result=failed mark=✘
+  suites=$(grep -hE '^[✔✘] Suite ' "$logs"/*Tests* | sed -E 's/ (passed|failed) after .*//' | sort -u | wc -l)
+  printf '%s Test run with %d tests in %d suites %s after %s seconds.\n' "$mark" "$(wc -l <"$logs/list")" \
+    "$suites" "$result" "$2"
+}
+
 # run_suites FOLDER: runs all suites of the built tests; their logs are in FOLDER.
 run_suites() {
   # One more than processors, since many suites wait.
-  local jobs=${BUNDLEFS_TEST_JOBS:-$(($(nproc) + 1))} status=0
+  local jobs=${BUNDLEFS_TEST_JOBS:-$(($(nproc) + 1))} status=0 begin=$EPOCHREALTIME
   logs=$1 tests=$(swift build --show-bin-path)/bundlefsPackageTests.xctest
   rm -rf "$logs"
   mkdir -p "$logs"
@@ -83,5 +94,6 @@ run_suites() {
   print_times
   # Again, since hundreds of lines may follow a failure.
   ((status == 0)) || cat "$logs/failed" >&2
+  print_sum "$status" "$(elapsed "$begin")"
   return "$status"
 }
