@@ -45,13 +45,13 @@ struct StoreFixture {
     store = try NodeStore(LayerStack(layers: layers), watcher: watcher, cache: .coherent, budget: 1000)
   }
 
-  /// Looks up a directory in the root.
-  func lookUp(_ name: String) throws -> NodeID {
-    let merged = try store.merged(of: .root)
+  /// Looks up a directory.
+  func lookUp(_ name: String, in parent: NodeID = .root) throws -> NodeID {
+    let merged = try store.merged(of: parent)
     let found = try withCName(Array(name.utf8)) { name throws(Errno) in try merged.lookup(name) }
     let entry = try #require(found)
     return try withCName(Array(name.utf8)) { name throws(Errno) in
-      try store.entry(entry, name, in: .root, merged).node
+      try store.entry(entry, name, in: parent, merged).node
     }
   }
 
@@ -105,6 +105,24 @@ struct StoreFixture {
       fixture.store.forget(node, lookups: UInt64(lookups))
     }
     #expect(fixture.store.table.withLock { $0.count } == 1)
+  }
+
+  @Test("a renamed directory is not moved below itself where the kernel still has its former tree")
+  func exchanged() throws {
+    let fixture = try StoreFixture()
+    let layer = fixture.folder / "1"
+    try (layer / "a/b").makeDirectories()
+    let upper = try fixture.lookUp("a")
+    let lower = try fixture.lookUp("b", in: upper)
+    // `b` now holds what was above it.
+    try (layer / "a/b").rename(to: layer / "b")
+    try (layer / "a").rename(to: layer / "b/x")
+    try (layer / "a").makeDirectory()
+    #expect(try fixture.lookUp("a") != upper)
+    let found = try fixture.lookUp("x", in: lower)
+    #expect(found != upper)
+    #expect(try fixture.store.path(of: found).last == Array("x".utf8))
+    #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
   }
 
   @Test("what is being resolved at a barrier is resolved once more", arguments: [true, false])

@@ -154,7 +154,7 @@ extension MountTests {
         let outcome = try Command([
           "/usr/bin/python3", "-c", ByteString(script), mount.point, layer, ByteString("\(Self.rounds)"),
         ]).asUser(Self.user).run(timeout: 60)
-        #expect(outcome.status == 0, "\(outcome.outputText)")
+        #expect(outcome.status == 0, "\(outcome.outputText)\(outcome.errorText)")
         let lines = outcome.outputText.split(separator: "\n")
         #expect(lines.count == Self.rounds && lines.allSatisfy { $0 == "former" || $0 == "latter" })
       }

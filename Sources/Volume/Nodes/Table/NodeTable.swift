@@ -5,6 +5,18 @@ import Posix
 
 /// The nodes, found by their numbers, files also by their identities, and all by parent and name.
 ///
+/// The numbers of this file system:
+///
+/// | number | stands for | while |
+/// |---|---|---|
+/// | slot, `UInt32` | a place in `nodes` | a node is in it |
+/// | generation, 30 bits | how often the slot was used before | the slot exists |
+/// | `NodeID`, generation in the upper 32 bits, slot in the lower | a node, to the kernel; above the last generation the control file, `rsrc:` and tombstones | the kernel has lookups of it, or a child has |
+/// | inode number, 32 bits (`InodeNumbers`) | a file, to programs: `st_ino` | the file exists, also after FORGET |
+/// | `FileIdentity` | a file of a layer: device, inode number, and birth time or rights | the file exists |
+/// | layer index, `Int` | a layer's position in the stack, 0 at the top; retired layers follow | the stack is the same |
+/// | `LayerID` | a layer, to successors | the mount exists |
+///
 /// Functions that remove resources return them, so that the caller closes descriptors without holding the
 /// table's lock.
 struct NodeTable {
