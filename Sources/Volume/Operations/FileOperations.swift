@@ -117,6 +117,9 @@ struct FileOperations: Sendable {
 
   // MARK: - Files whose size changed
 
+  /// For a file that took another one's place: some 0.3 s, in which also a busy machine answers. A read of it fails after that.
+  private static let mostAttempts = 20
+
   /// Opens a file, and waits until the kernel has its size. The node is pinned to the file first, so that the size
   /// that the kernel asks for is this file's, however fast programs replace it.
   /// - Throws: ESTALE if the node was rebound to another file and the kernel keeps the former size, or its size
@@ -127,7 +130,7 @@ struct FileOperations: Sendable {
       let wasRebound = try store.table.withLock { table throws(Errno) in
         table[try table.slot(of: node)].wasRebound
       }
-      let isCurrent = try kernelHasSize(of: file, node, attempts: wasRebound ? 3 : 1)
+      let isCurrent = try kernelHasSize(of: file, node, attempts: wasRebound ? Self.mostAttempts : 1)
       // A file that grows while it is first opened is cut for that moment, as on any file system.
       if !isCurrent, wasRebound { throw .staleFileHandle }
       try store.table.withLock { table throws(Errno) in table[try table.slot(of: node)].confirmSize() }
@@ -153,13 +156,17 @@ struct FileOperations: Sendable {
   ) throws(Errno) -> Bool {
     guard let kernel = kernel.withLock({ $0 }) else { return false }
     var cached = try? kernel.size(of: node)
-    for _ in 0..<attempts where cached != nil {
+    var refresh = Counter()
+    for attempt in 0..<attempts where cached != nil {
       var isRefreshed = cached != (try file.attributes().size)
-      let refresh = Counter()
-      // On another thread: to take another size, the kernel waits for the READs that wait for this thread.
-      _ = attributeRefresher.add {
-        try? kernel.refreshAttributes(of: node)
-        refresh.add(1)
+      // On a busy machine the one before may not have begun.
+      if attempt == 0 || refresh.count > 0 {
+        refresh = Counter()
+        // On another thread: to take another size, the kernel waits for the READs that wait for this thread.
+        _ = attributeRefresher.add { [refresh] in
+          try? kernel.refreshAttributes(of: node)
+          refresh.add(1)
+        }
       }
       // Microseconds; 17 ms in all.
       for pause: UInt32 in [50, 100, 200, 400] + [UInt32](repeating: 1000, count: 16) {
