@@ -87,7 +87,10 @@ struct NodeMemory: @unchecked Sendable {
     indexes = Self.indexes(of: ids)
     header = memory.values(of: Header.self, at: Region.header.lowerBound)
     func count(_ field: PartialKeyPath<Header>) -> UnsafeMutablePointer<UInt32> {
-      memory.values(of: UInt32.self, at: Region.header.lowerBound + MemoryLayout<Header>.offset(of: field)!)
+      guard let offset = MemoryLayout<Header>.offset(of: field) else {
+        preconditionFailure("a stored property has an offset")
+      }
+      return memory.values(of: UInt32.self, at: Region.header.lowerBound + offset)
     }
     (numberCount, spellingCount) = (count(\.numbers), count(\.spellings))
     journal = memory.values(of: Change.self, at: Region.journal.lowerBound)

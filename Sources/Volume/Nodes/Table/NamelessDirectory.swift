@@ -10,14 +10,19 @@ struct NamelessDirectory {
 }
 
 extension NodeTable {
-  /// The most nameless directories that keep their parts: each holds descriptors.
-  static let namelessLimit = 256
+  /// The most parts that nameless directories keep: each holds a descriptor.
+  private static let mostNamelessParts = 256
+
+  private func hasRoom(for directory: MergedDirectory) -> Bool {
+    let kept = namelessDirectories.values.reduce(0) { $0 + $1.parts.parts.count }
+    return kept + directory.parts.count <= Self.mostNamelessParts
+  }
 
   /// Takes a directory's name away; its node stays. It gets a name that no directory can have, so that a new one with the
   /// former name is another node.
   /// - Returns: what it held.
   mutating func takeName(from slot: UInt32, keeping directory: NamelessDirectory?) -> [AnyObject] {
-    if namelessDirectories.count < Self.namelessLimit { namelessDirectories[slot] = directory }
+    if let directory, hasRoom(for: directory.parts) { namelessDirectories[slot] = directory }
     let former = unresolve(slot).former
     nodes[Int(slot)].directory?.version += 1
     nodes[Int(slot)].directory?.uncachedReason = nil
@@ -41,9 +46,9 @@ extension NodeTable {
     _ parts: [LayerDirectory], to name: [UInt8], in parent: UInt32
   ) -> (slot: UInt32, directory: NamelessDirectory)? {
     if namelessDirectories.isEmpty || directory(name, in: parent) != 0 { return nil }
-    let identities = parts.map(PartIdentity.init)
     let renamed = namelessDirectories.first { _, directory in
-      !directory.wasRemoved && directory.parts.parts.map(PartIdentity.init) == identities
+      !directory.wasRemoved
+        && directory.parts.parts.elementsEqual(parts) { PartIdentity($0) == PartIdentity($1) }
     }
     // Where directories have been exchanged, the former tree may still have the new parent below the renamed one.
     guard let (slot, directory) = renamed, !isSame(parent, orBelow: slot) else { return nil }
@@ -65,7 +70,7 @@ extension NodeTable {
   /// root, or a new version of an archive.
   /// - Parameter parts: what its name leads to.
   func replacedDirectory(_ slot: UInt32, by parts: [LayerDirectory]) -> NamelessDirectory? {
-    guard slot != Self.root, namelessDirectories.count < Self.namelessLimit,
+    guard slot != Self.root,
       let state = nodes[Int(slot)].directory, let former = state.merged, let known = state.parts,
       let above = nodes[Int(nodes[Int(slot)].parent)].directory?.parts
     else { return nil }
@@ -75,6 +80,7 @@ extension NodeTable {
         state.partsAbove.contains(present)
       else { return nil }
     }
+    guard hasRoom(for: former) else { return nil }
     return NamelessDirectory(parts: former, wasRemoved: false)
   }
 }
