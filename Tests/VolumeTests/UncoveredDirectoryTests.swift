@@ -26,7 +26,6 @@ final class WatcherStub: NodeWatcher {
   func fault(of layer: Int) -> String? { nil }
   func directoryIsUncovered() {}
   func partsMayHaveChanged(of node: NodeID) {}
-  func directoryLostName(_ node: NodeID) {}
   func spellingWasEvicted(_ key: EntryKey) {}
 }
 
@@ -79,49 +78,6 @@ struct StoreFixture {
     _ = fixture.store.pollUncovered()
     _ = try fixture.folder.folder("0/d")
     #expect(try fixture.store.merged(of: node).parts.map(\.layer) == [0, 1])
-    #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
-  }
-
-  @Test("a lookup that finds another directory gives it a node of its own, before any poll")
-  func replaced() throws {
-    let fixture = try StoreFixture()
-    let (path, renamed) = (try fixture.folder.folder("1/d"), fixture.folder / "1/renamed")
-    _ = try fixture.folder.folder("1/d/old")
-    let former = try fixture.lookUp("d")
-    try path.rename(to: renamed)
-    _ = try fixture.folder.folder("1/d")
-    let present = try fixture.lookUp("d")
-    #expect(present != former)
-    #expect(try fixture.lookUp("d") == present)
-    func shows(_ name: String, _ node: NodeID) throws -> Bool {
-      let merged = try fixture.store.merged(of: node)
-      return try withCName(Array(name.utf8)) { name throws(Errno) in try merged.lookup(name) } != nil
-    }
-    #expect(try shows("old", former))
-    #expect(try !shows("old", present))
-    #expect(try fixture.lookUp("renamed") == former, "the kernel moves it")
-    #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
-    for (node, lookups) in [(former, 2), (present, 2)] {
-      fixture.store.forget(node, lookups: UInt64(lookups))
-    }
-    #expect(fixture.store.table.withLock { $0.count } == 1)
-  }
-
-  @Test("a renamed directory is not moved below itself where the kernel still has its former tree")
-  func exchanged() throws {
-    let fixture = try StoreFixture()
-    let layer = fixture.folder / "1"
-    try (layer / "a/b").makeDirectories()
-    let upper = try fixture.lookUp("a")
-    let lower = try fixture.lookUp("b", in: upper)
-    // `b` now holds what was above it.
-    try (layer / "a/b").rename(to: layer / "b")
-    try (layer / "a").rename(to: layer / "b/x")
-    try (layer / "a").makeDirectory()
-    #expect(try fixture.lookUp("a") != upper)
-    let found = try fixture.lookUp("x", in: lower)
-    #expect(found != upper)
-    #expect(try fixture.store.path(of: found).last == Array("x".utf8))
     #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
   }
 

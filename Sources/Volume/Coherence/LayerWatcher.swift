@@ -281,10 +281,5 @@ extension LayerWatcher: NodeWatcher {
 
   func partsMayHaveChanged(of node: NodeID) { queue.add([Invalidation(subject: .parts(node))]) }
 
-  func directoryLostName(_ node: NodeID) {
-    unwatch(node, except: [])
-    queue.add([Invalidation(subject: .subtree(node))])
-  }
-
   func spellingWasEvicted(_ key: EntryKey) { queue.add([Invalidation(subject: .spelling(key))]) }
 }

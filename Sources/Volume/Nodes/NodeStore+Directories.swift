@@ -7,8 +7,6 @@ extension NodeStore {
   struct ResolvedDirectory {
     /// nil where no layer has the directory any more.
     let merged: MergedDirectory?
-    /// The parts of the directory above, as far as they were known before.
-    var partsAbove: [PartIdentity] = []
     var watches: [WatchDescriptor] = []
     var isCovered: Bool
     var fallback: UncachedReason?
@@ -147,12 +145,9 @@ extension NodeStore {
     guard let state = table[slot].directory else { throw .notDirectory }
     if let parts = state.parts, parts != resolved.parts {
       // The event of the change that made the difference is still queued and will be handled in full. Where
-      // nothing reports it, what was just resolved is newer, unless another directory has the name: the invalidation
-      // takes it away from this one.
-      let isNewer =
-        state.needsRefresh && table.replacedDirectory(slot, by: resolved.merged?.parts ?? []) == nil
-      return KeptDirectory(
-        merged: isNewer ? resolved.merged : state.merged ?? resolved.merged, isOutdated: true)
+      // nothing reports it, what was just resolved is newer.
+      let merged = state.needsRefresh ? resolved.merged : state.merged ?? resolved.merged
+      return KeptDirectory(merged: merged, isOutdated: true)
     }
     var kept = KeptDirectory()
     let isUnresolved = state.parts == nil
@@ -180,11 +175,11 @@ extension NodeStore {
   func resolve(
     _ node: NodeID, hint: MergedDirectory?, _ watcher: any NodeWatcher
   ) throws(Errno) -> ResolvedDirectory {
-    let (isCovered, partsAbove) = try parentCoverage(of: node)
+    let (isCovered, lowest) = try parentCoverage(of: node)
     var merged = hint
     if merged == nil { merged = try lookUp(node) }
     while true {
-      var resolved = ResolvedDirectory(merged: merged, partsAbove: partsAbove, isCovered: isCovered)
+      var resolved = ResolvedDirectory(merged: merged, isCovered: isCovered)
       guard let parts = merged?.parts else { return resolved }
       for part in parts { try watch(part, for: node, &resolved, watcher) }
       if let missing = merged?.missing {
@@ -195,7 +190,6 @@ extension NodeStore {
       if LayerAccess.current == .skipping { resolved.isCovered = false }
       // The parent's watches report which layers have the name. A marker in the lowest part could hide nothing;
       // one in a part above it may have come before the watch.
-      let lowest = node == .root ? stack.layers.count - 1 : partsAbove.last?.layer
       if isCovered, parts.last?.layer == lowest, try merged?.hasOpaqueParts() == false { return resolved }
       let again = try lookUp(node)
       if again?.parts.map(PartIdentity.init) == resolved.parts { return resolved }
@@ -264,12 +258,12 @@ extension NodeStore {
     return found
   }
 
-  /// Whether a directory's parent is covered, and its parts.
-  private func parentCoverage(of node: NodeID) throws(Errno) -> (isCovered: Bool, parts: [PartIdentity]) {
-    if node == .root { return (true, []) }
+  /// Whether a directory's parent is covered, and the index of the lowest layer that takes part in it.
+  private func parentCoverage(of node: NodeID) throws(Errno) -> (isCovered: Bool, lowest: Int?) {
+    if node == .root { return (true, stack.layers.count - 1) }
     return try table.withLock { table throws(Errno) in
       let state = table[table[try table.slot(of: node)].parent].directory
-      return (state?.isCovered ?? false, state?.parts ?? [])
+      return (state?.isCovered ?? false, state?.parts?.last?.layer)
     }
   }
 

@@ -73,13 +73,10 @@ extension NodeStore {
     let bytes = [UInt8](bytesOf: name)
     let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
     if ownNumber == nil { dropUnknownNumbers() }
-    takeName(bytes, in: parent, fromOtherThan: child)
-    var (renamed, leadsToMount) = (NamelessDirectory?.none, false)
-    defer { withExtendedLifetime(renamed) {} }
+    var leadsToMount = false
     let node = try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
       let number = ownNumber ?? inodeNumber(ofDirectory: bytes, in: table[parent].inodeNumber)
-      renamed = rename(child.parts, to: bytes, in: parent, inodeNumber: number, &table)
       var slot = table.lookUpMounted(bytes, in: parent)
       leadsToMount = slot != 0
       if !leadsToMount { slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number) }
@@ -134,7 +131,7 @@ extension NodeStore {
     var timeout: Double
     if let nameless {
       attributes = try nameless.parts.attributes()
-      if nameless.wasRemoved { attributes.links = 0 }
+      attributes.links = 0
       timeout = 0
     } else if isDirectory {
       let merged = try merged(of: node)

@@ -15,10 +15,6 @@ extension NodeStore {
     var revealedParts: [LayerDirectory] = []
     /// Whether everything below the directory has to be invalidated.
     let isForced: Bool
-    /// The name that the directory has lost to another one, or to none.
-    var lostName: EntryKey?
-    /// Whether a directory that has lost its name was deleted.
-    var isDeleted = false
   }
 
   /// Resolves a directory's parts again; from now on requests are answered from the new ones.
@@ -50,18 +46,13 @@ extension NodeStore {
       if !isForced { return nil }
       return PartsChange(arrived: (try? merged(of: node).parts) ?? [], isForced: true)
     }
-    let key = nameKey(ofDirectory: node)
-    var isNameless = false
     let begin = table.withLock { table -> RefreshTime? in
       guard let state = try? Self.state(of: node, table) else { return nil }
       state.version += 1
-      isNameless = table.namelessDirectory(node) != nil
       if state.parts == nil { return nil }
       return RefreshTime(
         version: state.version, barriers: table.barriers, exchanges: yields ? state.exchanges : nil)
     }
-    // Nothing reports its changes, but its parts stay the same.
-    if isNameless { return isForced ? PartsChange(arrived: [], isForced: true) : nil }
     guard let begin else { return nil }
     let resolved: ResolvedDirectory
     do throws(Errno) { resolved = try resolveAgain(node, watcher) } catch {
@@ -71,10 +62,6 @@ extension NodeStore {
       return keepKnownParts(of: node)
     }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
-    if let key, let isDeleted = takeName(key, from: node, ifReplacedBy: resolved) {
-      watcher.unwatch(node, except: [])
-      return PartsChange(arrived: [], isForced: true, lostName: key, isDeleted: isDeleted)
-    }
     return try exchangeParts(
       of: node, for: resolved, since: begin, isForced: isForced, readsWhiteouts, watcher)
   }

@@ -52,12 +52,10 @@ struct NodeCopyUp: Sendable {
     throw .staleFileHandle
   }
 
-  /// A directory that has lost its name, but is open. One of a layer below that was removed gets a copy without a name,
-  /// in which the kernel makes no entries; what was put into a copy of any other would be lost.
+  /// A directory that has lost its name, but is open. One of a layer below gets a copy without a name.
   private func namelessDirectory(_ node: NodeID) throws(Errno) -> MergedDirectory {
     guard let nameless = store.namelessDirectory(node) else { throw .staleFileHandle }
     if nameless.parts.isInUpperLayer { return nameless.parts }
-    guard nameless.wasRemoved else { throw .noSuchFileOrDirectory }
     let copy = try upper.copyUpUnnamed(nameless.parts.top)
     store.replaceRemovedDirectory(node, by: copy)
     return copy

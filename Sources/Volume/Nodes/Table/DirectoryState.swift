@@ -26,8 +26,6 @@ final class DirectoryState: @unchecked Sendable {
   var firstChild: UInt32 = 0
   var oldestChild: UInt32 = 0
   var parts: [PartIdentity]?
-  /// The parts of the directory above in which these were found; the array is that directory's own.
-  var partsAbove: [PartIdentity] = []
   var merged: MergedDirectory?
   /// Whether `merged` may be outdated, since nothing reports its changes: the next request resolves it again.
   var needsRefresh = false

@@ -1,12 +1,10 @@
 import Fuse
 import Layers
 
-/// A directory that has lost its name, while programs still stand in it or have mounted it elsewhere.
+/// A directory that was removed through the mount while programs stand in it.
 struct NamelessDirectory {
-  /// What it consisted of when it lost its name.
+  /// What it consisted of when it was removed.
   var parts: MergedDirectory
-  /// Whether it was removed through the mount; else a layer has another directory of that name, or none.
-  let wasRemoved: Bool
 }
 
 extension NodeTable {
@@ -37,50 +35,5 @@ extension NodeTable {
   func namelessDirectory(_ node: NodeID) -> NamelessDirectory? {
     if namelessDirectories.isEmpty { return nil }
     return (try? slot(of: node)).flatMap { namelessDirectories[$0] }
-  }
-
-  /// Gives a directory that has lost its name the one under which a lookup has found it: it was renamed in its layer. The
-  /// kernel moves its dentry, with what is mounted there (`d_splice_alias`).
-  /// - Returns: what it held; nil if no such directory was nameless.
-  mutating func rename(
-    _ parts: [LayerDirectory], to name: [UInt8], in parent: UInt32
-  ) -> (slot: UInt32, directory: NamelessDirectory)? {
-    if namelessDirectories.isEmpty || directory(name, in: parent) != 0 { return nil }
-    let renamed = namelessDirectories.first { _, directory in
-      !directory.wasRemoved
-        && directory.parts.parts.elementsEqual(parts) { PartIdentity($0) == PartIdentity($1) }
-    }
-    // Where directories have been exchanged, the former tree may still have the new parent below the renamed one.
-    guard let (slot, directory) = renamed, !isSame(parent, orBelow: slot) else { return nil }
-    namelessDirectories[slot] = nil
-    move(slot, to: name, in: parent)
-    return (slot, directory)
-  }
-
-  private func isSame(_ slot: UInt32, orBelow ancestor: UInt32) -> Bool {
-    var next = slot
-    while next != Self.root, next != ancestor { next = nodes[Int(next)].parent }
-    return next == ancestor
-  }
-
-  /// What the directory was whose name leads to another one by now, or to none; nil if it is still the same.
-  ///
-  /// It is the same as long as one of its parts is, and where the directory above was exchanged in a layer: a mount shows
-  /// what its layers have at a path, so programs that stand in a directory follow a new stack of layers, a layer's new
-  /// root, or a new version of an archive.
-  /// - Parameter parts: what its name leads to.
-  func replacedDirectory(_ slot: UInt32, by parts: [LayerDirectory]) -> NamelessDirectory? {
-    guard slot != Self.root,
-      let state = nodes[Int(slot)].directory, let former = state.merged, let known = state.parts,
-      let above = nodes[Int(nodes[Int(slot)].parent)].directory?.parts
-    else { return nil }
-    if parts.contains(where: { known.contains(PartIdentity($0)) }) { return nil }
-    for part in former.parts {
-      guard !part.isInArchive, let present = above.first(where: { $0.layer == part.layer }),
-        state.partsAbove.contains(present)
-      else { return nil }
-    }
-    guard hasRoom(for: former) else { return nil }
-    return NamelessDirectory(parts: former, wasRemoved: false)
   }
 }

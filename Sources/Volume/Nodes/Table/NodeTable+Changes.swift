@@ -33,7 +33,7 @@ extension NodeTable {
     for slot in nodes(named: name, in: parent) {
       if nodes[Int(slot)].kind == .directory {
         released += takeName(
-          from: slot, keeping: removed.map { NamelessDirectory(parts: $0, wasRemoved: true) })
+          from: slot, keeping: removed.map { NamelessDirectory(parts: $0) })
       } else {
         detach(slot, from: name, in: parent)
       }

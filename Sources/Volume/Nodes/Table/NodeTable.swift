@@ -242,7 +242,6 @@ struct NodeTable {
     // It can come to have its former parts again.
     if state.wasResolved, state.parts != resolved.parts { memory?.set(.unknown, of: slot) }
     state.parts = resolved.parts
-    state.partsAbove = resolved.partsAbove
     state.merged = resolved.merged
     state.needsRefresh = false
     state.wasResolved = true
