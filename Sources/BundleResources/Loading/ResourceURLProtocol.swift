@@ -102,8 +102,9 @@ extension ResourceURLProtocol {
   @discardableResult
   public static func unregister(scheme: String = "rsrc") -> Bool {
     let former = sources.withLock { sources in
-      defer { if sources.isEmpty { URLProtocol.unregisterClass(ResourceURLProtocol.self) } }
-      return sources.removeValue(forKey: scheme.lowercased())
+      let former = sources.removeValue(forKey: scheme.lowercased())
+      if former != nil, sources.isEmpty { URLProtocol.unregisterClass(ResourceURLProtocol.self) }
+      return former
     }
     // Outside the lock, as above.
     return withExtendedLifetime(former) { former != nil }

@@ -31,7 +31,7 @@ extension NodeStore {
     of node: NodeID, hint: MergedDirectory?, resolvesAncestors: Bool
   ) throws(Errno) -> MergedDirectory {
     guard let watcher else {
-      if let nameless = namelessDirectory(node) { return nameless.parts }
+      if let removed = removedDirectory(node) { return removed }
       return try directory(at: path(of: node))
     }
     var (hint, attempts) = (hint, 0)
@@ -39,9 +39,7 @@ extension NodeStore {
       let (present, time, evicted) = try table.withLock {
         table throws(Errno) -> (MergedDirectory?, ResolutionTime, [AnyObject]) in
         let state = try Self.state(of: node, table)
-        if let nameless = table.namelessDirectory(node) {
-          return (nameless.parts, ResolutionTime(state, table), [])
-        }
+        if let removed = table.removedDirectory(node) { return (removed, ResolutionTime(state, table), []) }
         // Without a watch that reports its coming, it is looked for each time.
         if state.parts?.isEmpty == true, state.isCovered { throw .noSuchFileOrDirectory }
         guard let merged = state.merged, !state.needsRefresh || LayerAccess.current.usesKnownState else {

@@ -120,17 +120,17 @@ extension NodeStore {
 
   /// - Throws: ESTALE; ENOENT for a directory that no layer has any more.
   func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
-    let (isDirectory, parent, nameless) = try table.withLock { table throws(Errno) in
+    let (isDirectory, parent, removed) = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return (
         table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)),
-        table.namelessDirectory(node)
+        table.removedDirectory(node)
       )
     }
     var attributes: FileStatus
     var timeout: Double
-    if let nameless {
-      attributes = try nameless.parts.attributes()
+    if let removed {
+      attributes = try removed.attributes()
       attributes.links = 0
       timeout = 0
     } else if isDirectory {

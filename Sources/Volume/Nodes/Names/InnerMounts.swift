@@ -14,7 +14,8 @@ enum InnerMounts {
     -> [[[UInt8]]]
   {
     let slash = UInt8(ascii: "/")
-    return mounts.map(\.mountPoint).filter { $0.starts(with: mountPoint + [slash]) }
+    let prefix = mountPoint + [slash]
+    return mounts.map(\.mountPoint).filter { $0.starts(with: prefix) }
       .map { $0.dropFirst(mountPoint.count).split(separator: slash).map(Array.init) }
   }
 }
@@ -86,9 +87,8 @@ extension NodeTable {
       return 0
     }
     if !isNamed(slot, name, in: parent) {
-      // So that `move` does not take the former spelling for a further hard link.
-      nodes[Int(slot)].isDetached = true
-      move(slot, to: name, in: parent)
+      let former = EntryKey(parent: number(of: parent), name: self.name(of: slot))
+      rename(slot, from: former, to: name, in: parent)
     }
     nodes[Int(slot)].lookups += 1
     return slot

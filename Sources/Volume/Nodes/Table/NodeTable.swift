@@ -38,8 +38,8 @@ struct NodeTable {
   var uncoveredFiles = PollOrder()
   /// How many barriers have marked the uncovered nodes.
   var barriers = 0
-  /// The directories that have lost their names and that programs still stand in.
-  var namelessDirectories: [UInt32: NamelessDirectory] = [:]
+  /// The former parts of directories that programs have removed through the mount and still stand in.
+  var removedDirectories: [UInt32: MergedDirectory] = [:]
   /// The directories that lead to mounts inside this one, where case does not count.
   var mounted: Set<UInt32> = []
   /// The rights of files that the kernel was given.
@@ -338,7 +338,7 @@ struct NodeTable {
     uncovered.remove(slot)
     uncoveredFiles.remove(slot)
     if !mounted.isEmpty { mounted.remove(slot) }
-    if !namelessDirectories.isEmpty { namelessDirectories[slot] = nil }
+    if !removedDirectories.isEmpty { removedDirectories[slot] = nil }
     let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
     nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
     firstFree = slot
