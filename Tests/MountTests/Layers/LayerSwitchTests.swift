@@ -282,6 +282,8 @@ extension MountTests {
           }
         }
         try change(20)
+        // The kernel knows the nodes of the whole tree, each with a descriptor, at both counts.
+        try Command("ls", "-lR", mount.point.text).check()
         let before = try mount.openDescriptors()
         let watches = try mount.report().watches
         try change(200)
@@ -296,6 +298,7 @@ extension MountTests {
         }
         try mount.setLayers([fixture.substitution])
         try expectFixture(at: mount.point)
+        try Command("ls", "-lR", mount.point.text).check()
         // Those of dead workers are closed on a thread of its own.
         #expect(eventually(within: 20) { (try? mount.openDescriptors()) ?? .max <= before + 8 })
         #expect(try mount.report().watches <= watches + 8)
