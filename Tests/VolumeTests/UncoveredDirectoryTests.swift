@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -26,6 +27,7 @@ final class WatcherStub: NodeWatcher {
   func fault(of layer: Int) -> String? { nil }
   func directoryIsUncovered() {}
   func partsMayHaveChanged(of node: NodeID) {}
+  func directoryWasRenumbered(_ node: NodeID) {}
   func spellingWasEvicted(_ key: EntryKey) {}
 }
 
@@ -44,13 +46,13 @@ struct StoreFixture {
     store = try NodeStore(LayerStack(layers: layers), watcher: watcher, cache: .coherent, budget: 1000)
   }
 
-  /// Looks up a directory in the root.
-  func lookUp(_ name: String) throws -> NodeID {
-    let merged = try store.merged(of: .root)
+  /// Looks up a directory.
+  func lookUp(_ name: String, in parent: NodeID = .root) throws -> NodeID {
+    let merged = try store.merged(of: parent)
     let found = try withCName(Array(name.utf8)) { name throws(Errno) in try merged.lookup(name) }
     let entry = try #require(found)
     return try withCName(Array(name.utf8)) { name throws(Errno) in
-      try store.entry(entry, name, in: .root, merged).node
+      try store.entry(entry, name, in: parent, merged).node
     }
   }
 
@@ -79,6 +81,80 @@ struct StoreFixture {
     _ = try fixture.folder.folder("0/d")
     #expect(try fixture.store.merged(of: node).parts.map(\.layer) == [0, 1])
     #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
+  }
+
+  @Test("a lookup that finds another directory gives it a node of its own, before any poll")
+  func replaced() throws {
+    let fixture = try StoreFixture()
+    let (path, renamed) = (try fixture.folder.folder("1/d"), fixture.folder / "1/renamed")
+    _ = try fixture.folder.folder("1/d/old")
+    let former = try fixture.lookUp("d")
+    try path.rename(to: renamed)
+    _ = try fixture.folder.folder("1/d")
+    let present = try fixture.lookUp("d")
+    #expect(present != former)
+    #expect(try fixture.lookUp("d") == present)
+    func shows(_ name: String, _ node: NodeID) throws -> Bool {
+      let merged = try fixture.store.merged(of: node)
+      return try withCName(Array(name.utf8)) { name throws(Errno) in try merged.lookup(name) } != nil
+    }
+    #expect(try shows("old", former))
+    #expect(try !shows("old", present))
+    #expect(try fixture.lookUp("renamed") == former, "the kernel moves it")
+    #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
+    for (node, lookups) in [(former, 2), (present, 2)] {
+      fixture.store.forget(node, lookups: UInt64(lookups))
+    }
+    #expect(fixture.store.table.withLock { $0.count } == 1)
+  }
+
+  @Test("a renamed directory is not moved below itself where the kernel still has its former tree")
+  func exchanged() throws {
+    let fixture = try StoreFixture()
+    let layer = fixture.folder / "1"
+    try (layer / "a/b").makeDirectories()
+    let upper = try fixture.lookUp("a")
+    let lower = try fixture.lookUp("b", in: upper)
+    // `b` now holds what was above it.
+    try (layer / "a/b").rename(to: layer / "b")
+    try (layer / "a").rename(to: layer / "b/x")
+    try (layer / "a").makeDirectory()
+    #expect(try fixture.lookUp("a") != upper)
+    let found = try fixture.lookUp("x", in: lower)
+    #expect(found != upper)
+    #expect(try fixture.store.path(of: found).last == Array("x".utf8))
+    #expect(fixture.store.table.withLock { $0.checkInvariants() } == [])
+  }
+
+  @Test("directories are resolved without recursion, also when a barrier comes in between")
+  func deepTree() throws {
+    let fixture = try StoreFixture()
+    let depth = 8_000
+    let layer = try (fixture.folder / "1").call("open") { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    defer { _ = try? Command("rm", "-rf", (fixture.folder / "1").text).run(timeout: 120) }
+    var (directory, deepest) = (layer, NodeID.root)
+    for _ in 0..<depth {
+      try #require(mkdirat(directory, "d", 0o755) == 0)
+      let below = openat(directory, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      close(directory)
+      directory = below
+      deepest = try fixture.lookUp("d", in: deepest)
+    }
+    close(directory)
+    _ = fixture.store.markUncovered()
+    let watched = Locked(0)
+    let store = fixture.store
+    fixture.watcher.willWatch.withLock {
+      $0 = {
+        let count = watched.withLock { count in
+          count += 1
+          return count
+        }
+        if count % 6_000 == 0 { _ = store.markUncovered() }
+      }
+    }
+    #expect(try fixture.store.merged(of: deepest).parts.map(\.layer) == [1])
+    #expect(watched.withLock { $0 } > depth)
   }
 
   @Test("what is being resolved at a barrier is resolved once more", arguments: [true, false])

@@ -243,8 +243,21 @@ struct Invalidator {
       }
       guard let change else { continue }
       invalidate(change, of: next)
+      if let name = change.lostName { releaseName(name, of: next, isDeleted: change.isDeleted) }
       for child in store.childDirectories(of: next) { pending.append((child, change.isForced)) }
     }
+  }
+
+  /// Makes the kernel look up a name that another directory has by now, or none, and tells watchers of a directory that it
+  /// was deleted: IN_DELETE_SELF.
+  private func releaseName(_ key: EntryKey, of directory: NodeID, isDeleted: Bool) {
+    // A lookup in flight may have given the name to it.
+    expire(key.name, in: key.parent)
+    // The notification would detach another directory of this name from its path (`Replayer.deleteFormerEntries`).
+    guard isDeleted, observer != nil, store.childDirectory(named: key.name, in: key.parent) == nil else {
+      return
+    }
+    try? kernel.deleteEntry(key.name, in: key.parent, of: directory)
   }
 
   /// Has a thread of the layer that was not asked resolve a directory again, unless the layer does not answer: then

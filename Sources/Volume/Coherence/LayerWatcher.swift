@@ -281,5 +281,7 @@ extension LayerWatcher: NodeWatcher {
 
   func partsMayHaveChanged(of node: NodeID) { queue.add([Invalidation(subject: .parts(node))]) }
 
+  func directoryWasRenumbered(_ node: NodeID) { queue.add([Invalidation(subject: .subtree(node))]) }
+
   func spellingWasEvicted(_ key: EntryKey) { queue.add([Invalidation(subject: .spelling(key))]) }
 }

@@ -70,6 +70,8 @@ extension OwnChanges {
     if isChanged { queue.add(Self.invalidations(of: key)) }
   }
 
+  func isChanging(_ key: EntryKey) -> Bool { state.withLock { $0.pendingNames.contains(key) } }
+
   /// Whether the upper layer has an entry at a name.
   /// - Parameter identity: nil for none.
   private static func has(_ part: LayerDirectory, _ identity: FileIdentity?, at name: [UInt8]) -> Bool {

@@ -135,18 +135,6 @@ extension NodeStore {
     directory(named: name, in: parent).flatMap { knownParts(of: $0) ?? (try? merged(of: $0)) }
   }
 
-  func removedDirectory(_ node: NodeID) -> MergedDirectory? {
-    if !isWritable { return nil }
-    return table.withLock { $0.removedDirectory(node) }
-  }
-
-  /// Gives a directory that was removed other parts.
-  func replaceRemovedDirectory(_ node: NodeID, by copy: MergedDirectory) {
-    table.withLock { table in
-      if let slot = try? table.slot(of: node) { table.removedDirectories[slot] = copy }
-    }
-  }
-
   /// Records that the mount has removed a name.
   /// - Parameter removed: the parts of a directory, as they were before.
   func recordRemoval(of name: [UInt8], in directory: NodeID, _ removed: MergedDirectory? = nil) {

@@ -7,6 +7,8 @@ extension NodeStore {
   struct ResolvedDirectory {
     /// nil where no layer has the directory any more.
     let merged: MergedDirectory?
+    /// The directory above in which it was looked for; nil for the root, and where that is absent.
+    var above: MergedDirectory?
     var watches: [WatchDescriptor] = []
     var isCovered: Bool
     var fallback: UncachedReason?
@@ -14,11 +16,19 @@ extension NodeStore {
     var parts: [PartIdentity] { merged?.parts.map(PartIdentity.init) ?? [] }
   }
 
+  /// What a lookup has found by a directory's name.
+  struct FoundDirectory {
+    /// nil where no layer has it.
+    let merged: MergedDirectory?
+    /// The directory above in which it was looked for; nil for the root, and where that is absent.
+    var above: MergedDirectory?
+  }
+
   /// - Parameter hint: what a lookup in its parent has just found under its name.
   /// - Throws: ENOENT where no layer has it any more; ENOTDIR for another kind of node.
-  func merged(of node: NodeID, hint: MergedDirectory? = nil) throws(Errno) -> MergedDirectory {
+  func merged(of node: NodeID, hint: FoundDirectory? = nil) throws(Errno) -> MergedDirectory {
     do throws(Errno) {
-      let isWhole = hint?.missing?.error != .deferred
+      let isWhole = hint?.merged?.missing?.error != .deferred
       return try merged(of: node, hint: isWhole ? hint : nil, resolvesAncestors: true)
     } catch {
       guard error == .deferred, LayerAccess.current == .lastKnown else { throw error }
@@ -27,11 +37,11 @@ extension NodeStore {
     }
   }
 
-  private func merged(
-    of node: NodeID, hint: MergedDirectory?, resolvesAncestors: Bool
+  func merged(
+    of node: NodeID, hint: FoundDirectory?, resolvesAncestors: Bool
   ) throws(Errno) -> MergedDirectory {
     guard let watcher else {
-      if let removed = removedDirectory(node) { return removed }
+      if let nameless = namelessDirectory(node) { return nameless.parts }
       return try directory(at: path(of: node))
     }
     var (hint, attempts) = (hint, 0)
@@ -39,7 +49,9 @@ extension NodeStore {
       let (present, time, evicted) = try table.withLock {
         table throws(Errno) -> (MergedDirectory?, ResolutionTime, [AnyObject]) in
         let state = try Self.state(of: node, table)
-        if let removed = table.removedDirectory(node) { return (removed, ResolutionTime(state, table), []) }
+        if let nameless = table.namelessDirectory(node) {
+          return (nameless.parts, ResolutionTime(state, table), [])
+        }
         // Without a watch that reports its coming, it is looked for each time.
         if state.parts?.isEmpty == true, state.isCovered { throw .noSuchFileOrDirectory }
         guard let merged = state.merged, !state.needsRefresh || LayerAccess.current.usesKnownState else {
@@ -73,26 +85,6 @@ extension NodeStore {
       return try stack.directory(at: path, toleratesDeferral: toleratesDeferral)
     } catch {
       throw error == .notDirectory ? .noSuchFileOrDirectory : error
-    }
-  }
-
-  /// Resolves the directories above, from the top down, so that none recurses as deep as the tree is.
-  /// - Throws: the error of the first that cannot be resolved; nothing below it can be.
-  func resolveAncestors(of node: NodeID) throws(Errno) {
-    let unresolved = table.withLock { table -> [NodeID] in
-      guard let slot = try? table.slot(of: node) else { return [] }
-      var unresolved: [NodeID] = []
-      var ancestor = table[slot].parent
-      while ancestor != 0, let state = table[ancestor].directory,
-        state.merged == nil || (state.needsRefresh && !LayerAccess.current.usesKnownState)
-      {
-        unresolved.append(table.number(of: ancestor))
-        ancestor = table[ancestor].parent
-      }
-      return unresolved
-    }
-    for ancestor in unresolved.reversed() {
-      _ = try merged(of: ancestor, hint: nil, resolvesAncestors: false)
     }
   }
 
@@ -143,9 +135,13 @@ extension NodeStore {
     guard let state = table[slot].directory else { throw .notDirectory }
     if let parts = state.parts, parts != resolved.parts {
       // The event of the change that made the difference is still queued and will be handled in full. Where
-      // nothing reports it, what was just resolved is newer.
-      let merged = state.needsRefresh ? resolved.merged : state.merged ?? resolved.merged
-      return KeptDirectory(merged: merged, isOutdated: true)
+      // nothing reports it, what was just resolved is newer, unless another directory has the name: the invalidation
+      // takes it away from this one.
+      let isNewer =
+        state.needsRefresh
+        && table.replacedDirectory(slot, by: FoundDirectory(merged: resolved.merged, above: resolved.above)) == nil
+      return KeptDirectory(
+        merged: isNewer ? resolved.merged : state.merged ?? resolved.merged, isOutdated: true)
     }
     var kept = KeptDirectory()
     let isUnresolved = state.parts == nil
@@ -171,13 +167,14 @@ extension NodeStore {
   /// themselves, so the parts are resolved again once they are watched. Watches that prove needless are removed
   /// later, since another request may rely on them already.
   func resolve(
-    _ node: NodeID, hint: MergedDirectory?, _ watcher: any NodeWatcher
+    _ node: NodeID, hint: FoundDirectory?, _ watcher: any NodeWatcher
   ) throws(Errno) -> ResolvedDirectory {
     let (isCovered, lowest) = try parentCoverage(of: node)
-    var merged = hint
-    if merged == nil { merged = try lookUp(node) }
+    var found: FoundDirectory
+    if let hint { found = hint } else { found = try lookUp(node) }
     while true {
-      var resolved = ResolvedDirectory(merged: merged, isCovered: isCovered)
+      let merged = found.merged
+      var resolved = ResolvedDirectory(merged: merged, above: found.above, isCovered: isCovered)
       guard let parts = merged?.parts else { return resolved }
       for part in parts { try watch(part, for: node, &resolved, watcher) }
       if let missing = merged?.missing {
@@ -190,8 +187,8 @@ extension NodeStore {
       // one in a part above it may have come before the watch.
       if isCovered, parts.last?.layer == lowest, try merged?.hasOpaqueParts() == false { return resolved }
       let again = try lookUp(node)
-      if again?.parts.map(PartIdentity.init) == resolved.parts { return resolved }
-      merged = again
+      if again.merged?.parts.map(PartIdentity.init) == resolved.parts { return resolved }
+      found = again
     }
   }
 
@@ -237,32 +234,6 @@ extension NodeStore {
 
   static func unwatchableReason(_ fileSystem: String) -> String {
     "\(fileSystem) does not report all changes"
-  }
-
-  private func lookUp(_ node: NodeID) throws(Errno) -> MergedDirectory? {
-    if node == .root { return try stack.root() }
-    let (parent, name) = try self.parent(of: node)
-    let merged: MergedDirectory
-    do throws(Errno) {
-      merged = try self.merged(of: parent, hint: nil, resolvesAncestors: false)
-    } catch {
-      if error == .noSuchFileOrDirectory { return nil }
-      throw error
-    }
-    let entry = try withCName(name) { name throws(Errno) in
-      try merged.lookup(name, isLikelyDirectory: true)
-    }
-    guard case .directory(let found, _) = entry else { return nil }
-    return found
-  }
-
-  /// Whether a directory's parent is covered, and the index of the lowest layer that takes part in it.
-  private func parentCoverage(of node: NodeID) throws(Errno) -> (isCovered: Bool, lowest: Int?) {
-    if node == .root { return (true, stack.layers.count - 1) }
-    return try table.withLock { table throws(Errno) in
-      let state = table[table[try table.slot(of: node)].parent].directory
-      return (state?.isCovered ?? false, state?.parts?.last?.layer)
-    }
   }
 
   /// Whether watches report every change to a directory and to the files in it.

@@ -14,7 +14,7 @@ extension NodeStore {
     var entryTimeout = timeout(in: parent)
     switch found {
     case .directory(let child, let attributes):
-      return try directoryEntry(child, attributes, name, in: parent, entryTimeout)
+      return try directoryEntry(child, attributes, name, in: parent, merged, entryTimeout)
     case .file(let layer, let attributes):
       guard let kind = attributes.kind else { throw .ioError }
       if attributes.identity.isMergedTable, stack.tables?.isVolatile(attributes.identity) != false {
@@ -45,14 +45,14 @@ extension NodeStore {
 
   private func directoryEntry(
     _ child: MergedDirectory, _ attributes: FileStatus, _ name: CName, in parent: NodeID,
-    _ entryTimeout: Double
+    _ above: MergedDirectory, _ entryTimeout: Double
   ) throws(Errno) -> EntryReply {
-    let node = try lookUpDirectory(name, in: parent, child)
+    let node = try lookUpDirectory(name, in: parent, above, child)
     do throws(Errno) {
       // Read again once the parts are watched.
       var (attributes, child) = (attributes, child)
       if watcher != nil || isWritable {
-        child = try merged(of: node.number, hint: child)
+        child = try merged(of: node.number, hint: FoundDirectory(merged: child, above: above))
         attributes = try self.attributes(of: child)
       }
       recordReport(of: child, attributes, node.number)
@@ -68,20 +68,24 @@ extension NodeStore {
   }
 
   private func lookUpDirectory(
-    _ name: CName, in parent: NodeID, _ child: MergedDirectory
+    _ name: CName, in parent: NodeID, _ above: MergedDirectory, _ child: MergedDirectory
   ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
     let bytes = [UInt8](bytesOf: name)
     let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
     if ownNumber == nil { dropUnknownNumbers() }
-    var leadsToMount = false
+    takeName(bytes, in: parent, fromOtherThan: FoundDirectory(merged: child, above: above))
+    var (renamed, leadsToMount) = (NamelessDirectory?.none, false)
+    defer { withExtendedLifetime(renamed) {} }
     let node = try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
       let number = ownNumber ?? inodeNumber(ofDirectory: bytes, in: table[parent].inodeNumber)
+      renamed = rename(child.parts, to: bytes, in: parent, inodeNumber: number, &table)
       var slot = table.lookUpMounted(bytes, in: parent)
       leadsToMount = slot != 0
       if !leadsToMount { slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number) }
       return (table.number(of: slot), table[slot].inodeNumber)
     }
+    if renamed != nil { watcher?.directoryWasRenumbered(node.0) }
     if leadsToMount { recordSpelling(bytes, in: parent) }
     return node
   }
@@ -120,18 +124,18 @@ extension NodeStore {
 
   /// - Throws: ESTALE; ENOENT for a directory that no layer has any more.
   func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
-    let (isDirectory, parent, removed) = try table.withLock { table throws(Errno) in
+    let (isDirectory, parent, nameless) = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return (
         table[slot].kind == .directory, table.number(of: max(table[slot].parent, NodeTable.root)),
-        table.removedDirectory(node)
+        table.namelessDirectory(node)
       )
     }
     var attributes: FileStatus
     var timeout: Double
-    if let removed {
-      attributes = try removed.attributes()
-      attributes.links = 0
+    if let nameless {
+      attributes = try nameless.parts.attributes()
+      if nameless.wasRemoved { attributes.links = 0 }
       timeout = 0
     } else if isDirectory {
       let merged = try merged(of: node)

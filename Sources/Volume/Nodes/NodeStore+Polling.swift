@@ -40,7 +40,9 @@ extension NodeStore {
   }
 
   private static func poll(_ slot: UInt32, _ found: inout PolledDirectories, _ table: inout NodeTable) {
-    guard let state = table[slot].directory, state.parts != nil else { return }
+    guard let state = table[slot].directory,
+      state.parts != nil || table.namelessDirectories[slot] != nil
+    else { return }
     let isRetried = state.uncachedReason != nil || slot == NodeTable.root
     if isRetried, found.retried.count < retriesAtOnce { found.retried.append(table.number(of: slot)) }
     if state.mayHaveStaleNegatives, found.formerlyCovered.count < retriesAtOnce {

@@ -15,6 +15,10 @@ extension NodeStore {
     var revealedParts: [LayerDirectory] = []
     /// Whether everything below the directory has to be invalidated.
     let isForced: Bool
+    /// The name that the directory has lost to another one, or to none.
+    var lostName: EntryKey?
+    /// Whether a directory that has lost its name was deleted.
+    var isDeleted = false
   }
 
   /// Resolves a directory's parts again; from now on requests are answered from the new ones.
@@ -46,13 +50,18 @@ extension NodeStore {
       if !isForced { return nil }
       return PartsChange(arrived: (try? merged(of: node).parts) ?? [], isForced: true)
     }
+    let key = nameKey(ofDirectory: node)
+    var isNameless = false
     let begin = table.withLock { table -> RefreshTime? in
       guard let state = try? Self.state(of: node, table) else { return nil }
       state.version += 1
+      isNameless = table.namelessDirectory(node) != nil
       if state.parts == nil { return nil }
       return RefreshTime(
         version: state.version, barriers: table.barriers, exchanges: yields ? state.exchanges : nil)
     }
+    // Its parts stay the same.
+    if isNameless { return isForced ? PartsChange(arrived: [], isForced: true) : nil }
     guard let begin else { return nil }
     let resolved: ResolvedDirectory
     do throws(Errno) { resolved = try resolveAgain(node, watcher) } catch {
@@ -62,8 +71,19 @@ extension NodeStore {
       return keepKnownParts(of: node)
     }
     if !resolved.isCovered { watcher.directoryIsUncovered() }
+    if let key, let isDeleted = takeName(key, from: node, ifReplacedBy: resolved) {
+      unwatchOthers(than: namelessDirectory(node)?.parts.parts ?? [], of: node, watcher)
+      return PartsChange(arrived: [], isForced: true, lostName: key, isDeleted: isDeleted)
+    }
     return try exchangeParts(
       of: node, for: resolved, since: begin, isForced: isForced, readsWhiteouts, watcher)
+  }
+
+  /// Removes the watches of a directory, except those of some parts.
+  private func unwatchOthers(than parts: [LayerDirectory], of node: NodeID, _ watcher: any NodeWatcher) {
+    let kept = parts.compactMap { try? watcher.watch($0, for: node) }
+    // A needless watch reports changes that are none; a missing one would leave old content in the caches.
+    if kept.count == parts.count { watcher.unwatch(node, except: kept) }
   }
 
   private func resolveAgain(

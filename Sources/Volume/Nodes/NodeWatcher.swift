@@ -7,6 +7,8 @@ import Posix
 protocol LookupObserver: AnyObject, Sendable {
   /// - Parameter found: nil for nothing.
   func recordLookup(_ found: Entry?, at key: EntryKey)
+  /// Whether the mount is just changing what has a name.
+  func isChanging(_ key: EntryKey) -> Bool
 }
 
 /// Watches the layers on behalf of the node store. `LayerWatcher` is the one that a mount has.
@@ -27,6 +29,9 @@ protocol NodeWatcher: AnyObject, Sendable {
   func directoryIsUncovered()
   /// The parts of a directory may have changed without the node store having noticed.
   func partsMayHaveChanged(of node: NodeID)
+  /// A lookup has found another directory by a directory's name, or the directory by a new one: what is cached of it and
+  /// of what is below has former inode numbers.
+  func directoryWasRenumbered(_ node: NodeID)
   /// The kernel has to forget a spelling of a name, which is no longer recorded.
   func spellingWasEvicted(_ key: EntryKey)
 }

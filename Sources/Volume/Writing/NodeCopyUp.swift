@@ -38,10 +38,10 @@ struct NodeCopyUp: Sendable {
   // MARK: - Directories
 
   /// A directory, which the upper layer takes part in from now on.
-  /// - Throws: ENOENT if no layer has it any more, ESTALE if a predecessor has removed it; EPERM if its flags, or those of a
+  /// - Throws: ENOENT if no layer has it any more, ESTALE if it lost its name under a predecessor; EPERM if its flags, or those of a
   ///   directory above it, forbid to change it; errors of the upper layer.
   func directory(_ node: NodeID, for purpose: Purpose = .change) throws(Errno) -> MergedDirectory {
-    if try store.isDetached(node) { return try removedDirectory(node) }
+    if try store.isDetached(node) { return try namelessDirectory(node) }
     for _ in 0..<Self.maxAttempts {
       let merged = try store.merged(of: node)
       if merged.isInUpperLayer { return merged }
@@ -52,11 +52,13 @@ struct NodeCopyUp: Sendable {
     throw .staleFileHandle
   }
 
-  /// A directory that has lost its name, but is open. One of a layer below gets a copy without a name.
-  private func removedDirectory(_ node: NodeID) throws(Errno) -> MergedDirectory {
-    guard let removed = store.removedDirectory(node) else { throw .staleFileHandle }
-    if removed.isInUpperLayer { return removed }
-    let copy = try upper.copyUpUnnamed(removed.top)
+  /// A directory that has lost its name, but is open. One of a layer below that was removed gets a copy without a name,
+  /// in which the kernel makes no entries; what was put into a copy of any other would be lost.
+  private func namelessDirectory(_ node: NodeID) throws(Errno) -> MergedDirectory {
+    guard let nameless = store.namelessDirectory(node) else { throw .staleFileHandle }
+    if nameless.parts.isInUpperLayer { return nameless.parts }
+    guard nameless.wasRemoved else { throw .noSuchFileOrDirectory }
+    let copy = try upper.copyUpUnnamed(nameless.parts.top)
     store.replaceRemovedDirectory(node, by: copy)
     return copy
   }

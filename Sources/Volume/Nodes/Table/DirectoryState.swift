@@ -26,6 +26,9 @@ final class DirectoryState: @unchecked Sendable {
   var firstChild: UInt32 = 0
   var oldestChild: UInt32 = 0
   var parts: [PartIdentity]?
+  /// A hash of the directories of the layers in which its parts were found; nil if it has none, or archives are among
+  /// them.
+  var place: Int?
   var merged: MergedDirectory?
   /// Whether `merged` may be outdated, since nothing reports its changes: the next request resolves it again.
   var needsRefresh = false

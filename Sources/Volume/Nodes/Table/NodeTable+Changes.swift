@@ -32,33 +32,13 @@ extension NodeTable {
     var released: [AnyObject] = []
     for slot in nodes(named: name, in: parent) {
       if nodes[Int(slot)].kind == .directory {
-        released += removeDirectoryName(slot, removed)
+        released += takeName(
+          from: slot, keeping: removed.map { NamelessDirectory(parts: $0, wasRemoved: true) })
       } else {
         detach(slot, from: name, in: parent)
       }
     }
     return released
-  }
-
-  /// The most removed directories whose attributes are known: each holds descriptors.
-  private static let removedLimit = 256
-
-  /// A directory that was removed keeps its node while programs stand in it. It gets a name that no directory can have,
-  /// so that a new one with the former name is another node.
-  private mutating func removeDirectoryName(_ slot: UInt32, _ removed: MergedDirectory?) -> [AnyObject] {
-    if removedDirectories.count < Self.removedLimit { removedDirectories[slot] = removed }
-    let former = unresolve(slot).former
-    // Before, so that `move` does not take the former name for a further one; `move` attaches the node again.
-    nodes[Int(slot)].isDetached = true
-    move(slot, to: Array("/\(number(of: slot).rawValue)".utf8), in: nodes[Int(slot)].parent)
-    nodes[Int(slot)].isDetached = true
-    return former.map { [$0] } ?? []
-  }
-
-  /// The parts of a directory that was removed; nil for any other, and for one that a predecessor has removed.
-  func removedDirectory(_ node: NodeID) -> MergedDirectory? {
-    if removedDirectories.isEmpty { return nil }
-    return (try? slot(of: node)).flatMap { removedDirectories[$0] }
   }
 
   /// Gives a node another name in place of one of its names.

@@ -38,8 +38,8 @@ struct NodeTable {
   var uncoveredFiles = PollOrder()
   /// How many barriers have marked the uncovered nodes.
   var barriers = 0
-  /// The former parts of directories that programs have removed through the mount and still stand in.
-  var removedDirectories: [UInt32: MergedDirectory] = [:]
+  /// The directories that have lost their names and that programs still stand in.
+  var namelessDirectories: [UInt32: NamelessDirectory] = [:]
   /// The directories that lead to mounts inside this one, where case does not count.
   var mounted: Set<UInt32> = []
   /// The rights of files that the kernel was given.
@@ -242,6 +242,7 @@ struct NodeTable {
     // It can come to have its former parts again.
     if state.wasResolved, state.parts != resolved.parts { memory?.set(.unknown, of: slot) }
     state.parts = resolved.parts
+    state.place = resolved.above.flatMap { above in resolved.merged?.place(in: above) }
     state.merged = resolved.merged
     state.needsRefresh = false
     state.wasResolved = true
@@ -338,7 +339,7 @@ struct NodeTable {
     uncovered.remove(slot)
     uncoveredFiles.remove(slot)
     if !mounted.isEmpty { mounted.remove(slot) }
-    if !removedDirectories.isEmpty { removedDirectories[slot] = nil }
+    if !namelessDirectories.isEmpty { namelessDirectories[slot] = nil }
     let generation = (nodes[Int(slot)].generation + 1) & Self.lastGeneration
     nodes[Int(slot)] = Node(generation: generation, nextFree: firstFree)
     firstFree = slot

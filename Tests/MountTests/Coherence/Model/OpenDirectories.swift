@@ -4,12 +4,14 @@ import TestSupport
 
 /// Directories of a mount that stay open while the layers change, like a shell's working directory.
 ///
-/// While at least one of its parts stays in place, an open directory shows the current content and path.
+/// While at least one of its parts stays in place, an open directory shows the current content and path. The mount may see
+/// several changes as one, so that goes for the parts at the last barrier as well as for those before each change.
 final class OpenDirectories {
   private struct OpenDirectory {
     var file: CInt
     var path: [ByteString]
     var parts: Set<FileIdentity>
+    var partsAtBarrier: Set<FileIdentity>
   }
 
   private let point: ByteString
@@ -41,20 +43,20 @@ final class OpenDirectories {
     let file = try location.call("open") { Glibc.open($0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
     // Half of them have been listed before the change.
     if random.percent(50) { _ = try? handle(file).list() }
-    open.append(OpenDirectory(file: file, path: path, parts: try parts(of: directory, layers)))
+    let parts = try parts(of: directory, layers)
+    open.append(OpenDirectory(file: file, path: path, parts: parts, partsAtBarrier: parts))
   }
 
   /// Closes those that have lost all their parts by a change.
   func closeStale(_ layers: [LiveLayer]) throws {
     let stack = layers.map(\.plan)
     open = try open.filter { entry in
-      guard let directory = MergedDirectory.root(of: stack).directory(entry.path),
-        try !parts(of: directory, layers).isDisjoint(with: entry.parts)
-      else {
-        close(entry.file)
-        return false
+      if let directory = MergedDirectory.root(of: stack).directory(entry.path) {
+        let parts = try parts(of: directory, layers)
+        if !parts.isDisjoint(with: entry.parts), !parts.isDisjoint(with: entry.partsAtBarrier) { return true }
       }
-      return true
+      close(entry.file)
+      return false
     }
     for (index, entry) in open.enumerated() {
       guard let directory = MergedDirectory.root(of: stack).directory(entry.path) else { continue }
@@ -62,9 +64,10 @@ final class OpenDirectories {
     }
   }
 
-  /// The differences between the open directories and the model.
+  /// The differences between the open directories and the model after a barrier.
   func differences(_ layers: [LiveLayer]) -> [String] {
     let stack = layers.map(\.plan)
+    for index in open.indices { open[index].partsAtBarrier = open[index].parts }
     return open.flatMap { entry -> [String] in
       guard let directory = MergedDirectory.root(of: stack).directory(entry.path) else { return [] }
       let location = entry.path.reduce(point) { $0 / $1 }
