@@ -93,7 +93,9 @@ let package = Package(
       linkerSettings: [.linkedLibrary("_FoundationICU")]),
     .testTarget(
       name: "BundlesTests", dependencies: ["foundationprobe", "Bundles", "Layers", "Posix", "TestSupport"],
-      swiftSettings: strict),
+      swiftSettings: strict,
+      // Foundation's ICU judges the matching of languages.
+      linkerSettings: [.linkedLibrary("_FoundationICU")]),
     .testTarget(
       name: "VolumeTests", dependencies: ["Volume", "Fuse", "Layers", "Routing", "Posix", "TestSupport"],
       swiftSettings: strict),

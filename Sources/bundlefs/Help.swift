@@ -130,7 +130,7 @@ enum Help {
                      can post URLs, only the mount's owner and root can change
                      routes
         languages=LANG[:LANG...]
-                     preferred localizations of resources, in order (default:
+                     preferred languages of resources, in order (default:
                      those of your locale, the bundle's own, en)
         scale=N, idiom=phone|pad
                      prefer images for such a screen (logo@2x~ipad.png)

@@ -48,6 +48,45 @@ import Testing
   }
 
   @Test(
+    "a key that no preferred language has comes from the development region", arguments: BundleForm.allCases)
+  func developmentRegion(form: BundleForm) throws {
+    let fixture = try ResourceFixture()
+    try fixture.make("fr.lproj/Localizable.strings", "a = \"fr a\";")
+    try fixture.make("en.lproj/Localizable.strings", "a = \"en a\"; b = \"en b\";")
+    try fixture.make("de.lproj/Localizable.strings", "a = \"de a\"; b = \"de b\";")
+    for (languages, a, b) in [(["fr"], "fr a", "en b"), (["ja"], "en a", "en b"), ([], "en a", "en b")] {
+      try fixture.withBundle(form, LookupOptions(languages: languages.isEmpty ? ["C"] : languages)) {
+        bundle in
+        #expect(bundle.localizedString(forKey: "a") == a && bundle.localizedString(forKey: "b") == b)
+        #expect(bundle.localizedString(forKey: "a", localization: "fr-CA") == "fr a")
+        #expect(bundle.localizedString(forKey: "b", localization: "fr-CA") == "b")
+      }
+    }
+    try fixture.override("Info.plist", "{ CFBundleDevelopmentRegion = de; }")
+    try fixture.make("Info.plist", "{ CFBundleDevelopmentRegion = de; }")
+    try fixture.withBundle(form, LookupOptions(languages: ["fr"])) { bundle in
+      #expect(bundle.localizedString(forKey: "a") == "fr a" && bundle.localizedString(forKey: "b") == "de b")
+    }
+  }
+
+  @Test("languages match by more than their prefixes", arguments: BundleForm.allCases)
+  func languages(form: BundleForm) throws {
+    for (language, localization) in [
+      ("nb", "no"), ("pt-BR", "pt-PT"), ("en-AU", "en-GB"), ("zh-Hant-TW", "zh_TW"), ("iw", "he"),
+      ("es-MX", "es-419"),
+    ] {
+      let fixture = try ResourceFixture()
+      try fixture.make("fr.lproj/Localizable.strings", "a = fr;")
+      try fixture.make(ByteString("\(localization).lproj/Localizable.strings"), "a = found;")
+      try fixture.make("Info.plist", "{ CFBundleDevelopmentRegion = fr; }")
+      try fixture.withBundle(form, LookupOptions(languages: [language])) { bundle in
+        #expect(bundle.localizedString(forKey: "a") == "found", "\(language)")
+        #expect(bundle.preferredLocalizations == [localization, "fr"])
+      }
+    }
+  }
+
+  @Test(
     "a table with a syntax error serves what precedes it, and the layers below the rest",
     arguments: BundleForm.allCases)
   func syntaxErrors(form: BundleForm) throws {

@@ -7,17 +7,21 @@ import Testing
   @Test(
     "the user's languages, by the order of variables",
     arguments: [
-      (["LANG": "fr_CA.UTF-8"], "fr-CA fr"), (["LANG": "fr"], "fr"), (["LANG": "C"], ""),
+      (["LANG": "fr_CA.UTF-8"], "fr-CA"), (["LANG": "fr"], "fr"), (["LANG": "C"], ""),
       (["LANG": "C.UTF-8"], ""), (["LANG": "POSIX"], ""), ([:], ""), (["LANG": ""], ""),
-      (["LC_ALL": "de_DE@euro", "LANG": "fr"], "de-DE de"),
-      (["LC_ALL": "", "LC_MESSAGES": "it_IT.ISO-8859-1", "LANG": "fr"], "it-IT it"),
+      (["LC_ALL": "de_DE@euro", "LANG": "fr"], "de-DE"),
+      (["LC_ALL": "", "LC_MESSAGES": "it_IT.ISO-8859-1", "LANG": "fr"], "it-IT"),
       (["LC_ALL": "C", "LANG": "fr"], ""), (["LC_MESSAGES": "nl", "LANG": "fr"], "nl"),
-      (["LANG": "zh_CN.UTF-8"], "zh-CN zh-Hans zh"), (["LANG": "zh_TW"], "zh-TW zh-Hant zh"),
-      (["LANG": "zh_HK.BIG5"], "zh-HK zh-Hant zh"),
-      (["LANG": "sr_RS@latin"], "sr-Latn-RS sr-Latn sr"),
-      (["LANG": "sr_RS.UTF-8@latin"], "sr-Latn-RS sr-Latn sr"),
-      (["LANG": "uz_UZ@cyrillic"], "uz-Cyrl-UZ uz-Cyrl uz"), (["LANG": "../../etc"], ""),
-      (["LANG": "english"], ""), (["LANG": "_"], ""), (["LANG": "ast_ES"], "ast-ES ast"),
+      (["LANG": "zh_CN.UTF-8"], "zh-CN"), (["LANG": "zh_HK.BIG5"], "zh-HK"),
+      (["LANG": "sr_RS@latin"], "sr-Latn-RS"), (["LANG": "sr_RS.UTF-8@latin"], "sr-Latn-RS"),
+      (["LANG": "uz_UZ@cyrillic"], "uz-Cyrl-UZ"), (["LANG": "../../etc"], ""), (["LANG": "english"], ""),
+      (["LANG": "_"], ""), (["LANG": "ast_ES"], "ast-ES"),
+      // LANGUAGE precedes the locale, but for that of programs that speak none.
+      (["LANGUAGE": "fr:de"], "fr de"), (["LANGUAGE": "fr:de", "LANG": "en_US.UTF-8"], "fr de"),
+      (["LANGUAGE": "pt_BR:pt:en", "LC_ALL": "it_IT"], "pt-BR pt en"),
+      (["LANGUAGE": "fr:de", "LANG": "C"], ""), (["LANGUAGE": "fr", "LANG": "fr", "LC_ALL": "POSIX"], ""),
+      (["LANGUAGE": "fr", "LANG": "C.UTF-8"], "fr"), (["LANGUAGE": "", "LANG": "fr"], "fr"),
+      (["LANGUAGE": ":../x:", "LANG": "fr"], "fr"), (["LANGUAGE": "sr@latin:", "LANG": "fr"], "sr-Latn"),
     ] as [([String: String], String)])
   func environment(variables: [String: String], expected: String) {
     let languages = Language.ofUser { variables[$0] }
@@ -50,19 +54,21 @@ import Testing
     #expect(names.joined(separator: " ") == expected)
   }
 
-  @Test("the default list: the user's, the development region, en, each once")
+  @Test("the languages of the user or the options, then the development region")
   func defaults() {
     let user = ResourceOptions(userLanguages: names("fr-CA:fr", ":"))
     func list(_ options: ResourceOptions, _ region: String?) -> String {
-      text(options.localizations(developmentRegion: region.map { Array($0.utf8) }))
+      text(
+        options.preferredLanguages + options.ownLanguages(developmentRegion: region.map { Array($0.utf8) }))
     }
     #expect(list(user, "de") == "fr-CA/fr/de/en")
     #expect(list(user, "en-GB") == "fr-CA/fr/en-GB/en")
     #expect(list(user, nil) == "fr-CA/fr/en")
-    #expect(list(ResourceOptions(), "en") == "en")
+    #expect(list(ResourceOptions(), "en") == "en/en")
     var chosen = user
     chosen.languages = names("pt-BR:it:pt-PT", ":")
-    #expect(list(chosen, "de") == "pt-BR/pt/it/pt-PT")
+    #expect(list(chosen, "de") == "pt-BR/it/pt-PT/de")
+    #expect(list(chosen, nil) == "pt-BR/it/pt-PT/en")
   }
 
   @Test("the default list in a lookup")

@@ -34,7 +34,8 @@ import Testing
   func merged() throws {
     #expect(
       try Self.list(type: "png") == [
-        "1 .png", "1 Base.lproj/g.png Base", "0 a.png", "1 fr.lproj/a.png fr", "0 fr.lproj/i.png fr",
+        "1 .png", "1 Base.lproj/g.png Base", "0 a.png", "1 en.lproj/f.png en", "1 fr.lproj/a.png fr",
+        "0 fr.lproj/i.png fr",
         "1 l.png", "0 new.png", "0 z.png",
       ])
     #expect(try Self.list(type: "png", only: "fr").contains("1 Base.lproj/g.png Base") == false)

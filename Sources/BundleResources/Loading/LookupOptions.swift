@@ -11,8 +11,11 @@ public struct LookupOptions: Sendable, Hashable {
     case pad
   }
 
-  /// The localizations in order of preference (`languages=fr:en`); `pt-BR` falls back to `pt`. nil stands for those
-  /// of the user's locale, then the bundle's development region, then `en`.
+  /// The languages in order of preference (`languages=fr:en`), before the bundle's development region; nil stands for
+  /// those of the user (LANGUAGE, or else the locale), then the development region, then `en`.
+  ///
+  /// They match the bundle's localizations as in Foundation on Apple's platforms: `nb` has `no`, `en-AU` has `en-GB`,
+  /// `pt-BR` has `pt-PT` if there is no other Portuguese.
   public var languages: [String]?
   /// The screen scale (`scale=2`) by which image variants are chosen; positive, or nil if not set.
   public var scale: Int?

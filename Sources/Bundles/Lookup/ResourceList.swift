@@ -45,14 +45,9 @@ extension ResourceLookup {
   public func localizations() throws(Errno) -> [[UInt8]] {
     let root = try MergedPath(rootOf: stack)
     guard let resources = try root.directory(at: layout().resourceFolder) else { return [] }
-    let listing = try resources.directory.list()
     var names: [[UInt8]] = []
-    for item in listing.items {
-      let folder = listing.name(of: item)
-      guard let name = Language.localization(ofFolder: folder) else { continue }
-      guard item.kind == .directory || item.kind == .symbolicLink else { continue }
-      if try resources.directory(at: [folder]) != nil { names.append(name) }
-    }
+    for name in try resources.directory.localizations()
+    where try resources.directory(at: [name + Language.folderSuffix]) != nil { names.append(name) }
     return names.sorted { $0.lexicographicallyPrecedes($1) }
   }
 

@@ -31,12 +31,13 @@ public struct FoundResource: Sendable {
 /// search order uses the layer of the link. A link without a target in the mount (dangling, absolute, or above the
 /// root) hides entries in lower layers as usual and is itself the result; as a parent directory it does not resolve.
 ///
-/// Only Info.plist is cached.
+/// Only Info.plist and the list of localizations are cached, while nothing has changed them.
 public final class ResourceLookup: Sendable {
   let stack: LayerStack
   /// The options of the search.
   public let options: ResourceOptions
   private let cache = InfoPlistCache()
+  private let localizationCache = LocalizationCache()
   private let fixedLayout: BundleLayout?
 
   /// Creates a lookup; without a layout, each search determines it.
@@ -58,7 +59,7 @@ public final class ResourceLookup: Sendable {
   }
 
   /// Finds a resource by its path below the resource folder; nil if there is none. Invalid names are not found.
-  /// - Parameter localization: If given, only it and the unlocalized folder are searched, as in Foundation.
+  /// - Parameter localization: If given, only it, its parents (`fr` for `fr-CA`) and the unlocalized folder are searched.
   public func find(
     _ path: [[UInt8]], localization: [UInt8]? = nil, for access: ResourceAccess = .unrestricted
   ) throws(Errno) -> FoundResource? {
@@ -80,9 +81,19 @@ public final class ResourceLookup: Sendable {
     return ResourceSearch(lookup: self, layout: layout, folders: folders, localization: localization)
   }
 
-  /// The localizations in search order, `Base` last.
+  /// The localizations in search order, `Base` last. A language that the bundle lacks is among them, before those that
+  /// serve for it.
   public func searchedLocalizations() throws(Errno) -> [[UInt8]] {
-    try localizations(only: nil, layout: layout())
+    let layout = try layout()
+    let matcher = try matcher(layout)
+    var names: [[UInt8]] = []
+    for language in try languages(layout, matcher) {
+      let found = matcher?.matches(for: language) ?? Language.fallbacks(of: language)
+      for name in (matcher?.has(language) == true ? [] : [language]) + found where !names.contains(name) {
+        names.append(name)
+      }
+    }
+    return names + [Language.base]
   }
 
   /// Resolves a path of the merged view, following symbolic links.
@@ -100,11 +111,32 @@ public final class ResourceLookup: Sendable {
   }
 
   func localizations(only localization: [UInt8]?, layout: BundleLayout) throws(Errno) -> [[UInt8]] {
-    if let localization { return [localization] }
-    var region: [UInt8]?
-    if options.languages == nil {
-      region = try cache.infoPlist(of: stack, layout: layout).developmentRegion.map { Array($0.utf8) }
+    if let localization { return Language.fallbacks(of: localization) }
+    let matcher = try matcher(layout)
+    var names: [[UInt8]] = []
+    for language in try languages(layout, matcher) {
+      let found = matcher?.matches(for: language) ?? Language.fallbacks(of: language)
+      for name in found where !names.contains(name) { names.append(name) }
     }
-    return options.localizations(developmentRegion: region) + [Language.base]
+    return names + [Language.base]
+  }
+
+  private func languages(_ layout: BundleLayout, _ matcher: LanguageMatcher?) throws(Errno) -> [[UInt8]] {
+    let region = try cache.infoPlist(of: stack, layout: layout).developmentRegion
+    let preferred = options.preferredLanguages
+    return (matcher?.ordered(preferred) ?? preferred)
+      + options.ownLanguages(developmentRegion: region.map { Array($0.utf8) })
+  }
+
+  /// Matches languages with the present localizations; nil if they cannot be listed. Then the folders of a language and
+  /// of its parents are tried, so that a layer that has failed does not keep the others from being searched.
+  private func matcher(_ layout: BundleLayout) throws(Errno) -> LanguageMatcher? {
+    guard let resources = try MergedPath(rootOf: stack).directory(at: layout.resourceFolder) else {
+      return LanguageMatcher([])
+    }
+    do throws(Errno) { return try localizationCache.matcher(for: resources.directory, in: stack) } catch {
+      if error == .deferred { throw error }
+      return nil
+    }
   }
 }

@@ -8,8 +8,8 @@ public struct ResourceOptions: Sendable, Hashable {
     var suffix: String { self == .phone ? "~iphone" : "~ipad" }
   }
 
-  /// The languages in order (`languages=fr:en`), each followed by its fallbacks; nil for ``userLanguages``, then the
-  /// bundle's development region, then `en`.
+  /// The languages in order (`languages=fr:en`), before the bundle's development region; nil for ``userLanguages``, then
+  /// the development region, then `en`.
   public var languages: [[UInt8]]?
   /// The languages of the mounting user, used if `languages` is nil.
   public var userLanguages: [[UInt8]]
@@ -28,14 +28,14 @@ public struct ResourceOptions: Sendable, Hashable {
     self.idiom = idiom
   }
 
-  /// The localizations to search, in order and unique, without `Base`.
-  func localizations(developmentRegion: [UInt8]?) -> [[UInt8]] {
-    let preferred = languages ?? userLanguages + [developmentRegion, Array("en".utf8)].compactMap { $0 }
-    var names: [[UInt8]] = []
-    for language in preferred {
-      for name in Language.fallbacks(of: language) where !names.contains(name) { names.append(name) }
-    }
-    return names
+  /// The languages that the user or the option prefers, in order.
+  var preferredLanguages: [[UInt8]] { languages ?? userLanguages }
+
+  /// The bundle's own languages, which come last, so that a text in no other is found.
+  /// - Parameter developmentRegion: nil stands for `en`, as in Foundation.
+  func ownLanguages(developmentRegion: [UInt8]?) -> [[UInt8]] {
+    let english = Array("en".utf8)
+    return languages == nil ? [developmentRegion, english].compactMap { $0 } : [developmentRegion ?? english]
   }
 
   var hasVariants: Bool { scale != nil || idiom != nil }

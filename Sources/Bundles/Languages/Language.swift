@@ -2,8 +2,8 @@
 ///
 /// Names are bytes because folder names are. Only ASCII letters have a case.
 public enum Language {
-  /// The fallback chain of a language, most specific first: `pt-BR`, `pt`; `zh-Hans-CN`, `zh-Hans`, `zh`. Chinese
-  /// regions imply a script, which locale names cannot express: `zh-TW`, `zh-Hant`, `zh`.
+  /// A language and its parents by the parts of its name, most specific first: `pt-BR`, `pt`; `zh-Hans-CN`, `zh-Hans`,
+  /// `zh`. Chinese regions imply a script, which locale names cannot express: `zh-TW`, `zh-Hant`, `zh`.
   public static func fallbacks(of language: [UInt8]) -> [[UInt8]] {
     var subtags = subtags(of: language)
     if let script = impliedScript(of: subtags) {
@@ -41,21 +41,23 @@ public enum Language {
     return name.dropLast(folderSuffix.count)
   }
 
-  /// The fallback chain of the user's locale: the first non-empty one of LC_ALL, LC_MESSAGES and LANG (locale(7)).
+  /// The user's languages in order: those of LANGUAGE (`fr:de`), or else the one of the locale, which is the first
+  /// non-empty one of LC_ALL, LC_MESSAGES and LANG (locale(7)).
   ///
-  /// `fr_CA.UTF-8` yields `fr-CA`, `fr`; `sr_RS@latin` begins with `sr-Latn-RS`; `C` and `POSIX` yield nothing.
+  /// `fr_CA.UTF-8` yields `fr-CA`, `sr_RS@latin` `sr-Latn-RS`. The locales `C` and `POSIX` yield nothing; as for
+  /// gettext(3), LANGUAGE does not count with them.
   public static func ofUser(environment: (String) -> String?) -> [[UInt8]] {
-    for variable in ["LC_ALL", "LC_MESSAGES", "LANG"] {
-      guard let locale = environment(variable), !locale.isEmpty else { continue }
-      guard let language = language(ofLocale: Array(locale.utf8)) else { return [] }
-      return fallbacks(of: language)
-    }
-    return []
+    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
+    if locale == "C" || locale == "POSIX" { return [] }
+    let list = (environment("LANGUAGE") ?? "").split(separator: ":")
+    let languages = list.compactMap { language(ofLocale: Array($0.utf8)) }
+    if !languages.isEmpty { return languages }
+    return language(ofLocale: Array(locale.utf8)).map { [$0] } ?? []
   }
 
   /// The localization of resources shared by all languages.
   static let base = Array("Base".utf8)
-  private static let folderSuffix = Array(".lproj".utf8)
+  static let folderSuffix = Array(".lproj".utf8)
   private static let hyphen = UInt8(ascii: "-")
   private static let underscore = UInt8(ascii: "_")
 
@@ -97,7 +99,7 @@ public enum Language {
   }
 
   /// The subtags in canonical case: language `fr`, script `Hans`, region `BR`; others are unchanged.
-  private static func canonicalSubtags(of language: [UInt8]) -> [[UInt8]] {
+  static func canonicalSubtags(of language: [UInt8]) -> [[UInt8]] {
     var canonical: [[UInt8]] = []
     for (index, subtag) in subtags(of: language).enumerated() {
       switch (index, subtag.count) {
