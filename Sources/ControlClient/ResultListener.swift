@@ -39,6 +39,7 @@ public final class ResultListener: Sendable {
   public func cancel() { cancellation.cancel() }
 
   /// Reports results on the calling thread, in order.
+  /// - Throws: ENOTCONN if the daemon has died and its mount is left.
   public func run(_ report: (Event) -> Void) throws(Errno) -> End {
     do throws(Errno) {
       while try listen(report) {
@@ -51,9 +52,20 @@ public final class ResultListener: Sendable {
       return .cancelled
     } catch {
       if cancellation.isCancelled { return .cancelled }
-      if error.isEndOfMount { return .unmounted }
-      throw error
+      guard error.isEndOfMount else { throw error }
+      return try end(after: error)
     }
+  }
+
+  /// What ended the mount: an unmount, after which the daemon exits, or the death of the daemon, which leaves the mount.
+  private func end(after error: Errno) throws(Errno) -> End {
+    guard error == .socketNotConnected || error.rawValue == ECONNABORTED else { return .unmounted }
+    // The kernel ends the connection before it takes the mount away.
+    for _ in 0..<10 {
+      if !location.isMounted { return .unmounted }
+      if cancellation.wait(milliseconds: 100) { return .cancelled }
+    }
+    throw .socketNotConnected
   }
 
   /// Reports results until the daemon hangs up; returns false if cancelled.

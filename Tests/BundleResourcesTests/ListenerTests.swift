@@ -163,10 +163,17 @@ import Testing
     #expect(eventually(within: 10) { Self.threads() == 0 })
   }
 
-  @Test("ends when the daemon exits or is killed", .timeLimit(.minutes(1)), arguments: [SIGTERM, SIGKILL])
-  func daemon(signal: CInt) throws {
+  /// The worker unmounts when its holder is killed. With `survive=off` there is none, and the mount is left.
+  @Test(
+    "ends when the daemon exits, with an error when it leaves a dead mount", .timeLimit(.minutes(1)),
+    arguments: [
+      (SIGTERM, "survive=on"), (SIGTERM, "survive=off"), (SIGKILL, "survive=on"), (SIGKILL, "survive=off"),
+    ])
+  func daemon(signal: CInt, option: String) throws {
     let fixture = try ResourceFixture()
-    let mount = try Mount(MountSetup(main: fixture.main, point: fixture.point))
+    var setup = MountSetup(main: fixture.main, point: fixture.point)
+    setup.options = [ByteString(option)]
+    let mount = try Mount(setup)
     defer { mount.abandon() }
     let center = NotificationCenter()
     let observer = Observer(center)
@@ -174,7 +181,8 @@ import Testing
     try listener.start()
     mount.process.signal(signal)
     #expect(eventually(within: 20) { observer.ends == 1 })
-    #expect(!listener.isListening && observer.errors.isEmpty)
+    let isDead = signal == SIGKILL && option == "survive=off"
+    #expect(!listener.isListening && observer.errors == (isDead ? [.ENOTCONN] : []))
     _ = try mount.process.wait(timeout: 20)
   }
 

@@ -157,6 +157,20 @@ import Testing
     }
   }
 
+  @Test("the sequence throws when the daemon dies", .timeLimit(.minutes(1)))
+  func death() async throws {
+    let fixture = try ResourceFixture()
+    var setup = MountSetup(main: fixture.main, point: fixture.point)
+    setup.options = ["survive=off"]
+    let mount = try Mount(setup)
+    defer { mount.abandon() }
+    let posted = try RouteListener.notifications(mountPoint: mount.point.url)
+    mount.process.signal(SIGKILL)
+    let path = mount.point.url.path(percentEncoded: false)
+    await #expect(throws: MountError.disconnected(path: path)) { for try await _ in posted {} }
+    _ = try mount.process.wait(timeout: 20)
+  }
+
   @Test("each cause has its own error, with a sentence", .timeLimit(.minutes(1)))
   func errors() async throws {
     let fixture = try ResourceFixture()

@@ -12,8 +12,9 @@ extension RouteListener {
   /// }
   /// ```
   ///
-  /// Those that are posted after this has returned are in the sequence. It ends when the mount ends or its task is
-  /// cancelled, and throws ``MountError`` if the mount has dropped results before they were read.
+  /// Those that are posted after this has returned are in the sequence. It ends when the bundle is unmounted or its task
+  /// is cancelled, and throws ``MountError``: ``MountError/disconnected(path:)`` if the process that serves the mount has
+  /// died, ``MountError/missedResults(_:)`` if the mount has dropped results before they were read.
   /// - Parameters:
   ///   - mountPoint: the file URL of the directory on which a bundle is mounted.
   ///   - names: the names of the routes; empty for all.

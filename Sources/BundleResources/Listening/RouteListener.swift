@@ -25,8 +25,8 @@ public final class RouteListener: Sendable {
   /// Posted when the mount dropped results before they were read. The object is the listener; `userInfo` has the
   /// first and the last missed sequence number (`UInt64`) under ``firstKey`` and ``lastKey``.
   public static let didMissResults = Notification.Name("BundleResources.RouteListener.didMissResults")
-  /// Posted when the listener ended without ``stop()``. The object is the listener. Unless the mount is simply
-  /// gone, `userInfo` has a `POSIXError` under ``errorKey``.
+  /// Posted when the listener ended without ``stop()``. The object is the listener. Unless the bundle was unmounted,
+  /// `userInfo` has a `POSIXError` under ``errorKey``: `.ENOTCONN` if the process that serves the mount has died.
   public static let didEnd = Notification.Name("BundleResources.RouteListener.didEnd")
   /// The key of the first missed sequence number.
   public static let firstKey = "first"

@@ -13,7 +13,7 @@ struct ListenCommand {
     control = try MountPoint(mounted: options.mountPoint).controlFile()
   }
 
-  /// Returns when the mount ends, after a time, or after a number of results.
+  /// Returns when the bundle is unmounted, after a time, or after a number of results.
   /// - Returns: the exit status: 1 if there were fewer results.
   func run() throws(Failure) -> CInt {
     signal(SIGPIPE, SIG_DFL)
@@ -38,6 +38,9 @@ struct ListenCommand {
         }
       }
     } catch {
+      if error == .socketNotConnected {
+        throw .failed("\(options.mountPoint.shown): the daemon of the mount has died")
+      }
       if !error.isEndOfMount { throw .failed("\(control.path.shown): \(error)") }
     }
     if let failure { throw failure }
