@@ -99,9 +99,9 @@ import Testing
     (["BUNDLE", "--url", "x:greet/Ada"], 1, "x:greet/Ada: this is not greeter://greet/NAME/TIMES"),
     (["BUNDLE", "--url", "x:greet/Ada/-1"], 1, "-1 greetings; from 0 to 100 are possible"),
     (["BUNDLE", "--logo", "/nothing/logo"], 1, "/nothing/logo cannot be written"),
-    (["/nothing"], 1, "file:///nothing: No such file or directory"),
-    (["BUNDLE", "/proc/version"], 1, "file:///proc/version: not a zip archive"),
-    (["--mount", "/proc"], 1, "file:///proc/: no bundle is mounted there"),
+    (["/nothing"], 1, "/nothing: No such file or directory"),
+    (["BUNDLE", "/proc/version"], 1, "/proc/version: not a zip archive"),
+    (["--mount", "/proc"], 1, "/proc: no bundlefs is mounted there"),
   ]
 
   @Test("names the cause of an error", .timeLimit(.minutes(1)), arguments: failures)

@@ -54,10 +54,10 @@ extension ResourceFixture {
     return URL(fileURLWithPath: path.text)
   }
 
-  /// A resource's URL as `LAYER PATH`; on a mount `PATH` alone, and in an archive the resource URL.
+  /// A resource's URL as `LAYER PATH`; on a mount `PATH` alone, in an archive `archive PATH`.
   func summary(_ url: URL?) -> String? {
     guard let url else { return nil }
-    guard url.isFileURL else { return url.absoluteString }
+    guard url.isFileURL else { return "archive " + url.path(percentEncoded: false).dropFirst() }
     for (name, folder) in [("main ", main), ("substitution ", substitution), ("", point)] {
       let prefix = folder.text + "/"
       if url.path.hasPrefix(prefix) { return name + url.path.dropFirst(prefix.count) }

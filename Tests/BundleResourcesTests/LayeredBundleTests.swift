@@ -21,12 +21,7 @@ import Testing
     switch form {
     case .folders: return "\(layer) \(path)"
     case .mount: return path
-    case .archives:
-      let names = path.split(separator: "/")
-      guard let folder = names.first, folder.hasSuffix(".lproj") else {
-        return "rsrc:///" + path.replacingOccurrences(of: " ", with: "%20")
-      }
-      return "rsrc:///" + names.dropFirst().joined(separator: "/") + "?localization=" + folder.dropLast(6)
+    case .archives: return "archive " + path
     }
   }
 
@@ -51,10 +46,11 @@ import Testing
         #expect(found == (form == .archives ? nil : url?.path))
         let data = try bundle.data(
           forResource: name, withExtension: type, subdirectory: folder, localization: localization)
-        if form != .archives {
-          let content = try Data(contentsOf: try #require(url))
-          #expect(data == content)
-        }
+        let content =
+          form == .archives
+          ? try ResourceSource(bundle: bundle).load(try #require(url)).data
+          : try Data(contentsOf: try #require(url))
+        #expect(data == content)
         #expect(String(decoding: data, as: UTF8.self).hasPrefix(layer))
       }
       for (name, type, localization) in [
@@ -109,7 +105,6 @@ import Testing
     ]
     for (options, layer, path) in expected {
       try fixture.withBundle(form, options) { bundle in
-        let path = form == .archives ? path.replacingOccurrences(of: "@", with: "%40") : path
         #expect(fixture.summary(bundle.urlForImageResource("logo")) == Self.expected(form, layer, path))
         #expect(bundle.urlForImageResource("logo.png") == bundle.urlForImageResource("logo"))
         #expect(bundle.urlForImageResource("icon.jpg") != nil && bundle.urlForImageResource("none") == nil)
@@ -188,22 +183,33 @@ import Testing
       #expect(code { _ = try bundle.data(forResource: "../a.txt") } == .badURL)
       #expect(code { _ = try bundle.data(forResource: "a\0b") } == .badURL)
       #expect(code { _ = try bundle.data(forResource: "a.txt", localization: "") } == .badURL)
+      // It names the bundle and what was asked for, and no file that there is not.
+      let error = try #require(throws: URLError.self) {
+        try bundle.data(forResource: "none", withExtension: "txt", subdirectory: "sub")
+      }
+      #expect(error.failingURL == bundle.bundleURL)
+      let path = String(bundle.bundleURL.path(percentEncoded: false).dropLast())
+      #expect(error.localizedDescription == "\(path): 'sub/none.txt': there is no such resource")
     }
   }
 
-  @Test("URLSession loads a bundle's resources, also those in archives")
-  func urlSession() async throws {
+  @Test("extensions with a dot, and no name at all, as in Foundation", arguments: BundleForm.allCases)
+  func names(form: BundleForm) throws {
     let fixture = try fixture()
-    var kept: LayeredBundle?
-    try fixture.withBundle(.archives) { kept = $0 }
-    let bundle = try #require(kept)
-    try ResourceURLProtocol.register(ResourceSource(bundle: bundle), scheme: fixture.scheme)
-    let found = try #require(bundle.url(forResource: "b", withExtension: "txt"))
-    let url = try #require(
-      URL(string: found.absoluteString.replacingOccurrences(of: "rsrc:", with: fixture.scheme + ":")))
-    try await withSession { session in
-      let (data, _) = try await session.data(from: url)
-      #expect(String(decoding: data, as: UTF8.self) == "substitution en")
+    try fixture.make(".hidden", "main")
+    let theirs = try #require(Bundle(path: fixture.main.text))
+    try fixture.withBundle(form, LookupOptions(languages: ["en"])) { bundle in
+      for (name, ext) in [
+        ("c", ".txt"), ("c", "..txt"), ("c.", "txt"), ("c.txt", ""), (nil, nil), ("", ""), (nil, ""),
+        ("", nil),
+        ("c.txt", "txt"), (".hidden", nil),
+      ] as [(String?, String?)] {
+        let expected = theirs.url(forResource: name, withExtension: ext)
+        let found = bundle.url(forResource: name, withExtension: ext)
+        #expect(found?.lastPathComponent == expected?.lastPathComponent, "\(name ?? "nil") \(ext ?? "nil")")
+      }
+      #expect(
+        bundle.urls(forResourcesWithExtension: ".txt") == bundle.urls(forResourcesWithExtension: "txt"))
     }
   }
 
@@ -214,9 +220,9 @@ import Testing
     try (fixture.folder / "app.ipa").write(
       ZipBuilder([.init("Payload/App.app/Contents/Resources/x.txt", "inside"), .init("y", "outside")]).bytes)
     let expected: [(String, URLError.Code?)] = [
-      ("none", .fileDoesNotExist), ("no.zip", .fileDoesNotExist), ("app.ipa", nil),
+      ("none", .fileDoesNotExist), ("no.zip", .cannotOpenFile), ("app.ipa", nil),
       ("app.ipa!/none", .fileDoesNotExist),
-      ("app.ipa!/y", .fileDoesNotExist),
+      ("app.ipa!/y", .cannotOpenFile),
     ]
     for (name, reason) in expected {
       let url = URL(fileURLWithPath: (fixture.folder / ByteString(name)).text)
@@ -225,10 +231,11 @@ import Testing
     let inner = URL(fileURLWithPath: (fixture.folder / "app.ipa!/Payload/App.app").text)
     let bundle = try LayeredBundle(main: inner, substitution: [fixture.substitution.url])
     #expect(try bundle.data(forResource: "x.txt") == Data("inside".utf8))
-    #expect(bundle.url(forResource: "x.txt")?.absoluteString == "rsrc:///x.txt")
+    #expect(fixture.summary(bundle.url(forResource: "x.txt")) == "archive x.txt")
     let error = try #require(throws: URLError.self) { try LayeredBundle(mountPoint: fixture.point.url) }
     #expect(
-      error.code == .resourceUnavailable && error.localizedDescription.contains("no bundle is mounted there"))
+      error.code == .resourceUnavailable
+        && error.localizedDescription.contains("no bundlefs is mounted there"))
   }
 
   @Test("a mount's layers change, and the mount goes", .timeLimit(.minutes(1)))

@@ -152,6 +152,30 @@ import Testing
     #expect(code { _ = try missing.load(url) } == .resourceUnavailable)
   }
 
+  @Test("registering says what is no mount, or one of another scheme", .timeLimit(.minutes(1)))
+  func notMounted() throws {
+    let fixture = try populated()
+    func reason(_ url: URL, _ scheme: String) throws -> String {
+      let error = try #require(throws: URLError.self) {
+        try ResourceURLProtocol.register(mountPoint: url, scheme: scheme)
+      }
+      #expect(error.code == .resourceUnavailable)
+      #expect(!ResourceURLProtocol.registeredSchemes.contains(scheme))
+      return error.localizedDescription
+    }
+    let point = fixture.point.url
+    #expect(try reason(point, fixture.scheme) == "\(fixture.point.text): no bundlefs is mounted there")
+    let nothing = (fixture.folder / "nothing").url
+    #expect(try reason(nothing, fixture.scheme).hasSuffix("no such directory; no bundlefs is mounted there"))
+    let source = try ResourceSource(mountPoint: point, scheme: fixture.scheme)
+    let error = try #require(throws: URLError.self) { try source.load(try fixture.url("///a.txt")) }
+    #expect(error.localizedDescription == "\(fixture.point.text): no bundlefs is mounted there")
+    try withMount(setup(fixture)) { _ in
+      #expect(try reason(point, fixture.scheme + "x").contains("another scheme than '\(fixture.scheme)x'"))
+      try ResourceURLProtocol.register(mountPoint: point, scheme: fixture.scheme)
+    }
+  }
+
   @Test("a hung mount does not block other sources", .timeLimit(.minutes(1)))
   func hung() async throws {
     let (hung, other) = (try populated(), try populated())

@@ -144,7 +144,8 @@ import Testing
     let fixture = try ResourceFixture()
     try fixture.make("file", "x")
     let cases: [(URL, URLError.Code)] = [
-      ((fixture.main / "nothing").url, .fileDoesNotExist), ((fixture.main / "file").url, .fileDoesNotExist),
+      ((fixture.main / "nothing").url, .fileDoesNotExist), ((fixture.main / "file").url, .cannotOpenFile),
+      ((fixture.main / "file/more").url, .fileDoesNotExist),
       (try #require(URL(string: "http://host/main")), .badURL),
     ]
     for (url, expected) in cases {
@@ -154,6 +155,8 @@ import Testing
     }
     #expect(
       code { try ResourceURLProtocol.register(try fixture.source(), scheme: "no scheme") } == .unsupportedURL)
+    try (fixture.main / "pipe").makeNode(mode: FileKind.fifo.rawValue | 0o600)
+    #expect(code { _ = try ResourceSource(main: (fixture.main / "pipe").url) } == .cannotOpenFile)
   }
 
   @Test("a change is visible in the next load, also in a directory that is created again")

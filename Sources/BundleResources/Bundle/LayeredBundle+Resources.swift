@@ -12,23 +12,25 @@ extension LayeredBundle {
   /// With a scale or an idiom among the options, an image's variants are tried.
   /// - Parameters:
   ///   - name: the name without the extension, or with it; nil or empty for the first resource with the extension.
-  ///   - ext: the extension; nil or empty if the name has it.
+  ///   - ext: the extension, with or without its dot; nil or empty if the name has it.
   ///   - subpath: a directory below the resource directory or a localization's directory.
-  ///   - localizationName: the only localization to search, besides unlocalized resources; nil for the preferred ones.
-  /// - Returns: a file URL; a resource URL (`rsrc:///logo.png`) for a resource that is stored in an archive.
+  ///   - localizationName: the only localization to search, besides its parents (`fr` for `fr-CA`) and unlocalized
+  ///     resources; nil for the preferred ones.
+  /// - Returns: a file URL; for a resource that is stored in an archive, a resource URL that names this bundle
+  ///   (`rsrc://bundle-1/logo.png`), with a scheme for which the bundle is registered, or else `rsrc`.
+  ///   ``ResourceURLProtocol/configuration`` and ``ResourceSource`` load it while the bundle exists.
   public func url(
     forResource name: String?, withExtension ext: String? = nil, subdirectory subpath: String? = nil,
     localization localizationName: String? = nil
   ) -> URL? {
     guard let name, !name.isEmpty else {
+      if (ext ?? "").isEmpty { return nil }
       return urls(forResourcesWithExtension: ext, subdirectory: subpath, localization: localizationName).first
     }
     let path = Self.path(name, ext, subpath)
     let found = try? layers().lookup.find(path, localization: localizationName.map { Array($0.utf8) })
     guard let found, found.attributes.kind != .symbolicLink else { return nil }
-    return url(
-      of: found.path, layer: found.layer, localization: found.localization,
-      isDirectory: found.attributes.isDirectory)
+    return url(of: found.path, layer: found.layer, isDirectory: found.attributes.isDirectory)
   }
 
   /// Lists the resources with an extension in all layers and preferred localizations, each once, sorted by path.
@@ -41,12 +43,10 @@ extension LayeredBundle {
     localization localizationName: String? = nil
   ) -> [URL] {
     let listed = try? layers().lookup.list(
-      type: ext.map { Array($0.utf8) }, in: Self.names(subpath ?? ""),
+      type: ext.map { Array(Self.withoutDot($0).utf8) }, in: Self.names(subpath ?? ""),
       localization: localizationName.map { Array($0.utf8) })
     return (listed ?? []).compactMap { resource in
-      url(
-        of: resource.path, layer: resource.layer, localization: resource.localization,
-        isDirectory: resource.kind == .directory)
+      url(of: resource.path, layer: resource.layer, isDirectory: resource.kind == .directory)
     }
   }
 
@@ -86,20 +86,26 @@ extension LayeredBundle {
     localization localizationName: String? = nil
   ) throws(URLError) -> Data {
     let path = Self.path(name, ext, subpath)
-    // For the error.
-    let joined = path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
-    let url = URL(fileURLWithPath: "/" + joined)
     let resource: ResourceURL
     do throws(ResourceURLError) {
       resource = try ResourceURL(
         host: nil, segments: path, localization: localizationName.map { Array($0.utf8) })
-    } catch { throw URLError(.badURL, url, error.description) }
+    } catch { throw failure(.badURL, path, error.description) }
     do throws(Errno) {
-      let loaded = try layers().open(resource).load(as: url) { true }
+      let loaded = try layers().open(resource).load(as: bundleURL) { true }
       return loaded?.data ?? Data()
     } catch {
-      throw URLError(error, url)
+      let reason = error == .noSuchFileOrDirectory ? "there is no such resource" : error.description
+      throw failure(URLError.code(of: error), path, reason, error)
     }
+  }
+
+  /// An error that names the bundle and the resource: a resource that was not found has no URL.
+  private func failure(
+    _ code: URLError.Code, _ path: [[UInt8]], _ reason: String, _ errno: Errno? = nil
+  ) -> URLError {
+    let name = path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
+    return URLError(code, bundleURL, "'\(name)': \(reason)", errno)
   }
 
   // MARK: - Localizations
@@ -135,8 +141,10 @@ extension LayeredBundle {
     path.utf8.split(separator: UInt8(ascii: "/")).map { Array($0) }
   }
 
+  private static func withoutDot(_ ext: String) -> String { ext.first == "." ? String(ext.dropFirst()) : ext }
+
   private static func path(_ name: String, _ ext: String?, _ subpath: String?) -> [[UInt8]] {
-    let ext = ext.flatMap { $0.isEmpty ? nil : "." + $0 } ?? ""
+    let ext = ext.map(withoutDot).flatMap { $0.isEmpty ? nil : "." + $0 } ?? ""
     return names(subpath ?? "") + names(name + ext)
   }
 }

@@ -17,9 +17,15 @@ import Routing
 /// Info.plist are merged key by key. Unlike Foundation's, the methods look at the present files: nothing that was
 /// found, or missing, is remembered. For the differences see <doc:LayeredBundles>.
 public final class LayeredBundle: Sendable {
+  /// The file URL of the main bundle's directory, or of its archive; for the bundle of a mount, of the mount point.
+  public let bundleURL: URL
   /// The tables that were parsed, and Info.plist.
   let tables = ParsedFileCache<ParsedTables>()
   let infoPlists = ParsedFileCache<InfoPlistContent>()
+  /// What the bundle is called in the URLs of its files in archives.
+  let name = NamedBundles.newName()
+  /// The threads for URLSession's loads.
+  let loaders = LoaderPool(limit: 8)
   /// For ``tableErrors``.
   let queries = Locked<Set<TableQuery>>([])
   private let backing: BundleLayers
@@ -33,11 +39,12 @@ public final class LayeredBundle: Sendable {
   ///   - substitution: the file URLs of the directories or archives that override it, in descending order of
   ///     precedence.
   ///   - options: options of the lookup.
-  /// - Throws: `URLError.badURL` for a URL that is not a file URL; `.fileDoesNotExist`, `.noPermissionsToReadFile`,
-  ///   `.cannotOpenFile` and the like if a directory or an archive cannot be opened.
+  /// - Throws: `URLError.badURL` for a URL that is not a file URL; `.fileDoesNotExist`, `.noPermissionsToReadFile` and the
+  ///   like if a directory or an archive cannot be opened, `.cannotOpenFile` for any other file.
   public init(
     main: URL, substitution: [URL] = [], options: LookupOptions = LookupOptions()
   ) throws(URLError) {
+    bundleURL = URL(path: try main.filePath(), isDirectory: true)
     backing = .fixed(try LayerReader(main: main, substitution: substitution, options: options))
   }
 
@@ -50,9 +57,12 @@ public final class LayeredBundle: Sendable {
   ///   the mount's daemon is dead; as the other initializer if a layer cannot be opened.
   public init(mountPoint: URL) throws(URLError) {
     let mount = MountLayers(mountPoint: try mountPoint.filePath())
+    bundleURL = URL(path: mount.mountPoint, isDirectory: true)
     backing = .mount(mount)
     do throws(PathError) { _ = try mount.reader() } catch { throw URLError(error) }
   }
+
+  deinit { NamedBundles.remove(name) }
 
   /// The layers now.
   /// - Throws: ENOTCONN if nothing is mounted; what opening a layer answers.
@@ -82,29 +92,37 @@ public final class LayeredBundle: Sendable {
     if case .mount(let mount) = backing { mount.invalidate() }
   }
 
-  /// The file URL of a resource; for one in an archive, which has no file, its resource URL: ``ResourceSource`` and
-  /// URLSession load it once ``ResourceURLProtocol`` has a source with this bundle.
-  func url(of path: [[UInt8]], layer: Int, localization: [UInt8]?, isDirectory: Bool) -> URL? {
+  /// The file URL of a resource; for one in an archive, which has no file, a URL that names this bundle and that
+  /// URLSession and each ``ResourceSource`` load from it.
+  func url(of path: [[UInt8]], layer: Int, isDirectory: Bool) -> URL? {
     guard let layers = try? layers() else { return nil }
     if case .mount(let mount) = backing {
       let path = ([mount.mountPoint] + path).joined(separator: [UInt8(ascii: "/")])
       return URL(path: Array(path), isDirectory: isDirectory)
     }
-    if layers.isArchive(layer) { return resourceURL(of: path, localization: localization, layers) }
+    if layers.isArchive(layer) { return resourceURL(of: path, layers) }
     return URL(path: layers.path(of: path, layer: layer), isDirectory: isDirectory)
   }
 
-  private func resourceURL(of path: [[UInt8]], localization: [UInt8]?, _ layers: LayerReader) -> URL? {
+  /// Opens the file of a URL that this bundle gave. A document's own references to resources, which are relative to its
+  /// URL, may name one that is localized.
+  func open(_ url: ResourceURL) throws(Errno) -> OpenedResource {
+    let layers = try layers()
+    if url.localization == nil {
+      do throws(Errno) { return try layers.open(at: url.path) } catch {
+        if error != .noSuchFileOrDirectory && error != .staleFileHandle { throw error }
+      }
+    }
+    return try layers.open(url)
+  }
+
+  private func resourceURL(of path: [[UInt8]], _ layers: LayerReader) -> URL? {
     guard let folder = try? layers.lookup.layout().resourceFolder, path.starts(with: folder) else {
       return nil
     }
-    var names = path.dropFirst(folder.count)
-    if let localization, names.first.map({ Language.localization(ofFolder: $0) == localization }) == true {
-      names = names.dropFirst()
-    }
-    let encoded = names.map { PercentCoding.encoded(path: $0) }.joined(separator: "/")
-    let query = localization.map { "?localization=" + PercentCoding.encoded(path: $0) } ?? ""
-    return URL(string: "rsrc:///\(encoded)\(query)")
+    NamedBundles.add(self)
+    let encoded = path.dropFirst(folder.count).map { PercentCoding.encoded(path: $0) }.joined(separator: "/")
+    return URL(string: "\(ResourceURLProtocol.scheme(of: self))://\(name)/\(encoded)")
   }
 }
 
@@ -116,7 +134,7 @@ private enum BundleLayers: Sendable {
 
 extension URL {
   /// The file URL of a path.
-  fileprivate init(path: [UInt8], isDirectory: Bool) {
+  init(path: [UInt8], isDirectory: Bool) {
     self = path.withUnsafeBufferPointer { bytes in
       (Array(bytes) + [0]).withUnsafeBytes { bytes in
         let start = bytes.assumingMemoryBound(to: CChar.self).baseAddress

@@ -53,18 +53,32 @@ final class MountLayers: Sendable {
   private func describe() throws(PathError) -> Description {
     let text: [UInt8]
     do throws(Errno) { text = try StatusClient.read(.json, at: mountPoint) } catch {
-      switch error {
-      case .inappropriateIOCTLForDevice, .noSuchFileOrDirectory, .notDirectory:
-        throw PathError(errno: .socketNotConnected, path: mountPoint, reason: "no bundle is mounted there")
-      case .socketNotConnected:
-        throw PathError(errno: error, path: mountPoint, reason: "the mount's daemon is dead; unmount it")
-      default: throw PathError(errno: error, path: mountPoint)
-      }
+      throw PathError(mountPoint: mountPoint, error)
     }
     guard let status = JSONValue(text), let description = Description(status) else {
       throw PathError(errno: .ioError, path: mountPoint, reason: "a status of another version of bundlefs")
     }
     return description
+  }
+}
+
+extension PathError {
+  /// Why a mount does not answer.
+  init(mountPoint: [UInt8], _ error: Errno) {
+    switch error {
+    case .noSuchFileOrDirectory, .notDirectory:
+      self.init(
+        errno: .socketNotConnected, path: mountPoint,
+        reason: "no such directory; no bundlefs is mounted there")
+    case .inappropriateIOCTLForDevice:
+      self.init(errno: .socketNotConnected, path: mountPoint, reason: "no bundlefs is mounted there")
+    case .socketNotConnected:
+      let path = String(decoding: mountPoint, as: UTF8.self)
+      self.init(
+        errno: error, path: mountPoint,
+        reason: "the process that serves the mount is dead; remove it with 'bundlefs unmount \(path)'")
+    default: self.init(errno: error, path: mountPoint)
+    }
   }
 }
 

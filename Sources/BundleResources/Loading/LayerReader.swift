@@ -69,7 +69,10 @@ final class LayerReader: Sendable {
       }
     }
     do throws(Errno) { return try directory(path, index: index) } catch {
-      throw PathError(errno: error, path: path)
+      let isPresent = error == .notDirectory && (try? realPath(path)) != nil
+      throw PathError(
+        errno: error, path: path, reason: isPresent ? "neither a directory nor an archive" : nil,
+        code: isPresent ? .cannotOpenFile : nil)
     }
   }
 
@@ -103,6 +106,17 @@ final class LayerReader: Sendable {
       }
     }
     throw .staleFileHandle
+  }
+
+  /// - Parameter path: below the resource directory, as the URL of a bundle's file has it.
+  /// - Throws: as `open(_:)`; ENOENT without such a file.
+  func open(at path: [[UInt8]]) throws(Errno) -> OpenedResource {
+    let lookup = lookup
+    let path = try lookup.layout().resourceFolder + path
+    guard let found = try lookup.resource(at: path), found.attributes.isRegular else {
+      throw .noSuchFileOrDirectory
+    }
+    return try OpenedResource(try found.open(), name: found.name, types: types)
   }
 
   private static func check(_ found: FoundResource, _ url: ResourceURL) throws(Errno) {

@@ -1,4 +1,5 @@
 import Bundles
+import ControlClient
 import Glibc
 import Layers
 import Posix
@@ -23,6 +24,20 @@ struct MountedBundle: Sendable {
       guard error == .noSuchFileOrDirectory, try !isMounted(root) else { throw error }
       throw .socketNotConnected
     }
+  }
+
+  /// - Throws: if nothing is mounted there, or the mount's resources have another scheme.
+  func check() throws(PathError) {
+    let shows: Bool
+    do throws(Errno) {
+      _ = try StatusClient.read(.controlName, at: mountPoint)
+      shows = try isMounted(try root())
+    } catch { throw PathError(mountPoint: mountPoint, error) }
+    if shows { return }
+    let scheme = String(decoding: scheme, as: UTF8.self)
+    throw PathError(
+      errno: .socketNotConnected, path: mountPoint,
+      reason: "the mount's resources have another scheme than '\(scheme)'; its option is 'resource_scheme'")
   }
 
   private func root() throws(Errno) -> Descriptor {

@@ -4,36 +4,40 @@ import Glibc
 import Layers
 import Posix
 
-/// A layer that cannot be opened.
+/// A layer or a mount that cannot be used.
 struct PathError: Error {
   let errno: Errno
   let path: [UInt8]
   /// For users.
   let reason: String
+  let code: URLError.Code
 
-  init(errno: Errno, path: [UInt8], reason: String? = nil) {
+  init(errno: Errno, path: [UInt8], reason: String? = nil, code: URLError.Code? = nil) {
     (self.errno, self.path) = (errno, path)
     self.reason = reason ?? errno.description
+    self.code = code ?? URLError.code(of: errno)
   }
 
   init(_ error: ArchiveError, path: [UInt8]) {
-    self.path = path
+    let errno: Errno
+    var code: URLError.Code?
     switch error {
-    case .unreadable(let errno): self.errno = errno
-    case .noArchive, .noFile, .folder: errno = .notDirectory
-    case .noFolder, .fileForFolder, .noInnerArchive: errno = .noSuchFileOrDirectory
+    case .unreadable(let error): errno = error
+    // There is something, which is no layer.
+    case .noArchive, .noFile, .folder, .fileForFolder: (errno, code) = (.notDirectory, .cannotOpenFile)
+    case .noFolder, .noInnerArchive: errno = .noSuchFileOrDirectory
     case .damaged, .damagedContainer, .part, .unsupported, .packedInnerArchive, .changing:
       errno = .notSupported
     }
-    reason = error.message
+    self.init(errno: errno, path: path, reason: error.message, code: code)
   }
 }
 
 extension URLError {
   init(_ error: PathError) {
-    let url = URL(fileURLWithPath: String(decoding: error.path, as: UTF8.self))
-    let underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(error.errno.rawValue))
-    self.init(Self.code(of: error.errno), url, error.reason, underlying)
+    self.init(
+      error.code, URL(fileURLWithPath: String(decoding: error.path, as: UTF8.self)), error.reason, error.errno
+    )
   }
 }
 
@@ -42,21 +46,20 @@ extension POSIXError {
 }
 
 extension URLError {
-  init(_ errno: Errno, _ url: URL) {
-    let underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(errno.rawValue))
-    self.init(Self.code(of: errno), url, errno.description, underlying)
-  }
+  init(_ errno: Errno, _ url: URL) { self.init(Self.code(of: errno), url, errno.description, errno) }
 
-  init(_ code: URLError.Code, _ url: URL, _ description: String, _ underlying: NSError? = nil) {
+  init(_ code: URLError.Code, _ url: URL, _ description: String, _ errno: Errno? = nil) {
     var information: [String: Any] = [
       NSURLErrorFailingURLErrorKey: url,
-      NSLocalizedDescriptionKey: "\(url.absoluteString): \(description)",
+      NSLocalizedDescriptionKey: "\(url.isFileURL ? url.path : url.absoluteString): \(description)",
     ]
-    information[NSUnderlyingErrorKey] = underlying
+    if let errno {
+      information[NSUnderlyingErrorKey] = NSError(domain: NSPOSIXErrorDomain, code: Int(errno.rawValue))
+    }
     self.init(code, userInfo: information)
   }
 
-  private static func code(of errno: Errno) -> URLError.Code {
+  static func code(of errno: Errno) -> URLError.Code {
     switch errno.rawValue {
     case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG: .fileDoesNotExist
     case EACCES, EPERM: .noPermissionsToReadFile

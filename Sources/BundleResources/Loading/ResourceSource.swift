@@ -8,7 +8,8 @@ import Routing
 ///
 /// Both kinds find the same resources. `rsrc:///DIR/NAME` is the resource NAME in the subdirectory DIR: in the
 /// substitutions first, then in the main bundle; in each of them unlocalized first, then by language.
-/// `rsrc:///NAME?localization=fr` selects one localization. Lookups are not cached, so that each load sees the
+/// `rsrc:///NAME?localization=fr` selects one localization. A URL that a ``LayeredBundle`` gave for a file in an archive
+/// names that bundle, `rsrc://bundle-1/NAME`, and is loaded from it by each source. Lookups are not cached, so that each load sees the
 /// current files.
 public final class ResourceSource: Sendable {
   private enum Backend: Sendable {
@@ -19,7 +20,7 @@ public final class ResourceSource: Sendable {
 
   private let backend: Backend
   /// The threads for URLSession's loads.
-  let loaders = LoaderPool(limit: 8)
+  let loaders: LoaderPool
 
   /// Creates a source that loads from a mount.
   ///
@@ -29,6 +30,7 @@ public final class ResourceSource: Sendable {
   ///   - scheme: the mount's option `resource_scheme`; case-insensitive.
   /// - Throws: `URLError.badURL` if the mount point is not a file URL.
   public init(mountPoint: URL, scheme: String = "rsrc") throws(URLError) {
+    loaders = LoaderPool(limit: 8)
     backend = .mount(
       MountedBundle(mountPoint: try mountPoint.filePath(), scheme: Array(scheme.lowercased().utf8)))
   }
@@ -47,11 +49,25 @@ public final class ResourceSource: Sendable {
   public init(
     main: URL, substitution: [URL] = [], options: LookupOptions = LookupOptions()
   ) throws(URLError) {
+    loaders = LoaderPool(limit: 8)
     backend = .layers(try LayerReader(main: main, substitution: substitution, options: options))
   }
 
   /// Creates a source that loads a bundle's resources, with the bundle's options.
-  public init(bundle: LayeredBundle) { backend = .bundle(bundle) }
+  public init(bundle: LayeredBundle) {
+    loaders = bundle.loaders
+    backend = .bundle(bundle)
+  }
+
+  func isBundle(_ bundle: LayeredBundle) -> Bool {
+    if case .bundle(let own) = backend { own === bundle } else { false }
+  }
+
+  /// - Throws: `URLError.resourceUnavailable` where no bundle is mounted whose resources have the source's scheme.
+  func checkMount() throws(URLError) {
+    guard case .mount(let bundle) = backend else { return }
+    do throws(PathError) { try bundle.check() } catch { throw URLError(error) }
+  }
 
   /// Loads a resource synchronously. The URL's scheme is ignored.
   /// - Throws: `URLError`: `.badURL` for a host, a `..` or a NUL in the URL; `.fileDoesNotExist`;
@@ -81,36 +97,48 @@ public final class ResourceSource: Sendable {
   /// - Parameter shouldContinue: called between reads; false cancels the load.
   /// - Returns: nil if cancelled.
   func load(_ url: URL, part: Part, shouldContinue: () -> Bool) throws(URLError) -> LoadedResource? {
-    let resource = try ResourceURL(url)
+    let address = try ResourceAddress(url)
     do throws(Errno) {
-      let opened = try open(resource)
+      let opened = try open(address)
       switch part {
       case .description: return try opened.description(as: url)
       case .all: return try opened.load(as: url, shouldContinue: shouldContinue)
       }
     } catch {
+      if error == .socketNotConnected { try checkMount() }
       throw URLError(error, url)
     }
   }
 
-  private func open(_ url: ResourceURL) throws(Errno) -> OpenedResource {
+  private func open(_ address: ResourceAddress) throws(Errno) -> OpenedResource {
+    if let bundle = address.bundle { return try bundle.open(address.url) }
     switch backend {
-    case .mount(let bundle): try bundle.open(url)
-    case .layers(let layers): try layers.open(url)
-    case .bundle(let bundle): try bundle.layers().open(url)
+    case .mount(let bundle): return try bundle.open(address.url)
+    case .layers(let layers): return try layers.open(address.url)
+    case .bundle(let bundle): return try bundle.layers().open(address.url)
     }
   }
 }
 
-extension ResourceURL {
-  fileprivate init(_ url: URL) throws(URLError) {
+/// A URL's resource, and the bundle that the URL names.
+private struct ResourceAddress {
+  let url: ResourceURL
+  let bundle: LayeredBundle?
+
+  init(_ url: URL) throws(URLError) {
     let parts: RouteURL
     do throws(RoutingError) { parts = try RouteURL(Array(url.absoluteString.utf8)) } catch {
       throw URLError(.badURL, url, error.description)
     }
+    let host = parts.host.map { String(decoding: $0, as: UTF8.self) }
+    bundle = NamedBundles.bundle(host)
+    if bundle == nil, let host, NamedBundles.isName(host) {
+      throw URLError(.resourceUnavailable, url, "the bundle that gave this URL does not exist any more")
+    }
     do throws(ResourceURLError) {
-      self = try ResourceURL(
-        host: parts.host, segments: parts.segments, localization: parts.parameter("localization"))
+      self.url = try ResourceURL(
+        host: bundle == nil ? parts.host : nil, segments: parts.segments,
+        localization: parts.parameter("localization"))
     } catch {
       throw URLError(.badURL, url, error.description)
     }

@@ -41,10 +41,30 @@ public final class ResourceURLProtocol: URLProtocol {
 
 /// The registered schemes and their sources. All members are thread-safe.
 extension ResourceURLProtocol {
-  private static let sources = Locked<[String: ResourceSource]>([:])
+  private struct Registry {
+    var sources: [String: ResourceSource] = [:]
+    /// Whether bundles have given URLs, which need no registered scheme.
+    var hasURLsOfBundles = false
+    /// Whether URLSession knows the class.
+    private var isRegistered = false
+
+    mutating func registerClass() {
+      let isNeeded = hasURLsOfBundles || !sources.isEmpty
+      if isNeeded == isRegistered { return }
+      isRegistered = isNeeded
+      if isNeeded {
+        _ = URLProtocol.registerClass(ResourceURLProtocol.self)
+      } else {
+        URLProtocol.unregisterClass(ResourceURLProtocol.self)
+      }
+    }
+  }
+
+  private static let registry = Locked(Registry())
+  private static let defaultScheme = "rsrc"
 
   /// The registered schemes in lower case, sorted.
-  public static var registeredSchemes: [String] { sources.withLock { $0.keys.sorted() } }
+  public static var registeredSchemes: [String] { registry.withLock { $0.sources.keys.sorted() } }
 
   /// A configuration for sessions that load resources.
   ///
@@ -65,21 +85,26 @@ extension ResourceURLProtocol {
       throw URLError(
         .unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "'\(scheme)' is not a valid URL scheme"])
     }
-    let former = sources.withLock { sources in
-      if sources.isEmpty { _ = URLProtocol.registerClass(ResourceURLProtocol.self) }
-      return sources.updateValue(source, forKey: scheme.lowercased())
+    let former = registry.withLock { registry in
+      defer { registry.registerClass() }
+      return registry.sources.updateValue(source, forKey: scheme.lowercased())
     }
     // Outside the lock, since its archives may be closed with it.
     withExtendedLifetime(former) {}
   }
 
   /// Registers a mount for a scheme.
+  ///
+  /// For one that is mounted later, register a ``ResourceSource``.
   /// - Parameters:
-  ///   - mountPoint: the file URL of the directory on which a bundle is or will be mounted.
+  ///   - mountPoint: the file URL of the directory on which a bundle is mounted.
   ///   - scheme: the scheme, which must be the mount's option `resource_scheme`.
-  /// - Throws: `URLError.badURL` if the mount point is not a file URL; `.unsupportedURL` for an invalid scheme name.
+  /// - Throws: `URLError.badURL` if the mount point is not a file URL; `.unsupportedURL` for an invalid scheme name;
+  ///   `.resourceUnavailable` where no bundle is mounted, or one whose resources have another scheme.
   public static func register(mountPoint: URL, scheme: String = "rsrc") throws(URLError) {
-    try register(try ResourceSource(mountPoint: mountPoint, scheme: scheme), scheme: scheme)
+    let source = try ResourceSource(mountPoint: mountPoint, scheme: scheme)
+    try source.checkMount()
+    try register(source, scheme: scheme)
   }
 
   /// Registers a bundle with substitutions, without a mount, for a scheme.
@@ -101,18 +126,38 @@ extension ResourceURLProtocol {
   /// - Returns: whether the scheme was registered.
   @discardableResult
   public static func unregister(scheme: String = "rsrc") -> Bool {
-    let former = sources.withLock { sources in
-      let former = sources.removeValue(forKey: scheme.lowercased())
-      if former != nil, sources.isEmpty { URLProtocol.unregisterClass(ResourceURLProtocol.self) }
-      return former
+    let former = registry.withLock { registry in
+      defer { registry.registerClass() }
+      return registry.sources.removeValue(forKey: scheme.lowercased())
     }
     // Outside the lock, as above.
     return withExtendedLifetime(former) { former != nil }
   }
 
-  /// The source of the URL's scheme; nil if it is not registered.
+  /// The source of the URL's scheme, or of the bundle that the URL names; nil if the scheme is not registered.
   static func source(of url: URL) -> ResourceSource? {
     guard let scheme = url.scheme?.lowercased() else { return nil }
-    return sources.withLock { $0[scheme] }
+    let source = registry.withLock { $0.sources[scheme] }
+    guard source != nil || scheme == defaultScheme, let bundle = NamedBundles.bundle(url.host) else {
+      return source
+    }
+    return ResourceSource(bundle: bundle)
+  }
+
+  /// The scheme of the URLs that a bundle gives: the default one if it is registered for the bundle or the bundle for
+  /// none.
+  static func scheme(of bundle: LayeredBundle) -> String {
+    let schemes = registry.withLock { registry in
+      registry.sources.keys.filter { registry.sources[$0]?.isBundle(bundle) == true }
+    }
+    return schemes.contains(defaultScheme) ? defaultScheme : schemes.min() ?? defaultScheme
+  }
+
+  /// Makes URLSession load the URLs that bundles give.
+  static func loadURLsOfBundles() {
+    registry.withLock { registry in
+      registry.hasURLsOfBundles = true
+      registry.registerClass()
+    }
   }
 }
