@@ -89,6 +89,20 @@ import Testing
     #expect(throws: POSIXError.self) { try bundle.changes() }
   }
 
+  @Test("a mount's changes end with an error when its daemon dies", .timeLimit(.minutes(1)))
+  func death() async throws {
+    let fixture = try fixture()
+    var setup = MountSetup(main: fixture.main, point: fixture.point)
+    setup.options = ["survive=off"]
+    let mount = try Mount(setup)
+    defer { mount.abandon() }
+    let changes = try LayeredBundle(mountPoint: fixture.point.url).changes()
+    mount.process.signal(SIGKILL)
+    let error = await #expect(throws: POSIXError.self) { for try await _ in changes {} }
+    #expect(error?.code == .ENOTCONN)
+    _ = try mount.process.wait(timeout: 20)
+  }
+
   @Test("cancelling the task ends the sequence", .timeLimit(.minutes(1)))
   func cancellation() async throws {
     let fixture = try fixture()

@@ -25,8 +25,9 @@ public struct BundleChanges: AsyncSequence, Sendable {
     fileprivate let watcher: BundleWatcher
     fileprivate var signals: AsyncThrowingStream<Void, any Error>.Iterator
 
-    /// The changes since the last call; nil after the task was cancelled, or the bundle's mount has gone.
-    /// - Throws: `POSIXError`: `.ENOSPC` beyond `fs.inotify.max_user_watches`, after which no change is seen.
+    /// The changes since the last call; nil after the task was cancelled, or the bundle was unmounted.
+    /// - Throws: `POSIXError`: `.ENOTCONN` if the process that serves the bundle's mount has died; `.ENOSPC` beyond
+    ///   `fs.inotify.max_user_watches`. No change is seen after that.
     public mutating func next() async throws -> BundleChange? {
       while try await signals.next() != nil {
         if let change = watcher.takeChange() { return change }
@@ -45,7 +46,7 @@ extension LayeredBundle {
   ///
   /// A change is reported after the bundle's methods see it. It may be one that makes no difference, such as an edit of
   /// a file that a substitution hides. The directories of all layers are watched by inotify(7), and of archives the
-  /// file; for the bundle of a mount, the mount is watched, which ends the sequence when it goes. The sequence watches
+  /// file; for the bundle of a mount, the mount is watched, which ends the sequence when it is unmounted. The sequence watches
   /// until it and its iterators are gone.
   /// - Throws: `POSIXError`: `.ENOTCONN` if nothing is mounted; `.ENOSPC` beyond `fs.inotify.max_user_watches`;
   ///   `.EMFILE` beyond `fs.inotify.max_user_instances`.

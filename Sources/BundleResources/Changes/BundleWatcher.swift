@@ -35,7 +35,7 @@ final class BundleWatcher: Sendable {
     let (signals, continuation) = AsyncThrowingStream.makeStream(
       of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
     self.signals = signals
-    let tree = Tree(value: WatchedTree(try Inotify(), roots: roots))
+    let tree = Tree(WatchedTree(try Inotify(), roots: roots), process: roots.first?.process)
     try tree.value.watchRoots()
     try Posix.Thread.startDetached(name: "changes") {
       Self.run(tree, record, cancellation, continuation)
@@ -58,7 +58,13 @@ final class BundleWatcher: Sendable {
   /// Carries the tree to its thread, which alone uses it from then on.
   private final class Tree: @unchecked Sendable {
     var value: WatchedTree
-    init(value: consuming WatchedTree) { self.value = value }
+    /// nil unless a mount is watched.
+    let process: MountProcess?
+
+    init(_ value: consuming WatchedTree, process: MountProcess?) {
+      self.value = value
+      self.process = process
+    }
   }
 
   private static func run(
@@ -68,10 +74,17 @@ final class BundleWatcher: Sendable {
     var polled = [
       pollfd(fd: tree.value.rawValue, events: Int16(POLLIN), revents: 0),
       pollfd(fd: cancellation.pipe.readEnd, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: tree.process?.rawValue ?? -1, events: Int16(POLLIN), revents: 0),
     ]
     while true {
-      _ = poll(&polled, 2, -1)
+      _ = poll(&polled, 3, -1)
       if cancellation.pipe.isCancelled { return continuation.finish() }
+      if polled[2].revents != 0, let process = tree.process {
+        if process.hasLeftMount(cancellation.pipe) {
+          return continuation.finish(throwing: POSIXError(.socketNotConnected))
+        }
+        polled[2].fd = -1
+      }
       do throws(Errno) {
         let outcome = try tree.value.read()
         if case .unmounted = outcome { return continuation.finish() }

@@ -17,6 +17,11 @@ enum WatchedRoot: Sendable {
   }
 }
 
+extension WatchedRoot {
+  /// The process that serves the mount; nil for layers.
+  var process: MountProcess? { if case .mount(let path, _) = self { MountProcess(of: path) } else { nil } }
+}
+
 /// Watches on directories and all directories below them.
 struct WatchedTree: ~Copyable {
   /// Why a directory is watched.

@@ -2,8 +2,11 @@ import CLinux
 import Glibc
 
 /// A process (pidfd_open(2)), whose ID may be another one's once it has ended.
-public struct ProcessDescriptor: ~Copyable {
+public struct ProcessDescriptor: ~Copyable, Sendable {
   private let descriptor: Descriptor
+
+  /// A file descriptor that poll(2) finds readable once the process has ended.
+  public var rawValue: CInt { descriptor.rawValue }
 
   /// - Throws: ESRCH if there is no such process; ENOSYS before Linux 5.3.
   public init(_ process: pid_t) throws(Errno) {

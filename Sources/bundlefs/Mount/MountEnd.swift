@@ -27,12 +27,10 @@ struct MountEnd: ~Copyable {
       }
       return (try? StatusClient.read(.json, at: path)) ?? []
     }
-    guard case .returned(let status)? = answer, let process = JSONValue(status)?["process"],
-      let id = process["id"]?.int.flatMap({ pid_t(exactly: $0) }),
-      process["namespace"]?.int.map({ UInt64($0) }) == ThisProcess.idNamespace,
-      let opened = try? ProcessDescriptor(id)
-    else { return nil }
-    self.process = opened
+    guard case .returned(let status)? = answer, let process = ProcessDescriptor(servingMountOf: status) else {
+      return nil
+    }
+    self.process = process
     device = entry.device
   }
 
