@@ -30,4 +30,49 @@ import Testing
       }
     }
   }
+
+  @Test("the same paths and dictionaries", arguments: ["", "Resources/", "Contents/Resources/"])
+  func members(resources: String) throws {
+    let fixture = try ResourceFixture()
+    let plist = ["": "", "Resources/": "Resources/", "Contents/Resources/": "Contents/"][resources] ?? ""
+    try fixture.make(
+      ByteString(plist + "Info.plist"),
+      "{ CFBundleIdentifier = org.example.a; CFBundleName = Name; CFBundleDevelopmentRegion = en; }")
+    try fixture.make(ByteString(resources + "a.txt"), "a")
+    try fixture.make(
+      ByteString(resources + "en.lproj/InfoPlist.strings"), "CFBundleName = \"English name\"; Other = x;")
+    let ours = try LayeredBundle(main: fixture.main.url, options: LookupOptions(languages: ["en"]))
+    let theirs = try #require(Bundle(path: fixture.main.text))
+    #expect(ours.bundleURL == theirs.bundleURL && ours.bundlePath == theirs.bundlePath)
+    #expect(ours.resourcePath == theirs.resourcePath)
+    #expect(ours.resourceURL?.standardizedFileURL.path == theirs.resourceURL?.standardizedFileURL.path)
+    #expect(ours.bundleIdentifier == theirs.bundleIdentifier && ours.bundleIdentifier == "org.example.a")
+    #expect(
+      ours.localizedInfoDictionary as? [String: String] == ["CFBundleName": "English name", "Other": "x"])
+    #expect(
+      ours.localizedInfoDictionary as? [String: String] == theirs.localizedInfoDictionary as? [String: String]
+    )
+    // Where there is a table, Foundation on Linux looks no further.
+    for key in ["CFBundleName", "Other", "None"] {
+      let (own, other) = (ours.object(forInfoDictionaryKey: key), theirs.object(forInfoDictionaryKey: key))
+      #expect(own as? String == other as? String, "\(key)")
+    }
+    #expect(ours.preferredLocalizations == theirs.preferredLocalizations)
+    #expect(ours.localizations == theirs.localizations.sorted())
+    #expect(ours.description == "LayeredBundle <\(fixture.main.text)>")
+  }
+
+  @Test("paths of a mount and of an archive", .timeLimit(.minutes(1)))
+  func otherForms() throws {
+    let fixture = try ResourceFixture()
+    try fixture.make("Resources/a.txt", "a")
+    try fixture.withBundle(.mount) { bundle in
+      #expect(bundle.bundlePath == fixture.point.text)
+      #expect(bundle.resourcePath == fixture.point.text + "/Resources")
+    }
+    try fixture.withBundle(.archives) { bundle in
+      #expect(bundle.bundlePath == fixture.main.text + ".zip" && bundle.resourceURL == nil)
+    }
+    #expect(try LayeredBundle(main: fixture.main.url).localizedInfoDictionary == nil)
+  }
 }

@@ -2,6 +2,7 @@ import Bundles
 import Foundation
 import Posix
 import PropertyLists
+import StringTables
 
 /// A parsed Info.plist; nil if it is malformed or cannot be read.
 struct InfoPlistContent: Sendable {
@@ -41,6 +42,17 @@ extension LayeredBundle {
     let localized = localizedString(forKey: key, value: missing, table: "InfoPlist")
     if localized != missing { return localized }
     return infoDictionaries().lazy.compactMap { $0[key] }.first?.foundationValue
+  }
+
+  /// The strings of the tables `InfoPlist` in all layers and preferred localizations, by their keys; nil without a table.
+  public var localizedInfoDictionary: [String: Any]? {
+    var merged: [String: Any]?
+    for (tables, _) in tables(TableQuery.plain, named: "InfoPlist", localization: nil) {
+      merged = tables.strings.entries.reduce(into: merged ?? [:]) { merged, entry in
+        if merged[entry.key] == nil { merged[entry.key] = entry.value }
+      }
+    }
+    return merged
   }
 
   /// CFBundleIdentifier; nil without it.

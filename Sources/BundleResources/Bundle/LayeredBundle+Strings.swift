@@ -67,6 +67,16 @@ extension LayeredBundle {
     return StringTable.text(of: value.flatMap { $0.isEmpty ? nil : $0 } ?? key, arguments: arguments)
   }
 
+  /// Whether a table has a string for a key. Parameters as for `localizedString(forKey:value:table:localization:)`, which
+  /// returns the key itself for one that is missing, and may return the same for one that a table has.
+  public func hasLocalizedString(
+    forKey key: String, table: String? = nil, localization: String? = nil
+  ) -> Bool {
+    tables(TableQuery.plain, named: table, localization: localization).contains { tables, _ in
+      tables.strings[key] != nil || tables.plurals[key] != nil
+    }
+  }
+
   /// The present errors of the tables from which strings were asked so far, in all layers, sorted by path.
   ///
   /// Reading this parses tables that were changed since, and those that no search has reached.
@@ -82,7 +92,7 @@ extension LayeredBundle {
 
   // MARK: - Tables
 
-  private func tables(
+  func tables(
     _ suffixes: [String], named name: String?, localization: String?
   ) -> some Sequence<(tables: ParsedTables, language: String)> {
     let query = TableQuery(

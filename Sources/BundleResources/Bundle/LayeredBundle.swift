@@ -74,6 +74,8 @@ public final class LayeredBundle: Sendable {
     }
   }
 
+  var isMount: Bool { if case .mount = backing { true } else { false } }
+
   /// What is watched for changes.
   func watchedRoots() throws(Errno) -> [WatchedRoot] {
     if case .mount(let mount) = backing {

@@ -57,6 +57,8 @@ final class LayerReader: Sendable {
   /// Whether a layer is an archive, whose entries are no files.
   func isArchive(_ layer: Int) -> Bool { layers[layer].layer.archive != nil }
 
+  var isMainArchive: Bool { isArchive(layers.count - 1) }
+
   private static func layer(
     _ path: [UInt8], index: Int, _ contents: ContentCache
   ) throws(PathError) -> OpenLayer {
