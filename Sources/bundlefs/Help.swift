@@ -5,8 +5,8 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "run", "list", "status", "layers", "diff", "tree", "override", "revert", "sync", "invalidate",
-    "upgrade", "route", "match", "listen", "resources", "open",
+    "unmount", "run", "list", "status", "layers", "diff", "tree", "override", "revert", "apply", "sync",
+    "invalidate", "upgrade", "route", "match", "listen", "resources", "open",
   ]
 
   static let text = """
@@ -26,6 +26,8 @@ enum Help {
            bundlefs tree MOUNTPOINT [PATH] [--json]
            bundlefs override MOUNTPOINT PATH...
            bundlefs revert MOUNTPOINT PATH... [--yes]
+           bundlefs apply MOUNTPOINT [PATH...] [--to LAYER] [--dry-run] [--yes]
+                          [--json]
            bundlefs sync MOUNTPOINT
            bundlefs invalidate MOUNTPOINT [PATH...]
            bundlefs upgrade MOUNTPOINT
@@ -69,7 +71,9 @@ enum Help {
     marks those that are not MAIN's. 'override' copies what the mount shows at a
     PATH to the top layer, ready to be edited; 'revert' removes what the top layer
     has there, so that what is below shows again, and asks first unless --yes is
-    given. Both take directories, and work on read-only mounts, too. 'sync' waits until all changes completed so
+    given. 'apply' writes what the top layer has, its deletions as well, into MAIN or
+    LAYER and empties the top layer of it; the mount shows the same as before.
+    All three take directories, and work on read-only mounts, too. 'sync' waits until all changes completed so
     far are visible. 'invalidate' drops cached data, which is never necessary on
     local layers. 'upgrade' has the installed program take the mount over.
 

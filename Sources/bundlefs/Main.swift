@@ -26,6 +26,7 @@ enum Main {
       case "tree": exit(try ComparisonCommand(rest, isTree: true).run())
       case "layers": try LayersCommand(rest).run()
       case "override": exit(try OverrideCommand(rest).run())
+      case "apply": exit(try ApplyCommand(rest).run())
       case "revert": exit(try RevertCommand(rest).run())
       case "open": exit(try OpenCommand(rest).run())
       case "resources": try ResourcesCommand(rest).run()

@@ -97,3 +97,36 @@ struct CopiedAttributes {
     if status.isDirectory { try copy.removeIfPresent(ACLAttribute.default.cName) }
   }
 }
+
+extension CopiedAttributes {
+  /// The attributes that a directory's copy gets.
+  init(of directory: LayerDirectory) throws(Errno) { try self.init(directory.attributes(), directory) }
+
+  /// Whether owner, mode and extended attributes are the same.
+  func isSame(as other: CopiedAttributes) -> Bool {
+    let (own, others) = (status, other.status)
+    return (own.mode, own.owner, own.group) == (others.mode, others.owner, others.group)
+      && values == other.values
+  }
+
+  /// The extended attributes by name. The time that a directory shows is not one of them.
+  private var values: [[UInt8]: [UInt8]] {
+    let listed = extended.filter { !ReservedAttribute.isTimeMark($0.name) }
+    return Dictionary(listed.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+  }
+
+  /// Without the mark by which the times of a directory's lower parts do not count.
+  var withoutTimeMark: CopiedAttributes {
+    var attributes = self
+    attributes.extended.removeAll { ReservedAttribute.isTimeMark($0.name) }
+    return attributes
+  }
+
+  /// Sets the attributes of a directory that may have others, which it loses.
+  func replace(_ former: CopiedAttributes, of directory: borrowing Descriptor) throws(Errno) {
+    for name in former.values.keys where values[name] == nil && !name.starts(with: "security.".utf8) {
+      try withCName(name) { name throws(Errno) in try directory.removeIfPresent(name) }
+    }
+    try set(on: directory)
+  }
+}

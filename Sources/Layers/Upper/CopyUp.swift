@@ -210,7 +210,7 @@ extension UpperLayer {
 
   /// Copies content and attributes; from the beginning if the source was changed meanwhile, unless it does not stop to
   /// change.
-  private func fill(
+  func fill(
     _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?, _ writer: EntryOwner?,
     _ progress: ((Int) -> Void)? = nil
   ) throws(Errno) {

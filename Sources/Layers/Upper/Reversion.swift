@@ -40,33 +40,13 @@ extension UpperLayer {
     switch try parent.findExact(name, isLikelyDirectory: false) {
     case .file: return .file
     case .whiteout: return .whiteout
-    case .directory(let directory, _): return .directory(entries: try count(directory, progress))
+    case .directory(let directory, _): return .directory(entries: try directory.entryCount(progress))
     case .nothing:
       let isHidden = try parent.withDescriptor { parent throws(Errno) in
         try whiteouts.hasMarker(of: name, in: parent)
       }
       return isHidden ? .whiteout : .nothing
     }
-  }
-
-  private func count(_ directory: LayerDirectory, _ progress: (Int) -> Void) throws(Errno) -> Int {
-    var count = 0
-    var frames = [(directory, try directory.names()[...])]
-    while !frames.isEmpty {
-      let (directory, _) = frames[frames.count - 1]
-      guard let name = frames[frames.count - 1].1.popFirst() else {
-        frames.removeLast()
-        continue
-      }
-      count += 1
-      progress(count)
-      let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
-      guard case .directory(let inner, _) = found, inner.identity.device == directory.identity.device else {
-        continue
-      }
-      frames.append((inner, try inner.names()[...]))
-    }
-    return count
   }
 
   /// Removes what this layer has at a name of this spelling, so that the layers below show. A directory vanishes at once,
@@ -103,5 +83,27 @@ extension LayerDirectory {
     var names: [[UInt8]] = []
     try forEachEntry { entry throws(Errno) in names.append([UInt8](bytesOf: entry.name)) }
     return names
+  }
+
+  /// The number of entries in this directory and below, whiteouts included.
+  /// - Parameter progress: is passed the number so far.
+  func entryCount(_ progress: (Int) -> Void) throws(Errno) -> Int {
+    var count = 0
+    var frames = [(self, try self.names()[...])]
+    while !frames.isEmpty {
+      let (directory, _) = frames[frames.count - 1]
+      guard let name = frames[frames.count - 1].1.popFirst() else {
+        frames.removeLast()
+        continue
+      }
+      count += 1
+      progress(count)
+      let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
+      guard case .directory(let inner, _) = found, inner.identity.device == directory.identity.device else {
+        continue
+      }
+      frames.append((inner, try inner.names()[...]))
+    }
+    return count
   }
 }

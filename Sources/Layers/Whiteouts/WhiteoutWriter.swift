@@ -99,10 +99,24 @@ final class WhiteoutWriter: Sendable {
   /// Removes the marker for a name if there is one.
   func removeMarker(of name: CName, in directory: borrowing Descriptor) throws(Errno) {
     do throws(Errno) {
-      try Self.withMarker(of: name) { marker throws(Errno) in try directory.remove(marker, isDirectory: false)
+      try Self.withMarker(of: name) { marker throws(Errno) in
+        do throws(Errno) { try directory.remove(marker, isDirectory: false) } catch {
+          if error != .isDirectory { throw error }
+          try removeDirectoryMarker(marker, in: directory)
+        }
       }
     } catch {
       if error != .noSuchFileOrDirectory && error != .fileNameTooLong { throw error }
+    }
+  }
+
+  /// Of a marker, the name alone counts.
+  private func removeDirectoryMarker(_ marker: CName, in directory: borrowing Descriptor) throws(Errno) {
+    try work.withName { folder, temporary throws(Errno) in
+      try directory.unlocking(marker) { () throws(Errno) in
+        try directory.rename(marker, to: temporary, in: folder)
+      }
+      try work.removeTree([UInt8](bytesOf: temporary), in: folder)
     }
   }
 

@@ -62,7 +62,7 @@ enum ComparisonJSON {
     return json
   }
 
-  private static func word(for kind: FileKind) -> String {
+  static func word(for kind: FileKind) -> String {
     switch kind {
     case .regular: "file"
     case .directory: "directory"

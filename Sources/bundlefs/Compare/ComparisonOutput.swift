@@ -46,6 +46,9 @@ enum DifferenceOutput {
 struct LayerLabels {
   private let labels: [String]
 
+  /// By layer.
+  var all: [String] { labels }
+
   /// - Parameter paths: for display; top first, MAIN last.
   init(_ paths: [String]) {
     let names = paths.map { $0.split(separator: "/").last.map(String.init) ?? $0 }

@@ -100,7 +100,7 @@ struct LayerOrder {
   // MARK: - Names
 
   /// The layer with a path, or the only one whose path ends so.
-  private func find(_ given: [UInt8]) throws(Failure) -> Int {
+  func find(_ given: [UInt8]) throws(Failure) -> Int {
     let found = candidates(given)
     if found.count > 1 {
       let names = found.map { paths[$0].shown }.joined(separator: " and ")

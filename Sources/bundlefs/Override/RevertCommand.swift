@@ -72,24 +72,10 @@ struct RevertCommand {
       return items
     }
     if found.isEmpty {
-      if !isVisible(path) { throw .failed("\(shown(path)): \(Errno.noSuchFileOrDirectory)") }
+      if !mountPoint.shows(path) { throw .failed("\(shown(path)): \(Errno.noSuchFileOrDirectory)") }
       Terminal.print("\(shown(path)): nothing to revert in \(layer.path)".escapingControls)
     }
     return found
-  }
-
-  /// Whether the mount shows the path.
-  private func isVisible(_ path: [[UInt8]]) -> Bool {
-    do throws(Errno) {
-      var directory = try mountPoint.open([.pathOnly, .directory])
-      for name in path.dropLast() {
-        directory = try directory.open(name, [.pathOnly, .directory, .noFollow])
-      }
-      guard let name = path.last else { return true }
-      return try withCName(name) { name throws(Errno) in try directory.contains(name) }
-    } catch {
-      return false
-    }
   }
 
   private static func confirm(_ items: [Item], _ layer: TopLayer) -> Bool {

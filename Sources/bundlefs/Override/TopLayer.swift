@@ -16,6 +16,8 @@ struct TopLayer {
   let foldsNames: Bool
   /// The names in the mount's root that are its own: the control file, and the resource directory.
   let reserved: Set<[UInt8]>
+  /// What the mount says of itself.
+  let status: JSONValue
 
   /// Asks the mount for its layers.
   init(of mountPoint: MountPoint) throws(Failure) {
@@ -37,22 +39,24 @@ struct TopLayer {
     }
     let names = [status["control"]?.string, (status["bundle"]?["scheme"]?.string).map { "\($0):" }]
     reserved = Set(names.compactMap { $0.map { Array($0.utf8) } })
-    (self.path, self.device) = (path, device)
+    (self.path, self.device, self.status) = (path, device, status)
     foldsNames = status["options"]?["case"]?.string == "insensitive"
     upper = try Self.open(
       mountPoint.bytes(of: path), shown: path, outside: device, foldsNames: foldsNames)
   }
 
-  private static func open(
-    _ path: [UInt8], shown: String, outside device: UInt64, foldsNames: Bool
+  /// Opens a layer to be changed.
+  /// - Parameters:
+  ///   - device: the mount's, which may cover the layer.
+  ///   - remedy: what to do if it does.
+  static func open(
+    _ path: [UInt8], shown: String, index: Int = 0, outside device: UInt64, foldsNames: Bool,
+    remedy: String = "this layer, its top one; change it through the mount ('writable')"
   ) throws(Failure) -> UpperLayer {
     let layer = try Failure.naming(shown) { () throws(Errno) in
-      try DirectoryLayer(path: path, index: 0, covered: nil, isWritable: true, foldsNames: foldsNames)
+      try DirectoryLayer(path: path, index: index, covered: nil, isWritable: true, foldsNames: foldsNames)
     }
-    if layer.root.identity.device == device {
-      throw .failed(
-        "\(shown): the mount covers this layer, its top one; change it through the mount ('writable')")
-    }
+    if layer.root.identity.device == device { throw .failed("\(shown): the mount covers \(remedy)") }
     do throws(Errno) { return try UpperLayer(layer) } catch {
       guard let fault = UpperLayer.workFolderFault(in: layer) else { throw .failed("\(shown): \(error)") }
       throw .failed(fault.message(path, remedy: "run the command as the user that mounts, or remove it"))

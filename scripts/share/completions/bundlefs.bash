@@ -94,7 +94,7 @@ _bundlefs_operands() {
   while ((index < cursor)); do
     word=${line[index]}
     case $word in
-      -o | --at | --since | --timeout | --exec | --type | --localization | --above | --below | --before)
+      -o | --at | --since | --timeout | --exec | --type | --localization | --above | --below | --before | --to)
         index=$((index + 1))
         ;;
       --count) [[ ${line[1]} != listen ]] || index=$((index + 1)) ;;
@@ -121,7 +121,7 @@ _bundlefs() {
     -o) kind=options ;;
     --since | --timeout | --exec | --type | --localization) kind=none ;;
     --count) [[ $command != listen ]] || kind=none ;;
-    --above | --below) kind=layer ;;
+    --above | --below | --to) kind=layer ;;
     --before) kind=names ;;
     --at) kind=folder ;;
   esac
