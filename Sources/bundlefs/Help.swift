@@ -159,6 +159,9 @@ enum Help {
         strings=override|merge
                      merge: tables of strings (NAME.strings) that several layers
                      have are merged key by key; not with writable
+        hide=GLOB[:GLOB...]
+                     names that no layer shows: in all folders, or with a slash the
+                     path from the mount's root; *, ?, [...], and ** for any depth
         missing=empty|error
                      empty: substitutions that do not exist may come later
         survive=on|off

@@ -1,3 +1,4 @@
+import Layers
 import Posix
 import TestSupport
 import Testing

@@ -1,3 +1,5 @@
+import Layers
+
 /// The MIME types in shared-mime-info's `globs2` files, whose lines are `WEIGHT:TYPE:PATTERN[:FLAGS]`.
 ///
 /// Literal patterns have priority. Other patterns are ranked by weight, then length, then case sensitivity, then

@@ -17,6 +17,8 @@ public final class LayerGate: Sendable {
   public let isRemote: Bool
   /// Whether the layer's names are compared without case.
   let foldsNames: Bool
+  /// The names that the view hides; nil for none.
+  let hidden: HiddenNames?
   /// Whether the layer's directories identify a file by its rights, too, since other users can replace it
   /// (`FileStatus.identifiedByRights`).
   let identifiesByRights: Bool
@@ -39,7 +41,11 @@ public final class LayerGate: Sendable {
     var onRecovery: (@Sendable () -> Void)?
   }
 
-  init(layer: Int, isRemote: Bool, foldsNames: Bool = false, identifiesByRights: Bool = false) {
+  init(
+    layer: Int, isRemote: Bool, foldsNames: Bool = false, identifiesByRights: Bool = false,
+    hidden: HiddenNames? = nil
+  ) {
+    self.hidden = hidden
     self.layer = layer
     self.isRemote = isRemote
     self.foldsNames = foldsNames

@@ -86,7 +86,8 @@ extension ApplyPlanner {
     }
     return Frame(
       step: index, source: source, target: found.directory, between: between,
-      below: isHiddenBelow ? nil : below, isInOpaque: frame.isInOpaque || isOpaque, listing: listing)
+      below: isHiddenBelow ? nil : below, isInOpaque: frame.isInOpaque || isOpaque,
+      place: frame.place?.entering(bytes), listing: listing)
   }
 
   private func action(_ source: LayerDirectory, _ found: TargetEntry) throws(Errno) -> ApplyPlan.Action {

@@ -17,6 +17,8 @@ public struct ApplyPlanner {
     let below: MergedDirectory?
     /// Whether the top layer hides the target's entries.
     let isInOpaque: Bool
+    /// nil if the view hides no names.
+    let place: HiddenNames.Place?
     let listing: ApplyListing
     var names: ArraySlice<[UInt8]> = []
   }
@@ -26,6 +28,7 @@ public struct ApplyPlanner {
   /// Names in the mount's root that no layer's entries have.
   let reserved: Set<[UInt8]>
   let mergesTables: Bool
+  private let hidden: HiddenNames?
   /// Is passed the number of entries met.
   private let progress: (Int) -> Void
   /// The frames of directories that lead to paths, by their steps.
@@ -39,14 +42,15 @@ public struct ApplyPlanner {
   ///   - target: the index of the layer that gets the entries.
   ///   - reserved: names in the mount's root that no layer's entries have.
   ///   - mergesTables: whether the mount merges tables of strings.
+  ///   - hidden: the names that the mount hides: they stay where they are.
   ///   - progress: is passed the number of entries met.
   /// - Throws: what reading the roots of the layers throws.
   public init(
-    _ stack: LayerStack, target: Int, reserved: Set<[UInt8]>, mergesTables: Bool,
+    _ stack: LayerStack, target: Int, reserved: Set<[UInt8]>, mergesTables: Bool, hidden: HiddenNames?,
     progress: @escaping (Int) -> Void
   ) throws(Errno) {
     (self.stack, self.target, self.reserved) = (stack, target, reserved)
-    (self.mergesTables, self.progress) = (mergesTables, progress)
+    (self.mergesTables, self.hidden, self.progress) = (mergesTables, hidden, progress)
     leading[[]] = try makeRoot()
   }
 
@@ -70,7 +74,7 @@ public struct ApplyPlanner {
     plan.steps = [step]
     return Frame(
       step: 0, source: source, target: root, between: between, below: below, isInOpaque: step.isOpaque,
-      listing: try ApplyListing(source, root))
+      place: hidden?.root, listing: try ApplyListing(source, root))
   }
 
   /// The roots of the layers between the two, and the first of them that is opaque.
@@ -152,7 +156,8 @@ public struct ApplyPlanner {
   private mutating func begin(_ frame: inout Frame) {
     frame.names = frame.listing.names[...]
     guard plan.steps[frame.step].isOpaque, let directory = frame.target else { return }
-    for (name, kind) in frame.listing.targetOnly where frame.step != 0 || !reserved.contains(name) {
+    for (name, kind) in frame.listing.targetOnly where !isHidden(name, in: frame) {
+      if frame.step == 0, reserved.contains(name) { continue }
       let index = append(name, in: frame, .nothing, .remove, kind)
       let count = count(name, in: directory)
       plan.steps[index].count = count
@@ -180,6 +185,7 @@ public struct ApplyPlanner {
   /// Adds an entry of the top layer.
   /// - Returns: the directory that it is, if what is in it can be applied.
   private mutating func add(_ name: [UInt8], in frame: Frame) -> Frame? {
+    if isHidden(name, in: frame) { return nil }
     do throws(Errno) {
       if frame.step == 0, isReserved(name) {
         append(name, in: frame, .nothing, .keep, frame.listing.kind(name), .reserved)
@@ -194,6 +200,11 @@ public struct ApplyPlanner {
       append(name, in: frame, .nothing, .keep, frame.listing.kind(name), .unreadable(error))
       return nil
     }
+  }
+
+  private func isHidden(_ name: [UInt8], in frame: Frame) -> Bool {
+    guard let place = frame.place else { return false }
+    return (try? withCName(name) { name throws(Errno) in place.hides(name) }) ?? false
   }
 
   private func isReserved(_ name: [UInt8]) -> Bool {

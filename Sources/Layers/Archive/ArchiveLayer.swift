@@ -53,11 +53,12 @@ public final class ArchiveLayer: Sendable {
   ///   - index: in the stack.
   ///   - id: by default the index.
   ///   - foldsNames: whether names are compared without case.
+  ///   - hidden: the names that the view hides.
   ///   - progress: receives the bytes of the table of contents, or of the file, read so far, and the total.
   public init(
     archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
     index: Int, id: LayerID? = nil, cache: ContentCache, foldsNames: Bool = false,
-    progress: (UInt64, UInt64) -> Void = { _, _ in }
+    hidden: HiddenNames? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
     self.inner = inner
@@ -90,7 +91,8 @@ public final class ArchiveLayer: Sendable {
     }
     let type = try? first.source.descriptor.fileSystemType()
     gate = LayerGate(
-      layer: index, isRemote: type.map(FileSystemType.isRemote) ?? false, foldsNames: foldsNames)
+      layer: index, isRemote: type.map(FileSystemType.isRemote) ?? false, foldsNames: foldsNames,
+      hidden: hidden)
     state = Locked(State(index: first, seen: first.source.attributes))
     if inherited.present == nil { register(first) }
     setLimits(of: first)
@@ -122,7 +124,7 @@ public final class ArchiveLayer: Sendable {
   /// The root directory.
   public var root: LayerDirectory {
     if state.withLock({ $0.isUnwatched }), isOutdated { _ = reload() }
-    return directory(ArchiveIndex.firstInode)
+    return directory(ArchiveIndex.firstInode, gate.hidden?.root)
   }
 
   /// Calls `statvfs(3)` for the file system that holds the archive.
@@ -196,8 +198,8 @@ public final class ArchiveLayer: Sendable {
     return attributes
   }
 
-  func directory(_ inode: UInt64) -> LayerDirectory {
-    LayerDirectory(layer: index, identity: identity(inode), archive: self)
+  func directory(_ inode: UInt64, _ place: HiddenNames.Place?) -> LayerDirectory {
+    LayerDirectory(layer: index, identity: identity(inode), archive: self, place: place)
   }
 
   /// The content of a file, shared by all readers.

@@ -48,10 +48,11 @@ public final class DirectoryLayer: Sendable {
   ///   - path: an absolute path; symbolic links in it are followed once, here.
   ///   - foldsNames: whether names are compared without case.
   ///   - isShared: whether other users may enter the mount.
+  ///   - hidden: the names that the view hides.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true,
-    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false
+    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil
   ) throws(Errno) {
     self.path = path
     self.isWritable = isWritable
@@ -62,7 +63,7 @@ public final class DirectoryLayer: Sendable {
     fileSystemType = try plain.descriptor.fileSystemType()
     gate = LayerGate(
       layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames,
-      identifiesByRights: isShared && !isWritable)
+      identifiesByRights: isShared && !isWritable, hidden: hidden)
     let (root, isClone) = try Self.root(
       plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable)
     isPrivateClone = isClone
@@ -77,7 +78,7 @@ public final class DirectoryLayer: Sendable {
   /// - Throws: as `open(2)`.
   public convenience init(
     absent path: [UInt8], index: Int, covered: CoveredMountPoint?, foldsNames: Bool = false,
-    isShared: Bool = false
+    isShared: Bool = false, hidden: HiddenNames? = nil
   ) throws(Errno) {
     var parent = path
     while true {
@@ -85,7 +86,7 @@ public final class DirectoryLayer: Sendable {
       do throws(Errno) {
         let above = try DirectoryLayer(
           path: parent.isEmpty ? [UInt8(ascii: "/")] : parent, index: index, covered: covered,
-          foldsNames: foldsNames, isShared: isShared)
+          foldsNames: foldsNames, isShared: isShared, hidden: hidden)
         self.init(absent: path, above, index: index, covered: covered)
         return
       } catch {
@@ -129,7 +130,7 @@ public final class DirectoryLayer: Sendable {
   /// - Parameter file: open in both processes.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor,
-    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false
+    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil
   ) {
     self.path = path
     self.isWritable = isWritable
@@ -139,11 +140,11 @@ public final class DirectoryLayer: Sendable {
     fileSystemType = root.fileSystemType
     gate = LayerGate(
       layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames,
-      identifiesByRights: isShared && !isWritable)
+      identifiesByRights: isShared && !isWritable, hidden: hidden)
     opened = Locked(
       LayerDirectory(
         gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,
-        recordsInodes: root.recordsInodes))
+        recordsInodes: root.recordsInodes, place: hidden?.root))
     absent = Atomic(root.isAbsent)
   }
 
@@ -198,7 +199,7 @@ public final class DirectoryLayer: Sendable {
     let handle = clone ?? plain
     let root = LayerDirectory(
       gate: gate, handle: handle, attributes: try handle.descriptor.attributes(),
-      covered: clone == nil ? covered : nil)
+      covered: clone == nil ? covered : nil, place: gate.hidden?.root)
     return (root, clone != nil)
   }
 

@@ -29,26 +29,29 @@ public final class LayerDirectory: Sendable {
   let covered: CoveredMountPoint?
   /// nil if names are compared by bytes.
   let spellings: SpellingIndex?
+  /// Where the directory is, for the names that the view hides; nil if it hides none.
+  let place: HiddenNames.Place?
   /// The raw value of the directory's `OverlayMarks`, once they have been read.
   let marks = Atomic(LayerDirectory.unreadMarks)
 
   convenience init(
     gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
-    in parent: LayerDirectory? = nil
+    in parent: LayerDirectory? = nil, place: HiddenNames.Place? = nil
   ) {
     let isOnSameDevice = parent?.identity.device == attributes.identity.device
     let inherited = isOnSameDevice ? parent?.recordsInodes : nil
     self.init(
       gate: gate, handle: handle, attributes: attributes, covered: covered,
-      recordsInodes: inherited ?? Self.recordsInodes(handle))
+      recordsInodes: inherited ?? Self.recordsInodes(handle), place: place)
   }
 
   /// Makes no call.
   init(
     gate: LayerGate, handle: SharedDescriptor, attributes: FileStatus, covered: CoveredMountPoint?,
-    recordsInodes: Bool
+    recordsInodes: Bool, place: HiddenNames.Place? = nil
   ) {
     layer = gate.layer
+    self.place = place
     self.gate = gate
     self.recordsInodes = recordsInodes
     self.identity = attributes.identity
@@ -57,8 +60,9 @@ public final class LayerDirectory: Sendable {
     spellings = gate.foldsNames ? SpellingIndex() : nil
   }
 
-  init(layer: Int, identity: FileIdentity, archive: ArchiveLayer) {
+  init(layer: Int, identity: FileIdentity, archive: ArchiveLayer, place: HiddenNames.Place?) {
     self.layer = layer
+    self.place = place
     gate = archive.gate
     self.identity = identity
     self.backing = .archive(archive)
@@ -93,13 +97,14 @@ public final class LayerDirectory: Sendable {
 
   /// Finds an entry by its own spelling.
   func findExact(_ name: CName, isLikelyDirectory: Bool) throws(Errno) -> Found {
+    if let place, place.hides(name) { return .nothing }
     switch backing {
     case .descriptor(let handle):
       return try gate.call { () throws(Errno) in
         if isLikelyDirectory, let found = try findDirectory(name, in: handle) { return found }
         return try find(name, in: handle)
       }
-    case .archive(let archive): return archive.find(name, in: identity.inode)
+    case .archive(let archive): return archive.find(name, in: identity.inode, place: place)
     }
   }
 
@@ -131,7 +136,7 @@ public final class LayerDirectory: Sendable {
 
   private func find(_ name: CName, in handle: SharedDescriptor) throws(Errno) -> Found {
     if let covered, covered.matches(identity, name) {
-      return found(covered.beneath, try outerAttributes(of: covered.beneath.descriptor))
+      return found(name, covered.beneath, try outerAttributes(of: covered.beneath.descriptor))
     }
     // The bound guards against a name that is replaced endlessly.
     for _ in 0..<64 {
@@ -358,12 +363,14 @@ public final class LayerDirectory: Sendable {
   ) throws(Errno) -> Found {
     let attributes = try outerAttributes(of: handle.descriptor)
     try refuseRedirect(name, handle, in: parent)
-    return found(handle, attributes)
+    return found(name, handle, attributes)
   }
 
-  private func found(_ handle: SharedDescriptor, _ attributes: FileStatus) -> Found {
+  private func found(_ name: CName, _ handle: SharedDescriptor, _ attributes: FileStatus) -> Found {
     .directory(
-      LayerDirectory(gate: gate, handle: handle, attributes: attributes, covered: covered, in: self),
+      LayerDirectory(
+        gate: gate, handle: handle, attributes: attributes, covered: covered, in: self,
+        place: place?.entering(name)),
       attributes)
   }
 }

@@ -16,6 +16,8 @@ public struct ComparedName: Sendable, Equatable {
     case collision = 0x7E  // ~
     /// Tables of strings of several layers are visible as one.
     case merged = 0x26  // &
+    /// The option `hide` hides the name in all layers.
+    case excluded = 0x23  // #
   }
 
   public let name: [UInt8]
@@ -33,12 +35,30 @@ extension LayerStack {
   /// - Throws: what reading a part of the merged directory throws.
   public func comparison(of merged: MergedDirectory, at path: [[UInt8]]) throws(Errno) -> [ComparedName] {
     let own = try singleLayerDirectories(at: path, of: merged)
-    let names =
+    let shown =
       foldsNames
       ? try foldedComparison(of: merged, own)
       : compared(own).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    var names = shown
+    let excluded = excluded(own)
+    if !excluded.isEmpty {
+      names = (shown + excluded).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    }
     guard let tables else { return names }
     return try names.map { name throws(Errno) in try merged.comparedTable(name, tables) ?? name }
+  }
+
+  /// The names that the option `hide` hides, as far as layers take part in the directory.
+  private func excluded(_ own: [SingleLayerDirectory]) -> [ComparedName] {
+    var found: [[UInt8]: (kind: FileKind, layers: [Int])] = [:]
+    for directory in own where directory.cutoff == nil {
+      for (name, kind) in directory.excluded {
+        found[name, default: (kind, [])].layers.append(directory.layer)
+      }
+    }
+    return found.map {
+      ComparedName(name: $0.key, kind: $0.value.kind, status: .excluded, layers: $0.value.layers)
+    }
   }
 
   /// Compares by what the spellings of names have in common.

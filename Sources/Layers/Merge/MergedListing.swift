@@ -67,8 +67,16 @@ extension LayerDirectory {
     let isWhiteout: Bool
   }
 
-  /// Reads the directory; a removed one is empty.
+  /// Reads the directory; a removed one is empty. Entries that the view hides are left out, but not whiteout markers.
   func forEachEntry(_ body: (DirectoryEntry) throws(Errno) -> Void) throws(Errno) {
+    guard let place else { return try forEachEntryOfLayer(body) }
+    try forEachEntryOfLayer { entry throws(Errno) in
+      if WhiteoutMarker.isMarker(entry.name) || !place.hides(entry.name) { try body(entry) }
+    }
+  }
+
+  /// As `forEachEntry`, with the entries that the view hides.
+  func forEachEntryOfLayer(_ body: (DirectoryEntry) throws(Errno) -> Void) throws(Errno) {
     let handle: SharedDescriptor
     switch backing {
     case .descriptor(let real): handle = real

@@ -8,16 +8,20 @@ struct SingleLayerDirectory {
   let cutoff: Int?
   private(set) var entries: [[UInt8]: FileKind] = [:]
   private(set) var whiteouts: Set<[UInt8]> = []
+  /// The entries that the view hides in all layers.
+  private(set) var excluded: [[UInt8]: FileKind] = [:]
   /// The names of the entries where case does not count; empty elsewhere.
   private var names = FoldedNames()
 
   init(_ directory: LayerDirectory, cutoff: Int?) throws(Errno) {
     layer = directory.layer
     self.cutoff = cutoff
-    try directory.forEachEntry { entry throws(Errno) in
+    try directory.forEachEntryOfLayer { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
       if WhiteoutMarker.isMarker(entry.name) {
         whiteouts.insert(WhiteoutMarker.name(hiddenBy: name))
+      } else if directory.conceals(entry.name) {
+        excluded[name] = entry.kind ?? .regular
       } else if let found = try directory.listed(entry, recordsInodes: true) {
         if found.isWhiteout { whiteouts.insert(name) } else { entries[name] = found.kind }
       }

@@ -140,9 +140,10 @@ extension UpperLayer {
     }
   }
 
-  /// - Throws: EEXIST if the name is visible; EINVAL for the name of a marker.
+  /// - Throws: EEXIST if the name is visible; EINVAL for the name of a marker; EPERM for one that the view hides.
   func refuseVisible(_ name: CName, in directory: MergedDirectory) throws(Errno) {
     if WhiteoutMarker.isMarker(name) { throw .invalidArgument }
+    if directory.top.conceals(name) { throw .notPermitted }
     // An entry of this layer makes the system call fail that is about to add another.
     if directory.isAlone { return }
     if try directory.lookup(name) != nil { throw .fileExists }

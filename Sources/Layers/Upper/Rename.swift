@@ -34,6 +34,7 @@ extension UpperLayer {
   ) throws(Errno) {
     let isKnown = flags.isEmpty || flags == .noReplace || flags == .exchange
     guard isKnown, !WhiteoutMarker.isMarker(newName) else { throw .invalidArgument }
+    if newDirectory.top.conceals(newName) { throw .notPermitted }
     if !flags.isEmpty {
       return try renameOnce(name, in: directory, to: newName, in: newDirectory, flags, found)
     }
@@ -45,6 +46,17 @@ extension UpperLayer {
     }
   }
 
+  /// - Throws: EXDEV for a directory in which the view would hide other names then: they would have to vanish or appear.
+  private func refuseOtherPlace(
+    _ name: CName, in directory: MergedDirectory, _ entry: Entry, _ newName: CName,
+    in newDirectory: MergedDirectory
+  ) throws(Errno) {
+    guard case .directory = entry, let own = directory.top.place, let other = newDirectory.top.place else {
+      return
+    }
+    if !own.entering(name).isSame(as: other.entering(newName)) { throw .crossDeviceLink }
+  }
+
   private func renameOnce(
     _ name: CName, in directory: MergedDirectory, to newName: CName, in newDirectory: MergedDirectory,
     _ flags: RenameFlags, _ found: (source: Entry, target: Entry?)?
@@ -54,6 +66,10 @@ extension UpperLayer {
         (try directory.lookup(name), try newDirectory.lookup(newName))
       }
     guard let source else { throw .noSuchFileOrDirectory }
+    try refuseOtherPlace(name, in: directory, source, newName, in: newDirectory)
+    if flags == .exchange, let target {
+      try refuseOtherPlace(newName, in: newDirectory, target, name, in: directory)
+    }
     if flags == .noReplace, target != nil { throw .fileExists }
     if flags == .exchange, target == nil { throw .noSuchFileOrDirectory }
     if source.isSame(as: target) { return }

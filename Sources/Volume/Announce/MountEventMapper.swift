@@ -64,6 +64,8 @@ struct MountEventMapper: Sendable {
       let found = try merged.lookup(name)
       var after = EventClassifier.Presence(found)
       let others = EventClassifier.Presence(try merged.lookup(name, without: change.layers))
+      // The option `hide` hides the name in all layers.
+      if merged.top.conceals(name) { return (.nothing, .nothing, true) }
       var isHidden = true
       for layer in change.layers where isHidden { isHidden = try merged.hides(name, ofLayer: layer) }
       // A change below the topmost one changes what they are merged into.

@@ -21,6 +21,7 @@ enum ComparisonJSON {
       json.member("unchanged", tally.unchanged)
       json.member("collisions", tally.collisions)
       json.member("merged", tally.merged)
+      json.member("excluded", tally.excluded)
       json.name("entries")
       json.array(entries, onLines: true) { $0.append($1) }
       json.name("faults")
@@ -81,6 +82,7 @@ enum ComparisonJSON {
     case .hidden: "hidden"
     case .collision: "collision"
     case .merged: "merged"
+    case .excluded: "excluded"
     }
   }
 }

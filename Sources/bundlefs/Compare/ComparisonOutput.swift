@@ -38,6 +38,7 @@ enum DifferenceOutput {
     case .hidden: "hides      "
     case .collision: "has twice  "
     case .merged: "merges     "
+    case .excluded: "excludes   "
     }
   }
 }
@@ -63,7 +64,7 @@ struct LayerLabels {
   /// empty where there can be MAIN only.
   func others(of name: ComparedName, than layer: Int) -> String {
     let others = name.layers.filter { $0 != layer }.map { labels[$0] }
-    if labels.count <= 2 || others.isEmpty { return "" }
+    if labels.count <= 2 || others.isEmpty || name.status == .excluded { return "" }
     return "  (\(name.status == .merged ? "with" : "beats") \(others.joined(separator: ", ")))"
   }
 }
@@ -90,6 +91,7 @@ enum TreeOutput {
     case .added: return "  (\(layer), adds)"
     case .hidden: return "  (hidden by \(layer))"
     case .collision: return "  (\(layer) has the name in another spelling, too)"
+    case .excluded: return "  (excluded by the option 'hide')"
     case .merged: return "  (\(name.layers.map { layers[$0] }.joined(separator: ", ")), merged)"
     }
   }

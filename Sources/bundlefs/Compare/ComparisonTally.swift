@@ -16,6 +16,8 @@ struct ComparisonTally {
   private(set) var collisions = 0
   /// Tables of strings that are merged.
   private(set) var merged = 0
+  /// Names that the option `hide` hides.
+  private(set) var excluded = 0
 
   init(layers count: Int) { layers = Array(repeating: Layer(), count: count) }
 
@@ -26,6 +28,7 @@ struct ComparisonTally {
     case .added: layers[layer].adds += 1
     case .hidden: layers[layer].hides += 1
     case .collision: collisions += 1
+    case .excluded: excluded += 1
     case .merged:
       merged += 1
       for layer in name.layers { layers[layer].merges += 1 }
@@ -47,6 +50,7 @@ struct ComparisonTally {
     var text =
       "\(total.overrides) overridden, \(total.adds) added, \(total.hides) hidden, \(unchanged) unchanged"
     if merged > 0 { text += ", \(merged) merged" }
+    if excluded > 0 { text += ", \(excluded) excluded" }
     if collisions > 0 { text += ", \(collisions) in several spellings" }
     return text
   }
@@ -55,14 +59,18 @@ struct ComparisonTally {
 extension ComparedName {
   /// The substitutions that the difference is listed for.
   func listingLayers(main: Int) -> [Int] {
-    status == .merged ? layers.filter { $0 != main } : Array(layers.prefix(1))
+    switch status {
+    case .merged: layers.filter { $0 != main }
+    case .excluded: layers
+    default: Array(layers.prefix(1))
+    }
   }
 
   var isCounted: Bool {
     switch status {
     case .unchanged: false
     case .added: kind != .directory
-    case .overridden, .hidden, .collision, .merged: true
+    case .overridden, .hidden, .collision, .merged, .excluded: true
     }
   }
 }

@@ -118,6 +118,7 @@ struct ComparisonWalker: ~Copyable {
       tally.add(name)
       visit(Entry(path: position.path, name: name, isLast: position.isLast))
       guard name.kind == .directory, name.status != .hidden, name.status != .collision,
+        name.status != .excluded,
         let child = frame(at: position.path, in: position.directory)
       else {
         position.leave()

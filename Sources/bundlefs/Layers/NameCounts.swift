@@ -40,7 +40,7 @@ struct NameCounts: Equatable {
   /// counts for each layer that it comes from.
   mutating func add(_ name: ComparedName) {
     guard let layer = name.layers.first else { return }
-    if name.status == .collision { return }
+    if name.status == .collision || name.status == .excluded { return }
     if name.status == .merged {
       for layer in name.layers { layers[layer].names += 1 }
     } else if name.status == .hidden {

@@ -7,11 +7,12 @@ extension ArchivePath {
   ///   - id: as of `ArchiveLayer.init`.
   func open(
     index: Int, id: LayerID? = nil, _ encoding: NameEncoding?, _ contents: ContentCache,
-    foldsNames: Bool = false
+    foldsNames: Bool = false, hidden: HiddenNames? = nil
   ) throws(ArchiveError) -> ArchiveLayer {
     var bar = ProgressBar(title: "reading \(archive.shown)")
     defer { bar.end() }
     return try open(
-      index: index, id: id, encoding, contents, foldsNames: foldsNames, progress: { bar.show($0, of: $1) })
+      index: index, id: id, encoding, contents, foldsNames: foldsNames, hidden: hidden,
+      progress: { bar.show($0, of: $1) })
   }
 }

@@ -9,9 +9,11 @@ struct LayerOpener {
   let covered: CoveredMountPoint?
   private let contents: ContentCache
   private var foldsNames: Bool { plan.arguments.options.foldsNames }
+  private let hidden: HiddenNames?
 
   init(_ plan: MountPlan, covered: CoveredMountPoint?, archives: ArchiveRegistry? = nil) {
     self.plan = plan
+    hidden = plan.arguments.options.hidden
     self.covered = covered
     contents = ContentCache(
       budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
@@ -98,12 +100,12 @@ struct LayerOpener {
     do throws(Errno) {
       return try DirectoryLayer(
         path: try realPath(path), index: index, covered: covered, isWritable: isWritable,
-        foldsNames: foldsNames, isShared: plan.arguments.isShared)
+        foldsNames: foldsNames, isShared: plan.arguments.isShared, hidden: hidden)
     } catch {
       guard mayBeMissing, self.mayBeMissing(error),
         let absent = try? DirectoryLayer(
           absent: MountPoint.absolute(path), index: index, covered: covered, foldsNames: foldsNames,
-          isShared: plan.arguments.isShared)
+          isShared: plan.arguments.isShared, hidden: hidden)
       else { throw error }
       return absent
     }
@@ -130,7 +132,7 @@ struct LayerOpener {
           try Descriptor.duplicate(of: record.file)
         },
         isWritable: plan.isWritable && index == 0, foldsNames: foldsNames,
-        isShared: plan.arguments.isShared))
+        isShared: plan.arguments.isShared, hidden: hidden))
   }
 
   private func reopen(
@@ -146,7 +148,8 @@ struct LayerOpener {
   /// - Parameter id: as of `ArchiveLayer.init`.
   func open(_ archive: ArchivePath, index: Int, id: LayerID?) throws(ArchiveError) -> ArchiveLayer {
     try archive.open(
-      index: index, id: id, plan.arguments.options.archiveEncoding, contents, foldsNames: foldsNames)
+      index: index, id: id, plan.arguments.options.archiveEncoding, contents, foldsNames: foldsNames,
+      hidden: hidden)
   }
 
   private func upper(_ layers: [Layer], _ writer: UpperLayer.Writer) throws(Failure) -> UpperLayer? {

@@ -52,10 +52,12 @@ struct ApplyCommand {
     let given = try layers.top.components(of: arguments.paths, "apply")
     let progress = Locked(ProgressBar(title: "comparing:"))
     defer { progress.withLock { $0.end() } }
+    let options = layers.top.status["options"]
+    let hidden = options?["hide"]?.string.flatMap { MountOptions.hidden(shown: $0, layers.top.foldsNames) }
     var planner = try Failure.naming(layers.top.path) { () throws(Errno) in
       try ApplyPlanner(
         layers.stack, target: layers.index, reserved: layers.top.reserved,
-        mergesTables: layers.top.status["options"]?["strings"]?.string == "merge"
+        mergesTables: options?["strings"]?.string == "merge", hidden: hidden
       ) { count in progress.withLock { $0.show("\(count) entries") } }
     }
     var isMissing = false

@@ -17,7 +17,7 @@ struct Colours {
     case .unchanged: text
     case .overridden, .merged: sgr(text, "33")
     case .added: sgr(text, "32")
-    case .hidden, .collision: sgr(text, "31")
+    case .hidden, .collision, .excluded: sgr(text, "31")
     }
   }
 

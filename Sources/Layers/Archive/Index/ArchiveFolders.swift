@@ -9,9 +9,12 @@ extension ArchiveLayer {
     return (index.tree[node], index)
   }
 
-  func find(_ name: CName, in folder: UInt64) -> LayerDirectory.Found {
+  /// - Parameter place: the folder's.
+  func find(_ name: CName, in folder: UInt64, place: HiddenNames.Place?) -> LayerDirectory.Found {
     guard let (node, _) = node(name, in: folder) else { return .nothing }
-    if node.isFolder { return .directory(directory(node.inode), attributes(of: node)) }
+    if node.isFolder {
+      return .directory(directory(node.inode, place?.entering(name)), attributes(of: node))
+    }
     return .file(attributes(of: node))
   }
 

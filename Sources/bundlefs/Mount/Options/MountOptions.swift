@@ -44,6 +44,8 @@ struct MountOptions {
   var skipsOverdueLayers = false
   /// Whether names are compared without case.
   var foldsNames = false
+  /// The patterns of names that the view hides.
+  private(set) var hiddenPatterns: [[UInt8]] = []
   /// Whether tables of strings are merged key by key.
   var mergesTables = false
   /// Whether the mount outlives the death of the process that answers its requests.
@@ -91,6 +93,7 @@ struct MountOptions {
     switch option.name {
     case "case": foldsNames = try option.isInsensitive()
     case "strings": mergesTables = try option.isMerged()
+    case "hide": hiddenPatterns += try option.patterns()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "substitution":
       // A remount can leave MAIN alone.

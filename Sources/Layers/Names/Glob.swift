@@ -2,7 +2,7 @@
 ///
 /// This is not fnmatch(3), which treats a malformed bracket as literal text and a reversed range (`[c-a]`) as empty,
 /// depends on the locale, and cannot match names with NUL.
-struct Glob: Sendable {
+public struct Glob: Sendable {
   fileprivate enum Token: Sendable {
     case any
     case single
@@ -14,7 +14,7 @@ struct Glob: Sendable {
   private static let maxNameLength = 255
 
   /// nil if a bracket is not closed, the pattern ends with a backslash, or no name is long enough to match it.
-  init?(_ pattern: [UInt8]) {
+  public init?(_ pattern: [UInt8]) {
     var rest = pattern[...]
     // The name has a byte for each token but `*`, of which none follows another.
     while let byte = rest.popFirst(), tokens.count <= 2 * Self.maxNameLength {
@@ -35,18 +35,19 @@ struct Glob: Sendable {
     if !rest.isEmpty || tokens.count > 2 * Self.maxNameLength + 1 { return nil }
   }
 
-  static func isLiteral(_ pattern: some Sequence<UInt8>) -> Bool {
+  /// Whether a pattern matches nothing but itself.
+  public static func isLiteral(_ pattern: some Sequence<UInt8>) -> Bool {
     !pattern.contains { "*?[\\".utf8.contains($0) }
   }
 
   /// The literal after a leading `*`; nil for other patterns.
-  static func suffix(in pattern: [UInt8]) -> [UInt8]? {
+  public static func suffix(in pattern: [UInt8]) -> [UInt8]? {
     guard pattern.first == UInt8(ascii: "*"), pattern.count > 1, isLiteral(pattern[1...]) else { return nil }
     return Array(pattern[1...])
   }
 
   /// Whether the name matches. Only the last `*` backtracks, so the time is at most the product of the lengths.
-  func matches(_ name: [UInt8]) -> Bool {
+  public func matches(_ name: [UInt8]) -> Bool {
     var (index, token) = (0, 0)
     var retry: (index: Int, token: Int)?
     while index < name.count || token < tokens.count {
