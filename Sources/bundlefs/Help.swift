@@ -155,7 +155,7 @@ enum Help {
                      skip: after that time answer as if the layer were empty
         case=sensitive|insensitive
                      insensitive: names are compared without case, and composed
-                     characters with decomposed ones; not with writable
+                     characters with decomposed ones
         strings=override|merge
                      merge: tables of strings (NAME.strings) that several layers
                      have are merged key by key; not with writable

@@ -207,6 +207,21 @@ void linux_forward_signals(volatile pid_t *receiver, volatile int *pending);
 /// Undoes linux_forward_signals in a child.
 void linux_stop_forwarding_signals(void);
 
+// MARK: - Renames (renames.c)
+
+/// The arguments of a rename(2), renameat(2) or renameat2(2).
+struct linux_rename {
+  char from[4096];
+  char to[4096];
+  /// `AT_FDCWD` or a descriptor of the process.
+  int from_directory;
+  int to_directory;
+  unsigned flags;
+};
+/// The rename in which a thread of any process waits. `false` if it waits in another call, or may not be examined as
+/// ptrace(2) demands it. The thread's process can change the paths meanwhile.
+bool linux_rename_in_progress(pid_t thread, struct linux_rename *rename);
+
 // MARK: - Processes (processes.c)
 
 /// unshare(2) with CLONE_FILES.

@@ -203,7 +203,9 @@ public final class LayerDirectory: Sendable {
     }
   }
 
-  private func attributesExact(of name: CName) throws(Errno) -> FileStatus {
+  /// The attributes of an entry or whiteout of this very spelling.
+  /// - Throws: ENOENT if it does not exist.
+  public func attributesExact(of name: CName) throws(Errno) -> FileStatus {
     if let covered, covered.matches(identity, name) { return try covered.beneath.descriptor.attributes() }
     switch backing {
     case .descriptor(let handle):

@@ -86,6 +86,24 @@ extension LayerDirectory {
     throw .ioError
   }
 
+  /// Whether there is an entry of this very spelling, which is no device whiteout.
+  public func hasEntry(_ name: [UInt8]) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try withCName(name) { name throws(Errno) in try !attributesExact(of: name).isWhiteoutDevice }
+    } catch {
+      if error == .noSuchFileOrDirectory || error == .fileNameTooLong { return false }
+      throw error
+    }
+  }
+
+  /// Whether there is an entry or a whiteout of a name, in any spelling.
+  func mentions(_ name: CName) throws(Errno) -> Bool {
+    guard let spellings else { return try contains(name) }
+    let key = NameFolding.key(of: [UInt8](bytesOf: name))
+    let names = try foldedNames(spellings)
+    return names.first[key] != nil || names.hidden.contains(key)
+  }
+
   /// Whether a marker or a character device hides a name in the layers below.
   func hidesFolded(_ name: CName, _ spellings: SpellingIndex) throws(Errno) -> Bool {
     try foldedNames(spellings).hidden.contains(NameFolding.key(of: [UInt8](bytesOf: name)))

@@ -247,7 +247,7 @@ extension MergedDirectory {
   func isBelow(_ name: CName) throws(Errno) -> Bool {
     if isAlone { return false }
     if hasUnknownBelow { return true }
-    for part in parts.dropFirst() where try part.contains(name) { return true }
+    for part in parts.dropFirst() where try part.mentions(name) { return true }
     return false
   }
 
@@ -256,6 +256,14 @@ extension MergedDirectory {
     if isAlone { return false }
     if hasUnknownBelow { return true }
     return try lookup(name, without: [top.layer]) != nil
+  }
+
+  /// Whether a whiteout must come where the top part's entry of the name goes.
+  func needsWhiteout(_ name: CName) throws(Errno) -> Bool {
+    guard try isVisibleBelow(name) else { return false }
+    // One of another spelling hides this one, too.
+    guard let spellings = top.spellings else { return true }
+    return try !top.hidesFolded(name, spellings)
   }
 
   /// Whether a layer below has failed or is left out: then it is safe to hide what it may have.

@@ -14,7 +14,7 @@ extension UpperLayer {
       case .directory: throw .isDirectory
       case .file(let layer, let attributes):
         if layer != directory.top.layer { try directory.checkFlags(attributes) }
-        let isBelow = try directory.isVisibleBelow(name)
+        let isBelow = try directory.needsWhiteout(name)
         try directory.top.withDescriptor { parent throws(Errno) in
           if layer != directory.top.layer {
             try makeWhiteout(name, in: parent)
@@ -41,7 +41,7 @@ extension UpperLayer {
       guard let entry = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
       guard case .directory(let removed, let attributes) = entry else { throw .notDirectory }
       guard try removed.list().items.isEmpty else { throw .directoryNotEmpty }
-      let isBelow = try directory.isVisibleBelow(name)
+      let isBelow = try directory.needsWhiteout(name)
       let hasOwn = removed.top.layer == directory.top.layer
       if !hasOwn { try directory.checkFlags(attributes) }
       try directory.top.withDescriptor { parent throws(Errno) in

@@ -120,7 +120,7 @@ extension UpperLayer {
     try makeOpaque(renamed, at: newName, in: newParent)
     let move = Move(
       name: renamed.name, newName: newName, isDirectory: renamed.directory != nil,
-      leavesWhiteout: try renamed.parent.isVisibleBelow(renamed.name),
+      leavesWhiteout: try renamed.parent.needsWhiteout(renamed.name),
       replacesOwn: target.map { $0.layer == newParent.top.layer } ?? false)
     try renamed.parent.top.withDescriptor { parent throws(Errno) in
       try newParent.top.withDescriptor { newFolder throws(Errno) in

@@ -72,11 +72,19 @@ extension OwnChanges {
 
   func isChanging(_ key: EntryKey) -> Bool { state.withLock { $0.pendingNames.contains(key) } }
 
-  /// Whether the upper layer has an entry at a name.
+  /// Compares what the upper layer has in a spelling that was looked up, as `recordLookup`.
+  func recordSpelling(at key: EntryKey, in part: LayerDirectory) {
+    let known = state.withLock { $0.pendingNames.contains(key) ? nil : $0.names.value(for: key) }
+    guard let known, !Self.has(part, known.identity, at: key.name) else { return }
+    if forget(key, unlessChangedFrom: known) { queue.add(Self.invalidations(of: key)) }
+  }
+
+  /// Whether the upper layer has an entry at a name, in this spelling.
   /// - Parameter identity: nil for none.
   private static func has(_ part: LayerDirectory, _ identity: FileIdentity?, at name: [UInt8]) -> Bool {
     do throws(Errno) {
-      return try withCName(name) { name throws(Errno) in try part.attributes(of: name) }.identity == identity
+      return try withCName(name) { name throws(Errno) in try part.attributesExact(of: name) }.identity
+        == identity
     } catch {
       return error == .noSuchFileOrDirectory && identity == nil
     }

@@ -277,7 +277,7 @@ final class OwnChanges: LookupObserver {
   /// Records what our change has left at a name of a directory in the upper layer.
   func recordEntry(_ name: CName, in directory: MergedDirectory, at key: EntryKey, events: Int) {
     do throws(Errno) {
-      let attributes = try directory.top.attributes(of: name)
+      let attributes = try directory.top.attributesExact(of: name)
       recordEntry(
         attributes.identity, mayBeWhiteout: attributes.kind == .characterDevice, at: key, events: events)
     } catch {

@@ -50,7 +50,11 @@ extension NodeStore {
 
   /// Records what a reply is about to give to the kernel for a name.
   func recordLookup(_ found: Entry?, _ name: CName, in directory: NodeID) {
-    lookupObserver?.recordLookup(found, at: EntryKey(parent: directory, name))
+    guard let lookupObserver else { return }
+    let key = EntryKey(parent: directory, name)
+    if spellings == nil { return lookupObserver.recordLookup(found, at: key) }
+    // What was found can have another spelling.
+    if let part = upperPart(of: directory) { lookupObserver.recordSpelling(at: key, in: part) }
   }
 
   /// Records that the mount has changed directories. What is being prepared from their former state is not used.
@@ -165,6 +169,17 @@ extension NodeStore {
     withExtendedLifetime(released) {}
     recordChange(in: [source.parent, target.parent])
     return moved
+  }
+
+  /// Records that the mount has given an entry another spelling of its name.
+  func recordRespelling(of source: EntryKey, to target: EntryKey) {
+    table.withLock { table in
+      guard let parent = try? table.slot(of: source.parent) else { return }
+      for node in table.nodes(named: source.name, in: parent) {
+        table.rename(node, from: source, to: target.name, in: parent)
+      }
+    }
+    recordChange(in: [source.parent])
   }
 
   /// Records that the mount has exchanged two entries.

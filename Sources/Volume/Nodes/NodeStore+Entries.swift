@@ -39,7 +39,7 @@ extension NodeStore {
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
-        timeout: isWritable && layer > 0 && attributes.links > 1 ? 0 : entryTimeout)
+        timeout: isWritable && (spellings != nil || (layer > 0 && attributes.links > 1)) ? 0 : entryTimeout)
     }
   }
 
@@ -74,19 +74,23 @@ extension NodeStore {
     let ownNumber = isOnlyInUpperLayer(child) ? inodeNumber(of: child.top) : nil
     if ownNumber == nil { dropUnknownNumbers() }
     takeName(bytes, in: parent, fromOtherThan: FoundDirectory(merged: child, above: above))
-    var (renamed, leadsToMount) = (NamelessDirectory?.none, false)
+    var renamed: NamelessDirectory?
     defer { withExtendedLifetime(renamed) {} }
+    var isShared = spellings != nil && isWritable
     let node = try table.withLock { table throws(Errno) in
       let parent = try table.slot(of: parent)
       let number = ownNumber ?? inodeNumber(ofDirectory: bytes, in: table[parent].inodeNumber)
       renamed = rename(child.parts, to: bytes, in: parent, inodeNumber: number, &table)
-      var slot = table.lookUpMounted(bytes, in: parent)
-      leadsToMount = slot != 0
-      if !leadsToMount { slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number) }
+      var slot = table.lookUpShared(bytes, in: parent)
+      if slot != 0 {
+        isShared = true
+      } else {
+        slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
+      }
       return (table.number(of: slot), table[slot].inodeNumber)
     }
     if renamed != nil { watcher?.directoryWasRenumbered(node.0) }
-    if leadsToMount { recordSpelling(bytes, in: parent) }
+    if isShared { recordSpelling(bytes, in: parent) }
     return node
   }
 

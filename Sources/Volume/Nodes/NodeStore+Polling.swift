@@ -169,6 +169,8 @@ extension NodeStore {
   func negativeTimeout(of name: CName, in directory: NodeID) -> Double {
     let timeout = timeout(in: directory)
     if timeout <= 0 { return timeout }
+    // A program can make it in another spelling.
+    if isWritable, spellings != nil { return 0 }
     // Also one with a timeout, of which a successor would not know.
     if spellings != nil { recordSpelling([UInt8](bytesOf: name), in: directory) }
     if watcher != nil, timeout == CacheMode.forever { return timeout }

@@ -9,6 +9,9 @@ protocol LookupObserver: AnyObject, Sendable {
   func recordLookup(_ found: Entry?, at key: EntryKey)
   /// Whether the mount is just changing what has a name.
   func isChanging(_ key: EntryKey) -> Bool
+
+  /// The same where case does not count: the entry that was found may have another spelling.
+  func recordSpelling(at key: EntryKey, in part: LayerDirectory)
 }
 
 /// Watches the layers on behalf of the node store. `LayerWatcher` is the one that a mount has.

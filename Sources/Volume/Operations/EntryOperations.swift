@@ -34,6 +34,7 @@ struct EntryOperations: Sendable {
         try store.check(.search, in: merged, parent, for: caller)
         let found = try merged.lookup(name)
         store.recordLookup(found, name, in: parent)
+        if found != nil, try isForRespelling(name, in: parent, merged, by: caller) { return nil }
         return try found.map { found throws(Errno) in try store.entry(found, name, in: parent, merged) }
       }
     } catch {

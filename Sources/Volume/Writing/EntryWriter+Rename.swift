@@ -16,7 +16,8 @@ extension EntryWriter {
       let source = EntryKey(parent: parent, name)
       let target = EntryKey(parent: newParent, newName)
       if reply.mayBeDone(intents), let intent = intents?.nodeIntent, try isDone(intent) {
-        upper.completeTaking(newName, in: try store.merged(of: newParent))
+        let directory = try store.merged(of: newParent)
+        try directory.withPresentSpelling(of: newName) { upper.completeTaking($0, in: directory) }
         return reply.send()
       }
       do throws(Errno) {
@@ -37,8 +38,9 @@ extension EntryWriter {
   ) throws(Errno) {
     let entry = try store.merged(of: source.parent).lookup(name)
     let replaced = try store.merged(of: target.parent).lookup(newName)
+    let isRespelling = store.areSpellings(source, target) && !flags.contains(.exchange)
     // Before either is copied up, which would make two files of them. The kernel, which takes them for two, moves the name.
-    if entry?.isSame(as: replaced) == true {
+    if entry?.isSame(as: replaced) == true, !isRespelling {
       return copyUp.queue.add([source, target].flatMap(OwnChanges.invalidations(of:)))
     }
     try copyFileUp(entry, name, source, writer)
@@ -47,13 +49,52 @@ extension EntryWriter {
     let newDirectory = try copyUp.directory(target.parent)
     try store.checkRemoval(of: name, from: directory, by: caller)
     try store.checkRemoval(of: newName, from: newDirectory, by: caller)
+    // The kernel has the spellings that were asked for.
+    store.recordSharedSpellings([source, target])
+    try directory.withPresentSpelling(of: name) { name throws(Errno) in
+      if isRespelling, entry?.isSame(as: replaced) == true {
+        return try respell(name, EntryKey(parent: source.parent, name), to: newName, target, directory)
+      }
+      try newDirectory.withPresentSpelling(of: newName) { newName throws(Errno) in
+        let (source, target) = (
+          EntryKey(parent: source.parent, name), EntryKey(parent: target.parent, newName)
+        )
+        try move((entry, name, source, directory), to: (replaced, newName, target, newDirectory), flags)
+      }
+    }
+  }
+
+  /// Gives an entry another spelling of its name.
+  private func respell(
+    _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ directory: MergedDirectory
+  ) throws(Errno) {
+    let hidden = try spellingToHide(behind: newName, in: directory, target.parent)
+    try copyUp.changing([source, target] + hidden) { () throws(Errno) in
+      // The upper layer has it, or another one, in that spelling.
+      if try directory.top.spelling(of: target.name) != target.name {
+        guard let entry = try directory.lookup(name) else { throw .noSuchFileOrDirectory }
+        try announce((entry, name, source, directory), (nil, newName, target, directory), isExchange: false)
+        try upper.rename(name, in: directory, to: newName, in: directory, [], found: (entry, nil))
+        own?.recordEntry(newName, in: directory, at: target, events: Self.mostEvents)
+        recordAbsence(of: name, in: directory, at: source, events: Self.mostEvents)
+        invalidateIfChanged(entry, newName, in: directory, target)
+      }
+      hide(hidden, in: directory)
+      store.recordRespelling(of: source, to: target)
+    }
+  }
+
+  private func move(_ source: FoundEntry, to target: FoundEntry, _ flags: RenameFlags) throws(Errno) {
+    let (entry, name, source, directory) = source
+    let (replaced, newName, target, newDirectory) = target
     if !flags.contains(.exchange) {
       for file in store.holdFiles(named: target.name, in: target.parent) { descriptors.close(file) }
     }
+    let hidden = replaced == nil ? try spellingToHide(behind: newName, in: newDirectory, target.parent) : []
     try announce(
       (entry, name, source, directory), (replaced, newName, target, newDirectory),
       isExchange: flags.contains(.exchange))
-    try copyUp.changing([source, target]) { () throws(Errno) in
+    try copyUp.changing([source, target] + hidden) { () throws(Errno) in
       if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, _) = entry {
         // Nothing has been copied up.
         try upper.rename(
@@ -61,6 +102,7 @@ extension EntryWriter {
       } else {
         try upper.rename(name, in: directory, to: newName, in: newDirectory, flags)
       }
+      hide(hidden, in: newDirectory)
       // Not what the layer has there now: a program can have replaced it before, by what the kernel does not know.
       if flags.contains(.exchange) {
         let moved = store.recordExchange(source, target)
@@ -149,8 +191,10 @@ extension EntryWriter {
     guard attributes.permits(.change) else { throw .notPermitted }
     guard let part = try store.merged(of: key.parent).part(of: layer) else { throw .staleFileHandle }
     let directory = try copyUp.directory(key.parent)
-    _ = try upper.copyUp(
-      name, from: part, identity: attributes.identity, to: directory.top, size: nil, as: writer)
+    try directory.withPresentSpelling(of: name) { name throws(Errno) in
+      _ = try upper.copyUp(
+        name, from: part, identity: attributes.identity, to: directory.top, size: nil, as: writer)
+    }
   }
 }
 

@@ -30,7 +30,7 @@ final class EntryWriter: Sendable {
       let made = try repeating(entry.isRegularFile, name, in: parent) { () throws(Errno) in
         try add(
           name, in: parent, by: caller, mayExist: mayExist, isDirectory: entry.kind == .directory
-        ) { directory throws(Errno) in
+        ) { name, directory throws(Errno) in
           try make(entry, name, in: directory, owner)
         }
       }
@@ -84,7 +84,7 @@ final class EntryWriter: Sendable {
       try allow(name, in: parent)
       try copyUp.file(node, by: owner)
       var made = try add(name, in: parent, by: caller, mayExist: mayBeDone, isNewFile: false) {
-        directory throws(Errno) in
+        name, directory throws(Errno) in
         try store.withUpperFile(of: node) { file throws(Errno) in
           try upper.makeLink(name, in: directory, to: file, by: owner)
         }
@@ -105,20 +105,33 @@ final class EntryWriter: Sendable {
   ///   - mayExist: whether an entry that is there is as good as a new one.
   ///   - isNewFile: whether the body makes a file, rather than another name of one.
   ///   - isDirectory: whether the body makes a directory.
-  ///   - body: returns the file that it has made, if it is open for writing.
+  ///   - body: is passed the name in the spelling that is changed; returns the file that it has made, if it is open for
+  ///     writing.
   /// - Returns: the entry; its node has one lookup more.
   private func add(
     _ name: CName, in parent: NodeID, by caller: Caller, mayExist: Bool, isNewFile: Bool = true,
     isDirectory: Bool = false,
-    _ body: (MergedDirectory) throws(Errno) -> LayerFile?
+    _ body: (CName, MergedDirectory) throws(Errno) -> LayerFile?
   ) throws(Errno) -> EntryReply {
     let directory = try copyUp.directory(parent)
     try store.checkChange(of: directory, by: caller)
-    return try copyUp.changing([EntryKey(parent: parent, name)]) { () throws(Errno) in
+    return try directory.withPresentSpelling(of: name) { name throws(Errno) in
+      try add(
+        name, to: directory, parent, mayExist: mayExist, isNewFile: isNewFile, isDirectory: isDirectory, body)
+    }
+  }
+
+  private func add(
+    _ name: CName, to directory: MergedDirectory, _ parent: NodeID, mayExist: Bool, isNewFile: Bool,
+    isDirectory: Bool, _ body: (CName, MergedDirectory) throws(Errno) -> LayerFile?
+  ) throws(Errno) -> EntryReply {
+    let hidden = try spellingToHide(behind: name, in: directory, parent)
+    return try copyUp.changing([EntryKey(parent: parent, name)] + hidden) { () throws(Errno) in
       var isNew = isNewFile
       do throws(Errno) {
         intents?.begin()
-        let file = try store.awaitingFreedSpace { () throws(Errno) in try body(directory) }
+        let file = try store.awaitingFreedSpace { () throws(Errno) in try body(name, directory) }
+        hide(hidden, in: directory)
         if let file { return try entry(of: file, name, in: parent, directory) }
       } catch {
         guard error == .fileExists, mayExist else {
@@ -130,6 +143,21 @@ final class EntryWriter: Sendable {
       }
       store.recordChange(in: [parent])
       return try entry(name, in: parent, isNew: isNew, isLikelyDirectory: isDirectory)
+    }
+  }
+
+  /// The other spelling in which a listing would show a new entry of this name.
+  func spellingToHide(
+    behind name: CName, in directory: MergedDirectory, _ parent: NodeID
+  ) throws(Errno) -> [EntryKey] {
+    let spelling = try upper.spellingToHide(behind: name, in: directory)
+    return spelling.map { [EntryKey(parent: parent, name: $0)] } ?? []
+  }
+
+  /// Makes whiteouts for other spellings of a new entry. Where none can be made, a listing shows that spelling.
+  func hide(_ spellings: [EntryKey], in directory: MergedDirectory) {
+    for key in spellings where (try? upper.hide(key.name, in: directory)) != nil {
+      try? withCName(key.name) { own?.recordEntry($0, in: directory, at: key, events: 1) }
     }
   }
 
@@ -181,32 +209,39 @@ final class EntryWriter: Sendable {
   func remove(
     _ name: CName, isDirectory: Bool, from parent: NodeID, _ reply: consuming Reply<ReplyKind.Status>
   ) {
-    let caller = reply.caller
+    let (caller, mayBeDone) = (reply.caller, reply.mayBeDone(intents))
     do throws(Errno) {
       try allow(name, in: parent)
       let directory = try copyUp.directory(parent)
       try store.checkRemoval(of: name, from: directory, by: caller)
-      let key = EntryKey(parent: parent, name)
-      let mayBeDone = reply.mayBeDone(intents)
-      // Its own watch reports the removal, which makes it unknown.
-      let removed = isDirectory ? store.presentParts(ofDirectory: key.name, in: parent) : nil
-      try copyUp.changing([key]) { () throws(Errno) in
-        do throws(Errno) {
-          intents?.begin()
-          try remove(name, isDirectory, from: directory, key)
-        } catch {
-          guard error == .noSuchFileOrDirectory, mayBeDone else {
-            intents?.withdraw()
-            throw error
-          }
-        }
-        recordAbsence(of: name, in: directory, at: key, events: isDirectory ? Self.mostEvents : 1)
-        store.recordRemoval(of: key.name, in: parent, removed)
+      try directory.withPresentSpelling(of: name) { name throws(Errno) in
+        try remove(name, isDirectory, from: directory, parent, mayBeDone: mayBeDone)
       }
     } catch {
       return reply.fail(error)
     }
     reply.send()
+  }
+
+  private func remove(
+    _ name: CName, _ isDirectory: Bool, from directory: MergedDirectory, _ parent: NodeID, mayBeDone: Bool
+  ) throws(Errno) {
+    let key = EntryKey(parent: parent, name)
+    // Its own watch reports the removal, which makes it unknown.
+    let removed = isDirectory ? store.presentParts(ofDirectory: key.name, in: parent) : nil
+    try copyUp.changing([key]) { () throws(Errno) in
+      do throws(Errno) {
+        intents?.begin()
+        try remove(name, isDirectory, from: directory, key)
+      } catch {
+        guard error == .noSuchFileOrDirectory, mayBeDone else {
+          intents?.withdraw()
+          throw error
+        }
+      }
+      recordAbsence(of: name, in: directory, at: key, events: isDirectory ? Self.mostEvents : 1)
+      store.recordRemoval(of: key.name, in: parent, removed)
+    }
   }
 
   private func remove(

@@ -81,9 +81,11 @@ struct NodeCopyUp: Sendable {
     if source.layer == 0 || directory == .root { return }
     // The copy of a directory has no flags: entries of the directories in it would have to be made there.
     guard try source.attributes().permits(purpose) else { throw .notPermitted }
-    let (parent, name) = try store.parent(of: directory)
-    let target = try store.merged(of: parent).top
+    let (parent, lastName) = try store.parent(of: directory)
+    let merged = try store.merged(of: parent)
+    let target = merged.top
     guard target.layer == 0 else { throw .staleFileHandle }
+    let name = try merged.presentSpelling(of: lastName)
     let key = EntryKey(parent: parent, name: name)
     try changing([key]) { () throws(Errno) in
       try withCName(name) { name throws(Errno) in
@@ -122,33 +124,42 @@ struct NodeCopyUp: Sendable {
   private func copyNamed(
     _ node: NodeID, _ writer: EntryOwner, _ purpose: Purpose, _ size: UInt64?
   ) throws(Errno) {
-    try store.withFileLocation(of: node) { location, source, name throws(Errno) in
+    try store.withFileLocation(of: node) { location, source, lastName throws(Errno) in
       if source.layer == 0 { return }
       // The layer below still has what was removed from the mount.
-      guard case .file(let layer, let former) = try store.merged(of: location.parent).lookup(name),
+      guard case .file(let layer, let former) = try store.merged(of: location.parent).lookup(lastName),
         layer == location.layer, former.identity == location.identity
       else { throw .staleFileHandle }
       guard former.permits(purpose) else { throw .notPermitted }
       let target = try directory(location.parent)
-      let key = EntryKey(parent: location.parent, name)
-      // Else the event of the new name could come before the node has it, and the file would get another node.
-      try changing([key]) { () throws(Errno) in
-        let announce = intents.map { intents in
-          { (identity: FileIdentity) in
-            intents.begin(
-              NodeIntent(
-                kind: .copyUp, node: node, source: key, target: key, moved: identity,
-                keepsNumber: former.links == 1))
+      try target.withPresentSpelling(of: lastName) { name throws(Errno) in
+        let key = EntryKey(parent: location.parent, name)
+        // Else the event of the new name could come before the node has it, and the file would get another node.
+        try changing([key]) { () throws(Errno) in
+          var copy = try copy(
+            name, former, from: source, to: target.top, writer, size, announcement(of: node, former, key))
+          if former.isAppendOnly, purpose == .append {
+            copy = try setAppendOnly(name, copy.identity, in: target.top)
           }
+          own?.recordEntry(copy.identity, at: key, events: 1)
+          own?.recordNewFile(node, copy)
+          adopt(copy, for: node, keepsNumber: former.links == 1)
+          store.recordChange(in: [location.parent])
         }
-        var copy = try copy(name, former, from: source, to: target.top, writer, size, announce)
-        if former.isAppendOnly, purpose == .append {
-          copy = try setAppendOnly(name, copy.identity, in: target.top)
-        }
-        own?.recordEntry(copy.identity, at: key, events: 1)
-        own?.recordNewFile(node, copy)
-        adopt(copy, for: node, keepsNumber: former.links == 1)
-        store.recordChange(in: [location.parent])
+      }
+    }
+  }
+
+  /// Records what is intended, before a copy gets its name.
+  private func announcement(
+    of node: NodeID, _ former: FileStatus, _ key: EntryKey
+  ) -> ((FileIdentity) -> Void)? {
+    intents.map { intents in
+      { identity in
+        intents.begin(
+          NodeIntent(
+            kind: .copyUp, node: node, source: key, target: key, moved: identity,
+            keepsNumber: former.links == 1))
       }
     }
   }

@@ -11,10 +11,7 @@ struct FoldedLayer {
   func fault(of layer: DirectoryLayer) -> String? {
     // With `case=sensitive` the user takes care of the spellings.
     if options.foldsNames || options.names.contains("case") || !layer.isFolded { return nil }
-    let remedy =
-      options.writable == .off
-      ? "add 'case=insensitive'" : "leave 'writable' out and add 'case=insensitive'"
-    return "it lies on a file system where names that differ in case are one: \(remedy), or add "
+    return "it lies on a file system where names that differ in case are one: add 'case=insensitive', or add "
       + "'case=sensitive' if programs spell all names as they are listed"
   }
 }

@@ -26,6 +26,30 @@ extension MountTests {
       try WriteModelRun(seed: seed, substitutions: seed % 2 == 0 ? 1 : 2, hasEdits: true).run()
     }
 
+    @Test("names without case", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 30))
+    func spellings(seed: UInt64) throws {
+      try WriteModelRun(
+        seed: seed, substitutions: seed % 2 == 0 ? 1 : 2,
+        options: seed % 3 == 0 ? ["whiteouts=markers"] : [], foldsNames: true
+      ).run()
+    }
+
+    @Test(
+      "names without case while layers change from below", .timeLimit(.minutes(60)),
+      arguments: WriteModelRun.seeds(percent: 20))
+    func spellingEdits(seed: UInt64) throws {
+      try WriteModelRun(
+        seed: seed, substitutions: seed % 2 == 0 ? 1 : 2, hasEdits: true, foldsNames: true
+      ).run()
+    }
+
+    @Test(
+      "names without case while workers die", .timeLimit(.minutes(60)),
+      arguments: WriteModelRun.seeds(percent: 20))
+    func spellingDeaths(seed: UInt64) throws {
+      try WriteModelRun(seed: seed, hasDeaths: true, foldsNames: true).run()
+    }
+
     @Test("while workers die", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
     func deaths(seed: UInt64) throws {
       try WriteModelRun(seed: seed, hasDeaths: true).run()

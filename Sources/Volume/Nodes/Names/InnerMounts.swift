@@ -78,14 +78,13 @@ extension NodeTable {
     }
   }
 
-  /// Finds the node of a directory that leads to a mount, by any spelling, which becomes its name, and increments its
+  /// Finds the node of a directory that has one for all spellings, by any of them, which becomes its name, and increments its
   /// lookup count.
   /// - Returns: 0 for any other directory.
-  mutating func lookUpMounted(_ name: [UInt8], in parent: UInt32) -> UInt32 {
-    if mounted.isEmpty { return 0 }
-    guard let slot = directories(named: name, in: parent).first(where: { mounted.contains($0) }) else {
-      return 0
-    }
+  mutating func lookUpShared(_ name: [UInt8], in parent: UInt32) -> UInt32 {
+    if mounted.isEmpty, !sharesDirectories { return 0 }
+    let named = directories(named: name, in: parent)
+    guard let slot = named.first(where: { sharesDirectories || mounted.contains($0) }) else { return 0 }
     if !isNamed(slot, name, in: parent) {
       let former = EntryKey(parent: number(of: parent), name: self.name(of: slot))
       rename(slot, from: former, to: name, in: parent)

@@ -13,6 +13,17 @@ extension NodeStore {
     }
   }
 
+  /// Whether two names are spellings of one.
+  func areSpellings(_ left: EntryKey, _ right: EntryKey) -> Bool {
+    spellings != nil && left.parent == right.parent && NameFolding.areEqual(left.name, right.name)
+  }
+
+  /// Records the spellings by which the kernel knows entries after a change, where the layer has others.
+  func recordSharedSpellings(_ keys: [EntryKey]) {
+    if spellings == nil { return }
+    for key in keys { recordSpelling(key.name, in: key.parent) }
+  }
+
   /// Records a spelling that has found an entry, if the kernel may know others of the name.
   func recordFoundSpelling(_ name: CName, in directory: NodeID) {
     if spellings == nil { return }

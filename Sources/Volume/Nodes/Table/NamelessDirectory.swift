@@ -74,9 +74,10 @@ extension NodeTable {
   ///
   /// It is the same as long as one of its parts is, and where the directory above was exchanged in a layer: a mount shows
   /// what its layers have at a path, so programs that stand in a directory follow a new stack of layers, a layer's new
-  /// root, or a new version of an archive.
+  /// root, or a new version of an archive. Where a node has all spellings of its name, another spelling may lead to another
+  /// directory.
   func replacedDirectory(_ slot: UInt32, by found: NodeStore.FoundDirectory) -> NamelessDirectory? {
-    guard slot != Self.root, let above = found.above,
+    guard slot != Self.root, !sharesDirectories, let above = found.above,
       let state = nodes[Int(slot)].directory, let former = state.merged, let known = state.parts,
       let place = state.place, former.place(in: above) == place
     else { return nil }

@@ -41,15 +41,33 @@ extension NodeTable {
     return released
   }
 
-  /// Gives a node another name in place of one of its names.
+  /// Gives a node another name in place of one of its names, of which it loses all spellings.
   mutating func rename(_ slot: UInt32, from former: EntryKey, to name: [UInt8], in parent: UInt32) {
-    if hardLinks.remove(slot, at: former) {
+    let isFurther = !isLastName(former, of: slot)
+    removeHardLinks(slot, at: former)
+    if isFurther {
       hardLinks.add(slot, at: EntryKey(parent: number(of: parent), name: name))
     } else {
       // So that `move` does not take the former name for a further hard link.
       nodes[Int(slot)].isDetached = true
       move(slot, to: name, in: parent)
     }
+    refreshByNewName(slot)
+  }
+
+  /// Has a refresh that is under way begin again: it may have looked for the former name of a directory after the layer had
+  /// the new one. If one has found nothing so, the next request resolves the directory.
+  private mutating func refreshByNewName(_ slot: UInt32) {
+    guard let state = nodes[Int(slot)].directory else { return }
+    state.exchanges += 1
+    state.version += 1
+    if state.parts?.isEmpty == true { _ = unresolve(slot) }
+  }
+
+  /// Whether a node was last looked up by a name, in any spelling.
+  private func isLastName(_ key: EntryKey, of slot: UInt32) -> Bool {
+    guard let parent = try? self.slot(of: key.parent) else { return false }
+    return isNamed(slot, key.name, in: parent) || isSpelling(key.name, of: slot, in: parent)
   }
 
   /// What the upper layer has at a name, as far as the kernel knows.

@@ -48,6 +48,9 @@ struct NodeTable {
   var count = 1
   /// Where case does not count in names: then `entries` has the nodes by what their spellings have in common.
   let spellings: KnownSpellings?
+  /// Whether a directory has one node for all spellings of its name: changes through the mount then have one directory, whose
+  /// lock the kernel holds for them.
+  let sharesDirectories: Bool
   /// Where a successor finds the nodes; nil if none is to come.
   let memory: NodeMemory?
   static let root: UInt32 = 1
@@ -63,6 +66,7 @@ struct NodeTable {
   ) {
     self.memory = memory
     self.spellings = spellings
+    sharesDirectories = isWritable && spellings != nil
     nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)])
     descriptors = DescriptorLRU(budget: budget, keepsLost: isWritable)
     names = NameArena(shared: memory?.names)
@@ -114,10 +118,11 @@ struct NodeTable {
     return slot
   }
 
-  /// - Returns: 0 if there is none of this spelling.
+  /// - Returns: 0 if there is none of this spelling, or of any where all share a node.
   func directory(_ name: [UInt8], in parent: UInt32) -> UInt32 {
     entries.first(hash(name, in: parent)) {
-      nodes[Int($0)].kind == .directory && isNamed($0, name, in: parent)
+      guard nodes[Int($0)].kind == .directory else { return false }
+      return isNamed($0, name, in: parent) || (sharesDirectories && isSpelling(name, of: $0, in: parent))
     }
   }
 

@@ -155,9 +155,6 @@ struct MountOptions {
     if writable != .off, passthrough != nil {
       throw .usage("'writable' and 'passthrough' exclude each other; leave one of them out")
     }
-    if writable != .off, foldsNames {
-      throw .usage("'writable' and 'case=insensitive' exclude each other; leave one of them out")
-    }
     if writable != .off, mergesTables {
       throw .usage("'writable' and 'strings=merge' exclude each other; leave one of them out")
     }

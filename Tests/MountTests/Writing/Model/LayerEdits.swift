@@ -5,10 +5,12 @@ import TestSupport
 struct LayerEdits {
   private let layers: [ByteString]
   private let names: [ByteString]
+  /// Whether no directory may get two entries whose names differ in case.
+  private let foldsNames: Bool
   private var random: SplitMix64
 
-  init(_ layers: [ByteString], names: [ByteString], random: SplitMix64) {
-    (self.layers, self.names, self.random) = (layers, names, random)
+  init(_ layers: [ByteString], names: [ByteString], foldsNames: Bool = false, random: SplitMix64) {
+    (self.layers, self.names, self.foldsNames, self.random) = (layers, names, foldsNames, random)
   }
 
   /// Makes one change.
@@ -59,6 +61,9 @@ struct LayerEdits {
   private mutating func add(to directory: ByteString) throws -> String {
     let path = directory / random.pick(names)
     if path.exists { return "nothing" }
+    if foldsNames, (directory / FoldedPaths(root: directory).resolved(path.lastComponent)).exists {
+      return "nothing"
+    }
     switch random.number(0...5) {
     case 0..<3: try path.write(content())
     case 3: try path.makeDirectory()

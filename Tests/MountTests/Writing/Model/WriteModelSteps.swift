@@ -49,7 +49,8 @@ final class WriteModelSteps {
   }
 
   private func operate() throws -> [String] {
-    let (operation, user) = try generator.next(copied.slots)
+    var (operation, user) = try generator.next(copied.slots)
+    if run.foldsNames { operation = operation.mapPaths { FoldedPaths.respelled($0, using: &random) } }
     remember(operation)
     log.append("\(log.count): \(user == 0 ? "" : "as \(user): ")\(operation)")
     let mayRefuse = mayRefuse(operation)
@@ -62,11 +63,12 @@ final class WriteModelSteps {
       log[log.count - 1] += ": EXDEV"
       return []
     }
-    let expected = try copied.perform(operation, as: user)
+    let copiedOperation = run.foldsNames ? FoldedPaths(root: trees.copy).resolved(operation) : operation
+    let expected = try copied.perform(copiedOperation, as: user)
     log[log.count - 1] += ": \(expected)"
     if isOfLostDirectory(operation, seen) || isOfDevice(operation, seen) { return [] }
     if seen != expected { return ["result: expected \(expected), seen \(seen)"] }
-    return try heldDifferences(operation) + differences(of: operation)
+    return try heldDifferences(operation) + differences(of: copiedOperation)
   }
 
   private func remember(_ operation: WriteOperation) {
@@ -82,6 +84,8 @@ final class WriteModelSteps {
     let comparison = trees.comparison(with: mount.point)
     var paths = operation.paths
     if case .held(let slot, _) = operation, let path = copied.heldPaths[slot] { paths = [path] }
+    // Also what has another spelling by now.
+    if run.foldsNames { paths = paths.map { FoldedPaths(root: trees.copy).resolved($0) } }
     // Those of the parents, too.
     return try Set(paths + paths.filter { $0.count > 0 }.map(\.parent)).sorted()
       .flatMap { try comparison.differences(at: $0) }
@@ -108,7 +112,8 @@ final class WriteModelSteps {
   private func isOfDevice(_ operation: WriteOperation, _ result: OperationResult) -> Bool {
     guard result == .failed(.permissionDenied) else { return false }
     return operation.paths.contains {
-      let kind = try? (trees.copy / $0).status().kind
+      let path = run.foldsNames ? FoldedPaths(root: trees.copy).resolved($0) : $0
+      let kind = try? (trees.copy / path).status().kind
       return kind == .blockDevice || kind == .characterDevice
     }
   }
@@ -134,12 +139,12 @@ final class WriteModelSteps {
   private func edit() throws -> [String] {
     mounted.closeAll()
     copied.closeAll()
-    var edits = LayerEdits(trees.layers, names: names, random: SplitMix64(seed: random.next()))
+    var edits = LayerEdits(
+      trees.layers, names: names, foldsNames: run.foldsNames, random: SplitMix64(seed: random.next()))
     for _ in 0..<random.number(1...4) { log.append("\(log.count): below: \(try edits.step())") }
     try mount.barrier()
     for name in try trees.copy.names() { (trees.copy / name).removeTree() }
-    try LayerMaker.make(
-      FlattenedStack.flatten(try trees.layers.map { try DiskPlan.read($0) }), at: trees.copy)
+    try LayerMaker.make(FlattenedStack.flatten(try run.plans(of: trees.layers)), at: trees.copy)
     return trees.comparison(with: mount.point).allDifferences()
   }
 

@@ -48,6 +48,45 @@ enum WriteOperation {
   }
 }
 
+extension WriteOperation {
+  /// The same operation with other paths.
+  func mapPaths(_ body: (ByteString) -> ByteString) -> WriteOperation {
+    switch self {
+    case .create(let path, let mode, let flags, let content):
+      .create(body(path), mode: mode, flags: flags, content: content)
+    case .write(let path, let flags, let offset, let content):
+      .write(body(path), flags: flags, at: offset, content: content)
+    case .read(let path, let offset, let count): .read(body(path), at: offset, count: count)
+    case .truncate(let path, let size): .truncate(body(path), size: size)
+    case .allocate(let path, let mode, let offset, let count):
+      .allocate(body(path), mode: mode, at: offset, count: count)
+    case .makeDirectory(let path, let mode): .makeDirectory(body(path), mode: mode)
+    case .makeNode(let path, let mode): .makeNode(body(path), mode: mode)
+    case .makeLink(let path, let target): .makeLink(body(path), target: target)
+    case .makeHardLink(let path, let other): .makeHardLink(body(path), of: body(other))
+    case .rename(let path, let other, let flags): .rename(body(path), to: body(other), flags: flags)
+    case .unlink(let path): .unlink(body(path))
+    case .removeDirectory(let path): .removeDirectory(body(path))
+    default: mapPathsOfAttributes(body)
+    }
+  }
+
+  private func mapPathsOfAttributes(_ body: (ByteString) -> ByteString) -> WriteOperation {
+    switch self {
+    case .setMode(let path, let mode): .setMode(body(path), mode)
+    case .setOwner(let path, let owner, let group): .setOwner(body(path), owner, group: group)
+    case .setTimes(let path, let accessed, let modified):
+      .setTimes(body(path), accessed: accessed, modified: modified)
+    case .setAttribute(let path, let name, let value): .setAttribute(body(path), name, value)
+    case .removeAttribute(let path, let name): .removeAttribute(body(path), name)
+    case .list(let path): .list(body(path))
+    case .status(let path): .status(body(path))
+    case .open(let slot, let path, let flags): .open(slot: slot, body(path), flags: flags)
+    default: self
+    }
+  }
+}
+
 /// An operation by a descriptor that is kept.
 enum HeldOperation {
   case read(at: Int, count: Int)
