@@ -49,7 +49,9 @@ extension NodeStore {
       while slot != NodeTable.root {
         names.append(table.name(of: slot))
         slot = table[slot].parent
-        if let nameless = table.namelessDirectory(table.number(of: slot)) { return (nameless.parts, names, []) }
+        if let nameless = table.namelessDirectory(table.number(of: slot)) {
+          return (nameless.parts, names, [])
+        }
         guard let state = table[slot].directory else { throw .notDirectory }
         if state.parts?.isEmpty == true, state.isCovered { return (nil, [], []) }
         guard let merged = state.merged, !state.needsRefresh || LayerAccess.current.usesKnownState else {

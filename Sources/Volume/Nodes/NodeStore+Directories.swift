@@ -139,7 +139,8 @@ extension NodeStore {
       // takes it away from this one.
       let isNewer =
         state.needsRefresh
-        && table.replacedDirectory(slot, by: FoundDirectory(merged: resolved.merged, above: resolved.above)) == nil
+        && table.replacedDirectory(slot, by: FoundDirectory(merged: resolved.merged, above: resolved.above))
+          == nil
       return KeptDirectory(
         merged: isNewer ? resolved.merged : state.merged ?? resolved.merged, isOutdated: true)
     }
