@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Layers
 import Posix
 
@@ -8,10 +9,13 @@ extension EntryOperations {
   /// The kernel looks both names up first, and renames nothing where they are one inode. A LOOKUP does not say what it is for,
   /// so this is asked of the calling thread. Where it may not be examined, such a rename has no effect, as on ext4 without
   /// case.
+  ///
+  /// Only threads of the daemon's own user are examined: another user could put the path in memory whose pages never arrive,
+  /// such as a file of a FUSE file system that does not answer, and the worker that reads it would wait for ever.
   func isForRespelling(
     _ name: CName, in parent: NodeID, _ merged: MergedDirectory, by caller: Caller
   ) throws(Errno) -> Bool {
-    guard store.isWritable, merged.foldsNames, caller.thread != 0 else { return false }
+    guard store.isWritable, merged.foldsNames, caller.thread != 0, caller.user == geteuid() else { return false }
     let name = [UInt8](bytesOf: name)
     // As most are.
     if merged.isAlone, try merged.top.hasEntry(name) { return false }

@@ -120,6 +120,22 @@ extension MountTests {
       }
     }
 
+    @Test("the memory of another user's program is not read", .timeLimit(.minutes(1)))
+    func otherUser() throws {
+      try withLayers("allow_other") { mount, _ in
+        let folder = mount.point / "shared"
+        try folder.makeDirectory()
+        try (folder / "name").write("shared")
+        try Command("chown", "-R", "1000:1000", folder.text).check()
+        let rename = Command("mv", (folder / "name").text, (folder / "Name").text)
+        // The kernel tells it that the new name exists.
+        #expect(try rename.asUser(1000).run().status == 1)
+        #expect(try folder.names() == ["name"])
+        try rename.check()
+        #expect(try folder.names() == ["Name"])
+      }
+    }
+
     @Test("saving as Windows programs do", .timeLimit(.minutes(1)), arguments: formats)
     func saving(format: ByteString) throws {
       try withLayers(format) { mount, upper in
