@@ -60,6 +60,8 @@ extension ApplyPlanner {
     if let directory = found.directory, directory.identity.device != frame.target?.identity.device {
       obstacle = .otherFileSystem
     }
+    // One directory at both places, by a bind mount: what is removed from one would be gone from the other.
+    if found.directory?.identity == source.identity { obstacle = .otherFileSystem }
     if let obstacle {
       append(name, in: frame, .nothing, .keep, .directory, obstacle)
       return nil

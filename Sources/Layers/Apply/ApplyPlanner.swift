@@ -157,8 +157,9 @@ public struct ApplyPlanner {
     frame.names = frame.listing.names[...]
     guard plan.steps[frame.step].isOpaque, let directory = frame.target else { return }
     for (name, kind) in frame.listing.targetOnly where !isHidden(name, in: frame) {
-      if frame.step == 0, reserved.contains(name) { continue }
-      let index = append(name, in: frame, .nothing, .remove, kind)
+      if frame.step == 0, isReserved(name) { continue }
+      // By its own spelling: the target can have others, which go by steps of their own.
+      let index = append(name, in: frame, .nothing, .remove, kind, targetName: name)
       let count = count(name, in: directory)
       plan.steps[index].count = count
     }
@@ -169,9 +170,9 @@ public struct ApplyPlanner {
   @discardableResult
   mutating func append(
     _ name: [UInt8], in frame: Frame, _ source: ApplyPlan.Source, _ action: ApplyPlan.Action,
-    _ kind: FileKind, _ obstacle: ApplyPlan.Obstacle? = nil
+    _ kind: FileKind, _ obstacle: ApplyPlan.Obstacle? = nil, targetName: [UInt8]? = nil
   ) -> Int {
-    let targetName = frame.listing.targetName(name)
+    let targetName = targetName ?? frame.listing.targetName(name)
     plan.steps.append(
       ApplyPlan.Step(
         parent: frame.step, name: name, targetName: targetName, source: source, action: action, kind: kind,
@@ -215,7 +216,13 @@ public struct ApplyPlanner {
     _ name: [UInt8], _ bytes: CName, in frame: Frame
   ) throws(Errno) -> Frame? {
     switch try frame.source.findExact(bytes, isLikelyDirectory: false) {
-    case .nothing, .whiteout: try addWhiteout(name, bytes, in: frame)
+    case .whiteout: try addWhiteout(name, bytes, in: frame)
+    case .nothing:
+      // Without a marker, the entry was removed after the directory had been read, which does not delete the target's.
+      guard try frame.source.hasWhiteoutMarker(bytes, length: name.count) else {
+        throw .noSuchFileOrDirectory
+      }
+      try addWhiteout(name, bytes, in: frame)
     case .file(let status): try addFile(name, bytes, status, in: frame)
     case .directory(let directory, _): return try addDirectory(name, bytes, directory, in: frame)
     }

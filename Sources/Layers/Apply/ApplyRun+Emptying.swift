@@ -26,9 +26,12 @@ extension ApplyRun {
     return step.action != .keep && !failed.contains(index)
   }
 
-  /// Whether an opaque directory around it stays: in it nothing of the target shows.
+  /// Whether an opaque directory around it stays, in which nothing of the target shows, or the disk may not have what the
+  /// target got.
   private func isHeld(_ index: Int) -> Bool {
-    plan.ancestors(of: index).contains { plan.steps[$0].isOpaque && failed.contains($0) }
+    plan.ancestors(of: index).contains {
+      (plan.steps[$0].isOpaque && failed.contains($0)) || unsynchronized.contains($0)
+    }
   }
 
   /// Has a directory no longer hide the target's, which has the same entries now.
@@ -93,8 +96,11 @@ extension UpperLayer {
     default: return present.identity
     }
     let opened = try parent.openFile(name, identity: present.identity)
-    return try opened.hasContent(of: source.openFile(original, identity: status.identity))
-      ? present.identity : nil
+    let isSame = try opened.hasContent(of: source.openFile(original, identity: status.identity))
+    guard isSame else { return nil }
+    // Another program can have copied it just now: the top layer's goes once the disk has this one.
+    try opened.synchronize(dataOnly: false)
+    return present.identity
   }
 }
 

@@ -30,6 +30,8 @@ public struct ApplyRun {
   private var links: [FileIdentity: Link] = [:]
   /// Directories of the target whose entries have changed.
   private var changed: Set<Int> = []
+  /// Directories of the target whose entries may not be on disk: what is in the top layer's stays.
+  private(set) var unsynchronized: Set<Int> = []
   /// The files of the top layer as they were copied.
   var copied: [Int: FileStatus] = [:]
   /// The steps that have failed, and the opaque directories around them: they stay in the top layer.
@@ -90,6 +92,9 @@ public struct ApplyRun {
 
   private mutating func write(_ index: Int) throws(Errno) {
     let step = plan.steps[index]
+    // Whether or not this run changes it: one that was interrupted may have, and did not wait for the disk.
+    changed.insert(step.parent)
+    if step.isDirectory, step.action != .merge || step.becomesOpaque { changed.insert(index) }
     if index == 0 {
       if step.becomesOpaque { try makeOpaque(target.layer.root) }
       return
@@ -100,11 +105,44 @@ public struct ApplyRun {
       case (.directory, _): try writeDirectory(index, name, in: parent)
       case (.file(let status), _): try writeFile(index, status, name, in: parent)
       case (_, .remove):
-        changed.insert(step.parent)
+        guard try stillHides(step) else { throw .staleFileHandle }
+        try refuseUnplanned(step, name, in: parent)
         try target.remove(name, in: parent, leavesWhiteout: step.leavesWhiteout)
       default: break
       }
     }
+  }
+
+  /// Whether the top layer still hides what the step removes from the target: it can have been reverted since the plan was
+  /// made.
+  private mutating func stillHides(_ step: ApplyPlan.Step) throws(Errno) -> Bool {
+    let directory = try sources.directory(of: step.parent)
+    if case .whiteout = step.source {
+      return try withCName(step.name) { name throws(Errno) in
+        switch try directory.findExact(name, isLikelyDirectory: false) {
+        case .whiteout: return true
+        case .nothing: return try directory.hasWhiteoutMarker(name, length: step.name.count)
+        case .file, .directory: return false
+        }
+      }
+    }
+    if try directory.isOpaque() { return true }
+    if step.parent == 0 { return false }
+    let opaque = plan.steps[step.parent]
+    let above = try sources.directory(of: opaque.parent)
+    return try withCName(opaque.name) { name throws(Errno) in
+      try above.hasWhiteoutMarker(name, length: opaque.name.count)
+    }
+  }
+
+  /// - Throws: ESTALE for a directory with entries that the plan does not count, which the user has not seen.
+  private func refuseUnplanned(
+    _ step: ApplyPlan.Step, _ name: CName, in parent: LayerDirectory
+  ) throws(Errno) {
+    guard step.count == 0,
+      case .directory(let directory, _) = try parent.findExact(name, isLikelyDirectory: false)
+    else { return }
+    if try !directory.names().isEmpty { throw .staleFileHandle }
   }
 
   private mutating func writeDirectory(
@@ -115,7 +153,6 @@ public struct ApplyRun {
       if step.becomesOpaque { try makeOpaque(present) }
       return
     }
-    changed.insert(step.parent)
     let attributes = try attributes(of: sources.directory(of: index))
     try target.replace(name, in: parent, byDirectoryWith: attributes, isOpaque: step.becomesOpaque)
   }
@@ -146,10 +183,10 @@ public struct ApplyRun {
     try withCName(step.name) { original throws(Errno) in
       let status = try source.attributes(of: original, identity: planned.identity)
       copied[index] = status
+      try refuseUnplanned(step, name, in: parent)
       if try link(index, status, name, in: parent) { return }
       var present = try target.copyPresent(of: original, status, in: source, name, parent)
       if present == nil {
-        changed.insert(step.parent)
         present = try copy(index, original, status, in: source, to: name, in: parent)
       }
       guard let identity = present else { return }
@@ -187,7 +224,6 @@ public struct ApplyRun {
       let file = try withCName(former.targetName) { name throws(Errno) in
         try directory.openPath(name, identity: link.identity)
       }
-      changed.insert(plan.steps[index].parent)
       try target.replace(name, in: parent, byLinkTo: file)
       return true
     } catch {
@@ -203,7 +239,9 @@ public struct ApplyRun {
     if failed.contains(index), !plan.steps[index].isOpaque { return }
     do throws(Errno) {
       let directory = try targets.directory(of: index)
-      if index > 0, plan.steps[index].isWhole { try setAttributes(of: directory, index) }
+      if index > 0, plan.steps[index].isWhole {
+        do throws(Errno) { try setAttributes(of: directory, index) } catch { fail(index, error) }
+      }
       guard changed.contains(index) else { return }
       try directory.withDescriptor { directory throws(Errno) in
         try directory.unlocking(".", relocks: true) { () throws(Errno) in
@@ -211,6 +249,7 @@ public struct ApplyRun {
         }
       }
     } catch {
+      unsynchronized.insert(index)
       fail(index, error)
     }
   }

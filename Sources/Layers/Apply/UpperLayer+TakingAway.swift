@@ -63,7 +63,7 @@ extension UpperLayer {
   func removeOpaqueMarks(of directory: LayerDirectory) throws(Errno) {
     try directory.withDescriptor { directory throws(Errno) in
       _ = try withKeptTimes(of: directory) { () throws(Errno) in
-        _ = try directory.removeEntry(WhiteoutMarker.opaque.cName)
+        if try !directory.removeEntry(WhiteoutMarker.opaque.cName) { throw .directoryNotEmpty }
         return true
       }
       for name in [OpaqueAttribute.trusted, OpaqueAttribute.user] {

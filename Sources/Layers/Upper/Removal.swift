@@ -78,6 +78,7 @@ extension UpperLayer {
     _ name: CName, in parent: borrowing Descriptor, isBelow: Bool
   ) throws(Errno) {
     if isBelow {
+      try refuseHiddenEntries(name, in: parent)
       if try replaceByDevice(name, in: parent, isDirectory: true) { return }
       return try marking(name, in: parent) { () throws(Errno) in
         try removeByWorkFolder(name, in: parent)
@@ -85,7 +86,15 @@ extension UpperLayer {
     }
     do throws(Errno) { try parent.remove(name, isDirectory: true) } catch {
       if error != .directoryNotEmpty { throw error }
+      try refuseHiddenEntries(name, in: parent)
       try removeByWorkFolder(name, in: parent)
+    }
+  }
+
+  /// - Throws: ENOTEMPTY if a directory, in which nothing shows, has names that the view hides: it is not moved aside then.
+  private func refuseHiddenEntries(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+    try parent.unlocking(name, relocks: true) { () throws(Errno) in
+      _ = try whiteouts.clearable(try parent.open(name, [.pathOnly, .directory, .noFollow]))
     }
   }
 

@@ -193,7 +193,8 @@ extension UpperLayer {
   /// - Returns: false if it cannot be made opaque without an entry in it.
   private func clearTarget(_ name: CName, in parent: borrowing Descriptor) throws(Errno) -> Bool {
     let target = try parent.open(name, [.pathOnly, .directory, .noFollow])
-    if try target.entryNames().isEmpty { return true }
+    // Before anything is changed: names that the view hides keep the directory from being replaced.
+    if try whiteouts.clearable(target).isEmpty { return true }
     // What the whiteouts hide must stay hidden if the rename fails.
     guard try whiteouts.makeOpaque(target) else { return false }
     try whiteouts.clear(target)

@@ -182,6 +182,15 @@ final class WhiteoutWriter: Sendable {
   /// Removes the whiteouts and markers in a directory.
   /// - Throws: ENOTEMPTY if it has anything else; nothing is removed then.
   func clear(_ directory: borrowing Descriptor) throws(Errno) {
+    for name in try clearable(directory) {
+      try withCName(name) { name throws(Errno) in try directory.remove(name, isDirectory: false) }
+    }
+  }
+
+  /// The names of the whiteouts and markers in a directory.
+  /// - Throws: ENOTEMPTY if it has anything else, such as names that the view hides.
+  @discardableResult
+  func clearable(_ directory: borrowing Descriptor) throws(Errno) -> [[UInt8]] {
     let names = try directory.entryNames()
     for name in names {
       try withCName(name) { name throws(Errno) in
@@ -189,8 +198,6 @@ final class WhiteoutWriter: Sendable {
         if try !directory.hasDeviceWhiteout(name) { throw .directoryNotEmpty }
       }
     }
-    for name in names {
-      try withCName(name) { name throws(Errno) in try directory.remove(name, isDirectory: false) }
-    }
+    return names
   }
 }

@@ -53,7 +53,14 @@ struct ApplyCommand {
     let progress = Locked(ProgressBar(title: "comparing:"))
     defer { progress.withLock { $0.end() } }
     let options = layers.top.status["options"]
-    let hidden = options?["hide"]?.string.flatMap { MountOptions.hidden(shown: $0, layers.top.foldsNames) }
+    let patterns = options?["hide"]?.string ?? ""
+    let hidden = MountOptions.hidden(shown: patterns, layers.top.foldsNames)
+    // The status shows bytes that are no UTF-8 as U+FFFD.
+    if !patterns.isEmpty, hidden == nil || patterns.contains("\u{FFFD}") {
+      throw .failed(
+        "hide=\(patterns): the mount's status does not say these patterns exactly; remount without 'hide' to apply"
+      )
+    }
     var planner = try Failure.naming(layers.top.path) { () throws(Errno) in
       try ApplyPlanner(
         layers.stack, target: layers.index, reserved: layers.top.reserved,

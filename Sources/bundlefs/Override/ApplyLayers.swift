@@ -34,15 +34,21 @@ struct ApplyLayers {
       layers[index].path, shown: layers[index].shown, index: index, outside: top.device,
       foldsNames: top.foldsNames,
       remedy: "this layer, so the command cannot reach it; mount at another place to apply to it")
+    if target.layer.root.identity == top.upper.layer.root.identity {
+      target.close()
+      throw .failed("\(layers[index].shown) and \(layers[0].shown) are one folder, by a bind mount")
+    }
     stack = try Self.stack(layers, top, target, index)
     paths = layers.map(\.shown)
   }
 
   /// What is removed from one of the layers must not be a part of another.
   private static func refuseOverlap(_ layers: [MountedLayer], _ target: Int) throws(Failure) {
+    // Through symbolic links.
+    let paths = layers.map { $0.kind == .directory ? MountOptions.resolved($0.path) : $0.path }
     for changed in [0, target] {
       for (index, other) in layers.enumerated() where index != changed && other.kind == .directory {
-        let (path, inner) = (layers[changed].path, other.path)
+        let (path, inner) = (paths[changed], paths[index])
         guard path == inner || isInside(path, inner) || isInside(inner, path) else { continue }
         throw .failed(
           "\(layers[changed].shown) and \(other.shown) overlap: a change of one would be a change of the other"

@@ -86,6 +86,29 @@ import Testing
     #expect(try (layers.main / "folder").names() == ["a", "b"])
   }
 
+  @Test("what came after the plan is not removed from the target")
+  func plannedBefore() throws {
+    let layers = try Layers()
+    for name in ["reverted", "grown", "gone"] as [ByteString] {
+      try (layers.top / (".wh." + name)).write("")
+      if name == "grown" { try (layers.main / name).makeDirectory() } else { try (layers.main / name).write("") }
+    }
+    try (layers.top / "added").write("file")
+    var run = try layers.run()
+    try (layers.top / ".wh.reverted").remove()
+    try (layers.main / "grown/new").write("later")
+    try (layers.main / "added").makeDirectory()
+    try (layers.main / "added/new").write("later")
+    try run.write()
+    run.empty()
+    #expect(run.faults.count == 3 && run.faults.allSatisfy { $0.error == .staleFileHandle })
+    layers.close()
+    #expect(try layers.main.names() == ["added", "grown", "reverted"])
+    #expect(try (layers.main / "grown").names() == ["new"])
+    #expect(try (layers.main / "added").names() == ["new"])
+    #expect(try layers.top.names() == [".wh.grown", "added"])
+  }
+
   @Test("what the target has already is not written again")
   func repeated() throws {
     let layers = try Layers()

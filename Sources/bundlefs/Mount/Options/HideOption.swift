@@ -8,7 +8,10 @@ extension MountOption {
     var patterns: [[UInt8]] = []
     for part in parts {
       let pattern = Self.unescapedPattern(part)
-      do throws(HiddenNames.Fault) { _ = try HiddenNames([pattern], foldsNames: false) } catch {
+      do throws(HiddenNames.Fault) {
+        // With `case=insensitive`, a pattern can be longer.
+        for folds in [false, true] { _ = try HiddenNames([pattern], foldsNames: folds) }
+      } catch {
         throw .usage("invalid option '\(text)': \(error.remedy(pattern.shown))")
       }
       patterns.append(pattern)
