@@ -84,6 +84,12 @@ extension NodeStore {
       var slot = table.lookUpShared(bytes, in: parent)
       if slot != 0 {
         isShared = true
+        // Another spelling can be another directory of a layer.
+        if let state = table[slot].directory, let parts = state.parts, !parts.isEmpty,
+          !parts.contains(where: { known in child.parts.contains { PartIdentity($0) == known } })
+        {
+          state.needsRefresh = true
+        }
       } else {
         slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
       }

@@ -241,7 +241,7 @@ extension NodeStore {
       return table.children(of: slot).compactMap { child in
         let isDirectory = table[child].directory != nil
         let isConcerned =
-          isDirectory || (layers.contains(Int(table[child].layer)) && !table[child].isDetached)
+          !table[child].isDetached && (isDirectory || layers.contains(Int(table[child].layer)))
         return isConcerned ? (table.name(of: child), isDirectory) : nil
       }
     }

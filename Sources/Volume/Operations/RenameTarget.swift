@@ -15,7 +15,9 @@ extension EntryOperations {
   func isForRespelling(
     _ name: CName, in parent: NodeID, _ merged: MergedDirectory, by caller: Caller
   ) throws(Errno) -> Bool {
-    guard store.isWritable, merged.foldsNames, caller.thread != 0, caller.user == geteuid() else { return false }
+    guard store.isWritable, merged.foldsNames, caller.thread != 0, caller.user == geteuid() else {
+      return false
+    }
     let name = [UInt8](bytesOf: name)
     // As most are.
     if merged.isAlone, try merged.top.hasEntry(name) { return false }

@@ -140,6 +140,8 @@ final class EntryWriter: Sendable {
         }
         isNew = false
         upper.completeTaking(name, in: directory)
+        // A predecessor may have died before it did.
+        hide(hidden, in: directory)
       }
       store.recordChange(in: [parent])
       return try entry(name, in: parent, isNew: isNew, isLikelyDirectory: isDirectory)

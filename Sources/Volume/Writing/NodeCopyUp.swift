@@ -38,8 +38,8 @@ struct NodeCopyUp: Sendable {
   // MARK: - Directories
 
   /// A directory, which the upper layer takes part in from now on.
-  /// - Throws: ENOENT if no layer has it any more, ESTALE if it lost its name under a predecessor; EPERM if its flags, or those of a
-  ///   directory above it, forbid to change it; errors of the upper layer.
+  /// - Throws: ENOENT if no layer has it any more, ESTALE if it lost its name under a predecessor; EPERM if its flags, or
+  ///   those of a directory above it, forbid to change it; errors of the upper layer.
   func directory(_ node: NodeID, for purpose: Purpose = .change) throws(Errno) -> MergedDirectory {
     if try store.isDetached(node) { return try namelessDirectory(node) }
     for _ in 0..<Self.maxAttempts {
@@ -69,6 +69,11 @@ struct NodeCopyUp: Sendable {
     var (lacking, next) = ([node], node)
     while next != .root {
       next = try store.parent(of: next).directory
+      // It has no name by which it could be copied.
+      if try store.isDetached(next) {
+        _ = try namelessDirectory(next)
+        break
+      }
       if try store.merged(of: next).isInUpperLayer { break }
       lacking.append(next)
     }

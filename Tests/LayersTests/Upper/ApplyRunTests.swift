@@ -91,7 +91,11 @@ import Testing
     let layers = try Layers()
     for name in ["reverted", "grown", "gone"] as [ByteString] {
       try (layers.top / (".wh." + name)).write("")
-      if name == "grown" { try (layers.main / name).makeDirectory() } else { try (layers.main / name).write("") }
+      if name == "grown" {
+        try (layers.main / name).makeDirectory()
+      } else {
+        try (layers.main / name).write("")
+      }
     }
     try (layers.top / "added").write("file")
     var run = try layers.run()

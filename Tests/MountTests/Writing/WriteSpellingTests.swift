@@ -168,6 +168,18 @@ extension MountTests {
         try (mount.point / "two").remove()
         #expect(try (mount.point / "two").readText() == "changed")
         #expect(!(upper / "two").exists)
+        // Directories alike: each is found by its own spelling.
+        for (folder, file) in [("Dir", "a"), ("dir", "b")] as [(ByteString, ByteString)] {
+          try (upper / folder).makeDirectory()
+          try (upper / folder / file).write(folder.text)
+        }
+        try mount.barrier()
+        for _ in 0..<2 {
+          #expect(try (mount.point / "Dir/a").readText() == "Dir")
+          #expect(try (mount.point / "dir/b").readText() == "dir")
+        }
+        try (mount.point / "dir/b").remove()
+        #expect((upper / "Dir/a").exists && !(upper / "dir/b").exists)
       }
     }
 

@@ -121,10 +121,14 @@ extension MountTests {
       .timeLimit(.minutes(1)))
     func noLostEntries() throws {
       let fixture = try Fixture()
+      try (fixture.main / "only/deep/below").makeDirectory()
       try withBind(fixture, ["writable"]) { mount, bind in
+        _ = try (bind / "below").status()
         try (fixture.main / "only/deep").rename(to: fixture.folder / "aside")
         try mount.barrier()
         #expect(try (bind / "file.txt").readText() == "deep\n")
+        try expectErrno(.noSuchFileOrDirectory) { try (bind / "below/new.txt").write("lost") }
+        try expectErrno(.noSuchFileOrDirectory) { try (bind / "below/folder").makeDirectory() }
         try expectErrno(.noSuchFileOrDirectory) { try (bind / "new.txt").write("lost") }
         try expectErrno(.noSuchFileOrDirectory) { try (bind / "folder").makeDirectory() }
       }
