@@ -152,10 +152,10 @@ public struct ApplyPlanner {
     }
   }
 
-  /// Plans the removal of what an opaque directory hides, and prepares to read the directory.
+  /// Plans the removal of what an opaque directory hides, in those below it as well, and prepares to read the directory.
   private mutating func begin(_ frame: inout Frame) {
     frame.names = frame.listing.names[...]
-    guard plan.steps[frame.step].isOpaque, let directory = frame.target else { return }
+    guard frame.isInOpaque, let directory = frame.target else { return }
     for (name, kind) in frame.listing.targetOnly where !isHidden(name, in: frame) {
       if frame.step == 0, isReserved(name) { continue }
       // By its own spelling: the target can have others, which go by steps of their own.

@@ -105,7 +105,7 @@ public struct ApplyRun {
       case (.directory, _): try writeDirectory(index, name, in: parent)
       case (.file(let status), _): try writeFile(index, status, name, in: parent)
       case (_, .remove):
-        guard try stillHides(step) else { throw .staleFileHandle }
+        guard try stillHides(index) else { throw .staleFileHandle }
         try refuseUnplanned(step, name, in: parent)
         try target.remove(name, in: parent, leavesWhiteout: step.leavesWhiteout)
       default: break
@@ -115,7 +115,8 @@ public struct ApplyRun {
 
   /// Whether the top layer still hides what the step removes from the target: it can have been reverted since the plan was
   /// made.
-  private mutating func stillHides(_ step: ApplyPlan.Step) throws(Errno) -> Bool {
+  private mutating func stillHides(_ index: Int) throws(Errno) -> Bool {
+    let step = plan.steps[index]
     let directory = try sources.directory(of: step.parent)
     if case .whiteout = step.source {
       return try withCName(step.name) { name throws(Errno) in
@@ -126,12 +127,19 @@ public struct ApplyRun {
         }
       }
     }
-    if try directory.isOpaque() { return true }
-    if step.parent == 0 { return false }
-    let opaque = plan.steps[step.parent]
-    let above = try sources.directory(of: opaque.parent)
-    return try withCName(opaque.name) { name throws(Errno) in
-      try above.hasWhiteoutMarker(name, length: opaque.name.count)
+    for opaque in plan.ancestors(of: index) where plan.steps[opaque].isOpaque {
+      if try sources.directory(of: opaque).isOpaque() { return true }
+      if opaque > 0, try hasMarker(opaque) { return true }
+    }
+    return false
+  }
+
+  /// Whether a directory of the top layer has a whiteout beside it, which makes it opaque.
+  private mutating func hasMarker(_ index: Int) throws(Errno) -> Bool {
+    let step = plan.steps[index]
+    let parent = try sources.directory(of: step.parent)
+    return try withCName(step.name) { name throws(Errno) in
+      try parent.hasWhiteoutMarker(name, length: step.name.count)
     }
   }
 

@@ -86,6 +86,26 @@ import Testing
     #expect(try (layers.main / "folder").names() == ["a", "b"])
   }
 
+  @Test("what an opaque folder hides goes from the folders in it, too")
+  func foldersInOpaque() throws {
+    let layers = try Layers()
+    for root in [layers.top, layers.main] { try (root / "folder/inner/deep").makeDirectories() }
+    try (layers.top / "folder/.wh..wh..opq").write("")
+    try (layers.top / "folder/inner/deep/new").write("top's")
+    for name in ["hidden", "inner/hidden", "inner/deep/hidden"] as [ByteString] {
+      try (layers.main / "folder" / name).write("main's")
+    }
+    var run = try layers.run()
+    try run.write()
+    run.empty()
+    #expect(run.faults.isEmpty)
+    layers.close()
+    #expect(try layers.top.names() == [])
+    #expect(try (layers.main / "folder").names() == ["inner"])
+    #expect(try (layers.main / "folder/inner").names() == ["deep"])
+    #expect(try (layers.main / "folder/inner/deep").names() == ["new"])
+  }
+
   @Test("what came after the plan is not removed from the target")
   func plannedBefore() throws {
     let layers = try Layers()
