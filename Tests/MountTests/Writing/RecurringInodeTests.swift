@@ -87,11 +87,16 @@ extension MountTests {
       throw TestFailure("the file system of \(file) has not given the inode number \(inode) again")
     }
 
-    /// Mounts with a layer on FUSE, which shows the folder that is given to the body.
+    /// Mounts with a layer on FUSE, which shows the folder that is given to the body. That is on a file system of its own, so
+    /// that no other program gets the inode number.
     private func withLayerOnFUSE(_ body: (Mount, Fixture, ByteString) throws -> Void) throws {
       let fixture = try Fixture()
       try fixture.folder.path.setMode(0o755)
       let backing = try fixture.folder.folder("backing")
+      let script =
+        #"truncate -s 16M "$1" && mkfs.ext4 -q "$1" && mount -o loop "$1" "$2" && rmdir "$2/lost+found""#
+      try Command.shell(script, fixture.folder / "image", backing).check()
+      defer { _ = try? Command("umount", "-l", backing.text).run() }
       let view = try BindMount(backing, at: fixture.folder.folder("view"))
       var setup = fixture.setup("allow_other,writable")
       setup.substitutions.append(view.path)
