@@ -22,7 +22,7 @@ import Testing
         identity, layer: 1, kind: .regular, name: Array("file".utf8), in: slot, inodeNumber: 77)
       file = table.number(of: fileSlot)
       for directory in [NodeTable.root, slot] {
-        _ = table.set(NodeStore.ResolvedDirectory(merged: nil, isCovered: true), of: directory)
+        _ = table.set(NodeStore.ResolvedDirectory(found: .init(merged: nil), isCovered: true), of: directory)
       }
       if isPinned {
         _ = table.keep(LayerFile(try Descriptor.open("/", [.pathOnly])), of: identity, for: fileSlot)

@@ -76,7 +76,8 @@ private struct NodeTableModel {
     if random.percent(20) {
       _ = table.unresolve(slot)
     } else {
-      _ = table.set(NodeStore.ResolvedDirectory(merged: nil, isCovered: random.percent(50)), of: slot)
+      _ = table.set(
+        NodeStore.ResolvedDirectory(found: .init(merged: nil), isCovered: random.percent(50)), of: slot)
     }
   }
 

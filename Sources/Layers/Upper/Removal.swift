@@ -93,6 +93,7 @@ extension UpperLayer {
 
   /// - Throws: ENOTEMPTY if a directory, in which nothing shows, has names that the view hides: it is not moved aside then.
   private func refuseHiddenEntries(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+    if layer.root.place == nil { return }
     try parent.unlocking(name, relocks: true) { () throws(Errno) in
       _ = try whiteouts.clearable(try parent.open(name, [.pathOnly, .directory, .noFollow]))
     }

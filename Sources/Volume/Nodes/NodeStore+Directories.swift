@@ -4,24 +4,23 @@ import Posix
 
 /// Which parts a directory consists of: resolved once, watched, and kept until a change invalidates them.
 extension NodeStore {
-  struct ResolvedDirectory {
-    /// nil where no layer has the directory any more.
-    let merged: MergedDirectory?
-    /// The directory above in which it was looked for; nil for the root, and where that is absent.
-    var above: MergedDirectory?
-    var watches: [WatchDescriptor] = []
-    var isCovered: Bool
-    var fallback: UncachedReason?
-
-    var parts: [PartIdentity] { merged?.parts.map(PartIdentity.init) ?? [] }
-  }
-
   /// What a lookup has found by a directory's name.
   struct FoundDirectory {
     /// nil where no layer has it.
     let merged: MergedDirectory?
     /// The directory above in which it was looked for; nil for the root, and where that is absent.
     var above: MergedDirectory?
+  }
+
+  struct ResolvedDirectory {
+    let found: FoundDirectory
+    var watches: [WatchDescriptor] = []
+    var isCovered: Bool
+    var fallback: UncachedReason?
+
+    /// nil where no layer has the directory any more.
+    var merged: MergedDirectory? { found.merged }
+    var parts: [PartIdentity] { merged?.parts.map(PartIdentity.init) ?? [] }
   }
 
   /// - Parameter hint: what a lookup in its parent has just found under its name.
@@ -137,10 +136,7 @@ extension NodeStore {
       // The event of the change that made the difference is still queued and will be handled in full. Where
       // nothing reports it, what was just resolved is newer, unless another directory has the name: the invalidation
       // takes it away from this one.
-      let isNewer =
-        state.needsRefresh
-        && table.replacedDirectory(slot, by: FoundDirectory(merged: resolved.merged, above: resolved.above))
-          == nil
+      let isNewer = state.needsRefresh && table.replacedDirectory(slot, by: resolved.found) == nil
       return KeptDirectory(
         merged: isNewer ? resolved.merged : state.merged ?? resolved.merged, isOutdated: true)
     }
@@ -175,7 +171,7 @@ extension NodeStore {
     if let hint { found = hint } else { found = try lookUp(node) }
     while true {
       let merged = found.merged
-      var resolved = ResolvedDirectory(merged: merged, above: found.above, isCovered: isCovered)
+      var resolved = ResolvedDirectory(found: found, isCovered: isCovered)
       guard let parts = merged?.parts else { return resolved }
       for part in parts { try watch(part, for: node, &resolved, watcher) }
       if let missing = merged?.missing {

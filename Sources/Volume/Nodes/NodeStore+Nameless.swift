@@ -38,7 +38,7 @@ extension NodeStore {
     // While the mount itself changes the name, the table is not up to date.
     if resolved.merged?.missing != nil || LayerAccess.current == .skipping { return nil }
     if lookupObserver?.isChanging(key) == true { return nil }
-    let found = FoundDirectory(merged: resolved.merged, above: resolved.above)
+    let found = resolved.found
     guard let replaced = replacedDirectory(at: key, by: found), replaced.node == node else { return nil }
     let isDeleted = isDeleted(replaced.directory)
     return take(key, from: node, by: found, isDeleted: isDeleted) ? isDeleted : nil

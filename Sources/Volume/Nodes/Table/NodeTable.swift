@@ -247,7 +247,7 @@ struct NodeTable {
     // It can come to have its former parts again.
     if state.wasResolved, state.parts != resolved.parts { memory?.set(.unknown, of: slot) }
     state.parts = resolved.parts
-    state.place = resolved.above.flatMap { above in resolved.merged?.place(in: above) }
+    state.place = resolved.found.above.flatMap { above in resolved.merged?.place(in: above) }
     state.merged = resolved.merged
     state.needsRefresh = false
     state.wasResolved = true
