@@ -91,7 +91,7 @@ extension Volume {
     if let retiredLayers { services.append(Service(start: retiredLayers.start, stop: retiredLayers.stop)) }
     if let announcer { services.append(Service(start: announcer.start, stop: announcer.stop)) }
     services.append(Service(start: startInvalidator, stop: stopInvalidator))
-    if let watcher {
+    if let watcher = rootWatcher {
       services.append(
         Service(
           start: { [weak commands, store, watchdog] _ throws(Errno) in

@@ -17,7 +17,11 @@ public final class Volume: Sendable {
   let store: NodeStore
   let queue: InvalidationQueue
   let counters = InvalidationCounters()
+  /// nil without a coherent cache, for which it watches what is known of the layers.
   let watcher: LayerWatcher?
+  /// Follows the layers' roots: the same watcher, or with `cache=none` and `cache=SECONDS` one that watches their paths and
+  /// archives only. nil where that one cannot have an inotify instance: then the roots stay as they were opened.
+  let rootWatcher: LayerWatcher?
   let announcer: Announcer?
   let control: ControlFile
   let commands: ControlCommandRunner
@@ -57,9 +61,12 @@ public final class Volume: Sendable {
     let own = isCoherent && options.upper?.distinguishesChanges == true ? OwnChanges(queue) : nil
     let mountPoint = options.isElsewhere ? [] : options.resources.mountPoint
     watcher = isCoherent ? try LayerWatcher(stack.layers, mountPoint: mountPoint, queue, own: own) : nil
+    rootWatcher =
+      watcher ?? (try? LayerWatcher(stack.layers, mountPoint: mountPoint, queue, isCoherent: false))
     store = try NodeStore(
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
-      isWritable: options.upper != nil, isShared: options.isShared, lookupObserver: own,
+      isWritable: options.upper != nil, isShared: options.isShared,
+      knowsKernelSizes: !options.isElsewhere, lookupObserver: own,
       memory: options.memory.map { NodeMemory($0, layers: stack.ids) })
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)
@@ -68,7 +75,7 @@ public final class Volume: Sendable {
       resolver, store, listings, reserved, memory: options.memory)
     control = ControlFile(options.control, memory: options.memory)
     commands = ControlCommandRunner(
-      control: control, resolver: resolver, store: store, queue: queue, watcher: watcher,
+      control: control, resolver: resolver, store: store, queue: queue, watcher: rootWatcher,
       contents: options.contents, layerSwitch: options.layerSwitch)
     listingPrefetcher = ListingPrefetcher(store: store)
     filePrefetcher = FilePrefetcher(store: store, kernel: kernel)
@@ -160,7 +167,7 @@ public final class Volume: Sendable {
   /// Compares the kernel's caches, which a predecessor has filled, with the layers, which may have changed meanwhile. To be called
   /// after `start`, before any request is processed.
   public func recover() {
-    watcher?.checkLayers(store)
+    rootWatcher?.checkLayers(store)
     writer?.recover()
     let (isCompared, layersAreVisible) = (commands.isCompared, commands.layersAreVisible)
     isCompared.close()
@@ -222,7 +229,8 @@ public final class Volume: Sendable {
     guard let smallest = options.passthrough else { return nil }
     let obstacle = passthroughDepth == 0 ? "no layer is a folder" : kernel.passthroughObstacle
     files.setPassthrough(
-      obstacle.map { .impossible($0) } ?? .possible(Passthrough(kernel, smallest: smallest)))
+      obstacle.map { .impossible($0) }
+        ?? .possible(Passthrough(kernel, smallest: smallest, memory: options.memory)))
     return obstacle
   }
 

@@ -5,7 +5,7 @@ import Posix
 /// A file registered with the kernel for passthrough (`backing_id`).
 public struct BackingFile: Hashable, Sendable {
   /// The backing ID; positive.
-  let rawValue: Int32
+  public let rawValue: Int32
 
   /// Creates a backing file from its ID.
   public init(rawValue: Int32) { self.rawValue = rawValue }

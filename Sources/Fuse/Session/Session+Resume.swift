@@ -35,6 +35,7 @@ extension Session {
       throw MountError(message: "the connection cannot be taken over")
     }
     recordMount(at: path)
+    request.withUnsafeBytes { dispatcher.passthrough?.receive($0) }
     var buffer = fuse_buf()
     buffer.mem = malloc(request.count)
     buffer.size = request.count

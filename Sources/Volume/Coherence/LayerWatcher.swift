@@ -30,9 +30,11 @@ final class LayerWatcher: Sendable {
     var hasUncovered = false
   }
 
+  /// - Parameter isCoherent: whether it is to watch what is in the layers; otherwise it follows their roots only.
   /// - Throws: EMFILE beyond `fs.inotify.max_user_instances`.
   init(
-    _ layers: [Layer], mountPoint: [UInt8], _ queue: InvalidationQueue, own: OwnChanges? = nil
+    _ layers: [Layer], mountPoint: [UInt8], _ queue: InvalidationQueue, own: OwnChanges? = nil,
+    isCoherent: Bool = true
   ) throws(Errno) {
     self.queue = queue
     self.own = own
@@ -40,7 +42,7 @@ final class LayerWatcher: Sendable {
     watches = try WatchTable()
     signal = try WatcherSignal()
     barriers = LayerBarriers(layers, signal)
-    archives = ArchiveMonitor(layers, watches, faults, queue, barriers)
+    archives = ArchiveMonitor(layers, watches, faults, queue, barriers, isCoherent: isCoherent)
     roots = LayerRootMonitor(
       layers, mountPoint: mountPoint, watches, faults, archives, queue, barriers, signal)
   }

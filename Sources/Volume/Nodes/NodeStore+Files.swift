@@ -186,7 +186,8 @@ extension NodeStore {
   }
 
   /// Binds a node to the file that has its name now.
-  /// - Throws: ESTALE if the node is pinned, if no file of its kind has the name, or one that has other rights.
+  /// - Throws: ESTALE if the node is pinned, if no file of its kind has the name, or one that has other rights, or one of
+  ///   another size and the kernel cannot be asked for the size that it has. The next lookup finds a new node then.
   private func rebind(_ node: NodeID, _ location: FileLocation) throws(Errno) {
     if location.isPinned { throw .staleFileHandle }
     let found: Entry?
@@ -204,6 +205,7 @@ extension NodeStore {
       let slot = try table.slot(of: node)
       // Another request may have pinned or rebound it meanwhile.
       if table[slot].isPinned || table[slot].identity != location.identity { return }
+      if !knowsKernelSizes, !table[slot].hasOnlySize(attributes.size) { throw .staleFileHandle }
       table.recordReportedSize(attributes.size, of: slot)
       table.rebind(slot, to: attributes.identity, layer: layer, inodeNumber: number)
       // No event may have come yet, and a listing in preparation has the former file's attributes for the node.

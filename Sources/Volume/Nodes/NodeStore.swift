@@ -19,6 +19,8 @@ final class NodeStore: Sendable {
   let isWritable: Bool
   /// Whether users may enter the mount other than the one that mounted.
   let isShared: Bool
+  /// Whether the kernel can be asked for the size that it has of a file: not where no path leads into the mount.
+  let knowsKernelSizes: Bool
   /// nil on a read-only mount, and where events of our own changes cannot be told.
   let lookupObserver: (any LookupObserver)?
   /// Layers on file systems whose changes inotify does not report, by index, with the reason.
@@ -31,8 +33,8 @@ final class NodeStore: Sendable {
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(
     _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int,
-    isWritable: Bool = false, isShared: Bool = true, lookupObserver: (any LookupObserver)? = nil,
-    memory: NodeMemory? = nil
+    isWritable: Bool = false, isShared: Bool = true, knowsKernelSizes: Bool = true,
+    lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil
   ) throws(Errno) {
     self.stack = stack
     self.lookupObserver = lookupObserver
@@ -40,6 +42,7 @@ final class NodeStore: Sendable {
     self.cache = cache
     self.isWritable = isWritable
     self.isShared = isShared
+    self.knowsKernelSizes = knowsKernelSizes
     numbers = InodeNumbers(memory: memory, foldsNames: stack.foldsNames)
     cookies = ListingCookies(memory: memory?.memory)
     spellings = stack.foldsNames ? KnownSpellings(memory: memory) : nil

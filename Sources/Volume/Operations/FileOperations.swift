@@ -243,6 +243,9 @@ struct FileOperations: Sendable {
   }
 
   func release(_ node: NodeID) {
+    // A predecessor may have counted it. If not, the file stays open until the mount ends, which harms less than an
+    // opening that is not known.
+    if ResentRequest.isCurrent { return }
     if case .possible(let passthrough) = passthrough.withLock({ $0 }) { passthrough.close(node) }
   }
 

@@ -13,23 +13,40 @@ final class Passthrough: Sendable {
     /// nil: it is read through the mount's page cache, by READ.
     let file: BackingFile?
     var count = 1
+    /// In the record; nil if it had no room.
+    let slot: Int?
   }
 
   private struct State {
     var openings: [NodeID: Opening] = [:]
+    /// For a successor; nil if none is to come.
+    var record: OpeningRecord?
     var opened: UInt64 = 0
     var refused: UInt64 = 0
     var lastRefusal: Errno?
+
+    /// - Parameter count: 0 once the node is closed.
+    mutating func setCount(_ count: Int, of node: NodeID) {
+      if let slot = openings[node]?.slot { record?.setCount(count, at: slot) }
+      if count == 0 { openings[node] = nil } else { openings[node]?.count = count }
+    }
   }
 
   /// Bytes; smaller files are read by READ, which takes one or two requests once.
   let smallest: UInt64
   private let kernel: any BackingFiles
-  private let state = Locked(State())
+  private let state: Locked<State>
 
-  init(_ kernel: any BackingFiles, smallest: UInt64) {
+  /// - Parameter memory: where a successor finds what is open, and what a predecessor has left there.
+  init(_ kernel: any BackingFiles, smallest: UInt64, memory: SharedMemory? = nil) {
     self.kernel = kernel
     self.smallest = smallest
+    var state = State(record: memory.map { OpeningRecord($0) })
+    for opening in state.record?.all ?? [] {
+      state.openings[opening.node] = Opening(
+        file: opening.file, count: Int(opening.count), slot: opening.slot)
+    }
+    self.state = Locked(state)
   }
 
   /// Opens a node that is open already.
@@ -42,7 +59,7 @@ final class Passthrough: Sendable {
     let backing = file.flatMap(register)
     let (decided, isFirst) = state.withLock { state in
       if let present = Self.join(node, &state) { return (present, false) }
-      state.openings[node] = Opening(file: backing)
+      state.openings[node] = Opening(file: backing, slot: state.record?.add(node, backing))
       if backing != nil { state.opened += 1 }
       return (backing, true)
     }
@@ -52,7 +69,7 @@ final class Passthrough: Sendable {
 
   private static func join(_ node: NodeID, _ state: inout State) -> BackingFile?? {
     guard let opening = state.openings[node] else { return nil }
-    state.openings[node]?.count += 1
+    state.setCount(opening.count + 1, of: node)
     if opening.file != nil { state.opened += 1 }
     return .some(opening.file)
   }
@@ -73,12 +90,8 @@ final class Passthrough: Sendable {
   func close(_ node: NodeID) {
     let ended = state.withLock { state -> BackingFile? in
       guard let opening = state.openings[node] else { return nil }
-      if opening.count > 1 {
-        state.openings[node]?.count -= 1
-        return nil
-      }
-      state.openings[node] = nil
-      return opening.file
+      state.setCount(opening.count - 1, of: node)
+      return opening.count == 1 ? opening.file : nil
     }
     if let ended { kernel.unregister(ended) }
   }

@@ -73,6 +73,44 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "files are passed through by a successor, too, and stay open in the kernel", .timeLimit(.minutes(1)))
+    func survival() throws {
+      let (fixture, setup) = try fixture()
+      try withMount(setup) { mount in
+        let path = mount.point / "large"
+        for replace in [killWorker, { try $0.command("upgrade") }] as [(Mount) throws -> Void] {
+          try path.withOpen(O_RDONLY) { former in
+            try replace(mount)
+            // The kernel demands the backing file that it has for the open one.
+            #expect(try path.read() == Self.large)
+            let patch = [UInt8](repeating: UInt8.random(in: 0...255), count: 5000)
+            try (fixture.main / "large").overwrite(patch, at: 70_000)
+            var seen = [UInt8](repeating: 0, count: patch.count)
+            #expect(pread(former, &seen, seen.count, 70_000) == seen.count && seen == patch)
+            try (fixture.main / "large").overwrite([UInt8](Self.large.prefix(5000)), at: 70_000)
+            let statistics = try statistics(mount)
+            #expect(statistics.open == 1 && statistics.refused == 0 && statistics.reason == nil)
+          }
+          let isReleased = try eventually(within: 5) { try statistics(mount).open == 0 }
+          #expect(isReleased)
+          try (fixture.main / "large").replace(Self.large)
+          try mount.barrier()
+          #expect(try path.read() == Self.large)
+          let requests = RequestCounts(try mount.report())
+          #expect(requests["READ"] == 0 && requests["OPEN"] > 0, "\(requests)")
+        }
+      }
+    }
+
+    private func killWorker(_ mount: Mount) throws {
+      let former = mount.worker
+      try #require(former != mount.process.pid, "there is no holder")
+      kill(former, SIGKILL)
+      let isReplaced = eventually(within: 20) { ![former, mount.process.pid].contains(mount.worker) }
+      #expect(isReplaced)
+    }
+
     @Test("opening for writing is refused, except for the control file", .timeLimit(.minutes(1)))
     func writing() throws {
       let (fixture, setup) = try fixture("passthrough=0")

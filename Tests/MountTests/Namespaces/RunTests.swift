@@ -66,6 +66,30 @@ extension MountTests {
       }
     }
 
+    @Test("a known file that is replaced before it is read can be read", .timeLimit(.minutes(2)))
+    func replacedBeforeRead() throws {
+      try PrivateRun.with(.root) { run in
+        let scratch = try run.scratch()
+        let child = try Child(try run.shell(#": > "$3/ready"; until [ -e "$3/go" ]; do sleep 0.02; done"#))
+        #expect(eventually(within: 20) { (scratch / "ready").exists }, "\(child.errorText)")
+        let view = ByteString("/proc/\(child.pid)/root") / run.fixture.main
+        for round in 0..<100 {
+          let name = ByteString("file\(round)")
+          try (run.fixture.substitution / name).write("a")
+          let isKnown = try eventually(within: 20) {
+            try errorNumber { _ = try (view / name).status() } == nil
+          }
+          #expect(isKnown)
+          try (run.fixture.substitution / name).replace("another size\n")
+          // The first look may come before the event.
+          let isSeen = eventually(within: 20) { (try? (view / name).readText()) == "another size\n" }
+          #expect(isSeen, "\(name)")
+        }
+        try (scratch / "go").write("")
+        #expect(try child.wait(timeout: 20).status == 0)
+      }
+    }
+
     @Test("changes in the layers show, and a writable mount takes some", .timeLimit(.minutes(1)))
     func changes() throws {
       try PrivateRun.with(.user) { run in

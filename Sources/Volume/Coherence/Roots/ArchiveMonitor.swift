@@ -10,6 +10,8 @@ final class ArchiveMonitor: Sendable {
   private static let debounce: UInt32 = 20
 
   private let archives: [Int: ArchiveLayer]
+  /// Whether accesses rely on the watches; otherwise each looks at the archive itself.
+  private let isCoherent: Bool
   private let watches: WatchTable
   private let faults: LayerFaults
   private let queue: InvalidationQueue
@@ -21,8 +23,9 @@ final class ArchiveMonitor: Sendable {
 
   init(
     _ layers: [Layer], _ watches: WatchTable, _ faults: LayerFaults, _ queue: InvalidationQueue,
-    _ barriers: LayerBarriers
+    _ barriers: LayerBarriers, isCoherent: Bool
   ) {
+    self.isCoherent = isCoherent
     var archives: [Int: ArchiveLayer] = [:]
     for (index, layer) in layers.enumerated() { archives[index] = layer.archive }
     self.archives = archives
@@ -60,7 +63,7 @@ final class ArchiveMonitor: Sendable {
       // A missing file is not written to; the watch on its directory reports its coming.
       if error != .noSuchFileOrDirectory { faults[layer] = NodeStore.noWatches }
     }
-    archive.setWatched(true)
+    archive.setWatched(isCoherent)
   }
 
   /// Checks whether an archive is another file by now, or was written to.

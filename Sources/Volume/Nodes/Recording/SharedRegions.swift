@@ -6,6 +6,7 @@ public enum SharedRegions {
   static let header = 64 << 10..<128 << 10
   static let journal = 128 << 10..<512 << 10
   static let inodeNumbers = 512 << 10..<16 << 20
+  static let openings = 16 << 20..<17 << 20
   static let polls = 17 << 20..<18 << 20
   static let intents = 18 << 20..<19 << 20
   public static let archives = 20 << 20..<24 << 20
@@ -22,7 +23,8 @@ public enum SharedRegions {
   static let fingerprints = 34 << 30..<36 << 30
 
   static let all = [
-    holder, header, journal, inodeNumbers, polls, intents, archives, roots, tableNumber, tables, resources,
+    holder, header, journal, inodeNumbers, openings, polls, intents, archives, roots, tableNumber, tables,
+    resources,
     cookies, control, spellings, links, names, nodes, fingerprints,
   ]
   static let size = 36 << 30

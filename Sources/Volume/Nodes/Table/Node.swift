@@ -182,6 +182,9 @@ struct Node {
 
   var children: UInt32 { directory?.children ?? 0 }
 
+  /// Whether the kernel can have no other size of it than this one, in bytes.
+  func hasOnlySize(_ size: UInt64) -> Bool { reportedSize == size && !hadSeveralSizes }
+
   /// Whether the kernel may have cached an outdated size, to which it would truncate the content or pad it with
   /// zeros. A reply with the current size does not resolve that: the kernel drops a reply that was overtaken by
   /// an invalidation or another reply.

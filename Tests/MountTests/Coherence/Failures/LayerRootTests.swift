@@ -135,6 +135,38 @@ extension MountTests {
       #expect(outcome.errorText.contains("'-o missing=empty'"), "\(outcome.errorText)")
     }
 
+    @Test(
+      "without a coherent cache, roots and archives are followed as well", .timeLimit(.minutes(1)),
+      arguments: ["cache=none", "cache=1"] as [ByteString])
+    func uncached(option: ByteString) throws {
+      let fixture = try Fixture()
+      let later = fixture.folder / "not/yet"
+      let archive = fixture.folder / "layer.zip"
+      try archive.write(ZipBuilder([.init("packed.txt", "first")]).bytes)
+      var setup = fixture.setup("missing=empty", option)
+      setup.substitutions = [later, fixture.substitution, archive]
+      try withMount(setup) { mount in
+        for round in 0..<3 {
+          try later.makeDirectories()
+          try (later / "plain.txt").write("round \(round)\n")
+          try archive.replace(ZipBuilder([.init("packed.txt", "round \(round)")]).bytes)
+          try mount.barrier()
+          #expect(try (mount.point / "plain.txt").readText() == "round \(round)\n")
+          #expect(try (mount.point / "packed.txt").readText() == "round \(round)")
+          #expect(try mount.report().layers[0].absent == false)
+          try Command("rm", "-rf", (fixture.folder / "not").text, fixture.substitution.text).check()
+          try fixture.substitution.makeDirectory()
+          try (fixture.substitution / "again.txt").write("again\n")
+          // No request may be needed.
+          let isSeen = eventually(within: 20) {
+            (try? (mount.point / "plain.txt").readText()) == "main's plain\n"
+              && (try? (mount.point / "again.txt").readText()) == "again\n"
+          }
+          #expect(isSeen)
+        }
+      }
+    }
+
     @Test("a symbolic link in place of a layer's root is not followed", .timeLimit(.minutes(1)))
     func symbolicLink() throws {
       let fixture = try Fixture()
