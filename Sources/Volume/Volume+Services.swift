@@ -45,7 +45,7 @@ extension Volume {
         start: { [kernel] notifier throws(Errno) in kernel.withLock { $0 = notifier } },
         stop: { [kernel, files] in
           kernel.withLock { $0 = nil }
-          files.setPassthrough(.off)
+          files.endPassthrough()
         })
     ]
   }

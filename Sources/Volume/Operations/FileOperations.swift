@@ -217,11 +217,23 @@ struct FileOperations: Sendable {
 
   func setPassthrough(_ mode: PassthroughMode) { passthrough.withLock { $0 = mode } }
 
+  /// Lets go of the kernel's side. A successor answers what is opened from now on.
+  func endPassthrough() {
+    passthrough.withLock { if case .possible = $0 { $0 = .ended } }
+  }
+
   func open(_ node: NodeID, flags: CInt, _ reply: consuming Reply<ReplyKind.OpenFile>) {
+    switch passthrough.withLock({ $0 }) {
+    case .possible(let passthrough): open(node, flags: flags, passthrough, reply)
+    case .ended: reply.leaveToSuccessor()
     // ENOSYS: the kernel sends neither OPEN nor RELEASE from now on.
-    guard case .possible(let passthrough) = passthrough.withLock({ $0 }) else {
-      return reply.fail(.noFunction)
+    case .off, .impossible: reply.fail(.noFunction)
     }
+  }
+
+  private func open(
+    _ node: NodeID, flags: CInt, _ passthrough: Passthrough, _ reply: consuming Reply<ReplyKind.OpenFile>
+  ) {
     if node.isReserved {
       _ = reply.sendCached()
       return

@@ -109,11 +109,13 @@ enum PassthroughMode: Sendable {
   case off
   case impossible(String)
   case possible(Passthrough)
+  /// It was possible, and the process is about to end or to hand over.
+  case ended
 
   /// For `bundlefs status`; nil without `-o passthrough`.
   var status: PassthroughStatus? {
     switch self {
-    case .off: nil
+    case .off, .ended: nil
     case .impossible(let reason): PassthroughStatus(reason: reason)
     case .possible(let passthrough): passthrough.figures
     }
