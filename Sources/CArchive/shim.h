@@ -22,6 +22,21 @@ struct bundlefs_libarchive {
   __typeof__(&archive_read_support_filter_bzip2) read_support_filter_bzip2;
   __typeof__(&archive_read_support_filter_xz) read_support_filter_xz;
   __typeof__(&archive_read_support_filter_zstd) read_support_filter_zstd;
+  __typeof__(&archive_format) format;
+  // NULL in a library that lacks them.
+  __typeof__(&archive_read_support_format_cpio) read_support_format_cpio;
+  __typeof__(&archive_read_support_format_ar) read_support_format_ar;
+  __typeof__(&archive_read_support_format_iso9660) read_support_format_iso9660;
+  __typeof__(&archive_read_support_format_cab) read_support_format_cab;
+  __typeof__(&archive_read_support_format_xar) read_support_format_xar;
+  __typeof__(&archive_read_support_format_rar) read_support_format_rar;
+  __typeof__(&archive_read_support_format_rar5) read_support_format_rar5;
+  __typeof__(&archive_read_support_format_lha) read_support_format_lha;
+  __typeof__(&archive_read_support_filter_lz4) read_support_filter_lz4;
+  __typeof__(&archive_read_support_filter_lzip) read_support_filter_lzip;
+  __typeof__(&archive_read_support_filter_lzma) read_support_filter_lzma;
+  __typeof__(&archive_read_support_filter_lzop) read_support_filter_lzop;
+  __typeof__(&archive_read_support_filter_compress) read_support_filter_compress;
   __typeof__(&archive_read_set_callback_data) read_set_callback_data;
   __typeof__(&archive_read_set_read_callback) read_set_read_callback;
   __typeof__(&archive_read_set_skip_callback) read_set_skip_callback;
@@ -89,6 +104,22 @@ static inline int bundlefs_libarchive_load(struct bundlefs_libarchive *library) 
   BUNDLEFS_LOAD(entry_mtime_nsec)
   BUNDLEFS_LOAD(entry_sparse_reset)
   BUNDLEFS_LOAD(entry_is_data_encrypted)
+  BUNDLEFS_LOAD(format)
+#undef BUNDLEFS_LOAD
+#define BUNDLEFS_LOAD(name) library->name = (__typeof__(library->name))dlsym(handle, "archive_" #name);
+  BUNDLEFS_LOAD(read_support_format_cpio)
+  BUNDLEFS_LOAD(read_support_format_ar)
+  BUNDLEFS_LOAD(read_support_format_iso9660)
+  BUNDLEFS_LOAD(read_support_format_cab)
+  BUNDLEFS_LOAD(read_support_format_xar)
+  BUNDLEFS_LOAD(read_support_format_rar)
+  BUNDLEFS_LOAD(read_support_format_rar5)
+  BUNDLEFS_LOAD(read_support_format_lha)
+  BUNDLEFS_LOAD(read_support_filter_lz4)
+  BUNDLEFS_LOAD(read_support_filter_lzip)
+  BUNDLEFS_LOAD(read_support_filter_lzma)
+  BUNDLEFS_LOAD(read_support_filter_lzop)
+  BUNDLEFS_LOAD(read_support_filter_compress)
 #undef BUNDLEFS_LOAD
   return 1;
 }

@@ -43,7 +43,7 @@ enum Help {
     Mounts a view of the directory MAIN in which files of other directories,
     the substitutions, override those of MAIN. Changes in any of these
     directories are visible at once. The view is read-only without 'writable'. Instead of a directory, each can be a
-    zip, tar or 7z archive or a directory in one: 'app.ipa!/Payload'.
+    zip, tar, 7z or other archive or a directory in one: 'app.ipa!/Payload'.
 
         -o OPTION    mount options, see below
         -f           stay in the foreground; Ctrl-C unmounts

@@ -2,7 +2,7 @@ import Glibc
 import Layers
 import Posix
 
-/// libFuzzer's entry point. The input is a zip, tar or 7z archive, which is listed and read.
+/// libFuzzer's entry point. The input is an archive of any kind, which is listed and read.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   write(UnsafeRawBufferPointer(start: start, count: count))

@@ -90,14 +90,43 @@ import Testing
   @Test("archives of other kinds are named")
   func others() throws {
     var image = [UInt8](repeating: 0, count: 40_960)
-    image.replaceSubrange(32_768..<32_774, with: [1] + Array("CD001".utf8))
+    image.replaceSubrange(32_768..<32_774, with: [0] + Array("BEA01".utf8))
     for (bytes, words) in [
-      (Array("Rar!\u{1A}\u{7}\u{1}\u{0} more".utf8), "a RAR archive"), (image, "an ISO 9660 image"),
-      (Array("!<arch>\ndebian-binary".utf8), "a Debian package"), (Array("MSCF".utf8), "a cabinet"),
+      (Array("hsqs more".utf8), "a SquashFS image"), (image, "a UDF image"),
+      ([0xED, 0xAB, 0xEE, 0xDB, 3, 0], "an RPM package"), ([0x60, 0xEA, 1, 0], "an ARJ archive"),
     ] {
       let message = message(of: bytes, named: "file")
       #expect(message.contains(words) && message.contains("cannot be a layer"), "\(message)")
     }
+  }
+
+  @Test("an archive in several files, or whose table of contents is encrypted, is refused with that reason")
+  func unreadable() throws {
+    let rar = Array("Rar!\u{1A}\u{7}\u{0}".utf8)
+    let rar5 = Array("Rar!\u{1A}\u{7}\u{1}\u{0}".utf8) + [1, 2, 3, 4]
+    let cabinet = Array("MSCF".utf8) + [UInt8](repeating: 0, count: 26)
+    for (bytes, words) in [
+      (rar + [0, 0, 0x73, 1, 0, 13, 0], "one part of a RAR archive in several files"),
+      (rar + [0, 0, 0x73, 0x80, 0, 13, 0], "encrypted RAR archives cannot be read"),
+      (rar5 + [3, 1, 0, 1], "one part of a RAR archive in several files"),
+      (rar5 + [0x84, 0, 1, 1, 7, 1], "one part of a RAR archive in several files"),
+      (rar5 + [3, 4, 0, 0], "encrypted RAR archives cannot be read"),
+      (cabinet + [2, 0], "one part of a cabinet in several files"),
+    ] {
+      let message = message(of: bytes, named: "file")
+      #expect(message.contains(words), "\(message)")
+    }
+    for bytes in [rar, rar5, cabinet] {
+      let message = message(of: bytes, named: "file")
+      #expect(message.contains("a damaged archive"), "\(message)")
+    }
+  }
+
+  @Test("what libarchive could only decompress by running a program is refused")
+  func program() throws {
+    let message = message(of: [0x89, 0x4C, 0x5A, 0x4F, 0, 0x0D, 0x0A, 0x1A, 0x0A, 0x10], named: "a.tar.lzo")
+    #expect(
+      message.contains("which this libarchive cannot read") || message.contains("damaged"), "\(message)")
   }
 
   /// Why a file cannot be a layer; nothing if it can.

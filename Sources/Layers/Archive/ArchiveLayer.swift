@@ -139,7 +139,7 @@ public final class ArchiveLayer: Sendable {
 
   /// The statistics of an archive.
   public struct Statistics: Sendable {
-    /// `zip`, `7z`, `tar`, or `tar` with the compression: `tar.gz`.
+    /// `zip`, `7z`, `tar`, `iso` and so on; with the compression of the whole: `tar.gz`, `cpio.gz`.
     public let format: String
     /// Entries in the table of contents.
     public let entries: Int

@@ -170,7 +170,7 @@ extension MountTests {
       let point = try folder.folder("mount")
       for (name, reason) in [
         ("cut", "a damaged archive: Truncated"), ("endless", "a part may be missing"),
-        ("plain.gz", "not a tar archive"),
+        ("plain.gz", "neither a tar nor a cpio archive"),
         ("cut.gz", "ends in the middle"), ("crc.gz", "gzip: incorrect data check"),
         ("cut.xz", "a damaged archive"),
         ("cut.bz2", "a damaged archive"), ("encrypted.7z", "encrypted 7z archives cannot be read"),

@@ -1,9 +1,9 @@
 import Posix
 
-/// An archive that libarchive reads: tar, tar in a compressed stream, or 7z.
+/// An archive that libarchive reads, of any kind in `ContainerFormat`.
 ///
-/// The entries of a plain tar archive are read where they are in the file. Those of the others can only be decoded in
-/// the order of the archive: see `ContainerWalk`.
+/// Entries that are in the file as they are, are read there. Others can only be decoded in the order of the archive: see
+/// `ContainerWalk`.
 final class Container: Sendable {
   let format: ContainerFormat
   let walk: ContainerWalk
@@ -26,7 +26,7 @@ final class Container: Sendable {
 
   /// By number of an entry, its node in the tree, or 0.
   private static func nodes(_ tree: ArchiveTree, _ listing: ContainerListing) -> [UInt32] {
-    if listing.format.isPlain { return [] }
+    guard listing.hasSequentialContent else { return [] }
     var nodes = [UInt32](repeating: 0, count: listing.records.count)
     for node in 1..<UInt32(max(1, tree.count)) where tree[node].isSequential {
       nodes[Int(tree[node].offset)] = node

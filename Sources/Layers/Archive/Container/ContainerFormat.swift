@@ -2,28 +2,46 @@ import Posix
 
 /// The kind of an archive that is not a zip archive, recognized by its first bytes.
 struct ContainerFormat: Equatable {
-  enum Compression { case none, gzip, bzip2, xz, zstd }
-  /// Of a tar archive.
-  let compression: Compression
-  let is7z: Bool
+  /// The values are suffixes of file names.
+  enum Kind: String {
+    case tar, cpio, ar, cab, xar, rar
+    case sevenZip = "7z"
+    case iso9660 = "iso"
+    case lha = "lzh"
+    /// RAR from version 5 on.
+    case rar5
+  }
 
-  /// Whether entries are where they are in the file.
-  var isPlain: Bool { compression == .none && !is7z }
+  /// The values are suffixes of file names.
+  enum Compression: String {
+    case none = ""
+    case gzip = "gz"
+    case bzip2 = "bz2"
+    case xz
+    case zstd = "zst"
+    case lz4
+    case lzip = "lz"
+    case lzma
+    case lzop = "lzo"
+    case compress = "Z"
+  }
+
+  /// Of a compressed archive, known once it is decompressed: tar or cpio.
+  var kind: Kind
+  /// Of the whole archive.
+  let compression: Compression
+
+  /// Whether entries can be where they are in the file.
+  var isPlain: Bool { compression == .none && [.tar, .cpio, .ar, .iso9660].contains(kind) }
 
   /// As in the name of a file.
   var name: String {
-    if is7z { return "7z" }
-    switch compression {
-    case .none: return "tar"
-    case .gzip: return "tar.gz"
-    case .bzip2: return "tar.bz2"
-    case .xz: return "tar.xz"
-    case .zstd: return "tar.zst"
-    }
+    if kind == .rar5 { return Kind.rar.rawValue }
+    return compression == .none ? kind.rawValue : kind.rawValue + "." + compression.rawValue
   }
 
-  private init(_ compression: Compression, is7z: Bool = false) {
-    (self.compression, self.is7z) = (compression, is7z)
+  private init(_ kind: Kind, _ compression: Compression = .none) {
+    (self.kind, self.compression) = (kind, compression)
   }
 
   private static let blockSize = 512
@@ -38,17 +56,75 @@ struct ContainerFormat: Equatable {
         return detect(in: UnsafeRawBufferPointer(head))
       }
       if let found { return found }
-      return try isEmptyTar(source) ? ContainerFormat(.none) : nil
+      if try isISO9660(source) { return ContainerFormat(.iso9660) }
+      return try isEmptyTar(source) ? ContainerFormat(.tar) : nil
     } catch { throw error == .ioError ? .changing : .unreadable(error) }
   }
 
   private static func detect(in head: UnsafeRawBufferPointer) -> ContainerFormat? {
-    if head.starts(with: SevenZipHeader.signature) { return ContainerFormat(.none, is7z: true) }
-    if head.starts(with: [0x1F, 0x8B, 0x08]) { return ContainerFormat(.gzip) }
-    if head.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]) { return ContainerFormat(.xz) }
-    if isBzip2(head) { return ContainerFormat(.bzip2) }
-    if isZstd(head) { return ContainerFormat(.zstd) }
-    return isTar(head) ? ContainerFormat(.none) : nil
+    for (magic, offset, kind) in magics where head.dropFirst(offset).starts(with: magic) {
+      return ContainerFormat(kind)
+    }
+    for (magic, compression) in compressionMagics where head.starts(with: magic) {
+      return ContainerFormat(.tar, compression)
+    }
+    if isBzip2(head) { return ContainerFormat(.tar, .bzip2) }
+    if isZstd(head) { return ContainerFormat(.tar, .zstd) }
+    if isTar(head) { return ContainerFormat(.tar) }
+    if isLZMA(head) { return ContainerFormat(.tar, .lzma) }
+    return isBinaryCpio(head) ? ContainerFormat(.cpio) : nil
+  }
+
+  private static let magics: [(magic: [UInt8], offset: Int, kind: Kind)] = [
+    (SevenZipHeader.signature, 0, .sevenZip),
+    (Array("070701".utf8), 0, .cpio), (Array("070702".utf8), 0, .cpio), (Array("070707".utf8), 0, .cpio),
+    (Array("!<arch>\n".utf8), 0, .ar),
+    (Array("MSCF".utf8) + [0, 0, 0, 0], 0, .cab),
+    (Array("xar!".utf8), 0, .xar),
+    (RARHeader.signature + [0], 0, .rar), (RARHeader.signature + [1, 0], 0, .rar5),
+    (Array("-lh".utf8), 2, .lha), (Array("-lz".utf8), 2, .lha),
+  ]
+
+  private static let compressionMagics: [(magic: [UInt8], compression: Compression)] = [
+    ([0x1F, 0x8B, 0x08], .gzip), ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00], .xz),
+    ([0x04, 0x22, 0x4D, 0x18], .lz4), ([0x02, 0x21, 0x4C, 0x18], .lz4),
+    (Array("LZIP".utf8) + [1], .lzip), ([0x89, 0x4C, 0x5A, 0x4F, 0, 0x0D, 0x0A, 0x1A, 0x0A], .lzop),
+    ([0x1F, 0x9D], .compress),
+  ]
+
+  /// What precedes the volume descriptors is left to programs that start from a disk.
+  private static func isISO9660(_ source: ArchiveSource) throws(Errno) -> Bool {
+    let magic = Array("CD001".utf8) + [1]
+    let start: UInt64 = 32_769
+    guard source.size >= start + UInt64(blockSize) else { return false }
+    return try withUnsafeTemporaryBytes(magic.count) { buffer throws(Errno) in
+      try source.read(into: buffer, at: 0)
+      // An image can be the first file of a zip archive.
+      if buffer.starts(with: Array("PK\u{3}\u{4}".utf8)) { return false }
+      try source.read(into: buffer, at: start)
+      return buffer.elementsEqual(magic)
+    }
+  }
+
+  /// A stream without a container has no magic number, but few sizes of dictionaries and contents are usual.
+  private static func isLZMA(_ head: UnsafeRawBufferPointer) -> Bool {
+    guard head.count >= 13, head[0] == 0x5D else { return false }
+    let dictionary = head.number(at: 1, as: UInt32.self)
+    let size = head.number(at: 5, as: UInt64.self)
+    let isUsual =
+      dictionary >= 1 << 12 && (dictionary.nonzeroBitCount == 1 || dictionary & (dictionary >> 1) != 0)
+    return isUsual && dictionary.nonzeroBitCount <= 2 && (size == .max || size < 1 << 40)
+  }
+
+  /// Headers of 16-bit words in either byte order, of which the first is 070707 and the eleventh the length of the name.
+  private static func isBinaryCpio(_ head: UnsafeRawBufferPointer) -> Bool {
+    guard head.count >= 26 else { return false }
+    let (magic, length) = (head.number(at: 0, as: UInt16.self), head.number(at: 20, as: UInt16.self))
+    switch magic {
+    case 0o070707: return (2...4096).contains(length)
+    case UInt16(0o070707).byteSwapped: return (2...4096).contains(length.byteSwapped)
+    default: return false
+    }
   }
 
   private static func isBzip2(_ head: UnsafeRawBufferPointer) -> Bool {

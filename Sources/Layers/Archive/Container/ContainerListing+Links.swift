@@ -13,8 +13,7 @@ extension ContainerListing {
           records[index].fault = .noTarget
           continue
         }
-        records[index].node = records[file].node
-        records[index].fault = records[file].fault
+        if records[index].node.size > 0 { records[file].node.takeContent(of: records[index].node) }
         owners[index] = file
         files[Self.normalized(names[records[index].name])] = file
       } else if records[index].node.kind != .directory {
@@ -24,7 +23,8 @@ extension ContainerListing {
     // `ArchiveTree.countNames` counts those that are not replaced by later entries.
     for (name, file) in owners {
       records[file].node.otherNames = 1
-      records[name].node.otherNames = 1
+      records[name].node = records[file].node
+      records[name].fault = records[file].fault
     }
   }
 
@@ -32,5 +32,12 @@ extension ContainerListing {
   private static func normalized(_ path: ArraySlice<UInt8>) -> [UInt8] {
     let parts = path.split(separator: EntryName.slash).filter { !$0.elementsEqual(".".utf8) }
     return Array(parts.joined(separator: [EntryName.slash]))
+  }
+}
+
+extension ArchiveNode {
+  fileprivate mutating func takeContent(of other: ArchiveNode) {
+    (size, compressedSize, offset) = (other.size, other.compressedSize, other.offset)
+    (method, crc, flags) = (other.method, other.crc, other.flags)
   }
 }

@@ -19,8 +19,8 @@ struct ContainerRecord: ArchiveRecord {
 
 /// The entries of a container in the order of the archive.
 ///
-/// Those of a plain tar archive are found by their headers. Of any other, all content is decoded, since only the
-/// checksums of that show what a later state of the archive has in common with this one.
+/// Those of a plain archive are found by their headers. Of any other, all content is decoded, since only the checksums of
+/// that show what a later state of the archive has in common with this one.
 struct ContainerListing {
   var records: [ContainerRecord] = []
   /// The names to which records refer.
@@ -28,8 +28,10 @@ struct ContainerListing {
   /// The targets of symbolic links.
   private(set) var targets: [UInt8] = []
   private(set) var hasHardLinks = false
-  let format: ContainerFormat
-  /// The end of the last entry in a plain tar archive.
+  /// Whether any content can only be decoded in the order of the archive.
+  private(set) var hasSequentialContent = false
+  private(set) var format: ContainerFormat
+  /// The end of the content that is in the file as it is.
   private var end: UInt64 = 0
 
   /// - Parameter progress: receives the bytes of the file that were read, and its size.
@@ -38,10 +40,10 @@ struct ContainerListing {
     guard let format = try ContainerFormat.detect(in: source) else { return nil }
     self.format = format
     if Libarchive.functions == nil {
-      throw .unsupported("tar and 7z archives need libarchive (package libarchive13), which is not installed")
+      throw .unsupported(
+        "a \(format.name) archive, which needs libarchive (package libarchive13); it is not installed")
     }
-    let reader: ContainerReader
-    do throws(Errno) { reader = try ContainerReader(source, format) } catch { throw .unreadable(error) }
+    let reader = try Self.reader(of: source, format)
     do throws(Errno) {
       while try reader.nextHeader() {
         progress(reader.stream.progress, source.size)
@@ -51,10 +53,27 @@ struct ContainerListing {
       // The checksum of the last bytes follows them.
       if format.compression != .none { try reader.stream.drain() }
     } catch { throw failure(error, reader, source) }
-    if format.isPlain, try !isComplete(in: source, Int64(reader.position)) {
+    self.format = reader.format
+    if format.kind == .tar, format.isPlain, try !isComplete(in: source, Int64(reader.position)) {
       throw .damagedContainer("it ends without the zeros that mark the end; a part may be missing")
     }
+    if records.isEmpty, [.rar, .rar5].contains(format.kind) {
+      throw .damagedContainer("it ends before its first entry; a part may be missing")
+    }
+    if end > source.size { throw .damagedContainer("it ends within a file; a part may be missing") }
     if hasHardLinks { resolveHardLinks() }
+  }
+
+  private static func reader(
+    of source: ArchiveSource, _ format: ContainerFormat
+  ) throws(ArchiveError) -> ContainerReader {
+    if let fault = try format.fault(of: source) { throw fault }
+    do throws(Errno) { return try ContainerReader(source, format) } catch {
+      if error == .notSupported {
+        throw .unsupported("a \(format.name) archive, which this libarchive cannot read")
+      }
+      throw .unreadable(error)
+    }
   }
 
   /// Adds the entries to an index.
@@ -71,12 +90,12 @@ struct ContainerListing {
     guard source.isUnchanged else { return .changing }
     let message = reader.message ?? "libarchive cannot read it"
     if error == .permissionDenied || message.contains("encrypted") {
-      return .unsupported("encrypted 7z archives cannot be read")
+      return ContainerFormat.encrypted(format.kind)
     }
     if error != .ioError { return .unreadable(error) }
-    if format.is7z, let fault = sevenZipFault(message, source) { return fault }
-    if records.isEmpty, !format.isPlain, message.contains("Unrecognized archive format") {
-      return .unsupported("compressed, but not a tar archive")
+    if format.kind == .sevenZip, let fault = sevenZipFault(message, source) { return fault }
+    if records.isEmpty, format.compression != .none, message.contains("Unrecognized archive format") {
+      return .unsupported("compressed, but neither a tar nor a cpio archive")
     }
     return .damagedContainer(message)
   }
@@ -117,6 +136,8 @@ struct ContainerListing {
     if let hardLink = header.hardLink {
       record.hardLink = append(hardLink)
       hasHardLinks = true
+      // In cpio archives the last name of a file has the content.
+      if kind == .regular, header.size > 0 { try addContent(&record, reader, source, progress) }
     } else {
       try describe(&record, reader, source, progress)
     }
@@ -172,19 +193,27 @@ struct ContainerListing {
     record.node.offset = UInt48.max - UInt64(reader.ordinal)
     // The index skips what is too large.
     if header.size == 0 || header.size > UInt64(Int64.max) { return }
-    if !format.isPlain {
+    let inFile = format.isPlain ? try reader.contentPosition(in: source) : nil
+    if let inFile {
+      addStored(&record, header, inFile, headerPosition: reader.headerPosition)
+    } else {
       record.node.method = Container.sequential
       record.node.offset = UInt64(reader.ordinal)
       record.node.crc = try Self.checksum(reader, source, progress)
-      return
+      hasSequentialContent = true
     }
+  }
+
+  private mutating func addStored(
+    _ record: inout ContainerRecord, _ header: EntryFields, _ position: UInt64, headerPosition: Int64
+  ) {
     record.node.flags.insert(.hasNoChecksum)
     if header.isSparse {
       record.node.method = Container.sparse
-      record.node.offset = UInt64(max(0, reader.headerPosition))
+      record.node.offset = UInt64(max(0, headerPosition))
     } else {
-      record.node.offset = UInt64(max(0, reader.position))
-      end = record.node.offset.addingReportingOverflow(header.size).partialValue
+      record.node.offset = position
+      end = max(end, position.addingReportingOverflow(header.size).partialValue)
     }
   }
 

@@ -8,7 +8,8 @@ final class ContainerReader {
   private let archive: OpaquePointer
   private(set) var stream: ContainerStream
   private(set) var header: EntryFields
-  private let is7z: Bool
+  /// Of a compressed archive, known once it has a header.
+  private(set) var format: ContainerFormat
   private var isOpen = false
 
   /// The number of the entry that is being read, counted from 0; -1 before the first.
@@ -34,12 +35,8 @@ final class ContainerReader {
     self.library = library
     self.archive = archive
     header = EntryFields(library)
-    is7z = format.is7z
-    if format.is7z {
-      _ = library.read_support_format_7zip.unsafelyUnwrapped(archive)
-    } else {
-      _ = library.read_support_format_tar.unsafelyUnwrapped(archive)
-    }
+    self.format = format
+    try format.enable(in: archive, library)
     stream.attach(to: archive, library)
   }
 
@@ -57,7 +54,7 @@ final class ContainerReader {
   /// - Returns: false at the end.
   /// - Throws: EIO for damage.
   func nextHeader() throws(Errno) -> Bool {
-    let former = uselocale(is7z ? Self.unicodeLocale : Self.byteLocale)
+    let former = uselocale(format.hasUnicodeNames ? Self.unicodeLocale : Self.byteLocale)
     defer { uselocale(former) }
     if !isOpen {
       isOpen = true
@@ -71,6 +68,7 @@ final class ContainerReader {
     header.entry = result == ARCHIVE_EOF ? nil : entry
     if result == ARCHIVE_EOF { return false }
     try check(result)
+    if ordinal == 0 { format = format.found(by: archive, library) }
     return true
   }
 
@@ -134,6 +132,27 @@ final class ContainerReader {
     offset += count
     return count
   }
+
+  /// Where the content of an archive that is not compressed is in the file, as it is. To be called after `nextHeader`,
+  /// if there is content.
+  /// - Returns: nil if it must be read in order.
+  func contentPosition(in source: ArchiveSource) throws(Errno) -> UInt64? {
+    guard format.kind == .iso9660 else { return UInt64(max(0, position)) }
+    // Larger files have several extents, which may be anywhere.
+    guard header.size <= Self.largestExtent else { return nil }
+    try nextBlock()
+    guard !isEntryAtEnd, blockOffset == 0, block.count > 0, let start = UInt64(exactly: position),
+      start <= source.size, UInt64(block.count) <= source.size - start
+    else { return nil }
+    // Files can be compressed (zisofs).
+    let isStored = try withUnsafeTemporaryBytes(block.count) { buffer throws(Errno) in
+      try source.read(into: buffer, at: start)
+      return buffer.elementsEqual(block)
+    }
+    return isStored ? start : nil
+  }
+
+  private static let largestExtent: UInt64 = 1 << 32 - 2048
 
   private func nextBlock() throws(Errno) {
     var (start, count, position): (UnsafeRawPointer?, Int, Int64) = (nil, 0, 0)

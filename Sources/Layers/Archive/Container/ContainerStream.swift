@@ -113,7 +113,7 @@ final class FileStream: ContainerStream {
   }
 }
 
-/// What libarchive decompresses from bzip2, xz or zstd.
+/// What libarchive decompresses.
 final class FilterStream: ContainerStream {
   private let library: bundlefs_libarchive
   private let file: FileStream
@@ -131,14 +131,7 @@ final class FilterStream: ContainerStream {
     file = FileStream(source, isSeekable: false)
     super.init(source)
     _ = library.read_support_format_raw.unsafelyUnwrapped(archive)
-    let added =
-      switch compression {
-      case .bzip2: library.read_support_filter_bzip2.unsafelyUnwrapped(archive)
-      case .xz: library.read_support_filter_xz.unsafelyUnwrapped(archive)
-      default: library.read_support_filter_zstd.unsafelyUnwrapped(archive)
-      }
-    // Anything else means that it would run a program.
-    if added != ARCHIVE_OK { throw .notSupported }
+    try compression.enable(in: archive, library)
   }
 
   deinit { _ = library.read_free.unsafelyUnwrapped(archive) }

@@ -12,7 +12,7 @@ public enum ArchiveError: Error, Hashable, Sendable {
   case noArchive
   /// Its central directory is damaged.
   case damaged(String)
-  /// It is a tar or 7z archive that is damaged.
+  /// It is an archive of another kind than zip that is damaged.
   case damagedContainer(String)
   /// It is one part of an archive that was split.
   case part
@@ -35,7 +35,7 @@ public enum ArchiveError: Error, Hashable, Sendable {
     case .unreadable(let error): "\(error)"
     case .noFile: "neither a folder nor a regular file"
     case .folder: "a folder has taken its place; it shows after 'bundlefs layers', or after the next mount"
-    case .noArchive: "not a zip archive, or its end is missing; nor a tar or 7z archive"
+    case .noArchive: "not a zip archive, or its end is missing; nor an archive of another kind"
     case .damaged(let what): "a damaged zip archive: \(what)"
     case .damagedContainer(let what): "a damaged archive: \(what)"
     case .part:

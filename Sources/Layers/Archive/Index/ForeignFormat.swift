@@ -9,26 +9,16 @@ enum ForeignFormat {
   }
 
   private static let kinds = [
-    Kind(name: "a RAR archive", magic: Array("Rar!\u{1A}\u{7}".utf8)),
-    Kind(name: "an ISO 9660 image", magic: Array("CD001".utf8), offset: 32_769),
     Kind(name: "a UDF image", magic: Array("BEA01".utf8), offset: 32_769),
     Kind(name: "a SquashFS image", magic: Array("hsqs".utf8)),
-    Kind(name: "a cabinet", magic: Array("MSCF".utf8)),
-    Kind(name: "a cpio archive", magic: Array("07070".utf8)),
-    Kind(name: "a xar archive", magic: Array("xar!".utf8)),
-    Kind(name: "an ar archive or a Debian package", magic: Array("!<arch>\n".utf8)),
     Kind(name: "an RPM package", magic: [0xED, 0xAB, 0xEE, 0xDB]),
-    Kind(name: "an LHA archive", magic: Array("-lh".utf8), offset: 2),
     Kind(name: "an ARJ archive", magic: [0x60, 0xEA]),
-    Kind(name: "compressed by lz4", magic: [0x04, 0x22, 0x4D, 0x18]),
-    Kind(name: "compressed by lzip", magic: Array("LZIP".utf8)),
-    Kind(name: "compressed by compress", magic: [0x1F, 0x9D]),
   ]
 
   /// - Returns: why the file cannot be a layer; nil if it is of no kind that is known.
   static func fault(of source: ArchiveSource) -> ArchiveError? {
     for kind in kinds where has(kind, source) {
-      return .unsupported("\(kind.name), which cannot be a layer; zip, tar and 7z archives can")
+      return .unsupported("\(kind.name), which cannot be a layer; archives as zip, tar and 7z can")
     }
     return nil
   }
