@@ -21,6 +21,7 @@ struct AttributeOperations: Sendable {
       reply.send(control.attributes(for: reply.caller))
       return
     }
+    if node == FoldingMarker.node { return reply.send(FoldingMarker.attributes) }
     let attributes: NodeAttributes
     do throws(Errno) {
       attributes =

@@ -27,6 +27,7 @@ struct EntryOperations: Sendable {
       return resources.lookUp(name, in: parent, reply)
     }
     let entry: EntryReply?
+    var isMissing = true
     let caller = reply.caller
     do throws(Errno) {
       entry = try store.evictingOnDemand { () throws(Errno) in
@@ -34,6 +35,7 @@ struct EntryOperations: Sendable {
         try store.check(.search, in: merged, parent, for: caller)
         let found = try merged.lookup(name)
         store.recordLookup(found, name, in: parent)
+        isMissing = found == nil
         if found != nil, try isForRespelling(name, in: parent, merged, by: caller) { return nil }
         return try found.map { found throws(Errno) in try store.entry(found, name, in: parent, merged) }
       }
@@ -44,7 +46,7 @@ struct EntryOperations: Sendable {
       if !reply.send(known) { store.forget(known.node, lookups: 1) }
       return
     }
-    guard var entry else { return sendNegative(name, in: parent, reply) }
+    guard var entry else { return sendNegative(name, in: parent, isMissing: isMissing, reply) }
     if writes.isAnnouncer(reply.caller) { entry.timeout = 0 }
     if store.retried.contains(name, in: parent) { _ = try? store.openFile(of: entry.node) }
     store.recordFoundSpelling(name, in: parent)
@@ -52,8 +54,15 @@ struct EntryOperations: Sendable {
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }
   }
 
-  private func sendNegative(_ name: CName, in parent: NodeID, _ reply: consuming Reply<ReplyKind.Entry>) {
+  /// - Parameter isMissing: whether no layer has the name; otherwise the kernel is to ask for it again.
+  private func sendNegative(
+    _ name: CName, in parent: NodeID, isMissing: Bool, _ reply: consuming Reply<ReplyKind.Entry>
+  ) {
     let timeout = store.negativeTimeout(of: name, in: parent)
+    if isMissing, reserved.isFoldingMarker(name) {
+      _ = reply.send(FoldingMarker.entry(timeout: timeout))
+      return
+    }
     if timeout > 0 { reply.sendNegative(timeout: timeout) } else { reply.fail(.noSuchFileOrDirectory) }
   }
 

@@ -32,6 +32,7 @@ struct FileOperations: Sendable {
       reply.send(Array(control.read(at: offset, size: size)))
       return
     }
+    if node == FoldingMarker.node { return reply.send([UInt8]()) }
     let file: LayerFile?
     do throws(Errno) { file = try openFile(of: node, isBegin: offset == 0) } catch {
       return reply.fail(error)
@@ -183,6 +184,7 @@ struct FileOperations: Sendable {
 
   func seek(_ node: NodeID, to offset: Int64, whence: CInt, _ reply: consuming Reply<ReplyKind.Offset>) {
     if node == ControlFile.node { return control.seek(offset, whence: whence, reply) }
+    if node == FoldingMarker.node { return reply.fail(.noSuchAddressOrDevice) }
     let found: Int64
     do throws(Errno) {
       var file = try openFile(of: node)

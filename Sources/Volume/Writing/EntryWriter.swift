@@ -198,11 +198,15 @@ final class EntryWriter: Sendable {
     }
   }
 
-  /// - Throws: EPERM for the names of bundlefs and for those of whiteouts, which no entry can have; ENAMETOOLONG.
+  /// - Throws: EPERM for the names of bundlefs and for those of whiteouts, which no entry can have, and for `.ciopfs` unless a
+  ///   layer has it; ENAMETOOLONG.
   func allow(_ name: CName, in parent: NodeID) throws(Errno) {
     if ResourceDirectoryNodes.contain(parent) { throw .notPermitted }
     if parent == .root, reserved.contains(name) { throw .notPermitted }
     if WhiteoutMarker.isMarker(name) { throw .notPermitted }
+    if reserved.isFoldingMarker(name), try store.merged(of: parent).lookup(name) == nil {
+      throw .notPermitted
+    }
     if strlen(name) > NAME_MAX { throw .fileNameTooLong }
   }
 

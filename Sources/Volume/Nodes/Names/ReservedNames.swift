@@ -20,6 +20,9 @@ struct ReservedNames: Sendable {
 
   func isResources(_ name: CName) -> Bool { equal(resources, name) }
 
+  /// Whether it is the name that every directory has where case does not count.
+  func isFoldingMarker(_ name: CName) -> Bool { foldsNames && FoldingMarker.isName(name) }
+
   func contains(_ name: CName) -> Bool { isControl(name) || isResources(name) }
 
   func contains(_ name: [UInt8]) -> Bool {
