@@ -152,6 +152,8 @@ public final class ArchiveLayer: Sendable {
     public let unreadable: [UnreadableEntries]
     /// Entries whose backslashes were taken for slashes, since Windows programs have made them.
     public let backslashed: Int
+    /// Whether another tar archive follows this one in the file, which is not shown.
+    public let hasAppended: Bool
   }
 
   /// Why nothing of the archive is visible although it has entries, for users; nil if anything is, or if it has none.
@@ -173,7 +175,7 @@ public final class ArchiveLayer: Sendable {
       format: index.container?.format.name ?? "zip", entries: index.entries, files: files, folders: folders,
       skipped: index.skipped,
       unreadable: index.tree.unreadable(hasPassword: !cache.pool.passwords.isEmpty),
-      backslashed: index.backslashed)
+      backslashed: index.backslashed, hasAppended: index.container?.hasAppended == true)
   }
 
   /// The layer that lies in the only folder at this one's root, as `path`; nil if there is anything else.

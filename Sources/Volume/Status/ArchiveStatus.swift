@@ -38,6 +38,7 @@ struct ArchiveStatus {
         }
       }
       json.member("backslashes", figures.backslashed)
+      json.member("appended", figures.hasAppended)
       json.member("note", note)
     }
   }
@@ -59,6 +60,7 @@ struct ArchiveStatus {
     if figures.backslashed > 0 {
       lines.append("backslashes taken for slashes in \(figures.backslashed) names from Windows")
     }
+    if figures.hasAppended { lines.append("another tar archive follows its end, which is not shown") }
     return lines
   }
 

@@ -28,5 +28,19 @@ extension MountTests {
         #expect(lines.last.flatMap { Int($0) } ?? 0 >= 3)
       }
     }
+
+    @Test("status mentions a tar archive behind the one that is shown", .timeLimit(.minutes(1)))
+    func appended() throws {
+      let folder = try TemporaryFolder()
+      try Command.shell(
+        "cd \"$1\"; for n in a b; do echo $n > $n; tar -cf $n.tar $n; done; cat a.tar b.tar > both.tar",
+        folder.path
+      ).check()
+      try withMount(MountSetup(main: folder / "both.tar", point: try folder.folder("mount"))) { mount in
+        #expect(try mount.names() == ["a"])
+        let status = try Command([try Binary.underTest(), "status", mount.point]).check().outputText
+        #expect(status.contains("another tar archive follows its end"), "\(status)")
+      }
+    }
   }
 }

@@ -7,6 +7,8 @@ import Posix
 final class Container: Sendable {
   let format: ContainerFormat
   let walk: ContainerWalk
+  /// Whether another tar archive follows, which is not shown.
+  let hasAppended: Bool
   private let targets: [UInt8]
 
   // The values of `ArchiveNode.method` beside 0, and what `offset` is with each. With 0 it is where the content is.
@@ -21,6 +23,7 @@ final class Container: Sendable {
   init(_ listing: ContainerListing, of source: ArchiveSource, _ tree: ArchiveTree) {
     format = listing.format
     targets = listing.targets
+    hasAppended = listing.hasAppended
     walk = ContainerWalk(source, format, nodes: Self.nodes(tree, listing))
   }
 

@@ -44,7 +44,8 @@ struct ContainerFormat: Equatable {
     (self.kind, self.compression) = (kind, compression)
   }
 
-  private static let blockSize = 512
+  /// Of tar archives, in bytes.
+  static let blockSize = 512
 
   /// - Returns: nil if the file is nothing of the kind.
   static func detect(in source: ArchiveSource) throws(ArchiveError) -> ContainerFormat? {
@@ -159,7 +160,7 @@ struct ContainerFormat: Equatable {
   }
 
   /// Whether a header with the right checksum comes first.
-  private static func isTar(_ head: UnsafeRawBufferPointer) -> Bool {
+  static func isTar(_ head: UnsafeRawBufferPointer) -> Bool {
     guard head.count == blockSize, head[0] != 0 else { return false }
     var (declared, hasDigit) = (0, false)
     for byte in head[148..<156] {

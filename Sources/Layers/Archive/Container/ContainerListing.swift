@@ -31,6 +31,8 @@ struct ContainerListing {
   /// Whether any content can only be decoded in the order of the archive.
   private(set) var hasSequentialContent = false
   private(set) var format: ContainerFormat
+  /// Whether another tar archive follows, whose entries are not among the records.
+  private(set) var hasAppended = false
   /// The end of the content that is in the file as it is.
   private var end: UInt64 = 0
 
@@ -44,6 +46,7 @@ struct ContainerListing {
         "a \(format.name) archive, which needs libarchive (package libarchive13); it is not installed")
     }
     let reader = try Self.reader(of: source, format)
+    var appended: AppendedArchiveSearch?
     do throws(Errno) {
       while try reader.nextHeader() {
         progress(reader.stream.progress, source.size)
@@ -51,9 +54,14 @@ struct ContainerListing {
         try add(reader, source, progress)
       }
       // The checksum of the last bytes follows them.
-      if format.compression != .none { try reader.stream.drain() }
+      if format.compression != .none {
+        appended = try AppendedArchiveSearch(reader.stream, from: UInt64(max(0, reader.position)))
+      }
     } catch { throw failure(error, reader, source) }
     self.format = reader.format
+    if self.format.kind == .tar {
+      hasAppended = (appended ?? AppendedArchiveSearch(source, from: UInt64(max(0, reader.position)))).isFound
+    }
     if format.kind == .tar, format.isPlain, try !isComplete(in: source, Int64(reader.position)) {
       throw .damagedContainer("it ends without the zeros that mark the end; a part may be missing")
     }

@@ -24,8 +24,9 @@ class ContainerStream {
   /// - Returns: the new offset; nil if the stream cannot seek.
   func seek(_ offset: Int64, whence: CInt) -> Int64? { nil }
 
-  /// Reads the rest, whose damage would otherwise be overlooked.
-  final func drain() throws(Errno) { while try !next().isEmpty {} }
+  /// The bytes that libarchive has read, and the last of them, which are valid until the next are read.
+  final private(set) var delivered: UInt64 = 0
+  final private(set) var lastBytes = UnsafeRawBufferPointer(start: nil, count: 0)
 
   /// Has libarchive read the stream, which must outlive `archive`.
   final func attach(to archive: OpaquePointer, _ library: bundlefs_libarchive) {
@@ -45,6 +46,8 @@ class ContainerStream {
           do throws(Errno) {
             let bytes = try stream.next()
             part.pointee = bytes.baseAddress
+            stream.delivered += UInt64(bytes.count)
+            stream.lastBytes = bytes
             return bytes.count
           } catch {
             stream.failure = error
