@@ -69,6 +69,9 @@ let package = Package(
     .executableTarget(
       name: "routebench", dependencies: ["Routing"], path: "Tests/RouteBench", swiftSettings: strict),
     .executableTarget(
+      name: "librarybench", dependencies: ["BundleResources"], path: "Tests/LibraryBench",
+      swiftSettings: strict),
+    .executableTarget(
       name: "greeter", dependencies: ["BundleResources"], path: "Tests/Greeter", exclude: ["Greeter.app"],
       swiftSettings: strict),
     .executableTarget(

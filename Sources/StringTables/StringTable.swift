@@ -48,7 +48,7 @@ public struct StringTable: Sendable {
   }
 
   /// The value of a key; nil without it.
-  public subscript(key: String) -> String? { entry(for: key)?.value }
+  public subscript(key: String) -> String? { indexes[ExactText(key)].map { entries[$0].value } }
 
   /// The entry of a key; nil without it.
   public func entry(for key: String) -> Entry? { indexes[ExactText(key)].map { entries[$0] } }

@@ -47,7 +47,7 @@ extension LayeredBundle {
   /// The strings of the tables `InfoPlist` in all layers and preferred localizations, by their keys; nil without a table.
   public var localizedInfoDictionary: [String: Any]? {
     var merged: [String: Any]?
-    for (tables, _) in tables(TableQuery.plain, named: "InfoPlist", localization: nil) {
+    for tables in tables(TableQuery("InfoPlist", nil)) {
       merged = tables.strings.entries.reduce(into: merged ?? [:]) { merged, entry in
         if merged[entry.key] == nil { merged[entry.key] = entry.value }
       }

@@ -27,8 +27,14 @@ extension LayeredBundle {
       if (ext ?? "").isEmpty { return nil }
       return urls(forResourcesWithExtension: ext, subdirectory: subpath, localization: localizationName).first
     }
-    let path = Self.path(name, ext, subpath)
-    let found = try? layers().lookup.find(path, localization: localizationName.map { Array($0.utf8) })
+    guard let layers = try? layers() else { return nil }
+    let query = ResourceQuery(name: name, ext: ext, subpath: subpath, localization: localizationName)
+    return layers.url(query) { url(of: query, in: layers) }
+  }
+
+  private func url(of query: ResourceQuery, in layers: LayerReader) -> URL? {
+    let path = Self.path(query.name, query.ext, query.subpath)
+    let found = try? layers.lookup.find(path, localization: query.localization.map { Array($0.utf8) })
     guard let found, found.attributes.kind != .symbolicLink else { return nil }
     return url(of: found.path, layer: found.layer, isDirectory: found.attributes.isDirectory)
   }

@@ -9,19 +9,29 @@ struct ParsedTables: Sendable {
   var strings = StringTable()
   var plurals = PluralTable()
   var error: TableError?
+  /// Whether the file was replaced or removed before it was read.
+  var isReplaced = false
 }
 
 /// A table from which strings were asked.
 struct TableQuery: Hashable {
   let table: String
   let localization: String?
+  /// Whether a string with arguments is asked for.
+  var isFormatted = false
 
   static let limit = 1024
 
-  /// A `.strings` file precedes the `.stringsdict` file beside it, whose formats are of no use without arguments.
-  static let plain = [".strings", ".stringsdict"]
-  /// With arguments it is the other way round.
-  static let formatted = [".stringsdict", ".strings"]
+  /// A `.strings` file precedes the `.stringsdict` file beside it, whose formats are of no use without arguments; with
+  /// them it is the other way round.
+  fileprivate var suffixes: [String] {
+    isFormatted ? [".stringsdict", ".strings"] : [".strings", ".stringsdict"]
+  }
+
+  init(_ name: String?, _ localization: String?, isFormatted: Bool = false) {
+    table = name.flatMap { $0.isEmpty ? nil : $0 } ?? "Localizable"
+    (self.localization, self.isFormatted) = (localization, isFormatted)
+  }
 }
 
 extension LayeredBundle {
@@ -38,10 +48,10 @@ extension LayeredBundle {
   public func localizedString(
     forKey key: String, value: String? = nil, table: String? = nil, localization: String? = nil
   ) -> String {
-    for (tables, _) in tables(TableQuery.plain, named: table, localization: localization) {
-      if let string = tables.strings[key] ?? tables.plurals[key]?.format { return string }
+    let found = first(TableQuery(table, localization)) { table in
+      table.content.strings[key] ?? table.content.plurals[key]?.format
     }
-    return value.flatMap { $0.isEmpty ? nil : $0 } ?? key
+    return found ?? value.flatMap { $0.isEmpty ? nil : $0 } ?? key
   }
 
   /// The string of a key, with arguments in the place of the format's specifiers (`%d`, `%2$@`).
@@ -60,11 +70,11 @@ extension LayeredBundle {
     arguments: [any CustomStringConvertible]
   ) -> String {
     let arguments = arguments.map(FormatArgument.init)
-    for (tables, language) in tables(TableQuery.formatted, named: table, localization: localization) {
-      if let text = tables.plurals.text(for: key, arguments: arguments, language: language) { return text }
-      if let format = tables.strings[key] { return StringTable.text(of: format, arguments: arguments) }
+    let found = first(TableQuery(table, localization, isFormatted: true)) { table in
+      table.content.plurals.text(for: key, arguments: arguments, language: table.language)
+        ?? table.content.strings[key].map { StringTable.text(of: $0, arguments: arguments) }
     }
-    return StringTable.text(of: value.flatMap { $0.isEmpty ? nil : $0 } ?? key, arguments: arguments)
+    return found ?? StringTable.text(of: value.flatMap { $0.isEmpty ? nil : $0 } ?? key, arguments: arguments)
   }
 
   /// Whether a table has a string for a key. Parameters as for `localizedString(forKey:value:table:localization:)`, which
@@ -72,9 +82,10 @@ extension LayeredBundle {
   public func hasLocalizedString(
     forKey key: String, table: String? = nil, localization: String? = nil
   ) -> Bool {
-    tables(TableQuery.plain, named: table, localization: localization).contains { tables, _ in
-      tables.strings[key] != nil || tables.plurals[key] != nil
+    let found = first(TableQuery(table, localization)) { table in
+      table.content.strings[key] != nil || table.content.plurals[key] != nil ? true : nil
     }
+    return found ?? false
   }
 
   /// The present errors of the tables from which strings were asked so far, in all layers, sorted by path.
@@ -83,8 +94,8 @@ extension LayeredBundle {
   public var tableErrors: [TableError] {
     var errors: [String: TableError] = [:]
     for query in queries.withLock({ $0 }) {
-      for (tables, _) in tables(TableQuery.plain, query) {
-        if let error = tables.error { errors[error.path] = error }
+      for table in tables(query) {
+        if let error = table.error { errors[error.path] = error }
       }
     }
     return errors.values.sorted { $0.path < $1.path }
@@ -92,31 +103,55 @@ extension LayeredBundle {
 
   // MARK: - Tables
 
-  func tables(
-    _ suffixes: [String], named name: String?, localization: String?
-  ) -> some Sequence<(tables: ParsedTables, language: String)> {
-    let query = TableQuery(
-      table: name.flatMap { $0.isEmpty ? nil : $0 } ?? "Localizable", localization: localization)
-    queries.withLock { queries in
-      // Bounds the memory for a program that makes up names.
-      if queries.count < TableQuery.limit { queries.insert(query) }
+  /// The first result that the body has for a table, in the order of the search.
+  ///
+  /// A search in which a table is replaced begins anew: what the table hides would be found instead.
+  private func first<Result>(_ query: TableQuery, _ body: (ReachedTable) -> Result?) -> Result? {
+    guard let layers = try? layers() else { return nil }
+    // Limited in case tables are replaced in an endless loop.
+    for _ in 0..<64 {
+      let (tables, ticket) = layers.tables(query) { files(query, layers) }
+      func cache(_ tables: SearchedTables?) {
+        if let ticket { layers.cache?.insert(ticket) { $0.tables[query] = tables } }
+      }
+      do throws(TableReplaced) {
+        let parse = { file throws(TableReplaced) in try self.reached(file, layers) }
+        return try tables.first(parse: parse, didParse: cache, body)
+      } catch {
+        cache(nil)
+      }
     }
-    return tables(suffixes, query)
+    return nil
   }
 
-  /// The tables of a name in the order of the search, each parsed when it is reached, with its language.
-  private func tables(
-    _ suffixes: [String], _ query: TableQuery
-  ) -> some Sequence<(tables: ParsedTables, language: String)> {
+  private func reached(
+    _ file: ResourceVersion, _ layers: LayerReader
+  ) throws(TableReplaced) -> ReachedTable {
+    let content = parsed(file, layers)
+    if content.isReplaced { throw TableReplaced() }
+    return ReachedTable(content, language: language(of: file, layers))
+  }
+
+  /// The tables of a query in the order of the search, each parsed when it is reached.
+  func tables(_ query: TableQuery) -> some Sequence<ParsedTables> {
+    let layers = try? layers()
+    let files = layers.map { self.files(query, $0) } ?? []
+    return files.lazy.compactMap { [self] file in layers.map { parsed(file, $0) } }
+  }
+
+  private func files(_ query: TableQuery, _ layers: LayerReader) -> [ResourceVersion] {
+    queries.withLock { queries in
+      // Bounds the memory for a program that makes up names.
+      if queries.count < TableQuery.limit {
+        queries.insert(TableQuery(query.table, query.localization))
+      }
+    }
     let path = Self.names(query.table)
     let name = path.last ?? []
-    let layers = try? layers()
-    let files = try? layers?.lookup.versions(
-      of: suffixes.map { name + Array($0.utf8) }, in: path.dropLast(),
+    let files = try? layers.lookup.versions(
+      of: query.suffixes.map { name + Array($0.utf8) }, in: path.dropLast(),
       localization: query.localization.map { Array($0.utf8) })
-    return (files ?? []).lazy.compactMap { [self] file in
-      layers.map { (parsed(file, $0), language(of: file, $0)) }
-    }
+    return files ?? []
   }
 
   private func language(of version: ResourceVersion, _ layers: LayerReader) -> String {
@@ -145,6 +180,7 @@ extension ParsedTables {
       self.init(content, isPlurals: path.suffix(12).elementsEqual(".stringsdict".utf8), path)
     } catch {
       self.init(error: TableError(path: path, reason: error.description))
+      isReplaced = error == .staleFileHandle || error == .noSuchFileOrDirectory
     }
   }
 

@@ -14,8 +14,8 @@ import Routing
 /// ```
 ///
 /// Each substitution is searched whole before the next one, and all before the main bundle. Tables of strings and
-/// Info.plist are merged key by key. Unlike Foundation's, the methods look at the present files: nothing that was
-/// found, or missing, is remembered. For the differences see <doc:LayeredBundles>.
+/// Info.plist are merged key by key. Unlike Foundation's, the methods show the present files: what was found, or missing,
+/// is cached only until something changes in a layer. For the differences see <doc:LayeredBundles>.
 public final class LayeredBundle: Sendable {
   /// The file URL of the main bundle's directory, or of its archive; for the bundle of a mount, of the mount point.
   public let bundleURL: URL
@@ -52,11 +52,13 @@ public final class LayeredBundle: Sendable {
   ///
   /// The layers are opened by their paths, so the program needs access to them. A change of the mount's layers is
   /// seen within a second, or at once after ``invalidateCaches()``. While nothing is mounted, nothing is found.
-  /// - Parameter mountPoint: the file URL of the directory on which the bundle is mounted.
+  /// - Parameters:
+  ///   - mountPoint: the file URL of the directory on which the bundle is mounted.
+  ///   - cachesLookups: as ``LookupOptions/cachesLookups``.
   /// - Throws: `URLError.badURL` for a URL that is not a file URL; `.resourceUnavailable` where nothing is mounted or
   ///   the mount's daemon is dead; as the other initializer if a layer cannot be opened.
-  public init(mountPoint: URL) throws(URLError) {
-    let mount = MountLayers(mountPoint: try mountPoint.filePath())
+  public init(mountPoint: URL, cachesLookups: Bool = true) throws(URLError) {
+    let mount = MountLayers(mountPoint: try mountPoint.filePath(), caches: cachesLookups)
     bundleURL = URL(path: mount.mountPoint, isDirectory: true)
     backing = .mount(mount)
     do throws(PathError) { _ = try mount.reader() } catch { throw URLError(error) }
@@ -87,11 +89,15 @@ public final class LayeredBundle: Sendable {
     return try layers().watchedRoots
   }
 
-  /// Forgets what was parsed. This is needed only after a change that left a file's size and times alone.
+  /// Forgets what was parsed and found. This is needed only after a change that left a file's size and times alone, where
+  /// the layers are not watched.
   public func invalidateCaches() {
     tables.removeAll()
     infoPlists.removeAll()
-    if case .mount(let mount) = backing { mount.invalidate() }
+    switch backing {
+    case .fixed(let layers): layers.cache?.removeAll()
+    case .mount(let mount): mount.invalidate()
+    }
   }
 
   /// The file URL of a resource; for one in an archive, which has no file, a URL that names this bundle and that

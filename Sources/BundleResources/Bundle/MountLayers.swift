@@ -20,14 +20,21 @@ final class MountLayers: Sendable {
 
   /// An absolute path.
   let mountPoint: [UInt8]
+  private let caches: Bool
   private let state = Locked(order: 10, State())
   /// Reading the status takes the daemon time in proportion to the files that the kernel knows.
   private static let maxAge: Int64 = 1000
 
-  init(mountPoint: [UInt8]) { self.mountPoint = mountPoint }
+  init(mountPoint: [UInt8], caches: Bool) { (self.mountPoint, self.caches) = (mountPoint, caches) }
 
   /// Reads the status again at the next use.
-  func invalidate() { state.withLock { $0.time = nil } }
+  func invalidate() {
+    let reader = state.withLock { state in
+      state.time = nil
+      return state.reader
+    }
+    reader?.cache?.removeAll()
+  }
 
   /// - Throws: ENOTCONN where nothing is mounted; what opening a layer answers.
   func reader() throws(PathError) -> LayerReader {
@@ -43,7 +50,7 @@ final class MountLayers: Sendable {
       let isSame = former.description == description
       let reader =
         if isSame, let reader = former.reader { reader } else {
-          try LayerReader(paths: description.paths, options: description.options)
+          try LayerReader(paths: description.paths, options: description.options, caches: caches)
         }
       state = State(reader: reader, description: description, time: now)
       return reader

@@ -14,15 +14,20 @@ final class LayerReader: Sendable {
   private let resourceLookup: ResourceLookup
   private let contents = ContentCache(budget: 64 << 20)
   private let types = MIMETypes()
+  /// nil if what was found is looked up again each time.
+  let cache: LookupCache?
 
-  /// - Parameter paths: the layers' absolute paths, top first: directories, archives, or `ARCHIVE!/FOLDER`.
-  init(paths: [[UInt8]], options: ResourceOptions) throws(PathError) {
+  /// - Parameters:
+  ///   - paths: the layers' absolute paths, top first: directories, archives, or `ARCHIVE!/FOLDER`.
+  ///   - caches: whether look-ups are cached where all layers can be watched: directories on local file systems.
+  init(paths: [[UInt8]], options: ResourceOptions, caches: Bool = false) throws(PathError) {
     var layers: [OpenLayer] = []
     for (index, path) in paths.enumerated() {
       layers.append(try Self.layer(path, index: index, contents))
     }
     self.layers = layers
     resourceLookup = ResourceLookup(stack: LayerStack(layers: layers.map(\.layer)), options: options)
+    cache = caches && layers.allSatisfy { Self.canWatch($0.layer) } ? LookupCache() : nil
   }
 
   /// - Parameter substitution: top first.
@@ -30,7 +35,9 @@ final class LayerReader: Sendable {
   convenience init(main: URL, substitution: [URL], options: LookupOptions) throws(URLError) {
     var paths: [[UInt8]] = []
     for url in substitution + [main] { paths.append(try url.filePath()) }
-    do throws(PathError) { try self.init(paths: paths, options: options.resolved) } catch {
+    do throws(PathError) {
+      try self.init(paths: paths, options: options.resolved, caches: options.cachesLookups)
+    } catch {
       throw URLError(error)
     }
   }
@@ -52,6 +59,25 @@ final class LayerReader: Sendable {
     layers.map { layer, _ in
       layer.archive.map { .archive($0.archivePath) } ?? .directory(layer.path)
     }
+  }
+
+  /// An archive cannot: it is served as it was for a while after it was changed.
+  private static func canWatch(_ layer: Layer) -> Bool {
+    guard layer.folder != nil else { return false }
+    do throws(Errno) { return try layer.unwatchableFileSystem() == nil } catch { return false }
+  }
+
+  /// Watches for changes of the layers, which are directories.
+  /// - Throws: ESTALE if another directory than the layer's is at its path; what `LayerWatch` throws.
+  func newWatch() throws(Errno) -> LayerWatch {
+    let watch = try LayerWatch(layers: layers.map(\.layer.path))
+    // Reopens layers.
+    _ = lookup
+    for (layer, _) in layers {
+      let present = try Descriptor.open(layer.path, [.pathOnly, .directory]).attributes().identity
+      if present != layer.root.identity { throw .staleFileHandle }
+    }
+    return watch
   }
 
   /// Whether a layer is an archive, whose entries are no files.

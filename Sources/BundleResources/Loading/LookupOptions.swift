@@ -21,12 +21,18 @@ public struct LookupOptions: Sendable, Hashable {
   public var scale: Int?
   /// The device idiom (`idiom=pad`) by which image variants are chosen; nil if not set.
   public var idiom: Idiom?
+  /// Whether a ``LayeredBundle`` caches what its look-ups find, as long as nothing has changed in the layers. A bundle
+  /// that is asked often then watches its directories with an instance of inotify(7). The default is true.
+  public var cachesLookups: Bool
 
   /// Creates options; the defaults are those of a mount.
-  public init(languages: [String]? = nil, scale: Int? = nil, idiom: Idiom? = nil) {
+  public init(
+    languages: [String]? = nil, scale: Int? = nil, idiom: Idiom? = nil, cachesLookups: Bool = true
+  ) {
     self.languages = languages
     self.scale = scale
     self.idiom = idiom
+    self.cachesLookups = cachesLookups
   }
 
   var resolved: ResourceOptions {

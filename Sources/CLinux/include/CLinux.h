@@ -180,6 +180,12 @@ long linux_preemptions(void);
 pid_t linux_gettid(void);
 /// eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int linux_eventfd(void);
+/// epoll_create1(2) with EPOLL_CLOEXEC.
+int linux_epoll(void);
+/// epoll_ctl(2) with EPOLL_CTL_ADD: reports EPOLLPRI if is_urgent, or else EPOLLIN, by the bits.
+int linux_epoll_add(int epoll, int file, bool is_urgent, uint64_t bits);
+/// epoll_wait(2) with no timeout: the bits of up to two files that have events; all bits on an error.
+uint64_t linux_epoll_poll(int epoll);
 /// prctl(2) with PR_SET_NAME; names are truncated to 15 bytes.
 void linux_name_thread(const char *name);
 /// Gives the calling thread the lowest priority of its policy by setpriority(2): nice 19.

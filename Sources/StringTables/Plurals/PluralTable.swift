@@ -48,7 +48,8 @@ public struct PluralTable: Sendable {
 
   /// The entry of a key; nil without it.
   public subscript(key: String) -> Entry? {
-    get { entries[ExactText(key)] }
+    // Few tables have any; the hash of a key is not free.
+    get { entries.isEmpty ? nil : entries[ExactText(key)] }
     set { entries[ExactText(key)] = newValue }
   }
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
-# The parts start, memory, delay, routes, survival, layers and names. Sourced by scripts/bench.
+# The parts start, memory, delay, routes, survival, layers, library and names. Sourced by scripts/bench.
 
 # From the mounting command to the first reply about a file.
 measure_start() {
@@ -129,6 +129,15 @@ measure_layers() {
   make_tree
   step "Layers: changes: $(((changes + 9) / 10))"
   "$project/scripts/lib/bench/layers.py" "$bundlefs" "$probe" "$work" "$(((changes + 9) / 10))"
+}
+
+# As above. Not linked statically, as programs that use the library are not: URLSession then needs libcurl's headers.
+measure_library() {
+  local folder=$project/.build/library
+  step "Library: rounds: $rounds"
+  swift build --quiet --package-path "$project" --scratch-path "$folder" -c release --product librarybench
+  mkdir -p library
+  "$folder/release/librarybench" "$work/library" "$rounds"
 }
 
 # As above.
