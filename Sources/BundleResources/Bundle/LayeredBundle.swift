@@ -89,8 +89,7 @@ public final class LayeredBundle: Sendable {
     return try layers().watchedRoots
   }
 
-  /// Forgets what was parsed and found. This is needed only after a change that left a file's size and times alone, where
-  /// the layers are not watched.
+  /// Forgets what was parsed and found. This is needed only after a change that left a file's size and times alone.
   public func invalidateCaches() {
     tables.removeAll()
     infoPlists.removeAll()

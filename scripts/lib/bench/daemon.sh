@@ -131,7 +131,7 @@ measure_layers() {
   "$project/scripts/lib/bench/layers.py" "$bundlefs" "$probe" "$work" "$(((changes + 9) / 10))"
 }
 
-# As above. Not linked statically, as programs that use the library are not: URLSession then needs libcurl's headers.
+# As above. Linked dynamically, as most programs that use the library: a static URLSession needs libcurl.
 measure_library() {
   local folder=$project/.build/library
   step "Library: rounds: $rounds"
