@@ -13,20 +13,6 @@ extension MountTests {
     }
 
     @Test(
-      "after a barrier a writable mount matches the model", .timeLimit(.minutes(10)),
-      arguments: MutationRun.seeds(percent: 30))
-    func writable(seed: UInt64) throws {
-      try MutationRun(seed: seed, isWritable: true).run { try $0.barrier() }
-    }
-
-    @Test(
-      "after a barrier a writable mount matches the model while workers die", .timeLimit(.minutes(30)),
-      arguments: MutationRun.seeds(percent: 10))
-    func writableDeaths(seed: UInt64) throws {
-      try MutationRun(seed: seed, isWritable: true, degradation: .deaths).run { try $0.barrier() }
-    }
-
-    @Test(
       "after a barrier the mount matches the model while workers die", .timeLimit(.minutes(30)),
       arguments: MutationRun.seeds(percent: 20))
     func deaths(seed: UInt64) throws {
@@ -86,8 +72,6 @@ struct MutationRun {
   var options: [ByteString] = []
   /// Whether changes are announced, and every change must cause an event.
   var isWatched = false
-  /// Whether the mount has an empty upper layer above the others.
-  var isWritable = false
   /// Whether case does not count in names.
   var foldsNames = false
   var degradation = Degradation.none
@@ -116,7 +100,6 @@ struct MutationRun {
       main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
     setup.options = options + [isWatched ? "announce=on" : "announce=off"]
     if foldsNames { setup.options.append("case=insensitive") }
-    if isWritable { setup.options.append("writable=" + (try folder.folder("upper"))) }
     let limit = try degradation.limit(using: &random)
     defer { withExtendedLifetime((views, limit)) { limit?.restore() } }
     try withMount(setup) { mount in
@@ -168,9 +151,7 @@ struct MutationRun {
   ) -> [String] {
     let scope = TreeComparison.Scope(
       absentNames: Set(names), uncertainLinkCounts: mutator.hardLinks.uncertain, listsFirst: listsFirst)
-    let found = TreeComparison.differences(mutator.stack, at: point, implementation: .bundlefs, scope: scope)
-    // The root has the attributes of the upper layer.
-    return isWritable ? found.filter { !$0.contains("\(point): ") } : found
+    return TreeComparison.differences(mutator.stack, at: point, implementation: .bundlefs, scope: scope)
   }
 
   private func report(_ differences: [String], _ log: [String]) -> Comment {
