@@ -8,8 +8,8 @@ import Posix
 /// - a node other than the root is kept while `lookups` or `children` is above 0;
 /// - a directory's `children` counts the nodes with this `parent`; they form the list that begins at its
 ///   `firstChild`;
-/// - a directory is identified by its parent and name, any other node by its layer and identity, or by these and its
-///   name (`separatesHardLinks`); its parent and name are those of its last lookup;
+/// - a directory is identified by its parent and name, any other node by its layer and identity; the latter's
+///   parent and name are those of its last lookup;
 /// - `file` is set only if `isPinned` is true; nodes with a `file` or `merged` are in the `DescriptorLRU`.
 ///
 /// There is one for each known file, so its size matters: the fields are ordered to leave no padding, and what

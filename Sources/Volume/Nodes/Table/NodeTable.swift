@@ -51,9 +51,6 @@ struct NodeTable {
   /// Whether a directory has one node for all spellings of its name: changes through the mount then have one directory, whose
   /// lock the kernel holds for them.
   let sharesDirectories: Bool
-  /// Whether a file with several hard links in a layer below the upper one has a node for each of its names: a change tells
-  /// the node, not the name, and only one name gets the copy.
-  let separatesHardLinks: Bool
   /// Where a successor finds the nodes; nil if none is to come.
   let memory: NodeMemory?
   static let root: UInt32 = 1
@@ -70,7 +67,6 @@ struct NodeTable {
     self.memory = memory
     self.spellings = spellings
     sharesDirectories = isWritable && spellings != nil
-    separatesHardLinks = isWritable
     nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)])
     descriptors = DescriptorLRU(budget: budget, keepsLost: isWritable)
     names = NameArena(shared: memory?.names)
@@ -136,10 +132,7 @@ struct NodeTable {
     _ identity: FileIdentity, layer: Int, kind: FileKind, name: [UInt8], in parent: UInt32,
     inodeNumber: UInt64, soleSize: UInt64? = nil
   ) -> UInt32 {
-    var slot =
-      separatesHardLinks && layer > 0
-      ? file(identity, layer: layer, named: name, in: parent, isSole: soleSize != nil)
-      : file(identity, layer: layer)
+    var slot = file(identity, layer: layer)
     if slot != 0, let soleSize, !isNamed(slot, name, in: parent), !isPathSpelling(name, of: slot, in: parent)
     {
       if separate(slot, renamedTo: name, in: parent, size: soleSize) { slot = 0 }
@@ -170,6 +163,13 @@ struct NodeTable {
     // Programs that have opened the file by its former name still reach it.
     if !mayBeAnother { hardLinks.add(slot, at: EntryKey(parent: number(of: parent), name: name)) }
     return true
+  }
+
+  /// - Returns: 0 if there is none.
+  func file(_ identity: FileIdentity, layer: Int) -> UInt32 {
+    identities.first(NodeHash.of(identity, layer: UInt16(layer))) {
+      nodes[Int($0)].identity == identity && nodes[Int($0)].layer == layer
+    }
   }
 
   /// Decrements the lookup count and frees the nodes that become unused.
