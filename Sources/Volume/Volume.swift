@@ -106,7 +106,8 @@ public final class Volume: Sendable {
     flags = FlagOperations(store: store, writer: writer)
     let reporter = StatusReporter(
       options: options, store: store, control: control, resolver: resolver, watcher: watcher,
-      announcer: announcer, filePrefetcher: filePrefetcher, listingPrefetcher: listingPrefetcher,
+      rootWatcher: rootWatcher, announcer: announcer, filePrefetcher: filePrefetcher,
+      listingPrefetcher: listingPrefetcher,
       counters: counters, requests: requests, passthrough: { files.passthroughStatus })
     statusRequests = StatusRequests(reporter: reporter, control: control, store: store, reserved: reserved)
   }

@@ -29,12 +29,12 @@ extension LayeredBundle {
     }
     guard let layers = try? layers() else { return nil }
     let query = ResourceQuery(name: name, ext: ext, subpath: subpath, localization: localizationName)
-    return layers.url(query) { url(of: query, in: layers) }
+    return layers.url(query) { () throws(Errno) in try url(of: query, in: layers) }
   }
 
-  private func url(of query: ResourceQuery, in layers: LayerReader) -> URL? {
+  private func url(of query: ResourceQuery, in layers: LayerReader) throws(Errno) -> URL? {
     let path = Self.path(query.name, query.ext, query.subpath)
-    let found = try? layers.lookup.find(path, localization: query.localization.map { Array($0.utf8) })
+    let found = try layers.lookup.find(path, localization: query.localization.map { Array($0.utf8) })
     guard let found, found.attributes.kind != .symbolicLink else { return nil }
     return url(of: found.path, layer: found.layer, isDirectory: found.attributes.isDirectory)
   }

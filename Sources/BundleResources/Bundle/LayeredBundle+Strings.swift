@@ -11,6 +11,8 @@ struct ParsedTables: Sendable {
   var error: TableError?
   /// Whether the file was replaced or removed before it was read.
   var isReplaced = false
+  /// Whether the file could not be read, which may be otherwise the next time.
+  var wasUnreadable = false
 }
 
 /// A table from which strings were asked.
@@ -108,38 +110,45 @@ extension LayeredBundle {
   /// A search in which a table is replaced begins anew: what the table hides would be found instead.
   private func first<Result>(_ query: TableQuery, _ body: (ReachedTable) -> Result?) -> Result? {
     guard let layers = try? layers() else { return nil }
+    var former: TableReplaced?
     // Limited in case tables are replaced in an endless loop.
     for _ in 0..<64 {
-      let (tables, ticket) = layers.tables(query) { files(query, layers) }
+      let (tables, ticket) = layers.tables(query) { () throws(Errno) in try files(query, layers) }
       func cache(_ tables: SearchedTables?) {
         if let ticket { layers.cache?.insert(ticket) { $0.tables[query] = tables } }
       }
       do throws(TableReplaced) {
-        let parse = { file throws(TableReplaced) in try self.reached(file, layers) }
+        let parse = { file throws(TableReplaced) in try self.reached(file, layers, isLast: false) }
         return try tables.first(parse: parse, didParse: cache, body)
       } catch {
         cache(nil)
+        // An archive that was overwritten has the file still, and cannot be read.
+        if error == former { break }
+        former = error
       }
     }
-    return nil
+    let tables = SearchedTables((try? files(query, layers)) ?? [])
+    let parse = { file throws(TableReplaced) in try self.reached(file, layers, isLast: true) }
+    return try? tables.first(parse: parse, didParse: { _ in }, body)
   }
 
+  /// - Parameter isLast: whether a table that cannot be read any more counts as an empty one.
   private func reached(
-    _ file: ResourceVersion, _ layers: LayerReader
+    _ file: ResourceVersion, _ layers: LayerReader, isLast: Bool
   ) throws(TableReplaced) -> ReachedTable {
     let content = parsed(file, layers)
-    if content.isReplaced { throw TableReplaced() }
+    if content.isReplaced, !isLast { throw TableReplaced(file.attributes) }
     return ReachedTable(content, language: language(of: file, layers))
   }
 
   /// The tables of a query in the order of the search, each parsed when it is reached.
   func tables(_ query: TableQuery) -> some Sequence<ParsedTables> {
     let layers = try? layers()
-    let files = layers.map { self.files(query, $0) } ?? []
+    let files = layers.flatMap { try? self.files(query, $0) } ?? []
     return files.lazy.compactMap { [self] file in layers.map { parsed(file, $0) } }
   }
 
-  private func files(_ query: TableQuery, _ layers: LayerReader) -> [ResourceVersion] {
+  private func files(_ query: TableQuery, _ layers: LayerReader) throws(Errno) -> [ResourceVersion] {
     queries.withLock { queries in
       // Bounds the memory for a program that makes up names.
       if queries.count < TableQuery.limit {
@@ -148,10 +157,9 @@ extension LayeredBundle {
     }
     let path = Self.names(query.table)
     let name = path.last ?? []
-    let files = try? layers.lookup.versions(
+    return try layers.lookup.versions(
       of: query.suffixes.map { name + Array($0.utf8) }, in: path.dropLast(),
       localization: query.localization.map { Array($0.utf8) })
-    return files ?? []
   }
 
   private func language(of version: ResourceVersion, _ layers: LayerReader) -> String {
@@ -163,7 +171,7 @@ extension LayeredBundle {
 
   private func parsed(_ version: ResourceVersion, _ layers: LayerReader) -> ParsedTables {
     let path = layers.path(of: version.path, layer: version.layer)
-    return tables.value(of: version, at: path) { ParsedTables($0, path) }
+    return tables.value(of: version, at: path, isKept: { !$0.wasUnreadable }) { ParsedTables($0, path) }
   }
 }
 
@@ -180,6 +188,7 @@ extension ParsedTables {
       self.init(content, isPlurals: path.suffix(12).elementsEqual(".stringsdict".utf8), path)
     } catch {
       self.init(error: TableError(path: path, reason: error.description))
+      wasUnreadable = true
       isReplaced = error == .staleFileHandle || error == .noSuchFileOrDirectory
     }
   }

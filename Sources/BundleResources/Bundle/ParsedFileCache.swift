@@ -34,12 +34,18 @@ final class ParsedFileCache<Value: Sendable>: Sendable {
   func removeAll() { entries.withLock { $0.removeAll() } }
 
   /// The value of a file.
-  /// - Parameter make: parses the file.
-  func value(of file: ResourceVersion, at path: [UInt8], make: (ResourceVersion) -> Value) -> Value {
+  /// - Parameters:
+  ///   - isKept: whether a value may be cached; what could not be read may be readable again.
+  ///   - make: parses the file.
+  func value(
+    of file: ResourceVersion, at path: [UInt8], isKept: (Value) -> Bool = { _ in true },
+    make: (ResourceVersion) -> Value
+  ) -> Value {
     let version = Version(file.attributes)
     let known = entries.withLock { $0[path] }
     if let known, known.version == version { return known.value }
     let value = make(file)
+    if !isKept(value) { return value }
     entries.withLock { entries in
       if entries.count >= limit { entries.removeAll() }
       entries[path] = Entry(version: version.isStable ? version : nil, value: value)

@@ -68,27 +68,29 @@ final class LayerWatch {
   }
 
   /// Watches a file until the next change.
-  /// - Returns: whether it was not watched yet.
   /// - Throws: ENOENT; ENOSPC beyond `fs.inotify.max_user_watches`.
-  func watch(file path: [UInt8]) throws(Errno) -> Bool {
-    if files.contains(path) { return false }
+  func watch(file path: [UInt8]) throws(Errno) {
+    if files.contains(path) { return }
     let watch = try withCName(path) { name throws(Errno) in try inotify.watch(name, Self.all) }
     files.insert(path)
     fileWatches.insert(watch)
-    return true
   }
 
   /// Another file may be at each path.
   private func forgetFiles() {
-    for watch in fileWatches { inotify.remove(watch) }
+    // What was a file may be a directory of a layer by now, with the same watch.
+    for watch in fileWatches where roles[watch] == nil { inotify.remove(watch) }
     (files, fileWatches) = ([], [])
   }
 
   // MARK: - Events
 
+  /// How often the queue is read in one poll: a program that writes without a pause always adds to it.
+  private static let maxReads = 16
+
   private func takeEvents() throws(Errno) -> Outcome {
     var hasChanged = false
-    while true {
+    for _ in 0..<Self.maxReads {
       let events = try inotify.read()
       if events.isEmpty { return hasChanged ? .changed : .unchanged }
       for event in events {
@@ -99,6 +101,7 @@ final class LayerWatch {
         }
       }
     }
+    return .changed
   }
 
   private func take(_ event: InotifyEvent) throws(Errno) -> Outcome {

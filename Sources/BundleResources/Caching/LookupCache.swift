@@ -94,16 +94,12 @@ final class LookupCache: Sendable {
   }
 
   /// Watches files on which a result depends, before they are read.
-  /// - Returns: whether any was not watched yet, so that it has to be looked up again; nil if nothing may be cached.
-  func watch(_ files: [[UInt8]], _ ticket: Ticket) -> Bool? {
-    state.withLock { state -> Bool? in
-      guard state.generation == ticket.generation, let watch = state.watch else { return nil }
-      var isNew = false
-      for file in files {
-        guard let added = try? watch.watch(file: file) else { return nil }
-        isNew = isNew || added
-      }
-      return isNew
+  /// - Returns: whether what is found from now on may be cached.
+  func watch(_ files: [[UInt8]], _ ticket: Ticket) -> Bool {
+    state.withLock { state in
+      guard state.generation == ticket.generation, let watch = state.watch else { return false }
+      do throws(Errno) { for file in files { try watch.watch(file: file) } } catch { return false }
+      return true
     }
   }
 

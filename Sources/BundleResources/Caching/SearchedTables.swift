@@ -1,4 +1,6 @@
 import Bundles
+import Layers
+import Posix
 
 /// A table that a search has reached. A class, so that a search copies no dictionaries.
 final class ReachedTable: Sendable {
@@ -10,7 +12,15 @@ final class ReachedTable: Sendable {
 }
 
 /// A table was replaced or removed after it was found.
-struct TableReplaced: Error {}
+struct TableReplaced: Error, Equatable {
+  private let identity: FileIdentity
+  private let modified: TimeSpec
+  private let changed: TimeSpec
+
+  init(_ found: FileStatus) {
+    (identity, modified, changed) = (found.identity, found.modified, found.changed)
+  }
+}
 
 /// The tables of a query in the order of the search. Those behind the last one that was reached are not parsed yet.
 struct SearchedTables: Sendable {
@@ -41,7 +51,7 @@ struct SearchedTables: Sendable {
       all.reached.append(table)
       result = body(table)
     }
-    didParse(all)
+    if !all.reached.contains(where: \.content.wasUnreadable) { didParse(all) }
     return result
   }
 }

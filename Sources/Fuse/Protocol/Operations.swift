@@ -95,8 +95,7 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
   }
   table.release = { request, node, _ in
     guard let request else { return }
-    fileSystem(request, .release).release(NodeID(rawValue: node))
-    fuse_reply_err(request, 0)
+    fileSystem(request, .release).release(NodeID(rawValue: node), reply: Reply(request))
   }
   table.read = { request, node, size, offset, _ in
     guard let request else { return }

@@ -219,7 +219,8 @@ struct FileOperations: Sendable {
 
   func setPassthrough(_ mode: PassthroughMode) { passthrough.withLock { $0 = mode } }
 
-  /// Lets go of the kernel's side. A successor answers what is opened from now on.
+  /// Lets go of the kernel's side. A successor answers what is opened and closed from now on; where none comes, the
+  /// connection ends.
   func endPassthrough() {
     passthrough.withLock { if case .possible = $0 { $0 = .ended } }
   }
@@ -256,11 +257,17 @@ struct FileOperations: Sendable {
     if !isTaken { passthrough.close(node) }
   }
 
-  func release(_ node: NodeID) {
-    // A predecessor may have counted it. If not, the file stays open until the mount ends, which harms less than an
-    // opening that is not known.
-    if ResentRequest.isCurrent { return }
-    if case .possible(let passthrough) = passthrough.withLock({ $0 }) { passthrough.close(node) }
+  func release(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
+    let passthrough: Passthrough
+    switch self.passthrough.withLock({ $0 }) {
+    case .possible(let present): passthrough = present
+    case .ended: return reply.leaveToSuccessor()
+    case .off, .impossible: return reply.send()
+    }
+    // In this order, so that a process that dies in between counts too many openings and never too few: then the file stays
+    // open until the mount ends. What is sent again was not counted.
+    reply.send()
+    passthrough.close(node)
   }
 
   /// The file to which a node is pinned from now on; nil if it is too small, in an archive, or if the kernel may keep

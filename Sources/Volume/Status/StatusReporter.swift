@@ -11,6 +11,8 @@ struct StatusReporter: Sendable {
   let control: ControlFile
   let resolver: ResourceResolver
   let watcher: LayerWatcher?
+  /// What knows the faults of the layers' roots.
+  let rootWatcher: LayerWatcher?
   let announcer: Announcer?
   let filePrefetcher: FilePrefetcher
   let listingPrefetcher: ListingPrefetcher
@@ -61,7 +63,7 @@ struct StatusReporter: Sendable {
     return Status.Layer(
       path: layer.path.text, encodedPath: PercentCoding.encoded(path: layer.path),
       isWritable: index == 0 && store.isWritable, isAbsent: layer.isAbsent, isWatched: watcher != nil,
-      reason: store.unwatchableLayers[index] ?? watcher?.fault(of: index)
+      reason: store.unwatchableLayers[index] ?? rootWatcher?.fault(of: index)
         ?? (layer.isAbsent ? LayerRoot.absent : nil),
       unresponsive: layer.gate.unresponsiveSince.map {
         Int(TimeSpec.monotonic.milliseconds(since: $0) / 1000)

@@ -137,9 +137,11 @@ extension MountTests {
           lookups += 1
         }
         #expect(try writer.wait(timeout: 30).status == 0 && lookups > 20)
-        let text = try mount.routesText()
-        #expect(text.results.last?.sequence == 6000)
-        #expect(text.summaries.allSatisfy { $0 == "resolved" })
+        let results = try mount.routesText().results
+        // A line that the kernel cut is refused, and the program writes it again.
+        let refused = results.filter { $0.outcome != "resolved" }
+        #expect(refused.allSatisfy { $0.url != "rsrc:///Main.strings" }, "\(refused)")
+        #expect((6000..<6010).contains(results.last?.sequence ?? 0), "\(refused)")
       }
     }
 

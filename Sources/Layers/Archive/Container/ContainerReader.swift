@@ -69,6 +69,8 @@ final class ContainerReader {
     if result == ARCHIVE_EOF { return false }
     try check(result)
     if ordinal == 0 { format = format.found(by: archive, library) }
+    // libarchive searches a damaged cpio archive for the next header, and only warns.
+    if result == ARCHIVE_WARN, format.kind == .cpio, message?.hasPrefix("Skipped") == true { throw .ioError }
     return true
   }
 
