@@ -370,6 +370,8 @@ extension MountTests {
                       pass
                   except OSError as error:
                       outcomes[error.strerror] += 1
+          # The announcer may look while the file is empty, and be delayed before it closes it: then it is no program yet.
+          if outcomes["Text file busy"] <= 3: del outcomes["Text file busy"]
           print(*outcomes)
           """#
         let outcome = try Command(["python3", "-c", ByteString(script), program, mount.point / "program"])
