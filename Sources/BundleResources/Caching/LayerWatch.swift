@@ -156,13 +156,7 @@ final class LayerWatch {
     var names: [[UInt8]] = []
     _ = try isPresent { () throws(Errno) in
       let directory = try Descriptor.open(path, [.read, .directory, .noFollow])
-      try directory.forEachEntry { entry throws(Errno) in
-        // Some file systems do not record the kind.
-        var kind = entry.kind
-        if kind == nil { kind = try directory.attributes(of: entry.name).kind }
-        if kind != .directory { return }
-        names.append(Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength)))
-      }
+      try directory.forEachDirectory { names.append($0) }
     }
     return names
   }

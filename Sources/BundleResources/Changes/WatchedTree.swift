@@ -132,13 +132,7 @@ struct WatchedTree: ~Copyable {
   private static func directories(in path: [UInt8]) -> [[UInt8]] {
     var names: [[UInt8]] = []
     guard let directory = try? Descriptor.open(path, [.read, .directory, .noFollow]) else { return [] }
-    try? directory.forEachEntry { entry throws(Errno) in
-      // Some file systems do not record the kind.
-      var kind = entry.kind
-      if kind == nil { kind = try directory.attributes(of: entry.name).kind }
-      if kind != .directory { return }
-      names.append(Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength)))
-    }
+    try? directory.forEachDirectory { names.append($0) }
     return names
   }
 }

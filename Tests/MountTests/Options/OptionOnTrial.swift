@@ -114,7 +114,7 @@ extension OptionOnTrial {
     },
     OptionOnTrial("survive=on") { trial in
       if trial.round > 0 { return }
-      try trial.killWorker()
+      try trial.mount?.killWorker()
       var next = trial
       next.round += 1
       try next.expectAll()

@@ -65,15 +65,4 @@ struct OptionTrial {
     #expect(!(view / removed).exists && (tree.main / removed).exists)
     #expect((upper / (".wh." + removed)).exists == has("whiteouts=markers"))
   }
-
-  /// Kills the process that answers requests; another one takes over.
-  func killWorker() throws {
-    guard let mount else { return }
-    _ = try view.status()
-    let former = mount.worker
-    try #require(former != mount.process.pid, "there is no holder")
-    kill(former, SIGKILL)
-    let isReplaced = eventually(within: 20) { mount.worker != former && mount.worker != mount.process.pid }
-    #expect(isReplaced)
-  }
 }

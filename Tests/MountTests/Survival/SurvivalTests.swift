@@ -7,15 +7,6 @@ import Testing
 extension MountTests.ExclusiveTests {
   @Suite struct SurvivalTests {
     /// Kills the worker and waits until another process is there.
-    private func killWorker(_ mount: Mount) throws {
-      // The first worker can only be survived once it has replied to INIT, before which nothing is answered.
-      _ = try mount.point.status()
-      let former = mount.worker
-      try #require(former != mount.process.pid, "there is no holder")
-      kill(former, SIGKILL)
-      #expect(eventually(within: 20) { mount.worker != former && mount.worker != mount.process.pid })
-    }
-
     @Test("the kernel's table of open files need not grow while threads share it", .timeLimit(.minutes(2)))
     func reservedFiles() throws {
       let fixture = try Fixture()
@@ -26,7 +17,7 @@ extension MountTests.ExclusiveTests {
         setup.descriptorLimit = 3000
         try withMount(setup) { mount in
           for isSuccessor in options.isEmpty ? [false, true] : [false] {
-            if isSuccessor { try killWorker(mount) }
+            if isSuccessor { try mount.killWorker() }
             _ = try mount.point.status()
             let status = try ByteString("/proc/\(mount.worker)/status").readText()
             let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("FDSize:") })
@@ -43,7 +34,7 @@ extension MountTests.ExclusiveTests {
       try withMount(fixture.setup) { mount in
         let before = try (mount.point / "plain.txt").status()
         for round in 0..<5 {
-          try killWorker(mount)
+          try mount.killWorker()
           try ByteString("/proc/sys/vm/drop_caches").write("3")
           #expect(try (mount.point / "plain.txt").read() == (fixture.main / "plain.txt").read())
           #expect(try (mount.point / "plain.txt").status().inode == before.inode)
@@ -62,7 +53,7 @@ extension MountTests.ExclusiveTests {
         let url = "x:" + String(repeating: "a", count: 510)
         let file = try Descriptor.open((mount.point / ".routes").bytes, [.write])
         try file.writeInOneCall(Array(url.utf8))
-        try killWorker(mount)
+        try mount.killWorker()
         #expect(try mount.routesText().results.dropFirst().map(\.url) == [])
         close(file.release())
         let isRun = try eventually(within: 20) { try mount.lastResult().url == url }
@@ -107,7 +98,7 @@ extension MountTests.ExclusiveTests {
         main: fixture.main, point: fixture.main, substitutions: [fixture.substitution])
       try withMount(setup) { mount in
         for round in 0..<3 {
-          try killWorker(mount)
+          try mount.killWorker()
           try ByteString("/proc/sys/vm/drop_caches").write("3")
           try (fixture.substitution / "new").replace(Array("\(round)".utf8))
           try mount.barrier()
@@ -128,7 +119,7 @@ extension MountTests.ExclusiveTests {
         #expect(try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) } == 1000)
         try (fixture.main / "large").remove()
         try mount.barrier()
-        for _ in 0..<3 { try killWorker(mount) }
+        for _ in 0..<3 { try mount.killWorker() }
         #expect(try file.readAll() == content)
         #expect(!(mount.point / "large").exists)
       }
@@ -185,7 +176,7 @@ extension MountTests.ExclusiveTests {
         let mount = try Mount(fixture.setup)
         defer { mount.abandon() }
         _ = try mount.point.names()
-        if isSuccessor { try killWorker(mount) }
+        if isSuccessor { try mount.killWorker() }
         let worker = mount.worker
         try end(mount)
         #expect(eventually(within: 20) { mount.process.status() != nil && kill(worker, 0) != 0 })
@@ -198,8 +189,8 @@ extension MountTests.ExclusiveTests {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
         #expect(try mount.report().survival?.restarts == 0)
-        try killWorker(mount)
-        try killWorker(mount)
+        try mount.killWorker()
+        try mount.killWorker()
         #expect(try mount.report().survival?.restarts == 2)
         #expect(try mount.report().survival?.cause == "signal 9")
       }
