@@ -1,10 +1,10 @@
 import CFuse
 import Glibc
-import Posix
 import TestSupport
 import Testing
 
 @testable import Fuse
+@testable import Posix
 
 @Suite struct DeferredRequestsTests {
   private static let start = TimeSpec(seconds: 1000, nanoseconds: 0)
@@ -137,5 +137,31 @@ import Testing
     #expect(interrupted.isEmpty && !interrupted.remove(2))
     interrupted.add(4)
     #expect(interrupted.remove(4) && interrupted.isEmpty)
+  }
+
+  @Test("the worker of an interrupted request replies itself, unless a layer keeps it")
+  func interruptedWork() {
+    func activity(in layer: Int?, calls: UInt64) -> ThreadActivity {
+      ThreadActivity(request: 2, caller: 1, layer: layer, calls: calls)
+    }
+    func time(_ milliseconds: CInt) -> TimeSpec {
+      TimeSpec(seconds: 100, nanoseconds: 0).advanced(byMilliseconds: milliseconds)
+    }
+    var interrupted = InterruptedRequests()
+    interrupted.add(2)
+    func isAtWork(_ activity: ThreadActivity?, at milliseconds: CInt) -> Bool {
+      interrupted.isAtWork(on: 2, activity, now: time(milliseconds))
+    }
+    // It may be about to hand the request over, or goes from call to call.
+    #expect(isAtWork(activity(in: nil, calls: 1), at: 0))
+    #expect(isAtWork(activity(in: nil, calls: 1), at: 400))
+    #expect(isAtWork(activity(in: 0, calls: 2), at: 600))
+    #expect(isAtWork(activity(in: 0, calls: 3), at: 900))
+    #expect(isAtWork(activity(in: 0, calls: 3), at: 905))
+    #expect(!isAtWork(activity(in: 0, calls: 3), at: 910))
+    // A lock that a worker in such a call holds.
+    #expect(isAtWork(activity(in: nil, calls: 3), at: 1000))
+    #expect(!isAtWork(activity(in: nil, calls: 3), at: 1500))
+    #expect(!isAtWork(nil, at: 1500))
   }
 }

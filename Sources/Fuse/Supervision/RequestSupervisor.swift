@@ -152,15 +152,19 @@ final class RequestSupervisor: @unchecked Sendable {
   private func endInterrupted() {
     let pending = interrupted.withLock { $0.all }
     if pending.isEmpty { return }
-    let callers = workers.callers.merging(session.dispatcher.pendingReplies.callers) { caller, _ in caller }
+    let (activities, callers) = (workers.activities, session.dispatcher.pendingReplies.callers)
     for unique in pending {
-      guard let caller = callers[unique] else {
+      guard let caller = callers[unique] ?? activities[unique]?.caller else {
         interrupted.withLock { $0.expire(unique) }
         continue
       }
       guard (try? PendingSignals(of: caller))?.isFatal == true else { continue }
-      // A thread that works on it replies itself, so that it does not go on after the reply.
-      if session.dispatcher.pendingReplies.interrupt(unique, now: .monotonic) { continue }
+      let repliesItself =
+        callers[unique] == nil
+        ? interrupted.withLock { $0.isAtWork(on: unique, activities[unique], now: .monotonic) }
+        : session.dispatcher.pendingReplies.interrupt(unique, now: .monotonic)
+      // What is left of the work must not be done after the reply.
+      if repliesItself { continue }
       interrupted.withLock { _ = $0.remove(unique) }
       session.reply(to: unique, .interrupted)
     }
@@ -184,27 +188,5 @@ final class RequestSupervisor: @unchecked Sendable {
         session.reply(to: unique, .ioError)
       }
     }
-  }
-}
-
-/// The `unique`s of interrupted requests that are not put off. A request that is unknown is kept for a while: the
-/// worker that has read it may not have recorded it yet.
-struct InterruptedRequests {
-  private static let lifetime = 16
-  /// How many more times each is looked for.
-  private var looks: [UInt64: Int] = [:]
-
-  var isEmpty: Bool { looks.isEmpty }
-  var all: [UInt64] { Array(looks.keys) }
-
-  mutating func add(_ unique: UInt64) { looks[unique] = Self.lifetime }
-
-  /// - Returns: whether it was there.
-  mutating func remove(_ unique: UInt64) -> Bool { looks.removeValue(forKey: unique) != nil }
-
-  /// Records that no worker processes it.
-  mutating func expire(_ unique: UInt64) {
-    guard let left = looks[unique] else { return }
-    looks[unique] = left > 1 ? left - 1 : nil
   }
 }

@@ -38,15 +38,15 @@ final class SupervisedWorkers: Sendable {
   /// - Returns: whether it was not watched before.
   func beginWatch() -> Bool { !watched.exchange(true, ordering: .relaxed) }
 
-  /// The callers of the requests that are being processed.
-  var callers: [UInt64: Int32] {
+  /// What the workers do that process a request of another thread, by its `unique`.
+  var activities: [UInt64: ThreadActivity] {
     state.withLock { state in
-      var callers: [UInt64: Int32] = [:]
+      var activities: [UInt64: ThreadActivity] = [:]
       for thread in state.threads {
         let activity = thread.activity
-        if activity.caller != 0 { callers[activity.request] = activity.caller }
+        if activity.caller != 0 { activities[activity.request] = activity }
       }
-      return callers
+      return activities
     }
   }
 
