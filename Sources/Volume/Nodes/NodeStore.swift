@@ -1,6 +1,7 @@
 import Fuse
 import Layers
 import Posix
+import Synchronization
 
 /// The nodes that the kernel knows, and the files to which they refer: a directory's parts in the layers, a file's descriptor
 /// or its name in a layer.
@@ -29,6 +30,8 @@ final class NodeStore: Sendable {
   let spellings: KnownSpellings?
   let cookies: ListingCookies
   let retried = RetriedNames()
+  /// When the mount last removed an entry, in seconds of the monotonic clock.
+  let lastRemoval = Atomic<Int64>(.min)
 
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(

@@ -253,12 +253,17 @@ final class EntryWriter: Sendable {
   private func remove(
     _ name: CName, _ isDirectory: Bool, from directory: MergedDirectory, _ key: EntryKey
   ) throws(Errno) {
-    if isDirectory { return try upper.removeDirectory(name, from: directory) }
-    let files = store.holdFiles(named: key.name, in: key.parent)
+    let files = isDirectory ? [] : store.holdFiles(named: key.name, in: key.parent)
     for file in files { descriptors.close(file) }
+    // A whiteout may need the inode of what was removed just before.
     try store.awaitingFreedSpace { () throws(Errno) in
-      try upper.remove(name, from: directory, isKnown: !files.isEmpty)
+      if isDirectory {
+        try upper.removeDirectory(name, from: directory)
+      } else {
+        try upper.remove(name, from: directory, isKnown: !files.isEmpty)
+      }
     }
+    store.recordFreedSpace()
   }
 
   /// Records that a name has been taken away, from the upper layer or by a whiteout.

@@ -1,21 +1,31 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// Waits for space that is about to become free: that of files which have lost their names is free once the kernel has
-/// forgotten them, which it does a moment after.
+/// forgotten them, and no thread of the daemon looks at them any more, which is so a moment after.
 extension NodeStore {
-  /// Microseconds; 21 ms in all.
-  private static let pauses: [UInt32] = [1000, 4000, 16_000]
+  /// Microseconds; 85 ms in all.
+  private static let pauses: [UInt32] = [1000, 4000, 16_000, 64_000]
+  /// Seconds after a removal in which its space may become free.
+  private static let delay: Int64 = 1
 
-  /// Runs the body, and again while the upper layer is full and files without names are still open.
+  /// Runs the body, and again while the upper layer is full and space is about to become free.
   func awaitingFreedSpace<Result>(_ body: () throws(Errno) -> Result) throws(Errno) -> Result {
     for pause in Self.pauses {
       do throws(Errno) { return try body() } catch {
-        guard error == .noSpace, holdsLostFiles else { throw error }
+        guard error == .noSpace, hasJustRemoved || holdsLostFiles else { throw error }
         usleep(pause)
       }
     }
     return try body()
+  }
+
+  /// Records that an entry of the upper layer was removed.
+  func recordFreedSpace() { lastRemoval.store(Int64(TimeSpec.monotonic.seconds), ordering: .relaxed) }
+
+  private var hasJustRemoved: Bool {
+    Int64(TimeSpec.monotonic.seconds) - Self.delay <= lastRemoval.load(ordering: .relaxed)
   }
 
   private var holdsLostFiles: Bool {
