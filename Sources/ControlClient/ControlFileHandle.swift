@@ -39,9 +39,14 @@ public struct ControlFileHandle: ~Copyable, Sendable {
   }
 
   /// Writes commands, each with its newline, in one call.
+  ///
+  /// The kernel may cut a write where it cannot read on, at the end of a page of the program's memory. These pages are
+  /// laid on those of the file, at whose ends the daemon expects a cut.
   /// - Returns: the bytes of those that succeeded before the first that failed.
   /// - Throws: the errno value with which the daemon rejects the first; ENOTCONN if the daemon is dead.
-  func writeLines(_ lines: [UInt8]) throws(Errno) -> Int { try descriptor.writeOnce(lines, at: 0) }
+  func writeLines(_ lines: [UInt8]) throws(Errno) -> Int {
+    try descriptor.writeOnce(aligned: lines, at: 0)
+  }
 
   /// Polls until there is a result that this thread has not read.
   func wait(cancellation: borrowing CancellationPipe) -> Wakeup {

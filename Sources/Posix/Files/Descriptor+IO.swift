@@ -62,6 +62,14 @@ extension Descriptor {
     try checked { pwrite(rawValue, bytes, bytes.count, off_t(offset)) }
   }
 
+  /// Calls pwrite(2) once, with a copy as `withPageAlignedCopy` makes it.
+  /// - Returns: how many bytes were written.
+  public func writeOnce(aligned bytes: [UInt8], at offset: Int64) throws(Errno) -> Int {
+    try bytes.withPageAlignedCopy { bytes throws(Errno) in
+      try checked { pwrite(rawValue, bytes.baseAddress, bytes.count, off_t(offset)) }
+    }
+  }
+
   /// `SEEK_DATA`.
   public static var seekData: CInt { CInt(linux_SEEK_DATA) }
 

@@ -39,8 +39,12 @@ extension MountTests {
     private func resolve(_ name: String, _ mount: Mount) throws -> Resolution? {
       let url = name.replacing("é", with: "%C3%A9")
       guard try errorNumber(of: { try mount.writeControl("rsrc:///\(url)\n") }) == nil else { return nil }
-      let line = try #require(try mount.routesText().lines.last)
-      return try JSONDecoder().decode(Resolution.self, from: Data(line.utf8))
+      let lines = try mount.routesText().lines
+      let last = Data((lines.last ?? "").utf8)
+      guard let resolution = try? JSONDecoder().decode(Resolution.self, from: last) else {
+        throw TestFailure("\(name): \(lines.suffix(3))")
+      }
+      return resolution
     }
 
     private func compare(_ name: String, _ mount: Mount, _ lookup: ResourceLookup) throws {
