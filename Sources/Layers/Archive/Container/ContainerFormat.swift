@@ -34,6 +34,16 @@ struct ContainerFormat: Equatable {
   /// Whether entries can be where they are in the file.
   var isPlain: Bool { compression == .none && [.tar, .cpio, .ar, .iso9660].contains(kind) }
 
+  /// The most bytes that libarchive may read to find the next header, and to read it; nil if it limits them itself, or
+  /// reads a table of all entries. Of an image it reads whole folders.
+  var headerLimit: UInt64? {
+    switch kind {
+    case .tar, .cpio, .ar, .rar, .rar5, .lha: 16 << 20
+    case .iso9660: 256 << 20
+    case .sevenZip, .cab, .xar: nil
+    }
+  }
+
   /// As in the name of a file.
   var name: String {
     if kind == .rar5 { return Kind.rar.rawValue }

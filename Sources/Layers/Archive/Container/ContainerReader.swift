@@ -44,7 +44,8 @@ final class ContainerReader {
 
   /// libarchive's message; nil if there is none.
   var message: String? {
-    stream.damage ?? library.error_string.unsafelyUnwrapped(archive).map { String(cString: $0) }
+    if stream.hasLongHeader { return "an entry's header is longer than any should be" }
+    return stream.damage ?? library.error_string.unsafelyUnwrapped(archive).map { String(cString: $0) }
   }
 
   /// The offset of the entry's header, and after `nextHeader` that of the first byte of its content, in the stream.
@@ -54,6 +55,9 @@ final class ContainerReader {
   /// - Returns: false at the end.
   /// - Throws: EIO for damage.
   func nextHeader() throws(Errno) -> Bool {
+    if mustFinishEntries { try finishEntry() }
+    stream.limitHeader(to: format.headerLimit)
+    defer { stream.limitHeader(to: nil) }
     let former = uselocale(format.hasUnicodeNames ? Self.unicodeLocale : Self.byteLocale)
     defer { uselocale(former) }
     if !isOpen {
@@ -71,7 +75,17 @@ final class ContainerReader {
     if ordinal == 0 { format = format.found(by: archive, library) }
     // libarchive searches a damaged cpio archive for the next header, and only warns.
     if result == ARCHIVE_WARN, format.kind == .cpio, message?.hasPrefix("Skipped") == true { throw .ioError }
+    // It has no content of directories in this format, not even an empty one.
+    if format.kind == .rar5, FileKind(rawValue: header.mode & 0o170000) == .directory { isEntryAtEnd = true }
     return true
+  }
+
+  /// Whether libarchive would read the rest of an entry, where it skips that of others.
+  private var mustFinishEntries: Bool { format.compression != .none || format.kind == .rar5 }
+
+  /// So that the rest of an entry does not count as part of the next header.
+  private func finishEntry() throws(Errno) {
+    while try nextRun(atMost: UInt64(Int64.max)) != nil {}
   }
 
   // libarchive converts names to the encoding of the thread's locale. Those of tar archives stay as they are where it

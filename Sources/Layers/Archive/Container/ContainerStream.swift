@@ -27,6 +27,37 @@ class ContainerStream {
   /// The bytes that libarchive has read, and the last of them, which are valid until the next are read.
   final private(set) var delivered: UInt64 = 0
   final private(set) var lastBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+  /// The bytes that are delivered again before `next`.
+  private final var returned = UnsafeRawBufferPointer(start: nil, count: 0)
+
+  /// Has the last bytes of `lastBytes` delivered once more, to another reader.
+  final func putBack(_ count: Int) {
+    returned = UnsafeRawBufferPointer(rebasing: lastBytes.suffix(count))
+    delivered -= UInt64(returned.count)
+  }
+
+  /// Up to which value of `delivered` libarchive may read on. It buffers a header's name as a whole, however long the
+  /// header says that it is.
+  private final var headerEnd = UInt64.max
+  /// Whether a header was longer than allowed.
+  final private(set) var hasLongHeader = false
+
+  /// Limits what libarchive reads, in bytes, until the next call; nil if there is no limit.
+  final func limitHeader(to count: UInt64?) {
+    headerEnd = count.map { delivered + $0 } ?? .max
+  }
+
+  /// The next bytes, by way of a reader that counts them.
+  final func deliver() throws(Errno) -> UnsafeRawBufferPointer {
+    if delivered > headerEnd {
+      hasLongHeader = true
+      throw .ioError
+    }
+    lastBytes = returned.isEmpty ? try next() : returned
+    returned = UnsafeRawBufferPointer(start: nil, count: 0)
+    delivered += UInt64(lastBytes.count)
+    return lastBytes
+  }
 
   /// Has libarchive read the stream, which must outlive `archive`.
   final func attach(to archive: OpaquePointer, _ library: bundlefs_libarchive) {
@@ -44,10 +75,8 @@ class ContainerStream {
         guard let context, let part else { return -1 }
         return Unmanaged<ContainerStream>.fromOpaque(context)._withUnsafeGuaranteedRef { stream in
           do throws(Errno) {
-            let bytes = try stream.next()
+            let bytes = try stream.deliver()
             part.pointee = bytes.baseAddress
-            stream.delivered += UInt64(bytes.count)
-            stream.lastBytes = bytes
             return bytes.count
           } catch {
             stream.failure = error
