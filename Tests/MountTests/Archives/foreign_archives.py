@@ -93,7 +93,7 @@ def rar5(path):
     for name, data in FILES.items():
         if name == "d/large":
             fields = number(1) + number(0) + number(0o040755) + number(0) + number(1) + number(1) + b"d"
-            blocks.append(rar5_block(2, 0, fields))
+            blocks.append(rar5_block(2, 2, fields))
         fields = number(6) + number(len(data)) + number(0o100640) + struct.pack("<LL", TIME, zlib.crc32(data))
         fields += number(0) + number(1) + number(len(name)) + name.encode()
         blocks.append(rar5_block(2, 2, fields, data))

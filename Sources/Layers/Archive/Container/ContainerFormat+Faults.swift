@@ -31,6 +31,8 @@ extension ContainerFormat {
   }
 
   static func encrypted(_ kind: Kind) -> ArchiveError {
-    .unsupported("encrypted \(kind == .sevenZip ? "7z" : "RAR") archives cannot be read")
+    let name = [.rar, .rar5].contains(kind) ? "RAR" : kind.rawValue
+    return .unsupported(
+      "encrypted \(name) archives cannot be read; unpack it with its password, or pack it anew as zip")
   }
 }

@@ -13,6 +13,7 @@ extension ContainerListing {
           records[index].fault = .noTarget
           continue
         }
+        guard isName(records[index], of: records[file]) else { continue }
         if records[index].node.size > 0 { records[file].node.takeContent(of: records[index].node) }
         owners[index] = file
         files[Self.normalized(names[records[index].name])] = file
@@ -26,6 +27,15 @@ extension ContainerListing {
       records[name].node = records[file].node
       records[name].fault = records[file].fault
     }
+  }
+
+  /// Whether an entry that libarchive takes for a further name of a file is one. In a cpio archive all that share an inode
+  /// number are taken for it, of whatever kind.
+  private func isName(_ link: ContainerRecord, of file: ContainerRecord) -> Bool {
+    let (link, file, fault) = (link.node, file.node, link.fault)
+    if link.kind != file.kind { return format.kind != .cpio && link.kind == .regular && link.size == 0 }
+    guard link.kind == .symbolicLink, fault == nil else { return true }
+    return link.size == file.size && link.crc == file.crc
   }
 
   /// A path without `.` and repeated slashes.

@@ -97,7 +97,8 @@ struct ContainerListing {
   private func failure(_ error: Errno, _ reader: ContainerReader, _ source: ArchiveSource) -> ArchiveError {
     guard source.isUnchanged else { return .changing }
     let message = reader.message ?? "libarchive cannot read it"
-    if error == .permissionDenied || message.contains("encrypted") {
+    let hasEncryption = [.sevenZip, .rar, .rar5].contains(format.kind)
+    if reader.header.isEncrypted || hasEncryption && message.contains("encrypted") {
       return ContainerFormat.encrypted(format.kind)
     }
     if error != .ioError { return .unreadable(error) }
@@ -144,11 +145,9 @@ struct ContainerListing {
     if let hardLink = header.hardLink {
       record.hardLink = append(hardLink)
       hasHardLinks = true
-      // In cpio archives the last name of a file has the content.
-      if kind == .regular, header.size > 0 { try addContent(&record, reader, source, progress) }
-    } else {
-      try describe(&record, reader, source, progress)
     }
+    // Of a further name, too: in cpio archives the last name of a file has the content.
+    try describe(&record, reader, source, progress)
     records.append(record)
   }
 

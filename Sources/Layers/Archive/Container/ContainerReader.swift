@@ -229,5 +229,5 @@ struct EntryFields {
   }
 
   var isSparse: Bool { library.entry_sparse_reset.unsafelyUnwrapped(entry) > 0 }
-  var isEncrypted: Bool { library.entry_is_data_encrypted.unsafelyUnwrapped(entry) != 0 }
+  var isEncrypted: Bool { entry != nil && library.entry_is_data_encrypted.unsafelyUnwrapped(entry) != 0 }
 }
