@@ -54,11 +54,11 @@ struct ContainerListing {
         try add(reader, source, progress)
       }
       // The checksum of the last bytes follows them.
-      if format.compression != .none {
+      if reader.format.compression != .none {
         appended = try AppendedArchiveSearch(reader.stream, from: UInt64(max(0, reader.position)))
       }
     } catch { throw failure(error, reader, source) }
-    self.format = reader.format
+    self.format = reader.firstFormat
     if self.format.kind == .tar {
       hasAppended = (appended ?? AppendedArchiveSearch(source, from: UInt64(max(0, reader.position)))).isFound
     }
@@ -200,7 +200,7 @@ struct ContainerListing {
     record.node.offset = UInt48.max - UInt64(reader.ordinal)
     // The index skips what is too large.
     if header.size == 0 || header.size > UInt64(Int64.max) { return }
-    let inFile = format.isPlain ? try reader.contentPosition(in: source) : nil
+    let inFile = reader.format.isPlain ? try reader.contentPosition(in: source) : nil
     if let inFile {
       addStored(&record, header, inFile, headerPosition: reader.headerPosition)
     } else {

@@ -5,12 +5,21 @@ import Posix
 /// Reads a container's entries in order by libarchive. Not thread-safe.
 final class ContainerReader {
   private let library: bundlefs_libarchive
-  private let archive: OpaquePointer
+  private var archive: OpaquePointer
+  let source: ArchiveSource
   private(set) var stream: ContainerStream
   private(set) var header: EntryFields
-  /// Of a compressed archive, known once it has a header.
+  /// The format of the part that is being read. Of a compressed archive, the kind is known once it has a header.
   private(set) var format: ContainerFormat
+  /// The format of the first part.
+  private(set) var firstFormat: ContainerFormat
+  /// The part that is being read, counted from 0, and where `archive` has begun in the stream, or in the file if the part
+  /// is not compressed.
+  private var part = 0
+  private var base: UInt64 = 0
   private var isOpen = false
+  /// Whether no header of the part was read yet.
+  private var isFirstHeader = true
 
   /// The number of the entry that is being read, counted from 0; -1 before the first.
   private(set) var ordinal: Int64 = -1
@@ -25,17 +34,39 @@ final class ContainerReader {
   /// - Throws: EOPNOTSUPP without libarchive or its decoder; ENOMEM.
   init(_ source: ArchiveSource, _ format: ContainerFormat, at start: UInt64 = 0) throws(Errno) {
     guard let library = Libarchive.functions else { throw .notSupported }
-    stream =
-      switch format.compression {
-      case .none: FileStream(source, at: start)
-      case .gzip: GzipStream(source)
-      default: try FilterStream(source, format.compression, library)
-      }
+    stream = try Self.stream(of: source, format, at: start)
     guard let archive = library.read_new.unsafelyUnwrapped() else { throw .noMemory }
     self.library = library
     self.archive = archive
+    self.source = source
     header = EntryFields(library)
-    self.format = format
+    (self.format, firstFormat) = (format, format)
+    try format.enable(in: archive, library)
+    stream.attach(to: archive, library)
+  }
+
+  /// - Throws: EOPNOTSUPP without libarchive or its decoder; ENOMEM.
+  static func stream(
+    of source: ArchiveSource, _ format: ContainerFormat, at start: UInt64 = 0
+  ) throws(Errno) -> ContainerStream {
+    switch format.compression {
+    case .none: return FileStream(source, at: start)
+    case .gzip: return GzipStream(source)
+    default:
+      guard let library = Libarchive.functions else { throw .notSupported }
+      return try FilterStream(source, format.compression, library)
+    }
+  }
+
+  /// Reads what follows as an archive of its own.
+  /// - Parameter base: where `stream` is, in the file or in what it decompresses.
+  func begin(_ stream: ContainerStream, _ format: ContainerFormat, base: UInt64) throws(Errno) {
+    guard let next = library.read_new.unsafelyUnwrapped() else { throw .noMemory }
+    _ = library.read_free.unsafelyUnwrapped(archive)
+    archive = next
+    (self.stream, self.format, self.base) = (stream, format, base)
+    (isOpen, isFirstHeader) = (false, true)
+    part += 1
     try format.enable(in: archive, library)
     stream.attach(to: archive, library)
   }
@@ -50,34 +81,53 @@ final class ContainerReader {
 
   /// The offset of the entry's header, and after `nextHeader` that of the first byte of its content, in the stream.
   var headerPosition: Int64 { library.read_header_position.unsafelyUnwrapped(archive) }
-  var position: Int64 { library.filter_bytes.unsafelyUnwrapped(archive, 0) }
+  var position: Int64 { Int64(clamping: base) &+ library.filter_bytes.unsafelyUnwrapped(archive, 0) }
 
   /// - Returns: false at the end.
-  /// - Throws: EIO for damage.
+  /// - Throws: EIO for damage; ENOMEM.
   func nextHeader() throws(Errno) -> Bool {
     if mustFinishEntries { try finishEntry() }
-    stream.limitHeader(to: format.headerLimit)
     defer { stream.limitHeader(to: nil) }
-    let former = uselocale(format.hasUnicodeNames ? Self.unicodeLocale : Self.byteLocale)
-    defer { uselocale(former) }
-    if !isOpen {
-      isOpen = true
-      try check(library.read_open1.unsafelyUnwrapped(archive))
-    }
-    var entry: OpaquePointer?
-    let result = library.read_next_header.unsafelyUnwrapped(archive, &entry)
     ordinal += 1
     (offset, isEntryAtEnd) = (0, false)
     (block, blockOffset) = (UnsafeRawBufferPointer(start: nil, count: 0), 0)
-    header.entry = result == ARCHIVE_EOF ? nil : entry
-    if result == ARCHIVE_EOF { return false }
+    var result = readHeader()
+    while result == ARCHIVE_EOF {
+      guard format.kind == .cpio, try beginNextPart() else { return false }
+      result = readHeader()
+    }
+    // After the last part there may be anything.
+    if part > 0, isFirstHeader, message?.contains("Unrecognized archive format") == true { return false }
     try check(result)
-    if ordinal == 0 { format = format.found(by: archive, library) }
+    try examineHeader(result)
+    return true
+  }
+
+  /// - Returns: libarchive's code.
+  private func readHeader() -> CInt {
+    let former = uselocale(format.hasUnicodeNames ? Self.unicodeLocale : Self.byteLocale)
+    defer { uselocale(former) }
+    stream.limitHeader(to: format.headerLimit)
+    header.entry = nil
+    if !isOpen {
+      isOpen = true
+      let result = library.read_open1.unsafelyUnwrapped(archive)
+      if result != ARCHIVE_OK && result != ARCHIVE_WARN { return result }
+    }
+    var entry: OpaquePointer?
+    let result = library.read_next_header.unsafelyUnwrapped(archive, &entry)
+    header.entry = result == ARCHIVE_EOF ? nil : entry
+    return result
+  }
+
+  private func examineHeader(_ result: CInt) throws(Errno) {
+    if isFirstHeader { format = format.found(by: archive, library) }
+    isFirstHeader = false
+    if part == 0 { firstFormat = format }
     // libarchive searches a damaged cpio archive for the next header, and only warns.
     if result == ARCHIVE_WARN, format.kind == .cpio, message?.hasPrefix("Skipped") == true { throw .ioError }
     // It has no content of directories in this format, not even an empty one.
     if format.kind == .rar5, FileKind(rawValue: header.mode & 0o170000) == .directory { isEntryAtEnd = true }
-    return true
   }
 
   /// Whether libarchive would read the rest of an entry, where it skips that of others.

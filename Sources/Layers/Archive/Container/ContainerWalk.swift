@@ -136,6 +136,8 @@ final class ContainerWalk: Sendable {
   /// Skips the rest of an entry, which libarchive would do in one go.
   /// - Returns: whether the budget was enough.
   private func finishEntry(_ reader: ContainerReader, _ bytes: inout UInt64) throws(Errno) -> Bool {
+    // A part that is not compressed, before one that is.
+    if reader.format.isPlain, reader.format.kind == .cpio { return true }
     while bytes > 0 {
       guard let (data, count) = try reader.nextRun(atMost: UInt64(Int64.max)) else { return true }
       // Holes cost nothing.
