@@ -102,6 +102,11 @@ struct ContainerListing {
       return ContainerFormat.encrypted(format.kind)
     }
     if error != .ioError { return .unreadable(error) }
+    if reader.isOutOfOrder {
+      return .unsupported(
+        "an image whose parts are not in the order in which libarchive can read them; mount the image by 'mount -o loop', "
+          + "and use its folder as the layer")
+    }
     if format.kind == .sevenZip, let fault = sevenZipFault(message, source) { return fault }
     if records.isEmpty, format.compression != .none, message.contains("Unrecognized archive format") {
       return .unsupported("compressed, but neither a tar nor a cpio archive")

@@ -126,9 +126,14 @@ final class ContainerReader {
     if part == 0 { firstFormat = format }
     // libarchive searches a damaged cpio archive for the next header, and only warns.
     if result == ARCHIVE_WARN, format.kind == .cpio, message?.hasPrefix("Skipped") == true { throw .ioError }
+    // It would return such a file without content, and leave out such a directory.
+    if result == ARCHIVE_WARN, isOutOfOrder { throw .ioError }
     // It has no content of directories in this format, not even an empty one.
     if format.kind == .rar5, FileKind(rawValue: header.mode & 0o170000) == .directory { isEntryAtEnd = true }
   }
+
+  /// Whether the message is that a part of an image lies before what was read, where libarchive does not go back.
+  var isOutOfOrder: Bool { format.kind == .iso9660 && message?.contains("out-of-order") == true }
 
   /// Whether libarchive would read the rest of an entry, where it skips that of others.
   private var mustFinishEntries: Bool { format.compression != .none || format.kind == .rar5 }
@@ -199,16 +204,19 @@ final class ContainerReader {
     return count
   }
 
+  private var splitFiles: SplitImageFiles?
+
   /// Where the content of an archive that is not compressed is in the file, as it is. To be called after `nextHeader`,
   /// if there is content.
   /// - Returns: nil if it must be read in order.
   func contentPosition(in source: ArchiveSource) throws(Errno) -> UInt64? {
     guard format.kind == .iso9660 else { return UInt64(max(0, position)) }
-    // Larger files have several extents, which may be anywhere.
+    // Larger files always have several extents.
     guard header.size <= Self.largestExtent else { return nil }
+    if splitFiles == nil { splitFiles = try SplitImageFiles(source) }
     try nextBlock()
     guard !isEntryAtEnd, blockOffset == 0, block.count > 0, let start = UInt64(exactly: position),
-      start <= source.size, UInt64(block.count) <= source.size - start
+      start <= source.size, UInt64(block.count) <= source.size - start, splitFiles?.contains(start) == false
     else { return nil }
     // Files can be compressed (zisofs).
     let isStored = try withUnsafeTemporaryBytes(block.count) { buffer throws(Errno) in
