@@ -33,6 +33,6 @@ extension ContainerFormat {
   static func encrypted(_ kind: Kind) -> ArchiveError {
     let name = [.rar, .rar5].contains(kind) ? "RAR" : kind.rawValue
     return .unsupported(
-      "encrypted \(name) archives cannot be read; unpack it with its password, or pack it anew as zip")
+      "encrypted \(name) archives cannot be read; unpack it, or pack it anew as an encrypted zip archive")
   }
 }
