@@ -7,9 +7,12 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 long linux_fstatfs_type(int file) {
@@ -78,3 +81,66 @@ int linux_enter_mount_namespace(int file) { return setns(file, CLONE_NEWNS); }
 int linux_unshare_mounts(bool with_users) { return unshare(CLONE_NEWNS | (with_users ? CLONE_NEWUSER : 0)); }
 
 int linux_stop_propagation(void) { return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); }
+
+/// What a child that shares this memory needs and leaves.
+struct further_mount {
+  int users;
+  char device[12], user[12], group[12];
+  int root;
+  int error;
+};
+
+static int set_parameter(int context, const char *name, const char *value) {
+  return fsconfig(context, FSCONFIG_SET_STRING, name, value, 0);
+}
+
+static void mount_further(struct further_mount *mount) {
+  int context = fsopen("fuse", FSOPEN_CLOEXEC);
+  // The kernel finds the file system by the connection, but demands what a new one needs.
+  if (context >= 0 && set_parameter(context, "fd", mount->device) == 0 &&
+      set_parameter(context, "rootmode", "40000") == 0 && set_parameter(context, "user_id", mount->user) == 0 &&
+      set_parameter(context, "group_id", mount->group) == 0 &&
+      fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+    mount->root = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+  mount->error = errno;
+  if (context >= 0)
+    close(context);
+}
+
+static int mount_further_in_child(void *argument) {
+  struct further_mount *mount = argument;
+  // A mount namespace of that user namespace is required, too.
+  if (setns(mount->users, CLONE_NEWUSER) == 0 && unshare(CLONE_NEWNS) == 0)
+    mount_further(mount);
+  else
+    mount->error = errno;
+  return 0;
+}
+
+/// A process of several threads cannot enter a user namespace, but a child that shares its memory and files can.
+static void mount_further_by_child(struct further_mount *mount) {
+  _Alignas(16) char stack[16 << 10];
+  sigset_t all, before;
+  sigfillset(&all);
+  // The child would run the handlers.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int child = clone(mount_further_in_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES, mount);
+  if (child < 0)
+    mount->error = errno;
+  else
+    while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR) {}
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int linux_mount_further(int device, int users) {
+  struct further_mount mount = {.users = users, .root = -1, .error = EAGAIN};
+  snprintf(mount.device, sizeof mount.device, "%d", device);
+  snprintf(mount.user, sizeof mount.user, "%u", geteuid());
+  snprintf(mount.group, sizeof mount.group, "%u", getegid());
+  if (users < 0)
+    mount_further(&mount);
+  else
+    mount_further_by_child(&mount);
+  errno = mount.error;
+  return mount.root;
+}

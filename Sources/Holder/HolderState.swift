@@ -87,6 +87,8 @@ public struct HolderState: BitwiseCopyable {
   public var hangs: UInt32 = 0
   /// Counts on while the present worker's threads run; 0 until it begins.
   var heartbeat: UInt64 = 0
+  /// The descriptor, plus 1, of the user namespace in which a private mount is; 0 for none, also in an older state.
+  public var users: CInt = 0
 
   public init() {}
 

@@ -132,6 +132,9 @@ bool linux_has_casefold_flag(int directory);
 int linux_clone_mount(int directory, bool is_writable);
 /// Clones the mount at a path with open_tree(2), as a detached mount. Requires CAP_SYS_ADMIN.
 int linux_clone_mount_at(const char *path);
+/// A further, detached mount of the FUSE file system whose /dev/fuse this is, wherever it is mounted (fsmount(2), Linux 5.15).
+/// Requires CAP_SYS_ADMIN, or the user namespace of the mount, unless it is negative, to be the calling user's own.
+int linux_mount_further(int device, int users);
 /// The mount ID, by statx(2) with AT_STATX_DONT_SYNC; 0 before Linux 5.8.
 int linux_mount_id(int file, uint64_t *mount);
 /// The mount ID that is never reused, by statx(2) with AT_STATX_DONT_SYNC; 0 before Linux 6.8.

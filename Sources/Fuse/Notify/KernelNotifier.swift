@@ -37,7 +37,8 @@ public protocol KernelNotifier: Sendable {
   /// - Throws: EPERM without `CAP_SYS_ADMIN`; as `size`; what the file system answers.
   func setAccessTime(of node: NodeID, _ time: AttributeChanges.Time) throws(Errno)
   /// Opens the mount's root with `O_PATH`, in a clone of the mount where that is permitted.
-  /// - Throws: ESTALE if another file system is mounted at the mount's path; errors of open(2).
+  /// - Throws: ESTALE if another file system is mounted at the mount's path; errors of open(2). For a mount in another
+  ///   mount namespace those of `Mounts.mountFurther`.
   func openRoot() throws(Errno) -> MountRoot
 }
 
@@ -118,7 +119,8 @@ extension Session: KernelNotifier {
   public func openRoot() throws(Errno) -> MountRoot {
     do throws(Errno) { return try openClone() } catch {
       // Without `CAP_SYS_ADMIN`, or for a mount that cannot be bound.
-      guard error == .notPermitted || error == .invalidArgument || error == .noFunction else { throw error }
+      guard !isElsewhere, error == .notPermitted || error == .invalidArgument || error == .noFunction
+      else { throw error }
     }
     let root = try withCName(mountPoint.path) { name throws(Errno) in
       try Descriptor.open(name, [.pathOnly, .directory])
@@ -128,6 +130,10 @@ extension Session: KernelNotifier {
   }
 
   private func openClone() throws(Errno) -> MountRoot {
+    if isElsewhere {
+      // No descriptor of the mount is kept, which would keep it alive after the last process there.
+      return MountRoot(try Mounts.mountFurther(device: descriptor, users: users), isDetached: true)
+    }
     let root = try withCName(mountPoint.path) { path throws(Errno) in try Descriptor.cloneMount(at: path) }
     try requireOurs(root)
     return MountRoot(root, isDetached: true)

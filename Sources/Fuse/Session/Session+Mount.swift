@@ -20,15 +20,16 @@ extension Session {
 
   /// Takes the place of `mount` where another process has mounted, in another mount namespace.
   /// - Parameters:
-  ///   - device: the descriptor of `/dev/fuse` with which it has.
+  ///   - mount: what it has sent.
   ///   - path: the absolute path of the mount point there.
   /// - Throws: if libfuse refuses the descriptor.
-  public func attach(_ device: consuming Descriptor, at path: [UInt8]) throws(MountError) {
-    if fuse_session_mount(pointer, "/dev/fd/\(device.rawValue)") != 0 {
+  public func attach(_ mount: consuming ReceivedMount, at path: [UInt8]) throws(MountError) {
+    let (device, namespace) = mount.release()
+    // The session closes the device.
+    if fuse_session_mount(pointer, "/dev/fd/\(device)") != 0 {
       throw MountError(message: "libfuse cannot use the descriptor of /dev/fuse")
     }
-    // The session closes it.
-    _ = device.release()
+    users = namespace
     recordMount(at: path)
   }
 

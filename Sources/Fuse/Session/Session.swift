@@ -29,6 +29,9 @@ public final class Session: @unchecked Sendable {
   /// Whether the mount is in another mount namespace, so that no path of this process leads to it. To be set before
   /// `attach` or `resume`.
   public var isElsewhere = false
+  /// The descriptor of the user namespace in which the mount is, which stays open until the end of the process; -1 for that
+  /// of this process. To be set before `resume`.
+  public var users: CInt = -1
 
   /// Whether it continues with another process's connection, which is then left as it is if this process fails: a
   /// successor may succeed.

@@ -61,6 +61,17 @@ public enum Mounts {
     }
   }
 
+  /// Makes a further, detached mount of a FUSE file system, wherever that is mounted. It sends no request.
+  /// - Parameters:
+  ///   - device: the descriptor of `/dev/fuse` of its connection.
+  ///   - users: that of the user namespace in which it is mounted; -1 for this process's.
+  /// - Returns: its root, with `O_PATH`.
+  /// - Throws: ENOTCONN once it is unmounted; EPERM without `CAP_SYS_ADMIN` in that user namespace; EINVAL before Linux
+  ///   5.15.
+  public static func mountFurther(device: CInt, users: CInt) throws(Errno) -> Descriptor {
+    Descriptor(owning: try checked { linux_mount_further(device, users) })
+  }
+
   /// Calls setns(2) with `CLONE_NEWNS`.
   /// - Parameter file: `/proc/PID/ns/mnt`.
   /// - Throws: EPERM without `CAP_SYS_ADMIN`; EINVAL for another file, or in a process with several threads.

@@ -1,6 +1,32 @@
 import CLinux
 import Glibc
 
+/// What the background process of a private mount needs to serve it.
+public struct ReceivedMount: ~Copyable {
+  /// The descriptor of `/dev/fuse`.
+  public let device: Descriptor
+  /// The user namespace in which it is mounted; nil for that of the background process.
+  public let users: Descriptor?
+
+  public init(device: consuming Descriptor, users: consuming Descriptor?) {
+    self.device = device
+    self.users = users
+  }
+
+  fileprivate var rawUsers: CInt {
+    switch users {
+    case .none: -1
+    case .some(let namespace): namespace.rawValue
+    }
+  }
+
+  /// Gives up the ownership.
+  /// - Returns: -1 for no user namespace.
+  public consuming func release() -> (device: CInt, users: CInt) {
+    (device.release(), users?.release() ?? -1)
+  }
+}
+
 /// The parent's end of the socket to a detached background process, which reports by it and gets the mount's descriptor.
 public struct ParentChannel: ~Copyable {
   private let socket: Descriptor
@@ -37,19 +63,27 @@ public struct ParentChannel: ~Copyable {
     }
   }
 
-  /// Passes the descriptor of the mount on.
+  /// Passes the mount on.
   /// - Throws: EPIPE or ECONNRESET if the background process has ended.
-  public func send(_ device: borrowing Descriptor) throws(Errno) {
-    _ = try checked { linux_send_packet(socket.rawValue, Self.prepared, 1, device.rawValue) }
+  public func send(_ mount: borrowing ReceivedMount) throws(Errno) {
+    for file in [mount.device.rawValue, mount.rawUsers] {
+      _ = try checked { linux_send_packet(socket.rawValue, Self.prepared, 1, file) }
+    }
   }
 
   /// In the background process: reports `prepared`, and waits for what `send` sends.
-  static func receiveMount(on socket: CInt) throws(Errno) -> Descriptor {
+  static func receiveMount(on socket: CInt) throws(Errno) -> ReceivedMount {
     _ = try checked { linux_send_packet(socket, prepared, 1, -1) }
+    guard let device = try receiveFile(on: socket) else { throw Errno(rawValue: ECONNRESET) }
+    return ReceivedMount(device: device, users: try receiveFile(on: socket))
+  }
+
+  /// - Returns: nil for a packet without a descriptor.
+  private static func receiveFile(on socket: CInt) throws(Errno) -> Descriptor? {
     var (byte, file) = (UInt8(0), CInt(-1))
     let count = try checked { linux_receive_packet(socket, &byte, 1, &file) }
-    guard count > 0, file >= 0 else { throw Errno(rawValue: ECONNRESET) }
-    return Descriptor(owning: file)
+    if count <= 0 { throw Errno(rawValue: ECONNRESET) }
+    return file < 0 ? nil : Descriptor(owning: file)
   }
 }
 

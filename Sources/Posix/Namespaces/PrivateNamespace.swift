@@ -9,6 +9,15 @@ public enum PrivateNamespace {
     case same
     /// In a new one that has only the caller's user and group, with their IDs.
     case own
+
+    /// The user namespace; nil for that of before. It keeps no mount namespace alive.
+    /// - Throws: errors of open(2).
+    public func open() throws(Errno) -> Descriptor? {
+      switch self {
+      case .same: nil
+      case .own: try Descriptor.open(Array("/proc/self/ns/user".utf8), [.read])
+      }
+    }
   }
 
   /// Calls unshare(2). Without `CAP_SYS_ADMIN` the mount namespace belongs to a new user namespace. Mounts made outside

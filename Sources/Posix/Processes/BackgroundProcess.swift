@@ -61,9 +61,8 @@ public final class BackgroundProcess: Sendable {
 
   /// Reports that only the mount is missing, which the parent makes, and waits for it. For a process that
   /// `startDetached` has started.
-  /// - Returns: the descriptor of `/dev/fuse` with which it is mounted.
   /// - Throws: ECONNRESET or EPIPE if the parent has ended or failed.
-  public func receiveMount() throws(Errno) -> Descriptor {
+  public func receiveMount() throws(Errno) -> ReceivedMount {
     try report.withLock { report throws(Errno) in
       guard let socket = report?.rawValue else { throw Errno(rawValue: ECONNRESET) }
       return try ParentChannel.receiveMount(on: socket)

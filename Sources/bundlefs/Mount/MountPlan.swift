@@ -98,7 +98,7 @@ struct MountPlan {
     options.maxRead = given.maxRead
     options.layerTimeout = given.layerTimeout
     options.skipsOverdueLayers = given.skipsOverdueLayers
-    options.announce = arguments.isPrivate ? given.announceModeElsewhere : given.announceMode
+    options.announce = given.announceMode
     options.isElsewhere = arguments.isPrivate
     options.isShared = arguments.isShared
     options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }

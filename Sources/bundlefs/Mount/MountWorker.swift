@@ -66,11 +66,11 @@ struct MountWorker {
     let path = plan.mountPoint.path
     if let process, plan.isPrivate {
       session.isElsewhere = true
-      let device: Descriptor
-      do throws(Errno) { device = try process.receiveMount() } catch {
+      let mount: ReceivedMount
+      do throws(Errno) { mount = try process.receiveMount() } catch {
         throw MountError(message: "interrupted")
       }
-      return try session.attach(device, at: path)
+      return try session.attach(mount, at: path)
     }
     try session.mount(at: path, debug: plan.isDebug)
     if session.coversItsOwnKind {
@@ -109,6 +109,7 @@ struct MountWorker {
       sessions.withLock { $0.session = session }
       Self.kept.withLock { $0 = session }
       session.isElsewhere = plan.isPrivate
+      session.users = survival.state.users - 1
       try session.resume(survival.state.device, at: plan.mountPoint.path, survival.initRequest)
       covered?.setDevice(session.device)
       try serve(volume, upper, session, recorder, isSuccessor: true) { Self.close(staleFiles) }

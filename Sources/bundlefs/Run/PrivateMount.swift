@@ -8,8 +8,7 @@ struct PrivateMount {
   let options: MountOptions
 
   /// Makes the calling process, which must be single-threaded, leave its mount namespace, and mounts there.
-  /// - Returns: the descriptor of `/dev/fuse`.
-  func make() throws(Failure) -> Descriptor {
+  func make() throws(Failure) -> ReceivedMount {
     let users: PrivateNamespace.Users
     // In a user namespace without a map it is another one.
     let isRoot = geteuid() == 0
@@ -26,7 +25,8 @@ struct PrivateMount {
         options.fsname ?? MountOptions.resolved(main), at: mountPoint.path, type: "fuse.bundlefs",
         flags: flags, data: data)
     }
-    return device
+    // Without it the mount works, but announces nothing.
+    return ReceivedMount(device: device, users: (try? users.open()) ?? nil)
   }
 
   private static func remedy(for error: Errno, _ isRoot: Bool) -> String {

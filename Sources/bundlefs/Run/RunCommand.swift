@@ -5,8 +5,8 @@ import Posix
 ///
 /// The process becomes the command, so that its ID, its terminal, signals, open files and exit status need no
 /// forwarding, except for Wine's (`WineCommand`). A daemon that it leaves behind, outside of the mount namespace, serves
-/// the mount until the kernel destroys that with the last process of the namespace. So the daemon must not hold any file
-/// of the mount open.
+/// the mount until the kernel destroys that with the last process of the namespace. So the daemon keeps no file
+/// of the mount open, except for a moment (`Mounts.mountFurther`).
 struct RunCommand {
   private let arguments: RunArguments
   private var wine: WineCommand { WineCommand(arguments.command) }
@@ -73,10 +73,10 @@ struct RunCommand {
     execute()
   }
 
-  private static func send(_ device: consuming Descriptor, by channel: borrowing ParentChannel)
+  private static func send(_ mount: consuming ReceivedMount, by channel: borrowing ParentChannel)
     throws(Failure)
   {
-    do throws(Errno) { try channel.send(device) } catch { try check(channel.next(), isReady: true) }
+    do throws(Errno) { try channel.send(mount) } catch { try check(channel.next(), isReady: true) }
   }
 
   private static func check(_ report: ParentChannel.Report, isReady: Bool) throws(Failure) {

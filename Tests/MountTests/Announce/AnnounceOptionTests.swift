@@ -94,7 +94,7 @@ extension MountTests {
     }
 
     /// Prints the names and masks of a directory's events.
-    private static let listener: ByteString = """
+    static let listener: ByteString = """
       import ctypes, os, struct, sys
       libc = ctypes.CDLL(None)
       queue = libc.inotify_init()

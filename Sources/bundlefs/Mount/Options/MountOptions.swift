@@ -141,12 +141,6 @@ struct MountOptions {
     return .on
   }
 
-  /// As `announceMode`, where no path of the daemon leads into the mount.
-  var announceModeElsewhere: AnnounceMode {
-    guard case .on = announceMode else { return announceMode }
-    return .unavailable("the mount is in another mount namespace (run)")
-  }
-
   func check() throws(Failure) {
     if writable == .firstSubstitution, substitutions.isEmpty, !isRemount {
       throw .usage(

@@ -87,6 +87,7 @@ final class SurvivalMemory: Sendable {
     }
     try record(stack)
     state.device = session.descriptor
+    state.users = session.users + 1
     // It is needed only where a layer can lead into the mount, and it would keep an automount from expiring.
     if let covered, stack.layers.contains(where: { $0.isPlainDirectory }) {
       state.beneath = try Descriptor.duplicate(of: covered.directory).release()
@@ -161,7 +162,9 @@ final class SurvivalMemory: Sendable {
   // MARK: - Files
 
   private var keptFiles: [CInt] {
-    var kept: [CInt] = [0, 1, 2, memory.file.rawValue, state.device, state.beneath, state.unreadEvents - 1]
+    var kept: [CInt] = [
+      0, 1, 2, memory.file.rawValue, state.device, state.users - 1, state.beneath, state.unreadEvents - 1,
+    ]
     kept += (layerTable?.all ?? []).map { root($0.id).file }
     kept += archives.files
     withUnsafeBytes(of: state.others) { kept += $0.bindMemory(to: CInt.self) }
