@@ -58,7 +58,7 @@ struct PropertyListBuilder {
   }
 
   mutating func beginArray() throws(MalformedPropertyList) {
-    if levels.isEmpty { throw MalformedPropertyList("the outermost value is no dictionary") }
+    if levels.isEmpty { throw MalformedPropertyList("the outermost value is not a dictionary") }
     try begin(Level(isArray: true))
   }
 

@@ -23,7 +23,7 @@ struct PathError: Error {
     var code: URLError.Code?
     switch error {
     case .unreadable(let error): errno = error
-    // There is something, which is no layer.
+    // There is something, which is not a layer.
     case .noArchive, .noFile, .folder, .fileForFolder: (errno, code) = (.notDirectory, .cannotOpenFile)
     case .noFolder, .noInnerArchive: errno = .noSuchFileOrDirectory
     case .damaged, .damagedContainer, .part, .unsupported, .packedInnerArchive, .changing:

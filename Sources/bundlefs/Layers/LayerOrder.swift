@@ -41,7 +41,7 @@ struct LayerOrder {
     for layer in layers {
       if paths.contains(layer) {
         let hint = layer == paths[main] ? "it is MAIN" : "'move' changes its place"
-        throw .failed("\(layer.shown) is a layer already; \(hint)")
+        throw .failed("\(layer.shown) is already a layer; \(hint)")
       }
       if layers.count(where: { $0 == layer }) > 1 { throw .failed("\(layer.shown) is given twice") }
     }
@@ -79,7 +79,7 @@ struct LayerOrder {
       return index
     case .below(let other):
       let index = try find(other)
-      if index == main { throw .failed("\(paths[main].shown) is MAIN, below which no layer can lie") }
+      if index == main { throw .failed("\(paths[main].shown) is MAIN; no layer can be below it") }
       return index + 1
     }
   }
@@ -103,17 +103,17 @@ struct LayerOrder {
   func find(_ given: [UInt8]) throws(Failure) -> Int {
     let found = candidates(given)
     if found.count > 1 {
-      let names = found.map { paths[$0].shown }.joined(separator: " and ")
-      throw .failed("'\(given.shown)' can be \(names); give more of the path")
+      let names = found.map { paths[$0].shown }.joined(separator: ", ")
+      throw .failed("'\(given.shown)' is ambiguous (\(names)); give more of the path")
     }
     guard let index = found.first else {
       let names = paths.dropLast().map(\.shown) + ["MAIN \(paths[main].shown)"]
-      throw .failed("'\(given.shown)' is no layer; the layers are \(names.joined(separator: ", "))")
+      throw .failed("'\(given.shown)' is not a layer; the layers are \(names.joined(separator: ", "))")
     }
     return index
   }
 
-  /// Asks the file system only for a name that is no layer's path: a layer that does not answer can be removed, too.
+  /// Asks the file system only for a name that is not a layer's path: a layer that does not answer can be removed, too.
   private func candidates(_ given: [UInt8]) -> [Int] {
     let absolute = LayerName.absolute(given, from: directory)
     var found = paths.indices.filter { paths[$0] == absolute }

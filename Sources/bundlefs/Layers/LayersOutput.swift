@@ -56,7 +56,7 @@ struct LayersOutput {
   }
 
   private func notes(on index: Int) -> String {
-    let notes = (isUpper(index) ? ["takes changes"] : []) + mounted.layers[index].problems
+    let notes = (isUpper(index) ? ["writable"] : []) + mounted.layers[index].problems
     return notes.isEmpty ? "" : "  (\(notes.joined(separator: "; ")))"
   }
 }

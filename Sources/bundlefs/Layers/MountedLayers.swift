@@ -68,7 +68,7 @@ struct MountedLayers: Equatable {
       JSONValue(try StatusClient.read(.json, at: mountPoint.path))
     }
     guard let layers = status.flatMap({ MountedLayers($0) }) else {
-      throw .failed("\(mountPoint.path.shown): the daemon does not tell its layers")
+      throw .failed("\(mountPoint.path.shown): the daemon does not report its layers")
     }
     self = layers
   }

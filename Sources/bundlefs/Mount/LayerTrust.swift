@@ -65,7 +65,7 @@ extension WorkFolderFault {
     let path = "\(layer.shown)/\(UpperLayer.workFolderName.shown)"
     let reason =
       switch self {
-      case .notDirectory: "is no directory"
+      case .notDirectory: "is not a directory"
       case .otherMount: "is on another mount"
       case .otherOwner(let user): "belongs to user \(user), who could exchange what is made in it"
       case .writableByOthers: "can be written to by others, who could exchange what is made in it"

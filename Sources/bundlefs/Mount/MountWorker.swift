@@ -267,8 +267,8 @@ struct MountWorker {
     guard let cause = status.cause, survival.state.reportedDeaths < status.deaths else { return }
     survival.state.reportedDeaths = UInt32(clamping: status.deaths)
     Terminal.printError(
-      "\(plan.mountPoint.path.shown): continues; deaths of workers: \(status.deaths), the last one by \(cause)"
-        + (status.hangs > 0 ? "; \(status.hangs) hung and were killed" : ""))
+      "\(plan.mountPoint.path.shown): worker processes that have died: \(status.deaths), the last one by \(cause)"
+        + (status.hangs > 0 ? " (killed because they hung: \(status.hangs))" : "") + "; the mount continues")
   }
 
   private func checkDevice() throws(Failure) {

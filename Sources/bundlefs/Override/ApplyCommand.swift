@@ -14,7 +14,7 @@ struct ApplyCommand {
     let needsAnswer = !arguments.isConfirmed && !arguments.isDryRun
     if needsAnswer, isatty(STDIN_FILENO) == 0 {
       throw .failed(
-        "apply: standard input is no terminal to ask on; add '--yes' to apply without a question, or '--dry-run'"
+        "apply: standard input is not a terminal; add '--yes' to apply without a question, or '--dry-run'"
       )
     }
     mountPoint = try MountPoint(mounted: arguments.mountPoint)

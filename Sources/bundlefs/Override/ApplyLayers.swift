@@ -16,7 +16,7 @@ struct ApplyLayers {
   /// - Parameter given: the layer that gets the entries; nil for MAIN.
   init(_ top: TopLayer, to given: [UInt8]?) throws(Failure) {
     guard let mounted = MountedLayers(top.status) else {
-      throw .failed("\(top.mountPoint.path.shown): the daemon does not tell its layers")
+      throw .failed("\(top.mountPoint.path.shown): the daemon does not report its layers")
     }
     let layers = mounted.layers
     index = try given.map { given throws(Failure) in try mounted.order.find(given) } ?? layers.count - 1
@@ -51,7 +51,7 @@ struct ApplyLayers {
         let (path, inner) = (paths[changed], paths[index])
         guard path == inner || isInside(path, inner) || isInside(inner, path) else { continue }
         throw .failed(
-          "\(layers[changed].shown) and \(other.shown) overlap: a change of one would be a change of the other"
+          "\(layers[changed].shown) and \(other.shown) overlap: changing one would change the other"
         )
       }
     }
@@ -91,7 +91,7 @@ struct ApplyLayers {
       throw .failed("\(layer.shown): \(error)")
     }
     throw .failed(
-      "\(layer.shown): the mount covers this layer, so the command cannot tell what it hides; mount at another place"
+      "\(layer.shown): the mount covers this layer, so the command cannot read what is beneath; mount at another place"
     )
   }
 

@@ -27,7 +27,7 @@ struct RevertCommand {
     isConfirmed = operands.count < arguments.count
     if !isConfirmed, isatty(STDIN_FILENO) == 0 {
       throw .failed(
-        "revert: standard input is no terminal to ask on; add '--yes' to revert without a question")
+        "revert: standard input is not a terminal; add '--yes' to revert without a question")
     }
     mountPoint = try MountPoint(mounted: point)
     given = Array(operands.dropFirst())

@@ -30,12 +30,12 @@ struct TopLayer {
       return (status, try root.device())
     }
     guard case .array(let layers) = status["layers"], let top = layers.first, let path = top["path"]?.string
-    else { throw .failed("\(mountPoint.path.shown): the daemon does not tell its layers") }
+    else { throw .failed("\(mountPoint.path.shown): the daemon does not report its layers") }
     if layers.count < 2 {
-      throw .failed("\(mountPoint.path.shown): no layer lies over MAIN; mount with 'substitution=DIR'")
+      throw .failed("\(mountPoint.path.shown): there is no layer above MAIN; mount with 'substitution=DIR'")
     }
     if case .object = top["archive"] {
-      throw .failed("\(path): the top layer is an archive, which cannot be changed; lay a folder over it")
+      throw .failed("\(path): the top layer is an archive, which cannot be changed; add a directory above it")
     }
     let names = [status["control"]?.string, (status["bundle"]?["scheme"]?.string).map { "\($0):" }]
     reserved = Set(names.compactMap { $0.map { Array($0.utf8) } })

@@ -57,9 +57,9 @@ import Testing
   @Test("add refuses what is a layer already, and what is given twice")
   func addedTwice() throws {
     let present = try refusal(order()) { try $0.add(bytes("/x", "/l/b/"), .top) }
-    #expect(present.contains("/l/b is a layer already") && present.contains("move"))
+    #expect(present.contains("/l/b is already a layer") && present.contains("move"))
     let main = try refusal(order()) { try $0.add(bytes("/m/app"), .top) }
-    #expect(main.contains("/m/app is a layer already") && main.contains("MAIN"))
+    #expect(main.contains("/m/app is already a layer") && main.contains("MAIN"))
     #expect(try refusal(order()) { try $0.add(bytes("x", "./x"), .top) }.contains("/here/x is given twice"))
   }
 
@@ -87,7 +87,8 @@ import Testing
   func moveRefusals() throws {
     #expect(try refusal(order()) { try $0.move(bytes("app"), .top) }.contains("MAIN, which cannot be moved"))
     #expect(
-      try refusal(order()) { try $0.move(bytes("a"), .below(bytes("app"))) }.contains("no layer can lie"))
+      try refusal(order()) { try $0.move(bytes("a"), .below(bytes("app"))) }.contains("no layer can be below")
+    )
     for position in [LayerPosition.above(bytes("a")), .below(bytes("/l/a"))] {
       #expect(try refusal(order()) { try $0.move(bytes("a"), position) }.contains("next to itself"))
     }
@@ -96,15 +97,15 @@ import Testing
   @Test("an unknown name lists the layers, an ambiguous one its candidates")
   func names() throws {
     let unknown = try refusal(order()) { try $0.remove(bytes("d")) }
-    #expect(unknown == "'d' is no layer; the layers are /l/a, /l/b, /l/c, MAIN /m/app")
+    #expect(unknown == "'d' is not a layer; the layers are /l/a, /l/b, /l/c, MAIN /m/app")
     let twins = order(["/x/ui", "/y/ui", "/y/gui", "/m/app"])
     let ambiguous = try refusal(twins) { try $0.remove(bytes("ui")) }
-    #expect(ambiguous.contains("/x/ui and /y/ui") && !ambiguous.contains("gui;"))
+    #expect(ambiguous.contains("/x/ui, /y/ui") && !ambiguous.contains("gui;"))
     #expect(try paths(twins) { try $0.remove(bytes("y/ui")) } == ["/x/ui", "/y/gui", "/m/app"])
     // A path wins over a name.
     let nested = order(["/here/ui", "/y/ui", "/m/app"])
     #expect(try paths(nested) { try $0.remove(bytes("ui")) } == ["/y/ui", "/m/app"])
-    #expect(try refusal(order()) { try $0.remove(bytes("/a")) }.contains("is no layer"))
+    #expect(try refusal(order()) { try $0.remove(bytes("/a")) }.contains("is not a layer"))
   }
 
   @Test("the layer that takes changes stays on top")
@@ -141,6 +142,6 @@ import Testing
     #expect(try paths(order([target, main])) { try $0.remove(bytes("link")) } == [main.text])
     #expect(try paths(order([target, main])) { try $0.remove([(folder / "link").bytes]) } == [main.text])
     #expect(
-      try refusal(order([target, main])) { try $0.add(bytes("link"), .top) }.contains("a layer already"))
+      try refusal(order([target, main])) { try $0.add(bytes("link"), .top) }.contains("already a layer"))
   }
 }

@@ -59,7 +59,7 @@ import Testing
     output = LayersOutput(mounted: try mounted(Self.writable), counts: try counts)
     #expect(
       output.text == """
-        1     directory  no name, hides 2  /up\\x1B  (takes changes)
+        1     directory  no name, hides 2  /up\\x1B  (writable)
         MAIN  directory  3 names           /ma in
         """)
   }

@@ -118,7 +118,8 @@ extension MountTests {
         try expectFixture(at: mount.point)
         let layers = try mount.command("layers").outputText
         #expect(
-          layers.contains(other.text + "  (its path leads to no directory, so it is left out)"), "\(layers)")
+          layers.contains(other.text + "  (its path does not lead to a directory, so it is left out)"),
+          "\(layers)")
       }
     }
 

@@ -77,7 +77,7 @@ extension MountTests {
       try withMount(fixture.setup("a", "b", options: ["writable"])) { _ in
         let roles = try fixture.listed().map(\.role)
         #expect(roles == ["writable", "substitution", "MAIN"])
-        #expect(try fixture.run().outputText.contains("\(fixture.layer("a"))  (takes changes)\n"))
+        #expect(try fixture.run().outputText.contains("\(fixture.layer("a"))  (writable)\n"))
       }
     }
 

@@ -120,7 +120,7 @@ extension MountTests {
       try archive.write(ZipBuilder([.init("plain.txt", "packed")]).bytes)
       let inner = try fixture.folder.folder("main/inner")
       let setups: [(MountSetup, [ByteString], String)] = [
-        (MountSetup(main: fixture.main, point: fixture.point), [], "no layer lies over MAIN"),
+        (MountSetup(main: fixture.main, point: fixture.point), [], "there is no layer above MAIN"),
         (MountSetup(main: fixture.main, point: fixture.point, substitutions: [archive]), [], "is an archive"),
         (
           MountSetup(main: archive, point: fixture.point, substitutions: [fixture.substitution]), [],

@@ -132,7 +132,7 @@ extension MountTests {
       let covering = MountSetup(
         main: fixture.main, point: fixture.substitution, substitutions: [fixture.substitution])
       let setups = [
-        (MountSetup(main: fixture.main, point: fixture.point), "no layer lies over MAIN"),
+        (MountSetup(main: fixture.main, point: fixture.point), "there is no layer above MAIN"),
         (MountSetup(main: fixture.main, point: fixture.point, substitutions: [archive]), "is an archive"),
         (covering, "covers this layer"),
       ]

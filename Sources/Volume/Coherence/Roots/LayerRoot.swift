@@ -32,7 +32,7 @@ struct LayerRoot: Sendable {
   }
 
   static let deleted = "its directory was deleted"
-  static let absent = "its path leads to no directory, so it is left out"
+  static let absent = "its path does not lead to a directory, so it is left out"
   static let movedAway = "its directory was moved away"
   static let unmounted = "its file system was unmounted"
 }

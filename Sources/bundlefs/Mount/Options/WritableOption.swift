@@ -28,7 +28,7 @@ enum WritableOption: Equatable {
     let path =
       (try? realPath(given)) == nil ? MountPoint.resolvingParent(of: given) : MountOptions.resolved(given)
     if ArchivePath(path) != nil {
-      throw .failed("writable: \(given.shown) is an archive, which takes no changes; use 'writable=DIR'")
+      throw .failed("writable: \(given.shown) is an archive, which cannot be written to; use 'writable=DIR'")
     }
     for layer in layers.dropFirst() {
       let other = MountOptions.resolved(layer)

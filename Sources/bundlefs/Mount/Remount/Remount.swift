@@ -19,7 +19,7 @@ struct Remount {
       JSONValue(try StatusClient.read(.json, at: mountPoint.path))
     }
     guard let status, let mounted = MountedLayers(status) else {
-      throw .failed("\(mountPoint.path.shown): the daemon does not tell its layers")
+      throw .failed("\(mountPoint.path.shown): the daemon does not report its layers")
     }
     layers = try RemountedLayers(arguments, mountPoint, mounted).request()
     formerLayers = LayersRequest(substitutions: mounted.order.substitutions)

@@ -180,7 +180,7 @@ private struct StackSwitch {
     if !plan.isPrivate, let entry = MountTableEntry.containing(path), entry.isBundlefs,
       entry.mountPoint == mountPoint
     {
-      throw RoutingError(.malformed, "\(given.shown) lies in the mount itself")
+      throw RoutingError(.malformed, "\(given.shown) is inside the mount itself")
     }
     if let upper, upper.path.isPath(inside: path) || path.isPath(inside: upper.path) {
       throw RoutingError(

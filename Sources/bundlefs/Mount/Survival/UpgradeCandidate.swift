@@ -56,7 +56,7 @@ struct UpgradeCandidate: ~Copyable {
     case .exited(0): throw .failed("\(path.shown): it does not answer as bundlefs does")
     case .exited:
       throw .failed("\(path.shown): \(lines.last.map { String($0).escapingControls } ?? "it fails")")
-    case .signal(let signal): throw .failed("\(path.shown): it dies by signal \(signal)")
+    case .signal(let signal): throw .failed("\(path.shown): it was killed by signal \(signal)")
     case .timedOut:
       throw .failed("\(path.shown): it does not answer within \(Self.timeout / 1000) s")
     }
@@ -78,7 +78,7 @@ struct UpgradeCandidate: ~Copyable {
   /// version of the state only, or not all of the arguments.
   static func answer(_ question: [[UInt8]]) throws(Failure) {
     guard question.count > 2, question[0].shown == "\(HolderState.currentVersion)" else {
-      throw .failed("it cannot go on with a mount of this version; unmount it and mount it again")
+      throw .failed("it cannot continue a mount of this version; unmount it and mount it again")
     }
     _ = try MountCommand(resuming: Array(question.dropFirst(3)))
     Terminal.print(answer(version: question[0].shown, nonce: question[1].shown))
