@@ -82,8 +82,7 @@ public struct Holder {
         // Returns only if it fails; then this program continues, perhaps in another process.
         replaceProgram()
       } else if phase != .switched {
-        state.pointee.deaths += 1
-        state.pointee.lastStatus = status
+        state.pointee.recordDeath(status, at: TimeSpec.monotonic.seconds)
         dead = state.pointee.worker
       }
       failures = [.ready, .replaced, .switched].contains(phase) ? 0 : failures + 1

@@ -5,7 +5,7 @@ import Posix
 /// What the holder and its workers have in common, at the beginning of their shared memory.
 ///
 /// Invariants: `lock` belongs to the worker that serves, from its start to its end; only the holder writes `worker`,
-/// `pendingSignal`, `deaths`, `lastStatus` and, between two workers, `rawPhase`; only the holder and its guard write
+/// `pendingSignal`, `deaths`, `deathTimes`, `lastStatus` and, between two workers, `rawPhase`; only the holder and its guard write
 /// `failedUpgrades`, one after the other; the holder writes `hangs`, and `heartbeat` between two workers; only the worker
 /// writes the rest, but for `rawTakeover`.
 public struct HolderState: BitwiseCopyable {
@@ -39,6 +39,9 @@ public struct HolderState: BitwiseCopyable {
 
   /// The descriptors that a successor takes over.
   public typealias Kept = (CInt, CInt, CInt, CInt, CInt, CInt, CInt, CInt)
+
+  /// Seconds of the monotonic clock.
+  public typealias Times = (Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64)
 
   /// The version of the state's format: a worker continues only with its own.
   public static let currentVersion: UInt64 = 5
@@ -89,8 +92,29 @@ public struct HolderState: BitwiseCopyable {
   var heartbeat: UInt64 = 0
   /// The descriptor, plus 1, of the user namespace in which a private mount is; 0 for none, also in an older state.
   public var users: CInt = 0
+  /// When the last eight workers died, in no order; 0 for none. A program from before it has left zeros here.
+  var deathTimes: Times = (0, 0, 0, 0, 0, 0, 0, 0)
 
   public init() {}
+
+  /// Counts a death.
+  /// - Parameters:
+  ///   - status: as wait(2) has it.
+  ///   - time: seconds of the monotonic clock.
+  mutating func recordDeath(_ status: CInt, at time: Int64) {
+    withUnsafeMutableBytes(of: &deathTimes) { times in
+      let times = times.bindMemory(to: Int64.self)
+      times[Int(deaths) % times.count] = time
+    }
+    deaths &+= 1
+    lastStatus = status
+  }
+
+  /// How many workers have died since a time in seconds of the monotonic clock, as far as their times are kept: at most
+  /// eight.
+  public func deaths(since time: Int64) -> Int {
+    withUnsafeBytes(of: deathTimes) { $0.bindMemory(to: Int64.self).count { $0 != 0 && $0 >= time } }
+  }
 
   public var phase: Phase {
     get { Phase(rawValue: rawPhase) ?? .none }

@@ -5,7 +5,8 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "run", "list", "status", "layers", "diff", "tree", "override", "revert", "apply", "sync",
+    "unmount", "run", "list", "status", "health", "layers", "diff", "tree", "override", "revert", "apply",
+    "sync",
     "invalidate", "upgrade", "route", "match", "listen", "resources", "open",
   ]
 
@@ -17,6 +18,7 @@ enum Help {
                         [ARGUMENT...]
            bundlefs list [--json]
            bundlefs status MOUNTPOINT [--json]
+           bundlefs health MOUNTPOINT...|--all [--json]
            bundlefs layers MOUNTPOINT [--count] [--json]
            bundlefs layers MOUNTPOINT set LAYER[:LAYER...]
            bundlefs layers MOUNTPOINT add LAYER... [POSITION]
@@ -39,6 +41,7 @@ enum Help {
            bundlefs resources MOUNTPOINT [--type EXTENSION] [--localization NAME]
                               [--json]
            bundlefs open URL...
+           bundlefs COMMAND --help
 
     Mounts a view of the directory MAIN in which files of other directories,
     the substitutions, override those of MAIN. Changes in any of these
@@ -66,16 +69,19 @@ enum Help {
     'list' prints all bundlefs mounts that you may see, also those in other mount
     namespaces, with their layers, state and user. 'unmount --all' unmounts yours.
 
-    'status' shows the layers, the caches and request counts. 'diff' lists the
-    entries that the layers override, add and hide; 'tree' lists all entries and
-    marks those that are not MAIN's. 'override' copies what the mount shows at a
-    PATH to the top layer, ready to be edited; 'revert' removes what the top layer
-    has there, so that what is below shows again, and asks first unless --yes is
-    given. 'apply' writes what the top layer has, its deletions as well, into MAIN or
-    LAYER and empties the top layer of it; the mount shows the same as before.
-    All three take directories, and work on read-only mounts, too. 'sync' waits until all changes completed so
-    far are visible. 'invalidate' drops cached data, which is never necessary on
-    local layers. 'upgrade' has the installed program take the mount over.
+    'status' shows the layers, the caches and request counts. 'health' exits
+    with 0 for healthy mounts, with 1 for degraded ones and 2 for dead ones, and
+    prints what is wrong. MOUNTPOINT can be any path in the mount for both.
+    'diff' lists the entries that the layers override, add and hide; 'tree'
+    lists all entries and marks those that are not MAIN's. 'override' copies
+    what the mount shows at a PATH to the top layer, ready to be edited;
+    'revert' removes what the top layer has there, so that what is below shows
+    again, and asks first unless --yes is given. 'apply' writes what the top
+    layer has, its deletions as well, into MAIN or LAYER and empties the top
+    layer of it; the mount shows the same as before. All three take directories,
+    and work on read-only mounts, too. 'sync' waits until all changes completed
+    so far are visible. 'invalidate' drops cached data, which is never necessary
+    on local layers. 'upgrade' has the installed program take the mount over.
 
     Lines written to the file .routes in the mount register routes and post
     URLs: 'route NAME PATTERN', 'unroute NAME', 'reset', 'match URL', or a URL;
@@ -95,7 +101,8 @@ enum Help {
     Options:
         substitution=DIR[:DIR...]
                      directories that override MAIN, in descending order of
-                     precedence; write ':' and ',' in a name as '\\:' and '\\,'
+                     precedence; write ':' and ',' in a name as '\\:' and '\\,';
+                     none if empty
         writable, writable=DIR
                      take changes; they go to the first substitution, or to DIR
                      above all of them
@@ -145,6 +152,8 @@ enum Help {
                      /etc/fuse.conf unless you are root)
         allow_root   allow root
         auto_unmount unmount even if the daemon is killed
+        nonempty     cover a MOUNTPOINT that has files although MAIN is empty, which is
+                     otherwise taken for exchanged arguments
         fsname=NAME  the source shown in the mount table (default: MAIN)
         max_read=N   the maximum size of a read request, in bytes
         layer_timeout=SECONDS

@@ -9,7 +9,7 @@ enum Main {
       let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
       let rest = Array(arguments.dropFirst(2))
       switch command {
-      case let command?
+      case let command? 
       where command != "run" && Help.commands.contains(command) && Help.isRequested(by: rest):
         Terminal.print(Help.text)
       case "unmount": exit(try UnmountCommand(rest).run())
@@ -19,6 +19,7 @@ enum Main {
       case "--can-resume": try UpgradeCandidate.answer(rest)
       case "--resume": try MountCommand(resuming: rest).run()
       case "status": try StatusCommand(rest).run()
+      case "health": exit(try HealthCommand(rest).run())
       case "route": try route(rest, posts: true)
       case "match": try route(rest, posts: false)
       case "listen": exit(try ListenCommand(rest).run())
@@ -32,7 +33,8 @@ enum Main {
       case "resources": try ResourcesCommand(rest).run()
       case "sync": try ControlFileCommand.sync(rest).run()
       case "invalidate": try ControlFileCommand.invalidate(rest).run()
-      default: try MountCommand(arguments).run()
+      default:
+        try MountCommand(arguments).run()
       }
     } catch {
       Terminal.printError(error.message)

@@ -26,4 +26,15 @@ import Testing
 
   @Test("a worker that is only starting has no counter yet")
   func start() { #expect(findings([0, 0, 0, 0, 1, 1]).allSatisfy { !$0 }) }
+
+  @Test("deaths of workers are counted for a time, at most eight of them")
+  func deaths() {
+    var state = HolderState()
+    #expect(state.deaths(since: 0) == 0)
+    for time in Int64(1)...3 { state.recordDeath(9, at: time * 100) }
+    #expect(state.deaths == 3 && state.lastStatus == 9)
+    #expect([0, 100, 101, 300, 301].map { state.deaths(since: $0) } == [3, 3, 2, 1, 0])
+    for time in Int64(4)...20 { state.recordDeath(11, at: time * 100) }
+    #expect(state.deaths == 20 && state.deaths(since: 0) == 8 && state.deaths(since: 1900) == 2)
+  }
 }

@@ -5,6 +5,8 @@ import Routing
 public struct SurvivalStatus: Sendable {
   /// How many have died.
   public var deaths: Int
+  /// How many of these deaths lie no longer back than `recentSeconds`; eight stands for more, too.
+  public var recentDeaths: Int
   /// How the last one died; nil if none has.
   public var cause: String?
   /// How many upgrades there were.
@@ -14,9 +16,15 @@ public struct SurvivalStatus: Sendable {
   /// How many of the dead were killed since they hung.
   public var hangs: Int
 
+  /// Ten minutes.
+  public static let recentSeconds = 600
+
   /// - Parameter status: how the last one died, as wait(2) has it.
-  public init(deaths: Int, lastStatus status: CInt, upgrades: Int, failedUpgrades: Int, hangs: Int) {
+  public init(
+    deaths: Int, recentDeaths: Int, lastStatus status: CInt, upgrades: Int, failedUpgrades: Int, hangs: Int
+  ) {
     self.deaths = deaths
+    self.recentDeaths = recentDeaths
     self.upgrades = upgrades
     self.failedUpgrades = failedUpgrades
     self.hangs = hangs
@@ -27,6 +35,7 @@ public struct SurvivalStatus: Sendable {
   func write(to json: inout JSONWriter) {
     json.object { json in
       json.member("restarts", deaths)
+      json.member("recentRestarts", recentDeaths)
       json.member("cause", cause)
       json.member("hangs", hangs)
       json.member("upgrades", upgrades)

@@ -13,14 +13,15 @@ struct ListCommand {
   }
 
   func run() throws(Failure) {
-    let mounts = VisibleMount.all().map { ($0, MountInspection(of: $0)) }
+    let visible = VisibleMount.all()
+    let mounts = Array(zip(visible, MountInspection.all(of: visible)))
     if isJSON { return Terminal.print(Self.json(mounts)) }
     for (mount, inspection) in mounts { Terminal.print(Self.text(mount, inspection)) }
   }
 
   /// A line for the mount, and an indented one for each layer.
   private static func text(_ mount: VisibleMount, _ inspection: MountInspection) -> String {
-    var facts = [state(inspection)]
+    var facts = [inspection.fault ?? "alive"]
     if let user = mount.entry.user { facts.append("user \(user)") }
     if let owner = mount.owner { facts.append("in the namespace of \(owner.process) (\(owner.command))") }
     var lines = ["\(mount.entry.mountPoint.shown)  (\(facts.joined(separator: ", ")))".escapingControls]
@@ -30,16 +31,6 @@ struct ListCommand {
       lines.append("  MAIN  \(mount.entry.source.shown.escapingControls)")
     }
     return lines.joined(separator: "\n")
-  }
-
-  private static func state(_ inspection: MountInspection) -> String {
-    switch inspection {
-    case .alive: "alive"
-    case .dead: "its daemon is dead"
-    case .unresponsive: "does not answer"
-    case .covered: "covered by another mount"
-    case .unknown(let reason): "cannot be asked: \(reason)"
-    }
   }
 
   private static func json(_ mounts: [(VisibleMount, MountInspection)]) -> String {
@@ -56,7 +47,7 @@ struct ListCommand {
     json.member("mountPoint", mount.entry.mountPoint.shown)
     json.member("encodedMountPoint", PercentCoding.encoded(path: mount.entry.mountPoint))
     json.member("state", inspection.word)
-    if case .unknown(let reason) = inspection { json.member("reason", reason) }
+    if case .unknown(let error) = inspection { json.member("reason", "\(error)") }
     json.member("user", mount.entry.user)
     json.member("main", inspection.layers?.layers.last?.shown ?? mount.entry.source.shown)
     json.name("layers")

@@ -43,8 +43,8 @@ struct VisibleMount {
   /// Whether a mount that answers takes its changes in a folder.
   static func isWritten(_ folder: [UInt8]) -> Bool {
     let path = MountOptions.resolved(folder)
-    return all().contains { mount in
-      guard let layers = MountInspection(of: mount).layers, layers.isWritable else { return false }
+    return MountInspection.all(of: all()).contains { inspection in
+      guard let layers = inspection.layers, layers.isWritable else { return false }
       return MountOptions.resolved(layers.layers[0].path) == path
     }
   }

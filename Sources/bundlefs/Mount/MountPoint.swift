@@ -29,12 +29,19 @@ struct MountPoint {
     }
     switch MountHealth(ofDaemonAt: path) {
     case .alive: break
-    case .dead: throw .failed("\(path.shown): its daemon is dead; use 'bundlefs unmount \(path.shown)'")
-    case .unresponsive:
-      throw .failed(
-        "\(path.shown): its daemon does not answer; the watchdog replaces a worker that hangs (option 'watchdog'), and "
-          + "'bundlefs unmount \(path.shown)' ends the mount")
+    case .dead: throw Self.deadDaemon(path.shown)
+    case .unresponsive: throw Self.silentDaemon(path.shown)
     }
+  }
+
+  static func deadDaemon(_ path: String) -> Failure {
+    .failed("\(path): its daemon is dead; use 'bundlefs unmount \(path)'")
+  }
+
+  static func silentDaemon(_ path: String) -> Failure {
+    .failed(
+      "\(path): its daemon does not answer; the watchdog replaces a worker that hangs (option 'watchdog'), and "
+        + "'bundlefs unmount \(path)' ends the mount")
   }
 
   /// The components of a path in the mount, which may be given in full, relative to the working directory, or relative to

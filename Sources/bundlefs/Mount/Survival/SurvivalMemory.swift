@@ -52,9 +52,11 @@ final class SurvivalMemory: Sendable {
   }
 
   var status: SurvivalStatus {
-    SurvivalStatus(
-      deaths: Int(state.deaths), lastStatus: state.lastStatus, upgrades: Int(state.upgrades),
-      failedUpgrades: Int(state.failedUpgrades), hangs: Int(state.hangs))
+    let recently = TimeSpec.monotonic.seconds - Int64(SurvivalStatus.recentSeconds)
+    return SurvivalStatus(
+      deaths: Int(state.deaths), recentDeaths: state.deaths(since: recently), lastStatus: state.lastStatus,
+      upgrades: Int(state.upgrades), failedUpgrades: Int(state.failedUpgrades),
+      hangs: Int(state.hangs))
   }
 
   var state: HolderState {
