@@ -9,9 +9,8 @@ enum Main {
       let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
       let rest = Array(arguments.dropFirst(2))
       switch command {
-      case let command? 
-      where command != "run" && Help.commands.contains(command) && Help.isRequested(by: rest):
-        Terminal.print(Help.text)
+      case let command? where Help.commands.contains(command) && Help.isRequestedForCommand(by: rest):
+        Terminal.print(Help.text(for: command))
       case "unmount": exit(try UnmountCommand(rest).run())
       case "run": try RunCommand(rest).run()
       case "list": try ListCommand(rest).run()
@@ -34,6 +33,7 @@ enum Main {
       case "sync": try ControlFileCommand.sync(rest).run()
       case "invalidate": try ControlFileCommand.invalidate(rest).run()
       default:
+        if let failure = UnknownCommand.failure(arguments) { throw failure }
         try MountCommand(arguments).run()
       }
     } catch {

@@ -17,6 +17,13 @@ import Volume
     #expect(try read("substitution=a,ro,substitution=b").substitutions.map(\.shown) == ["a", "b"])
   }
 
+  @Test("an empty substitution= is none, as 'layers set' takes it")
+  func noSubstitution() throws {
+    let options = try read("substitution=")
+    #expect(options.substitutions.isEmpty && options.substitutionLists == [[]])
+    #expect(try read("substitution=a,substitution=").substitutions.map(\.shown) == ["a"])
+  }
+
   @Test(
     "a backslash escapes a comma, a colon and a backslash only",
     arguments: [
@@ -76,7 +83,7 @@ import Volume
   @Test(
     "the error for an invalid option names it",
     arguments: [
-      "frobnicate", "frobnicate=1", "substitution", "substitution=", "substitution=a::b", "xattr",
+      "frobnicate", "frobnicate=1", "substitution", "substitution=:", "substitution=a::b", "xattr",
       "xattr=maybe", "xattr=list", "announce", "announce=maybe",
       "max_read=many", "max_read=1", "cache=forever", "archive_encoding", "archive_encoding=klingon",
       "archive_password_file=", "allow_other=1", "trust_upper=1", "trust_upper=",

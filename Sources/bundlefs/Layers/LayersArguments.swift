@@ -51,7 +51,10 @@ struct LayersArguments {
       }
       return .move(layers[0], position)
     default:
-      throw .usage("'layers' has no command '\(name)'; it has set, add, remove and move")
+      let near = Suggestion.nearest(to: name, among: ["set", "add", "remove", "move"])
+      throw .usage(
+        "'layers' has no command '\(name)'"
+          + (near.map { Suggestion.question($0) } ?? "; it has set, add, remove and move"))
     }
   }
 

@@ -34,6 +34,11 @@ struct LayersCommand {
     case .remove(let layers): try order.remove(layers)
     case .move(let layer, let position): try order.move(layer, position)
     }
-    try LayersRequest(substitutions: order.substitutions).send(to: mountPoint)
+    do throws(Failure) { try LayersRequest(substitutions: order.substitutions).send(to: mountPoint) } catch {
+      guard case .set(let layers) = action, let hint = UnescapedSeparator().hint(inLayers: layers) else {
+        throw error
+      }
+      throw .failed("\(error.message); \(hint)")
+    }
   }
 }

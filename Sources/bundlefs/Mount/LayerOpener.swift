@@ -83,7 +83,9 @@ struct LayerOpener {
       opened = try directory(
         layer.path, index: index, isWritable: isUpper, mayBeMissing: mayBeMissing && !isUpper)
     } catch {
-      throw .failed("\(role): \(Self.reason(error, layer.path, mayBeMissing: mayBeMissing && !isUpper))")
+      let hint = [.noSuchFileOrDirectory, .notDirectory].contains(error) ? plan.separatorHint : nil
+      let reason = Self.reason(error, layer.path, mayBeMissing: hint == nil && mayBeMissing && !isUpper)
+      throw .failed("\(role): \(reason)" + (hint.map { "; \($0)" } ?? ""))
     }
     if let fault = folding.fault(of: opened) { throw .failed("\(role): \(fault)") }
     return .directory(opened)
@@ -170,16 +172,17 @@ struct LayerOpener {
             + "'whiteouts=markers'")
       }
       if error == .resourceBusy {
-        throw .failed("writable: \(folder.path.shown) takes the changes of another mount; use 'writable=DIR'")
+        throw .failed(
+          "writable: \(folder.path.shown) is the writable layer of another mount; use 'writable=DIR'")
       }
       if let fault = UpperLayer.workFolderFault(in: folder) {
         throw .failed("writable: " + fault.message(folder.path, remedy: LayerTrust.workFolderRemedy))
       }
-      throw .failed("writable: \(folder.path.shown) takes no changes: \(error); use 'writable=DIR'")
+      throw .failed("writable: \(folder.path.shown) cannot be written to: \(error); use 'writable=DIR'")
     }
   }
 
-  /// Why a path is no layer.
+  /// Why a path is not a layer.
   /// - Parameter mayBeMissing: whether an option would allow that it is missing.
   static func reason(_ error: Errno, _ path: [UInt8], mayBeMissing: Bool = false) -> String {
     switch error {

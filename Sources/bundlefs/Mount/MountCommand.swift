@@ -51,6 +51,7 @@ struct MountCommand {
     let mountPoint = try MountPoint(arguments.mountPoint)
     let lock = MountLock(for: mountPoint)
     try mountPoint.prepare()
+    try OperandOrder.check(arguments, at: mountPoint)
     let plan = try MountPlan(arguments, at: mountPoint)
     if arguments.isDryRun {
       let (_, upper, _) = try LayerOpener(plan, covered: nil).open()

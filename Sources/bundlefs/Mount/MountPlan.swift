@@ -27,6 +27,8 @@ struct MountPlan {
 
   /// Top first, MAIN last.
   let layers: [LayerPath]
+  /// Names a path of a layer that a comma or colon has torn, if there is one. Found now, since it may be relative.
+  let separatorHint: String?
   /// Without what the layers determine.
   let volumeOptions: VolumeOptions
   /// Options for libfuse.
@@ -44,6 +46,8 @@ struct MountPlan {
     let paths = writable.added + arguments.options.substitutions + [arguments.main]
     try writable.prepare(paths)
     layers = paths.map { LayerPath($0) }
+    let areThere = layers.allSatisfy { UnescapedSeparator().exists($0.path) }
+    separatorHint = areThere ? nil : arguments.options.separatorHint
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
     let file = arguments.options.archivePasswordFile

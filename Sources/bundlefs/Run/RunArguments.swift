@@ -6,13 +6,11 @@ struct RunArguments {
   var options = MountOptions()
   /// The program and its arguments.
   var command: [[UInt8]] = []
-  var wantsHelp = false
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
     let separator = arguments.firstIndex { $0.elementsEqual("--".utf8) }
     var rest = arguments[..<(separator ?? arguments.endIndex)]
     while let argument = rest.popFirst() { try read(argument, &rest) }
-    if wantsHelp { return }
     guard let separator else { throw .usage("'run' needs '--' and a COMMAND after MAIN") }
     command = Array(arguments[(separator + 1)...])
     if main.isEmpty { throw .usage("'run' needs MAIN before '--'") }
@@ -25,7 +23,6 @@ struct RunArguments {
 
   private mutating func read(_ argument: [UInt8], _ rest: inout ArraySlice<[UInt8]>) throws(Failure) {
     switch argument.shown {
-    case "-h", "--help": wantsHelp = true
     case "--at":
       guard let path = rest.popFirst(), !path.isEmpty else { throw .usage("'--at' needs a directory") }
       mountPoint = path

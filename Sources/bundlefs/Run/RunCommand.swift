@@ -21,9 +21,8 @@ struct RunCommand {
     }
   }
 
-  /// Returns only after printing the help.
-  func run() throws(Failure) {
-    if arguments.wantsHelp { return Terminal.print(Help.text) }
+  /// Never returns: the process becomes the command.
+  func run() throws(Failure) -> Never {
     do throws(Failure) { try start() } catch {
       throw Failure(message: error.message, status: Self.failed)
     }

@@ -31,6 +31,82 @@ extension MountTests {
       try expectRefusal([main, point, "-o", "xattr=perhaps"], status: 2, naming: "xattr", fixture)
     }
 
+    @Test("misspelt words are answered with the right ones", .timeLimit(.minutes(1)))
+    func misspelt() throws {
+      let fixture = try Fixture()
+      let (main, point) = (fixture.main, fixture.point)
+      try expectRefusal(["statsu", point], status: 2, naming: "'bundlefs status'", fixture)
+      try expectRefusal(["umount", point], status: 2, naming: "'bundlefs unmount'", fixture)
+      try expectRefusal(
+        ["mount", main, point], status: 2, naming: "bundlefs \(main) \(point)", fixture)
+      try expectRefusal([main, point, "-o", "cach=none"], status: 2, naming: "'cache='", fixture)
+      try expectRefusal([main, point, "-o", "ro=1"], status: 2, naming: "takes no value", fixture)
+    }
+
+    @Test("a path whose comma or colon is not escaped is recognised", .timeLimit(.minutes(1)))
+    func separators() throws {
+      let fixture = try Fixture()
+      let (main, point) = (fixture.main, fixture.point)
+      let layers = try ["a,b", "c:d"].map { try fixture.folder.folder($0) } as [ByteString]
+      for layer in layers {
+        let option = "substitution=" + fixture.substitution + ":" + layer
+        let status = layer.text.contains(",") ? 2 : 1
+        let escaped = MountSetup.escaped(layer)
+        try expectRefusal(
+          [main, point, "-o", option], status: status, naming: "write it as '\(escaped.text)'", fixture)
+        var setup = fixture.setup
+        setup.substitutions = [layer]
+        try withMount(setup) { mount in
+          let report = try mount.report()
+          #expect(report.layers[0].path == layer.text)
+        }
+      }
+      // A relative path, as the shell completes it.
+      let outcome = try Command(
+        [try Binary.underTest(), main, point, "-o", "substitution=c:d"], directory: fixture.folder.path
+      ).run(timeout: 20)
+      #expect(
+        outcome.status == 1 && outcome.errorText.contains(#"write it as 'c\:d'"#), "\(outcome.errorText)")
+      try withMount(fixture.setup) { mount in
+        let switched = try Command([try Binary.underTest(), "layers", mount.point, "set", layers[1]]).run()
+        #expect(switched.status == 1 && switched.errorText.contains(#"c\:d'"#), "\(switched.errorText)")
+      }
+    }
+
+    @Test("exchanged MAIN and MOUNTPOINT are refused", .timeLimit(.minutes(1)))
+    func exchanged() throws {
+      let fixture = try Fixture()
+      let empty = try fixture.folder.folder("empty")
+      try expectRefusal(
+        [empty, fixture.main], status: 2, naming: "'bundlefs \(fixture.main) \(empty)'", fixture)
+      var setup = MountSetup(main: empty, point: fixture.main)
+      setup.options = ["nonempty", "substitution="]
+      try withMount(setup) { mount in
+        let paths = try mount.report().layers.map { $0.path }
+        #expect(try mount.point.names().isEmpty && paths == [empty.text])
+      }
+      // A mount over one of its layers is meant so.
+      setup = MountSetup(main: empty, point: fixture.main, substitutions: [fixture.main])
+      try withMount(setup) { mount in
+        let names = try mount.point.names()
+        #expect(names == Fixture.rootNames)
+      }
+    }
+
+    @Test("'bundlefs COMMAND --help' prints that command's help", .timeLimit(.minutes(1)))
+    func commandHelp() throws {
+      let program = try Binary.underTest()
+      let diff = try Command([program, "diff", "--help"]).check().outputText
+      #expect(
+        diff.hasPrefix("usage: bundlefs diff MOUNTPOINT [PATH] [--json]\n\n")
+          && !diff.contains("layers MOUNT"))
+      let run = try Command([program, "run", "-h"]).check().outputText
+      #expect(run.hasPrefix("usage: bundlefs run "))
+      let fixture = try Fixture()
+      let inner = try Command([program, "run", fixture.main, "--", "echo", "--help"]).check().outputText
+      #expect(!inner.contains("bundlefs"))
+    }
+
     @Test("an impossible mount exits with status 1 and one line that names the path", .timeLimit(.minutes(1)))
     func impossibleMounts() throws {
       let fixture = try Fixture()

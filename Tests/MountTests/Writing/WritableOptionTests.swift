@@ -54,7 +54,7 @@ extension MountTests.ExclusiveTests {
       #expect((similar / "x").exists)
     }
 
-    @Test("'writable' and 'passthrough' exclude each other", .timeLimit(.minutes(1)))
+    @Test("'writable' and 'passthrough' cannot be combined", .timeLimit(.minutes(1)))
     func passthrough() throws {
       let fixture = try Fixture()
       let options = "substitution=" + fixture.substitution + ",writable,passthrough"

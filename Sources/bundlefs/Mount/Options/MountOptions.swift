@@ -4,7 +4,7 @@ import Routing
 import Volume
 
 struct MountOptions {
-  /// The values of the options `substitution=`, each top first; an empty one only in a remount.
+  /// The values of the options `substitution=`, each top first; an empty one leaves MAIN alone.
   private(set) var substitutionLists: [[[UInt8]]] = []
   /// The substitution directories, top first.
   var substitutions: [[UInt8]] { Array(substitutionLists.joined()) }
@@ -30,6 +30,12 @@ struct MountOptions {
   var flags: [String] = []
   /// The names of all options that were given.
   private(set) var names: [String] = []
+  /// The options as they were given, with their backslashes: a list for each `-o`.
+  private var lists: [[[UInt8]]] = []
+  /// Names a path that a comma or colon has torn, if there is one.
+  var separatorHint: String? {
+    lists.lazy.compactMap { UnescapedSeparator().hint(inOptions: $0) }.first
+  }
   /// The options that hold after an upgrade, too, with their backslashes.
   private(set) var lasting: [[UInt8]] = []
   /// Whether unknown options are ignored: mount(8) passes `-s` to its helpers.
@@ -52,6 +58,8 @@ struct MountOptions {
   var survives = true
   /// After how many milliseconds a worker that hangs is replaced; nil for never.
   var watchdog: CInt? = 30_000
+  /// Whether an empty MAIN may cover a MOUNTPOINT that is not.
+  private(set) var coversFiles = false
   /// Whether substitutions may come later.
   var allowsMissing = false
   var passed: [[UInt8]] = []
@@ -76,12 +84,13 @@ struct MountOptions {
   /// Reads a comma-separated list of options. A backslash escapes the next byte.
   mutating func read(_ list: [UInt8]) throws(Failure) {
     let list = MountOption.split(list, at: UInt8(ascii: ","))
+    lists.append(list)
     if list.contains(Array("remount".utf8)) { isRemount = true }
     for option in list where !option.isEmpty {
       let parsed = MountOption(option)
       try read(parsed)
-      // The others name files, which may be others after an upgrade.
-      if !["substitution", "writable", "routes", "archive_password_file"].contains(parsed.name) {
+      // The others name files, which may be others after an upgrade, or concern the mount(2) alone.
+      if !["substitution", "writable", "routes", "archive_password_file", "nonempty"].contains(parsed.name) {
         lasting.append(option)
       }
     }
@@ -96,9 +105,8 @@ struct MountOptions {
     case "hide": hiddenPatterns += try option.patterns()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "substitution":
-      // A remount can leave MAIN alone.
-      let isEmpty = isRemount && option.value == []
-      substitutionLists.append(isEmpty ? [] : try option.directories())
+      // MAIN alone, which is of use in a remount.
+      substitutionLists.append(option.value == [] ? [] : try option.directories())
     case "writable": writable = hasValue ? .directory(try option.text(of: "DIR")) : .firstSubstitution
     case "trust_upper" where !hasValue: trustsUpper = true
     case "xattr": extendedAttributes = try option.extendedAttributeMode()
@@ -121,8 +129,8 @@ struct MountOptions {
     case "scale": resources.lookup.scale = try option.scale()
     case "idiom": resources.lookup.idiom = try option.idiom()
     case "resource_scheme": resources.scheme = try option.scheme()
-    case "fsname" where hasValue: fsname = try option.text(of: "NAME")
-    case "max_read" where hasValue: maxRead = try option.readSize()
+    case "fsname": fsname = try option.text(of: "NAME")
+    case "max_read": maxRead = try option.readSize()
     case "survive": survives = try option.isOn()
     case "watchdog": watchdog = try option.watchdog()
     case "low_latency" where !hasValue: lowLatency = true
@@ -130,7 +138,8 @@ struct MountOptions {
     case "layer_timeout_action": skipsOverdueLayers = try option.timeoutAction()
     case "debug" where !hasValue: isDebug = true
     case "remount" where !hasValue: break
-    default: try pass(option.text)
+    case "nonempty" where !hasValue: coversFiles = true
+    default: try pass(option)
     }
   }
 
@@ -144,13 +153,13 @@ struct MountOptions {
   func check() throws(Failure) {
     if writable == .firstSubstitution, substitutions.isEmpty, !isRemount {
       throw .usage(
-        "'writable' needs a folder that takes the changes: add 'substitution=DIR', or use 'writable=DIR'")
+        "'writable' needs a directory for the changes: add 'substitution=DIR', or use 'writable=DIR'")
     }
     if writable != .off, passthrough != nil {
-      throw .usage("'writable' and 'passthrough' exclude each other; leave one of them out")
+      throw .usage("'writable' and 'passthrough' cannot be combined; leave one of them out")
     }
     if writable != .off, mergesTables {
-      throw .usage("'writable' and 'strings=merge' exclude each other; leave one of them out")
+      throw .usage("'writable' and 'strings=merge' cannot be combined; leave one of them out")
     }
     if foldsNames, !NameFolding.isAvailable {
       throw .failed("'case=insensitive' needs utf8proc; install the package 'libutf8proc2'")
@@ -160,7 +169,8 @@ struct MountOptions {
     }
   }
 
-  private mutating func pass(_ option: String) throws(Failure) {
+  private mutating func pass(_ given: MountOption) throws(Failure) {
+    let option = given.text
     if MountFlags.contains(option) { flags.append(option) }
     if Self.passedNames.contains(option) {
       if option != "default_permissions" { passed.append(Array(option.utf8)) }
@@ -168,7 +178,8 @@ struct MountOptions {
       !Self.ignoredPrefixes.contains(where: option.hasPrefix),
       !isRemount || !Self.kernelPrefixes.contains(where: option.hasPrefix)
     {
-      throw .usage("unknown mount option '\(option)'")
+      let fault = OptionNames.fault(of: given)
+      throw .usage(fault + (separatorHint.map { "; \($0)" } ?? ""))
     }
   }
 }
