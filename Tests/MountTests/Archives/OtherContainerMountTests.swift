@@ -8,7 +8,8 @@ extension MountTests {
     static let formats = [
       "newc", "odc", "cpio.gz", "iso", "joliet.iso", "zisofs.iso", "xar", "tar.lz4", "tar.lz", "tar.lzma",
       "tar.Z",
-      "bin.cpio", "gnu.cpio", "crc.cpio", "ar", "deb", "cab", "rar", "rar5", "lzh",
+      "bin.cpio", "gnu.cpio", "crc.cpio", "ar", "deb", "cab", "rar", "rar5",
+      "solid.rar5", "lzh",
     ]
 
     @Test(

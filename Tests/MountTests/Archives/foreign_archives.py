@@ -17,7 +17,7 @@ BSDTAR = {
     "tar.lz4": ["--lz4"], "tar.lz": ["--lzip"], "tar.lzma": ["--lzma"], "tar.Z": ["--compress"],
 }
 CPIO = {"bin.cpio": "bin", "gnu.cpio": "newc", "crc.cpio": "crc"}
-FORMATS = list(BSDTAR) + list(CPIO) + ["ar", "deb", "cab", "rar", "rar5", "lzh"]
+FORMATS = list(BSDTAR) + list(CPIO) + ["ar", "deb", "cab", "rar", "rar5", "solid.rar5", "lzh"]
 TIME = 1_600_000_000
 
 
@@ -88,15 +88,21 @@ def rar5_block(kind, flags, fields, data=b""):
     return struct.pack("<L", zlib.crc32(head)) + head + data
 
 
-def rar5(path):
-    blocks = [b"Rar!\x1a\x07\x01\x00", rar5_block(1, 0, number(0))]
+def rar5(path, is_solid=False):
+    blocks = [b"Rar!\x1a\x07\x01\x00", rar5_block(1, 0, number(4 if is_solid else 0))]
     for name, data in FILES.items():
         if name == "d/large":
             fields = number(1) + number(0) + number(0o040755) + number(0) + number(1) + number(1) + b"d"
             blocks.append(rar5_block(2, 2, fields))
         fields = number(6) + number(len(data)) + number(0o100640) + struct.pack("<LL", TIME, zlib.crc32(data))
-        fields += number(0) + number(1) + number(len(name)) + name.encode()
+        # A method of compression for a file without content, too.
+        fields += number(0 if data else 3 << 7) + number(1) + number(len(name)) + name.encode()
         blocks.append(rar5_block(2, 2, fields, data))
+    if is_solid:
+        # A recovery record, which libarchive reads to find the next header.
+        record = bytes(17 << 20)
+        fields = number(4) + number(len(record)) + number(0) + struct.pack("<L", zlib.crc32(record))
+        blocks.append(rar5_block(3, 2, fields + number(0) + number(0) + number(2) + b"RR", record))
     blocks.append(rar5_block(5, 0, number(0)))
     write(path, b"".join(blocks))
 
@@ -142,7 +148,7 @@ def make(kind, path):
         elif kind == "cab":
             run("gcab", "-zc", path, *FILES, cwd=folder)
         else:
-            {"rar": rar, "rar5": rar5, "lzh": lzh}[kind](path)
+            {"rar": rar, "rar5": rar5, "solid.rar5": lambda path: rar5(path, True), "lzh": lzh}[kind](path)
 
 
 def described(folder):

@@ -35,12 +35,13 @@ struct ContainerFormat: Equatable {
   var isPlain: Bool { compression == .none && [.tar, .cpio, .ar, .iso9660].contains(kind) }
 
   /// The most bytes that libarchive may read to find the next header, and to read it; nil if it limits them itself, or
-  /// reads a table of all entries. Of an image it reads whole folders.
+  /// reads a table of all entries. Of an image it reads whole folders, and of old RAR archives recovery records.
   var headerLimit: UInt64? {
     switch kind {
-    case .tar, .cpio, .ar, .rar, .rar5, .lha: 16 << 20
+    case .tar, .cpio, .ar, .lha: 16 << 20
+    case .rar: 64 << 20
     case .iso9660: 256 << 20
-    case .sevenZip, .cab, .xar: nil
+    case .rar5, .sevenZip, .cab, .xar: nil
     }
   }
 

@@ -77,11 +77,12 @@ struct ContainerListing {
   ) throws(ArchiveError) -> ContainerReader {
     if let fault = try format.fault(of: source) { throw fault }
     do throws(Errno) { return try ContainerReader(source, format) } catch {
-      if error == .notSupported {
-        throw .unsupported("a \(format.name) archive, which this libarchive cannot read")
-      }
-      throw .unreadable(error)
+      throw error == .notSupported ? unreadable(format) : .unreadable(error)
     }
+  }
+
+  private static func unreadable(_ format: ContainerFormat) -> ArchiveError {
+    .unsupported("a \(format.name) archive, which this libarchive cannot read")
   }
 
   /// Adds the entries to an index.
@@ -101,6 +102,8 @@ struct ContainerListing {
     if reader.header.isEncrypted || hasEncryption && message.contains("encrypted") {
       return ContainerFormat.encrypted(format.kind)
     }
+    // Of a later part.
+    if error == .notSupported { return Self.unreadable(reader.format) }
     if error != .ioError { return .unreadable(error) }
     if reader.isOutOfOrder {
       return .unsupported(

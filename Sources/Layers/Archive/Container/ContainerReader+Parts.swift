@@ -30,7 +30,10 @@ extension ContainerReader {
     if found.compression == .none {
       try begin(FileStream(source, at: start), found, base: start)
     } else {
-      try begin(Self.stream(of: rest, found), found, base: 0)
+      do throws(Errno) { try begin(Self.stream(of: rest, found), found, base: 0) } catch {
+        format = found
+        throw error
+      }
     }
     return true
   }

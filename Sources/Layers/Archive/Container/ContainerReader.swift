@@ -10,7 +10,7 @@ final class ContainerReader {
   private(set) var stream: ContainerStream
   private(set) var header: EntryFields
   /// The format of the part that is being read. Of a compressed archive, the kind is known once it has a header.
-  private(set) var format: ContainerFormat
+  var format: ContainerFormat
   /// The format of the first part.
   private(set) var firstFormat: ContainerFormat
   /// The part that is being read, counted from 0, and where `archive` has begun in the stream, or in the file if the part
@@ -128,15 +128,15 @@ final class ContainerReader {
     if result == ARCHIVE_WARN, format.kind == .cpio, message?.hasPrefix("Skipped") == true { throw .ioError }
     // It would return such a file without content, and leave out such a directory.
     if result == ARCHIVE_WARN, isOutOfOrder { throw .ioError }
-    // It has no content of directories in this format, not even an empty one.
-    if format.kind == .rar5, FileKind(rawValue: header.mode & 0o170000) == .directory { isEntryAtEnd = true }
+    // In this format it takes what follows an entry without content for its content.
+    if format.kind == .rar5, header.size == 0 { isEntryAtEnd = true }
   }
 
   /// Whether the message is that a part of an image lies before what was read, where libarchive does not go back.
   var isOutOfOrder: Bool { format.kind == .iso9660 && message?.contains("out-of-order") == true }
 
   /// Whether libarchive would read the rest of an entry, where it skips that of others.
-  private var mustFinishEntries: Bool { format.compression != .none || format.kind == .rar5 }
+  private var mustFinishEntries: Bool { format.compression != .none && format.headerLimit != nil }
 
   /// So that the rest of an entry does not count as part of the next header.
   private func finishEntry() throws(Errno) {

@@ -7,8 +7,10 @@ struct SplitImageFiles {
   /// Descriptors of volumes, and bytes of directories, beyond which no image is searched.
   private static let mostDescriptors: UInt64 = 64
   private static let mostBytes = 256 << 20
+  /// Directories and files beyond which nothing more is searched.
+  private static let mostEntries = 1 << 20
 
-  private var blockSize: UInt64 = 2048
+  private let blockSize: UInt64 = 2048
   /// The offsets of the first extents.
   private var starts: Set<UInt64> = []
   /// Whether a part of the image could not be searched.
@@ -32,7 +34,7 @@ struct SplitImageFiles {
       guard bytes.dropFirst().starts(with: "CD001".utf8), bytes[0] != 255 else { break }
       if bytes[0] == 1 || bytes[0] == 2 { addRoot(bytes) }
     }
-    while let directory = found.popLast() { try search(directory, source, sector) }
+    while !isIncomplete, let directory = found.popLast() { try search(directory, source, sector) }
   }
 
   /// Whether the file that begins at an offset is one of them, or may be.
@@ -53,8 +55,8 @@ struct SplitImageFiles {
   /// - Parameter descriptor: of a volume, whose names may be in another encoding (Joliet).
   private mutating func addRoot(_ descriptor: UnsafeRawBufferPointer) {
     let size = UInt64(descriptor.number(at: 128, as: UInt16.self))
-    if size == 0 || descriptor[0] == 2 && size != blockSize { return isIncomplete = true }
-    blockSize = size
+    // libarchive divides directories by blocks, which are as large as sectors in all but old images.
+    if size != Self.sectorSize { return isIncomplete = true }
     addDirectory(UnsafeRawBufferPointer(rebasing: descriptor[156..<190]))
   }
 
@@ -69,18 +71,17 @@ struct SplitImageFiles {
   ) throws(Errno) {
     var offset = UInt64(directory.location) * blockSize
     let end = offset + UInt64(directory.size)
-    var isContinued = false
     while offset < end {
       bytesLeft -= Self.sectorSize
-      if bytesLeft < 0 { isIncomplete = true }
-      guard bytesLeft >= 0, try read(offset, into: sector, source) else { return }
-      search(UnsafeRawBufferPointer(sector), &isContinued)
+      if bytesLeft < 0 || known.count + starts.count > Self.mostEntries { isIncomplete = true }
+      guard !isIncomplete, try read(offset, into: sector, source) else { return }
+      search(UnsafeRawBufferPointer(sector))
       offset += UInt64(Self.sectorSize)
     }
   }
 
   /// Searches the records of a sector: none lies across two.
-  private mutating func search(_ sector: UnsafeRawBufferPointer, _ isContinued: inout Bool) {
+  private mutating func search(_ sector: UnsafeRawBufferPointer) {
     var rest = sector
     while let length = rest.first, length >= 34, Int(length) <= rest.count {
       let record = UnsafeRawBufferPointer(rebasing: rest[..<Int(length)])
@@ -89,10 +90,8 @@ struct SplitImageFiles {
       if record[32] == 1, record[33] <= 1 { continue }
       let (isDirectory, hasMore) = (record[25] & 2 != 0, record[25] & 0x80 != 0)
       if isDirectory { addDirectory(record) }
-      if hasMore, !isDirectory, !isContinued {
-        starts.insert(UInt64(record.number(at: 2, as: UInt32.self)) * blockSize)
-      }
-      isContinued = hasMore
+      // The extents that continue it are never the beginning of what is read.
+      if hasMore, !isDirectory { starts.insert(UInt64(record.number(at: 2, as: UInt32.self)) * blockSize) }
     }
   }
 }
