@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -109,8 +110,8 @@ static void mount_further(struct further_mount *mount) {
 
 static int mount_further_in_child(void *argument) {
   struct further_mount *mount = argument;
-  // A mount namespace of that user namespace is required, too.
-  if (setns(mount->users, CLONE_NEWUSER) == 0 && unshare(CLONE_NEWNS) == 0)
+  // A mount namespace of that user namespace is required, too. It ends with the parent, which setns(2) would forget.
+  if (setns(mount->users, CLONE_NEWUSER) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && unshare(CLONE_NEWNS) == 0)
     mount_further(mount);
   else
     mount->error = errno;

@@ -129,13 +129,19 @@ import Testing
     #expect(requests.isEmpty)
   }
 
-  @Test("an interrupted request that no worker processes is forgotten after some looks")
+  @Test("an interrupted request that no worker processes is forgotten after a while")
   func interruptedRequests() {
+    func time(_ milliseconds: CInt) -> TimeSpec { Self.start.advanced(byMilliseconds: milliseconds) }
     var interrupted = InterruptedRequests()
-    interrupted.add(2)
-    for _ in 0..<100 { interrupted.expire(2) }
+    interrupted.add(2, now: time(0))
+    for _ in 0..<100 { interrupted.see(2, false, now: time(199)) }
+    #expect(interrupted.all == [2])
+    interrupted.see(2, true, now: time(300))
+    interrupted.see(2, false, now: time(499))
+    #expect(interrupted.all == [2])
+    interrupted.see(2, false, now: time(500))
     #expect(interrupted.isEmpty && !interrupted.remove(2))
-    interrupted.add(4)
+    interrupted.add(4, now: time(0))
     #expect(interrupted.remove(4) && interrupted.isEmpty)
   }
 
@@ -144,24 +150,24 @@ import Testing
     func activity(in layer: Int?, calls: UInt64) -> ThreadActivity {
       ThreadActivity(request: 2, caller: 1, layer: layer, calls: calls)
     }
-    func time(_ milliseconds: CInt) -> TimeSpec {
-      TimeSpec(seconds: 100, nanoseconds: 0).advanced(byMilliseconds: milliseconds)
-    }
     var interrupted = InterruptedRequests()
-    interrupted.add(2)
+    interrupted.add(2, now: Self.start)
     func isAtWork(_ activity: ThreadActivity?, at milliseconds: CInt) -> Bool {
-      interrupted.isAtWork(on: 2, activity, now: time(milliseconds))
+      interrupted.isAtWork(on: 2, activity, now: Self.start.advanced(byMilliseconds: milliseconds))
     }
     // It may be about to hand the request over, or goes from call to call.
     #expect(isAtWork(activity(in: nil, calls: 1), at: 0))
     #expect(isAtWork(activity(in: nil, calls: 1), at: 400))
     #expect(isAtWork(activity(in: 0, calls: 2), at: 600))
     #expect(isAtWork(activity(in: 0, calls: 3), at: 900))
-    #expect(isAtWork(activity(in: 0, calls: 3), at: 905))
-    #expect(!isAtWork(activity(in: 0, calls: 3), at: 910))
+    #expect(isAtWork(activity(in: 0, calls: 3), at: 990))
+    #expect(!isAtWork(activity(in: 0, calls: 3), at: 1000))
     // A lock that a worker in such a call holds.
-    #expect(isAtWork(activity(in: nil, calls: 3), at: 1000))
-    #expect(!isAtWork(activity(in: nil, calls: 3), at: 1500))
-    #expect(!isAtWork(nil, at: 1500))
+    #expect(isAtWork(activity(in: nil, calls: 3), at: 1100))
+    #expect(!isAtWork(activity(in: nil, calls: 3), at: 1600))
+    // A long copy.
+    #expect(isAtWork(activity(in: 0, calls: 4), at: 1999))
+    #expect(!isAtWork(activity(in: 0, calls: 5), at: 2000))
+    #expect(!isAtWork(nil, at: 2000))
   }
 }

@@ -45,7 +45,7 @@ public protocol KernelNotifier: Sendable {
 /// The root of a mount. Close it soon: it keeps the file system in being.
 public struct MountRoot: ~Copyable {
   public let directory: Descriptor
-  /// Whether it is in a clone of the mount, and umount(2) does not fail with EBUSY because of it.
+  /// Whether it is in a clone of the mount, and umount(2) of no mount fails with EBUSY because of it.
   public let isDetached: Bool
 
   public init(_ directory: consuming Descriptor, isDetached: Bool) {
@@ -131,8 +131,9 @@ extension Session: KernelNotifier {
 
   private func openClone() throws(Errno) -> MountRoot {
     if isElsewhere {
-      // No descriptor of the mount is kept, which would keep it alive after the last process there.
-      return MountRoot(try Mounts.mountFurther(device: descriptor, users: users), isDetached: true)
+      // No descriptor of the mount is kept, which would keep it alive after the last process there. In another user
+      // namespace the child that mounts has a copy of all mounts of this one.
+      return MountRoot(try Mounts.mountFurther(device: descriptor, users: users), isDetached: users < 0)
     }
     let root = try withCName(mountPoint.path) { path throws(Errno) in try Descriptor.cloneMount(at: path) }
     try requireOurs(root)

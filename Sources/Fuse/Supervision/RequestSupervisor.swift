@@ -106,7 +106,7 @@ final class RequestSupervisor: @unchecked Sendable {
   /// Handles FUSE_INTERRUPT, which has no reply: a signal has arrived at the caller.
   func interrupt(_ unique: UInt64) {
     let isDeferred = requests.withLock { $0.interrupt(unique) }
-    if !isDeferred { interrupted.withLock { $0.add(unique) } }
+    if !isDeferred { interrupted.withLock { $0.add(unique, now: .monotonic) } }
     eventFD.signal()
   }
 
@@ -154,11 +154,9 @@ final class RequestSupervisor: @unchecked Sendable {
     if pending.isEmpty { return }
     let (activities, callers) = (workers.activities, session.dispatcher.pendingReplies.callers)
     for unique in pending {
-      guard let caller = callers[unique] ?? activities[unique]?.caller else {
-        interrupted.withLock { $0.expire(unique) }
-        continue
-      }
-      guard (try? PendingSignals(of: caller))?.isFatal == true else { continue }
+      let known = callers[unique] ?? activities[unique]?.caller
+      interrupted.withLock { $0.see(unique, known != nil, now: .monotonic) }
+      guard let caller = known, (try? PendingSignals(of: caller))?.isFatal == true else { continue }
       let repliesItself =
         callers[unique] == nil
         ? interrupted.withLock { $0.isAtWork(on: unique, activities[unique], now: .monotonic) }

@@ -32,6 +32,8 @@ final class NodeStore: Sendable {
   let retried = RetriedNames()
   /// When the mount last removed an entry, in seconds of the monotonic clock.
   let lastRemoval = Atomic<Int64>(.min)
+  /// Whether space that was waited for has not become free since then.
+  let waitsInVain = Atomic(false)
 
   /// - Throws: what fstatfs(2) of a layer's root answers.
   init(

@@ -14,15 +14,22 @@ extension NodeStore {
   func awaitingFreedSpace<Result>(_ body: () throws(Errno) -> Result) throws(Errno) -> Result {
     for pause in Self.pauses {
       do throws(Errno) { return try body() } catch {
-        guard error == .noSpace, hasJustRemoved || holdsLostFiles else { throw error }
+        guard error == .noSpace, !waitsInVain.load(ordering: .relaxed), hasJustRemoved || holdsLostFiles
+        else { throw error }
         usleep(pause)
       }
     }
-    return try body()
+    do throws(Errno) { return try body() } catch {
+      if error == .noSpace { waitsInVain.store(true, ordering: .relaxed) }
+      throw error
+    }
   }
 
   /// Records that an entry of the upper layer was removed.
-  func recordFreedSpace() { lastRemoval.store(Int64(TimeSpec.monotonic.seconds), ordering: .relaxed) }
+  func recordFreedSpace() {
+    lastRemoval.store(Int64(TimeSpec.monotonic.seconds), ordering: .relaxed)
+    waitsInVain.store(false, ordering: .relaxed)
+  }
 
   private var hasJustRemoved: Bool {
     Int64(TimeSpec.monotonic.seconds) - Self.delay <= lastRemoval.load(ordering: .relaxed)
