@@ -124,8 +124,20 @@ public final class Mount: Sendable {
     return list.split(separator: " ").compactMap { pid_t($0) }.filter(isAlive)
   }
 
-  /// Sends a signal to the process that answers requests.
-  public func signalWorker(_ signal: CInt) { kill(worker, signal) }
+  /// Sends a signal to the process that answers requests, and waits until SIGSTOP has stopped all its threads.
+  public func signalWorker(_ signal: CInt) {
+    let worker = worker
+    kill(worker, signal)
+    if signal == SIGSTOP { _ = eventually(within: 20) { Self.isStopped(worker) } }
+  }
+
+  private static func isStopped(_ process: pid_t) -> Bool {
+    let threads = ByteString("/proc/\(process)/task")
+    return ((try? threads.names()) ?? []).allSatisfy { thread in
+      // The state stands behind the name in parentheses.
+      (try? (threads / thread / "stat").readText())?.split(separator: ")").last?.hasPrefix(" T") ?? true
+    }
+  }
 
   /// Unmounts with `bundlefs unmount` and waits for the daemon.
   /// - Throws: `TestFailure` unless the command succeeds and the daemon exits in time with status 0.

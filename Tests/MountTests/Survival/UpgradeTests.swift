@@ -87,7 +87,7 @@ extension MountTests {
           (
             "#!/bin/sh\necho bundlefs can resume version 4: 0\n", 0, 0o755, "does not answer as bundlefs does"
           ),
-          ("#!/bin/sh\nkill -9 $$\n", 0, 0o755, "dies by signal 9"),
+          ("#!/bin/sh\nkill -9 $$\n", 0, 0o755, "was killed by signal 9"),
           ("#!/bin/sh\nsleep 1000 & wait\n", 0, 0o755, "does not answer within 5 s"),
           ("#!/bin/sh\nexec >&- 2>&-\nsleep 1000\n", 0, 0o755, "does not answer within 5 s"),
           ("#!/bin/sh\nexec yes\n", 0, 0o755, "does not answer within 5 s"),
