@@ -129,6 +129,17 @@ extension MountTests {
       return setup
     }
 
+    /// Runs the body with a mount as `userSetup` describes it, and the program that has made it.
+    func withUserMount(
+      _ fixture: Fixture, _ body: (_ mount: Mount, _ program: ByteString) throws -> Void
+    ) throws {
+      try withOpenDevice {
+        let setup = try userSetup(fixture)
+        let program = try #require(setup.binary)
+        try withMount(setup) { try body($0, program) }
+      }
+    }
+
     private func expectFixtureContent(at point: ByteString) throws {
       for (path, text) in Fixture.content { #expect(try (point / path).readText() == text) }
     }

@@ -161,18 +161,14 @@ extension MountTests {
     @Test("root asks a user's mount; other users may not", .timeLimit(.minutes(1)))
     func users() throws {
       let fixture = try Fixture()
-      try withOpenDevice {
-        let setup = try UnprivilegedTests().userSetup(fixture)
-        let program = try #require(setup.binary)
-        try withMount(setup) { mount in
-          #expect(try health(mount.point / "folder").status == 0)
-          let status = try Command([program, "status", mount.point]).check().outputText
-          #expect(status.contains("  \(fixture.main)\n"), "\(status)")
-          let other = try Command([program, "health", mount.point]).asUser(12345).run()
-          #expect(other.status == 2 && other.outputText.contains("cannot be asked"), "\(other.outputText)")
-          let all = try Command([program, "health", "--all"]).asUser(12345).run()
-          #expect(!all.outputText.contains(mount.point.text), "\(all.outputText)")
-        }
+      try UnprivilegedTests().withUserMount(fixture) { mount, program in
+        #expect(try health(mount.point / "folder").status == 0)
+        let status = try Command([program, "status", mount.point]).check().outputText
+        #expect(status.contains("  \(fixture.main)\n"), "\(status)")
+        let other = try Command([program, "health", mount.point]).asUser(12345).run()
+        #expect(other.status == 2 && other.outputText.contains("cannot be asked"), "\(other.outputText)")
+        let all = try Command([program, "health", "--all"]).asUser(12345).run()
+        #expect(!all.outputText.contains(mount.point.text), "\(all.outputText)")
       }
     }
   }

@@ -55,20 +55,16 @@ extension MountTests {
     @Test("root sees the layers of a user's mount, other users that it exists", .timeLimit(.minutes(1)))
     func users() throws {
       let fixture = try Fixture()
-      try withOpenDevice {
-        let setup = try UnprivilegedTests().userSetup(fixture)
-        let program = try #require(setup.binary)
-        try withMount(setup) { mount in
-          let layers = [fixture.substitution.text, fixture.main.text]
-          for user in [nil, UnprivilegedTests.nobody] {
-            let listed = try ListedMount.list(below: mount.point, program: program, user: user)
-            #expect(listed.map(\.state) == ["alive"])
-            #expect(listed.first?.layers?.map(\.path) == layers)
-          }
-          let other = try ListedMount.list(below: mount.point, program: program, user: 12345)
-          #expect(other.map(\.state) == ["unknown"] && other.first?.reason != nil)
-          #expect(other.first?.main == fixture.main.text && other.first?.user == 65534)
+      try UnprivilegedTests().withUserMount(fixture) { mount, program in
+        let layers = [fixture.substitution.text, fixture.main.text]
+        for user in [nil, UnprivilegedTests.nobody] {
+          let listed = try ListedMount.list(below: mount.point, program: program, user: user)
+          #expect(listed.map(\.state) == ["alive"])
+          #expect(listed.first?.layers?.map(\.path) == layers)
         }
+        let other = try ListedMount.list(below: mount.point, program: program, user: 12345)
+        #expect(other.map(\.state) == ["unknown"] && other.first?.reason != nil)
+        #expect(other.first?.main == fixture.main.text && other.first?.user == 65534)
       }
     }
 
