@@ -143,10 +143,10 @@ private struct NodeTableModel {
         identity(inode), layer: 0, kind: .regular, name: [97], in: NodeTable.root, inodeNumber: inode)
     }
     let first = lookUp(1)
-    table.rebind(first, to: identity(2), layer: 0, inodeNumber: 2)
+    table.rebind(first, to: identity(2), layer: 0, isSole: true, inodeNumber: 2)
     #expect(lookUp(2) == first)
     let other = lookUp(3)
-    table.rebind(first, to: identity(3), layer: 0, inodeNumber: 3)
+    table.rebind(first, to: identity(3), layer: 0, isSole: true, inodeNumber: 3)
     #expect(lookUp(3) == other)
     _ = table.forget(first, lookups: 2)
     #expect(lookUp(3) == other)
@@ -164,7 +164,7 @@ private struct NodeTableModel {
     let slot = lookUp()
     table.recordReportedSize(10, of: slot)
     table.recordReportedSize(10, of: slot)
-    table.rebind(slot, to: new, layer: 0, inodeNumber: 2)
+    table.rebind(slot, to: new, layer: 0, isSole: true, inodeNumber: 2)
     #expect(!table[slot].isSizeDoubtful, "the kernel can only have cached this size")
     table.recordReportedSize(11, of: slot)
     #expect(table[slot].isSizeDoubtful)
@@ -182,7 +182,7 @@ private struct NodeTableModel {
     table.recordReportedSize(10, of: grown)
     table.recordReportedSize(20, of: grown)
     #expect(table[grown].isSizeDoubtful && !table[grown].wasRebound, "the same file, changed in place")
-    table.rebind(grown, to: new, layer: 0, inodeNumber: 2)
+    table.rebind(grown, to: new, layer: 0, isSole: true, inodeNumber: 2)
     #expect(table[grown].isSizeDoubtful && table[grown].wasRebound)
   }
 

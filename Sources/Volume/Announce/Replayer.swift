@@ -75,11 +75,11 @@ final class Replayer {
     let found = try? withCName(key.name) { name throws(Errno) in try merged.lookup(name) }
     return store.table.withLock { table in
       guard let parent = try? table.slot(of: key.parent) else { return [] }
-      var present: UInt32 = 0
+      var present: [UInt32] = []
       if case .file(let layer, let attributes) = found {
-        present = table.file(attributes.identity, layer: layer)
+        present = table.files(attributes.identity, layer: layer)
       }
-      return table.files(lastNamed: key.name, in: parent).filter { $0 != present }
+      return table.files(lastNamed: key.name, in: parent).filter { !present.contains($0) }
         .map { table.number(of: $0) }
     }
   }

@@ -121,8 +121,8 @@ struct Invalidator {
       refresh(child, isForced: false)
     }
     // No event reported what was written to the file by its new name.
-    if aspects.contains(.link), let file = store.linkedFile(named: name, in: directory, of: layer) {
-      invalidate(file, .content)
+    if aspects.contains(.link) {
+      for file in store.linkedFiles(named: name, in: directory, of: layer) { invalidate(file, .content) }
     }
     if aspects.isDisjoint(with: [.added, .removed]) { return }
     if observer == nil {

@@ -5,8 +5,8 @@ import Posix
 extension NodeStore {
   /// The reply for an entry that was found in a directory; its node has one lookup more.
   ///
-  /// A change of a file tells its node, not the name that was used. Copying it up breaks its hard links, so the kernel
-  /// must look up the name right before: the node has the name that was looked up last.
+  /// Where a file has a node for several spellings, a change tells the node, not the name that was used. So on a writable
+  /// mount the kernel must look up the name right before.
   /// - Throws: EIO for a file type that Linux does not know; what resolving a directory answers.
   func entry(
     _ found: Entry, _ name: CName, in parent: NodeID, _ merged: MergedDirectory
@@ -39,7 +39,7 @@ extension NodeStore {
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
-        timeout: isWritable && (spellings != nil || (layer > 0 && attributes.links > 1)) ? 0 : entryTimeout)
+        timeout: isWritable && spellings != nil ? 0 : entryTimeout)
     }
   }
 
@@ -216,6 +216,15 @@ extension NodeStore {
       throw error
     }
     unwatchIfForgotten(node)
+    if isInOtherLayer(node, than: part.layer) {
+      // It was copied up meanwhile: this is a watch on the former file.
+      watcher.unwatchFile(node)
+      recordUncovered(node)
+    }
+  }
+
+  private func isInOtherLayer(_ node: NodeID, than layer: Int) -> Bool {
+    table.withLock { table in (try? table.slot(of: node)).map { Int(table[$0].layer) != layer } ?? false }
   }
 
   /// Watches an open file itself; an entry of an archive needs no watch, since it never changes.

@@ -207,7 +207,8 @@ extension NodeStore {
       if table[slot].isPinned || table[slot].identity != location.identity { return }
       if !knowsKernelSizes, !table[slot].hasOnlySize(attributes.size) { throw .staleFileHandle }
       table.recordReportedSize(attributes.size, of: slot)
-      table.rebind(slot, to: attributes.identity, layer: layer, inodeNumber: number)
+      table.rebind(
+        slot, to: attributes.identity, layer: layer, isSole: attributes.links <= 1, inodeNumber: number)
       // No event may have come yet, and a listing in preparation has the former file's attributes for the node.
       table[table[slot].parent].directory?.version += 1
     }

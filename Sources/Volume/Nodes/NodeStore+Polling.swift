@@ -143,7 +143,7 @@ extension NodeStore {
   func filesLinked(into directory: NodeID) -> [NodeID] {
     guard watcher != nil, let merged = try? merged(of: directory) else { return [] }
     return merged.parts.flatMap { part in
-      ((try? part.affectedNames()) ?? []).compactMap { linkedFile(named: $0, in: directory, of: part.layer) }
+      ((try? part.affectedNames()) ?? []).flatMap { linkedFiles(named: $0, in: directory, of: part.layer) }
     }
   }
 

@@ -256,23 +256,26 @@ extension NodeStore {
     }
   }
 
-  /// The node of a file with several hard links of which this name is one, whether the kernel knows the name or not.
+  /// The nodes of a file with several hard links of which this name is one, whether the kernel knows the name or not.
   /// From now on the file itself is watched: no watched directory reports what happens to it by this name.
-  func linkedFile(named name: [UInt8], in directory: NodeID, of layer: Int) -> NodeID? {
+  func linkedFiles(named name: [UInt8], in directory: NodeID, of layer: Int) -> [NodeID] {
     guard let part = try? merged(of: directory).part(of: layer),
       let attributes = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
       attributes.links > 1
-    else { return nil }
-    let node = table.withLock { table -> NodeID? in
-      let slot = table.file(attributes.identity, layer: layer)
-      if slot == 0 { return nil }
-      // No event increments the version of its own directory, a listing of which may be in preparation.
-      table[table[slot].parent].directory?.version += 1
-      return table.number(of: slot)
+    else { return [] }
+    let nodes = table.withLock { table in
+      table.files(attributes.identity, layer: layer).map { slot in
+        // No event increments the version of its own directory, a listing of which may be in preparation.
+        table[table[slot].parent].directory?.version += 1
+        return table.number(of: slot)
+      }
     }
+    let unwatched = nodes.filter { watcher?.watchesFile($0) == false }
     // Without a watch its attributes time out soon.
-    if let node { try? withCName(name) { name throws(Errno) in try watchFile(node, name, in: part) } }
-    return node
+    for node in unwatched {
+      try? withCName(name) { name throws(Errno) in try watchFile(node, name, in: part) }
+    }
+    return nodes
   }
 
   /// Detaches pinned files from a directory whose parts of some layers were removed.

@@ -38,9 +38,10 @@ extension EntryWriter {
   ) throws(Errno) {
     let entry = try store.merged(of: source.parent).lookup(name)
     let replaced = try store.merged(of: target.parent).lookup(newName)
-    let isRespelling = store.areSpellings(source, target) && !flags.contains(.exchange)
-    // Before either is copied up, which would make two files of them. The kernel, which takes them for two, moves the name.
-    if entry?.isSame(as: replaced) == true, !isRespelling {
+    let areSpellings = store.areSpellings(source, target)
+    let isRespelling = areSpellings && !flags.contains(.exchange)
+    // The kernel, which takes them for two files, moves the name.
+    if entry?.isSame(as: replaced) == true, !isRespelling, areSpellings || entry?.isFileBelow != true {
       return copyUp.queue.add([source, target].flatMap(OwnChanges.invalidations(of:)))
     }
     try copyFileUp(entry, name, source, writer)
@@ -200,6 +201,10 @@ extension EntryWriter {
 
 extension Entry {
   fileprivate var isDirectory: Bool { if case .directory = self { true } else { false } }
+
+  /// Whether it is a file of a layer below the upper one, the names of which are files of their own to a program that changes
+  /// them.
+  fileprivate var isFileBelow: Bool { if case .file(let layer, _) = self { layer > 0 } else { false } }
 }
 
 extension FileStatus {

@@ -8,8 +8,8 @@ import Posix
 /// - a node other than the root is kept while `lookups` or `children` is above 0;
 /// - a directory's `children` counts the nodes with this `parent`; they form the list that begins at its
 ///   `firstChild`;
-/// - a directory is identified by its parent and name, any other node by its layer and identity; the latter's
-///   parent and name are those of its last lookup;
+/// - a directory is identified by its parent and name, any other node by its layer and identity, or by these and its
+///   name (`separatesHardLinks`); its parent and name are those of its last lookup;
 /// - `file` is set only if `isPinned` is true; nodes with a `file` or `merged` are in the `DescriptorLRU`.
 ///
 /// There is one for each known file, so its size matters: the fields are ordered to leave no padding, and what
@@ -101,6 +101,7 @@ struct Node {
     static let wasRebound = Flags(rawValue: 16)
     static let isUnlinked = Flags(rawValue: 32)
     static let awaitsSize = Flags(rawValue: 64)
+    static let hadHardLinks = Flags(rawValue: 128)
   }
 
   private subscript(flag: Flags) -> Bool {
@@ -143,6 +144,13 @@ struct Node {
   private var awaitsSize: Bool {
     get { self[.awaitsSize] }
     set { self[.awaitsSize] = newValue }
+  }
+
+  /// Whether the file was seen with several hard links where each has a node (`separatesHardLinks`). The node then never
+  /// turns to another name: programs that have opened the file by this one would change that one.
+  var hadHardLinks: Bool {
+    get { self[.hadHardLinks] }
+    set { self[.hadHardLinks] = newValue }
   }
 
   /// Whether the node refers to another file than at first.

@@ -6,21 +6,34 @@ import Posix
 extension NodeTable {
   /// Binds a file's node to its copy in the upper layer, which has the same content.
   /// - Parameter inodeNumber: its new number in the mount; nil to keep the present one.
-  /// - Returns: the former file, and the names by which the former file was known, which still have it.
+  /// - Returns: the former file, and the names by which the kernel may still know the former file.
   mutating func adoptCopy(
     _ copy: FileStatus, for slot: UInt32, inodeNumber: UInt64?
   ) -> (released: AnyObject?, brokenLinks: [EntryKey]) {
     let released = release(slot)
-    let broken = hardLinks.names(of: slot)
+    var broken = hardLinks.names(of: slot)
+    if isSharingName(slot) {
+      broken.append(EntryKey(parent: number(of: nodes[Int(slot)].parent), name: name(of: slot)))
+    }
     hardLinks.remove(slot)
     unindex(slot)
     nodes[Int(slot)].isUnlinked = false
+    nodes[Int(slot)].hadHardLinks = false
     nodes[Int(slot)].identity = copy.identity
     nodes[Int(slot)].layer = 0
     if let inodeNumber { nodes[Int(slot)].inodeNumber = inodeNumber }
     memory?.set(.unknown, of: slot)
     if file(copy.identity, layer: 0) == 0 { index(slot) }
     return (released, broken)
+  }
+
+  /// Whether the kernel may know a file by the same name as another node, to which this one was not bound at first.
+  private func isSharingName(_ slot: UInt32) -> Bool {
+    let node = nodes[Int(slot)]
+    return nodes(named: name(of: slot), in: node.parent)
+      .contains {
+        $0 != slot && nodes[Int($0)].identity == node.identity && nodes[Int($0)].layer == node.layer
+      }
   }
 
   /// Takes a name away from the nodes that have it.

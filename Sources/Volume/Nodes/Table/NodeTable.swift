@@ -51,6 +51,9 @@ struct NodeTable {
   /// Whether a directory has one node for all spellings of its name: changes through the mount then have one directory, whose
   /// lock the kernel holds for them.
   let sharesDirectories: Bool
+  /// Whether a file with several hard links in a layer below the upper one has a node for each of its names: a change tells
+  /// the node, not the name, and only one name gets the copy.
+  let separatesHardLinks: Bool
   /// Where a successor finds the nodes; nil if none is to come.
   let memory: NodeMemory?
   static let root: UInt32 = 1
@@ -67,6 +70,7 @@ struct NodeTable {
     self.memory = memory
     self.spellings = spellings
     sharesDirectories = isWritable && spellings != nil
+    separatesHardLinks = isWritable
     nodes = NodeSlots([Node(), Node(directory: InodeNumbers.root)])
     descriptors = DescriptorLRU(budget: budget, keepsLost: isWritable)
     names = NameArena(shared: memory?.names)
@@ -132,7 +136,7 @@ struct NodeTable {
     _ identity: FileIdentity, layer: Int, kind: FileKind, name: [UInt8], in parent: UInt32,
     inodeNumber: UInt64, soleSize: UInt64? = nil
   ) -> UInt32 {
-    var slot = file(identity, layer: layer)
+    var slot = file(identity, layer: layer, named: name, in: parent, isSole: soleSize != nil)
     if slot != 0, let soleSize, !isNamed(slot, name, in: parent), !isPathSpelling(name, of: slot, in: parent)
     {
       if separate(slot, renamedTo: name, in: parent, size: soleSize) { slot = 0 }
@@ -141,6 +145,7 @@ struct NodeTable {
       slot = add(Node(file: identity, kind: kind, layer: layer, inodeNumber: inodeNumber))
       index(slot)
     }
+    if soleSize == nil { markHardLinks(slot) }
     move(slot, to: name, in: parent)
     nodes[Int(slot)].lookups += 1
     return slot
@@ -163,13 +168,6 @@ struct NodeTable {
     // Programs that have opened the file by its former name still reach it.
     if !mayBeAnother { hardLinks.add(slot, at: EntryKey(parent: number(of: parent), name: name)) }
     return true
-  }
-
-  /// - Returns: 0 if there is none.
-  func file(_ identity: FileIdentity, layer: Int) -> UInt32 {
-    identities.first(NodeHash.of(identity, layer: UInt16(layer))) {
-      nodes[Int($0)].identity == identity && nodes[Int($0)].layer == layer
-    }
   }
 
   /// Decrements the lookup count and frees the nodes that become unused.
@@ -195,15 +193,20 @@ struct NodeTable {
   }
 
   /// Rebinds an unread file's node to the file that its name refers to now.
-  mutating func rebind(_ slot: UInt32, to identity: FileIdentity, layer: Int, inodeNumber: UInt64) {
+  mutating func rebind(
+    _ slot: UInt32, to identity: FileIdentity, layer: Int, isSole: Bool, inodeNumber: UInt64
+  ) {
     unindex(slot)
     nodes[Int(slot)].isUnlinked = false
     nodes[Int(slot)].identity = identity
     nodes[Int(slot)].layer = UInt16(layer)
     nodes[Int(slot)].inodeNumber = inodeNumber
     nodes[Int(slot)].wasRebound = true
+    nodes[Int(slot)].hadHardLinks = false
     memory?.set(.unknown, of: slot)
-    if file(identity, layer: layer) == 0 { index(slot) }
+    let (name, parent) = (name(of: slot), nodes[Int(slot)].parent)
+    if file(identity, layer: layer, named: name, in: parent, isSole: isSole) == 0 { index(slot) }
+    if !isSole { markHardLinks(slot) }
   }
 
   /// The inode numbers of the nodes that `InodeNumbers` has to keep.
