@@ -71,6 +71,15 @@ extension Help {
         2            dead: its daemon is dead or does not answer, another mount covers
                      it, or no bundlefs is mounted there; also a usage error
     """,
+    "metrics": """
+    Prints counters and gauges of mounts in the OpenMetrics text format, for
+    Prometheus. MOUNTPOINT may be any path within a mount. The answer comes within
+    two seconds; of a mount that does not answer it has the health only.
+
+        --all           all mounts that you may ask
+        --output FILE   replace FILE by the text, as node_exporter's textfile
+                        collector needs it: a reader finds either text, whole
+    """,
     "layers": """
     Lists the layers, topmost first, with what is wrong with them, or changes them.
     'set' replaces all substitutions, '' leaves MAIN alone. Layers are named by

@@ -5,7 +5,8 @@ enum Help {
 
   /// The subcommands; any other first argument is MAIN.
   static let commands: Set<String> = [
-    "unmount", "run", "list", "status", "health", "layers", "diff", "tree", "override", "revert", "apply",
+    "unmount", "run", "list", "status", "health", "metrics", "layers", "diff", "tree", "override", "revert",
+    "apply",
     "sync",
     "invalidate", "upgrade", "route", "match", "listen", "resources", "open",
   ]
@@ -19,6 +20,7 @@ enum Help {
            bundlefs list [--json]
            bundlefs status MOUNTPOINT [--json]
            bundlefs health MOUNTPOINT...|--all [--json]
+           bundlefs metrics MOUNTPOINT...|--all [--output FILE]
            bundlefs layers MOUNTPOINT [--count] [--json]
            bundlefs layers MOUNTPOINT set LAYER[:LAYER...]
            bundlefs layers MOUNTPOINT add LAYER... [POSITION]
@@ -71,7 +73,8 @@ enum Help {
 
     'status' shows the layers, the caches and request counts. 'health' exits
     with 0 for healthy mounts, with 1 for degraded ones and 2 for dead ones, and
-    prints what is wrong. MOUNTPOINT can be any path in the mount for both.
+    prints what is wrong. 'metrics' prints their counters for Prometheus.
+    MOUNTPOINT can be any path in the mount for these.
     'diff' lists the entries that the layers override, add and hide; 'tree'
     lists all entries and marks those that are not MAIN's. 'override' copies
     what the mount shows at a PATH to the top layer, ready to be edited;

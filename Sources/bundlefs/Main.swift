@@ -19,6 +19,7 @@ enum Main {
       case "--resume": try MountCommand(resuming: rest).run()
       case "status": try StatusCommand(rest).run()
       case "health": exit(try HealthCommand(rest).run())
+      case "metrics": try MetricsCommand(rest).run()
       case "route": try route(rest, posts: true)
       case "match": try route(rest, posts: false)
       case "listen": exit(try ListenCommand(rest).run())

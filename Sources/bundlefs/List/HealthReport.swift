@@ -24,6 +24,13 @@ struct HealthReport: Equatable {
   /// Of what is no mount of bundlefs, or cannot be asked.
   init(dead path: [UInt8], _ reason: String) { (self.path, state, reasons) = (path, .dead, [reason]) }
 
+  init(_ asked: Result<AskedMount, NoMount>) {
+    switch asked {
+    case .success(let asked): self.init(asked)
+    case .failure(let missing): self.init(dead: missing.path, missing.reason)
+    }
+  }
+
   init(_ asked: AskedMount) {
     path = asked.mount.entry.mountPoint
     switch asked.inspection {
