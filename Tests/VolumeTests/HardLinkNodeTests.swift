@@ -49,6 +49,30 @@ import Testing
     #expect(table.checkInvariants().isEmpty)
   }
 
+  @Test("a node does not turn to a name that its file has had before, once there are several")
+  mutating func formerName() {
+    let slot = lookUp("a", links: 1)
+    #expect(lookUp("b", links: 1) == slot)
+    let other = lookUp("a")
+    #expect(other != slot)
+    table.detach(slot, from: Array("b".utf8), in: NodeTable.root)
+    #expect(table.name(of: slot) == Array("b".utf8) && table.hardLinkName(of: slot) == nil)
+    #expect(table.checkInvariants().isEmpty)
+  }
+
+  @Test("a name that was looked up while it was the only one is not taken for another one later")
+  mutating func soleMeanwhile() {
+    let first = lookUp("a")
+    _ = lookUp("b")
+    // The layer's `b` is removed, and `a` renamed.
+    let renamed = lookUp("c", links: 1)
+    #expect(renamed != first)
+    // It is linked to the first name again.
+    #expect(lookUp("a") == first)
+    #expect(lookUp("d", links: 1) != renamed)
+    #expect(table.checkInvariants().isEmpty)
+  }
+
   @Test("a node that was rebound to a name of such a file is found by it")
   mutating func rebound() {
     let other = lookUp("y")

@@ -122,7 +122,7 @@ struct Invalidator {
     }
     // No event reported what was written to the file by its new name.
     if aspects.contains(.link) {
-      for file in store.linkedFiles(named: name, in: directory, of: layer) { invalidate(file, .content) }
+      for file in store.unwatchedLinks(named: name, in: directory, of: layer) { invalidate(file, .content) }
     }
     if aspects.isDisjoint(with: [.added, .removed]) { return }
     if observer == nil {

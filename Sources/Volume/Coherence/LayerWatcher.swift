@@ -169,6 +169,7 @@ final class LayerWatcher: Sendable {
   private func invalidations(for events: [InotifyEvent], _ store: NodeStore) -> ([Invalidation], Bool) {
     var found: [Invalidation] = []
     var areOurs = true
+    var invalidated: Set<FileEvent> = []
     for (index, event) in events.enumerated() {
       if event.mask.contains(.overflow) {
         state.withLock { $0.overflows += 1 }
@@ -177,7 +178,10 @@ final class LayerWatcher: Sendable {
         continue
       }
       var affected: [WatchOwner] = []
+      let isRepeated = !invalidated.insert(FileEvent(event)).inserted
       for owner in watches.owners(of: event.watch) {
+        // A file with thousands of names has as many nodes.
+        if isRepeated, owner.layer == nil { continue }
         guard let caused = consume(event, of: owner, store) else { continue }
         found += caused
         affected.append(owner)
@@ -189,6 +193,16 @@ final class LayerWatcher: Sendable {
       if event.mask.contains(.ignored) { watches.removeEnded(event.watch) }
     }
     return (found, areOurs)
+  }
+
+  /// What an event means to the nodes of a file that is watched itself.
+  private struct FileEvent: Hashable {
+    let watch: WatchDescriptor
+    let isOfContent: Bool
+
+    init(_ event: InotifyEvent) {
+      (watch, isOfContent) = (event.watch, !event.mask.isDisjoint(with: .content))
+    }
   }
 
   /// Handles an event of one of its watch's owners, once: those of the mount's own changes are counted.

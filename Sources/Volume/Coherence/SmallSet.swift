@@ -22,11 +22,35 @@ enum SmallSet<Element: Hashable> {
   var isEmpty: Bool { if case .many(let elements) = self { elements.isEmpty } else { false } }
 
   mutating func insert(_ element: Element) {
-    if case .one(element) = self { return }
-    self = SmallSet(elements.union([element]))
+    switch self {
+    case .one(element): break
+    case .one(let present): self = .many([present, element])
+    case .many(var elements):
+      if elements.isEmpty { return self = .one(element) }
+      // So that the set is not copied.
+      self = .many([])
+      elements.insert(element)
+      self = .many(elements)
+    }
   }
 
-  mutating func remove(_ element: Element) { self = filter { $0 != element } }
+  mutating func remove(_ element: Element) {
+    switch self {
+    case .one(element): self = .many([])
+    case .one: break
+    case .many(var elements):
+      self = .many([])
+      elements.remove(element)
+      self = elements.count == 1 ? SmallSet(elements) : .many(elements)
+    }
+  }
+
+  func contains(_ element: Element) -> Bool {
+    switch self {
+    case .one(let present): present == element
+    case .many(let elements): elements.contains(element)
+    }
+  }
 
   func filter(_ isIncluded: (Element) -> Bool) -> SmallSet { SmallSet(elements.filter(isIncluded)) }
 }

@@ -78,7 +78,7 @@ final class WatchTable: Sendable {
       state.owners[watch, default: []].insert(owner)
       guard let present = state.files[node] else { return state.files[node] = watch }
       // Another thread was faster, and its path led to another file.
-      if present != watch { remove(watch, &state) { $0 == owner } }
+      if present != watch { remove(watch, &state, owner) }
     }
   }
 
@@ -134,7 +134,7 @@ final class WatchTable: Sendable {
   func removeFileWatch(_ node: NodeID) {
     state.withLock { state in
       guard let watch = state.files.removeValue(forKey: node) else { return }
-      remove(watch, &state) { $0.node == node && $0.layer == nil }
+      remove(watch, &state, WatchOwner(node: node, layer: nil))
     }
   }
 
@@ -155,6 +155,12 @@ final class WatchTable: Sendable {
         }
       }
     }
+  }
+
+  /// Removes one of a watch's owners, of which a file with many names has as many.
+  private func remove(_ watch: WatchDescriptor, _ state: inout State, _ owner: WatchOwner) {
+    state.owners[watch]?.remove(owner)
+    if state.owners[watch]?.isEmpty == true { remove(watch, &state) { _ in true } }
   }
 
   private func remove(_ watch: WatchDescriptor, _ state: inout State, _ isOwner: (WatchOwner) -> Bool) {

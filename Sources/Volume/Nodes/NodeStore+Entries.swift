@@ -216,26 +216,34 @@ extension NodeStore {
       throw error
     }
     unwatchIfForgotten(node)
-    if isInOtherLayer(node, than: part.layer) {
-      // It was copied up meanwhile: this is a watch on the former file.
-      watcher.unwatchFile(node)
-      recordUncovered(node)
-    }
+    unwatch(node, ifCopiedSince: part.layer)
   }
 
-  private func isInOtherLayer(_ node: NodeID, than layer: Int) -> Bool {
-    table.withLock { table in (try? table.slot(of: node)).map { Int(table[$0].layer) != layer } ?? false }
+  /// Removes a watch that was set while the file was copied up, and is one on the former file.
+  private func unwatch(_ node: NodeID, ifCopiedSince layer: Int) {
+    guard layer > 0, fileLayer(of: node) == 0 else { return }
+    watcher?.unwatchFile(node)
+    recordUncovered(node)
+  }
+
+  /// nil for a node that the kernel has forgotten.
+  private func fileLayer(of node: NodeID) -> Int? {
+    table.withLock { table in (try? table.slot(of: node)).map { Int(table[$0].layer) } }
   }
 
   /// Watches an open file itself; an entry of an archive needs no watch, since it never changes.
   /// - Returns: whether every change to it is reported from now on.
   func watchFile(_ node: NodeID, _ file: LayerFile) -> Bool {
     guard let watcher else { return false }
+    let layer = fileLayer(of: node) ?? 0
     do throws(Errno) {
       let isWatched: Void? = try file.withWatchPath { path throws(Errno) in
         try watcher.watchFile(node, at: path, follows: true)
       }
-      if isWatched != nil { unwatchIfForgotten(node) }
+      if isWatched != nil {
+        unwatchIfForgotten(node)
+        unwatch(node, ifCopiedSince: layer)
+      }
       return true
     } catch {
       recordUncovered(node)

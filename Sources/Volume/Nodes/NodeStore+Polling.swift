@@ -140,11 +140,15 @@ extension NodeStore {
 
   /// The known files of which another hard link is in a directory without a watch. Neither its creation nor what is
   /// written by it is reported in the directories that are watched.
-  func filesLinked(into directory: NodeID) -> [NodeID] {
+  func filesLinked(into directory: NodeID) -> Set<NodeID> {
     guard watcher != nil, let merged = try? merged(of: directory) else { return [] }
-    return merged.parts.flatMap { part in
-      ((try? part.affectedNames()) ?? []).flatMap { linkedFiles(named: $0, in: directory, of: part.layer) }
+    var found: Set<NodeID> = []
+    for part in merged.parts {
+      for name in (try? part.affectedNames()) ?? [] {
+        found.formUnion(unwatchedLinks(named: name, in: directory, of: part.layer))
+      }
     }
+    return found
   }
 
   // MARK: - Missing names

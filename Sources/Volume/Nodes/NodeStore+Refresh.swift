@@ -256,25 +256,21 @@ extension NodeStore {
     }
   }
 
-  /// The nodes of a file with several hard links of which this name is one, whether the kernel knows the name or not.
-  /// From now on the file itself is watched: no watched directory reports what happens to it by this name.
-  func linkedFiles(named name: [UInt8], in directory: NodeID, of layer: Int) -> [NodeID] {
+  /// The nodes of a file with several hard links of which this name is one, whether the kernel knows the name or not, as far
+  /// as no watch on the file itself reports what happens to them by this name. There is one from now on.
+  func unwatchedLinks(named name: [UInt8], in directory: NodeID, of layer: Int) -> [NodeID] {
     guard let part = try? merged(of: directory).part(of: layer),
       let attributes = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
       attributes.links > 1
     else { return [] }
-    let nodes = table.withLock { table in
-      table.files(attributes.identity, layer: layer).map { slot in
-        // No event increments the version of its own directory, a listing of which may be in preparation.
-        table[table[slot].parent].directory?.version += 1
-        return table.number(of: slot)
-      }
+    let known = table.withLock { table in
+      table.files(attributes.identity, layer: layer).map { table.number(of: $0) }
     }
-    let unwatched = nodes.filter { watcher?.watchesFile($0) == false }
+    let nodes = known.filter { watcher?.watchesFile($0) != true }
+    // No event increments the version of its own directory, a listing of which may be in preparation.
+    for node in nodes { recordAttributeChange(of: node) }
     // Without a watch its attributes time out soon.
-    for node in unwatched {
-      try? withCName(name) { name throws(Errno) in try watchFile(node, name, in: part) }
-    }
+    for node in nodes { try? withCName(name) { name throws(Errno) in try watchFile(node, name, in: part) } }
     return nodes
   }
 

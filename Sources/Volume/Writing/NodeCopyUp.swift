@@ -214,9 +214,9 @@ struct NodeCopyUp: Sendable {
     withExtendedLifetime(released) {}
     queue.add(
       broken.map { Invalidation(subject: .name($0.parent, $0.name, layer: 0), aspects: .entry) })
-    if keepsNumber { return }
     // The watch on the file itself is one on the former file.
     store.watcher?.unwatchFile(node)
+    if keepsNumber { return }
     // Its inode number and link count.
     queue.add([Invalidation(subject: .file(node), aspects: .attributes)])
   }

@@ -232,6 +232,27 @@ extension MountTests {
       }
     }
 
+    @Test("a copy made of a file that had another name is watched, too", .timeLimit(.minutes(1)))
+    func soleCopy() throws {
+      let fixture = try Fixture()
+      try (fixture.substitution / "away").makeDirectory()
+      try (fixture.main / "x").write("old\n")
+      try (fixture.main / "y").makeHardLink(of: fixture.main / "x")
+      try withWritable(fixture: fixture) { mount, _ in
+        #expect(try (mount.point / "x").status().links == 2)
+        try (fixture.main / "y").remove()
+        #expect(try eventually(within: 20) { try (mount.point / "x").status().links == 1 })
+        try (mount.point / "x").overwrite(Array("new".utf8), at: 0)
+        // In a directory that the mount has not looked up.
+        try (fixture.substitution / "away/z").makeHardLink(of: fixture.substitution / "x")
+        try mount.barrier()
+        #expect(try (mount.point / "x").status().links == 2)
+        #expect(try (mount.point / "x").readText() == "new\n")
+        try (fixture.substitution / "away/z").overwrite(Array("two".utf8), at: 0)
+        #expect(try eventually(within: 20) { try (mount.point / "x").readText() == "two\n" })
+      }
+    }
+
     @Test("the names of a file in the upper layer are one file", .timeLimit(.minutes(1)))
     func upper() throws {
       let fixture = try Fixture()

@@ -83,7 +83,7 @@ private struct RestoredIndexes: Sendable {
     for slot in slots.dropFirst() {
       let record = memory[slot]
       if record.kind == nil { continue }
-      if Node.isIndexed(record) { identities.insert(slot, NodeHash.of(record.identity, layer: record.layer)) }
+      if Node.isIndexed(record) { identities.insert(slot, Node.identityHash(of: record)) }
       let hash =
         foldsNames
         ? NodeHash.of(NameFolding.key(of: names.name(at: record.name)), in: record.parent)

@@ -90,6 +90,16 @@ struct Node {
   /// Whether a recorded node is in the identity index.
   static func isIndexed(_ record: NodeRecord) -> Bool { Flags(rawValue: record.flags).contains(.isIndexed) }
 
+  /// The hash by which the identity index has a recorded node.
+  static func identityHash(of record: NodeRecord) -> UInt32 {
+    NodeHash.of(
+      record.identity, layer: record.layer,
+      isOneOfMany: Flags(rawValue: record.flags).contains(.hadHardLinks))
+  }
+
+  /// The hash by which the identity index has it.
+  var identityHash: UInt32 { NodeHash.of(identity, layer: layer, isOneOfMany: hadHardLinks) }
+
   // MARK: - Flags of files
 
   private struct Flags: OptionSet {

@@ -1,10 +1,13 @@
 import Posix
 
 enum NodeHash {
-  static func of(_ identity: FileIdentity, layer: UInt16) -> UInt32 {
+  /// - Parameter isOneOfMany: whether the node has had hard links: then there may be thousands of the same file, through which
+  /// a search for another one should not go.
+  static func of(_ identity: FileIdentity, layer: UInt16, isOneOfMany: Bool = false) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(identity)
     hasher.combine(layer)
+    if isOneOfMany { hasher.combine(true) }
     return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 

@@ -6,12 +6,20 @@ import Posix
 extension NodeTable {
   /// More than one only where hard links are separated.
   func files(_ identity: FileIdentity, layer: Int) -> [UInt32] {
-    identities.all(NodeHash.of(identity, layer: UInt16(layer))) { isNode($0, of: identity, layer) }
+    [false, true].flatMap { isOneOfMany in
+      identities.all(NodeHash.of(identity, layer: UInt16(layer), isOneOfMany: isOneOfMany)) {
+        isNode($0, of: identity, layer)
+      }
+    }
   }
 
   /// - Returns: 0 if there is none; any of several.
   func file(_ identity: FileIdentity, layer: Int) -> UInt32 {
-    file(identity, layer: layer) { _ in true }
+    let sole = soleFile(identity, layer: layer)
+    if sole != 0 || !separatesHardLinks(in: layer) { return sole }
+    return identities.first(NodeHash.of(identity, layer: UInt16(layer), isOneOfMany: true)) {
+      isNode($0, of: identity, layer)
+    }
   }
 
   /// The node of one of a file's names.
@@ -21,33 +29,40 @@ extension NodeTable {
   func file(
     _ identity: FileIdentity, layer: Int, named name: [UInt8], in parent: UInt32, isSole: Bool
   ) -> UInt32 {
-    if !separatesHardLinks(in: layer) { return file(identity, layer: layer) }
+    if !separatesHardLinks(in: layer) { return soleFile(identity, layer: layer) }
     // By the name, since a file may have thousands of names, and each a node.
     let named = entries.first(hash(name, in: parent)) {
       nodes[Int($0)].isIndexed && isNode($0, of: identity, layer)
         && (isNamed($0, name, in: parent) || isSpelling(name, of: $0, in: parent))
     }
-    if named != 0 || !isSole { return named }
-    return file(identity, layer: layer) { !nodes[Int($0)].hadHardLinks }
+    return named != 0 || !isSole ? named : soleFile(identity, layer: layer)
   }
 
-  /// Records that a node's file has several hard links. Whether it is the node of another name is not known from now on.
+  /// Records that a node's file has several hard links. Whether its other nodes are those of other names is not known from
+  /// now on.
   mutating func markHardLinks(_ slot: UInt32) {
     let node = nodes[Int(slot)]
-    guard separatesHardLinks(in: Int(node.layer)), !node.hadHardLinks else { return }
+    if !separatesHardLinks(in: Int(node.layer)) { return }
+    mark(slot)
+    // There is at most one: it was found before there were others.
+    let other = soleFile(node.identity, layer: Int(node.layer))
+    if other != 0 { mark(other) }
+  }
+
+  private mutating func mark(_ slot: UInt32) {
+    if nodes[Int(slot)].hadHardLinks { return }
+    let isIndexed = nodes[Int(slot)].isIndexed
+    unindex(slot)
     nodes[Int(slot)].hadHardLinks = true
-    // At most one of the others is not marked.
-    let other = file(node.identity, layer: Int(node.layer)) { !nodes[Int($0)].hadHardLinks }
-    if other != 0 { nodes[Int(other)].hadHardLinks = true }
+    if isIndexed { index(slot) }
   }
 
   private func separatesHardLinks(in layer: Int) -> Bool { separatesHardLinks && layer > 0 }
 
-  private func file(
-    _ identity: FileIdentity, layer: Int, where matches: (UInt32) -> Bool
-  ) -> UInt32 {
+  /// The node that was not seen with several hard links.
+  private func soleFile(_ identity: FileIdentity, layer: Int) -> UInt32 {
     identities.first(NodeHash.of(identity, layer: UInt16(layer))) {
-      isNode($0, of: identity, layer) && matches($0)
+      isNode($0, of: identity, layer) && !nodes[Int($0)].hadHardLinks
     }
   }
 

@@ -50,7 +50,7 @@ extension NodeTable: InvariantChecking {
     {
       faults.append("not found by its name")
     }
-    let matches = identities.all(NodeHash.of(node.identity, layer: node.layer)) { $0 == slot }
+    let matches = identities.all(node.identityHash) { $0 == slot }
     if matches.count != (node.isIndexed ? 1 : 0) {
       faults.append("found \(matches.count) times by its identity")
     }

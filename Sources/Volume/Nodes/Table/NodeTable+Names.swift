@@ -101,12 +101,20 @@ extension NodeTable {
     }
   }
 
+  /// A further name of a file, to which its node may turn.
   mutating func hardLinkName(of slot: UInt32) -> EntryKey? {
+    if nodes[Int(slot)].hadHardLinks { return furtherSpelling(of: slot) }
     while let key = hardLinks.first(of: slot) {
       if (try? self.slot(of: key.parent)) != nil { return key }
       _ = hardLinks.remove(slot, at: key)
     }
     return nil
+  }
+
+  /// Another spelling of a node's own name.
+  private func furtherSpelling(of slot: UInt32) -> EntryKey? {
+    let own = EntryKey(parent: number(of: nodes[Int(slot)].parent), name: name(of: slot))
+    return foldsNames ? hardLinks.names(of: slot).first { HardLinkNames.areEqual($0, own) } : nil
   }
 
   /// Replaces the name of a file's node by another hard link of the file; false if there is none.

@@ -356,7 +356,7 @@ struct NodeTable {
 
   mutating func index(_ slot: UInt32) {
     nodes[Int(slot)].isIndexed = true
-    identities.insert(slot, NodeHash.of(nodes[Int(slot)].identity, layer: nodes[Int(slot)].layer))
+    identities.insert(slot, nodes[Int(slot)].identityHash)
   }
 
   mutating func unindex(_ slot: UInt32) {
