@@ -15,6 +15,14 @@ extension MountTests {
       try WriteModelRun(seed: seed, substitutions: 2).run()
     }
 
+    @Test(
+      "hard links in the layers below", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
+    func hardLinks(seed: UInt64) throws {
+      try WriteModelRun(
+        seed: seed, substitutions: seed % 2 == 0 ? 1 : 2, hasDeaths: seed % 3 == 0, hasHardLinks: true
+      ).run()
+    }
+
     @Test("without caches", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 10))
     func withoutCaches(seed: UInt64) throws {
       try WriteModelRun(seed: seed, options: ["cache=none"]).run()

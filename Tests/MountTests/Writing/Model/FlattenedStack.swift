@@ -10,17 +10,22 @@ struct FlattenedStack {
 
   private let stack: [PlannedLayer]
   private var result: PlannedLayer
-  /// The files that have been added; hard links of one layer stay hard links.
+  /// Whether hard links of one layer stay hard links; those of the topmost do.
+  private let keepsLinks: Bool
+  /// The files that have been added.
   private var known: [FileKey: Int] = [:]
 
-  static func flatten(_ stack: [PlannedLayer]) -> PlannedLayer {
+  static func flatten(_ stack: [PlannedLayer], keepsLinks: Bool = true) -> PlannedLayer {
     let root = MergedDirectory.root(of: stack)
-    var flattened = FlattenedStack(stack: stack, result: PlannedLayer(root: stack[0].root))
+    var flattened = FlattenedStack(
+      stack: stack, result: PlannedLayer(root: stack[0].root), keepsLinks: keepsLinks)
     flattened.result.root = flattened.directory(root)
     return flattened.result
   }
 
-  private init(stack: [PlannedLayer], result: PlannedLayer) { (self.stack, self.result) = (stack, result) }
+  private init(stack: [PlannedLayer], result: PlannedLayer, keepsLinks: Bool) {
+    (self.stack, self.result, self.keepsLinks) = (stack, result, keepsLinks)
+  }
 
   private mutating func directory(_ merged: MergedDirectory) -> PlannedDirectory {
     var directory = PlannedDirectory(metadata: merged.parts[0].directory.metadata)
@@ -37,7 +42,7 @@ struct FlattenedStack {
   }
 
   private mutating func file(_ key: FileKey) -> Int {
-    if let index = known[key] { return index }
+    if keepsLinks || key.layer == 0, let index = known[key] { return index }
     result.files.append(stack[key.layer].files[key.index])
     known[key] = result.files.count - 1
     return result.files.count - 1

@@ -23,6 +23,8 @@ struct WriteModelRun {
   var hasDeaths = false
   /// Whether case does not count in names.
   var foldsNames = false
+  /// Whether files of the layers below have several hard links, each of which is a file of its own when it is changed.
+  var hasHardLinks = false
 
   func run() throws {
     let folder = try TemporaryFolder()
@@ -34,7 +36,7 @@ struct WriteModelRun {
       : NamePool.choose(using: &random)
     let layers = try makeLayers(in: folder, names)
     let copy = try folder.folder("copy")
-    try LayerMaker.make(FlattenedStack.flatten(try plans(of: layers)), at: copy)
+    try LayerMaker.make(FlattenedStack.flatten(try plans(of: layers), keepsLinks: !hasHardLinks), at: copy)
     let below = try layers.dropFirst().map { try EntrySnapshot.all(below: $0) }
 
     var setup = MountSetup(
@@ -43,7 +45,8 @@ struct WriteModelRun {
     setup.options = ["writable", "allow_other", "trust_upper"] + options
     if foldsNames { setup.options.append("case=insensitive") }
     setup.lifetime = 600
-    let trees = WriteModelTrees(layers: layers, copy: copy, start: TimeSpec.now, foldsNames: foldsNames)
+    let trees = WriteModelTrees(
+      layers: layers, copy: copy, start: TimeSpec.now, foldsNames: foldsNames, comparesLinks: !hasHardLinks)
     let isEqual = try withMount(setup) { mount in
       try WriteModelSteps(run: self, mount: mount, trees: trees, names: names, random: random).compareAll()
     }
@@ -73,7 +76,7 @@ struct WriteModelRun {
   private func makeLayers(in folder: TemporaryFolder, _ names: [ByteString]) throws -> [ByteString] {
     let plans = StackGenerator.stack(
       seed: seed, count: substitutions + 1, isOverlayOnly: true, scale: .small, names: names,
-      limits: StackLimits(hasHardLinks: false), foldsNames: foldsNames)
+      limits: StackLimits(hasHardLinks: hasHardLinks), foldsNames: foldsNames)
     return try plans.enumerated().map { index, plan in
       var plan = plan
       for file in plan.files.indices {
@@ -117,10 +120,13 @@ struct WriteModelTrees {
   let copy: ByteString
   let start: TimeSpec
   var foldsNames = false
+  /// Whether the copy has the link counts of the layers.
+  var comparesLinks = true
 
   /// The comparison of a tree with the copy.
   func comparison(with seen: ByteString) -> SameTree {
-    SameTree(expected: copy, seen: seen, start: start, hasTime: { !isMerged($0) })
+    SameTree(
+      expected: copy, seen: seen, start: start, hasTime: { !isMerged($0) }, comparesLinks: comparesLinks)
   }
 
   /// What a layer has at a path of the mount.

@@ -144,7 +144,8 @@ final class WriteModelSteps {
     for _ in 0..<random.number(1...4) { log.append("\(log.count): below: \(try edits.step())") }
     try mount.barrier()
     for name in try trees.copy.names() { (trees.copy / name).removeTree() }
-    try LayerMaker.make(FlattenedStack.flatten(try run.plans(of: trees.layers)), at: trees.copy)
+    try LayerMaker.make(
+      FlattenedStack.flatten(try run.plans(of: trees.layers), keepsLinks: !run.hasHardLinks), at: trees.copy)
     return trees.comparison(with: mount.point).allDifferences()
   }
 
