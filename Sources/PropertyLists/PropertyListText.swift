@@ -18,6 +18,8 @@ public struct PropertyListText: Sendable {
   /// Whether the text is cut off by a malformed character.
   public let isMalformed: Bool
   private let encoding: Encoding
+  /// The byte order mark.
+  private let mark: ArraySlice<UInt8>
 
   /// Why the text is malformed, for users.
   public var malformation: String { "a character that is not valid \(encoding.name)" }
@@ -29,6 +31,7 @@ public struct PropertyListText: Sendable {
     guard let (encoding, markLength) = Self.byteOrderMark(content) ?? Self.declared(content).map({ ($0, 0) })
     else { return nil }
     self.encoding = encoding
+    mark = content[..<markLength]
     let text = content[markLength...]
     switch encoding {
     case .utf8:
@@ -45,6 +48,27 @@ public struct PropertyListText: Sendable {
       let (decoded, isMalformed) = Self.transcoded(units, from: UTF32.self)
       (utf8, self.isMalformed) = (decoded, isMalformed || isOdd)
     }
+  }
+
+  /// Encodes another text as this one, with a byte order mark if this one has it; in UTF-8 if this one is in ISO-8859-1.
+  public func encode(_ utf8: [UInt8]) -> [UInt8] {
+    let text = String(decoding: utf8, as: UTF8.self)
+    switch encoding {
+    case .utf8, .latin1: return mark + utf8
+    case .utf16(let isBigEndian): return mark + Self.bytes(of: text.utf16, isBigEndian)
+    case .utf32(let isBigEndian):
+      return mark + Self.bytes(of: text.unicodeScalars.lazy.map(\.value), isBigEndian)
+    }
+  }
+
+  private static func bytes<Unit: FixedWidthInteger>(
+    of units: some Sequence<Unit>, _ isBigEndian: Bool
+  ) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for unit in units {
+      withUnsafeBytes(of: isBigEndian ? unit.bigEndian : unit.littleEndian) { bytes += $0 }
+    }
+    return bytes
   }
 
   /// Whether a file is a text in UTF-16 or UTF-32.

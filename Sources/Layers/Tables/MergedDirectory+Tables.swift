@@ -21,6 +21,7 @@ extension MergedDirectory {
       let tables = top.gate.tables
     else { return nil }
     let bytes = [UInt8](bytesOf: name)
+    if parts[index].layer == 0, isBeingSaved(bytes, first) { return nil }
     for _ in 0..<16 {
       let all = try contributors(name, bytes, first, at: index)
       do throws(Errno) { return try tables.table(of: all) } catch {
@@ -66,7 +67,7 @@ extension MergedDirectory {
 
 extension LayerDirectory {
   /// - Returns: nil if it hides the layers below; without a file if it has nothing of the name.
-  fileprivate func table(_ name: CName) throws(Errno) -> (file: FileStatus?, Void)? {
+  func table(_ name: CName) throws(Errno) -> (file: FileStatus?, Void)? {
     switch try find(name) {
     case .nothing: (nil, ())
     case .file(let status): status.isRegular ? (status, ()) : nil

@@ -29,6 +29,8 @@ public struct TreeCopy {
   private let root: LayerDirectory
   /// Names in the mount's root that no layer has.
   private let excluded: Set<[UInt8]>
+  /// Whether the mount merges tables of strings: then only an empty one is made, for the strings that are to differ.
+  private let mergesTables: Bool
   /// Is passed the counts, and the number of bytes of the file that is being copied.
   private let progress: (Counts, Int) -> Void
   /// The most attempts where programs replace in the layers what is being copied.
@@ -42,13 +44,15 @@ public struct TreeCopy {
   /// - Parameters:
   ///   - mount: the mount.
   ///   - excluded: names in the mount's root that no layer has.
+  ///   - mergesTables: whether the mount merges tables of strings.
   ///   - progress: is passed the counts, and the number of bytes of the file that is being copied.
   public init(
     of mount: DirectoryLayer, to upper: UpperLayer, excluding excluded: Set<[UInt8]>,
-    progress: @escaping (Counts, Int) -> Void
+    mergesTables: Bool = false, progress: @escaping (Counts, Int) -> Void
   ) {
     root = mount.root
     (self.upper, self.excluded, self.progress) = (upper, excluded, progress)
+    self.mergesTables = mergesTables
   }
 
   /// Copies what is seen at a path. What the layer has already is left alone.
@@ -166,8 +170,11 @@ public struct TreeCopy {
     case .nothing:
       var bytes = 0
       let (counts, progress) = (counts, progress)
+      let isTable = mergesTables && MergedTables.isTable(name, foldsNames: frame.target.foldsNames)
       try Self.unlocking(frame.target) { () throws(Errno) in
-        _ = try upper.copyUp(name, from: frame.source, identity: identity, to: frame.target, size: nil) {
+        _ = try upper.copyUp(
+          name, from: frame.source, identity: identity, to: frame.target, size: isTable ? 0 : nil
+        ) {
           bytes += $0
           progress(counts, bytes)
         }

@@ -220,6 +220,7 @@ struct MountWorker {
       workers: max(2, processorCount), readLocks: survival?.readLocks,
       lowLatency: plan.arguments.options.lowLatency, events)
     guard end != .unmounted, let survival else {
+      volume.finish()
       upper?.close()
       return
     }
