@@ -22,7 +22,8 @@ extension TableSaver {
   func reduce(_ saving: Saving, isAtEnd: Bool) {
     do throws(Errno) {
       guard let directory = try directory(of: saving) else { return end(saving) }
-      try withCName(saving.name) { name throws(Errno) in
+      // It may have been made again in another spelling.
+      try withCName(try directory.presentSpelling(of: saving.name)) { name throws(Errno) in
         guard let status = try directory.savedTable(name) else {
           return try replace(saving, name, in: directory, nil, nil) { false }
         }

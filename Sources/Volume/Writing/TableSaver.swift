@@ -138,13 +138,14 @@ final class TableSaver: Sendable {
   private func keep(
     _ table: LayerFile, _ name: CName, in directory: MergedDirectory, _ key: EntryKey, _ copyUp: NodeCopyUp
   ) throws(Errno) -> FileStatus? {
-    guard !directory.isBeingSaved(name), var base = try directory.tableBase(name), base.shown != nil else {
-      return nil
+    guard !directory.isBeingSaved(name), case .file = try directory.lookup(name) else { return nil }
+    let content = try table.readAll()
+    if var base = try directory.tableBase(name) {
+      if base.shown != nil { base.shown = content }
+      try begin(name, base, in: directory, key.parent)
     }
-    base.shown = try table.readAll()
-    try begin(name, base, in: directory, key.parent)
     return try copyUp.changing([key]) { () throws(Errno) in
-      let copy = try upper.makeTable(name, in: directory, try table.readAll())
+      let copy = try upper.makeTable(name, in: directory, content)
       copyUp.own?.recordEntry(copy.identity, at: key, events: 1)
       return copy
     }

@@ -168,7 +168,7 @@ extension MountTests {
     func changeBelow(isRead: Bool) throws {
       try TableSaving.run(upper: "\"c\" = \"drei\";\n") { tables in
         try tables.table.withFile(O_RDWR) { file in
-          if isRead { _ = try ByteString.text(of: file) } else { try ByteString.put("\"", in: file, at: 0) }
+          if isRead { _ = try ByteString.text(of: file) } else { try ByteString.put("/", in: file, at: 0) }
           let text = try tables.table.readText()
           try tables.below.write("\"a\" = \"new\";\n\"b\" = \"2\";\n\"n\" = \"new\";\n")
           try tables.mount.barrier()
@@ -260,7 +260,7 @@ extension MountTests {
       try TableSaving.run { tables in
         #expect(try tables.mount.command("override", Self.path).status == 0)
         try tables.mount.barrier()
-        #expect(try tables.upper.readText() == "" && tables.table.readText() == TableSaving.main)
+        #expect(try tables.upper.readText() == "" && tables.table.readText().contains("\"c\" = \"3\";"))
         try tables.table.write(Self.changed)
         try tables.settle()
         #expect(try tables.mount.command("diff").outputText.contains("Main.strings"))
@@ -285,8 +285,11 @@ extension MountTests {
         try pattern.save(
           Self.changed.replacing("\"1\"", with: "\"eins\""), to: tables.mount.point / "FR.lproj/MAIN.STRINGS")
         try tables.settle()
-        #expect(try tables.upper.readText() == "/* title */\n\"a\" = \"eins\";\n\n" + Self.difference)
-        #expect(try (tables.fixture.substitution / "fr.lproj").names() == ["Main.strings"])
+        let folder = tables.fixture.substitution / "fr.lproj"
+        // A name that was removed first comes again as it was given.
+        let isNew = [Pattern.backup, .link, .unlink].contains(pattern)
+        let upper = folder / (isNew ? "MAIN.STRINGS" : "Main.strings")
+        #expect(try upper.readText() == "/* title */\n\"a\" = \"eins\";\n\n" + Self.difference)
       }
     }
   }
