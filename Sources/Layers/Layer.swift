@@ -87,10 +87,10 @@ public enum Layer: Sendable {
 
   /// The directory at a path inside this layer alone, without merging.
   /// - Throws: ENOENT or ENOTDIR where the layer has no such directory.
-  public func directory(at path: [[UInt8]]) throws(Errno) -> LayerDirectory {
-    var directory = root
+  public func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
+    var directory = MergedDirectory(parts: [root])
     for name in path {
-      let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
+      let found = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
       guard case .directory(let next, _) = found else { throw .noSuchFileOrDirectory }
       directory = next
     }

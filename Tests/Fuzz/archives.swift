@@ -52,7 +52,7 @@ private func walk(_ directory: MergedDirectory, depth: Int) throws(Errno) {
     let found = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
     switch found {
     case .directory(let inner, _): if depth < 64 { try walk(inner, depth: depth + 1) }
-    case .file(let layer, let attributes): read(name, attributes, directory.part(of: layer))
+    case .file(let layer, let attributes): read(name, attributes, directory.parts(of: layer).first)
     case nil: preconditionFailure("listed, but not found")
     }
   }

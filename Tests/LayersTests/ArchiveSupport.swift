@@ -68,7 +68,7 @@ final class ArchiveFixture {
   func open(_ path: String) throws -> LayerFile {
     var names = path.split(separator: "/").map { Array($0.utf8) }
     let last = names.removeLast()
-    let folder = try Layer.archive(layer).directory(at: names)
+    let folder = try Layer.archive(layer).directory(at: names).top
     let identity = try attributes(path).identity
     return try withCName(last) { name throws(Errno) in try folder.openFile(name, identity: identity) }
   }

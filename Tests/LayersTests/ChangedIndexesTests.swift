@@ -53,7 +53,7 @@ import Testing
     func effect(_ name: String) throws -> String {
       switch try withCName(Array(name.utf8), { root.effect(on: $0) }) {
       case .none: "none"
-      case .part(let part): "part of \(part.layer)"
+      case .parts(let parts): "part of \(parts[0].layer)"
       case .hides: "hides"
       }
     }

@@ -21,7 +21,7 @@ import Testing
   }
 
   private func read(_ layer: ArchiveLayer, _ name: String) throws -> String {
-    let folder = try Layer.archive(layer).directory(at: [])
+    let folder = try Layer.archive(layer).directory(at: []).top
     let file = try withCName(Array(name.utf8)) { name throws(Errno) -> LayerFile? in
       guard case .file(let attributes) = try folder.find(name) else { return nil }
       return try folder.openFile(name, identity: attributes.identity)

@@ -78,22 +78,22 @@ struct MergedFile: Sendable {
   /// - Throws: ESTALE or ENOENT if the file was replaced or removed after the lookup.
   func content(limit: Int) throws(Errno) -> [UInt8]? {
     guard attributes.isRegular, attributes.size <= UInt64(limit) else { return nil }
-    guard let part = parent.directory.part(of: layer) else { return nil }
     let identity = attributes.identity
     let descriptor = try withCName(name) { name throws(Errno) in
-      try part.openFile(name, identity: identity)
+      try parent.directory.part(of: layer, with: name, identity)?.openFile(name, identity: identity)
     }
+    guard let descriptor else { return nil }
     let content = try descriptor.readAll(limit: limit)
     return content.count > limit ? nil : content
   }
 
   /// Calls `readlinkat(2)`; nil if the link was replaced or removed after the lookup.
   func linkTarget() throws(Errno) -> [UInt8]? {
-    guard let part = parent.directory.part(of: layer) else { return nil }
     let identity = attributes.identity
     do throws(Errno) {
       return try withCName(name) { name throws(Errno) in
-        try part.openPath(name, identity: identity).linkTarget()
+        try parent.directory.part(of: layer, with: name, identity)?
+          .openPath(name, identity: identity).linkTarget()
       }
     } catch {
       if error == .staleFileHandle || error == .noSuchFileOrDirectory { return nil }

@@ -39,11 +39,12 @@ extension FoundResource {
   /// Opens a regular file.
   /// - Throws: See ``description(by:)``; EISDIR for other kinds.
   public func open() throws(Errno) -> LayerFile {
-    guard attributes.isRegular, let part = container?.part(of: layer), let name = path.last else {
-      throw .isDirectory
-    }
+    guard attributes.isRegular, let name = path.last else { throw .isDirectory }
     let identity = attributes.identity
-    return try withCName(name) { name throws(Errno) in try part.openFile(name, identity: identity) }
+    return try withCName(name) { name throws(Errno) in
+      guard let part = container?.part(of: layer, with: name, identity) else { throw .isDirectory }
+      return try part.openFile(name, identity: identity)
+    }
   }
   /// The value of an extended attribute; nil if it is absent.
   public func extendedAttribute(_ name: CName) throws(Errno) -> [UInt8]? {

@@ -27,6 +27,7 @@ public final class LayerGate: Sendable {
   /// The entries that are refused, since overlayfs keeps what they show in other layers.
   public let overlayReferences = OverlayReferences()
   private let isolated: Atomic<Bool>
+  private let shared = Atomic(false)
   private let mergedTables = Locked<MergedTables?>(nil)
   private let calls = Locked(Calls())
   private let jobs = LayerJobs()
@@ -103,6 +104,12 @@ public final class LayerGate: Sendable {
   public var tables: MergedTables? {
     get { mergedTables.withLock { $0 } }
     set { mergedTables.withLock { $0 = newValue } }
+  }
+
+  /// Whether the mount has one node for all spellings of a directory.
+  public var sharesSpellings: Bool {
+    get { shared.load(ordering: .relaxed) }
+    set { shared.store(newValue, ordering: .relaxed) }
   }
 
   // MARK: - State

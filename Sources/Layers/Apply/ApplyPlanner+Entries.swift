@@ -142,10 +142,12 @@ extension ApplyPlanner {
       switch try part.find(name) {
       case .nothing: break
       case .whiteout, .file: covers = true
-      case .directory(let inner, _):
+      case .directory:
         if isOpaque { obstacle = obstacle ?? .uncovered(layer: part.layer) }
-        if try inner.isOpaque() { covers = true }
-        parts.append(inner)
+        for inner in try part.directories(named: name) {
+          if try inner.isOpaque() { covers = true }
+          parts.append(inner)
+        }
       }
       if covers { obstacle = obstacle ?? .covered(layer: part.layer) }
     }

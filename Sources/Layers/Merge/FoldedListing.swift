@@ -62,12 +62,33 @@ struct FoldedContent {
   var order: [[UInt8]] = []
   /// The names of character devices.
   var whiteouts: [[UInt8]] = []
+  /// How many names, those of directories aside, several twins have, and none of them in several spellings.
+  private(set) var sharedNames = 0
 
   mutating func add(_ name: [UInt8], key: [UInt8], _ listed: LayerDirectory.Listed) {
     if listed.isWhiteout { return whiteouts.append(name) }
     let record = DirectoryRecord(name: name, kind: listed.kind, device: listed.device, inode: listed.inode)
-    guard let present = records.updateValue([record], forKey: key) else { return order.append(key) }
-    records[key] = (present + [record]).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    add(record, key: key)
+  }
+
+  /// Adds what a twin contains.
+  mutating func add(_ twin: FoldedContent) {
+    for key in twin.names.hidden { names.hide(key) }
+    whiteouts += twin.whiteouts
+    for key in twin.order {
+      for record in twin.records[key] ?? [] { add(record, key: key) }
+      if records[key]?.count == 2, records[key]?[0].kind != .directory, twin.names.collisions[key] == nil {
+        sharedNames += 1
+      }
+    }
+  }
+
+  /// Entries of one spelling, which twins can have, keep their order.
+  private mutating func add(_ record: DirectoryRecord, key: [UInt8]) {
+    guard var entries = records.updateValue([record], forKey: key) else { return order.append(key) }
+    let place = entries.firstIndex { record.name.lexicographicallyPrecedes($0.name) }
+    entries.insert(record, at: place ?? entries.endIndex)
+    records[key] = entries
   }
 }
 
@@ -75,8 +96,12 @@ extension MergedDirectory {
   /// As `list`, where case does not count.
   func listFolded(_ count: () throws(Errno) -> Void) throws(Errno) -> Listing {
     var merged = FoldedListing()
-    for part in parts where !part.gate.isSkipped {
-      merged.add(try part.foldedContent(count), layer: part.layer)
+    for (index, part) in parts.enumerated() where !part.gate.isSkipped && isFirst(index) {
+      var content = try part.foldedContent(count)
+      let twins = parts[(index + 1)..<end(ofLayerAt: index)]
+      for twin in twins { content.add(try twin.foldedContent(count)) }
+      part.gate.collisions.record(content.sharedNames, amongTwinsOf: part.identity)
+      merged.add(content, layer: part.layer)
     }
     if let missing { throw missing.error }
     return merged.listing
@@ -86,14 +111,29 @@ extension MergedDirectory {
   /// - Throws: what reading a part throws.
   public func shownSpelling(of name: [UInt8]) throws(Errno) -> [UInt8]? {
     let key = NameFolding.key(of: name)
-    var spelling: [UInt8]?
-    for part in parts where !part.gate.isSkipped {
-      guard let spellings = part.spellings else { return name }
-      let names = try part.foldedNames(spellings)
-      if let first = names.first[key] { spelling = first }
-      if names.hidden.contains(key) { break }
+    var shown: [UInt8]?
+    for (index, part) in parts.enumerated() where !part.gate.isSkipped && isFirst(index) {
+      guard part.foldsNames else { return name }
+      let twins = index..<end(ofLayerAt: index)
+      if let first = try firstSpelling(ofKey: key, in: twins) { shown = first }
+      for twin in parts[twins] {
+        if let spellings = twin.spellings, try twin.foldedNames(spellings).hidden.contains(key) {
+          return shown
+        }
+      }
     }
-    return spelling
+    return shown
+  }
+
+  private func firstSpelling(ofKey key: [UInt8], in range: Range<Int>) throws(Errno) -> [UInt8]? {
+    var found: [UInt8]?
+    for part in parts[range] {
+      guard let spellings = part.spellings, let own = try part.foldedNames(spellings).first[key] else {
+        continue
+      }
+      if found.map({ own.lexicographicallyPrecedes($0) }) ?? true { found = own }
+    }
+    return found
   }
 }
 

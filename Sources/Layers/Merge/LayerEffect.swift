@@ -5,8 +5,8 @@ import Posix
 public enum LayerEffect: Sendable {
   /// It has nothing of the name.
   case none
-  /// It has a directory, which is merged with those of other layers.
-  case part(LayerDirectory)
+  /// It has a directory, which is merged with those of other layers; several where they are one name.
+  case parts([LayerDirectory])
   /// It hides what the layers below have, or may hide it.
   case hides
 }
@@ -23,8 +23,10 @@ extension LayerDirectory {
     case .file, .whiteout: return .hides
     case .nothing, .directory: if try hasWhiteoutMarker(name, length: strlen(name)) { return .hides }
     }
-    guard case .directory(let directory, _) = found else { return .none }
-    return try directory.isOpaque() ? .hides : .part(directory)
+    guard case .directory = found else { return .none }
+    let directories = try directories(named: name)
+    for directory in directories where try directory.isOpaque() { return .hides }
+    return .parts(directories)
   }
 }
 

@@ -52,6 +52,9 @@ public struct LayerStack: Sendable {
     for (_, layer) in all { layer.gate.tables = tables }
   }
 
+  /// Has all spellings of a directory be merged alike, since they have one node.
+  public func shareSpellings() { for (_, layer) in all { layer.gate.sharesSpellings = true } }
+
   /// What merges tables of strings; nil if they are not merged.
   public var tables: MergedTables? { layers[0].gate.tables }
 

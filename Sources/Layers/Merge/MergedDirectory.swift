@@ -27,14 +27,18 @@ public struct LayerFailure: Sendable {
 ///
 /// `.`, `..` and names with a slash are never found and reach no file system.
 public final class MergedDirectory: Sendable {
-  /// The merged directories, top layer first; never empty.
+  /// The merged directories, top layer first; never empty. Where case does not count, a layer can have several in a row: its
+  /// directories that are one name.
   public let parts: [LayerDirectory]
   /// The failure of a layer below these parts, which may have the directory, too.
   public let missing: LayerFailure?
+  /// Whether a layer has several parts.
+  let hasTwins: Bool
 
   init(parts: [LayerDirectory], missing: LayerFailure? = nil) {
     self.parts = parts
     self.missing = missing
+    hasTwins = parts[0].foldsNames && zip(parts, parts.dropFirst()).contains { $0.layer == $1.layer }
   }
 
   /// The layers of a merged root with their present root directories.
@@ -51,9 +55,6 @@ public final class MergedDirectory: Sendable {
   /// Whether case does not count in names.
   public var foldsNames: Bool { top.foldsNames }
 
-  /// The directory of a layer, if it is merged.
-  public func part(of layer: Int) -> LayerDirectory? { parts.first { $0.layer == layer } }
-
   /// Looks a name up; nil if it is not visible. A directory is found without the layers from the first on that fails
   /// below its topmost part.
   /// - Parameters:
@@ -68,9 +69,12 @@ public final class MergedDirectory: Sendable {
     var collected: [LayerDirectory] = []
     var (merged, first, missing) = (FileStatus?.none, FileStatus?.none, missing)
     search: for (index, part) in parts.enumerated() where part.layer >= layer && !part.gate.isSkipped {
-      let isLast = index == parts.count - 1 && missing == nil
+      if !isFirst(index) { continue }
+      let twins = index..<end(ofLayerAt: index)
+      let isLast = twins.upperBound == parts.count && missing == nil
       do throws(Errno) {
-        switch try part.find(name, isLikelyDirectory: isLikelyDirectory) {
+        let (found, others) = try find(name, in: twins, isLikelyDirectory: isLikelyDirectory)
+        switch found {
         case .nothing: break
         case .whiteout:
           missing = nil
@@ -86,12 +90,16 @@ public final class MergedDirectory: Sendable {
           collected.append(directory)
           first = first ?? attributes
           merged = Self.merge(merged, below: attributes)
-          if !isLast, try directory.isOpaque() {
+          for (twin, attributes) in others {
+            collected.append(twin)
+            merged = Self.merge(merged, below: attributes)
+          }
+          if !isLast, try Self.hidesBelow(collected.suffix(1 + others.count)) {
             missing = nil
             break search
           }
         }
-        if !isLast, try part.hasWhiteoutMarker(name, length: length) {
+        if !isLast, try hasWhiteoutMarker(name, length: length, in: twins) {
           missing = nil
           break search
         }
@@ -109,6 +117,12 @@ public final class MergedDirectory: Sendable {
     // The layer might have the name.
     if let missing { throw missing.error }
     return nil
+  }
+
+  /// Whether one of a layer's directories of a name is opaque.
+  private static func hidesBelow(_ twins: ArraySlice<LayerDirectory>) throws(Errno) -> Bool {
+    for directory in twins where try directory.isOpaque() { return true }
+    return false
   }
 
   /// Looks a name up without some layers.

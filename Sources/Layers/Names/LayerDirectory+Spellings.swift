@@ -39,11 +39,17 @@ extension LayerDirectory {
   /// - Throws: what reading the directories throws.
   public func spelled(_ path: [[UInt8]]) throws(Errno) -> [[UInt8]] {
     if spellings == nil { return path }
-    var (directory, spelled) = (self, path)
+    var directory = MergedDirectory(parts: [self])
+    var (spelled, paths) = (path, [identity: [[UInt8]]()])
     for (index, name) in path.enumerated() {
-      guard let spelling = try directory.spelling(of: name) else { break }
-      spelled[index] = spelling
-      let found = try withCName(spelling) { name throws(Errno) in try directory.find(name) }
+      let entries = try directory.entries(named: name, in: directory.parts.indices)
+      guard let first = entries.first, let above = paths[first.parent.identity] else { break }
+      spelled.replaceSubrange(...index, with: above + [first.name])
+      for entry in entries {
+        guard case .directory(let inner, _) = try entry.find() else { continue }
+        paths[inner.identity] = (paths[entry.parent.identity] ?? []) + [entry.name]
+      }
+      let found = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
       guard case .directory(let next, _) = found else { break }
       directory = next
     }

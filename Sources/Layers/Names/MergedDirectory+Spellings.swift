@@ -2,23 +2,33 @@ import Posix
 
 /// The spellings of a merged directory whose top part takes changes.
 extension MergedDirectory {
-  /// Calls the body with the spelling in which a change reaches the entry that a name finds: that of the top part's entry, or
-  /// else the one that a listing shows, in which the top part is to get a copy. A name that is not visible stays as it is.
+  /// Calls the body with the spelling in which a change reaches the entry that a name finds: that of the top layer's entry, or
+  /// else the one that a listing shows, in which the top layer is to get a copy. A name that is not visible stays as it is.
+  /// - Parameter body: is passed this directory, too, on top of it the part that has the entry, or is to get it.
   /// - Throws: what reading a part throws; what the body throws.
   public func withPresentSpelling<Result: ~Copyable>(
-    of name: CName, _ body: (CName) throws(Errno) -> Result
+    of name: CName, _ body: (CName, MergedDirectory) throws(Errno) -> Result
   ) throws(Errno) -> Result {
-    if !foldsNames { return try body(name) }
-    return try withCName(try presentSpelling(of: [UInt8](bytesOf: name)), body)
+    if !foldsNames { return try body(name, self) }
+    let (present, directory) = try presentSpelling(of: [UInt8](bytesOf: name))
+    return try withCName(present) { name throws(Errno) in try body(name, directory) }
   }
 
   /// As `withPresentSpelling`.
-  public func presentSpelling(of name: [UInt8]) throws(Errno) -> [UInt8] {
-    if !foldsNames { return name }
+  public func presentSpelling(
+    of name: [UInt8]
+  ) throws(Errno) -> (name: [UInt8], directory: MergedDirectory) {
+    if !foldsNames { return (name, self) }
+    let range = 0..<end(ofLayerAt: 0)
     // The names need not be read again, which have changed if the entry is new.
-    if try top.hasEntry(name) { return name }
-    if let own = try top.spelling(of: name) { return own }
-    return try shownSpelling(of: name) ?? name
+    for part in parts[range] where try part.hasEntry(name) { return (name, beginning(with: part)) }
+    if let own = try entries(named: name, in: range).first { return (own.name, beginning(with: own.parent)) }
+    return (try shownSpelling(of: name) ?? name, self)
+  }
+
+  private func beginning(with part: LayerDirectory) -> MergedDirectory {
+    if part === top { return self }
+    return MergedDirectory(parts: [part] + parts.filter { $0 !== part }, missing: missing)
   }
 }
 
@@ -29,9 +39,12 @@ extension UpperLayer {
   public func spellingToHide(
     behind name: CName, in directory: MergedDirectory
   ) throws(Errno) -> [UInt8]? {
-    guard directory.foldsNames, directory.parts.count > 1 else { return nil }
-    let (name, below) = ([UInt8](bytesOf: name), MergedDirectory(parts: Array(directory.parts.dropFirst())))
-    guard let shown = try below.shownSpelling(of: name), shown != name else { return nil }
+    let below = directory.partsBelow
+    guard directory.foldsNames, !below.isEmpty else { return nil }
+    let name = [UInt8](bytesOf: name)
+    guard let shown = try MergedDirectory(parts: Array(below)).shownSpelling(of: name), shown != name else {
+      return nil
+    }
     let isHidden = try directory.top.withDescriptor { parent throws(Errno) in
       try withCName(shown) { shown throws(Errno) in
         if try parent.hasDeviceWhiteout(shown) { return true }

@@ -19,6 +19,9 @@ struct FoldedNames: Sendable {
 
   mutating func hide(_ key: [UInt8]) { hidden.insert(key) }
 
+  /// All entries of a name.
+  func entries(_ key: [UInt8]) -> [[UInt8]] { collisions[key] ?? first[key].map { [$0] } ?? [] }
+
   /// The entry for a name: the one of that spelling, or else the first by bytes.
   func entry(_ name: [UInt8], key: [UInt8]) -> [UInt8]? {
     if let all = collisions[key], all.contains(name) { return name }

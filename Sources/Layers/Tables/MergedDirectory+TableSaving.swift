@@ -31,13 +31,14 @@ extension MergedDirectory {
   private func tablesBelow(_ name: CName) throws(Errno) -> [MergedTables.Contributor] {
     if let missing { throw missing.error }
     var found: [MergedTables.Contributor] = []
-    for part in parts.dropFirst() {
-      guard let status = try part.table(name) else { break }
-      if let status = status.file {
+    for (position, part) in parts.enumerated() where part.layer > 0 && isFirst(position) {
+      let twins = position..<end(ofLayerAt: position)
+      guard let status = try table(name, in: twins) else { break }
+      if let status = status.file, let holder = self.part(of: part.layer, with: name, status.identity) {
         let name = [UInt8](bytesOf: name)
-        found.append(MergedTables.Contributor(directory: part, name: name, status: status))
+        found.append(MergedTables.Contributor(directory: holder, name: name, status: status))
       }
-      if try part.hasWhiteoutMarker(name, length: strlen(name)) { break }
+      if try hasWhiteoutMarker(name, length: strlen(name), in: twins) { break }
     }
     return found
   }

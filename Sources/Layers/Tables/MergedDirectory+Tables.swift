@@ -46,29 +46,31 @@ extension MergedDirectory {
   private func contributors(
     _ name: CName, _ bytes: [UInt8], _ first: FileStatus, at index: Int
   ) throws(Errno) -> [MergedTables.Contributor] {
-    let present = try parts[index].attributes(of: name)
-    var found = [MergedTables.Contributor(directory: parts[index], name: bytes, status: present)]
-    for (position, part) in parts.enumerated().dropFirst(index) where !part.gate.isSkipped {
+    let holder = part(of: parts[index].layer, with: name, first.identity) ?? parts[index]
+    let present = try holder.attributes(of: name)
+    var found = [MergedTables.Contributor(directory: holder, name: bytes, status: present)]
+    for (position, part) in parts.enumerated().dropFirst(index)
+    where !part.gate.isSkipped && isFirst(position) {
       do throws(Errno) {
+        let twins = position..<end(ofLayerAt: position)
         if position > index {
-          guard let status = try part.table(name) else { break }
-          if let status = status.file {
-            found.append(MergedTables.Contributor(directory: part, name: bytes, status: status))
+          guard let status = try table(name, in: twins) else { break }
+          if let status = status.file, let holder = self.part(of: part.layer, with: name, status.identity) {
+            found.append(MergedTables.Contributor(directory: holder, name: bytes, status: status))
           }
         }
-        if try part.hasWhiteoutMarker(name, length: bytes.count) { break }
+        if try hasWhiteoutMarker(name, length: bytes.count, in: twins) { break }
       } catch {
         if !error.isFileSystemFailure { throw error }
       }
     }
     return found
   }
-}
 
-extension LayerDirectory {
+  /// - Parameter range: of a layer's parts.
   /// - Returns: nil if it hides the layers below; without a file if it has nothing of the name.
-  func table(_ name: CName) throws(Errno) -> (file: FileStatus?, Void)? {
-    switch try find(name) {
+  func table(_ name: CName, in range: Range<Int>) throws(Errno) -> (file: FileStatus?, Void)? {
+    switch try find(name, in: range, isLikelyDirectory: false).0 {
     case .nothing: (nil, ())
     case .file(let status): status.isRegular ? (status, ()) : nil
     case .whiteout, .directory: nil

@@ -247,7 +247,7 @@ extension MergedDirectory {
   func isBelow(_ name: CName) throws(Errno) -> Bool {
     if isAlone { return false }
     if hasUnknownBelow { return true }
-    for part in parts.dropFirst() where try part.mentions(name) { return true }
+    for part in partsBelow where try part.mentions(name) { return true }
     return false
   }
 
@@ -261,11 +261,14 @@ extension MergedDirectory {
   /// Whether a whiteout must come where the top part's entry of the name goes.
   func needsWhiteout(_ name: CName) throws(Errno) -> Bool {
     guard try isVisibleBelow(name) else { return false }
+    if !foldsNames { return true }
     // One of another spelling hides this one, too.
-    guard let spellings = top.spellings else { return true }
-    return try !top.hidesFolded(name, spellings)
+    return try !hasWhiteoutMarker(name, length: strlen(name), in: 0..<end(ofLayerAt: 0))
   }
 
+  /// The parts of the layers below that of the top part.
+  var partsBelow: ArraySlice<LayerDirectory> { parts.dropFirst(end(ofLayerAt: 0)) }
+
   /// Whether a layer below has failed or is left out: then it is safe to hide what it may have.
-  private var hasUnknownBelow: Bool { missing != nil || parts.dropFirst().contains { $0.gate.isSkipped } }
+  private var hasUnknownBelow: Bool { missing != nil || partsBelow.contains { $0.gate.isSkipped } }
 }

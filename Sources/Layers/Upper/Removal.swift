@@ -29,9 +29,14 @@ extension UpperLayer {
   }
 
   /// Removes an empty directory from view, as `remove`.
+  /// - Parameter isSole: whether it was found to have no twins just now.
   /// - Throws: ENOENT, ENOTDIR, ENOTEMPTY.
-  public func removeDirectory(_ name: CName, from directory: MergedDirectory) throws(Errno) {
-    if directory.isAlone {
+  public func removeDirectory(
+    _ name: CName, from directory: MergedDirectory, isSole: Bool = false
+  ) throws(Errno) {
+    var isSimple = directory.isAlone
+    if isSimple, !isSole { isSimple = try !directory.hasTwins(named: name) }
+    if isSimple {
       do throws(Errno) { return try removeAlone(name, from: directory, isDirectory: true) } catch {
         // It may have nothing but whiteouts, or be one.
         if error != .directoryNotEmpty && error != .notDirectory { throw error }
@@ -44,6 +49,7 @@ extension UpperLayer {
       let isBelow = try directory.needsWhiteout(name)
       let hasOwn = removed.top.layer == directory.top.layer
       if !hasOwn { try directory.checkFlags(attributes) }
+      try absorbTwins(of: removed, name, in: directory)
       try directory.top.withDescriptor { parent throws(Errno) in
         if hasOwn {
           try removeOwnDirectory(name, in: parent, isBelow: isBelow)
@@ -92,7 +98,7 @@ extension UpperLayer {
   }
 
   /// - Throws: ENOTEMPTY if a directory, in which nothing shows, has names that the view hides: it is not moved aside then.
-  private func refuseHiddenEntries(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
+  func refuseHiddenEntries(_ name: CName, in parent: borrowing Descriptor) throws(Errno) {
     if layer.root.place == nil { return }
     try parent.unlocking(name, relocks: true) { () throws(Errno) in
       _ = try whiteouts.clearable(try parent.open(name, [.pathOnly, .directory, .noFollow]))

@@ -80,8 +80,9 @@ extension UpperLayer {
     try refuseOtherKind(target, than: source)
     if let target, target.layer != newDirectory.top.layer { try newDirectory.checkFlags(target.attributes) }
     let renamed = try RenamedEntry(name, directory, source)
-    if case .directory(let replaced, _)? = target, try !replaced.list().items.isEmpty {
-      throw .directoryNotEmpty
+    if case .directory(let replaced, _)? = target {
+      guard try replaced.list().items.isEmpty else { throw .directoryNotEmpty }
+      try absorbTwins(of: replaced, newName, in: newDirectory)
     }
     try move(renamed, to: newName, in: newDirectory, replacing: target)
   }

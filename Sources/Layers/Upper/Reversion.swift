@@ -10,23 +10,30 @@ public enum UpperEntry {
 }
 
 extension UpperLayer {
-  /// The directory of this layer at a path.
+  /// The directories of this layer at a path, in all spellings, with their own paths.
   /// - Parameter device: that of a mount, which is not entered where it covers a part of the layer.
-  /// - Returns: nil if the layer has none.
+  /// - Returns: none if the layer has none.
   /// - Throws: ELOOP for the mount.
-  public func directory(
+  public func directories(
     at path: some Sequence<[UInt8]>, outside device: UInt64
-  ) throws(Errno) -> LayerDirectory? {
-    var directory = layer.root
+  ) throws(Errno) -> [(path: [[UInt8]], directory: LayerDirectory)] {
+    var found: [(path: [[UInt8]], directory: LayerDirectory)] = [([], layer.root)]
     for name in path {
-      let found = try withCName(name) { name throws(Errno) in
-        WhiteoutMarker.isMarker(name) ? .nothing : try directory.find(name)
+      if WhiteoutMarker.isMarker(name) { return [] }
+      var next: [(path: [[UInt8]], directory: LayerDirectory)] = []
+      for (path, parent) in found {
+        for spelling in try parent.allSpellings(of: name) {
+          let entry = try withCName(spelling) { spelling throws(Errno) in
+            try parent.findExact(spelling, isLikelyDirectory: true)
+          }
+          guard case .directory(let inner, _) = entry else { continue }
+          if inner.identity.device == device { throw .tooManySymbolicLinkLevels }
+          next.append((path + [spelling], inner))
+        }
       }
-      guard case .directory(let next, _) = found else { return nil }
-      if next.identity.device == device { throw .tooManySymbolicLinkLevels }
-      directory = next
+      found = next
     }
-    return directory
+    return found
   }
 
   /// What this layer has at a name of this spelling.

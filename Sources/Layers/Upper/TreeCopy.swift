@@ -21,7 +21,7 @@ public struct TreeCopy {
   /// A directory of the mount, the layer's part of it, and the names in it that remain.
   private struct Frame {
     let source: LayerDirectory
-    let target: LayerDirectory
+    let target: MergedDirectory
     var names: ArraySlice<[UInt8]>
   }
 
@@ -60,7 +60,7 @@ public struct TreeCopy {
   ///   where another file system is mounted; what means that the layer takes no more. Other errors further down become
   ///   ``faults``.
   public mutating func copy(_ path: [[UInt8]]) throws(Fault) {
-    var frame = Frame(source: root, target: upper.layer.root, names: [])
+    var frame = Frame(source: root, target: MergedDirectory(parts: [upper.layer.root]), names: [])
     for (index, name) in path.enumerated() {
       let found = try Self.naming(path[...index]) { () throws(Errno) in
         try copyEntry(name, in: frame, as: frame.source.spelling(of: name))
@@ -125,7 +125,8 @@ public struct TreeCopy {
             return nil
           }
         } catch {
-          if error != .staleFileHandle { throw error }
+          // EEXIST: a whiteout has the name, which the mount does not show for long.
+          if error != .staleFileHandle && error != .fileExists { throw error }
         }
       }
       throw .staleFileHandle
@@ -133,19 +134,19 @@ public struct TreeCopy {
   }
 
   private func copyDirectory(
-    _ name: CName, _ source: LayerDirectory, to parent: LayerDirectory
+    _ name: CName, _ source: LayerDirectory, to parent: MergedDirectory
   ) throws(Errno) -> Frame {
     if source.identity.device != root.identity.device { throw .crossDeviceLink }
-    var found = try parent.find(name)
-    if case .nothing = found {
-      try Self.unlocking(parent) { () throws(Errno) in
-        try upper.copyUpDirectory(name, from: source, to: parent)
+    var found = try parent.lookup(name)
+    if found == nil {
+      try Self.unlocking(parent.top) { () throws(Errno) in
+        try upper.copyUpDirectory(name, from: source, to: parent.top)
       }
-      found = try parent.find(name)
+      found = try parent.lookup(name)
     }
     guard case .directory(let target, _) = found else { throw .staleFileHandle }
     // A part of the layer that the mount covers.
-    if target.identity.device == root.identity.device { throw .crossDeviceLink }
+    for part in target.parts where part.identity.device == root.identity.device { throw .crossDeviceLink }
     return Frame(source: source, target: target, names: [])
   }
 
@@ -164,16 +165,16 @@ public struct TreeCopy {
     _ name: CName, _ identity: FileIdentity, in frame: Frame
   ) throws(Errno) {
     progress(counts, 0)
-    switch try frame.target.find(name) {
+    switch try frame.target.lookup(name) {
     case .file: counts.present += 1
-    case .directory, .whiteout: throw .staleFileHandle
-    case .nothing:
+    case .directory: throw .staleFileHandle
+    case nil:
       var bytes = 0
-      let (counts, progress) = (counts, progress)
-      let isTable = mergesTables && MergedTables.isTable(name, foldsNames: frame.target.foldsNames)
-      try Self.unlocking(frame.target) { () throws(Errno) in
+      let (counts, progress, target) = (counts, progress, frame.target.top)
+      let isTable = mergesTables && MergedTables.isTable(name, foldsNames: target.foldsNames)
+      try Self.unlocking(target) { () throws(Errno) in
         _ = try upper.copyUp(
-          name, from: frame.source, identity: identity, to: frame.target, size: isTable ? 0 : nil
+          name, from: frame.source, identity: identity, to: target, size: isTable ? 0 : nil
         ) {
           bytes += $0
           progress(counts, bytes)

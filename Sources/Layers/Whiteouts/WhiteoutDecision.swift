@@ -68,7 +68,7 @@ extension MergedDirectory {
 
   /// Whether a directory has become opaque and now hides those below it.
   public func hasOpaqueParts() throws(Errno) -> Bool {
-    for part in parts.dropLast() where !part.gate.isSkipped {
+    for part in parts where part.layer != parts[parts.count - 1].layer && !part.gate.isSkipped {
       if try part.isKnownToBeOpaque() { return true }
     }
     return false

@@ -121,7 +121,8 @@ final class Replayer {
   private func isProgram(_ key: EntryKey) throws(Errno) -> Bool {
     let merged = try store.merged(of: key.parent)
     return try withCName(key.name) { name throws(Errno) in
-      guard case .file(let layer, let attributes) = try merged.lookup(name), let part = merged.part(of: layer)
+      guard case .file(let layer, let attributes) = try merged.lookup(name),
+        let part = merged.part(of: layer, with: name, attributes.identity)
       else { throw .noSuchFileOrDirectory }
       if attributes.mode & 0o111 != 0 { return true }
       let file = try part.openFile(name, identity: attributes.identity)

@@ -224,7 +224,7 @@ extension InheritedCaches {
     for part in parts {
       let effect = try? withCName(name) { name throws(Errno) in part.effect(on: name) }
       switch effect {
-      case .part(let directory): found.append(directory)
+      case .parts(let directories): found += directories
       case .some(.none): break
       case .hides, nil: return nil
       }

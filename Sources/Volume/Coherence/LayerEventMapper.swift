@@ -20,7 +20,9 @@ enum LayerEventMapper {
       return []
     }
     state.version += 1
-    if !event.mask.isDisjoint(with: .names) { state.merged?.part(of: event.layer)?.recordNameChange() }
+    if !event.mask.isDisjoint(with: .names) {
+      for part in state.merged?.parts(of: event.layer) ?? [] { part.recordNameChange() }
+    }
     // Nothing is cached. A request that is about to cache something compares the version first.
     if state.parts == nil { return [] }
     if event.name.isEmpty { return ofPart(event) }

@@ -22,9 +22,9 @@ extension NodeStore {
     }
   }
 
-  /// A directory's part in the upper layer, if that is known.
+  /// A directory's part in the upper layer, if that is known and the only one: events do not tell twins apart.
   func upperPart(of directory: NodeID) -> LayerDirectory? {
-    knownParts(of: directory)?.part(of: 0)
+    knownParts(of: directory)?.solePart(of: 0)
   }
 
   func isInUpperLayer(_ file: NodeID) throws(Errno) -> Bool {

@@ -23,7 +23,7 @@ extension NodeStore {
       let node = try lookUpFile(name, in: parent, attributes, kind, layer: layer)
       var isSizeSettled = node.isSizeSettled
       var (attributes, timeout) = (attributes, entryTimeout)
-      if attributes.links > 1, let part = merged.part(of: layer) {
+      if attributes.links > 1, let part = merged.part(of: layer, with: name, attributes.identity) {
         (attributes, timeout) = linkedAttributes(of: node.number, part, name, attributes, timeout)
       }
       if attributes.links > 1 {
@@ -267,7 +267,7 @@ extension MergedDirectory {
   func entry(_ item: Listing.Item, named name: CName) throws(Errno) -> Entry? {
     // A character device can have become a whiteout.
     if item.kind != .directory, item.kind != .characterDevice, !isTable(name),
-      let attributes = try? part(of: Int(item.layer))?.attributes(of: name), attributes.kind == item.kind
+      let attributes = try? solePart(of: Int(item.layer))?.attributes(of: name), attributes.kind == item.kind
     {
       return .file(layer: Int(item.layer), attributes)
     }

@@ -132,8 +132,14 @@ extension NodeStore {
   /// The file's directory in its layer: by the merged directory where the layer takes part in it, else by its
   /// path in the layer alone, since hiding a file does not take it away from its readers.
   private func layerDirectory(of location: FileLocation) throws(Errno) -> LayerDirectory {
-    if watcher != nil, let part = try? merged(of: location.parent).part(of: location.layer) { return part }
-    return try stack[location.layer].directory(at: path(of: location.parent))
+    try withCName(location.name) { name throws(Errno) in
+      let (layer, identity) = (location.layer, location.identity)
+      if watcher != nil, let part = try? merged(of: location.parent).part(of: layer, with: name, identity) {
+        return part
+      }
+      let directory = try stack[layer].directory(at: path(of: location.parent))
+      return directory.part(of: layer, with: name, identity) ?? directory.top
+    }
   }
 
   /// Finds a merged table again, which needs all layers that have part in it.
@@ -176,7 +182,8 @@ extension NodeStore {
     do throws(Errno) {
       let directory = try stack[location.layer].directory(at: path(of: link.parent))
       _ = try withCName(link.name) { name throws(Errno) in
-        try directory.attributes(of: name, identity: location.identity)
+        let part = directory.part(of: location.layer, with: name, location.identity) ?? directory.top
+        return try part.attributes(of: name, identity: location.identity)
       }
       return true
     } catch {

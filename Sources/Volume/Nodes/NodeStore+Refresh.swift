@@ -259,12 +259,16 @@ extension NodeStore {
   /// The nodes of a file with several hard links of which this name is one, whether the kernel knows the name or not, as far
   /// as no watch on the file itself reports what happens to them by this name. There is one from now on.
   func unwatchedLinks(named name: [UInt8], in directory: NodeID, of layer: Int) -> [NodeID] {
-    guard let part = try? merged(of: directory).part(of: layer),
-      let attributes = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
+    guard let parts = try? merged(of: directory).parts(of: layer) else { return [] }
+    return parts.flatMap { unwatchedLinks(named: name, in: $0) }
+  }
+
+  private func unwatchedLinks(named name: [UInt8], in part: LayerDirectory) -> [NodeID] {
+    guard let attributes = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
       attributes.links > 1
     else { return [] }
     let known = table.withLock { table in
-      table.files(attributes.identity, layer: layer).map { table.number(of: $0) }
+      table.files(attributes.identity, layer: part.layer).map { table.number(of: $0) }
     }
     let nodes = known.filter { watcher?.watchesFile($0) != true }
     // No event increments the version of its own directory, a listing of which may be in preparation.

@@ -51,6 +51,7 @@ final class NodeStore: Sendable {
     numbers = InodeNumbers(memory: memory, foldsNames: stack.foldsNames)
     cookies = ListingCookies(memory: memory?.memory)
     spellings = stack.foldsNames ? KnownSpellings(memory: memory) : nil
+    if stack.foldsNames, isWritable { stack.shareSpellings() }
     table = RecordedNodeTable(
       NodeTable(
         budget: budget, isWritable: isWritable, spellings: spellings, memory: memory,

@@ -68,7 +68,11 @@ struct PrefetchBatch: ~Copyable {
 
   private func layerDirectory(of file: PrefetchedFile) throws(Errno) -> LayerDirectory {
     if let part = file.part { return part }
-    guard let part = try nodes.merged(of: file.directory).part(of: file.layer) else { throw .staleFileHandle }
+    let merged = try nodes.merged(of: file.directory)
+    let part = try withCName(file.name) { name throws(Errno) in
+      merged.part(of: file.layer, with: name, file.identity)
+    }
+    guard let part else { throw .staleFileHandle }
     return part
   }
 

@@ -17,7 +17,7 @@ extension EntryWriter {
       let target = EntryKey(parent: newParent, newName)
       if reply.mayBeDone(intents), let intent = intents?.nodeIntent, try isDone(intent) {
         let directory = try store.merged(of: newParent)
-        try directory.withPresentSpelling(of: newName) { upper.completeTaking($0, in: directory) }
+        try directory.withPresentSpelling(of: newName) { upper.completeTaking($0, in: $1) }
         return reply.send()
       }
       do throws(Errno) {
@@ -60,11 +60,13 @@ extension EntryWriter {
     try store.checkRemoval(of: newName, from: newDirectory, by: caller)
     // The kernel has the spellings that were asked for.
     store.recordSharedSpellings([source, target])
-    try directory.withPresentSpelling(of: name) { name throws(Errno) in
+    try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
       if isRespelling, entry?.isSame(as: replaced) == true {
         return try respell(name, EntryKey(parent: source.parent, name), to: newName, target, directory)
       }
-      try newDirectory.withPresentSpelling(of: newName) { newName throws(Errno) in
+      let (present, newDirectory) = try newDirectory.presentSpelling(
+        of: newDirectory.spelling(of: target.name, ofTwins: replaced))
+      try withCName(present) { newName throws(Errno) in
         let (source, target) = (
           EntryKey(parent: source.parent, name), EntryKey(parent: target.parent, newName)
         )
@@ -205,9 +207,11 @@ extension EntryWriter {
       return try copyUp.file(node, by: writer)
     }
     guard attributes.permits(.change) else { throw .notPermitted }
-    guard let part = try store.merged(of: key.parent).part(of: layer) else { throw .staleFileHandle }
+    guard let part = try store.merged(of: key.parent).part(of: layer, with: name, attributes.identity) else {
+      throw .staleFileHandle
+    }
     let directory = try copyUp.directory(key.parent)
-    try directory.withPresentSpelling(of: name) { name throws(Errno) in
+    try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
       try changing([(name, directory, key.parent)], [key]) { () throws(Errno) in
         if layer == 0 {
           _ = try upper.replaceTable(name, in: directory.top, byCopyOf: attributes.identity, nil)

@@ -117,7 +117,7 @@ final class EntryWriter: Sendable {
   ) throws(Errno) -> EntryReply {
     let directory = try copyUp.directory(parent)
     try store.checkChange(of: directory, by: caller)
-    return try directory.withPresentSpelling(of: name) { name throws(Errno) in
+    return try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
       try add(
         name, to: directory, parent, mayExist: mayExist, isNewFile: isNewFile, isDirectory: isDirectory, body)
     }
@@ -231,7 +231,7 @@ final class EntryWriter: Sendable {
       try allow(name, in: parent)
       let directory = try copyUp.directory(parent)
       try store.checkRemoval(of: name, from: directory, by: caller)
-      try directory.withPresentSpelling(of: name) { name throws(Errno) in
+      try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
         try remove(name, isDirectory, from: directory, parent, mayBeDone: mayBeDone)
       }
     } catch {
@@ -249,7 +249,7 @@ final class EntryWriter: Sendable {
     try copyUp.changing([key]) { () throws(Errno) in
       do throws(Errno) {
         intents?.begin()
-        try remove(name, isDirectory, from: directory, key)
+        try remove(name, isDirectory, from: directory, key, isSole: removed?.parts.count == 1)
       } catch {
         guard error == .noSuchFileOrDirectory, mayBeDone else {
           intents?.withdraw()
@@ -262,14 +262,14 @@ final class EntryWriter: Sendable {
   }
 
   private func remove(
-    _ name: CName, _ isDirectory: Bool, from directory: MergedDirectory, _ key: EntryKey
+    _ name: CName, _ isDirectory: Bool, from directory: MergedDirectory, _ key: EntryKey, isSole: Bool
   ) throws(Errno) {
     let files = isDirectory ? [] : store.holdFiles(named: key.name, in: key.parent)
     for file in files { descriptors.close(file) }
     // A whiteout may need the inode of what was removed just before.
     try store.awaitingFreedSpace { () throws(Errno) in
       if isDirectory {
-        try upper.removeDirectory(name, from: directory)
+        try upper.removeDirectory(name, from: directory, isSole: isSole)
       } else {
         try upper.remove(name, from: directory, isKnown: !files.isEmpty)
       }

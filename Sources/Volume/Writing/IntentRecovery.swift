@@ -39,7 +39,9 @@ struct IntentRecovery {
   private func upperStatus(at key: EntryKey) -> FileStatus? {
     guard let path = try? store.path(of: key.parent), let directory = try? store.stack[0].directory(at: path)
     else { return nil }
-    return try? withCName(key.name) { name throws(Errno) in try directory.attributes(of: name) }
+    return try? withCName(key.name) { name throws(Errno) in
+      try (directory.part(of: 0, with: name, nil) ?? directory.top).attributes(of: name)
+    }
   }
 }
 

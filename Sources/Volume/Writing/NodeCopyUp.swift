@@ -92,10 +92,9 @@ struct NodeCopyUp: Sendable {
     // The copy of a directory has no flags: entries of the directories in it would have to be made there.
     guard try source.attributes().permits(purpose) else { throw .notPermitted }
     let (parent, lastName) = try store.parent(of: directory)
-    let merged = try store.merged(of: parent)
+    let (name, merged) = try store.merged(of: parent).presentSpelling(of: lastName)
     let target = merged.top
     guard target.layer == 0 else { throw .staleFileHandle }
-    let name = try merged.presentSpelling(of: lastName)
     let key = EntryKey(parent: parent, name: name)
     try changing([key]) { () throws(Errno) in
       try withCName(name) { name throws(Errno) in
@@ -143,7 +142,7 @@ struct NodeCopyUp: Sendable {
       else { throw .staleFileHandle }
       guard former.permits(purpose) else { throw .notPermitted }
       let target = try directory(location.parent)
-      try target.withPresentSpelling(of: lastName) { name throws(Errno) in
+      try target.withPresentSpelling(of: lastName) { name, target throws(Errno) in
         let key = EntryKey(parent: location.parent, name)
         // Else the event of the new name could come before the node has it, and the file would get another node.
         try changingTable(name, in: target, key) { () throws(Errno) in

@@ -21,9 +21,10 @@ extension TableSaver {
   /// A table that cannot be reduced now is tried again.
   func reduce(_ saving: Saving, isAtEnd: Bool) {
     do throws(Errno) {
-      guard let directory = try directory(of: saving) else { return end(saving) }
+      guard let found = try directory(of: saving) else { return end(saving) }
       // It may have been made again in another spelling.
-      try withCName(try directory.presentSpelling(of: saving.name)) { name throws(Errno) in
+      let (present, directory) = try found.presentSpelling(of: saving.name)
+      try withCName(present) { name throws(Errno) in
         guard let status = try directory.savedTable(name) else {
           return try replace(saving, name, in: directory, nil, nil) { false }
         }

@@ -102,7 +102,7 @@ final class TableSaver: Sendable {
       guard store.isTable(name), try !store.isDetached(node) else { return }
       let directory = try store.merged(of: parent)
       guard directory.isInUpperLayer else { return }
-      try directory.withPresentSpelling(of: name) { name throws(Errno) in
+      try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
         try changes.withLock { _ throws(Errno) in
           guard !directory.isBeingSaved(name), var base = try directory.tableBase(name) else { return }
           // A layer below has got a table since the program opened this one.
@@ -124,7 +124,7 @@ final class TableSaver: Sendable {
     }
     let directory = try copyUp.directory(parent)
     let copy = try withCName(name) { name throws(Errno) in
-      try directory.withPresentSpelling(of: name) { name throws(Errno) in
+      try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
         try changes.withLock { _ throws(Errno) in
           try keep(table, name, in: directory, EntryKey(parent: parent, name), copyUp)
         }

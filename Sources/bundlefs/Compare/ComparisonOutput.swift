@@ -90,7 +90,9 @@ enum TreeOutput {
     case .overridden: return "  (\(layer), overrides)"
     case .added: return "  (\(layer), adds)"
     case .hidden: return "  (hidden by \(layer))"
-    case .collision: return "  (\(layer) has the name in another spelling, too)"
+    case .collision:
+      let isFolder = name.kind == .directory
+      return "  (\(layer) has the name in another spelling, too\(isFolder ? "; the folders are merged" : ""))"
     case .excluded: return "  (excluded by the option 'hide')"
     case .merged: return "  (\(name.layers.map { layers[$0] }.joined(separator: ", ")), merged)"
     }

@@ -60,14 +60,15 @@ struct RevertCommand {
     defer { progress.end() }
     let found = try Failure.naming(shown(path)) { () throws(Errno) -> [Item] in
       let folder = Array(path.dropLast())
-      guard let parent = try layer.upper.directory(at: folder, outside: layer.device) else { return [] }
       var items: [Item] = []
-      for name in try parent.allSpellings(of: name) {
-        let entry = try withCName(name) { name throws(Errno) in
-          try layer.upper.entry(name, in: parent) { progress.show("\($0) entries") }
+      for (path, parent) in try layer.upper.directories(at: folder, outside: layer.device) {
+        for name in try parent.allSpellings(of: name) {
+          let entry = try withCName(name) { name throws(Errno) in
+            try layer.upper.entry(name, in: parent) { progress.show("\($0) entries") }
+          }
+          if case .nothing = entry { continue }
+          items.append(Item(path: path + [name], name: name, parent: parent, entry: entry))
         }
-        if case .nothing = entry { continue }
-        items.append(Item(path: folder + [name], name: name, parent: parent, entry: entry))
       }
       return items
     }

@@ -192,7 +192,7 @@ struct UpperTree: ChangeableTree {
       case nil: throw .noSuchFileOrDirectory
       case .directory(let directory, _): return .directory(directory.top)
       case .file(let layer, var attributes):
-        if layer != 0, let source = parent.part(of: layer) {
+        if layer != 0, let source = parent.parts(of: layer).first {
           attributes = try upper.copyUp(
             name, from: source, identity: attributes.identity, to: parent.top, size: size)
         }

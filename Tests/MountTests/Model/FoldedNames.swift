@@ -44,24 +44,26 @@ enum FoldedNames {
 
 extension MergedDirectory {
   /// As `lookup`, where case does not count. In each layer the entry of the given spelling comes first, then the first
-  /// by bytes; a whiteout hides the layers below its own.
+  /// by bytes; a whiteout hides the layers below its own. Directories of a layer that are one name are all merged.
   func foldedLookup(_ name: ByteString) -> MergedEntry? {
     if name.hasPrefix(".wh.") { return nil }
     let key = FoldedNames.key(of: name)
     var found: [Part] = []
-    for part in parts {
-      let entries = spellings(of: key, in: part)
-      if let spelling = entries.contains(name) ? name : entries.first {
-        switch part.directory.entries[spelling] {
-        case .directory(let directory)?:
-          found.append(Part(layer: part.layer, directory: directory, path: part.path + [spelling]))
-          if directory.isOpaque { return self.directory(key, found) }
-        case .file(let index)?:
-          return found.isEmpty ? .file(layer: part.layer, index: index) : directory(key, found)
-        case nil: break
+    for twins in layersOfParts {
+      let entries = spellings(of: key, in: twins, first: name)
+      switch entries.first.flatMap({ $0.part.directory.entries[$0.name] }) {
+      case .directory?:
+        let directories = entries.compactMap { entry -> Part? in
+          guard case .directory(let directory)? = entry.part.directory.entries[entry.name] else { return nil }
+          return Part(layer: entry.part.layer, directory: directory, path: entry.part.path + [entry.name])
         }
+        found += directories
+        if directories.contains(where: \.directory.isOpaque) { return directory(key, found) }
+      case .file(let index)?:
+        return found.isEmpty ? .file(layer: twins[0].layer, index: index) : directory(key, found)
+      case nil: break
       }
-      if hides(key, in: part) { break }
+      if twins.contains(where: { hides(key, in: $0) }) { break }
     }
     return found.isEmpty ? nil : directory(key, found)
   }
@@ -70,14 +72,39 @@ extension MergedDirectory {
   var foldedNames: Set<ByteString> {
     var shown: [ByteString: ByteString] = [:]
     var hidden: Set<ByteString> = []
-    for part in parts {
-      let keys = Set(part.directory.entries.keys.map(markedKey))
+    for twins in layersOfParts {
+      let keys = Set(twins.flatMap { $0.directory.entries.keys.map(markedKey) })
       for key in keys.subtracting(hidden) {
-        if let first = spellings(of: key, in: part).first { shown[key] = first }
+        if let first = spellings(of: key, in: twins, first: nil).first { shown[key] = first.name }
       }
-      hidden.formUnion(keys.filter { hides($0, in: part) })
+      hidden.formUnion(keys.filter { key in twins.contains { hides(key, in: $0) } })
     }
     return Set(shown.values)
+  }
+
+  /// The parts by layer, the topmost layer first.
+  private var layersOfParts: [[Part]] {
+    parts.reduce(into: []) { layers, part in
+      if layers.last?.last?.layer == part.layer {
+        layers[layers.count - 1].append(part)
+      } else {
+        layers.append([part])
+      }
+    }
+  }
+
+  /// A layer's entries that are a name: the one of a spelling first, the others by bytes, and those of one spelling in the order
+  /// of the parts.
+  private func spellings(
+    of key: ByteString, in twins: [Part], first: ByteString?
+  ) -> [(part: Part, name: ByteString)] {
+    let entries = twins.enumerated().flatMap { place, part in
+      spellings(of: key, in: part).map { (part: part, name: $0, place: place) }
+    }
+    return entries.sorted { left, right in
+      if (left.name == first) != (right.name == first) { return left.name == first }
+      return (left.name, left.place) < (right.name, right.place)
+    }.map { ($0.part, $0.name) }
   }
 
   /// The spellings of a name in a layer that are no whiteouts, sorted by bytes.

@@ -61,11 +61,15 @@ extension NodeStore {
       table.keys(upTo: try table.slot(of: node))
     }
     if spellings == nil { return names.map(\.name) }
+    var wanted =
+      try isDirectory(node) ? merged(of: node).parts(of: layer).first?.identity : identity(of: node)
     var path: [[UInt8]] = []
-    for key in names {
-      let part = try merged(of: key.parent).part(of: layer)
-      path.append(try part?.spelling(of: key.name) ?? key.name)
+    // From the end on: several directories of the layer can be one name, and one of them has the entry.
+    for key in names.reversed() {
+      let found = try merged(of: key.parent).place(of: wanted, key.name, in: layer)
+      path.append(found?.name ?? key.name)
+      wanted = found?.parent
     }
-    return path
+    return path.reversed()
   }
 }

@@ -121,7 +121,8 @@ extension NodeStore {
     let merged = try merged(of: location.parent)
     return try withCName(location.name) { name throws(Errno) in
       guard case .file(let layer, let attributes) = try merged.lookup(name),
-        attributes.identity == found.identity, let part = merged.part(of: layer)
+        attributes.identity == found.identity,
+        let part = merged.part(of: layer, with: name, attributes.identity)
       else { return false }
       let acl = try Self.accessList { buffer throws(Errno) in
         try part.extendedAttribute(

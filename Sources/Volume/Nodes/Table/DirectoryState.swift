@@ -69,8 +69,8 @@ final class DirectoryState: @unchecked Sendable {
   /// former ones.
   var wasReplaced = false
 
-  /// The directory in a layer; nil if that is to be found, which may take every layer.
-  func openPart(of layer: Int) -> LayerDirectory? { needsRefresh ? nil : merged?.part(of: layer) }
+  /// The only directory in a layer; nil if that is to be found, which may take every layer.
+  func openPart(of layer: Int) -> LayerDirectory? { needsRefresh ? nil : merged?.solePart(of: layer) }
 }
 
 /// Why a part of a layer must not be cached without a timeout: its changes are not reported.

@@ -92,8 +92,9 @@ extension MergedDirectory {
   func place(in above: MergedDirectory) -> Int? {
     var hasher = Hasher()
     for part in parts {
-      guard !part.isInArchive, let partAbove = above.part(of: part.layer) else { return nil }
-      hasher.combine(PartIdentity(partAbove))
+      let partsAbove = above.parts(of: part.layer)
+      if part.isInArchive || partsAbove.isEmpty { return nil }
+      for partAbove in partsAbove { hasher.combine(PartIdentity(partAbove)) }
     }
     return hasher.finalize()
   }
