@@ -17,6 +17,19 @@ struct FoldedPaths {
     return found
   }
 
+  /// How many directories a path finds without case.
+  func directoryCount(_ path: ByteString) -> Int {
+    var found = [root]
+    for name in path.components {
+      let key = FoldedNames.key(of: name)
+      found = found.flatMap { directory in
+        ((try? directory.names()) ?? []).filter { FoldedNames.key(of: $0) == key }.map { directory / $0 }
+          .filter { (try? $0.status().kind) == .directory }
+      }
+    }
+    return found.count
+  }
+
   /// An operation on the entries that its paths find without case. Only a rename to another spelling of the entry itself has
   /// a spelling of its own.
   func resolved(_ operation: WriteOperation) -> WriteOperation {
@@ -49,17 +62,40 @@ extension ByteString {
 
 extension PlannedDirectory {
   /// Takes all entries away that have another one's name without case, but not whiteouts.
-  mutating func removeCollisions(_ files: [PlannedFile]) {
+  /// - Parameter keepsTwins: whether directories of one name stay.
+  mutating func removeCollisions(_ files: [PlannedFile], keepsTwins: Bool) {
+    var twins = [self]
+    Self.removeCollisions(in: &twins, files, keepsTwins)
+    self = twins[0]
+  }
+
+  /// - Parameter twins: directories that are one name.
+  private static func removeCollisions(
+    in twins: inout [PlannedDirectory], _ files: [PlannedFile], _ keepsTwins: Bool
+  ) {
+    var directories: [ByteString: [(twin: Int, name: ByteString)]] = [:]
     var known: Set<ByteString> = []
-    for name in entries.keys.sorted() {
-      switch entries[name] {
-      case .directory(var directory)?:
-        directory.removeCollisions(files)
-        entries[name] = .directory(directory)
-      case .file(let index)? where files[index].form.isOverlayWhiteout: continue
-      default: ()
+    for twin in twins.indices {
+      for name in twins[twin].entries.keys.sorted() {
+        let key = FoldedNames.key(of: name)
+        switch twins[twin].entries[name] {
+        case .file(let index)? where files[index].form.isOverlayWhiteout: continue
+        case .directory? where keepsTwins && directories[key] != nil: directories[key]?.append((twin, name))
+        case .directory? where known.insert(key).inserted: directories[key] = [(twin, name)]
+        case .file? where known.insert(key).inserted: continue
+        default: twins[twin].entries[name] = nil
+        }
       }
-      if !known.insert(FoldedNames.key(of: name)).inserted { entries[name] = nil }
+    }
+    for places in directories.values {
+      var inner = places.compactMap { place -> PlannedDirectory? in
+        guard case .directory(let directory)? = twins[place.twin].entries[place.name] else { return nil }
+        return directory
+      }
+      removeCollisions(in: &inner, files, keepsTwins)
+      for (place, directory) in zip(places, inner) {
+        twins[place.twin].entries[place.name] = .directory(directory)
+      }
     }
   }
 }

@@ -83,7 +83,7 @@ struct WriteModelRun {
         let mode = plan.files[file].metadata.permissions
         plan.files[file].metadata.permissions = OperationGenerator.withoutLockingMark(mode)
       }
-      if foldsNames { plan.root.removeCollisions(plan.files) }
+      if foldsNames { plan.root.removeCollisions(plan.files, keepsTwins: !hasEdits) }
       plan.root.metadata.permissions = [0o777, 0o1777, 0o755, 0o2777][Int(seed % 4)]
       let root = try folder.folder(ByteString("layer\(index)"))
       try LayerMaker.make(plan, at: root)
@@ -151,14 +151,19 @@ struct WriteModelTrees {
     (try? path.attribute("trusted.overlay.opaque")) != nil || (path / ".wh..wh..opq").exists
   }
 
-  /// Whether a layer below has a directory at a path, so that the mount shows its time if it is the latest.
+  /// Whether a layer below has a directory at a path, or the topmost one has several, so that the mount shows their time if it
+  /// is the latest.
   func isMerged(_ path: ByteString) -> Bool {
-    layers.dropFirst().contains { (try? self.path(path, in: $0).status().kind) == .directory }
+    if foldsNames {
+      return layers.enumerated().contains { FoldedPaths(root: $1).directoryCount(path) > ($0 == 0 ? 1 : 0) }
+    }
+    return layers.dropFirst().contains { (try? ($0 / path).status().kind) == .directory }
   }
 
   /// Whether a rename of a directory may fail with EXDEV: it comes from a layer below.
   func mayRefuseRename(_ path: ByteString) -> Bool {
     guard isMerged(path), (try? self.path(path, in: copy).status().kind) == .directory else { return false }
+    if foldsNames, FoldedPaths(root: layers[0]).directoryCount(path) > 1 { return true }
     let own = self.path(path, in: layers[0])
     guard (try? own.status().kind) == .directory else { return true }
     return !Self.isOpaque(own)
