@@ -27,6 +27,7 @@ extension UpperLayer {
   /// Copies a non-directory of a layer below.
   /// - Parameters:
   ///   - source: the directory that contains it.
+  ///   - found: the name by which it was found there, if that is another spelling.
   ///   - identity: that it must have.
   ///   - size: the most bytes of its content to copy, since it is about to be truncated; nil for all.
   ///   - writer: on whose behalf the content is written; nil for this process's user.
@@ -35,28 +36,30 @@ extension UpperLayer {
   /// - Returns: the attributes of the copy.
   /// - Throws: EEXIST if the parent has an entry of the name; ESTALE and ENOENT as `LayerDirectory.openFile`.
   public func copyUp(
-    _ name: CName, from source: LayerDirectory, identity: FileIdentity, to parent: LayerDirectory,
-    size: UInt64?, as writer: EntryOwner? = nil, progress: ((Int) -> Void)? = nil,
+    _ name: CName, from source: LayerDirectory, as found: CName? = nil, identity: FileIdentity,
+    to parent: LayerDirectory, size: UInt64?, as writer: EntryOwner? = nil, progress: ((Int) -> Void)? = nil,
     willPublish: ((FileIdentity) -> Void)? = nil
   ) throws(Errno) -> FileStatus {
-    let status = try source.attributes(of: name, identity: identity)
+    let found = found ?? name
+    let status = try source.attributes(of: found, identity: identity)
     switch status.kind {
     case .regular:
-      let file = try source.openFile(name, identity: identity)
+      let file = try source.openFile(found, identity: identity)
       return try copyUpContent(name, file, to: parent, size: size, writer, progress, willPublish)
-    case .symbolicLink: return try copyUpSymbolicLink(name, status, from: source, to: parent, willPublish)
+    case .symbolicLink:
+      let link = try source.openPath(found, identity: identity)
+      return try copyUpSymbolicLink(name, status, link, to: parent, willPublish)
     case .directory, nil: throw .staleFileHandle
     default:
-      let attributes = try CopiedAttributes(status, source.openPath(name, identity: identity))
+      let attributes = try CopiedAttributes(status, source.openPath(found, identity: identity))
       return try copyUp(name, attributes, .likeSpecial(status), to: parent, willPublish)
     }
   }
 
   private func copyUpSymbolicLink(
-    _ name: CName, _ status: FileStatus, from source: LayerDirectory, to parent: LayerDirectory,
+    _ name: CName, _ status: FileStatus, _ link: LayerFile, to parent: LayerDirectory,
     _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
-    let link = try source.openPath(name, identity: status.identity)
     let attributes = try CopiedAttributes(status, link)
     let target = try link.linkTarget()
     return try withCName(target) { target throws(Errno) in

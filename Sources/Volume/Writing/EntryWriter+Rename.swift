@@ -211,13 +211,14 @@ extension EntryWriter {
       throw .staleFileHandle
     }
     let directory = try copyUp.directory(key.parent)
-    try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
-      try changing([(name, directory, key.parent)], [key]) { () throws(Errno) in
+    try directory.withPresentSpelling(of: name) { present, directory throws(Errno) in
+      try changing([(present, directory, key.parent)], [key]) { () throws(Errno) in
         if layer == 0 {
-          _ = try upper.replaceTable(name, in: directory.top, byCopyOf: attributes.identity, nil)
+          _ = try upper.replaceTable(present, in: directory.top, byCopyOf: attributes.identity, nil)
         } else {
           _ = try upper.copyUp(
-            name, from: part, identity: attributes.identity, to: directory.top, size: nil, as: writer)
+            present, from: part, as: name, identity: attributes.identity, to: directory.top, size: nil,
+            as: writer)
         }
       }
     }

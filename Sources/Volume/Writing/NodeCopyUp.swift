@@ -147,7 +147,8 @@ struct NodeCopyUp: Sendable {
         // Else the event of the new name could come before the node has it, and the file would get another node.
         try changingTable(name, in: target, key) { () throws(Errno) in
           var copy = try copy(
-            name, former, from: source, to: target.top, writer, size, announcement(of: node, former, key))
+            name, former, from: source, as: lastName, to: target.top, writer, size,
+            announcement(of: node, former, key))
           if former.isAppendOnly, purpose == .append {
             copy = try setAppendOnly(name, copy.identity, in: target.top)
           }
@@ -175,15 +176,16 @@ struct NodeCopyUp: Sendable {
   }
 
   private func copy(
-    _ name: CName, _ file: FileStatus, from source: LayerDirectory, to target: LayerDirectory,
-    _ writer: EntryOwner, _ size: UInt64?, _ willPublish: ((FileIdentity) -> Void)?
+    _ name: CName, _ file: FileStatus, from source: LayerDirectory, as found: CName,
+    to target: LayerDirectory, _ writer: EntryOwner, _ size: UInt64?,
+    _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     do throws(Errno) {
       if file.identity.isMergedTable, source.layer == 0 {
         return try upper.replaceTable(name, in: target, byCopyOf: file.identity, willPublish)
       }
       return try upper.copyUp(
-        name, from: source, identity: file.identity, to: target, size: size, as: writer,
+        name, from: source, as: found, identity: file.identity, to: target, size: size, as: writer,
         willPublish: willPublish)
     } catch {
       // The upper layer has got an entry of this name.

@@ -157,6 +157,23 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "a change of the second of two files with one name below", .timeLimit(.minutes(1)), arguments: formats)
+    func collisionsBelow(format: ByteString) throws {
+      try withLayers(format) { mount, upper in
+        try (upper.parent / "middle/Two").write("first")
+        try (upper.parent / "middle/two").write("second")
+        try mount.barrier()
+        #expect(try (mount.point / "two").readText() == "second")
+        try (mount.point / "two").overwrite(Array("S".utf8), at: 0)
+        // It becomes the file of that name, in the spelling that is shown.
+        #expect(try (upper / "Two").readText() == "Second")
+        for name in ["two", "Two", "TWO"] as [ByteString] {
+          #expect(try (mount.point / name).readText() == "Second")
+        }
+      }
+    }
+
     @Test("two entries of the upper layer with one name", .timeLimit(.minutes(1)))
     func collisions() throws {
       try withLayers("whiteouts=devices") { mount, upper in
