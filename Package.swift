@@ -24,6 +24,7 @@ let package = Package(
     // Left out where its headers are not installed.
     .systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"])]),
     .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
+    .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
@@ -46,6 +47,9 @@ let package = Package(
       name: "Volume", dependencies: ["Containers", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
       swiftSettings: strict),
     .target(name: "ControlClient", dependencies: ["Routing", "Posix"], swiftSettings: strict),
+    .target(name: "WebServer", dependencies: ["CMicroHTTPD", "Posix"], swiftSettings: strict),
+    // The page's files become a part of the program.
+    .target(name: "WebPage", exclude: ["Page"]),
     .target(
       name: "BundleResources",
       dependencies: [
@@ -55,7 +59,10 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "bundlefs",
-      dependencies: ["Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix"],
+      dependencies: [
+        "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix", "WebPage",
+        "WebServer",
+      ],
       swiftSettings: strict,
       // The other linker, gold, warns of calls inside Foundation's static library.
       linkerSettings: [.unsafeFlags(["-use-ld=lld"])]),

@@ -8,7 +8,7 @@ enum Help {
     "unmount", "run", "list", "status", "health", "metrics", "layers", "diff", "tree", "override", "revert",
     "apply",
     "sync",
-    "invalidate", "upgrade", "route", "match", "listen", "resources", "open",
+    "invalidate", "upgrade", "route", "match", "listen", "resources", "open", "ui",
   ]
 
   static let text = """
@@ -43,6 +43,7 @@ enum Help {
            bundlefs resources MOUNTPOINT [--type EXTENSION] [--localization NAME]
                               [--json]
            bundlefs open URL...
+           bundlefs ui MOUNTPOINT... [--port N] [--no-open]
            bundlefs COMMAND --help
 
     Mounts a view of the directory MAIN in which files of other directories,

@@ -29,6 +29,7 @@ enum Main {
       case "override": exit(try OverrideCommand(rest).run())
       case "apply": exit(try ApplyCommand(rest).run())
       case "revert": exit(try RevertCommand(rest).run())
+      case "ui": try UICommand(rest).run()
       case "open": exit(try OpenCommand(rest).run())
       case "resources": try ResourcesCommand(rest).run()
       case "sync": try ControlFileCommand.sync(rest).run()

@@ -6,7 +6,7 @@
 export LC_ALL=C.UTF-8
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
-build_packages=(libarchive-dev libbz2-dev libfuse3-dev libisal-dev libutf8proc-dev zlib1g-dev fuse3 pkg-config)
+build_packages=(libarchive-dev libbz2-dev libfuse3-dev libisal-dev libmicrohttpd-dev libutf8proc-dev zlib1g-dev fuse3 pkg-config)
 test_packages=(
   "${build_packages[@]}" attr bash-completion bindfs binutils cpio desktop-file-utils dpkg-dev e2fsprogs fish gcab gcc-multilib git
   libarchive-tools libcap2-bin libglib2.0-bin man-db media-types mount procps python3 shared-mime-info shellcheck strace util-linux xdg-utils

@@ -44,7 +44,7 @@ struct ComparisonCommand {
   }
 
   private func print(_ walker: inout ComparisonWalker) throws(Errno) {
-    if isJSON { return try ComparisonJSON.print(&walker, includesUnchanged: isTree) }
+    if isJSON { return Terminal.print(try ComparisonJSON.text(&walker, includesUnchanged: isTree)) }
     let colours = Colours.forOutput
     if isTree {
       try TreeOutput.print(&walker, title: shown(start), colours)

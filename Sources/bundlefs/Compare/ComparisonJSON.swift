@@ -4,7 +4,9 @@ import Routing
 
 /// The comparison as one JSON object, with one entry per line.
 enum ComparisonJSON {
-  static func print(_ walker: inout ComparisonWalker, includesUnchanged: Bool) throws(Errno) {
+  static func text(
+    _ walker: inout ComparisonWalker, includesUnchanged: Bool
+  ) throws(Errno) -> String {
     var entries: [JSONWriter] = []
     let layers = walker.layers
     try walker.walk { entry in
@@ -12,7 +14,7 @@ enum ComparisonJSON {
     }
     let tally = walker.tally
     let faults = walker.faults
-    let text = JSONWriter.object { json in
+    return JSONWriter.object { json in
       json.name("layers")
       json.array(zip(layers, tally.layers)) { write($1.1, of: $1.0, to: &$0) }
       json.member("overridden", tally.total.overrides)
@@ -27,7 +29,6 @@ enum ComparisonJSON {
       json.name("faults")
       json.array(faults, onLines: true) { write($1, to: &$0) }
     }
-    Terminal.print(text)
   }
 
   private static func write(_ layer: ComparisonTally.Layer, of path: String, to json: inout JSONWriter) {

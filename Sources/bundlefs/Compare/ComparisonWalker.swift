@@ -130,6 +130,13 @@ struct ComparisonWalker: ~Copyable {
     }
   }
 
+  /// What is at a path; nil if no layer has it.
+  /// - Throws: ENOENT where its directory is not visible.
+  mutating func name(at path: [[UInt8]]) throws(Errno) -> ComparedName? {
+    let directory = SharedDescriptor(try directory(at: path.dropLast()))
+    return try names(in: directory).first { $0.name == path.last }
+  }
+
   private mutating func frame(at path: [[UInt8]], in parent: SharedDescriptor?) -> Frame? {
     do throws(Errno) {
       let directory: SharedDescriptor

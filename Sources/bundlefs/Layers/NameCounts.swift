@@ -12,12 +12,13 @@ struct NameCounts: Equatable {
 
   init(layers count: Int) { layers = Array(repeating: Layer(), count: count) }
 
-  /// Walks a mount's tree, and shows the progress on a terminal.
+  /// Walks a mount's tree.
+  /// - Parameter showsProgress: on a terminal.
   /// - Throws: if a directory cannot be compared, or the layers change meanwhile.
-  init(of mountPoint: MountPoint, _ mounted: MountedLayers) throws(Failure) {
+  init(of mountPoint: MountPoint, _ mounted: MountedLayers, showsProgress: Bool = true) throws(Failure) {
     self.init(layers: mounted.layers.count)
     var walker = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
-      try ComparisonWalker(of: mountPoint, from: [], includesUnchanged: true, showsProgress: true)
+      try ComparisonWalker(of: mountPoint, from: [], includesUnchanged: true, showsProgress: showsProgress)
     }
     if walker.layers != mounted.layers.map(\.shown) { throw Self.changed(mountPoint) }
     do throws(Errno) { try walker.walk { add($0.name) } } catch {

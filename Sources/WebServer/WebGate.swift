@@ -1,0 +1,81 @@
+/// Lets only the browser in that was given the address with the token, and only for what this server's own page asks.
+struct WebGate: Sendable {
+  /// The secret in the address.
+  let token: String
+  /// The secret in the cookie.
+  private let session: String
+  private let port: UInt16
+
+  init(port: UInt16) {
+    self.port = port
+    (token, session) = (Self.secret(), Self.secret())
+  }
+
+  private static func secret() -> String {
+    (0..<4).map { _ in
+      let digits = String(UInt64.random(in: 0...(.max)), radix: 16)
+      return String(repeating: "0", count: 16 - digits.count) + digits
+    }.joined()
+  }
+
+  /// Of this server alone: browsers send a cookie to all ports of a host.
+  private var cookie: String { "bundlefs-\(port)" }
+
+  /// Checks a request.
+  /// - Returns: the answer to one that brings the token; nil for others that may pass.
+  func check(_ request: WebRequest) throws(WebError) -> WebResponse? {
+    let host = try checkedHost(request)
+    if request.path.isEmpty, !request.method.isUnsafe, let given = request.parameter("token") {
+      guard Self.areEqual(given, Array(token.utf8)) else { throw Self.unknown }
+      let attributes = "HttpOnly; SameSite=Strict; Path=/"
+      return .redirect(
+        to: "/", headers: [(name: "Set-Cookie", value: "\(cookie)=\(session); \(attributes)")])
+    }
+    guard hasCookie(request.header("Cookie") ?? "") else { throw Self.unknown }
+    try checkSource(request)
+    if request.method.isUnsafe { try checkChange(request, host) }
+    return nil
+  }
+
+  private static let unknown = WebError(
+    403, "this browser has not been let in: open the address that 'bundlefs ui' has printed")
+
+  /// A name of another host that leads here is one that its owner has pointed here.
+  private func checkedHost(_ request: WebRequest) throws(WebError) -> String {
+    let host = request.header("Host") ?? ""
+    if host == "127.0.0.1:\(port)" || host == "localhost:\(port)" { return host }
+    throw WebError(403, "the page is served as 127.0.0.1:\(port) only")
+  }
+
+  private func hasCookie(_ header: String) -> Bool {
+    let expected = Array("\(cookie)=\(session)".utf8)
+    return header.utf8.split(separator: UInt8(ascii: ";")).contains { part in
+      Self.areEqual(Array(part.drop { $0 == UInt8(ascii: " ") }), expected)
+    }
+  }
+
+  /// In the same time wherever they differ.
+  private static func areEqual(_ given: [UInt8], _ expected: [UInt8]) -> Bool {
+    if given.count != expected.count { return false }
+    var difference: UInt8 = 0
+    for (first, second) in zip(given, expected) { difference |= first ^ second }
+    return difference == 0
+  }
+
+  /// Pages of other ports are of the same site, so their requests have the cookie.
+  private func checkSource(_ request: WebRequest) throws(WebError) {
+    let source = request.header("Sec-Fetch-Site") ?? "none"
+    if source == "same-origin" || source == "none" { return }
+    throw WebError(403, "another page has sent the request")
+  }
+
+  private func checkChange(_ request: WebRequest, _ host: String) throws(WebError) {
+    guard request.header("Origin") == "http://\(host)" else {
+      throw WebError(403, "the request does not come from this server's page")
+    }
+    // What forms can send needs no permission of this server.
+    let type = request.header("Content-Type").map { $0.prefix { $0 != ";" } } ?? ""
+    if type == (request.method == .put ? "application/octet-stream" : "application/json") { return }
+    throw WebError(415, "the Content-Type must be application/json, or application/octet-stream with PUT")
+  }
+}

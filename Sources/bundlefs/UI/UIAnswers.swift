@@ -1,0 +1,65 @@
+import Bundles
+import Posix
+import Routing
+import WebServer
+
+/// What a mount answers to questions of the page, in the JSON of the commands.
+struct UIAnswers {
+  let mount: UIMount
+  let types: MIMETypes
+
+  func status() throws(WebError) -> WebResponse {
+    do throws(Errno) { return .json(try mount.statusText().shown) } catch {
+      throw WebError(409, "\(mount.mountPoint.path.shown): \(error)")
+    }
+  }
+
+  func layers() throws(WebError) -> WebResponse {
+    try WebError.from { () throws(Failure) in
+      let mounted = try mount.status().mounted
+      let counts = try NameCounts(of: mount.mountPoint, mounted, showsProgress: false)
+      return .json(LayersOutput(mounted: mounted, counts: counts).json)
+    }
+  }
+
+  func tree() throws(WebError) -> WebResponse {
+    do throws(Errno) {
+      var walker = try ComparisonWalker(
+        of: mount.mountPoint, from: [], includesUnchanged: true, showsProgress: false)
+      return .json(try ComparisonJSON.text(&walker, includesUnchanged: true))
+    } catch {
+      let reason = ComparisonWalker.Fault(path: [], error: error).reason
+      throw WebError(409, "\(mount.mountPoint.path.shown): \(reason)")
+    }
+  }
+
+  /// - Parameter path: relative to the mount's root.
+  func versions(_ path: [UInt8]?) throws(WebError) -> WebResponse {
+    guard let path, let names = WebText.components(of: path, isEncoded: false) else {
+      throw WebError(400, "the request needs a path without empty components, '.' and '..'")
+    }
+    let layers = UILayers(mount: mount, status: try mount.webStatus())
+    return try WebError.from { () throws(Failure) in
+      .json(try UIVersions(layers: layers, path: names, types: types).json())
+    }
+  }
+}
+
+/// The mounts that the page shows.
+enum UIMountList {
+  static func json(_ mounts: [UIMount]) -> String {
+    var json = JSONWriter()
+    json.array(mounts) { json, mount in
+      json.object { json in
+        json.member("id", "\(mount.id)")
+        json.member("mountPoint", String(escaping: mount.mountPoint.path))
+        let status = try? mount.status()
+        json.member("main", status?.mounted.layers.last?.shown)
+        json.member("writable", status?.mounted.isWritable ?? false)
+        json.member("control", status?.hasControl ?? false)
+        json.member("alive", status != nil)
+      }
+    }
+    return json.text
+  }
+}

@@ -1,0 +1,52 @@
+import ControlClient
+import Layers
+import Posix
+import Routing
+
+/// A mount that the page shows. It keeps no file of the mount open, which would keep the mount busy.
+final class UIMount: Sendable {
+  let mountPoint: MountPoint
+  /// The number by which requests name it.
+  let id: Int
+  /// The mount's device number, so that another mount at the same path is not taken for it.
+  let device: UInt64
+
+  init(_ mountPoint: MountPoint, id: Int) throws(Failure) {
+    (self.mountPoint, self.id) = (mountPoint, id)
+    device = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
+      try mountPoint.open([.pathOnly, .directory]).device()
+    }
+  }
+
+  /// The status as the mount's daemon writes it.
+  func statusText() throws(Errno) -> [UInt8] {
+    let root = try mountPoint.open([.read, .directory])
+    // After an unmount there is another directory.
+    guard try root.device() == device else { throw .socketNotConnected }
+    return try StatusClient.read(.json, of: root)
+  }
+
+  func status() throws(Failure) -> UIStatus {
+    let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
+      JSONValue(try statusText())
+    }
+    guard let status, let mounted = MountedLayers(status) else {
+      throw .failed("\(mountPoint.path.shown): the daemon does not report its layers")
+    }
+    return UIStatus(value: status, mounted: mounted)
+  }
+
+  /// Ends what goes on for the page.
+  func end() {}
+}
+
+/// What a mount says of itself.
+struct UIStatus {
+  let value: JSONValue
+  let mounted: MountedLayers
+
+  var foldsNames: Bool { value["options"]?["case"]?.string == "insensitive" }
+  /// Whether it has a control file.
+  var hasControl: Bool { !(value["control"]?.string ?? "").isEmpty }
+  var encoding: NameEncoding? { value["options"]?["archive_encoding"]?.string.flatMap { NameEncoding($0) } }
+}
