@@ -1,3 +1,4 @@
+import ControlClient
 import Bundles
 import Foundation
 import FoundationNetworking

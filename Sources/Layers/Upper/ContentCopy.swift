@@ -145,7 +145,7 @@ struct ContentCopy {
 
 extension Errno {
   /// ENOSPC, EDQUOT and EFBIG.
-  var meansFullDisk: Bool {
+  public var meansFullDisk: Bool {
     self == .noSpace || self == .diskQuotaExceeded || self == .fileTooLarge
   }
 

@@ -77,6 +77,27 @@ public struct TreeCopy {
     try copyBelow(frame, path)
   }
 
+  /// Copies directories without what is in them.
+  /// - Returns: the layer's directory at the path.
+  /// - Throws: as `copy`; ENOTDIR if the path leads to something else.
+  public mutating func copyDirectories(_ path: [[UInt8]]) throws(Fault) -> LayerDirectory {
+    var frame = Frame(source: root, target: upper.layer.root, names: [])
+    for (index, name) in path.enumerated() {
+      frame = try Self.naming(path[...index]) { () throws(Errno) in
+        switch try withCName(name, { name throws(Errno) in try frame.source.find(name) }) {
+        case .nothing, .whiteout: throw .noSuchFileOrDirectory
+        case .file: throw .notDirectory
+        case .directory: break
+        }
+        guard let inner = try copyEntry(name, in: frame, as: frame.source.spelling(of: name)) else {
+          throw .staleFileHandle
+        }
+        return inner
+      }
+    }
+    return frame.target
+  }
+
   /// Copies all names that are left in the frame, and what is below them.
   private mutating func copyBelow(_ frame: Frame, _ path: [[UInt8]]) throws(Fault) {
     var (frames, path) = ([frame], path)

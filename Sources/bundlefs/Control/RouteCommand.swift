@@ -119,7 +119,7 @@ struct RouteCommand {
   }
 
   /// What the result of a line shows as its URL.
-  private static func url(of line: [UInt8]) -> [UInt8] {
+  static func url(of line: [UInt8]) -> [UInt8] {
     switch try? ControlCommand(line) {
     case .post(let url), .match(let url): url.text
     default: line

@@ -23,18 +23,17 @@ struct LayersCommand {
 
   /// Returns when the new layers are visible everywhere.
   private func change() throws(Failure) {
-    // Of two commands, the second one changes what the first one has left.
-    let lock = MountLock(for: mountPoint)
-    defer { lock?.release() }
-    var order = try MountedLayers(of: mountPoint).order
-    switch action {
-    case .list: return
-    case .set(let layers): try order.set(layers)
-    case .add(let layers, let position): try order.add(layers, position)
-    case .remove(let layers): try order.remove(layers)
-    case .move(let layer, let position): try order.move(layer, position)
-    }
-    do throws(Failure) { try LayersRequest(substitutions: order.substitutions).send(to: mountPoint) } catch {
+    do throws(Failure) {
+      try mountPoint.changeLayers { order throws(Failure) in
+        switch action {
+        case .list: return
+        case .set(let layers): try order.set(layers)
+        case .add(let layers, let position): try order.add(layers, position)
+        case .remove(let layers): try order.remove(layers)
+        case .move(let layer, let position): try order.move(layer, position)
+        }
+      }
+    } catch {
       guard case .set(let layers) = action, let hint = UnescapedSeparator().hint(inLayers: layers) else {
         throw error
       }

@@ -33,6 +33,22 @@ struct LayersRequest {
   }
 }
 
+extension MountPoint {
+  /// Changes the order of the mount's layers. Returns when the new one is visible everywhere.
+  /// - Returns: the former substitutions.
+  @discardableResult
+  func changeLayers(_ change: (inout LayerOrder) throws(Failure) -> Void) throws(Failure) -> [[UInt8]] {
+    // Of two commands, the second one changes what the first one has left.
+    let lock = MountLock(for: self)
+    defer { lock?.release() }
+    var order = try MountedLayers(of: self).order
+    let former = order.substitutions
+    try change(&order)
+    try LayersRequest(substitutions: order.substitutions).send(to: self)
+    return former
+  }
+}
+
 extension ControlFileWriter.Outcome {
   /// Why the daemon has rejected a command, in its own words if they can be read.
   fileprivate var refusal: String {

@@ -24,10 +24,7 @@ struct OverrideCommand {
     let layer = try TopLayer(of: mountPoint)
     defer { layer.finish() }
     let paths = try layer.components(of: given, "override")
-    let mount = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
-      try DirectoryLayer(
-        path: mountPoint.path, index: 1, covered: nil, clonesMount: false, foldsNames: layer.foldsNames)
-    }
+    let mount = try layer.view()
     var status: CInt = 0
     for path in paths where !copy(path, of: mount, to: layer) { status = 1 }
     return status
@@ -64,7 +61,8 @@ struct OverrideCommand {
     }
   }
 
-  private static func reason(_ error: Errno) -> String {
+  /// Why something could not be copied.
+  static func reason(_ error: Errno) -> String {
     switch error {
     case .tooManySymbolicLinkLevels: "a symbolic link, which is not followed; name the file that it leads to"
     case .crossDeviceLink: "another file system is mounted there"

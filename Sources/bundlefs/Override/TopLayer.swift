@@ -20,7 +20,8 @@ struct TopLayer {
   let status: JSONValue
 
   /// Asks the mount for its layers.
-  init(of mountPoint: MountPoint) throws(Failure) {
+  /// - Parameter former: the path of a layer to be changed that was the top one; nil for the present one.
+  init(of mountPoint: MountPoint, at former: [UInt8]? = nil) throws(Failure) {
     self.mountPoint = mountPoint
     let (status, device) = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       let root = try mountPoint.open([.read, .directory])
@@ -31,18 +32,26 @@ struct TopLayer {
     }
     guard case .array(let layers) = status["layers"], let top = layers.first, let path = top["path"]?.string
     else { throw .failed("\(mountPoint.path.shown): the daemon does not report its layers") }
-    if layers.count < 2 {
+    if former == nil, layers.count < 2 {
       throw .failed("\(mountPoint.path.shown): there is no layer above MAIN; mount with 'substitution=DIR'")
     }
-    if case .object = top["archive"] {
+    if former == nil, case .object = top["archive"] {
       throw .failed("\(path): the top layer is an archive, which cannot be changed; add a directory above it")
     }
     let names = [status["control"]?.string, (status["bundle"]?["scheme"]?.string).map { "\($0):" }]
     reserved = Set(names.compactMap { $0.map { Array($0.utf8) } })
-    (self.path, self.device, self.status) = (path, device, status)
+    (self.path, self.device, self.status) = (former.map { String(escaping: $0) } ?? path, device, status)
     foldsNames = status["options"]?["case"]?.string == "insensitive"
     upper = try Self.open(
-      mountPoint.bytes(of: path), shown: path, outside: device, foldsNames: foldsNames)
+      former ?? mountPoint.bytes(of: path), shown: self.path, outside: device, foldsNames: foldsNames)
+  }
+
+  /// The mount, to be copied from. To be closed soon: it keeps the mount busy.
+  func view() throws(Failure) -> DirectoryLayer {
+    try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
+      try DirectoryLayer(
+        path: mountPoint.path, index: 1, covered: nil, clonesMount: false, foldsNames: foldsNames)
+    }
   }
 
   /// Opens a layer to be changed.

@@ -1,17 +1,29 @@
 import Glibc
 import Posix
+import WebServer
 
 /// Opens the page in the user's browser.
 enum UIBrowser {
   /// Runs xdg-open(1) where there is a display. If that fails, the user has the printed address.
   static func open(_ address: String) {
-    let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains { (name: String) in
-      getenv(name).map { strlen($0) > 0 } ?? false
-    }
     if !hasDisplay { return }
     // It can last as long as the browser.
     try? Posix.Thread.startDetached(name: "xdg-open") {
       _ = runQuietly("xdg-open", [], Array(address.utf8))
+    }
+  }
+
+  /// Opens the folder of an entry of a mount in the file manager.
+  static func show(_ path: [[UInt8]], in mountPoint: MountPoint) throws(WebError) -> WebResponse {
+    if !hasDisplay { throw WebError(501, "there is no display") }
+    let folder = ([mountPoint.path] + path.dropLast()).joinedPath
+    try? Posix.Thread.startDetached(name: "xdg-open") { _ = runQuietly("xdg-open", [], folder) }
+    return .json("{}")
+  }
+
+  private static var hasDisplay: Bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].contains { (name: String) in
+      getenv(name).map { strlen($0) > 0 } ?? false
     }
   }
 }

@@ -45,13 +45,14 @@ struct UICommand {
 
   /// Ends the connections, and removes what was kept to be undone.
   private func end(_ server: WebServer) {
-    for mount in mounts { mount.end() }
     let done = EventFlag()
     // A thread can wait for a daemon that does not answer.
-    try? Posix.Thread.startDetached(name: "stop") {
+    try? Posix.Thread.startDetached(name: "stop") { [mounts] in
+      for mount in mounts { mount.feed.end() }
       server.stop()
+      for mount in mounts { mount.edits.end() }
       done.set()
     }
-    done.wait(milliseconds: 2000)
+    done.wait(milliseconds: 10_000)
   }
 }

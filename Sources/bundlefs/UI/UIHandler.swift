@@ -19,6 +19,9 @@ final class UIHandler: WebHandler {
     let first = path.first?.shown ?? ""
     switch first {
     case "api": return try api(request, Array(path.dropFirst()))
+    // Browsers ask for it unasked.
+    case "favicon.ico":
+      return BufferedExchange { _ in WebResponse(status: 204, type: "image/png", .bytes([])) }
     case "content": return try content(request, Array(path.dropFirst()))
     default:
       guard path.count <= 1, !request.method.isUnsafe,
@@ -42,7 +45,10 @@ final class UIHandler: WebHandler {
   private func content(_ request: WebRequest, _ path: [[UInt8]]) throws(WebError) -> any WebExchange {
     guard path.count > 2 else { throw Self.notFound }
     let (mount, layer, names) = (try mount(path[0]), path[1].shown, Array(path[2...]))
-    if request.method.isUnsafe { throw WebError(501, "not yet") }
+    if request.method.isUnsafe {
+      guard request.method == .put, layer == "top" else { throw Self.notFound }
+      return try UIUpload(mount.edits, names, size: request.header("Content-Length").flatMap { UInt64($0) })
+    }
     let index = Int(layer)
     guard index != nil || layer == "view" else { throw Self.notFound }
     let layers = UILayers(mount: mount, status: try mount.webStatus())
@@ -56,20 +62,70 @@ final class UIHandler: WebHandler {
 
   private func api(_ request: WebRequest, _ path: [[UInt8]]) throws(WebError) -> any WebExchange {
     let words = path.map(\.shown)
-    if words == ["mounts"] { return BufferedExchange { [mounts] _ in .json(UIMountList.json(mounts)) } }
-    guard words.first == "mounts", words.count == 3 else { throw WebError(501, "not yet") }
-    let (mount, types) = (try mount(path[1]), types)
-    let parameter = request.parameter("path")
-    if request.method.isUnsafe { throw WebError(501, "not yet") }
+    if words == ["mounts"], !request.method.isUnsafe {
+      return BufferedExchange { [mounts] _ in .json(UIMountList.json(mounts)) }
+    }
+    if words == ["profiles"] { throw Self.missing }
+    guard words.first == "mounts", words.count == 3 else { throw Self.notFound }
+    let mount = try mount(path[1])
+    switch request.method {
+    case .get, .head: return try question(words[2], request, mount)
+    case .post:
+      return BufferedExchange(limit: UIBody.limit) { body throws(WebError) in
+        try Self.order(words[2], UIBody(body), mount)
+      }
+    case .put: throw Self.notFound
+    }
+  }
+
+  /// The page hides what has this answer.
+  private static let missing = WebError(501, "this version cannot do that")
+
+  private func question(
+    _ word: String, _ request: WebRequest, _ mount: UIMount
+  ) throws(WebError) -> any WebExchange {
+    let answers = UIAnswers(mount: mount, types: types)
+    let path = request.parameter("path")
+    let isHead = request.method == .head
     return BufferedExchange { _ throws(WebError) in
-      let answers = UIAnswers(mount: mount, types: types)
-      switch words[2] {
+      switch word {
       case "status": return try answers.status()
       case "layers": return try answers.layers()
-      case "tree": return try answers.tree()
-      case "versions": return try answers.versions(parameter)
-      default: throw WebError(501, "not yet")
+      case "tree": return try answers.tree(path)
+      case "versions": return try answers.versions(path)
+      case "events" where !isHead:
+        return WebResponse(type: "text/event-stream", .stream(try mount.feed.open(), count: nil))
+      case "strings", "text", "results", "profiles": throw Self.missing
+      default: throw Self.notFound
       }
+    }
+  }
+
+  private static func order(_ word: String, _ body: UIBody, _ mount: UIMount) throws(WebError) -> WebResponse
+  {
+    switch word {
+    case "layers":
+      let layers = try body.layers()
+      let response = try mount.edits.run { edits throws(WebError) in
+        try UILayerChange(edits.mountPoint).set(layers)
+      }
+      mount.feed.publish("layers", "{}")
+      return response
+    case "override", "revert", "hide":
+      guard let action = UIEntryEdit.Action(rawValue: word) else { throw notFound }
+      let paths = try body.paths()
+      return try mount.edits.run { edits throws(WebError) in
+        try UIEntryEdit.run(action, paths, of: edits.mountPoint)
+      }
+    case "undo":
+      guard let id = Int(try body.string("undo")) else { throw WebError(400, "'undo' must be a number") }
+      return try mount.edits.undo(id)
+    case "routes":
+      let isMatch = body.value["match"] == .boolean(true)
+      return try UIRoutes(mountPoint: mount.mountPoint).response(try body.string("url"), isMatch: isMatch)
+    case "open": return try UIBrowser.show(try body.path(), in: mount.mountPoint)
+    case "strings", "profiles": throw missing
+    default: throw notFound
     }
   }
 }

@@ -10,9 +10,12 @@ final class UIMount: Sendable {
   let id: Int
   /// The mount's device number, so that another mount at the same path is not taken for it.
   let device: UInt64
+  let edits: UIEdits
+  let feed: UIFeed
 
   init(_ mountPoint: MountPoint, id: Int) throws(Failure) {
     (self.mountPoint, self.id) = (mountPoint, id)
+    (edits, feed) = (UIEdits(mountPoint), UIFeed(mountPoint))
     device = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       try mountPoint.open([.pathOnly, .directory]).device()
     }
@@ -35,9 +38,6 @@ final class UIMount: Sendable {
     }
     return UIStatus(value: status, mounted: mounted)
   }
-
-  /// Ends what goes on for the page.
-  func end() {}
 }
 
 /// What a mount says of itself.

@@ -22,11 +22,14 @@ struct UIAnswers {
     }
   }
 
-  func tree() throws(WebError) -> WebResponse {
+  /// - Parameter path: of an entry, which is listed with what is beneath it; nil for the whole tree.
+  func tree(_ path: [UInt8]?) throws(WebError) -> WebResponse {
+    let start = try UIBody.components(path ?? [])
     do throws(Errno) {
       var walker = try ComparisonWalker(
-        of: mount.mountPoint, from: [], includesUnchanged: true, showsProgress: false)
-      return .json(try ComparisonJSON.text(&walker, includesUnchanged: true))
+        of: mount.mountPoint, from: start, includesUnchanged: true, showsProgress: false)
+      if start.isEmpty { return .json(try ComparisonJSON.text(&walker, includesUnchanged: true)) }
+      return .json(try ComparisonJSON.text(&walker, ofEntryAt: start))
     } catch {
       let reason = ComparisonWalker.Fault(path: [], error: error).reason
       throw WebError(409, "\(mount.mountPoint.path.shown): \(reason)")

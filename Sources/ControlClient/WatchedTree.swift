@@ -2,7 +2,7 @@ import Glibc
 import Posix
 
 /// What is watched for the changes of a bundle.
-enum WatchedRoot: Sendable {
+public enum WatchedRoot: Sendable {
   /// A layer. The directory that holds it is watched, too, since it may be removed and created again.
   case directory([UInt8])
   /// An archive, of which only the directory that holds it is watched.
@@ -19,11 +19,13 @@ enum WatchedRoot: Sendable {
 
 extension WatchedRoot {
   /// The process that serves the mount; nil for layers.
-  var process: MountProcess? { if case .mount(let path, _) = self { MountProcess(of: path) } else { nil } }
+  public var process: MountProcess? {
+    if case .mount(let path, _) = self { MountProcess(of: path) } else { nil }
+  }
 }
 
 /// Watches on directories and all directories below them.
-struct WatchedTree: ~Copyable {
+public struct WatchedTree: ~Copyable {
   /// Why a directory is watched.
   private enum Role {
     /// It is part of a tree. The path is relative to the tree's root.
@@ -39,24 +41,26 @@ struct WatchedTree: ~Copyable {
   private static let events: InotifyEvent.Mask = [.content, .names, .attributes, .dontFollow]
 
   /// Creates a tree without watches.
-  init(_ inotify: consuming Inotify, roots: [WatchedRoot]) {
+  public init(_ inotify: consuming Inotify, roots: [WatchedRoot]) {
     self.inotify = inotify
     self.roots = roots
   }
 
   /// The descriptor to poll for events.
-  var rawValue: CInt { inotify.rawValue }
+  public var rawValue: CInt { inotify.rawValue }
 
-  enum Outcome {
+  /// What has changed.
+  public enum Outcome {
     /// Paths from the root.
     case changed(Set<[UInt8]>)
+    /// Everything may have.
     case anything
     case unmounted
   }
 
   /// Reads pending events, and watches what has appeared.
   /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`.
-  mutating func read() throws(Errno) -> Outcome {
+  public mutating func read() throws(Errno) -> Outcome {
     var paths: Set<[UInt8]> = []
     var isAnything = false
     for event in try inotify.read() {
@@ -88,7 +92,7 @@ struct WatchedTree: ~Copyable {
 
   /// Watches everything anew.
   /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`.
-  mutating func watchRoots() throws(Errno) {
+  public mutating func watchRoots() throws(Errno) {
     for watch in roles.keys { inotify.remove(watch) }
     roles = [:]
     for root in roots {

@@ -1,15 +1,14 @@
-import ControlClient
 import Glibc
 import Posix
 import Routing
 
 /// The process that serves a mount. Without it, the mount sends no event and does not end.
-final class MountProcess: Sendable {
+public final class MountProcess: Sendable {
   private let process: ProcessDescriptor
   private let mountPoint: [UInt8]
 
   /// - Returns: nil if the mount does not name it.
-  init?(of mountPoint: [UInt8]) {
+  public init?(of mountPoint: [UInt8]) {
     guard let status = try? StatusClient.read(.json, at: mountPoint),
       let process = ProcessDescriptor(servingMountOf: status)
     else { return nil }
@@ -18,10 +17,10 @@ final class MountProcess: Sendable {
   }
 
   /// A descriptor that is readable once the process has ended.
-  var rawValue: CInt { process.rawValue }
+  public var rawValue: CInt { process.rawValue }
 
   /// Whether the process, which has ended, has left its mount. Another process may be about to unmount it.
-  func hasLeftMount(_ cancellation: borrowing CancellationPipe) -> Bool {
+  public func hasLeftMount(_ cancellation: borrowing CancellationPipe) -> Bool {
     for _ in 0..<10 {
       do throws(Errno) {
         _ = try StatusClient.read(.controlName, at: mountPoint)

@@ -1,0 +1,103 @@
+import Layers
+import Posix
+import Routing
+import WebServer
+
+/// The edits of a mount that can be undone, one at a time.
+final class UIEdits: Sendable {
+  private struct State {
+    var next = 1
+    var edits: [Int: UIEdit] = [:]
+  }
+
+  let mountPoint: MountPoint
+  /// Held while an edit is made, which takes the locks of layers.
+  private let state = Locked(order: 5, State())
+  /// The most edits that can be undone; what the oldest has kept is removed then.
+  private static let mostEdits = 1000
+
+  init(_ mountPoint: MountPoint) { self.mountPoint = mountPoint }
+
+  /// Makes an edit.
+  /// - Returns: the reply, with the number by which it can be undone.
+  func run(_ edit: (UIEdits) throws(WebError) -> UIEdit) throws(WebError) -> WebResponse {
+    try state.withLock { state throws(WebError) in
+      let edit = try edit(self)
+      return Self.reply(record(edit, in: &state), edit)
+    }
+  }
+
+  private static func reply(_ id: Int, _ edit: UIEdit) -> WebResponse {
+    .json(
+      JSONWriter.object { json in
+        json.member("undo", "\(id)")
+        json.member("label", edit.label)
+      })
+  }
+
+  private func record(_ edit: UIEdit, in state: inout State) -> Int {
+    let id = state.next
+    state.next += 1
+    state.edits[id] = edit
+    if state.edits.count > Self.mostEdits, let oldest = state.edits.keys.min(),
+      let dropped = state.edits.removeValue(forKey: oldest)
+    {
+      discard([dropped])
+    }
+    return id
+  }
+
+  /// Undoes an edit. What it had made can be brought back by undoing that.
+  func undo(_ id: Int) throws(WebError) -> WebResponse {
+    try state.withLock { state throws(WebError) in
+      guard let edit = state.edits[id] else {
+        throw WebError(404, "this can no longer be undone")
+      }
+      for (later, other) in state.edits where later > id && other.concerns(edit) {
+        throw WebError(409, "undo '\(other.label)' first, which came later")
+      }
+      let undone = try self.undone(edit)
+      state.edits[id] = nil
+      return Self.reply(record(undone, in: &state), undone)
+    }
+  }
+
+  private func undone(_ edit: UIEdit) throws(WebError) -> UIEdit {
+    let label = edit.label.hasPrefix("Undid: ") ? String(edit.label.dropFirst(7)) : "Undid: \(edit.label)"
+    switch edit.content {
+    case .layers(let former): return try UILayerChange(mountPoint).set(former, label: label)
+    case .entries(let steps, let layer):
+      let top = try open(layer)
+      defer { top.finish() }
+      return UIEdit(
+        label: label, content: .entries(try UIStepReversal(top).reverse(steps), layer: layer))
+    }
+  }
+
+  /// The layer that an edit has changed, which need not be the top one any more.
+  private func open(_ layer: [UInt8]) throws(WebError) -> TopLayer {
+    try WebError.from { () throws(Failure) in
+      let top = try TopLayer(of: mountPoint, at: layer)
+      return top
+    }
+  }
+
+  /// Removes what was kept.
+  func end() {
+    state.withLock { state in
+      discard(Array(state.edits.values))
+      state.edits = [:]
+    }
+  }
+
+  private func discard(_ edits: [UIEdit]) {
+    for edit in edits {
+      guard case .entries(let steps, let layer) = edit.content,
+        steps.contains(where: { !$0.taken.isNothing }),
+        let top = try? TopLayer(of: mountPoint, at: layer)
+      else { continue }
+      for step in steps { top.upper.discard(step.taken) }
+      top.upper.close()
+    }
+  }
+}
