@@ -50,7 +50,7 @@ class Browser:
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{replies}', "bash", *words],
             pass_fds=[commands, replies], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            env={**os.environ, *{variable: folder for variable in variables}})
+            env={**os.environ, **{variable: folder for variable in variables}})
         os.close(commands)
         os.close(replies)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -170,4 +170,5 @@ def main():
         browser.end()
 
 
-main()
+if __name__ == "__main__":
+    main()

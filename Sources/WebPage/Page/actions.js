@@ -1,0 +1,96 @@
+// Changes to the top layer and the bar that undoes them.
+
+import { announce, byId, count, encoded, lastName, parentPath, shown } from "./dom.js";
+
+export class Actions {
+  #undoable = [];
+
+  constructor(app) {
+    this.app = app;
+    byId("undo-button").addEventListener("click", () => this.undo());
+    byId("undo-close").addEventListener("click", () => this.#hideBar());
+    document.addEventListener("keydown", (event) => {
+      const isText = event.target.matches("input, textarea, select");
+      const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
+      if (!isUndo || isText || this.#undoable.length === 0) return;
+      event.preventDefault();
+      this.undo();
+    });
+  }
+
+  /// Does a change and offers to undo it. Errors are shown.
+  /// - Returns: whether it was done.
+  async run(label, request, afterUndo) {
+    const { mount } = this.app;
+    try {
+      const reply = await request(mount);
+      this.#done({ label: reply.label ?? label, undo: reply.undo, mount, afterUndo });
+      return true;
+    } catch (error) {
+      this.fail(error.message);
+      return false;
+    }
+  }
+
+  override(entry) { return this.#change("override", "Overrode", entry); }
+  revert(entry) { return this.#change("revert", "Reverted", entry); }
+  hide(entry) { return this.#change("hide", "Hid", entry); }
+
+  async #change(verb, past, entry) {
+    const isDone = await this.run(`${past} ${shown(lastName(entry.path))}`,
+      (mount) => mount.change(verb, [encoded(entry)]));
+    if (isDone) this.app.changed(entry.path);
+  }
+
+  /// Puts a file at a path into the top layer.
+  async replace(target, file) {
+    const name = shown(lastName(target.path));
+    this.#show(`Writing ${name}…`, false);
+    const isDone = await this.run(`Replaced ${name}`, (mount) => mount.put(encoded(target), file));
+    if (isDone) this.app.changed(target.path);
+  }
+
+  /// Puts dropped files into a folder of the top layer.
+  /// - Parameter place: a folder, a file in it, or null for the root.
+  async add(place, files) {
+    const folder = place === null ? "" : place.isFolder ? place.path : parentPath(place.path);
+    const address = place === null ? "" : place.isFolder ? encoded(place) : parentPath(encoded(place));
+    for (const file of files) {
+      const path = folder === "" ? file.name : `${folder}/${file.name}`;
+      const name = encodeURIComponent(file.name);
+      await this.replace({ path, encodedPath: address === "" ? name : `${address}/${name}` }, file);
+    }
+    if (files.length > 1) announce(`${count(files.length, "file")} written`);
+  }
+
+  #done(action) {
+    if (action.undo !== undefined) this.#undoable.push(action);
+    this.#show(action.label, action.undo !== undefined);
+  }
+
+  async undo() {
+    const action = this.#undoable.pop();
+    if (action === undefined) return;
+    try {
+      await action.mount.undo(action.undo);
+      action.afterUndo?.();
+      this.#show(`Undid “${action.label}”`, false);
+      this.app.reload();
+    } catch (error) {
+      this.fail(error.message);
+    }
+  }
+
+  fail(sentence) { this.#show(sentence, false, true); }
+
+  #show(text, canUndo, isError = false) {
+    const bar = byId("undo-bar");
+    byId("undo-text").textContent = text;
+    byId("undo-button").hidden = !canUndo;
+    bar.classList.toggle("is-error", isError);
+    bar.hidden = false;
+    announce(canUndo ? `${text}. Undo with Control Z.` : text);
+  }
+
+  #hideBar() { byId("undo-bar").hidden = true; }
+}
