@@ -4,10 +4,11 @@ import { announce, byId, count, encoded, lastName, parentPath, shown } from "./d
 
 export class Actions {
   #undoable = [];
+  #redo = null;
 
   constructor(app) {
     this.app = app;
-    byId("undo-button").addEventListener("click", () => this.undo());
+    byId("undo-button").addEventListener("click", () => this.#redo === null ? this.undo() : this.#again());
     byId("undo-close").addEventListener("click", () => this.#hideBar());
     document.addEventListener("keydown", (event) => {
       const isText = event.target.matches("input, textarea, select");
@@ -20,11 +21,11 @@ export class Actions {
 
   /// Does a change and offers to undo it. Errors are shown.
   /// - Returns: whether it was done.
-  async run(label, request, afterUndo) {
+  async run(label, request) {
     const { mount } = this.app;
     try {
       const reply = await request(mount);
-      this.#done({ label: reply.label ?? label, undo: reply.undo, mount, afterUndo });
+      this.#done({ label: shown(reply.label ?? label), undo: reply.undo, mount });
       return true;
     } catch (error) {
       this.fail(error.message);
@@ -45,7 +46,7 @@ export class Actions {
   /// Puts a file at a path into the top layer.
   async replace(target, file) {
     const name = shown(lastName(target.path));
-    this.#show(`Writing ${name}…`, false);
+    this.#show(`Writing ${name}…`, "");
     const isDone = await this.run(`Replaced ${name}`, (mount) => mount.put(encoded(target), file));
     if (isDone) this.app.changed(target.path);
   }
@@ -65,31 +66,39 @@ export class Actions {
 
   #done(action) {
     if (action.undo !== undefined) this.#undoable.push(action);
-    this.#show(action.label, action.undo !== undefined);
+    this.#redo = null;
+    this.#show(action.label, action.undo === undefined ? "" : "Undo");
   }
 
   async undo() {
     const action = this.#undoable.pop();
     if (action === undefined) return;
     try {
-      await action.mount.undo(action.undo);
-      action.afterUndo?.();
-      this.#show(`Undid “${action.label}”`, false);
+      const reply = await action.mount.undo(action.undo);
+      this.#redo = reply.undo === undefined ? null : { ...action, undo: reply.undo };
+      this.#show(`Undid: ${action.label}`, this.#redo === null ? "" : "Redo");
       this.app.reload();
     } catch (error) {
       this.fail(error.message);
     }
   }
 
-  fail(sentence) { this.#show(sentence, false, true); }
+  async #again() {
+    const action = this.#redo;
+    if (await this.run(action.label, () => action.mount.undo(action.undo))) this.app.reload();
+  }
 
-  #show(text, canUndo, isError = false) {
+  fail(sentence) { this.#show(sentence, "", true); }
+
+  /// - Parameter button: its text; empty for none.
+  #show(text, button, isError = false) {
     const bar = byId("undo-bar");
     byId("undo-text").textContent = text;
-    byId("undo-button").hidden = !canUndo;
+    byId("undo-button").hidden = button === "";
+    byId("undo-button").textContent = button;
     bar.classList.toggle("is-error", isError);
     bar.hidden = false;
-    announce(canUndo ? `${text}. Undo with Control Z.` : text);
+    announce(button === "Undo" ? `${text}. Undo with Control Z.` : text);
   }
 
   #hideBar() { byId("undo-bar").hidden = true; }

@@ -57,7 +57,7 @@ export class ActivityView {
   }
 
   #many(event) {
-    const what = event.count ? count(event.count, "change") : "Many changes";
+    const what = event.count ? count(event.count, "change") : "More changes";
     this.#add(this.feed, el("li", {}, el("time", {}, clockTime(new Date())), el("span", {}, `${what} at once`)));
   }
 

@@ -81,12 +81,12 @@ class App extends EventTarget {
     // Changes before the connection are not reported: the page reads everything after it.
     events.onopen = () => { connection("Live", true); notice(""); this.reload(); };
     events.onerror = () => {
+      if (this.tree === null) this.reload();
       connection("Disconnected", false);
       notice("bundlefs ui does not answer. It has probably ended; this is the last state.");
     };
     read("change", (event) => this.changed(event.path, event));
-    read("changes", (event) => event.paths
-      ? event.paths.forEach((change) => this.changed(change.path, { ...event, ...change })) : this.#many(event));
+    read("changes", (event) => this.#many(event));
     read("overflow", (event) => this.#many(event));
     read("layers", () => this.reload());
     read("route", (result) => this.tell("route", result));

@@ -37,7 +37,7 @@ export class FileView {
     const entry = this.app.tree?.get(path) ?? { path };
     let versions;
     try {
-      ({ versions } = await mount.versions(encoded(entry)));
+      ({ versions, merged: entry.isMerged } = await mount.versions(encoded(entry)));
     } catch (error) {
       if (request === this.#request) this.#show(path, el("p", { class: "problem" }, icon("warning"), error.message));
       return;
@@ -104,7 +104,7 @@ export class FileView {
         click: () => { this.app.show("files"); byId("files-list").focus(); } }, icon("back")),
       el("p", { class: "file-folder", title: shown(entry.path) }, parts.slice(0, -1).join(" / ") || "/"),
       el("h2", { tabindex: "-1" }, parts.at(-1)),
-      winner ? el("p", { class: "file-verdict" }, ...sentence(winner, losers)) : null,
+      winner ? el("p", { class: "file-verdict" }, ...sentence(winner, losers, entry.isMerged)) : null,
       this.#buttons(entry, versions, winner, stack.top));
   }
 
@@ -168,9 +168,10 @@ export class FileView {
 }
 
 /// Which layer wins, over which others.
-function sentence(winner, losers) {
+function sentence(winner, losers, isMerged) {
   const verb = winner.kind === "hidden" ? "hides the version of" : "wins over";
   const label = (version) => layerLabel(version.row);
   if (losers.length === 0) return [winner.kind === "hidden" ? "Hidden by" : "Only in", label(winner)];
+  if (isMerged) return ["Merged key by key:", label(winner), ...losers.map(label)];
   return [label(winner), verb, ...losers.flatMap((loser, index) => index === 0 ? [label(loser)] : [label(loser)])];
 }
