@@ -126,7 +126,7 @@ let package = Package(
       exclude: [
         "Archives/compare_archive.py", "Archives/container_model.py",
         "Archives/foreign_archives.py", "Install/complete.py",
-        "Mounting/list32.c", "Pages/browser.py", "Writing/Model/adversaries.py",
+        "Mounting/list32.c", "Pages/browser.py", "UI/ui_browser.py", "Writing/Model/adversaries.py",
       ],
       swiftSettings: strict),
   ]

@@ -5,6 +5,8 @@ import { badge, layerLabel } from "./layers.js";
 import { category, comparison, illustration } from "./preview.js";
 import { stringsTable } from "./strings.js";
 
+/// The layers that the sentence names after the winner.
+const LOSERS = 3;
 const KINDS = { file: "File", directory: "Folder", symlink: "Symbolic link", link: "Symbolic link", hidden: "Hidden here",
   fifo: "Pipe", socket: "Socket", device: "Device" };
 
@@ -172,6 +174,7 @@ function sentence(winner, losers, isMerged) {
   const verb = winner.kind === "hidden" ? "hides the version of" : "wins over";
   const label = (version) => layerLabel(version.row);
   if (losers.length === 0) return [winner.kind === "hidden" ? "Hidden by" : "Only in", label(winner)];
-  if (isMerged) return ["Merged key by key:", label(winner), ...losers.map(label)];
-  return [label(winner), verb, ...losers.flatMap((loser, index) => index === 0 ? [label(loser)] : [label(loser)])];
+  const others = losers.slice(0, LOSERS).map(label);
+  if (losers.length > LOSERS) others.push(`and ${count(losers.length - LOSERS, "other")}`);
+  return isMerged ? ["Merged key by key:", label(winner), ...others] : [label(winner), verb, ...others];
 }

@@ -133,7 +133,7 @@ export class LayersView {
   /// Sets the stack; `onFailure` takes back what the page has noted.
   async #set(rows, label, onFailure) {
     const paths = rows.filter((row) => !row.isMain && row.role !== "writable").map((row) => row.encodedPath);
-    const isDone = await this.app.actions.run(label, (mount) => mount.setLayers(paths));
+    const isDone = await this.app.actions.run(label, async (mount) => ({ ...await mount.setLayers(paths), label }));
     if (!isDone) onFailure();
     await this.app.reload();
     return isDone;

@@ -74,7 +74,7 @@ function fontSample(version) {
   new FontFace(family, `url("${new URL(address(version), location.href).href}")`).load().then((face) => {
     document.fonts.add(face);
     sample.style.fontFamily = family;
-  }, () => { sample.replaceChildren("This browser cannot show the font."); });
+  }, () => { sample.replaceWith(el("p", { class: "hint" }, "This browser cannot show the font.")); });
   return sample;
 }
 
@@ -161,5 +161,6 @@ async function text(mount, entry, version, kind) {
   }
   const bytes = await mount.bytes(version.content, TEXT_LIMIT);
   const isUTF16 = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : null;
+  if (isUTF16 === null && bytes.includes(0)) return hexLines(bytes.subarray(0, HEX_LIMIT));
   return new TextDecoder(isUTF16 ?? "utf-8").decode(bytes);
 }

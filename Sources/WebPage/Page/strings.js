@@ -65,7 +65,7 @@ export class StringsView {
     byId("strings-missing").addEventListener("change", () => this.#limit());
     byId("strings-search").addEventListener("input", () => this.#limit());
     const refresh = debounced(300, () => { if (!byId("strings").hidden) this.#load(); });
-    app.on("mount", () => { this.#all = []; this.isSupported = true; this.#limit(); });
+    app.on("mount", () => { this.#all = []; this.isSupported = undefined; this.#limit(); });
     app.on("tree", debounced(200, () => this.#findLanguages()));
     app.on("changed", refresh);
     app.on("layers", refresh);
@@ -83,13 +83,26 @@ export class StringsView {
       this.tables.set(folder + name, table.set(language, entry));
     }
     const languages = [...new Set([...this.tables.values()].flatMap((table) => [...table.keys()]))].sort();
-    byId("strings-tab").hidden = languages.length === 0 || this.isSupported === false;
+    byId("strings-tab").hidden = languages.length === 0 || this.isSupported !== true;
+    if (languages.length > 0 && this.isSupported === undefined) this.#probe();
     const select = byId("strings-language");
     if ([...select.options].map((option) => option.value).join() === languages.join()) return;
     const before = select.value;
     select.replaceChildren(...languages.map((language) => el("option", { value: language }, languageName(language))));
     select.value = languages.includes(before) ? before : languages.find((one) => one !== this.development && one !== "Base") ?? languages[0] ?? "";
     if (!byId("strings").hidden) this.#load();
+  }
+
+  /// Shows the view if the server reads tables.
+  async #probe() {
+    this.isSupported = false;
+    try {
+      await this.#keys([...[...this.tables.values()][0].values()][0]);
+      this.isSupported = true;
+    } catch (error) {
+      this.isSupported = !error.isUnsupported;
+    }
+    byId("strings-tab").hidden = !this.isSupported;
   }
 
   get development() { return this.app.status?.bundle?.developmentRegion ?? "en"; }
@@ -107,9 +120,7 @@ export class StringsView {
         if (path) rows.push(...merged(development, translated, { name: lastName(name), path }));
       }
     } catch (error) {
-      this.isSupported = !error.isUnsupported;
-      if (error.isUnsupported) { byId("strings-tab").hidden = true; this.app.show("files"); }
-      else this.app.actions.fail(error.message);
+      this.app.actions.fail(error.message);
       return;
     }
     byId("strings-base").textContent = languageName(this.development);

@@ -1,0 +1,94 @@
+import Posix
+import TestSupport
+import Testing
+
+/// A mount of a few layers, `bundlefs ui` for it, and a browser with its page.
+final class ShownMount {
+  let folder: TemporaryFolder
+  let main: ByteString
+  /// The substitutions, topmost first.
+  let layers: [ByteString]
+  let mount: Mount
+  let address: String
+  let page: PageDriver
+  private let server: Child
+
+  /// - Parameters:
+  ///   - layers: the substitutions' names, topmost first.
+  ///   - fill: makes MAIN and the layers, by name.
+  init(_ layers: [ByteString], options: [ByteString] = [], _ fill: (ByteString, [ByteString]) throws -> Void) throws {
+    folder = try TemporaryFolder()
+    main = try folder.folder("main")
+    let folder = folder
+    self.layers = try layers.map { try folder.folder($0) }
+    try fill(main, self.layers)
+    var setup = MountSetup(main: main, point: try folder.folder("mount"), substitutions: self.layers)
+    setup.options = options
+    setup.lifetime = 300
+    mount = try Mount(setup)
+    let server = try Child(Command([try Binary.underTest(), "ui", mount.point, "--no-open"]))
+    self.server = server
+    let isServing = eventually(within: 30) { server.outputText.contains("\n") || server.status() != nil }
+    guard isServing, let line = server.outputText.split(separator: "\n").first else {
+      throw TestFailure("bundlefs ui does not start: \(server.errorText)")
+    }
+    address = String(line)
+    page = try PageDriver()
+    try page.load(address)
+    try page.wait(Self.isLoaded)
+  }
+
+  /// Whether the page shows the layers and the whole tree, and learns of changes.
+  static let isLoaded = """
+    document.querySelector(".connection").textContent === "Live" && document.querySelector(".layer")
+      && !document.getElementById("files-count").textContent.endsWith("…")
+    """
+
+  func end() throws {
+    #expect(try page.faults() == [])
+    server.signal(2)
+    #expect(try server.wait(timeout: 20).status == 0)
+    try mount.unmount()
+  }
+
+  /// The selector of an entry's row.
+  static func row(_ path: String) -> String {
+    #".entry:not([hidden])[title="\#(path)"]"#
+  }
+
+  /// Selects an entry and waits for its versions.
+  func select(_ path: String) throws {
+    try page.click(Self.row(path))
+    let name = try PageDriver.literal(String(path.split(separator: "/").last ?? ""))
+    try page.wait("document.querySelector('#file h2')?.textContent === \(name)")
+  }
+
+  /// The paths, marks and winners of the shown entries, in order.
+  func rows() throws -> [String] {
+    try page.texts(
+      """
+      [...document.querySelectorAll(".entry:not([hidden])")].map(row => [row.title,
+        row.querySelector(".entry-mark").textContent, row.querySelector(".entry-layer .layer-name")?.textContent ?? ""
+      ].join("|"))
+      """)
+  }
+
+  /// Waits until these are the shown entries.
+  func wait(for rows: [String], location: SourceLocation = #_sourceLocation) throws {
+    var found: [String] = []
+    let isShown = try eventually(within: 30) {
+      found = try self.rows()
+      return found == rows
+    }
+    #expect(isShown, "the page shows \(found)", sourceLocation: location)
+  }
+
+  /// The names of the layers in the page's order, with "off" for those that are switched off.
+  func layerNames() throws -> [String] {
+    try page.texts(
+      """
+      [...document.querySelectorAll(".layer")].map(item =>
+        item.querySelector("strong").textContent + (item.classList.contains("is-off") ? " off" : ""))
+      """)
+  }
+}

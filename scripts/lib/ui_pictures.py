@@ -1,0 +1,128 @@
+"""Makes the guide's pictures of the page of `bundlefs ui` from a sample bundle, in both colour schemes.
+
+    ui_pictures.py BUNDLEFS CHROMIUM FOLDER
+
+FOLDER gets ui-NAME.png and ui-NAME~dark.png for each view.
+"""
+
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+project = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path += [str(project / "Tests/MountTests" / folder) for folder in ("UI", "Pages")]
+
+import ui_sample  # noqa: E402
+from browser import unfiltered  # noqa: E402
+from ui_browser import Window  # noqa: E402
+
+LOADED = "document.querySelector('.connection').textContent === 'Live' && !!document.querySelector('.entry')"
+RESOURCES = "Contents/Resources"
+SETTLED = 0.4  # seconds for images and animations
+
+
+def row(path):
+    return f'.entry:not([hidden])[title="{path}"]'
+
+
+def files(window):
+    window.click(row(f"{RESOURCES}/logo.svg"))
+    window.wait("!!document.querySelector('.swipe')")
+
+
+def difference(window):
+    window.eval("document.getElementById('files-list').scrollTop = 9999")
+    window.wait(f"!!document.querySelector({json.dumps(row(f'{RESOURCES}/styles/app.css'))})")
+    window.click(row(f"{RESOURCES}/styles/app.css"))
+    window.wait("!!document.querySelector('.lines .is-plus')")
+
+
+def strings(window):
+    window.click("#strings-tab")
+    window.wait("!!document.querySelector('.string-row.is-missing')")
+
+
+def activity(window):
+    window.click("nav [data-view=activity]")
+    for url in ("aurora://forecast/Troms%C3%B8/3", "rsrc:///logo.svg"):
+        window.eval(f"document.getElementById('route-url').value = {json.dumps(url)}")
+        window.click("#route-form [value=post]")
+    window.wait("document.querySelectorAll('.result').length >= 2")
+
+
+def narrow(window):
+    window.size((400, 720))
+    window.click("nav [data-view=files]")
+    window.click(row(f"{RESOURCES}/images/sky.png"))
+    window.wait("!!document.querySelector('.swipe')")
+
+
+VIEWS = (files, difference, strings, activity, narrow)
+
+
+def smaller(file):
+    """Compresses a picture again without filters, which suits areas of one colour better."""
+    png = file.read_bytes()
+    width, height = struct.unpack(">2I", png[16:24])
+    chunks, offset = [], 8
+    while offset < len(png):
+        size = struct.unpack(">I", png[offset:offset + 4])[0]
+        chunks.append((png[offset + 4:offset + 8], png[offset + 8:offset + 8 + size]))
+        offset += size + 12
+    step = {2: 3, 6: 4}[png[25]]
+    data = zlib.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT"))
+    rows, above = [], bytes(width * step)
+    for start in range(0, len(data), width * step + 1):
+        above = unfiltered(data[start], data[start + 1:start + 1 + width * step], above, step)
+        rows.append(b"\0" + above)
+    parts = [(b"IHDR", png[16:29]), (b"IDAT", zlib.compress(b"".join(rows), 9)), (b"IEND", b"")]
+    packed = [struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts]
+    file.write_bytes(png[:8] + b"".join(packed))
+
+
+def photograph(window, address, folder):
+    for scheme, suffix in (("light", ""), ("dark", "~dark")):
+        window.scheme(scheme)
+        window.size((1280, 720))
+        window.load(address)
+        window.wait(LOADED)
+        for view in VIEWS:
+            view(window)
+            time.sleep(SETTLED)
+            file = folder / f"ui-{view.__name__}{suffix}.png"
+            window.picture(file)
+            smaller(file)
+
+
+def main():
+    program, chromium, folder = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as work:
+        ui_sample.make(work)
+        point = pathlib.Path(work) / "mount"
+        point.mkdir()
+        routes = pathlib.Path(work) / "routes"
+        routes.write_text("route ForecastNotification aurora://l:(forecast)Kind/s:City/i:Days\n")
+        options = f"substitution=hotfix:brand:french.zip,strings=merge,routes={routes}"
+        subprocess.run([program, "Aurora.app", point, "-o", options], cwd=work, check=True)
+        server = subprocess.Popen([program, "ui", point, "--no-open"], stdout=subprocess.PIPE, text=True)
+        window = None
+        try:
+            address = server.stdout.readline().strip()
+            profile = pathlib.Path(work) / "profile"
+            profile.mkdir()
+            window = Window(chromium, str(profile))
+            photograph(window, address, pathlib.Path(folder))
+        finally:
+            if window:
+                window.browser.end()
+            server.terminate()
+            server.wait()
+            subprocess.run([program, "unmount", point], check=True)
+
+
+main()
