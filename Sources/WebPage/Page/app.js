@@ -15,6 +15,8 @@ import { Tree } from "./tree.js";
 const PATHS_AT_ONCE = 20;
 const CHANGE_PAUSE = 100;
 const RELOAD_PAUSE = 2000;
+/// The first rows are shown at once, the next ones after this time.
+const STREAM_PAUSE = 150;
 
 /// Its events: mount, layers, tree, changed (paths), route (a result), selected.
 class App extends EventTarget {
@@ -100,23 +102,26 @@ class App extends EventTarget {
   /// Reads the layers and the tree again.
   async reload() {
     const { mount, stack } = this;
-    try {
+    const readLayers = async () => {
       const layers = await mount.layers();
       if (this.mount !== mount) return;
       stack.update(layers);
       this.tell("layers");
-      await this.#readTree();
+    };
+    try {
+      await Promise.all([readLayers(), this.#readTree()]);
     } catch (error) {
       if (error.name !== "AbortError") notice(error.message);
     }
   }
 
   async #readTree() {
-    const { mount, stack } = this;
+    const { mount } = this;
     this.#reading?.abort();
     const reading = this.#reading = new AbortController();
     const begin = performance.now();
-    const tree = new Tree(stack.rows.find((row) => row.isMain)?.path);
+    let shownNext = 0;
+    const tree = new Tree(mount.main);
     const isFirst = this.tree === null;
     if (this.tree !== null) [tree.closed, tree.closedInFilter] = [this.tree.closed, this.tree.closedInFilter];
     if (isFirst) this.tree = tree;
@@ -124,7 +129,9 @@ class App extends EventTarget {
       signal: reading.signal,
       onEntries: (entries) => {
         tree.append(entries);
-        if (isFirst && this.mount === mount) this.tell("tree");
+        if (!isFirst || this.mount !== mount || performance.now() < shownNext) return;
+        shownNext = performance.now() + STREAM_PAUSE;
+        this.tell("tree");
       },
     });
     if (this.#reading !== reading || this.mount !== mount) return;

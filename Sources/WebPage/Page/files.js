@@ -73,6 +73,7 @@ export class FilesView {
     const select = byId("files-layer");
     const options = this.app.stack.active.map((row) => el("option", { value: row.path }, shown(row.name)));
     select.replaceChildren(el("option", { value: "" }, "All layers"), ...options);
+    this.rows.refresh();
     select.value = this.filter.layer ?? "";
     if (select.selectedIndex < 0) { select.value = ""; this.filter.layer = null; this.update(); }
   }
@@ -145,7 +146,12 @@ export class FilesView {
       row.parts.kind.dataset.kind = kind;
       row.parts.kind.replaceChildren(icon(kind));
     }
-    row.parts.layer.replaceChildren(...winners(entry, winner, stack));
+    const layers = shownLayers(entry);
+    const badges = layers.map((path) => stack.named(path)?.badge).join();
+    const key = `${layers.join("\n")}\n${badges}\n${entry.layers.length}`;
+    if (row.layerKey === key) return;
+    row.layerKey = key;
+    row.parts.layer.replaceChildren(...winners(entry, layers, stack));
   }
 
   #isOpen(entry, at) {
@@ -259,12 +265,16 @@ export class FilesView {
   }
 }
 
-/// The winner, or the layers that a folder is merged from.
-function winners(entry, winner, stack) {
-  const layers = entry.isFolder && entry.verdict === "unchanged" ? entry.layers : [entry.layer];
-  if (layers.length < 2) return [badge(winner), el("span", { class: "layer-name" }, shown(winner?.name ?? entry.layer ?? ""))];
-  const badges = layers.slice(0, BADGES).map((path) => badge(stack.named(path)));
-  return layers.length > BADGES ? [...badges, `+${layers.length - BADGES}`] : badges;
+/// The winner, or the first layers that a folder is merged from.
+function shownLayers(entry) {
+  return entry.isFolder && entry.verdict === "unchanged" ? entry.layers.slice(0, BADGES) : [entry.layer];
+}
+
+function winners(entry, layers, stack) {
+  const rows = layers.map((path) => stack.named(path));
+  if (rows.length === 1) return [badge(rows[0]), el("span", { class: "layer-name" }, shown(rows[0]?.name ?? layers[0] ?? ""))];
+  const rest = entry.layers.length - rows.length;
+  return [...rows.map((row) => badge(row)), ...rest > 0 ? [`+${rest}`] : []];
 }
 
 const changes = (number) => number === 0 ? "" : `${digits(number)} changed`;

@@ -91,7 +91,7 @@ export class LayersView {
     if (tree === null) return;
     const numbers = tree.numbersByLayer;
     for (const item of this.list.children) {
-      const found = numbers.get(item.row.path) ?? { overridden: 0, added: 0, hidden: 0 };
+      const found = numbers.get(item.row.path) ?? { names: 0, overridden: 0, added: 0, hidden: 0 };
       const line = item.querySelector(".layer-counts");
       line.textContent = item.row.isOn ? describe(item.row, found) : "switched off";
     }
@@ -165,7 +165,7 @@ export class LayersView {
 }
 
 function describe(row, numbers) {
-  if (row.isMain) return row.names === undefined ? "" : count(row.names, "name");
+  if (row.isMain) return count(numbers.names, "file");
   const parts = [["overrides", numbers.overridden], ["adds", numbers.added], ["hides", numbers.hidden]]
     .filter(([, number]) => number > 0).map(([verb, number]) => `${verb} ${number}`);
   return parts.length === 0 ? "changes nothing" : parts.join(" · ");

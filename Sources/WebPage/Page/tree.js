@@ -100,14 +100,17 @@ export class Tree {
     return this.#counts = counts;
   }
 
-  /// The numbers of entries that each layer overrides, adds and hides.
+  /// The numbers of files that each layer has, and of entries that it overrides, adds and hides.
   get numbersByLayer() {
     const numbers = new Map();
-    for (const { verdict, layer } of this.entries) {
-      if (verdict === "unchanged" || layer === null) continue;
+    const of = (layer) => {
       let found = numbers.get(layer);
-      if (!found) numbers.set(layer, found = { overridden: 0, added: 0, hidden: 0 });
-      found[verdict] = (found[verdict] ?? 0) + 1;
+      if (!found) numbers.set(layer, found = { names: 0, overridden: 0, added: 0, hidden: 0 });
+      return found;
+    };
+    for (const { verdict, layer, layers, isFolder } of this.entries) {
+      if (!isFolder) for (const one of layers) of(one).names += 1;
+      if (verdict in this.counts && layer !== null) of(layer)[verdict] += 1;
     }
     return numbers;
   }

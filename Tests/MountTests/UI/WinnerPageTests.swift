@@ -78,6 +78,8 @@ extension MountTests {
             await frame();
             if (!isRow(box.y + 3) || !isRow(box.y + box.height / 2) || !isRow(box.y + box.height - 8)) blank += 1;
           }
+          list.scrollTop = list.scrollHeight;
+          await frame();
           await frame();
           const last = [...document.querySelectorAll(".entry:not([hidden])")].at(-1);
           return last.title === "folder99/file999" ? blank : -1;
