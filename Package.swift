@@ -60,7 +60,8 @@ let package = Package(
     .executableTarget(
       name: "bundlefs",
       dependencies: [
-        "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix", "WebPage",
+        "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix", "StringTables",
+        "WebPage",
         "WebServer",
       ],
       swiftSettings: strict,

@@ -153,5 +153,13 @@ extension Help {
     \(json)
     """,
     "open": "Sends URLs to the newest mount, of yours and root's, that accepts them.",
+    "ui": """
+    Serves a page on 127.0.0.1 that shows in a browser which layer wins, and where
+    files are swapped by hand, until Ctrl-C. Prints its address, and opens it where
+    there is a display.
+
+        --port N     serve on this port instead of a free one
+        --no-open    do not open a browser
+    """,
   ]
 }

@@ -102,6 +102,9 @@ enum Help {
     the preferred language. 'resources' lists them. 'open' sends a URL to the
     newest mount, of yours and root's, that accepts it.
 
+    'ui' shows mounts in a browser: which layer wins, what the others have, and what
+    changes. Files are swapped there by hand, and each change can be undone.
+
     Options:
         substitution=DIR[:DIR...]
                      directories that override MAIN, in descending order of

@@ -95,7 +95,8 @@ final class UIHandler: WebHandler {
       case "versions": return try answers.versions(path)
       case "events" where !isHead:
         return WebResponse(type: "text/event-stream", .stream(try mount.feed.open(), count: nil))
-      case "strings", "text", "results", "profiles": throw Self.missing
+      case "strings": return try answers.strings(path)
+      case "text", "results", "profiles": throw Self.missing
       default: throw Self.notFound
       }
     }
@@ -124,7 +125,12 @@ final class UIHandler: WebHandler {
       let isMatch = body.value["match"] == .boolean(true)
       return try UIRoutes(mountPoint: mount.mountPoint).response(try body.string("url"), isMatch: isMatch)
     case "open": return try UIBrowser.show(try body.path(), in: mount.mountPoint)
-    case "strings", "profiles": throw missing
+    case "strings":
+      let strings = UIStrings(
+        layers: UILayers(mount: mount, status: try mount.webStatus()), path: try body.path())
+      let (key, value) = (try body.string("key"), try body.string("value"))
+      return try mount.edits.run { _ throws(WebError) in try strings.set(key, value) }
+    case "profiles": throw missing
     default: throw notFound
     }
   }

@@ -94,7 +94,7 @@ _bundlefs_operands() {
   while ((index < cursor)); do
     word=${line[index]}
     case $word in
-      -o | --at | --since | --timeout | --exec | --type | --localization | --above | --below | --before | --to)
+      -o | --at | --since | --timeout | --port | --exec | --type | --localization | --above | --below | --before | --to)
         index=$((index + 1))
         ;;
       --count) [[ ${line[1]} != listen ]] || index=$((index + 1)) ;;
@@ -119,7 +119,7 @@ _bundlefs() {
   kind=${kinds[${#operands[@]}]-${kinds[-1]}}
   case $previous in
     -o) kind=options ;;
-    --since | --timeout | --exec | --type | --localization) kind=none ;;
+    --since | --timeout | --port | --exec | --type | --localization) kind=none ;;
     --count) [[ $command != listen ]] || kind=none ;;
     --above | --below | --to) kind=layer ;;
     --before) kind=names ;;

@@ -36,6 +36,12 @@ struct UIAnswers {
     }
   }
 
+  /// - Parameter path: of a table of strings.
+  func strings(_ path: [UInt8]?) throws(WebError) -> WebResponse {
+    let layers = UILayers(mount: mount, status: try mount.webStatus())
+    return try UIStrings(layers: layers, path: try UIBody.components(path ?? [])).response()
+  }
+
   /// - Parameter path: relative to the mount's root.
   func versions(_ path: [UInt8]?) throws(WebError) -> WebResponse {
     guard let path, let names = WebText.components(of: path, isEncoded: false) else {

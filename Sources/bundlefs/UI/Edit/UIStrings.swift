@@ -1,0 +1,113 @@
+import Glibc
+import Layers
+import Posix
+import Routing
+import StringTables
+import WebServer
+
+/// A table of strings, key by key, with what each layer has.
+struct UIStrings {
+  private struct Version {
+    let layer: Int
+    let table: StringTable
+  }
+
+  /// Larger tables are not read, in bytes.
+  private static let largest = 16 << 20
+
+  let layers: UILayers
+  let path: [[UInt8]]
+
+  // MARK: - Reading
+
+  func response() throws(WebError) -> WebResponse {
+    let versions = try versions()
+    if versions.isEmpty { throw WebError(404, "\(shown(path)): no layer has such a table") }
+    var order: [String] = []
+    var values: [String: [(layer: Int, value: String)]] = [:]
+    for version in versions {
+      for entry in version.table.entries {
+        if values[entry.key] == nil { order.append(entry.key) }
+        values[entry.key, default: []].append((version.layer, entry.value))
+      }
+    }
+    return .json(
+      JSONWriter.object { json in
+        json.member("path", String(escaping: path.joinedPath))
+        json.member("merged", isMerged)
+        json.name("keys")
+        json.array(order, onLines: true) { json, key in
+          json.object { json in
+            json.member("key", key)
+            json.name("values")
+            json.array(values[key] ?? []) { json, value in
+              json.object { json in
+                json.member("layer", value.layer)
+                json.member("value", value.value)
+              }
+            }
+          }
+        }
+      })
+  }
+
+  /// Whether the mount shows the keys of all layers.
+  private var isMerged: Bool { layers.status.value["options"]?["strings"]?.string == "merge" }
+
+  /// The tables of the layers that can be read, top first.
+  private func versions() throws(WebError) -> [Version] {
+    var versions: [Version] = []
+    for index in 0..<layers.count {
+      guard let layer = try? layers.open(index), let table = try table(of: layer) else { continue }
+      versions.append(Version(layer: index, table: table))
+    }
+    return versions
+  }
+
+  /// - Returns: nil if the layer has no file there.
+  /// - Throws: 422 for a file that is no table.
+  private func table(of layer: Layer) throws(WebError) -> StringTable? {
+    let content: [UInt8]
+    do throws(Errno) {
+      guard let name = path.last, case .file(let status, let parent) = try layer.entry(at: path),
+        status.isRegular
+      else { return nil }
+      if status.size > UInt64(Self.largest) { throw .fileTooLarge }
+      let file = try withCName(name) { name throws(Errno) in
+        try parent.openFile(name, identity: status.identity)
+      }
+      content = try readContent(limit: Self.largest) { buffer, offset throws(Errno) in
+        try file.read(into: buffer, at: offset)
+      }
+    } catch {
+      throw WebError(409, "\(shown(path)): \(error)")
+    }
+    let parsed = StringTable.parse(content)
+    if let error = parsed.error { throw WebError(422, "\(shown(path)): no table of strings: \(error)") }
+    return parsed.table
+  }
+
+  // MARK: - Writing
+
+  /// Sets a key in the top layer's table: where the layer has none, in a new one, or a copy of the one that is shown.
+  func set(_ key: String, _ value: String) throws(WebError) -> UIEdit {
+    let top = try WebError.from { () throws(Failure) in try TopLayer(of: layers.mount.mountPoint) }
+    defer { top.finish() }
+    let placement = try UIPlacement(top, path)
+    var table = try table(of: .directory(top.upper.layer)) ?? StringTable()
+    if table.entries.isEmpty, !isMerged {
+      let view: Layer
+      do throws(Errno) { view = try layers.view() } catch { throw WebError(409, "\(error)") }
+      table = try self.table(of: view) ?? StringTable()
+    }
+    table.set(StringTable.Entry(key: key, value: value, comment: table.entry(for: key)?.comment))
+    let pending: PendingReplacement
+    do throws(Errno) {
+      pending = try PendingReplacement(in: top.upper)
+      try table.written().withBytes { bytes throws(Errno) in try pending.append(bytes) }
+    } catch {
+      throw UIPlacement.failure(error, path)
+    }
+    return try placement.place(pending, label: "Set '\(key)' in \((path.last ?? []).shown)")
+  }
+}

@@ -1,0 +1,77 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// What changes is reported to the page.
+extension MountTests {
+  @Suite struct PageEventTests {
+    private func stream(_ server: PageServer) throws -> PageConnection {
+      let connection = try PageConnection(server.client.port)
+      try connection.send("GET", "/api/mounts/0/events", server.client.usual, [])
+      #expect(try connection.read(until: ": connected").contains("text/event-stream"))
+      return connection
+    }
+
+    @Test("changes of files, layers and results of routes arrive, at two pages", .timeLimit(.minutes(2)))
+    func live() throws {
+      let fixture = try Fixture()
+      try withMount(fixture.setup) { mount in
+        let server = try PageServer(mount)
+        let streams = [try stream(server), try stream(server)]
+        // The watches are set by then.
+        for number in 0..<200 {
+          try (fixture.main / "folder/first.txt").replace("\(number)")
+          Clock.sleep(0.01)
+        }
+        for stream in streams {
+          #expect(try stream.read(until: "folder/first.txt").contains("event: change"))
+        }
+        try (fixture.substitution / "folder/live.txt").write("live")
+        for stream in streams {
+          #expect(try stream.read(until: "folder/live.txt").contains("event: change"))
+        }
+        if Mount.hasControl {
+          _ = try server.edit("layers", #"{"layers":[]}"#)
+          for stream in streams { #expect(try stream.read(until: "event: layers").contains("data: {}")) }
+          #expect(try server.client.post("/api/mounts/0/routes", #"{"url":"none:x"}"#).status == 200)
+          for stream in streams { #expect(try stream.read(until: "none:x").contains("event: route")) }
+          #expect(try server.client.post("/api/mounts/0/routes", #"{"url":"reset"}"#).status == 400)
+        }
+        let began = Clock.now
+        #expect(try server.interrupt().status == 0)
+        #expect(Clock.now - began < 9)
+      }
+    }
+
+    @Test("an unmount ends the stream, and a page keeps no mount busy", .timeLimit(.minutes(1)))
+    func unmount() throws {
+      let fixture = try Fixture()
+      let mount = try Mount(fixture.setup)
+      let server = try PageServer(mount)
+      let connection = try stream(server)
+      #expect(try server.client.get("/api/mounts/0/tree").status == 200)
+      try mount.unmount()
+      #expect(try connection.read(until: "event: ended").contains("event: ended"))
+      #expect(try server.client.get("/api/mounts/0/tree").status == 409)
+      #expect(try server.interrupt().status == 0)
+    }
+
+    @Test("a page that reads nothing holds nothing up", .timeLimit(.minutes(2)))
+    func slowPage() throws {
+      let fixture = try Fixture()
+      try (fixture.main / "big").write([UInt8](repeating: 7, count: 32 << 20))
+      try withMount(fixture.setup) { mount in
+        let server = try PageServer(mount)
+        let slow = try (0..<8).map { _ in try PageConnection(server.client.port) }
+        for connection in slow {
+          try connection.send("GET", "/content/0/view/big", server.client.usual, [])
+        }
+        #expect(try (mount.point / "plain.txt").readText() == "main's plain\n")
+        #expect(try server.client.get("/api/mounts/0/status").status == 200)
+        #expect(try server.interrupt().status == 0)
+        withExtendedLifetime(slow) {}
+      }
+    }
+  }
+}
