@@ -28,7 +28,7 @@ public final class WebServer: Sendable {
     address = "http://127.0.0.1:\(listener.port)/?token=\(gate.token)"
     core = WebServerCore(gate, handler)
     var limits = bundlefs_microhttpd_limits(
-      connections: 64, timeout_seconds: 60, connection_memory: 64 << 10)
+      connections: 64, timeout_seconds: 120, connection_memory: 64 << 10)
     let socket = listener.release()
     var functions = Microhttpd.functions
     let started = bundlefs_microhttpd_start(

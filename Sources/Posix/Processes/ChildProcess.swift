@@ -66,6 +66,35 @@ public enum ChildProcess {
   }
 }
 
+extension ChildProcess {
+  /// Runs a program found on PATH in a session of its own, so that Ctrl-C does not end what it starts, with signals as
+  /// programs expect them, and without input and output. Returns when it exits.
+  public static func runApart(_ words: [[UInt8]]) {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    for file in STDIN_FILENO...STDERR_FILENO {
+      posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_RDWR, 0)
+    }
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var (none, all) = (sigset_t(), sigset_t())
+    sigemptyset(&none)
+    sigfillset(&all)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID
+    posix_spawnattr_setflags(&attributes, Int16(flags))
+    let arguments = words.map(copy)
+    defer { for text in arguments { free(text) } }
+    let program = (words.first ?? []).map { CChar(bitPattern: $0) } + [0]
+    var child = pid_t()
+    guard posix_spawnp(&child, program, &actions, &attributes, arguments + [nil], environ) == 0 else { return }
+    _ = wait(for: child)
+  }
+}
+
 /// A copy for a vector of arguments, to be freed.
 func copy(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
   strndup(text.map { CChar(bitPattern: $0) }, text.count)

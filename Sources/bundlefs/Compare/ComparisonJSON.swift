@@ -32,24 +32,36 @@ enum ComparisonJSON {
   }
 
   private static func text(_ walker: borrowing ComparisonWalker, _ entries: [JSONWriter]) -> String {
-    let layers = walker.layers
-    let tally = walker.tally
-    let faults = walker.faults
+    let (layers, tally, faults) = (walker.layers, walker.tally, walker.faults)
     return JSONWriter.object { json in
-      json.name("layers")
-      json.array(zip(layers, tally.layers)) { write($1.1, of: $1.0, to: &$0) }
-      json.member("overridden", tally.total.overrides)
-      json.member("added", tally.total.adds)
-      json.member("hidden", tally.total.hides)
-      json.member("unchanged", tally.unchanged)
-      json.member("collisions", tally.collisions)
-      json.member("merged", tally.merged)
-      json.member("excluded", tally.excluded)
+      write(tally, of: layers, to: &json)
       json.name("entries")
       json.array(entries, onLines: true) { $0.append($1) }
       json.name("faults")
       json.array(faults, onLines: true) { write($1, to: &$0) }
     }
+  }
+
+  /// What stands beside the entries, as an object of its own.
+  static func summary(_ walker: borrowing ComparisonWalker) -> String {
+    let (layers, tally, faults) = (walker.layers, walker.tally, walker.faults)
+    return JSONWriter.object { json in
+      write(tally, of: layers, to: &json)
+      json.name("faults")
+      json.array(faults, onLines: true) { write($1, to: &$0) }
+    }
+  }
+
+  private static func write(_ tally: ComparisonTally, of layers: [String], to json: inout JSONWriter) {
+    json.name("layers")
+    json.array(zip(layers, tally.layers)) { write($1.1, of: $1.0, to: &$0) }
+    json.member("overridden", tally.total.overrides)
+    json.member("added", tally.total.adds)
+    json.member("hidden", tally.total.hides)
+    json.member("unchanged", tally.unchanged)
+    json.member("collisions", tally.collisions)
+    json.member("merged", tally.merged)
+    json.member("excluded", tally.excluded)
   }
 
   private static func write(_ layer: ComparisonTally.Layer, of path: String, to json: inout JSONWriter) {
@@ -69,7 +81,7 @@ enum ComparisonJSON {
     }
   }
 
-  private static func member(_ entry: ComparisonWalker.Entry, _ layers: [String]) -> JSONWriter {
+  static func member(_ entry: ComparisonWalker.Entry, _ layers: [String]) -> JSONWriter {
     var json = JSONWriter()
     json.object { json in
       json.member("path", String(escaping: entry.path.joinedPath))

@@ -87,6 +87,9 @@ struct ComparisonWalker: ~Copyable {
   private let device: UInt64
   private let form: StatusProtocol.Form
   private var progress: ProgressBar?
+  /// nil before the start.
+  private var position: Position?
+  private var directories = 0
 
   /// - Parameter includesUnchanged: whether unchanged files of MAIN are entries, too.
   init(
@@ -110,24 +113,35 @@ struct ComparisonWalker: ~Copyable {
   /// Visits every entry below the start, sorted by name, a directory before its contents.
   /// - Throws: if the start cannot be compared. Directories further down become ``faults``.
   mutating func walk(_ visit: (Entry) -> Void) throws(Errno) {
-    defer { progress?.end() }
+    try begin()
+    while let entry = next() { visit(entry) }
+  }
+
+  /// Begins a walk whose entries `next` returns.
+  /// - Throws: as `walk`.
+  mutating func begin() throws(Errno) {
     let first = SharedDescriptor(try directory(at: start))
-    var position = Position(start: start, Frame(remaining: try names(in: first)[...], directory: first))
-    var directories = 0
-    while let name = position.next() {
-      tally.add(name)
-      visit(Entry(path: position.path, name: name, isLast: position.isLast))
-      guard name.kind == .directory, name.status != .hidden, name.status != .collision,
-        name.status != .excluded,
-        let child = frame(at: position.path, in: position.directory)
-      else {
-        position.leave()
-        continue
-      }
+    position = Position(start: start, Frame(remaining: try names(in: first)[...], directory: first))
+  }
+
+  /// The next entry; nil at the end.
+  mutating func next() -> Entry? {
+    guard let name = position?.next(), let path = position?.path, let isLast = position?.isLast else {
+      progress?.end()
+      return nil
+    }
+    tally.add(name)
+    let isOpened =
+      name.kind == .directory && name.status != .hidden && name.status != .collision
+      && name.status != .excluded
+    if isOpened, let child = frame(at: path, in: position?.directory) {
       directories += 1
       progress?.show("\(directories) directories")
-      position.enter(child)
+      position?.enter(child)
+    } else {
+      position?.leave()
     }
+    return Entry(path: path, name: name, isLast: isLast)
   }
 
   /// What is at a path; nil if no layer has it.

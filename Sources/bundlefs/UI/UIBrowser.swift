@@ -7,18 +7,22 @@ enum UIBrowser {
   /// Runs xdg-open(1) where there is a display. If that fails, the user has the printed address.
   static func open(_ address: String) {
     if !hasDisplay { return }
-    // It can last as long as the browser.
-    try? Posix.Thread.startDetached(name: "xdg-open") {
-      _ = runQuietly("xdg-open", [], Array(address.utf8))
-    }
+    open(Array(address.utf8))
   }
 
   /// Opens the folder of an entry of a mount in the file manager.
   static func show(_ path: [[UInt8]], in mountPoint: MountPoint) throws(WebError) -> WebResponse {
     if !hasDisplay { throw WebError(501, "there is no display") }
     let folder = ([mountPoint.path] + path.dropLast()).joinedPath
-    try? Posix.Thread.startDetached(name: "xdg-open") { _ = runQuietly("xdg-open", [], folder) }
+    open(folder)
     return .json("{}")
+  }
+
+  private static func open(_ target: [UInt8]) {
+    // It can last as long as the program that it starts.
+    try? Posix.Thread.startDetached(name: "xdg-open") {
+      ChildProcess.runApart([Array("xdg-open".utf8), target])
+    }
   }
 
   private static var hasDisplay: Bool {

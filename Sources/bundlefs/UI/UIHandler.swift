@@ -72,14 +72,14 @@ final class UIHandler: WebHandler {
     case .get, .head: return try question(words[2], request, mount)
     case .post:
       return BufferedExchange(limit: UIBody.limit) { body throws(WebError) in
-        try Self.order(words[2], UIBody(body), mount)
+        try UIOrders(mount: mount, body: UIBody(body)).response(words[2])
       }
     case .put: throw Self.notFound
     }
   }
 
   /// The page hides what has this answer.
-  private static let missing = WebError(501, "this version cannot do that")
+  static let missing = WebError(501, "this version cannot do that")
 
   private func question(
     _ word: String, _ request: WebRequest, _ mount: UIMount
@@ -87,10 +87,11 @@ final class UIHandler: WebHandler {
     let answers = UIAnswers(mount: mount, types: types)
     let path = request.parameter("path")
     let isHead = request.method == .head
+    let counts = request.parameter("count")?.elementsEqual("no".utf8) != true
     return BufferedExchange { _ throws(WebError) in
       switch word {
       case "status": return try answers.status()
-      case "layers": return try answers.layers()
+      case "layers": return try answers.layers(counts: counts)
       case "tree": return try answers.tree(path)
       case "versions": return try answers.versions(path)
       case "events" where !isHead:
@@ -99,39 +100,6 @@ final class UIHandler: WebHandler {
       case "text", "results", "profiles": throw Self.missing
       default: throw Self.notFound
       }
-    }
-  }
-
-  private static func order(_ word: String, _ body: UIBody, _ mount: UIMount) throws(WebError) -> WebResponse
-  {
-    switch word {
-    case "layers":
-      let layers = try body.layers()
-      let response = try mount.edits.run { edits throws(WebError) in
-        try UILayerChange(edits.mountPoint).set(layers)
-      }
-      mount.feed.publish("layers", "{}")
-      return response
-    case "override", "revert", "hide":
-      guard let action = UIEntryEdit.Action(rawValue: word) else { throw notFound }
-      let paths = try body.paths()
-      return try mount.edits.run { edits throws(WebError) in
-        try UIEntryEdit.run(action, paths, of: edits.mountPoint)
-      }
-    case "undo":
-      guard let id = Int(try body.string("undo")) else { throw WebError(400, "'undo' must be a number") }
-      return try mount.edits.undo(id)
-    case "routes":
-      let isMatch = body.value["match"] == .boolean(true)
-      return try UIRoutes(mountPoint: mount.mountPoint).response(try body.string("url"), isMatch: isMatch)
-    case "open": return try UIBrowser.show(try body.path(), in: mount.mountPoint)
-    case "strings":
-      let strings = UIStrings(
-        layers: UILayers(mount: mount, status: try mount.webStatus()), path: try body.path())
-      let (key, value) = (try body.string("key"), try body.string("value"))
-      return try mount.edits.run { _ throws(WebError) in try strings.set(key, value) }
-    case "profiles": throw missing
-    default: throw notFound
     }
   }
 }

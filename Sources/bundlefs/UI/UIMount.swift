@@ -12,6 +12,7 @@ final class UIMount: Sendable {
   let device: UInt64
   let edits: UIEdits
   let feed: UIFeed
+  let archives = UIArchives()
 
   init(_ mountPoint: MountPoint, id: Int) throws(Failure) {
     (self.mountPoint, self.id) = (mountPoint, id)

@@ -13,7 +13,9 @@ struct UIRoutes {
       throw WebError(400, "'\(url)' is not a URL")
     }
     // Commands of the control file are none of the page's business.
-    guard case .post = try? ControlCommand(line) else { throw WebError(400, "'\(url)' is not a URL") }
+    guard case .post(let posted) = try? ControlCommand(line), posted.scheme != "bundlefs" else {
+      throw WebError(400, "'\(url)' is not a URL that a route can take")
+    }
     let outcome = try WebError.from { () throws(Failure) in
       let control = try mountPoint.controlFile()
       return try Failure.naming(control.path.shown) { () throws(Errno) in

@@ -14,10 +14,11 @@ struct UIAnswers {
     }
   }
 
-  func layers() throws(WebError) -> WebResponse {
+  /// - Parameter counts: whether the names of each layer are counted, which takes as long as the tree.
+  func layers(counts: Bool) throws(WebError) -> WebResponse {
     try WebError.from { () throws(Failure) in
       let mounted = try mount.status().mounted
-      let counts = try NameCounts(of: mount.mountPoint, mounted, showsProgress: false)
+      let counts = !counts ? nil : try NameCounts(of: mount.mountPoint, mounted, showsProgress: false)
       return .json(LayersOutput(mounted: mounted, counts: counts).json)
     }
   }
@@ -26,9 +27,12 @@ struct UIAnswers {
   func tree(_ path: [UInt8]?) throws(WebError) -> WebResponse {
     let start = try UIBody.components(path ?? [])
     do throws(Errno) {
+      if start.isEmpty {
+        return WebResponse(
+          type: "application/json", .stream(try UITreeStream(of: mount.mountPoint), count: nil))
+      }
       var walker = try ComparisonWalker(
         of: mount.mountPoint, from: start, includesUnchanged: true, showsProgress: false)
-      if start.isEmpty { return .json(try ComparisonJSON.text(&walker, includesUnchanged: true)) }
       return .json(try ComparisonJSON.text(&walker, ofEntryAt: start))
     } catch {
       let reason = ComparisonWalker.Fault(path: [], error: error).reason

@@ -38,10 +38,7 @@ struct UILayers {
   private func archive(_ layer: MountedLayer, _ index: Int) throws(WebError) -> Layer {
     guard let path = ArchivePath(layer.path) else { throw WebError(404, "\(layer.shown): no such archive") }
     do throws(ArchiveError) {
-      return .archive(
-        try path.open(
-          index: index, status.encoding, ContentCache(), foldsNames: status.foldsNames,
-          progress: { _, _ in }))
+      return .archive(try mount.archives.open(path, layer.path, index, status))
     } catch {
       throw WebError(404, "\(layer.shown): \(error.message)")
     }

@@ -53,10 +53,11 @@ final class UIEdits: Sendable {
       guard let edit = state.edits[id] else {
         throw WebError(404, "this can no longer be undone")
       }
-      for (later, other) in state.edits where later > id && other.concerns(edit) {
+      for (later, other) in state.edits where later > id && !other.isUndo && other.concerns(edit) {
         throw WebError(409, "undo '\(other.label)' first, which came later")
       }
-      let undone = try self.undone(edit)
+      var undone = try self.undone(edit)
+      undone.isUndo = !edit.isUndo
       state.edits[id] = nil
       return Self.reply(record(undone, in: &state), undone)
     }

@@ -88,6 +88,7 @@ struct UIEntryEdit {
   }
 
   private func hide(_ path: [[UInt8]], _ name: [UInt8]) throws(WebError) -> [UIStep] {
+    if !top.mountPoint.shows(path) { throw WebError(409, "\(shown(path)): the mount shows no such entry") }
     let (folder, made) = try makeFolder(Array(path.dropLast()))
     do throws(Errno) {
       let taken = try withCName(name) { name throws(Errno) in try top.upper.hide(name, in: folder) }

@@ -46,6 +46,8 @@ struct UIEdit {
   /// What it did, for the user.
   let label: String
   let content: Content
+  /// Whether it undid another one. Such an edit is lost, not in the way, if what it changed changes again.
+  var isUndo = false
 
   func concerns(_ other: UIEdit) -> Bool {
     switch (content, other.content) {
