@@ -67,7 +67,7 @@ public enum ChildProcess {
 }
 
 extension ChildProcess {
-  /// Runs a program found on PATH in a session of its own, so that Ctrl-C does not end what it starts, with signals as
+  /// Runs a program found on PATH in a process group of its own, so that Ctrl-C does not end what it starts, with signals as
   /// programs expect them, and without input and output. Returns when it exits.
   public static func runApart(_ words: [[UInt8]]) {
     var actions = posix_spawn_file_actions_t()
@@ -84,13 +84,15 @@ extension ChildProcess {
     sigfillset(&all)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setsigdefault(&attributes, &all)
-    let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID
+    let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
     posix_spawnattr_setflags(&attributes, Int16(flags))
     let arguments = words.map(copy)
     defer { for text in arguments { free(text) } }
     let program = (words.first ?? []).map { CChar(bitPattern: $0) } + [0]
     var child = pid_t()
-    guard posix_spawnp(&child, program, &actions, &attributes, arguments + [nil], environ) == 0 else { return }
+    guard posix_spawnp(&child, program, &actions, &attributes, arguments + [nil], environ) == 0 else {
+      return
+    }
     _ = wait(for: child)
   }
 }

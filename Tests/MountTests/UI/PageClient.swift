@@ -26,7 +26,22 @@ struct PageReply {
       guard let colon = line.firstIndex(of: ":") else { continue }
       headers[line[..<colon].lowercased()] = String(line[line.index(after: colon)...].drop { $0 == " " })
     }
-    (self.status, self.headers, body) = (status, headers, Array(text[(index + end.count)...]))
+    let content = text[(index + end.count)...]
+    body = headers["transfer-encoding"] == "chunked" ? Self.joined(content) : Array(content)
+    (self.status, self.headers) = (status, headers)
+  }
+
+  /// The content of chunks, each after a line with its size.
+  private static func joined(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
+    var (rest, content) = (chunks, [UInt8]())
+    while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+      let line = String(decoding: rest[..<end], as: UTF8.self).prefix { $0.isHexDigit }
+      let count = Int(line, radix: 16) ?? 0
+      if count == 0 { break }
+      content += rest[(end + 1)...].prefix(count)
+      rest = rest[(end + 1)...].dropFirst(count + 2)
+    }
+    return content
   }
 }
 

@@ -16,7 +16,9 @@ final class ShownMount {
   /// - Parameters:
   ///   - layers: the substitutions' names, topmost first.
   ///   - fill: makes MAIN and the layers, by name.
-  init(_ layers: [ByteString], options: [ByteString] = [], _ fill: (ByteString, [ByteString]) throws -> Void) throws {
+  init(_ layers: [ByteString], options: [ByteString] = [], _ fill: (ByteString, [ByteString]) throws -> Void)
+    throws
+  {
     folder = try TemporaryFolder()
     main = try folder.folder("main")
     let folder = folder

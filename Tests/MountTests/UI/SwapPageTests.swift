@@ -55,7 +55,8 @@ extension MountTests {
       try page.press(" ", "ArrowDown")
       try page.wait("document.getElementById('announcer').textContent === 'Moved top: position 2 of 2.'")
       try page.press(" ")
-      let order = #"[...document.querySelectorAll(".layer")].map(item => item.row.badge + item.row.name).join()"#
+      let order =
+        #"[...document.querySelectorAll(".layer")].map(item => item.row.badge + item.row.name).join()"#
       try page.wait("\(order) === '1middle,2top,Mmain'")
       try page.drag(".layer:nth-child(2) .grip", to: ".layer:nth-child(1) .grip")
       try page.wait("\(order) === '1top,2middle,Mmain'")
@@ -77,7 +78,8 @@ extension MountTests {
         // The first page may show it only after its flash, when the second one has been waited for.
         if number == 1 { try shown.page.wait(isFlashing) }
         try shown.wait(for: ["a.txt|overrides · 3 versions|top", "b.txt|overrides|middle", "c.txt|adds|top"])
-        try shown.page.wait("[...document.querySelectorAll('#feed .path')].some(path => path.title === 'c.txt')")
+        try shown.page.wait(
+          "[...document.querySelectorAll('#feed .path')].some(path => path.title === 'c.txt')")
       }
       try (shown.layers[0] / "c.txt").remove()
       try shown.wait(for: ["a.txt|overrides · 3 versions|top", "b.txt|overrides|middle"])
@@ -92,7 +94,9 @@ extension MountTests {
       try page.type("b")
       try page.press("Enter", "ArrowDown", "Enter")
       try page.wait("document.querySelector('#file h2')?.textContent === 'b.txt'")
-      for _ in 0..<12 where try page.text("document.activeElement.dataset.part ?? ''") != "hide" { try page.press("Tab") }
+      for _ in 0..<12 where try page.text("document.activeElement.dataset.part ?? ''") != "hide" {
+        try page.press("Tab")
+      }
       try page.press("Enter")
       try shown.wait(for: ["b.txt|hidden|top"])
       #expect(!(shown.mount.point / "b.txt").exists)

@@ -17,7 +17,8 @@ extension MountTests {
         try (layers[1] / "new.txt").write("new\n")
       }
       try shown.wait(for: [
-        "both.txt|overrides · 3 versions|top", "folder||main", "folder/inner.txt||main", "gone.txt|hidden|top",
+        "both.txt|overrides · 3 versions|top", "folder||main", "folder/inner.txt||main",
+        "gone.txt|hidden|top",
         "kept.txt||main", "new.txt|adds|middle",
       ])
       for (verdict, rows) in [
@@ -43,9 +44,11 @@ extension MountTests {
         try (main / "empty").write("")
       }
       try shown.select("style.css")
-      let cards = #"[...document.querySelectorAll(".version")].map(card => card.querySelector("strong").textContent + card.classList.contains("is-winner"))"#
+      let cards =
+        #"[...document.querySelectorAll(".version")].map(card => card.querySelector("strong").textContent + card.classList.contains("is-winner"))"#
       #expect(try shown.page.texts(cards) == ["toptrue", "mainfalse"])
-      let lines = #"[...document.querySelectorAll(".lines tr")].map(row => row.className + row.querySelector(".line-text").textContent)"#
+      let lines =
+        #"[...document.querySelectorAll(".lines tr")].map(row => row.className + row.querySelector(".line-text").textContent)"#
       #expect(try shown.page.texts(lines) == ["a", "is-minusb", "is-plusB", "c"])
       try shown.select("raw.bin")
       try shown.page.wait(#"document.querySelector(".hex")?.textContent.startsWith("0000  00 01 02 ff ")"#)

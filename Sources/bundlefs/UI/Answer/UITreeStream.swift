@@ -1,4 +1,5 @@
 import Posix
+import Routing
 import WebServer
 
 /// The whole tree as JSON, written while it is walked: as `tree --json` prints it, but with the entries first.

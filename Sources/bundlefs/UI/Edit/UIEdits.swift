@@ -56,22 +56,28 @@ final class UIEdits: Sendable {
       for (later, other) in state.edits where later > id && !other.isUndo && other.concerns(edit) {
         throw WebError(409, "undo '\(other.label)' first, which came later")
       }
-      var undone = try self.undone(edit)
+      var undone = try self.undone(edit, id, &state)
       undone.isUndo = !edit.isUndo
       state.edits[id] = nil
       return Self.reply(record(undone, in: &state), undone)
     }
   }
 
-  private func undone(_ edit: UIEdit) throws(WebError) -> UIEdit {
+  private func undone(_ edit: UIEdit, _ id: Int, _ state: inout State) throws(WebError) -> UIEdit {
     let label = edit.label.hasPrefix("Undid: ") ? String(edit.label.dropFirst(7)) : "Undid: \(edit.label)"
     switch edit.content {
     case .layers(let former): return try UILayerChange(mountPoint).set(former, label: label)
     case .entries(let steps, let layer):
       let top = try open(layer)
       defer { top.finish() }
-      return UIEdit(
-        label: label, content: .entries(try UIStepReversal(top).reverse(steps), layer: layer))
+      var steps = steps
+      do throws(WebError) {
+        let undone = try UIStepReversal(top).reverse(&steps)
+        return UIEdit(label: label, content: .entries(undone, layer: layer))
+      } catch {
+        state.edits[id]?.content = .entries(steps, layer: layer)
+        throw error
+      }
     }
   }
 

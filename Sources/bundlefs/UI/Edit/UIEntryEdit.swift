@@ -47,7 +47,7 @@ struct UIEntryEdit {
         case .hide: steps += try hide(path, name)
         }
       } catch {
-        _ = try? UIStepReversal(top).reverse(steps)
+        UIStepReversal(top).rollBack(steps)
         throw error
       }
     }
@@ -65,7 +65,7 @@ struct UIEntryEdit {
       try copy.copy(path)
       if let fault = copy.faults.first { throw fault }
     } catch {
-      _ = try? UIStepReversal(top).reverse(tracker.steps(at: path, since: before))
+      if let made = try? tracker.steps(at: path, since: before) { UIStepReversal(top).rollBack(made) }
       throw WebError(409, "\(shown(error.path)): \(OverrideCommand.reason(error.error))")
     }
     return try naming(path) { () throws(Errno) in try tracker.steps(at: path, since: before) }
@@ -94,7 +94,7 @@ struct UIEntryEdit {
       let taken = try withCName(name) { name throws(Errno) in try top.upper.hide(name, in: folder) }
       return made + [try step(Array(path.dropLast()), name, taken)]
     } catch {
-      _ = try? UIStepReversal(top).reverse(made)
+      UIStepReversal(top).rollBack(made)
       if error == .fileExists { throw WebError(409, "\(shown(path)) is hidden already") }
       throw WebError(409, "\(shown(path)): \(error)")
     }

@@ -69,7 +69,7 @@ struct UINewEntries {
       let before = try present(at: path)
       let folder: LayerDirectory
       do throws(TreeCopy.Fault) { folder = try copy.copyDirectories(path) } catch {
-        _ = try? UIStepReversal(top).reverse(steps(at: path, since: before))
+        if let made = try? steps(at: path, since: before) { UIStepReversal(top).rollBack(made) }
         throw error.error
       }
       guard case .nothing = before else { return (folder, []) }

@@ -32,7 +32,7 @@ struct UIPlacement {
       return UIEdit(
         label: label ?? usual, content: .entries(made + [step], layer: top.upper.layer.path))
     } catch {
-      _ = try? UIStepReversal(top).reverse(made)
+      UIStepReversal(top).rollBack(made)
       throw Self.failure(error, path)
     }
   }

@@ -45,7 +45,7 @@ struct UIEdit {
 
   /// What it did, for the user.
   let label: String
-  let content: Content
+  var content: Content
   /// Whether it undid another one. Such an edit is lost, not in the way, if what it changed changes again.
   var isUndo = false
 

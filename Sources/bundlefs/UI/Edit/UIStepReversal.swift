@@ -8,18 +8,28 @@ struct UIStepReversal {
 
   init(_ top: TopLayer) { self.top = top }
 
+  /// - Parameter steps: become what can be reversed if it fails.
   /// - Returns: the steps that bring back what was there until now.
   /// - Throws: 409 if something else has changed since.
-  func reverse(_ steps: [UIStep]) throws(WebError) -> [UIStep] {
+  func reverse(_ steps: inout [UIStep]) throws(WebError) -> [UIStep] {
     for step in steps { try checkUnchanged(step) }
     var done: [UIStep] = []
-    for step in steps.reversed() {
+    for (index, step) in steps.enumerated().reversed() {
       do throws(Errno) { done.append(try reverse(step)) } catch {
-        for step in done.reversed() { _ = try? reverse(step) }
-        throw WebError(409, "\(shown(step.path)): \(error)")
+        for (offset, step) in done.enumerated().reversed() {
+          if let again = try? reverse(step) { steps[steps.count - 1 - offset] = again }
+        }
+        throw WebError(409, "\(shown(steps[index].path)): \(error)")
       }
     }
     return done
+  }
+
+  /// Takes the steps of an edit back that has failed.
+  func rollBack(_ steps: [UIStep]) {
+    var steps = steps
+    guard let undone = try? reverse(&steps) else { return }
+    for step in undone { top.upper.discard(step.taken) }
   }
 
   private func checkUnchanged(_ step: UIStep) throws(WebError) {
