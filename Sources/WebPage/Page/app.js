@@ -143,6 +143,12 @@ class App extends EventTarget {
     this.#schedule();
   }
 
+  /// Reads a path again that has not been reported as changed.
+  async reread(path) {
+    if (this.#reading !== null || !await this.#readPaths(new Map([[path, {}]])).catch(() => false)) return;
+    this.tell("tree");
+  }
+
   /// Takes note of a changed path, which is read soon.
   changed(path, event) {
     this.#pending.set(path, event);

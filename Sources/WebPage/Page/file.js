@@ -45,8 +45,15 @@ export class FileView {
       return;
     }
     if (request !== this.#request || this.app.mount !== mount) return;
+    this.#compare(entry, versions);
     const parts = await this.#parts(entry, versions);
     if (request === this.#request) this.#show(path, ...parts);
+  }
+
+  /// Changes of versions that do not win are not reported: the list learns of them here.
+  #compare(entry, versions) {
+    const layers = versions.map((version) => this.app.stack.at(version.layer)?.path);
+    if (entry.isFolder === false && layers.join("\n") !== entry.layers.join("\n")) this.app.reread(entry.path);
   }
 
   /// The mount itself has a winner that the server cannot read in its layer.

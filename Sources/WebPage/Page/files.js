@@ -136,7 +136,7 @@ export class FilesView {
     row.setAttribute("aria-selected", String(entry.path === selected));
     if (entry.isFolder) row.setAttribute("aria-expanded", String(isOpen));
     else row.removeAttribute("aria-expanded");
-    const mark = entry.isConflict && !entry.isFolder ? `${MARKS[entry.verdict]} · ${entry.layers.length} versions`
+    const mark = entry.isConflict && !entry.isFolder && entry.verdict !== "hidden" ? `${MARKS[entry.verdict]} · ${entry.layers.length} versions`
       : MARKS[entry.verdict] ?? (entry.isFolder && !isOpen ? changes(tree.changedBeneath(at)) : "");
     row.setAttribute("aria-label", describe(entry, winner, mark));
     row.parts.name.textContent = shown(entry.name);

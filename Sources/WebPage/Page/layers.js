@@ -112,9 +112,12 @@ export class LayersView {
     this.#set(rows, `Switched ${shown(row.name)} ${verb}`, () => { if (row.isOn) stack.forget(row); });
   }
 
-  #reorder(rows) {
+  /// - Parameter dropped: the rows as they were shown; the stack may have changed since.
+  #reorder(dropped) {
     const { stack } = this.app;
-    const all = [...stack.rows.filter((row) => row.role === "writable"), ...rows];
+    const place = (row) => dropped.findIndex((other) => other.encodedPath === row.encodedPath);
+    const movable = stack.rows.filter((row) => !row.isMain && row.role !== "writable");
+    const all = [...stack.rows.filter((row) => row.role === "writable"), ...movable.sort((a, b) => place(a) - place(b))];
     stack.arrange(all);
     this.#set(all.filter((row) => row.isOn), "Reordered the layers", () => {});
   }

@@ -104,7 +104,7 @@ final class PageDriver {
       throw DiskError("write", folder / "commands", .current)
     }
     count += 1
-    _ = eventually(within: 90) { replies.count >= count || process.status() != nil }
+    _ = eventually(within: 200) { replies.count >= count || process.status() != nil }
     guard replies.count >= count else { throw TestFailure("\(verb): no reply: \(process.errorText)") }
     let reply = Data(replies[count - 1].utf8)
     if let error = try JSONDecoder().decode(Failed.self, from: reply).error {

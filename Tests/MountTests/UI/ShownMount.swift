@@ -46,8 +46,10 @@ final class ShownMount {
       && !document.getElementById("files-count").textContent.endsWith("…")
     """
 
-  func end() throws {
-    #expect(try page.faults() == [])
+  /// Ends the page, the server and the mount.
+  /// - Parameter isExpected: whether an error of the page belongs to the test.
+  func end(isExpected: (String) -> Bool = { _ in false }) throws {
+    #expect(try page.faults().filter { !isExpected($0) } == [])
     server.signal(2)
     #expect(try server.wait(timeout: 20).status == 0)
     try mount.unmount()
@@ -85,12 +87,12 @@ final class ShownMount {
     #expect(isShown, "the page shows \(found)", sourceLocation: location)
   }
 
-  /// The names of the layers in the page's order, with "off" for those that are switched off.
-  func layerNames() throws -> [String] {
-    try page.texts(
+  /// Waits until these are the layers in the page, with their numbers, and "off" for those that are switched off.
+  func wait(forLayers names: String) throws {
+    try page.wait(
       """
       [...document.querySelectorAll(".layer")].map(item =>
-        item.querySelector("strong").textContent + (item.classList.contains("is-off") ? " off" : ""))
+        item.row.badge + " " + item.row.name + (item.row.isOn ? "" : " off")).join() === "\(names)"
       """)
   }
 }

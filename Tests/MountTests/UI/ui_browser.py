@@ -29,7 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Pages")
 
 from browser import Browser  # noqa: E402
 
-WAIT = 45  # seconds for a condition
+WAIT = 150  # seconds for a condition
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 CODES = {
     "Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37,
@@ -60,12 +60,14 @@ class Window:
     def page(self, number):
         if number not in self.sessions:
             self.browser.session = {}
-            target = self.browser.call("Target.createTarget", url="about:blank")["targetId"]
+            target = self.browser.call("Target.createTarget", url="about:blank", newWindow=True)["targetId"]
             attached = self.browser.call("Target.attachToTarget", targetId=target, flatten=True)
             self.sessions[number] = self.browser.session = {"sessionId": attached["sessionId"]}
             self.browser.call("Page.enable")
             self.prepare()
         self.browser.session = self.sessions[number]
+        # A page in the background draws nothing.
+        self.browser.call("Page.bringToFront")
 
     def load(self, url):
         self.collect()
