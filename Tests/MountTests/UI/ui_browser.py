@@ -36,11 +36,19 @@ CODES = {
     "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46, "Backspace": 8,
 }
 TEXTS = {"Enter": "\r", " ": " "}
-MIDDLE = """(() => {
-  const node = document.querySelector(%s);
-  node.scrollIntoView({ block: "nearest" });
-  const box = node.getBoundingClientRect();
-  return [box.x + box.width / 2, box.y + box.height / 2];
+# The middle of an element, once it stays where it is and nothing covers it.
+MIDDLE = """(async () => {
+  let before = "";
+  for (let frame = 0; frame < 300; frame += 1) {
+    const node = document.querySelector(%s);
+    node?.scrollIntoView({ block: "nearest" });
+    await new Promise(resolve => requestAnimationFrame(resolve));
+    const box = node?.getBoundingClientRect();
+    const point = box && [box.x + box.width / 2, box.y + box.height / 2];
+    if (point && String(point) === before && node.contains(document.elementFromPoint(...point))) return point;
+    before = String(point);
+  }
+  throw new Error("not found at rest: " + %s);
 })()"""
 
 
@@ -109,12 +117,12 @@ class Window:
                           buttons=buttons, clickCount=1)
 
     def click(self, selector):
-        point = self.eval(MIDDLE % json.dumps(selector))
+        point = self.eval(MIDDLE % (json.dumps(selector), json.dumps(selector)))
         self.mouse("mousePressed", point, 1)
         self.mouse("mouseReleased", point, 0)
 
     def drag(self, selectors):
-        start, end = (self.eval(MIDDLE % json.dumps(selector)) for selector in selectors)
+        start, end = (self.eval(MIDDLE % (json.dumps(selector), json.dumps(selector))) for selector in selectors)
         self.mouse("mousePressed", start, 1)
         for step in range(1, 11):
             self.mouse("mouseMoved", [a + (b - a) * step / 10 for a, b in zip(start, end)], 1)
