@@ -23,6 +23,7 @@ from ui_browser import Window  # noqa: E402
 
 LOADED = "document.querySelector('.connection').textContent === 'Live' && !!document.querySelector('.entry')"
 RESOURCES = "Contents/Resources"
+LIMIT = 150_000  # bytes
 SETTLED = 0.4  # seconds for images and animations
 
 
@@ -66,8 +67,10 @@ VIEWS = (files, difference, strings, activity, narrow)
 
 
 def smaller(file):
-    """Compresses a picture again without filters, which suits areas of one colour better."""
+    """Compresses a large picture again without filters, which suits areas of one colour better, but takes long."""
     png = file.read_bytes()
+    if len(png) <= LIMIT:
+        return
     width, height = struct.unpack(">2I", png[16:24])
     chunks, offset = [], 8
     while offset < len(png):

@@ -98,8 +98,9 @@ export class FileView {
     try {
       return await stringsTable(this.app, entry);
     } catch (error) {
-      if (!error.isUnsupported) return el("p", { class: "problem" }, icon("warning"), error.message);
-      return comparison(this.app.mount, entry, files, "text");
+      const lines = await comparison(this.app.mount, entry, files, "text");
+      if (error.isUnsupported) return lines;
+      return el("div", {}, el("p", { class: "problem" }, icon("warning"), error.message), lines);
     }
   }
 

@@ -131,7 +131,11 @@ export class StringsView {
 
   async #keys(entry) {
     if (entry === undefined) return new Map();
-    const { keys } = await this.app.mount.strings(encoded(entry));
+    const { keys } = await this.app.mount.strings(encoded(entry)).catch((error) => {
+      // The other tables are shown without one that cannot be read.
+      if (error.status === 422) return { keys: [] };
+      throw error;
+    });
     return new Map(keys.filter(({ values }) => values.length > 0).map(({ key, values }) => [key, values[0]]));
   }
 

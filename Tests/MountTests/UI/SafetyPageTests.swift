@@ -10,16 +10,21 @@ extension MountTests {
     func attacks() throws {
       let script = "parent.attacked = top.attacked = window.attacked = 1; fetch('/api/mounts')"
       let names = [
-        "<img src=x onerror=attacked=1>.txt", "'\"><svg onload=attacked=1>", "line\nfeed.txt", "javascript:attacked=1",
-        "%3Cscript%3Eattacked=1%3C%2Fscript%3E", "${attacked=1}{{attacked=1}}", "\u{202E}txt.exe",
+        "<img src=x onerror=attacked=1>.txt", "'\"><svg onload=attacked=1>", "line\nfeed.txt",
+        "javascript:attacked=1", "%3Cscript%3Eattacked=1%3C%2Fscript%3E", "${attacked=1}{{attacked=1}}",
+        "\u{202E}txt.exe",
       ]
       let shown = try ShownMount(["<b onmouseover=attacked=1>layer"]) { main, layers in
         for layer in [main, layers[0]] {
           for name in names { try (layer / ByteString(name)).write("<script>\(script)</script>\n") }
           try (layer / "page.html").write("<!doctype html><script>\(script)</script><h1>Page</h1>")
           try (layer / "picture.svg").write(
-            "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9' onload=\"\(script)\"><script>\(script)</script></svg>")
-          try (layer / "Words.strings").write("\"<img src=x onerror=attacked=1>\" = \"<script>\(script)</script>\";\n")
+            """
+            <svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="\(script)">
+            <script>\(script)</script></svg>
+            """)
+          try (layer / "Words.strings").write(
+            "\"<img src=x onerror=attacked=1>\" = \"<script>\(script)</script>\";\n")
           try (layer / ByteString([0x62, 0xff, 0x2e, 0x74])).write("invalid\n")
         }
       }
@@ -27,10 +32,12 @@ extension MountTests {
       let count = names.count + 4
       try page.wait("document.querySelectorAll('.entry:not([hidden])').length === \(count)")
       for index in 1...count {
-        try page.click(".virtual-window > :nth-child(\(index))")
-        let title = try page.text("document.querySelector('.virtual-window > :nth-child(\(index))').title")
-        let literal = try PageDriver.literal(title)
-        try page.wait("document.querySelector('.file-folder')?.title === \(literal) && document.querySelectorAll('.version').length === 2")
+        let row = ".virtual-window > :nth-child(\(index))"
+        try page.click(row)
+        let title = try PageDriver.literal(try page.text("document.querySelector('\(row)').title"))
+        try page.wait(
+          "document.querySelector('.file-folder')?.title === \(title) && document.querySelectorAll('.version')[1]"
+        )
       }
       // A frame with the content itself, as a link to it would open it.
       for path in ["page.html", "picture.svg"] {
@@ -41,7 +48,8 @@ extension MountTests {
         try page.usePage(0)
       }
       #expect(try page.text("typeof attacked") == "undefined")
-      #expect(try page.number("document.querySelectorAll('main script, main iframe, main [onerror], main [onload]').length") == 0)
+      let foreign = "main script, main iframe, main [onerror], main [onload]"
+      #expect(try page.number("document.querySelectorAll('\(foreign)').length") == 0)
       // The browser reports what it has refused to run.
       try shown.end { $0.contains("Blocked script") || $0.contains("Content Security Policy") }
     }

@@ -79,7 +79,7 @@ extension MountTests {
         try shown.wait(for: [
           "a.txt|overrides|top", "b.txt|overrides|middle", "c.txt|adds|top", "d.txt|adds|middle",
         ])
-        try shown.page.wait("[...document.querySelectorAll('#feed .path')].some(path => path.title === 'c.txt')")
+        try shown.page.wait("document.querySelector('#feed .path[title=\"c.txt\"]')")
       }
       try (shown.layers[0] / "c.txt").remove()
       try shown.wait(for: ["a.txt|overrides|top", "b.txt|overrides|middle", "d.txt|adds|middle"])

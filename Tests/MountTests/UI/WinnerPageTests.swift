@@ -18,8 +18,7 @@ extension MountTests {
       }
       try shown.wait(for: [
         "both.txt|overrides · 3 versions|top", "folder||main", "folder/inner.txt||main",
-        "gone.txt|hidden|top",
-        "kept.txt||main", "new.txt|adds|middle",
+        "gone.txt|hidden|top", "kept.txt||main", "new.txt|adds|middle",
       ])
       for (verdict, rows) in [
         ("overridden", ["both.txt|overrides · 3 versions|top"]), ("added", ["new.txt|adds|middle"]),
@@ -44,14 +43,19 @@ extension MountTests {
         try (main / "empty").write("")
       }
       try shown.select("style.css")
-      let cards =
-        #"[...document.querySelectorAll(".version")].map(card => card.querySelector("strong").textContent + card.classList.contains("is-winner"))"#
+      let cards = """
+        [...document.querySelectorAll(".version")].map(card =>
+          card.querySelector("strong").textContent + card.classList.contains("is-winner"))
+        """
       #expect(try shown.page.texts(cards) == ["toptrue", "mainfalse"])
-      let lines =
-        #"[...document.querySelectorAll(".lines tr")].map(row => row.className + row.querySelector(".line-text").textContent)"#
+      let lines = """
+        [...document.querySelectorAll(".lines tr")].map(row =>
+          row.className + row.querySelector(".line-text").textContent)
+        """
       #expect(try shown.page.texts(lines) == ["a", "is-minusb", "is-plusB", "c"])
       try shown.select("raw.bin")
-      try shown.page.wait(#"document.querySelector(".hex")?.textContent.startsWith("0000  00 01 02 ff ")"#)
+      try shown.page.wait(
+        "document.querySelector('.hex')?.textContent.startsWith('0000  00 01 02 ff ')")
       try shown.select("empty")
       try shown.end()
     }
@@ -66,7 +70,7 @@ extension MountTests {
         }
         try (layers[0] / "added").write("")
       }
-      try shown.page.wait(#"document.getElementById("files-count").textContent === "100,101 entries""#)
+      try shown.page.wait("document.getElementById('files-count').textContent === '100,101 entries'")
       // Each frame's rows must cover the list and be the ones of its position.
       let worst = try shown.page.number(
         """
