@@ -31,15 +31,23 @@ def row(path):
     return f'.entry:not([hidden])[title="{path}"]'
 
 
+def select(window, path):
+    """Scrolls to an entry and clicks it."""
+    for top in range(0, 2000, 200):
+        window.eval(f"document.getElementById('files-list').scrollTop = {top}")
+        time.sleep(0.1)
+        if window.eval(f"!!document.querySelector({json.dumps(row(path))})"):
+            break
+    window.click(row(path))
+
+
 def files(window):
-    window.click(row(f"{RESOURCES}/logo.svg"))
+    select(window, f"{RESOURCES}/logo.svg")
     window.wait("!!document.querySelector('.swipe')")
 
 
 def difference(window):
-    window.eval("document.getElementById('files-list').scrollTop = 9999")
-    window.wait(f"!!document.querySelector({json.dumps(row(f'{RESOURCES}/styles/app.css'))})")
-    window.click(row(f"{RESOURCES}/styles/app.css"))
+    select(window, f"{RESOURCES}/styles/app.css")
     window.wait("!!document.querySelector('.lines .is-plus')")
 
 
@@ -59,7 +67,7 @@ def activity(window):
 def narrow(window):
     window.size((400, 720))
     window.click("nav [data-view=files]")
-    window.click(row(f"{RESOURCES}/images/sky.png"))
+    select(window, f"{RESOURCES}/images/sky.png")
     window.wait("!!document.querySelector('.swipe')")
 
 
@@ -91,7 +99,7 @@ def smaller(file):
 def photograph(window, address, folder):
     for scheme, suffix in (("light", ""), ("dark", "~dark")):
         window.scheme(scheme)
-        window.size((1280, 720))
+        window.size((1280, 640))
         window.load(address)
         window.wait(LOADED)
         for view in VIEWS:
