@@ -15,7 +15,7 @@ extension MergedDirectory {
     if !isBelow { return parsed?.isWide == true ? TableBase(own: try own?.readForPresentReaders()) : nil }
     if let parsed, parsed.reason != nil || parsed.table.endsMerging { return TableBase() }
     guard case .file(let layer, let status) = try lookup(name), status.isRegular,
-      status.size <= MergedTables.largest, let part = part(of: layer)
+      status.size <= MergedTables.largest, let part = part(of: layer, with: name, status.identity)
     else { return TableBase() }
     let shown = try part.openFile(name, identity: status.identity).readAll(limit: MergedTables.largest)
     return TableBase(shown: shown, own: try own?.readForPresentReaders(), merged: own?.status.identity)

@@ -107,7 +107,8 @@ extension UpperLayer {
       let original = try directory.top.openPath(name, identity: status.identity)
       return try replaceTable(name, in: directory.top, by: content, like: original, former: status) { _ in }
     }
-    guard case .file(let layer, let status) = try directory.lookup(name), let part = directory.part(of: layer)
+    guard case .file(let layer, let status) = try directory.lookup(name),
+      let part = directory.part(of: layer, with: name, status.identity)
     else { throw .staleFileHandle }
     let original = try part.openFile(name, identity: status.identity)
     return try replaceTable(name, in: directory.top, by: content, like: original, former: nil) { _ in }

@@ -81,7 +81,7 @@ public struct TreeCopy {
   /// - Returns: the layer's directory at the path.
   /// - Throws: as `copy`; ENOTDIR if the path leads to something else.
   public mutating func copyDirectories(_ path: [[UInt8]]) throws(Fault) -> LayerDirectory {
-    var frame = Frame(source: root, target: upper.layer.root, names: [])
+    var frame = Frame(source: root, target: MergedDirectory(parts: [upper.layer.root]), names: [])
     for (index, name) in path.enumerated() {
       frame = try Self.naming(path[...index]) { () throws(Errno) in
         switch try withCName(name, { name throws(Errno) in try frame.source.find(name) }) {
@@ -95,7 +95,7 @@ public struct TreeCopy {
         return inner
       }
     }
-    return frame.target
+    return frame.target.top
   }
 
   /// Copies all names that are left in the frame, and what is below them.

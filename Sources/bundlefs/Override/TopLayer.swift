@@ -103,6 +103,15 @@ struct TopLayer {
   }
 }
 
+extension TopLayer {
+  /// The layer's directory at a path: the one of these spellings, if there are several that are one name.
+  /// - Throws: ELOOP for the mount itself.
+  func folder(at path: [[UInt8]]) throws(Errno) -> LayerDirectory? {
+    let found = try upper.directories(at: path, outside: device)
+    return (found.first { $0.path == path } ?? found.first)?.directory
+  }
+}
+
 extension MountPoint {
   /// The path of the top layer as it is, which the daemon tells with the escapes of invalid UTF-8.
   fileprivate func bytes(of shown: String) -> [UInt8] {

@@ -74,12 +74,13 @@ struct UIEntryEdit {
   private func revert(_ path: [[UInt8]], _ name: [UInt8]) throws(WebError) -> [UIStep] {
     let folder = Array(path.dropLast())
     let steps = try naming(path) { () throws(Errno) -> [UIStep] in
-      guard let parent = try top.upper.directory(at: folder, outside: top.device) else { return [] }
       var steps: [UIStep] = []
-      for name in try parent.allSpellings(of: name) {
-        let taken = try withCName(name) { name throws(Errno) in try top.upper.take(name, from: parent) }
-        if taken.isNothing { continue }
-        steps.append(try step(folder, name, taken))
+      for (folder, parent) in try top.upper.directories(at: folder, outside: top.device) {
+        for name in try parent.allSpellings(of: name) {
+          let taken = try withCName(name) { name throws(Errno) in try top.upper.take(name, from: parent) }
+          if taken.isNothing { continue }
+          steps.append(try step(folder, name, taken))
+        }
       }
       return steps
     }

@@ -22,7 +22,7 @@ struct UINewEntries {
         return .nothing(components: count)
       }
     }
-    guard let directory = try top.upper.directory(at: path, outside: top.device) else { return .entries([]) }
+    guard let directory = try top.folder(at: path) else { return .entries([]) }
     return .entries(try directory.allPaths())
   }
 
@@ -33,7 +33,7 @@ struct UINewEntries {
       let made = Array(path.prefix(count))
       return try [step(made)].compactMap { $0 }
     case .entries(let former):
-      guard let directory = try top.upper.directory(at: path, outside: top.device) else { return [] }
+      guard let directory = try top.folder(at: path) else { return [] }
       let new = try directory.allPaths().subtracting(former)
       // With a directory goes what is in it.
       let roots = new.filter { entry in
@@ -55,7 +55,7 @@ struct UINewEntries {
     let left = try UIStep.Trace(at: path, in: top.upper)
     guard left != .nothing, let name = path.last else { return nil }
     let parent = Array(path.dropLast())
-    guard let folder = try top.upper.directory(at: parent, outside: top.device) else { return nil }
+    guard let folder = try top.folder(at: parent) else { return nil }
     return UIStep(parent: parent, name: name, taken: try TakenEntry(nothingIn: folder), left: left)
   }
 

@@ -40,7 +40,7 @@ struct UIStepReversal {
   }
 
   private func reverse(_ step: UIStep) throws(Errno) -> UIStep {
-    guard let parent = try top.upper.directory(at: step.parent, outside: top.device) else {
+    guard let parent = try top.folder(at: step.parent) else {
       throw .noSuchFileOrDirectory
     }
     let present = try withCName(step.name) { name throws(Errno) in
