@@ -7,6 +7,7 @@ FOLDER gets ui-NAME.png and ui-NAME~dark.png for each view.
 
 import json
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -25,6 +26,7 @@ LOADED = "document.querySelector('.connection').textContent === 'Live' && !!docu
 RESOURCES = "Contents/Resources"
 LIMIT = 150_000  # bytes
 SETTLED = 0.4  # seconds for images and animations
+WORK = pathlib.Path("/srv/aurora")  # shown in the pictures; made and removed again
 
 
 def row(path):
@@ -58,10 +60,10 @@ def strings(window):
 
 def activity(window):
     window.click("nav [data-view=activity]")
-    for url in ("aurora://forecast/Troms%C3%B8/3", "rsrc:///logo.svg"):
+    for count, url in enumerate(("aurora://forecast/Troms%C3%B8/3", "rsrc:///logo.svg"), 1):
         window.eval(f"document.getElementById('route-url').value = {json.dumps(url)}")
         window.click("#route-form [value=post]")
-    window.wait("document.querySelectorAll('.result').length >= 2")
+        window.wait(f"document.querySelectorAll('.result').length >= {count}")
 
 
 def narrow(window):
@@ -112,28 +114,29 @@ def photograph(window, address, folder):
 
 def main():
     program, chromium, folder = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as work:
-        ui_sample.make(work)
-        point = pathlib.Path(work) / "mount"
+    WORK.mkdir()
+    with tempfile.TemporaryDirectory() as profile:
+        ui_sample.make(WORK)
+        point = WORK / "mount"
         point.mkdir()
-        routes = pathlib.Path(work) / "routes"
+        routes = WORK / "routes"
         routes.write_text("route ForecastNotification aurora://l:(forecast)Kind/s:City/i:Days\n")
         options = f"substitution=hotfix:brand:french.zip,strings=merge,routes={routes}"
-        subprocess.run([program, "Aurora.app", point, "-o", options], cwd=work, check=True)
+        subprocess.run([program, "Aurora.app", point, "-o", options], cwd=WORK, check=True)
         server = subprocess.Popen([program, "ui", point, "--no-open"], stdout=subprocess.PIPE, text=True)
         window = None
         try:
             address = server.stdout.readline().strip()
-            profile = pathlib.Path(work) / "profile"
-            profile.mkdir()
-            window = Window(chromium, str(profile))
+            window = Window(chromium, profile)
             photograph(window, address, pathlib.Path(folder))
         finally:
+            # The browser's end waits for all children.
+            server.terminate()
             if window:
                 window.browser.end()
-            server.terminate()
             server.wait()
             subprocess.run([program, "unmount", point], check=True)
+            shutil.rmtree(WORK)
 
 
 main()
