@@ -86,8 +86,9 @@ public enum Layer: Sendable {
   }
 
   /// The directory at a path inside this layer alone, without merging.
-  /// - Throws: ENOENT or ENOTDIR where the layer has no such directory.
+  /// - Throws: ENOENT or ENOTDIR where the layer has no such directory; `skipped`, since a lookup would find nothing.
   public func directory(at path: [[UInt8]]) throws(Errno) -> MergedDirectory {
+    if gate.isSkipped { throw .skipped }
     var directory = MergedDirectory(parts: [root])
     for name in path {
       let found = try withCName(name) { name throws(Errno) in try directory.lookup(name) }

@@ -41,10 +41,7 @@ extension StringTable {
       } else {
         failure.map { PropertyListError(reason: $0.reason, offset: $0.offset, in: text.utf8) }
       }
-    var table = parser.table
-    table.endsMerging = isMarked(text.utf8)
-    if table.endsMerging, let first = table.entries.first { table.set(unmarked(first)) }
-    return ParsedTable(table: table, error: error)
+    return ParsedTable(table: parser.table, error: error)
   }
 
   /// The strings of a property list. Other values are left out.

@@ -38,9 +38,6 @@ public struct StringTable: Sendable {
   /// The entries in the order of their keys' first occurrence.
   public private(set) var entries: [Entry] = []
   private var indexes: [ExactText: Int] = [:]
-  /// Whether the file says that tables of lower precedence are not merged with it: by a comment at its top,
-  /// `/* bundlefs: whole table … */`.
-  public internal(set) var endsMerging = false
 
   /// Creates an empty table.
   public init() {}
@@ -70,7 +67,7 @@ public struct StringTable: Sendable {
   /// Merges tables key by key.
   ///
   /// The entries of the first table are followed by those of each next one whose keys are new. An entry without a
-  /// comment has the comment of the first table that has one for the key. Those after one with `endsMerging` have no part.
+  /// comment has the comment of the first table that has one for the key.
   /// - Parameter tables: the tables in descending order of precedence.
   public static func merge(_ tables: some Sequence<StringTable>) -> StringTable {
     var merged = StringTable()
@@ -82,9 +79,7 @@ public struct StringTable: Sendable {
         }
         if merged.entries[index].comment == nil { merged.entries[index].comment = entry.comment }
       }
-      if table.endsMerging { break }
     }
-    merged.endsMerging = tables.first { _ in true }?.endsMerging ?? false
     return merged
   }
 }

@@ -71,10 +71,6 @@ extension Volume {
       services.append(
         Service(start: { [watchdog] _ throws(Errno) in try pages.start(watchdog) }, stop: pages.stop))
     }
-    if let tables = writer?.tables {
-      services.append(
-        Service(start: { [watchdog] _ throws(Errno) in try tables.start(watchdog) }, stop: tables.stop))
-    }
     return services
   }
 

@@ -137,9 +137,6 @@ public final class Volume: Sendable {
     for service in services.reversed() { service.stop() }
   }
 
-  /// Completes what programs have changed, once the mount has ended for good and after `stop`.
-  public func finish() { writer?.tables?.finish() }
-
   // MARK: - Layers that do not answer
 
   /// Milliseconds for which requests wait for remote layers and those on FUSE.

@@ -12,7 +12,7 @@ public struct ApplyPlan: Sendable {
     case attributes(layer: Int)
     /// A directory above is opaque, and is not applied as a whole.
     case opaqueAbove
-    /// The target's table of strings cannot be merged with the top layer's, and would be lost.
+    /// The table of strings is shown merged with the target's, whose other strings would be lost.
     case partialTable
     /// The folder has the name in several spellings, which are one name where case does not count.
     case spellings
@@ -74,8 +74,6 @@ public struct ApplyPlan: Sendable {
     var isOpaque = false
     /// Whether the target's directory must be opaque, so that it hides the same directories.
     var becomesOpaque = false
-    /// Whether the top layer's table of strings is merged with the target's.
-    var isMerged = false
     /// Whether all that is in the top layer's directory has a step.
     var isWhole = false
 

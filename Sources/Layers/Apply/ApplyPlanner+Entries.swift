@@ -32,28 +32,14 @@ extension ApplyPlanner {
       return
     }
     let found = try find(frame.listing.targetName(name), in: frame.target)
-    var isMerged = false
     if mergesTables, !frame.isInOpaque, status.isRegular, found.kind == .regular, isTable(bytes, frame) {
-      switch try mergeTables(bytes, frame) {
-      case .alone: break
-      case .merged: isMerged = true
-      case .impossible:
-        append(name, in: frame, .nothing, .keep, kind, .partialTable)
-        return
-      }
+      append(name, in: frame, .nothing, .keep, kind, .partialTable)
+      return
     }
     let index = append(name, in: frame, .file(status), found.kind == nil ? .add : .replace, kind)
-    update(index) { $0.isMerged = isMerged }
     if found.kind == .directory, let target = frame.target {
       let count = count(frame.listing.targetName(name), in: target)
       update(index) { $0.count = count }
-    }
-  }
-
-  private func mergeTables(_ name: CName, _ frame: Frame) throws(Errno) -> AppliedTable {
-    guard let target = frame.target else { return .alone }
-    return try withCName(frame.listing.targetName([UInt8](bytesOf: name))) { targetName throws(Errno) in
-      try AppliedTable(name, in: frame.source, over: targetName, in: target)
     }
   }
 

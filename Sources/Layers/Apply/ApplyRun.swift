@@ -192,7 +192,6 @@ public struct ApplyRun {
       let status = try source.attributes(of: original, identity: planned.identity)
       copied[index] = status
       try refuseUnplanned(step, name, in: parent)
-      if step.isMerged { return try mergeTable(original, in: source, status, to: name, in: parent) }
       if try link(index, status, name, in: parent) { return }
       var present = try target.copyPresent(of: original, status, in: source, name, parent)
       if present == nil {

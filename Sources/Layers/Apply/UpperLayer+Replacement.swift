@@ -64,7 +64,7 @@ extension UpperLayer {
   // MARK: - Steps
 
   /// Calls the body with a free name in the work folder, which it leaves free if it fails.
-  func withTemporary<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
+  private func withTemporary<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
     let name = work.freshName
     do throws(Errno) { return try withCName(name, body) } catch {
       try? inWorkFolder { folder throws(Errno) in try work.removeTree(name, in: folder) }
@@ -72,7 +72,7 @@ extension UpperLayer {
     }
   }
 
-  func inWorkFolder<Result: ~Copyable>(
+  private func inWorkFolder<Result: ~Copyable>(
     _ body: (borrowing Descriptor) throws(Errno) -> Result
   ) throws(Errno) -> Result {
     try layer.gate.call { () throws(Errno) in try work.withFolder(body) }

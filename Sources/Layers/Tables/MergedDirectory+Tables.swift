@@ -21,7 +21,6 @@ extension MergedDirectory {
       let tables = top.gate.tables
     else { return nil }
     let bytes = [UInt8](bytesOf: name)
-    if parts[index].layer == 0, isBeingSaved(bytes, first) { return nil }
     for _ in 0..<16 {
       let all = try contributors(name, bytes, first, at: index)
       do throws(Errno) { return try tables.table(of: all) } catch {
@@ -69,7 +68,7 @@ extension MergedDirectory {
 
   /// - Parameter range: of a layer's parts.
   /// - Returns: nil if it hides the layers below; without a file if it has nothing of the name.
-  func table(_ name: CName, in range: Range<Int>) throws(Errno) -> (file: FileStatus?, Void)? {
+  private func table(_ name: CName, in range: Range<Int>) throws(Errno) -> (file: FileStatus?, Void)? {
     switch try find(name, in: range, isLikelyDirectory: false).0 {
     case .nothing: (nil, ())
     case .file(let status): status.isRegular ? (status, ()) : nil

@@ -1,5 +1,4 @@
 import Containers
-import Glibc
 import Posix
 import PropertyLists
 import StringTables
@@ -45,7 +44,6 @@ public final class MergedTables: Sendable {
     var results = LRUCache<UInt64, Result>(countLimit: mostTables, costLimit: largestCache)
     var tables = LRUCache<FileIdentity, Table>(countLimit: mostTables, costLimit: largestCache)
     var failures = LRUCache<TableFailure.Key, TableFailure>(countLimit: TableFailure.most)
-    var saving = TablesInSaving()
   }
 
   private let state = Locked(State())
@@ -53,10 +51,6 @@ public final class MergedTables: Sendable {
   public init() {}
 
   /// Whether a name is that of a table.
-  public static func isTable(_ name: CName, foldsNames: Bool) -> Bool {
-    isTable(name, length: strlen(name), foldsNames: foldsNames)
-  }
-
   static func isTable(_ name: CName, length: Int, foldsNames: Bool) -> Bool {
     let suffix = ".strings"
     guard length > suffix.utf8.count else { return false }
@@ -131,31 +125,13 @@ public final class MergedTables: Sendable {
       if used.isEmpty { isConverted = parsed.isWide }
       tables.append(parsed.table)
       used.append(contributor)
-      if parsed.table.endsMerging { break }
     }
     let isSettled = contributors.allSatisfy(\.isSettled)
     guard used.count > 1 || isConverted else {
       return Result(table: nil, failures: failures, isSettled: isSettled)
     }
-    let merged = StringTable.merge(tables)
-    let written = state.withLock { $0.saving.written.value(for: Self.key(of: contributors)) }
-    let content = written.flatMap { merged.isShown(by: $0) ? $0 : nil } ?? merged.written()
+    let content = StringTable.merge(tables).written()
     return Result(table: Self.table(content, used), failures: failures, isSettled: isSettled)
-  }
-
-  // MARK: - Saving
-
-  func saving<Result>(_ body: (inout TablesInSaving) -> Result) -> Result {
-    state.withLock { body(&$0.saving) }
-  }
-
-  /// Has a table shown as a program has written it, as long as its layers' tables stay as they are.
-  func show(_ written: [UInt8], for contributors: [Contributor]) {
-    let key = Self.key(of: contributors)
-    state.withLock { state in
-      state.saving.written.insert(written, for: key, cost: written.count)
-      _ = state.results.remove(key)
-    }
   }
 
   private static func table(_ content: [UInt8], _ used: [Contributor]) -> Table {
@@ -198,7 +174,7 @@ extension MergedTables.Contributor {
   /// - Parameter top: the topmost table; nil for itself.
   /// - Returns: the reason if it is no table, or must not be merged; and whether it is in UTF-16 or UTF-32.
   /// - Throws: what opening and reading it answers; ESTALE if it is another file by now.
-  func parse(
+  fileprivate func parse(
     below top: Self?
   ) throws(Errno) -> (table: StringTable, reason: String?, isWide: Bool) {
     guard status.size <= MergedTables.largest else {

@@ -29,8 +29,6 @@ public struct TreeCopy {
   private let root: LayerDirectory
   /// Names in the mount's root that no layer has.
   private let excluded: Set<[UInt8]>
-  /// Whether the mount merges tables of strings: then only an empty one is made, for the strings that are to differ.
-  private let mergesTables: Bool
   /// Is passed the counts, and the number of bytes of the file that is being copied.
   private let progress: (Counts, Int) -> Void
   /// The most attempts where programs replace in the layers what is being copied.
@@ -44,15 +42,13 @@ public struct TreeCopy {
   /// - Parameters:
   ///   - mount: the mount.
   ///   - excluded: names in the mount's root that no layer has.
-  ///   - mergesTables: whether the mount merges tables of strings.
   ///   - progress: is passed the counts, and the number of bytes of the file that is being copied.
   public init(
     of mount: DirectoryLayer, to upper: UpperLayer, excluding excluded: Set<[UInt8]>,
-    mergesTables: Bool = false, progress: @escaping (Counts, Int) -> Void
+    progress: @escaping (Counts, Int) -> Void
   ) {
     root = mount.root
     (self.upper, self.excluded, self.progress) = (upper, excluded, progress)
-    self.mergesTables = mergesTables
   }
 
   /// Copies what is seen at a path. What the layer has already is left alone.
@@ -192,11 +188,8 @@ public struct TreeCopy {
     case nil:
       var bytes = 0
       let (counts, progress, target) = (counts, progress, frame.target.top)
-      let isTable = mergesTables && MergedTables.isTable(name, foldsNames: target.foldsNames)
       try Self.unlocking(target) { () throws(Errno) in
-        _ = try upper.copyUp(
-          name, from: frame.source, identity: identity, to: target, size: isTable ? 0 : nil
-        ) {
+        _ = try upper.copyUp(name, from: frame.source, identity: identity, to: target, size: nil) {
           bytes += $0
           progress(counts, bytes)
         }

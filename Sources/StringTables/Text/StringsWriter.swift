@@ -3,7 +3,7 @@ extension StringTable {
   ///
   /// ``parse(_:)`` reads back the same table.
   public func written() -> [UInt8] {
-    var text = endsMerging ? Array((Self.wholeMark + "\n").utf8) : []
+    var text: [UInt8] = []
     for entry in entries {
       if !text.isEmpty { text.append(0x0A) }
       if let comment = entry.comment { Self.append(comment: comment, to: &text) }

@@ -31,7 +31,7 @@ extension NodeStore {
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: file)
       if table[slot].kind == .directory { throw .isDirectory }
-      return table[slot].layer == 0 && !table[slot].identity.isMergedTable
+      return table[slot].layer == 0
     }
   }
 

@@ -21,10 +21,7 @@ extension EntryWriter {
         return reply.send()
       }
       do throws(Errno) {
-        let (caller, writer) = (reply.caller, EntryOwner(reply.credentials))
-        try holding([name, newName]) { () throws(Errno) in
-          try rename(name, source, to: newName, target, flags, by: caller, writer)
-        }
+        try rename(name, source, to: newName, target, flags, by: reply.caller, EntryOwner(reply.credentials))
       } catch {
         intents?.withdraw()
         throw error
@@ -33,11 +30,6 @@ extension EntryWriter {
       return reply.fail(error)
     }
     reply.send()
-  }
-
-  private func holding(_ names: [CName], _ body: () throws(Errno) -> Void) throws(Errno) {
-    guard let tables = copyUp.tables else { return try body() }
-    try tables.holding(names, body)
   }
 
   func rename(
@@ -105,12 +97,8 @@ extension EntryWriter {
     try announce(
       (entry, name, source, directory), (replaced, newName, target, newDirectory),
       isExchange: flags.contains(.exchange))
-    var places: [TableSaver.Place] = [(newName, newDirectory, target.parent)]
-    if flags.contains(.exchange) { places.append((name, directory, source.parent)) }
-    try changing(places, [source, target] + hidden) { () throws(Errno) in
-      if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, let status) = entry,
-        !status.identity.isMergedTable
-      {
+    try copyUp.changing([source, target] + hidden) { () throws(Errno) in
+      if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, _) = entry {
         // Nothing has been copied up.
         try upper.rename(
           name, in: directory, to: newName, in: newDirectory, flags, found: (entry, replaced))
@@ -173,9 +161,7 @@ extension EntryWriter {
 
   /// What the upper layer has of an entry, which may have just been copied up.
   private func upperIdentity(of found: FoundEntry) throws(Errno) -> FileIdentity? {
-    guard case .file(let layer, let status) = found.entry, layer != 0 || status.identity.isMergedTable else {
-      return found.entry?.upperIdentity
-    }
+    guard case .file(let layer, _) = found.entry, layer != 0 else { return found.entry?.upperIdentity }
     do throws(Errno) { return try found.directory.top.attributes(of: found.name).identity } catch {
       if error == .noSuchFileOrDirectory { return nil }
       throw error
@@ -201,8 +187,7 @@ extension EntryWriter {
   private func copyFileUp(
     _ entry: Entry?, _ name: CName, _ key: EntryKey, _ writer: EntryOwner
   ) throws(Errno) {
-    guard case .file(let layer, let attributes) = entry, layer != 0 || attributes.identity.isMergedTable
-    else { return }
+    guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
     if let node = store.file(attributes.identity, layer: layer, named: key) {
       return try copyUp.file(node, by: writer)
     }
@@ -212,15 +197,9 @@ extension EntryWriter {
     }
     let directory = try copyUp.directory(key.parent)
     try directory.withPresentSpelling(of: name) { present, directory throws(Errno) in
-      try changing([(present, directory, key.parent)], [key]) { () throws(Errno) in
-        if layer == 0 {
-          _ = try upper.replaceTable(present, in: directory.top, byCopyOf: attributes.identity, nil)
-        } else {
-          _ = try upper.copyUp(
-            present, from: part, as: name, identity: attributes.identity, to: directory.top, size: nil,
-            as: writer)
-        }
-      }
+      _ = try upper.copyUp(
+        present, from: part, as: name, identity: attributes.identity, to: directory.top, size: nil,
+        as: writer)
     }
   }
 }

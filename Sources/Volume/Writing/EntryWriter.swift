@@ -82,17 +82,15 @@ final class EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
-      var made = try copyUp.holding(node) { () throws(Errno) in
-        try copyUp.file(node, by: owner)
-        return try add(name, in: parent, by: caller, mayExist: mayBeDone, isNewFile: false) {
-          name, directory throws(Errno) in
-          try store.withUpperFile(of: node) { file throws(Errno) in
-            try upper.makeLink(name, in: directory, to: file, by: owner)
-          }
-          // Its link count.
-          store.recordAttributeChange(of: node)
-          return nil
+      try copyUp.file(node, by: owner)
+      var made = try add(name, in: parent, by: caller, mayExist: mayBeDone, isNewFile: false) {
+        name, directory throws(Errno) in
+        try store.withUpperFile(of: node) { file throws(Errno) in
+          try upper.makeLink(name, in: directory, to: file, by: owner)
         }
+        // Its link count.
+        store.recordAttributeChange(of: node)
+        return nil
       }
       // The kernel takes the attributes of a file that it knows even if they were invalidated meanwhile.
       made.attributes.timeout = 0
@@ -128,8 +126,7 @@ final class EntryWriter: Sendable {
     isDirectory: Bool, _ body: (CName, MergedDirectory) throws(Errno) -> LayerFile?
   ) throws(Errno) -> EntryReply {
     let hidden = try spellingToHide(behind: name, in: directory, parent)
-    return try changing([(name, directory, parent)], [EntryKey(parent: parent, name)] + hidden) {
-      () throws(Errno) in
+    return try copyUp.changing([EntryKey(parent: parent, name)] + hidden) { () throws(Errno) in
       var isNew = isNewFile
       do throws(Errno) {
         intents?.begin()
@@ -149,14 +146,6 @@ final class EntryWriter: Sendable {
       store.recordChange(in: [parent])
       return try entry(name, in: parent, isNew: isNew, isLikelyDirectory: isDirectory)
     }
-  }
-
-  /// Runs the body, which gives names to entries.
-  func changing<Result>(
-    _ places: [TableSaver.Place], _ keys: [EntryKey], _ body: () throws(Errno) -> Result
-  ) throws(Errno) -> Result {
-    guard let tables = copyUp.tables else { return try copyUp.changing(keys, body) }
-    return try tables.changing(places) { () throws(Errno) in try copyUp.changing(keys, body) }
   }
 
   /// The other spelling in which a listing would show a new entry of this name.

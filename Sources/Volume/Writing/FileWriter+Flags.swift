@@ -44,13 +44,11 @@ extension FileWriter {
     if try store.isDirectory(node) {
       return try changeDirectory(node, copyUp.directory(node, for: .flags), body)
     }
-    try copyUp.holding(node) { () throws(Errno) in
-      try copyUp.file(node, by: writer, for: .flags)
-      // It was opened by other flags.
-      descriptors.close(node)
-      try store.withUpperFile(of: node) { file throws(Errno) in
-        _ = try changing(node, file) { file throws(Errno) in try body(file) }
-      }
+    try copyUp.file(node, by: writer, for: .flags)
+    // It was opened by other flags.
+    descriptors.close(node)
+    try store.withUpperFile(of: node) { file throws(Errno) in
+      _ = try changing(node, file) { file throws(Errno) in try body(file) }
     }
   }
 }

@@ -113,7 +113,6 @@ final class FileWriter: Sendable {
 
   /// Opens a file for writing, and keeps it open.
   private func open(_ node: NodeID) throws(Errno) -> (LayerFile, FileStatus) {
-    try copyUp.tables?.willWrite(to: node)
     let (file, status) = try store.evictingOnDemand { () throws(Errno) in
       try store.openUpperFileForWriting(node)
     }
@@ -208,8 +207,7 @@ final class FileWriter: Sendable {
           try merged.change(changes)
         }
       } else if try isChange(changes, node, caller) {
-        let credentials = reply.credentials
-        try copyUp.holding(node) { () throws(Errno) in try changeFile(node, changes, credentials) }
+        try changeFile(node, changes, reply.credentials)
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)
@@ -226,7 +224,6 @@ final class FileWriter: Sendable {
     _ node: NodeID, _ changes: AttributeChanges, _ credentials: Credentials
   ) throws(Errno) {
     try copyUp.file(node, by: EntryOwner(credentials), size: changes.size)
-    if changes.size != nil { try copyUp.tables?.willWrite(to: node) }
     try store.withUpperFile(of: node) { file throws(Errno) in
       try store.check(changes, file, by: credentials.caller)
       let group = changes.setsOwner ? try file.attributes().group : nil
@@ -341,11 +338,9 @@ final class FileWriter: Sendable {
     if try store.isDirectory(node) {
       try changeDirectory(node, copyUp.directory(node), body)
     } else {
-      try copyUp.holding(node) { () throws(Errno) in
-        try copyUp.file(node, by: writer)
-        try store.withUpperFile(of: node) { file throws(Errno) in
-          _ = try changing(node, file) { file throws(Errno) in try body(file) }
-        }
+      try copyUp.file(node, by: writer)
+      try store.withUpperFile(of: node) { file throws(Errno) in
+        _ = try changing(node, file) { file throws(Errno) in try body(file) }
       }
     }
     store.recordAttributeChange(of: node)

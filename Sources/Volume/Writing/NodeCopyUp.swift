@@ -15,20 +15,15 @@ struct NodeCopyUp: Sendable {
   let own: OwnChanges?
   /// nil if no successor is to come.
   let intents: IntentLog?
-  /// nil if tables of strings are not merged.
-  let tables: TableSaver?
   /// So that a file is copied once; by node number.
   private let locks = (0..<64).map { _ in Locked(order: 10, ()) }
 
   /// The most attempts where programs replace in the layers what is being copied.
   private static let maxAttempts = 16
 
-  init(
-    store: NodeStore, upper: UpperLayer, queue: InvalidationQueue, own: OwnChanges?, intents: IntentLog?,
-    tables: TableSaver? = nil
-  ) {
+  init(store: NodeStore, upper: UpperLayer, queue: InvalidationQueue, own: OwnChanges?, intents: IntentLog?) {
     (self.store, self.upper, self.queue, self.own) = (store, upper, queue, own)
-    (self.intents, self.tables) = (intents, tables)
+    self.intents = intents
   }
 
   /// What is about to be done to an entry.
@@ -124,7 +119,6 @@ struct NodeCopyUp: Sendable {
       if try store.isInUpperLayer(node) { return }
       do throws(Errno) { try copyNamed(node, writer, purpose, size) } catch {
         guard error == .staleFileHandle, try store.isPinned(node) else { throw error }
-        if let tables, try tables.keepOutdated(node, self) { return }
         // It has lost its name.
         try copyUnnamed(node, writer, size)
       }
@@ -135,7 +129,7 @@ struct NodeCopyUp: Sendable {
     _ node: NodeID, _ writer: EntryOwner, _ purpose: Purpose, _ size: UInt64?
   ) throws(Errno) {
     try store.withFileLocation(of: node) { location, source, lastName throws(Errno) in
-      if source.layer == 0, !location.identity.isMergedTable { return }
+      if source.layer == 0 { return }
       // The layer below still has what was removed from the mount.
       guard case .file(let layer, let former) = try store.merged(of: location.parent).lookup(lastName),
         layer == location.layer, former.identity == location.identity
@@ -145,7 +139,7 @@ struct NodeCopyUp: Sendable {
       try target.withPresentSpelling(of: lastName) { name, target throws(Errno) in
         let key = EntryKey(parent: location.parent, name)
         // Else the event of the new name could come before the node has it, and the file would get another node.
-        try changingTable(name, in: target, key) { () throws(Errno) in
+        try changing([key]) { () throws(Errno) in
           var copy = try copy(
             name, former, from: source, as: lastName, to: target.top, writer, size,
             announcement(of: node, former, key))
@@ -181,9 +175,6 @@ struct NodeCopyUp: Sendable {
     _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     do throws(Errno) {
-      if file.identity.isMergedTable, source.layer == 0 {
-        return try upper.replaceTable(name, in: target, byCopyOf: file.identity, willPublish)
-      }
       return try upper.copyUp(
         name, from: source, as: found, identity: file.identity, to: target, size: size, as: writer,
         willPublish: willPublish)
@@ -209,23 +200,6 @@ struct NodeCopyUp: Sendable {
   ) throws(Errno) -> Result {
     guard let own else { return try body() }
     return try own.changing(keys, in: store, body)
-  }
-
-  /// Runs the body, which copies a file up first, so that a table is not reduced meanwhile.
-  func holding<Result>(_ node: NodeID, _ body: () throws(Errno) -> Result) throws(Errno) -> Result {
-    guard let tables else { return try body() }
-    let name = try store.parent(of: node).name
-    return try withCName(name) { name throws(Errno) in try tables.holding([name], body) }
-  }
-
-  /// As `changing`, also if the name is that of a merged table.
-  func changingTable<Result>(
-    _ name: CName, in directory: MergedDirectory, _ key: EntryKey, _ body: () throws(Errno) -> Result
-  ) throws(Errno) -> Result {
-    guard let tables else { return try changing([key], body) }
-    return try tables.changing([(name, directory, key.parent)]) { () throws(Errno) in
-      try changing([key], body)
-    }
   }
 
   /// Makes the copy the node's file.

@@ -12,8 +12,6 @@ final class Writer: Sendable {
   let own: OwnChanges?
   /// The same.
   let pages: PageKeeper?
-  /// nil if tables of strings are not merged.
-  let tables: TableSaver?
 
   init(
     _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
@@ -23,9 +21,7 @@ final class Writer: Sendable {
     (self.upper, self.own) = (upper, own)
     descriptors = WriteDescriptors(own, budget: budget)
     pages = own.map { PageKeeper(store, $0, kernel) }
-    tables = TableSaver(store, upper, queue, kernel)
-    let copyUp = NodeCopyUp(
-      store: store, upper: upper, queue: queue, own: own, intents: intents, tables: tables)
+    let copyUp = NodeCopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
     entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel, pages: pages)
   }

@@ -220,7 +220,6 @@ struct MountWorker {
       workers: max(2, processorCount), readLocks: survival?.readLocks,
       lowLatency: plan.arguments.options.lowLatency, events)
     guard end != .unmounted, let survival else {
-      volume.finish()
       upper?.close()
       return
     }

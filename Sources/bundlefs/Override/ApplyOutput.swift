@@ -121,7 +121,7 @@ struct ApplyOutput {
     case .attributes(let layer): "the directory itself: \(labels[layer]) lies between with other attributes"
     case .opaqueAbove: "a directory above is opaque; apply that as a whole"
     case .partialTable:
-      "\(labels[target])'s table of strings cannot be merged with it by 'strings=merge', and would be lost"
+      "a table merged by 'strings=merge': strings that only \(labels[target]) has would be lost; merge it by hand"
     case .spellings: "the folder has the name in several spellings"
     case .reserved: "the name belongs to the mount itself"
     case .otherFileSystem: "another file system is mounted there"

@@ -33,10 +33,7 @@ struct OverrideCommand {
   /// - Returns: false if something could not be copied.
   private func copy(_ path: [[UInt8]], of mount: DirectoryLayer, to layer: TopLayer) -> Bool {
     let progress = Locked(ProgressBar(title: "copying:"))
-    var copy = TreeCopy(
-      of: mount, to: layer.upper, excluding: layer.reserved,
-      mergesTables: layer.status["options"]?["strings"]?.string == "merge"
-    ) { counts, bytes in
+    var copy = TreeCopy(of: mount, to: layer.upper, excluding: layer.reserved) { counts, bytes in
       let size = bytes > 1 << 20 ? ", \(bytes >> 20) MiB of the next one" : ""
       progress.withLock { $0.show("\(counts.copied + counts.present) files\(size)") }
     }

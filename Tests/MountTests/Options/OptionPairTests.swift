@@ -19,6 +19,8 @@ extension MountTests {
     private static let refused: [(Set<String>, String)] = [
       (["writable", "passthrough"], "'writable' and 'passthrough' cannot be combined"),
       (["writable=DIR", "passthrough"], "'writable' and 'passthrough' cannot be combined"),
+      (["writable", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
+      (["writable=DIR", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
     ]
 
     private func refusal(of options: [OptionOnTrial]) -> String? {
@@ -49,7 +51,7 @@ extension MountTests {
 
     /// The exceptions that the tests make, in the manual's words.
     private static let exceptions: Set<String> = [
-      "writable and passthrough", "writable and ro",
+      "writable and passthrough", "writable and strings=merge", "writable and ro",
       "announce=on and ro, cache=none or cache=SECONDS", "control=none and list_routes or routes=FILE",
       "whiteouts=markers or trust_upper without writable", "passthrough and archives", "survive=off",
       "ro or control=none",

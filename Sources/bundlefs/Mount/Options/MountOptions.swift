@@ -158,6 +158,9 @@ struct MountOptions {
     if writable != .off, passthrough != nil {
       throw .usage("'writable' and 'passthrough' cannot be combined; leave one of them out")
     }
+    if writable != .off, mergesTables {
+      throw .usage("'writable' and 'strings=merge' cannot be combined; leave one of them out")
+    }
     if foldsNames, !NameFolding.isAvailable {
       throw .failed("'case=insensitive' needs utf8proc; install the package 'libutf8proc2'")
     }
