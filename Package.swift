@@ -119,7 +119,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["bundlefs", "Holder", "Volume", "Routing", "Posix", "TestSupport"],
+      dependencies: ["bundlefs", "Holder", "Volume", "Routing", "Posix", "TestSupport", "WebServer"],
       swiftSettings: strict),
     .testTarget(
       name: "MountTests",

@@ -35,7 +35,8 @@ public final class EventStream: WebStream {
       if state.isClosed || state.hasOverflown { return }
       state.text += "event: \(event)\ndata: \(data)\n\n".utf8
       if state.text.count <= Self.limit { return }
-      state.text = Array("event: overflow\ndata: {}\n\n".utf8)
+      // A part of the last event may have been sent.
+      state.text = Array("\n\nevent: overflow\ndata: {}\n\n".utf8)
       state.hasOverflown = true
     }
     wakeUp.signal()

@@ -79,7 +79,12 @@ class App extends EventTarget {
   #listen() {
     const { mount } = this;
     const events = this.events = mount.events();
-    const read = (name, action) => events.addEventListener(name, (event) => action(JSON.parse(event.data || "{}")));
+    const read = (name, action) => events.addEventListener(name, ({ data }) => {
+      let value = {};
+      // What was cut by an overflow is reported by that.
+      try { value = JSON.parse(data || "{}"); } catch { return; }
+      action(value);
+    });
     // Changes before the connection are not reported: the page reads everything after it.
     events.onopen = () => { connection("Live", true); notice(""); this.reload(); };
     events.onerror = () => {
