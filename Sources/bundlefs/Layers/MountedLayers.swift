@@ -65,7 +65,7 @@ struct MountedLayers: Equatable {
   /// Asks the mount for its layers.
   init(of mountPoint: MountPoint) throws(Failure) {
     let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
-      JSONValue(try StatusClient.read(.json, at: mountPoint.path))
+      JSONValue(try StatusClient.read(.json, of: mountPoint.open([.read, .directory])))
     }
     guard let layers = status.flatMap({ MountedLayers($0) }) else {
       throw .failed("\(mountPoint.path.shown): the daemon does not report its layers")

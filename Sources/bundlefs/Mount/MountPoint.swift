@@ -6,6 +6,8 @@ import Routing
 struct MountPoint {
   /// The absolute path, without symbolic links.
   let path: [UInt8]
+  /// The device number of the mount that is meant; nil for whichever is there.
+  var device: UInt64?
 
   /// A path that is known to be absolute and without symbolic links.
   init(path: [UInt8]) { self.path = path }
@@ -90,13 +92,16 @@ struct MountPoint {
 
   private var slash: UInt8 { UInt8(ascii: "/") }
 
+  /// - Throws: ENOTCONN if another mount than the one that is meant is there, or none.
   func open(_ flags: OpenFlags) throws(Errno) -> Descriptor {
-    try Descriptor.open(path, flags)
+    let root = try Descriptor.open(path, flags)
+    if let device, try root.device() != device { throw .socketNotConnected }
+    return root
   }
 
   func controlFile(device: UInt64? = nil) throws(Failure) -> ControlFileLocation {
     let location = try Failure.naming(path.shown) { () throws(Errno) in
-      try ControlFileLocation(mountPoint: path, device: device)
+      try ControlFileLocation(mountPoint: path, device: device ?? self.device)
     }
     if location.exists { return location }
     throw .failed(

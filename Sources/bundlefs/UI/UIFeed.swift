@@ -4,7 +4,8 @@ import Posix
 import Routing
 import WebServer
 
-/// Reports to pages what changes in a mount, while there is one that listens.
+/// Reports to pages what changes in a mount, while there is one that listens. It then waits for results at the control
+/// file, which `bundlefs unmount` ends.
 final class UIFeed: Sendable {
   private struct State {
     var streams: [Int: Listener] = [:]
@@ -37,13 +38,14 @@ final class UIFeed: Sendable {
     } catch {
       throw WebError(503, "\(error)")
     }
-    let run = state.withLock { state -> UIFeedRun? in
-      if state.isEnded { return nil }
+    let (run, isEnded) = state.withLock { state -> (UIFeedRun?, Bool) in
+      if state.isEnded { return (nil, true) }
       state.streams[id] = Listener(stream: stream)
-      if state.run != nil { return nil }
+      if state.run != nil { return (nil, false) }
       state.run = fresh
-      return fresh
+      return (fresh, false)
     }
+    if isEnded { stream.close() }
     run?.start(self)
     return stream
   }
@@ -126,7 +128,7 @@ final class UIFeedRun: Sendable {
   // MARK: - Changes of files and layers
 
   private func watch(_ feed: () -> UIFeed?) {
-    let name = (try? ControlFileLocation(mountPoint: mountPoint.path))?.name ?? []
+    let name = (try? mountPoint.controlFile())?.name ?? []
     var layers = try? MountedLayers(of: mountPoint)
     guard let inotify = try? Inotify() else { return unwatched(feed) }
     var tree = WatchedTree(inotify, roots: [.mount(mountPoint.path, control: name)])

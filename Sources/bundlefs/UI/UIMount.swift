@@ -3,7 +3,7 @@ import Layers
 import Posix
 import Routing
 
-/// A mount that the page shows. It keeps no file of the mount open, which would keep the mount busy.
+/// A mount that the page shows. Only `feed`, while a page listens, keeps a file of the mount open.
 final class UIMount: Sendable {
   let mountPoint: MountPoint
   /// The number by which requests name it.
@@ -15,19 +15,18 @@ final class UIMount: Sendable {
   let archives = UIArchives()
 
   init(_ mountPoint: MountPoint, id: Int) throws(Failure) {
-    (self.mountPoint, self.id) = (mountPoint, id)
-    (edits, feed) = (UIEdits(mountPoint), UIFeed(mountPoint))
     device = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       try mountPoint.open([.pathOnly, .directory]).device()
     }
+    var mountPoint = mountPoint
+    mountPoint.device = device
+    (self.mountPoint, self.id) = (mountPoint, id)
+    (edits, feed) = (UIEdits(mountPoint), UIFeed(mountPoint))
   }
 
   /// The status as the mount's daemon writes it.
   func statusText() throws(Errno) -> [UInt8] {
-    let root = try mountPoint.open([.read, .directory])
-    // After an unmount there is another directory.
-    guard try root.device() == device else { throw .socketNotConnected }
-    return try StatusClient.read(.json, of: root)
+    try StatusClient.read(.json, of: mountPoint.open([.read, .directory]))
   }
 
   func status() throws(Failure) -> UIStatus {
