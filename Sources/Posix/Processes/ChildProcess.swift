@@ -69,7 +69,15 @@ public enum ChildProcess {
 extension ChildProcess {
   /// Runs a program found on PATH in a process group of its own, so that Ctrl-C does not end what it starts, with signals as
   /// programs expect them, and without input and output. Returns when it exits.
-  public static func runApart(_ words: [[UInt8]]) {
+  /// - Parameters:
+  ///   - words: its name and its arguments, which need not be UTF-8.
+  ///   - mask: its umask, which posix_spawn(3) cannot set.
+  public static func runApart(_ words: [[UInt8]], umask mask: mode_t) {
+    let shell = ["/bin/sh", "-c", #"umask "$0" && exec "$@""#, "0" + String(mask & 0o777, radix: 8)]
+    spawnApart(shell.map { Array($0.utf8) } + words)
+  }
+
+  private static func spawnApart(_ words: [[UInt8]]) {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }

@@ -77,7 +77,7 @@ export class FileView {
     this.#path = path;
     this.content.replaceChildren(...parts.filter((node) => node !== null));
     this.panel.scrollTop = isSame ? top : 0;
-    if (part) this.content.querySelector(`[data-part="${part}"]`)?.focus();
+    if (part) this.content.querySelector(`[data-part="${CSS.escape(part)}"]`)?.focus();
   }
 
   async #parts(entry, versions) {
@@ -137,7 +137,8 @@ export class FileView {
       entry.isFolder ? null : button("Replace…", "replace", true, `Put another file into ${name}`, () => input.click()),
       button("Revert", "revert", isInTop, `Remove what ${name} has here`, () => actions.revert(entry)),
       button("Hide", "hide", isVisible, `Hide it by ${name}`, () => actions.hide(entry)),
-      button("Open folder", "open", isVisible, "Show it in the file manager", () => this.#open(entry)),
+      this.app.mount.opensFolders === false ? null
+        : button("Open folder", "open", isVisible, "Show it in the file manager", () => this.#open(entry)),
       input, el("span", { class: "file-target" }, "in", layerLabel(top)));
   }
 

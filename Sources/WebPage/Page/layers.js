@@ -41,7 +41,7 @@ export class LayersView {
     const { rows } = this.app.stack;
     this.list.replaceChildren(...rows.map((row) => this.#item(row)));
     const item = [...this.list.children].find((other) => other.row.encodedPath === path);
-    item?.querySelector(`[data-part="${part}"]`)?.focus();
+    item?.querySelector(`[data-part="${CSS.escape(part)}"]`)?.focus();
     this.#count();
   }
 

@@ -4,24 +4,56 @@ import WebServer
 
 /// Opens the page in the user's browser.
 enum UIBrowser {
-  /// Runs xdg-open(1) where there is a display. If that fails, the user has the printed address.
-  static func open(_ address: String) {
-    if !hasDisplay { return }
-    open(Array(address.utf8))
+  /// The umask that the command was started with. Edits of layers set that of the process to 0.
+  private static let mask = {
+    let mask = umask(0)
+    umask(mask)
+    return mask
+  }()
+
+  /// To be called before anything changes the umask.
+  static func noteUmask() { _ = mask }
+
+  /// Whether programs can be started for the user: there is a display, and they would not have the rights of root.
+  static var isUsable: Bool { refusal == nil }
+
+  private static var refusal: WebError? {
+    if geteuid() == 0 { return WebError(501, "bundlefs ui runs as root, and starts no programs as such") }
+    return hasDisplay ? nil : WebError(501, "there is no display")
+  }
+
+  /// Runs xdg-open(1). If that fails, the user has the printed address.
+  /// - Returns: the file by which the browser finds the address, to be removed at the end.
+  static func open(_ address: String) -> UIAddressFile? {
+    guard isUsable, let file = UIAddressFile.leading(to: address) else { return nil }
+    open(file.path)
+    return file
   }
 
   /// Opens the folder of an entry of a mount in the file manager.
   static func show(_ path: [[UInt8]], in mountPoint: MountPoint) throws(WebError) -> WebResponse {
-    if !hasDisplay { throw WebError(501, "there is no display") }
-    let folder = ([mountPoint.path] + path.dropLast()).joinedPath
-    open(folder)
+    if let refusal { throw refusal }
+    let folder = path.dropLast()
+    try check(folder, in: mountPoint)
+    open(([mountPoint.path] + folder).joinedPath)
     return .json("{}")
+  }
+
+  /// Whatever is no folder, and what is behind a symbolic link, could be a program or a document for one. xdg-open takes
+  /// only a path, so that another program can still put something else there.
+  static func check(_ path: ArraySlice<[UInt8]>, in mountPoint: MountPoint) throws(WebError) {
+    do throws(Errno) {
+      var folder = try mountPoint.open([.pathOnly, .directory])
+      for name in path { folder = try folder.open(name, [.pathOnly, .directory, .noFollow]) }
+    } catch {
+      throw WebError(409, "\(shown(Array(path))): this folder cannot be opened: \(error)")
+    }
   }
 
   private static func open(_ target: [UInt8]) {
     // It can last as long as the program that it starts.
     try? Posix.Thread.startDetached(name: "xdg-open") {
-      ChildProcess.runApart([Array("xdg-open".utf8), target])
+      ChildProcess.runApart([Array("xdg-open".utf8), target], umask: mask)
     }
   }
 

@@ -20,6 +20,7 @@ struct UICommand {
 
   /// Returns after SIGINT, SIGTERM or SIGHUP.
   func run() throws(Failure) {
+    UIBrowser.noteUmask()
     _ = DescriptorLimit.raise()
     signal(SIGPIPE, SIG_IGN)
     let ending = SignalSet([SIGINT, SIGTERM, SIGHUP])
@@ -27,7 +28,8 @@ struct UICommand {
     let signals = try Failure.naming("signals") { () throws(Errno) in try SignalDescriptor(ending) }
     let server = try start()
     Terminal.print(server.address)
-    if arguments.opensBrowser { UIBrowser.open(server.address) }
+    let file = arguments.opensBrowser ? UIBrowser.open(server.address) : nil
+    defer { file?.remove() }
     var polled = pollfd(fd: signals.rawValue, events: Int16(POLLIN), revents: 0)
     while poll(&polled, 1, -1) <= 0 || signals.next() == nil {}
     end(server)

@@ -71,6 +71,7 @@ enum UIMountList {
         json.member("writable", status?.mounted.isWritable ?? false)
         json.member("control", status?.hasControl ?? false)
         json.member("alive", status != nil)
+        json.member("opensFolders", UIBrowser.isUsable)
       }
     }
     return json.text
