@@ -12,8 +12,10 @@ final class WebConnection {
   func begin(_ connection: OpaquePointer, path: CName, method: CName) -> MHD_Result {
     do throws(WebError) {
       let request = try server.request(connection, path: path, method: method)
-      if let response = try server.gate.check(request) { return server.send(response, to: connection) }
-      exchange = try server.handler.exchange(for: request)
+      switch try server.gate.passage(of: request) {
+      case .answer(let response): return server.send(response, to: connection)
+      case .request(let request): exchange = try server.handler.exchange(for: request)
+      }
       return .YES
     } catch {
       return server.send(server.handler.response(for: error), to: connection)

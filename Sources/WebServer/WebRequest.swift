@@ -14,7 +14,7 @@ public struct WebRequest: Sendable {
   /// The method.
   public let method: Method
   /// The components of the path, decoded. None is empty, `.` or `..`, and none contains a slash or NUL.
-  public let path: [[UInt8]]
+  public internal(set) var path: [[UInt8]]
   /// The value of a parameter of the query, decoded; nil without it.
   public let parameter: @Sendable (_ name: String) -> [UInt8]?
   /// The value of a header; nil without it.

@@ -33,12 +33,6 @@ public struct WebResponse: Sendable {
     WebResponse(status: status, type: "application/json", .bytes(Array(text.utf8)))
   }
 
-  /// Leads the browser to another page of this server.
-  static func redirect(to path: String, headers: [(name: String, value: String)]) -> WebResponse {
-    WebResponse(
-      status: 303, type: "text/plain", headers: [(name: "Location", value: path)] + headers, .bytes([]))
-  }
-
   /// What every response has. A page that includes this one, or that is included, gets nothing.
   static let commonHeaders = [
     ("X-Content-Type-Options", "nosniff"), ("Cross-Origin-Resource-Policy", "same-origin"),

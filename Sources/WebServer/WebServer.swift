@@ -11,7 +11,7 @@ public final class WebServer: Sendable {
     case failed(Errno)
   }
 
-  /// The address with the token, to be opened first.
+  /// The address with the token, which can be opened once.
   public let address: String
   private let core: WebServerCore
   private let daemon: Locked<OpaquePointer?>

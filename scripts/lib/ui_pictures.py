@@ -104,6 +104,8 @@ def photograph(window, address, folder):
         window.size((1280, 640))
         window.load(address)
         window.wait(LOADED)
+        # The first address works once.
+        address = window.eval("location.href")
         for view in VIEWS:
             view(window)
             time.sleep(SETTLED)

@@ -1,4 +1,4 @@
-// The server's requests. UserInterface.md lists them.
+// The server's requests, relative to the page's secret folder.
 
 export class RequestError extends Error {
   constructor(status, message) {
@@ -30,15 +30,15 @@ function post(path, body) {
   return json(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-export const mounts = () => json("/api/mounts");
-export const profiles = () => json("/api/profiles");
+export const mounts = () => json("api/mounts");
+export const profiles = () => json("api/profiles");
 
 /// One mount's part of the API. Paths are percent-encoded.
 export class Mount {
   constructor(description) {
     Object.assign(this, description);
-    this.base = `/api/mounts/${encodeURIComponent(description.id)}`;
-    this.contentBase = `/content/${encodeURIComponent(description.id)}`;
+    this.base = `api/mounts/${encodeURIComponent(description.id)}`;
+    this.contentBase = `content/${encodeURIComponent(description.id)}`;
   }
 
   status() { return json(`${this.base}/status`); }

@@ -19,13 +19,12 @@ final class UIHandler: WebHandler {
     let first = path.first?.shown ?? ""
     switch first {
     case "api": return try api(request, Array(path.dropFirst()))
-    // Browsers ask for it unasked.
     case "favicon.ico":
       return BufferedExchange { _ in WebResponse(status: 204, type: "image/png", .bytes([])) }
     case "content": return try content(request, Array(path.dropFirst()))
     default:
       guard path.count <= 1, !request.method.isUnsafe,
-        let file = UIPage.response(first.isEmpty ? "index.html" : first)
+        let file = UIPage.response(first)
       else { throw Self.notFound }
       return BufferedExchange { _ in file }
     }

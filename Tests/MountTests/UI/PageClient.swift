@@ -50,6 +50,8 @@ struct PageClient {
   let port: UInt16
   /// `NAME=VALUE`.
   var cookie: String?
+  /// `/NAME`: the secret folder of all addresses.
+  var folder = ""
 
   /// Headers that every request of a page has.
   var usual: [(String, String)] {
@@ -66,9 +68,12 @@ struct PageClient {
     _ method: String, _ path: String, _ headers: [(String, String)]? = nil, _ body: [UInt8] = []
   ) throws -> PageReply {
     let connection = try PageConnection(port)
-    try connection.send(method, path, headers ?? usual, body)
+    try connection.send(method, address(path), headers ?? usual, body)
     return try PageReply(connection.readToEnd())
   }
+
+  /// - Parameter path: relative to the folder.
+  func address(_ path: String) -> String { folder + (path.hasPrefix("/") ? "" : "/") + path }
 
   func get(_ path: String) throws -> PageReply { try send("GET", path) }
 
@@ -130,18 +135,36 @@ final class PageConnection {
     String(decoding: try read { String(decoding: $0, as: UTF8.self).contains(text) }, as: UTF8.self)
   }
 
+  /// Acts again and again until a text has come.
+  func read(until text: String, acting act: () throws -> Void) throws {
+    var polled = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    let hasCome = { (text: [UInt8], part: String) in String(decoding: text, as: UTF8.self).contains(part) }
+    let end = Clock.now + 60
+    while !hasCome(received, text) {
+      if Clock.now > end { throw TestFailure("no '\(text)': \(String(decoding: received, as: UTF8.self))") }
+      try act()
+      if poll(&polled, 1, 50) > 0 { try receive() }
+    }
+  }
+
   private var received: [UInt8] = []
 
   private func read(until isEnough: ([UInt8]) -> Bool) throws -> [UInt8] {
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    while !isEnough(received) {
-      let count = recv(socket, &buffer, buffer.count, 0)
-      if count == 0 || (count < 0 && errno == ECONNRESET) { break }
-      if count < 0 {
-        throw TestFailure("recv: \(Errno.current): \(String(decoding: received, as: UTF8.self))")
-      }
-      received += buffer[..<count]
-    }
+    while !isEnough(received), try receive() {}
     return received
+  }
+
+  /// Receives what comes next.
+  /// - Returns: whether there is more.
+  @discardableResult
+  private func receive() throws -> Bool {
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    let count = recv(socket, &buffer, buffer.count, 0)
+    if count == 0 || (count < 0 && errno == ECONNRESET) { return false }
+    if count < 0 {
+      throw TestFailure("recv: \(Errno.current): \(String(decoding: received, as: UTF8.self))")
+    }
+    received += buffer[..<count]
+    return true
   }
 }

@@ -89,7 +89,7 @@ extension MountTests {
           #expect(reply.headers["cross-origin-resource-policy"] == "same-origin")
         }
         #expect(try client.get("/content/0/0/code.js").headers["content-type"] == "text/plain; charset=utf-8")
-        let page = try client.get("/")
+        let page = try client.get("/index.html")
         #expect(
           page.headers["content-security-policy"]?.hasPrefix("default-src 'none'; script-src 'self';") == true
         )

@@ -136,7 +136,8 @@ extension MountTests {
         let half = [UInt8](repeating: 1, count: 100_000)
         do {
           let connection = try PageConnection(client.port)
-          try connection.send("PUT", "/content/0/top/replaced.txt", headers, half, length: 200_000)
+          try connection.send(
+            "PUT", server.client.address("/content/0/top/replaced.txt"), headers, half, length: 200_000)
           #expect(eventually(within: 10) { (try? (disk / ".wh..wh.bundlefs-work").names().isEmpty) == false })
         }
         #expect(eventually(within: 20) { (try? disk.names()) == ["replaced.txt"] })

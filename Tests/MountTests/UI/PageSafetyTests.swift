@@ -16,22 +16,38 @@ extension MountTests {
     func token() throws {
       try withServer { _, server in
         let stranger = PageClient(port: server.client.port)
-        for path in ["/", "/app.js", "/api/mounts", "/content/0/view/plain.txt", "/?token=", "/?token=0"] {
+        // Another server of this host gets the cookie, and a history of the browser has the folder.
+        var (neighbour, reader) = (server.client, server.client)
+        (neighbour.folder, reader.cookie) = ("", nil)
+        for client in [stranger, neighbour, reader] {
+          for path in ["/index.html", "/app.js", "/api/mounts", "/content/0/view/plain.txt"] {
+            #expect(try client.get(path).status == 403, "\(path)")
+          }
+        }
+        for path in ["/", "/?token=", "/?token=0"] {
           let reply = try stranger.get(path)
           #expect(reply.status == 403, "\(path)")
           #expect(reply.headers["set-cookie"] == nil)
         }
-        var forger = stranger
+        var forger = server.client
         forger.cookie = server.client.cookie.map { String($0.dropLast()) + "g" }
+        #expect(try forger.get("/api/mounts").status == 403)
+        forger = server.client
+        forger.folder = forger.folder.dropLast() + "g"
         #expect(try forger.get("/api/mounts").status == 403)
         let token = server.address.split(separator: "=").last.map(String.init) ?? ""
         #expect(token.count == 64)
         #expect(try stranger.get("/api/mounts?token=\(token)").status == 403)
-        let reply = try stranger.get("/?token=\(token)")
-        #expect(reply.status == 303)
-        #expect(reply.headers["location"] == "/")
-        #expect(reply.headers["set-cookie"]?.hasSuffix("; HttpOnly; SameSite=Strict; Path=/") == true)
-        #expect(try server.client.get("/").status == 200)
+        let reply = server.entrance
+        let (folder, cookie) = (server.client.folder, reply.headers["set-cookie"] ?? "")
+        #expect(reply.status == 200 && folder.count == 65)
+        #expect(cookie.hasSuffix("; HttpOnly; SameSite=Strict; Path=\(folder)"))
+        #expect(reply.text.contains("content=\"0;url=\(folder)/index.html\""))
+        #expect(!folder.contains(token) && server.client.cookie?.contains(token) == false)
+        let again = try stranger.get("/?token=\(token)")
+        #expect(again.status == 403 && again.text.contains("works once"))
+        #expect(again.headers["set-cookie"] == nil)
+        #expect(try server.client.get("/index.html").status == 200)
       }
     }
 
@@ -99,6 +115,49 @@ extension MountTests {
       }
     }
 
+    @Test("as root, no program is started", .enabled(if: geteuid() == 0), .timeLimit(.minutes(1)))
+    func root() throws {
+      let fixture = try Fixture()
+      let opened = fixture.folder / "opened"
+      try opened.withFakeOpener { environment in
+        try withMount(fixture.setup) { mount in
+          let server = try PageServer(mount, environment: environment)
+          guard case .array(let mounts) = try server.json("/api/mounts") else { return #expect(Bool(false)) }
+          #expect(mounts.first?["opensFolders"] == .boolean(false))
+          let reply = try server.client.post("/api/mounts/0/open", #"{"path":"folder/inner.txt"}"#)
+          #expect(reply.status == 501 && reply.text.contains("root"))
+          let words = [try Binary.underTest(), "ui", mount.point]
+          let other = try Child(Command(words, environment: environment))
+          #expect(eventually(within: 30) { other.outputText.hasSuffix("\n") })
+          other.signal(SIGINT)
+          #expect(try other.wait(timeout: 20).status == 0)
+        }
+      }
+      #expect(!opened.exists)
+    }
+
+    @Test("an edit does not reach another mount at the same path", .timeLimit(.minutes(1)))
+    func otherMount() throws {
+      let (fixture, other) = (try Fixture(), try Fixture())
+      let mount = try Mount(fixture.setup)
+      let server = try PageServer(mount)
+      let device = { try Descriptor.open(fixture.setup.point.bytes, [.pathOnly, .directory]).device() }
+      let first = try device()
+      try mount.unmount()
+      // The kernel gives the next mount the number that has become free.
+      try withMount(other.setup) { _ in
+        try withMount(fixture.setup) { _ in
+          try #require(try device() != first)
+          let reply = try server.client.post("/api/mounts/0/revert", #"{"paths":["replaced.txt"]}"#)
+          #expect(reply.status == 409, "\(reply.text)")
+          #expect(try server.client.put("/content/0/top/plain.txt", [1]).status == 409)
+          #expect(try server.client.get("/api/mounts/0/tree").status == 409)
+        }
+      }
+      #expect((fixture.substitution / "replaced.txt").exists)
+      #expect(!(fixture.substitution / "plain.txt").exists)
+    }
+
     @Test("malformed requests are answered with an error", .timeLimit(.minutes(1)))
     func malformed() throws {
       try withServer { _, server in
@@ -115,8 +174,20 @@ extension MountTests {
           try server.client.send("POST", "/api/mounts/0/hide", server.client.changing(), huge).status == 413)
         let long = String(repeating: "a", count: 200_000)
         #expect(try server.client.get("/" + long).status >= 400)
-        #expect(try server.client.get("/").status == 200)
+        #expect(try server.client.get("/index.html").status == 200)
       }
     }
+  }
+}
+
+extension ByteString {
+  /// Passes an environment with a display, in which xdg-open writes its argument to this file.
+  fileprivate func withFakeOpener(_ body: ([String: String]) throws -> Void) throws {
+    let folder = try TemporaryFolder()
+    let program = folder / "xdg-open"
+    try program.write("#!/bin/sh\necho \"$1\" >'\(text)'\n")
+    try program.call("chmod") { chmod($0, 0o755) }
+    let path = getenv("PATH").map { String(cString: $0) } ?? ""
+    try body(["PATH": "\(folder.path.text):\(path)", "DISPLAY": ":9"])
   }
 }

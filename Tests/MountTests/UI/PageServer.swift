@@ -9,10 +9,12 @@ final class PageServer {
   let process: Child
   let address: String
   let client: PageClient
+  /// What the address was answered with.
+  let entrance: PageReply
 
-  init(_ mounts: Mount..., arguments: [ByteString] = []) throws {
-    let words = [try Binary.underTest(), "ui"] + mounts.map(\.point) + ["--no-open"] + arguments
-    let process = try Child(Command(words))
+  init(_ mounts: Mount..., environment: [String: String] = [:]) throws {
+    let words = [try Binary.underTest(), "ui"] + mounts.map(\.point) + ["--no-open"]
+    let process = try Child(Command(words, environment: environment))
     guard eventually(within: 30, { process.outputText.hasSuffix("\n") || process.status() != nil }),
       process.status() == nil
     else { throw TestFailure("no address: \(process.errorText)") }
@@ -23,8 +25,10 @@ final class PageServer {
       throw TestFailure("not an address: \(address)")
     }
     var client = PageClient(port: port)
-    let reply = try client.get(String(rest.drop { $0 != "/" }))
-    client.cookie = reply.headers["set-cookie"].map { String($0.prefix { $0 != ";" }) }
+    entrance = try client.get(String(rest.drop { $0 != "/" }))
+    let cookie = entrance.headers["set-cookie"] ?? ""
+    client.cookie = String(cookie.prefix { $0 != ";" })
+    client.folder = String(cookie.suffix(65))
     self.client = client
   }
 

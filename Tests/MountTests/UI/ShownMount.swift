@@ -9,6 +9,7 @@ final class ShownMount {
   /// The substitutions, topmost first.
   let layers: [ByteString]
   let mount: Mount
+  /// Of the page, once the browser has been let in.
   let address: String
   let page: PageDriver
   private let server: Child
@@ -34,10 +35,10 @@ final class ShownMount {
     guard isServing, let line = server.outputText.split(separator: "\n").first else {
       throw TestFailure("bundlefs ui does not start: \(server.errorText)")
     }
-    address = String(line)
     page = try PageDriver()
-    try page.load(address)
+    try page.load(String(line))
     try page.wait(Self.isLoaded)
+    address = try page.text("location.href")
   }
 
   /// Whether the page shows the layers and the whole tree, and learns of changes.

@@ -80,6 +80,18 @@ class Window:
     def load(self, url):
         self.collect()
         self.browser.navigate("Page.navigate", url=url)
+        # An address with a token leads on to the page.
+        deadline = time.monotonic() + WAIT
+        while "?token=" in url and not self.has_page():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{url} does not lead on")
+            time.sleep(0.02)
+
+    def has_page(self):
+        try:
+            return self.eval("!location.search && document.readyState === 'complete'")
+        except RuntimeError:
+            return False  # The page is being replaced.
 
     def eval(self, expression):
         reply = self.browser.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)

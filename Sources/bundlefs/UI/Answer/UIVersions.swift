@@ -91,7 +91,7 @@ struct UIVersions {
     if status.isRegular {
       json.member("type", UIFileType(types, path.last ?? []).shown)
       json.member(
-        "content", "/content/\(layers.mount.id)/\(layer)/" + PercentCoding.encoded(path: path.joinedPath))
+        "content", "content/\(layers.mount.id)/\(layer)/" + PercentCoding.encoded(path: path.joinedPath))
     } else if status.kind == .symbolicLink, let name = path.last {
       let target = try? withCName(name) { name throws(Errno) in
         try parent.openPath(name, identity: status.identity).linkTarget()
