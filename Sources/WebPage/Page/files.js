@@ -42,7 +42,7 @@ export class FilesView {
     app.on("selected", () => this.rows.refresh());
     app.on("view", () => this.rows.refresh());
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "/" || event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey) return;
+      if (event.key !== "/" || event.target.matches("input:not([type=radio]), textarea, select") || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       byId("files-search").focus();
     });
