@@ -11,26 +11,6 @@ public enum LayerEntry: Sendable {
   case file(FileStatus, in: LayerDirectory)
 }
 
-extension LayerDirectory {
-  /// The paths of all entries of this directory and below, whiteouts included, each joined by slashes. Other file systems
-  /// that are mounted there are not entered.
-  public func allPaths() throws(Errno) -> Set<[UInt8]> {
-    var paths: Set<[UInt8]> = []
-    var pending: [(directory: LayerDirectory, path: [UInt8])] = [(self, [])]
-    while let (directory, path) = pending.popLast() {
-      for name in try directory.names() {
-        let inner = path.isEmpty ? name : path + [UInt8(ascii: "/")] + name
-        paths.insert(inner)
-        let found = try withCName(name) { name throws(Errno) in try directory.find(name) }
-        if case .directory(let next, _) = found, next.identity.device == identity.device {
-          pending.append((next, inner))
-        }
-      }
-    }
-    return paths
-  }
-}
-
 extension Layer {
   /// What this layer alone has at a path. No symbolic link is followed.
   public func entry(at path: [[UInt8]]) throws(Errno) -> LayerEntry {

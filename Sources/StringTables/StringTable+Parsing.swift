@@ -51,4 +51,14 @@ extension StringTable {
     }
     return ParsedTable(table: StringTable(entries), error: list.error)
   }
+
+  /// Whether a file is a property list with values that are no strings, which ``parse(_:)`` leaves out.
+  public static func hasOtherValues(_ content: [UInt8]) -> Bool {
+    var isList = true
+    if let text = PropertyListText(content), case .openStep = PropertyList.Format(of: text.utf8) {
+      isList = false
+    }
+    if case .binary = PropertyList.Format(of: content) { isList = true }
+    return isList && PropertyList(content).dictionary.members.contains { $0.value.string == nil }
+  }
 }

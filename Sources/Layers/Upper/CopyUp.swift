@@ -13,14 +13,17 @@ extension UpperLayer {
   /// Makes a directory with the attributes of one in a layer below, so that it is merged with that one. Succeeds if the
   /// parent has a directory of the name already.
   /// - Parameter source: the directory below.
+  /// - Returns: the attributes of the copy; nil if the parent had a directory.
+  @discardableResult
   public func copyUpDirectory(
     _ name: CName, from source: LayerDirectory, to parent: LayerDirectory
-  ) throws(Errno) {
+  ) throws(Errno) -> FileStatus? {
     let attributes = try CopiedAttributes(source.attributes(), source)
     do throws(Errno) {
-      try copyUp(name, attributes, .directory(mode: 0o700), to: parent)
+      return try copyUp(name, attributes, .directory(mode: 0o700), to: parent)
     } catch {
       guard error == .fileExists, case .directory = try parent.find(name) else { throw error }
+      return nil
     }
   }
 

@@ -37,25 +37,28 @@ public final class PendingReplacement {
 
   /// Gives the file its attributes and its name, once the disk has its content.
   /// - Parameter attributes: its permission bits, and owner if they are to be set.
-  /// - Returns: what the layer had at the name.
+  /// - Returns: what the layer had at the name, and the trace of the file.
   public func place(
     as name: CName, in parent: LayerDirectory, _ attributes: AttributeChanges
-  ) throws(Errno) -> TakenEntry {
+  ) throws(Errno) -> (taken: TakenEntry, trace: EntryTrace) {
     if WhiteoutMarker.isMarker(name) { throw .invalidArgument }
-    try upper.layer.gate.call { () throws(Errno) in
+    let status = try upper.layer.gate.call { () throws(Errno) in
       try file.change(attributes)
       try file.synchronize(dataOnly: true)
+      return try file.attributes()
     }
-    return try upper.changing(parent) { (parent, times) throws(Errno) in
+    let taken = try upper.changing(parent) { (parent, times) throws(Errno) in
       let hadEntry = try withCName(temporary) { temporary throws(Errno) in
         try upper.work.withFolder { folder throws(Errno) in
           try upper.exchange(temporary, in: folder, with: name, in: parent)
         }
       }
       isPlaced = true
-      let marker = try upper.takeMarker(of: name, in: parent)
-      return TakenEntry(entry: hadEntry ? temporary : nil, marker: marker, times: times)
+      // A marker that cannot be taken hides nothing beside the file, and what was taken must be told in any case.
+      let marker = try? upper.takeMarker(of: name, in: parent)
+      return TakenEntry(entry: hadEntry ? temporary : nil, marker: marker ?? nil, times: times)
     }
+    return (taken, EntryTrace(status))
   }
 }
 

@@ -31,8 +31,23 @@ extension UpperLayer {
     try changing(parent) { (parent, times) throws(Errno) in
       // First, since it hides nothing while there is an entry.
       let marker = try withMarker(of: name) { marker throws(Errno) in try setAside(marker, in: parent) }
-      let entry = try setAside(name, in: parent)
-      return TakenEntry(entry: entry, marker: marker ?? nil, times: times)
+      do throws(Errno) {
+        let entry = try setAside(name, in: parent)
+        return TakenEntry(entry: entry, marker: marker ?? nil, times: times)
+      } catch {
+        putMarkerBack(marker ?? nil, of: name, in: parent)
+        throw error
+      }
+    }
+  }
+
+  /// Undoes what was done to a marker before something failed.
+  private func putMarkerBack(_ marker: [UInt8]?, of name: CName, in parent: borrowing Descriptor) {
+    guard let marker else { return }
+    try? work.withFolder { folder throws(Errno) in
+      _ = try withMarker(of: name) { name throws(Errno) in
+        try Self.move(marker, from: folder, to: name, in: parent)
+      }
     }
   }
 
@@ -42,10 +57,18 @@ extension UpperLayer {
     try changing(parent) { (parent, _) throws(Errno) in
       try work.withFolder { folder throws(Errno) in
         if let entry = taken.entry { try Self.move(entry, from: folder, to: name, in: parent) }
-        if let marker = taken.marker {
-          try withMarker(of: name) { name throws(Errno) in
+        guard let marker = taken.marker else { return }
+        do throws(Errno) {
+          _ = try withMarker(of: name) { name throws(Errno) in
             try Self.move(marker, from: folder, to: name, in: parent)
           }
+        } catch {
+          if let entry = taken.entry {
+            try withCName(entry) { entry throws(Errno) in
+              try parent.renameNew(name, to: entry, in: folder)
+            }
+          }
+          throw error
         }
       }
       try? parent.setTimes(accessed: .at(taken.times.accessed), modified: .at(taken.times.modified))
@@ -74,8 +97,14 @@ extension UpperLayer {
       }
       // While there is an entry, markers hide nothing.
       let former = try withMarker(of: name) { marker throws(Errno) in try setAside(marker, in: parent) }
-      _ = try whiteouts.makeMarker(of: name, in: parent)
-      return TakenEntry(entry: try setAside(name, in: parent), marker: former ?? nil, times: times)
+      do throws(Errno) {
+        _ = try whiteouts.makeMarker(of: name, in: parent)
+        return TakenEntry(entry: try setAside(name, in: parent), marker: former ?? nil, times: times)
+      } catch {
+        try? whiteouts.removeMarker(of: name, in: parent)
+        putMarkerBack(former ?? nil, of: name, in: parent)
+        throw error
+      }
     }
   }
 

@@ -18,8 +18,17 @@ public struct TreeCopy {
     public let error: Errno
   }
 
+  /// An entry that was made.
+  public struct Made {
+    /// The path in the mount, whose last name is that of the layer's entry.
+    public let path: [[UInt8]]
+    /// The attributes that it got.
+    public let status: FileStatus
+  }
+
   /// A directory of the mount, the layer's part of it, and the names in it that remain.
   private struct Frame {
+    let path: [[UInt8]]
     let source: LayerDirectory
     let target: MergedDirectory
     var names: ArraySlice<[UInt8]>
@@ -29,6 +38,7 @@ public struct TreeCopy {
   private let root: LayerDirectory
   /// Names in the mount's root that no layer has.
   private let excluded: Set<[UInt8]>
+  private let recordsMade: Bool
   /// Is passed the counts, and the number of bytes of the file that is being copied.
   private let progress: (Counts, Int) -> Void
   /// The most attempts where programs replace in the layers what is being copied.
@@ -38,17 +48,21 @@ public struct TreeCopy {
   public private(set) var counts = Counts()
   /// What could not be copied.
   public private(set) var faults: [Fault] = []
+  /// The entries that were made, if they are recorded; each directory before what is in it.
+  public private(set) var made: [Made] = []
 
   /// - Parameters:
   ///   - mount: the mount.
   ///   - excluded: names in the mount's root that no layer has.
+  ///   - recordsMade: whether each entry that is made is recorded in ``made``.
   ///   - progress: is passed the counts, and the number of bytes of the file that is being copied.
   public init(
     of mount: DirectoryLayer, to upper: UpperLayer, excluding excluded: Set<[UInt8]>,
-    progress: @escaping (Counts, Int) -> Void
+    recordsMade: Bool = false, progress: @escaping (Counts, Int) -> Void
   ) {
     root = mount.root
     (self.upper, self.excluded, self.progress) = (upper, excluded, progress)
+    self.recordsMade = recordsMade
   }
 
   /// Copies what is seen at a path. What the layer has already is left alone.
@@ -56,7 +70,7 @@ public struct TreeCopy {
   ///   where another file system is mounted; what means that the layer takes no more. Other errors further down become
   ///   ``faults``.
   public mutating func copy(_ path: [[UInt8]]) throws(Fault) {
-    var frame = Frame(source: root, target: MergedDirectory(parts: [upper.layer.root]), names: [])
+    var frame = Frame(path: [], source: root, target: MergedDirectory(parts: [upper.layer.root]), names: [])
     for (index, name) in path.enumerated() {
       let found = try Self.naming(path[...index]) { () throws(Errno) in
         try copyEntry(name, in: frame, as: frame.source.spelling(of: name))
@@ -77,7 +91,7 @@ public struct TreeCopy {
   /// - Returns: the layer's directory at the path.
   /// - Throws: as `copy`; ENOTDIR if the path leads to something else.
   public mutating func copyDirectories(_ path: [[UInt8]]) throws(Fault) -> LayerDirectory {
-    var frame = Frame(source: root, target: MergedDirectory(parts: [upper.layer.root]), names: [])
+    var frame = Frame(path: [], source: root, target: MergedDirectory(parts: [upper.layer.root]), names: [])
     for (index, name) in path.enumerated() {
       frame = try Self.naming(path[...index]) { () throws(Errno) in
         switch try withCName(name, { name throws(Errno) in try frame.source.find(name) }) {
@@ -133,9 +147,9 @@ public struct TreeCopy {
           switch try frame.source.find(name) {
           case .nothing, .whiteout: throw .noSuchFileOrDirectory
           case .directory(let source, _):
-            guard let shown else { return try copyDirectory(name, source, to: frame.target) }
+            guard let shown else { return try copyDirectory(name, source, in: frame) }
             return try withCName(shown) { shown throws(Errno) in
-              try copyDirectory(shown, source, to: frame.target)
+              try copyDirectory(shown, source, in: frame)
             }
           case .file(let status):
             try copyFile(name, status.identity, in: frame, as: shown)
@@ -150,21 +164,23 @@ public struct TreeCopy {
     }
   }
 
-  private func copyDirectory(
-    _ name: CName, _ source: LayerDirectory, to parent: MergedDirectory
+  private mutating func copyDirectory(
+    _ name: CName, _ source: LayerDirectory, in frame: Frame
   ) throws(Errno) -> Frame {
+    let (parent, path) = (frame.target, frame.path + [[UInt8](bytesOf: name)])
     if source.identity.device != root.identity.device { throw .crossDeviceLink }
     var found = try parent.lookup(name)
     if found == nil {
-      try Self.unlocking(parent.top) { () throws(Errno) in
+      let made = try Self.unlocking(parent.top) { () throws(Errno) in
         try upper.copyUpDirectory(name, from: source, to: parent.top)
       }
+      if let made { record(path, made) }
       found = try parent.lookup(name)
     }
     guard case .directory(let target, _) = found else { throw .staleFileHandle }
     // A part of the layer that the mount covers.
     for part in target.parts where part.identity.device == root.identity.device { throw .crossDeviceLink }
-    return Frame(source: source, target: target, names: [])
+    return Frame(path: path, source: source, target: target, names: [])
   }
 
   /// Copies a file by the name that listings show, unless that is another entry of the name.
@@ -188,20 +204,30 @@ public struct TreeCopy {
     case nil:
       var bytes = 0
       let (counts, progress, target) = (counts, progress, frame.target.top)
-      try Self.unlocking(target) { () throws(Errno) in
-        _ = try upper.copyUp(name, from: frame.source, identity: identity, to: target, size: nil) {
+      let made = try Self.unlocking(target) { () throws(Errno) in
+        try upper.copyUp(name, from: frame.source, identity: identity, to: target, size: nil) {
           bytes += $0
           progress(counts, bytes)
         }
       }
       self.counts.copied += 1
+      record(frame.path + [[UInt8](bytesOf: name)], made)
     }
   }
 
+  private mutating func record(_ path: [[UInt8]], _ made: FileStatus) {
+    if recordsMade { self.made.append(Made(path: path, status: made)) }
+  }
+
   /// Runs the body, which adds to a directory of the layer. It can be a copy of one that nothing may be added to.
-  private static func unlocking(_ directory: LayerDirectory, _ body: () throws(Errno) -> Void) throws(Errno) {
+  private static func unlocking<Result>(
+    _ directory: LayerDirectory, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
     try directory.withDescriptor { directory throws(Errno) in
-      try directory.unlocking(".", relocks: true, body)
+      var result: Result?
+      try directory.unlocking(".", relocks: true) { () throws(Errno) in result = try body() }
+      guard let result else { throw .ioError }
+      return result
     }
   }
 

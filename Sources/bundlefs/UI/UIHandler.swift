@@ -96,6 +96,7 @@ final class UIHandler: WebHandler {
       case "events" where !isHead:
         return WebResponse(type: "text/event-stream", .stream(try mount.feed.open(), count: nil))
       case "strings": return try answers.strings(path)
+      case "edits": return mount.edits.list()
       case "text", "results", "profiles": throw Self.missing
       default: throw Self.notFound
       }

@@ -25,8 +25,8 @@ struct UIOrders {
 
   private func setLayers() throws(WebError) -> WebResponse {
     let layers = try body.layers()
-    let response = try mount.edits.run { edits throws(WebError) in
-      try UILayerChange(edits.mountPoint).set(layers)
+    let response = try mount.edits.run { _ throws(WebError) in
+      try UILayerChange(mount.mountPoint).set(layers)
     }
     mount.feed.publish("layers", "{}")
     return response
@@ -35,8 +35,8 @@ struct UIOrders {
   private func edit(_ word: String) throws(WebError) -> WebResponse {
     guard let action = UIEntryEdit.Action(rawValue: word) else { throw UIHandler.notFound }
     let paths = try body.paths()
-    return try mount.edits.run { edits throws(WebError) in
-      try UIEntryEdit.run(action, paths, of: edits.mountPoint)
+    return try mount.edits.run { remains throws(WebError) in
+      try UIEntryEdit.run(action, paths, of: mount.mountPoint, remains)
     }
   }
 
@@ -44,6 +44,6 @@ struct UIOrders {
     let strings = UIStrings(
       layers: UILayers(mount: mount, status: try mount.webStatus()), path: try body.path())
     let (key, value) = (try body.string("key"), try body.string("value"))
-    return try mount.edits.run { _ throws(WebError) in try strings.set(key, value) }
+    return try mount.edits.run { remains throws(WebError) in try strings.set(key, value, remains) }
   }
 }

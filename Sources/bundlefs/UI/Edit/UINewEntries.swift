@@ -2,80 +2,69 @@ import Layers
 import Posix
 import WebServer
 
-/// Finds what an edit adds to the top layer, so that it can be taken away again.
+/// Copies entries of the mount to the top layer, so that they can be taken away again.
 struct UINewEntries {
   private let top: TopLayer
 
   init(_ top: TopLayer) { self.top = top }
 
-  /// What the layer has before an edit at a path.
-  enum Present {
-    /// Nothing at the first components of the path, so many of them.
-    case nothing(components: Int)
-    /// A directory with entries of these paths, or a file with none.
-    case entries(Set<[UInt8]>)
-  }
-
-  func present(at path: [[UInt8]]) throws(Errno) -> Present {
-    for count in 1...max(1, path.count) {
-      if case .nothing = try UIStep.Trace(at: Array(path.prefix(count)), in: top.upper) {
-        return .nothing(components: count)
-      }
-    }
-    guard let directory = try top.folder(at: path) else { return .entries([]) }
-    return .entries(try directory.allPaths())
-  }
-
-  /// The steps that take away what is new at a path.
-  func steps(at path: [[UInt8]], since before: Present) throws(Errno) -> [UIStep] {
-    switch before {
-    case .nothing(let count):
-      let made = Array(path.prefix(count))
-      return try [step(made)].compactMap { $0 }
-    case .entries(let former):
-      guard let directory = try top.folder(at: path) else { return [] }
-      let new = try directory.allPaths().subtracting(former)
-      // With a directory goes what is in it.
-      let roots = new.filter { entry in
-        guard let slash = entry.lastIndex(of: UInt8(ascii: "/")) else { return true }
-        return !new.contains(Array(entry[..<slash]))
-      }
-      var steps: [UIStep] = []
-      for root in roots.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-        if let step = try step(path + root.split(separator: UInt8(ascii: "/")).map { Array($0) }) {
-          steps.append(step)
-        }
-      }
-      return steps
-    }
-  }
-
-  /// - Returns: nil if there is nothing.
-  private func step(_ path: [[UInt8]]) throws(Errno) -> UIStep? {
-    let left = try UIStep.Trace(at: path, in: top.upper)
-    guard left != .nothing, let name = path.last else { return nil }
-    let parent = Array(path.dropLast())
-    guard let folder = try top.folder(at: parent) else { return nil }
-    return UIStep(parent: parent, name: name, taken: try TakenEntry(nothingIn: folder), left: left)
+  /// Copies what the mount shows at a path.
+  /// - Parameter steps: get those that take away what was made, also if it fails.
+  func copy(_ path: [[UInt8]], _ steps: inout [UIStep]) throws(WebError) {
+    var copy = try treeCopy()
+    var fault: TreeCopy.Fault?
+    do throws(TreeCopy.Fault) { try copy.copy(path) } catch { fault = error }
+    try add(copy.made, to: &steps)
+    guard let fault = fault ?? copy.faults.first else { return }
+    throw WebError(409, "\(shown(fault.path)): \(OverrideCommand.reason(fault.error))")
   }
 
   /// Makes sure that the layer has a directory that the mount shows.
-  /// - Returns: the directory, and the steps that take away what was made.
-  func makeFolder(_ path: [[UInt8]]) throws(WebError) -> (LayerDirectory, [UIStep]) {
-    if path.isEmpty { return (top.upper.layer.root, []) }
+  /// - Parameter steps: get those that take away what was made, also if it fails.
+  func makeFolder(_ path: [[UInt8]], _ steps: inout [UIStep]) throws(WebError) -> LayerDirectory {
+    if path.isEmpty { return top.upper.layer.root }
+    var copy = try treeCopy()
+    var (folder, failure): (LayerDirectory?, Errno) = (nil, .ioError)
+    do throws(TreeCopy.Fault) { folder = try copy.copyDirectories(path) } catch { failure = error.error }
+    try add(copy.made, to: &steps)
+    guard let folder else { throw WebError(409, "\(shown(path)): \(failure)") }
+    return folder
+  }
+
+  private func treeCopy() throws(WebError) -> TreeCopy {
     let view = try WebError.from { () throws(Failure) in try top.view() }
-    var copy = TreeCopy(of: view, to: top.upper, excluding: top.reserved) { _, _ in }
-    do throws(Errno) {
-      let before = try present(at: path)
-      let folder: LayerDirectory
-      do throws(TreeCopy.Fault) { folder = try copy.copyDirectories(path) } catch {
-        if let made = try? steps(at: path, since: before) { UIStepReversal(top).rollBack(made) }
-        throw error.error
+    return TreeCopy(
+      of: view, to: top.upper, excluding: top.reserved, recordsMade: true
+    ) { _, _ in }
+  }
+
+  /// Adds a step for each entry that is in no other one. Nothing else that is there by now is the edit's.
+  private func add(_ made: [TreeCopy.Made], to steps: inout [UIStep]) throws(WebError) {
+    var index = 0
+    while index < made.count {
+      let root = made[index]
+      var below: [[UInt8]: EntryTrace.Mark] = [:]
+      index += 1
+      while index < made.count, made[index].path.starts(with: root.path) {
+        let path = made[index].path.dropFirst(root.path.count)
+        below[Array(path).joinedPath] = EntryTrace.Mark(made[index].status)
+        index += 1
       }
-      guard case .nothing = before else { return (folder, []) }
-      return (folder, try steps(at: path, since: before))
-    } catch {
-      throw WebError(409, "\(shown(path)): \(error)")
+      do throws(Errno) { steps.append(try step(root, below)) } catch {
+        throw WebError(409, "\(shown(root.path)): \(error)")
+      }
     }
+  }
+
+  private func step(
+    _ root: TreeCopy.Made, _ below: [[UInt8]: EntryTrace.Mark]
+  ) throws(Errno) -> UIStep {
+    let path = try top.upper.layer.root.spelled(root.path)
+    guard let name = path.last, let folder = try top.folder(at: Array(path.dropLast())) else {
+      throw .noSuchFileOrDirectory
+    }
+    return UIStep(
+      parent: Array(path.dropLast()), name: name, taken: try TakenEntry(nothingIn: folder),
+      former: .nothing, left: EntryTrace(root.status, below: below))
   }
 }

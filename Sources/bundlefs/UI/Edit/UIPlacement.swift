@@ -17,23 +17,36 @@ struct UIPlacement {
     _ = try WebError.from { () throws(Failure) in try top.components(of: [given], "replace") }
   }
 
-  /// - Parameter label: nil for the usual one.
-  func place(_ pending: PendingReplacement, label: String? = nil) throws(WebError) -> UIEdit {
+  /// - Parameters:
+  ///   - remains: get what could not be changed back if it fails.
+  ///   - label: nil for the usual one.
+  func place(
+    _ pending: PendingReplacement, _ remains: UIRemains, label: String? = nil
+  ) throws(WebError) -> UIEdit {
     let status = try shownFile()
-    let (folder, made) = try UINewEntries(top).makeFolder(Array(path.dropLast()))
-    do throws(Errno) {
-      let taken = try withCName(name) { name throws(Errno) in
-        try pending.place(as: name, in: folder, Self.attributes(like: status))
+    var steps: [UIStep] = []
+    do throws(WebError) {
+      let folder = try UINewEntries(top).makeFolder(Array(path.dropLast()), &steps)
+      do throws(Errno) { steps.append(try step(pending, folder, status)) } catch {
+        throw Self.failure(error, path)
       }
-      let step = UIStep(
-        parent: Array(path.dropLast()), name: name, taken: taken,
-        left: try UIStep.Trace(at: path, in: top.upper))
-      let usual = "\(status == nil ? "Added" : "Replaced") \(name.shown)"
-      return UIEdit(
-        label: label ?? usual, content: .entries(made + [step], layer: top.upper.layer.path))
     } catch {
-      UIStepReversal(top).rollBack(made)
-      throw Self.failure(error, path)
+      UIStepReversal(top, remains).rollBack(steps)
+      throw error
+    }
+    let usual = "\(status == nil ? "Added" : "Replaced") \(name.shown)"
+    return UIEdit(label: label ?? usual, content: .entries(steps, layer: top.upper.layer.path))
+  }
+
+  private func step(
+    _ pending: PendingReplacement, _ folder: LayerDirectory, _ status: FileStatus?
+  ) throws(Errno) -> UIStep {
+    let place = try top.place(of: name, in: folder, at: Array(path.dropLast()))
+    return try withCName(place.name) { name throws(Errno) in
+      let former = try top.upper.trace(of: name, in: place.folder)
+      let placed = try pending.place(as: name, in: place.folder, Self.attributes(like: status))
+      return UIStep(
+        parent: place.parent, name: place.name, taken: placed.taken, former: former, left: placed.trace)
     }
   }
 
@@ -63,5 +76,26 @@ struct UIPlacement {
       return WebError(507, "\(shown(path)): not enough free space in the top layer; nothing was changed")
     }
     return WebError(409, "\(shown(path)): \(error)")
+  }
+}
+
+extension TopLayer {
+  /// The directory and the spelling in which the layer has an entry of a name, or else is to get it: that of listings.
+  /// - Parameters:
+  ///   - folder: where it is to get it.
+  ///   - parent: the path of the folder in the mount.
+  func place(
+    of name: [UInt8], in folder: LayerDirectory, at parent: [[UInt8]]
+  ) throws(Errno) -> (parent: [[UInt8]], folder: LayerDirectory, name: [UInt8]) {
+    if !foldsNames { return (parent, folder, name) }
+    let directories = try upper.directories(at: parent, outside: device)
+    for (path, directory) in directories {
+      if let own = try directory.spelling(of: name) { return (path, directory, own) }
+    }
+    let path = directories.first { $0.directory.identity == folder.identity }?.path ?? parent
+    let view: DirectoryLayer
+    do throws(Failure) { view = try self.view() } catch { throw .ioError }
+    let shown = try view.root.spelled(parent + [name]).last
+    return (path, folder, shown ?? name)
   }
 }

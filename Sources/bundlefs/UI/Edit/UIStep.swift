@@ -8,30 +8,26 @@ struct UIStep {
   let name: [UInt8]
   /// What was there before.
   let taken: TakenEntry
-  /// What the edit has left there.
-  let left: Trace
+  /// Its trace.
+  let former: EntryTrace
+  /// The trace of what the edit has left there.
+  let left: EntryTrace
 
   var path: [[UInt8]] { parent + [name] }
 
-  /// By which a later change of what is at a path is noticed.
-  enum Trace: Equatable {
-    case nothing, whiteout
-    case directory(FileIdentity)
-    case file(FileIdentity, size: UInt64, modified: TimeSpec)
-
-    init(at path: [[UInt8]], in upper: UpperLayer) throws(Errno) {
-      switch try Layer.directory(upper.layer).entry(at: path) {
-      case .nothing: self = .nothing
-      case .whiteout: self = .whiteout
-      case .directory(let status): self = .directory(status.identity)
-      case .file(let status, _):
-        self = .file(status.identity, size: status.size, modified: status.modified)
-      }
-    }
-  }
-
   /// Whether one of them is at or above the other.
   func concerns(_ other: UIStep) -> Bool { path.starts(with: other.path) || other.path.starts(with: path) }
+
+  /// The paths of steps that are in the directory of this one, relative to it, and those of their whiteout markers.
+  func pathsBelow(of others: some Sequence<UIStep>) -> Set<[UInt8]> {
+    var paths: Set<[UInt8]> = []
+    for other in others where other.parent.starts(with: path) {
+      let folder = Array(other.parent.dropFirst(path.count))
+      paths.insert((folder + [other.name]).joinedPath)
+      paths.insert((folder + [Array(".wh.".utf8) + other.name]).joinedPath)
+    }
+    return paths
+  }
 }
 
 /// What a click has changed, and how it is undone.
@@ -39,8 +35,8 @@ struct UIEdit {
   enum Content {
     /// - Parameter layer: the path of the layer.
     case entries([UIStep], layer: [UInt8])
-    /// The substitutions as they were before.
-    case layers([[UInt8]])
+    /// The substitutions as they were before, and as they were set.
+    case layers(former: [[UInt8]], set: [[UInt8]])
   }
 
   /// What it did, for the user.
@@ -56,5 +52,17 @@ struct UIEdit {
       layer == otherLayer && steps.contains { step in others.contains { $0.concerns(step) } }
     default: false
     }
+  }
+}
+
+/// What an edit has changed that failed, and that could not be changed back. It can be undone later.
+final class UIRemains {
+  private(set) var edits: [UIEdit] = []
+
+  func keep(_ steps: [UIStep], of top: TopLayer) {
+    if steps.isEmpty { return }
+    let names = steps.count == 1 ? shown(steps[0].path) : "\(steps.count) entries"
+    edits.append(
+      UIEdit(label: "Half changed \(names)", content: .entries(steps, layer: top.upper.layer.path)))
   }
 }

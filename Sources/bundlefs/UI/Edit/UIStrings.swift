@@ -64,9 +64,11 @@ struct UIStrings {
     return versions
   }
 
+  private func table(of layer: Layer) throws(WebError) -> StringTable? { try file(of: layer)?.table }
+
   /// - Returns: nil if the layer has no file there.
   /// - Throws: 422 for a file that is no table.
-  private func table(of layer: Layer) throws(WebError) -> StringTable? {
+  private func file(of layer: Layer) throws(WebError) -> (table: StringTable, content: [UInt8])? {
     let content: [UInt8]
     do throws(Errno) {
       guard let name = path.last, case .file(let status, let parent) = try layer.entry(at: path),
@@ -84,30 +86,44 @@ struct UIStrings {
     }
     let parsed = StringTable.parse(content)
     if let error = parsed.error { throw WebError(422, "\(shown(path)): no table of strings: \(error)") }
-    return parsed.table
+    return (parsed.table, content)
   }
 
   // MARK: - Writing
 
   /// Sets a key in the top layer's table: where the layer has none, in a new one, or a copy of the one that is shown.
-  func set(_ key: String, _ value: String) throws(WebError) -> UIEdit {
+  /// The file keeps its encoding; a property list becomes a text.
+  /// - Parameter remains: get what could not be changed back if it fails.
+  /// - Throws: 422 for a property list with values that a text cannot have.
+  func set(_ key: String, _ value: String, _ remains: UIRemains) throws(WebError) -> UIEdit {
     let top = try WebError.from { () throws(Failure) in try TopLayer(of: layers.mount.mountPoint) }
     defer { top.finish() }
     let placement = try UIPlacement(top, path)
-    var table = try table(of: .directory(top.upper.layer)) ?? StringTable()
-    if table.entries.isEmpty, !isMerged {
-      let view: Layer
-      do throws(Errno) { view = try layers.view() } catch { throw WebError(409, "\(error)") }
-      table = try self.table(of: view) ?? StringTable()
-    }
+    let (content, own) = try model(in: top)
+    var table = own
     table.set(StringTable.Entry(key: key, value: value, comment: table.entry(for: key)?.comment))
     let pending: PendingReplacement
     do throws(Errno) {
       pending = try PendingReplacement(in: top.upper)
-      try table.written().withBytes { bytes throws(Errno) in try pending.append(bytes) }
+      try table.written(as: content).withBytes { bytes throws(Errno) in try pending.append(bytes) }
     } catch {
       throw UIPlacement.failure(error, path)
     }
-    return try placement.place(pending, label: "Set '\(key)' in \((path.last ?? []).shown)")
+    return try placement.place(pending, remains, label: "Set '\(key)' in \((path.last ?? []).shown)")
+  }
+
+  /// The table to be changed, and the file that has it.
+  private func model(in top: TopLayer) throws(WebError) -> (content: [UInt8], table: StringTable) {
+    var found = try file(of: .directory(top.upper.layer))
+    if found?.table.entries.isEmpty ?? true, !isMerged {
+      let view: Layer
+      do throws(Errno) { view = try layers.view() } catch { throw WebError(409, "\(error)") }
+      found = try file(of: view)
+    }
+    guard let found else { return ([], StringTable()) }
+    if StringTable.hasOtherValues(found.content) {
+      throw WebError(422, "\(shown(path)): has values that are no strings, which a table cannot keep")
+    }
+    return (found.content, found.table)
   }
 }

@@ -55,6 +55,6 @@ final class UIUpload: WebExchange {
   func response() throws(WebError) -> WebResponse {
     guard let pending else { throw WebError(409, "the file was sent already") }
     defer { top.finish() }
-    return try edits.run { _ throws(WebError) in try placement.place(pending) }
+    return try edits.run { remains throws(WebError) in try placement.place(pending, remains) }
   }
 }
