@@ -5,9 +5,11 @@ import { announce, byId, count, encoded, lastName, parentPath, shown } from "./d
 export class Actions {
   #undoable = [];
   #redo = null;
+  #isUndoing = false;
 
   constructor(app) {
     this.app = app;
+    app.on("mount", () => this.#load(true));
     byId("undo-button").addEventListener("click", () => this.#redo === null ? this.undo() : this.#again());
     byId("undo-close").addEventListener("click", () => this.#hideBar());
     document.addEventListener("keydown", (event) => {
@@ -17,6 +19,18 @@ export class Actions {
       event.preventDefault();
       this.undo();
     });
+  }
+
+  /// Asks the server what can be undone: more than this page has done since it was loaded.
+  async #load(isNew = false) {
+    const { mount } = this.app;
+    if (isNew) this.#undoable = [];
+    const known = this.#undoable;
+    const edits = await mount.edits().catch(() => null);
+    if (edits === null || this.app.mount !== mount) return;
+    // The list may be older than what was done meanwhile.
+    if (this.#undoable !== known) return this.#load();
+    this.#undoable = edits.map((edit) => ({ label: shown(edit.label), undo: edit.undo, mount }));
   }
 
   /// Does a change and offers to undo it. Errors are shown.
@@ -29,6 +43,7 @@ export class Actions {
       return true;
     } catch (error) {
       this.fail(error.message);
+      this.#load();
       return false;
     }
   }
@@ -65,21 +80,26 @@ export class Actions {
   }
 
   #done(action) {
-    if (action.undo !== undefined) this.#undoable.push(action);
+    if (action.undo !== undefined) this.#undoable = [...this.#undoable, action];
     this.#redo = null;
     this.#show(action.label, action.undo === undefined ? "" : "Undo");
   }
 
   async undo() {
-    const action = this.#undoable.pop();
-    if (action === undefined) return;
+    const action = this.#undoable.at(-1);
+    if (action === undefined || this.#isUndoing) return;
+    this.#isUndoing = true;
     try {
       const reply = await action.mount.undo(action.undo);
+      this.#undoable = this.#undoable.filter((other) => other !== action);
       this.#redo = reply.undo === undefined ? null : { ...action, undo: reply.undo };
       this.#show(`Undid: ${action.label}`, this.#redo === null ? "" : "Redo");
       this.app.reload();
     } catch (error) {
       this.fail(error.message);
+      this.#load();
+    } finally {
+      this.#isUndoing = false;
     }
   }
 

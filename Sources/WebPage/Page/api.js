@@ -51,6 +51,8 @@ export class Mount {
   setLayers(paths) { return post(`${this.base}/layers`, { encodedLayers: paths }); }
   change(verb, paths) { return post(`${this.base}/${verb}`, { encodedPaths: paths }); }
   setString(path, key, value) { return post(`${this.base}/strings`, { encodedPath: path, key, value }); }
+  /// What can be undone, the last edit last.
+  edits() { return json(`${this.base}/edits`); }
   undo(id) { return post(`${this.base}/undo`, { undo: id }); }
   open(path) { return post(`${this.base}/open`, { encodedPath: path }); }
   route(url, match) { return post(`${this.base}/routes`, { url, match }); }
