@@ -104,7 +104,6 @@ struct TopLayer {
 }
 
 extension TopLayer {
-
   /// The layer's directory at a path: the one of these spellings, if there are several that are one name.
   /// - Throws: ELOOP for the mount itself.
   func folder(at path: [[UInt8]]) throws(Errno) -> LayerDirectory? {

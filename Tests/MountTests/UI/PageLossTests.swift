@@ -28,17 +28,14 @@ extension MountTests {
       }
     }
 
-    @Test(
-      "an override that fails takes away only what it has made", .timeLimit(.minutes(2)),
-      arguments: [true, false])
-    func failedOverride(hasFolder: Bool) throws {
+    @Test("an override that fails takes away only what it has made", .timeLimit(.minutes(2)))
+    func failedOverride() throws {
       let fixture = try Fixture()
       let disk = try fixture.folder.folder("disk")
       try Command("mount", "-t", "tmpfs", "-o", "nr_inodes=1500", "none", disk.text).check()
       defer { _ = try? Command("umount", disk.text).run() }
       try (fixture.main / "big").makeDirectory()
       for number in 0..<2500 { try (fixture.main / "big" / ByteString("m\(number)")).write("") }
-      if hasFolder { try (disk / "big").makeDirectory() }
       var setup = fixture.setup
       setup.substitutions = [disk]
       try withMount(setup) { mount in
@@ -113,25 +110,15 @@ extension MountTests {
       }
     }
 
-    @Test("a table that is merged gets no strings when it is overridden", .timeLimit(.minutes(1)))
-    func mergedTable() throws {
-      let fixture = try Fixture()
-      try (fixture.main / "a.strings").write("\"a\" = \"A\";\n")
-      try withMount(fixture.setup("strings=merge")) { mount in
-        let server = try PageServer(mount)
-        _ = try server.edit("override", #"{"paths":["a.strings"]}"#)
-        #expect(try (fixture.substitution / "a.strings").readText() == "")
-      }
-    }
-
     @Test("a table keeps its encoding, and a property list what is no string", .timeLimit(.minutes(1)))
     func tableFormats() throws {
       let fixture = try Fixture()
       let (wide, list) = (fixture.substitution / "wide.strings", fixture.substitution / "list.strings")
       let wideText: (String) -> [UInt8] = { text in
-        [0xFF, 0xFE] + text.utf16.flatMap { (unit: UInt16) -> [UInt8] in
-          [UInt8(unit & 0xFF), UInt8(unit >> 8)]
-        }
+        [0xFF, 0xFE]
+          + text.utf16.flatMap { (unit: UInt16) -> [UInt8] in
+            [UInt8(unit & 0xFF), UInt8(unit >> 8)]
+          }
       }
       try wide.write(wideText("\"a\" = \"A\";\n"))
       let content =
