@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// Server-sent events for one page. A page that does not read loses events, and is told to ask for everything; it holds
+/// Server-sent events for one page. A page that does not read loses events, and has to ask for everything; it holds
 /// up no other.
 public final class EventStream: WebStream {
   private struct State {

@@ -110,7 +110,7 @@ struct UIFileType {
     shown = types.type(forName: name) ?? "application/octet-stream"
   }
 
-  /// What browsers take for a part of the page, whoever refers to it, is sent as plain text.
+  /// What browsers take for a part of the page, from wherever it is referred to, is sent as plain text.
   var sent: String {
     let isText = shown.hasPrefix("text/") && shown != "text/html"
     let isCode = ["javascript", "ecmascript", "json", "xml", "wasm"].contains { shown.contains($0) }
