@@ -50,10 +50,7 @@ extension UpperLayer {
     case .whiteout: return .whiteout
     case .directory(let directory, let status): return EntryTrace(status, below: try directory.marksBelow())
     case .nothing:
-      let isHidden = try parent.withDescriptor { parent throws(Errno) in
-        try whiteouts.hasMarker(of: name, in: parent)
-      }
-      return isHidden ? .whiteout : .nothing
+      return try hasMarker(of: name, in: parent) ? .whiteout : .nothing
     }
   }
 

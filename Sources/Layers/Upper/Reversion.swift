@@ -49,11 +49,12 @@ extension UpperLayer {
     case .whiteout: return .whiteout
     case .directory(let directory, _): return .directory(entries: try directory.entryCount(progress))
     case .nothing:
-      let isHidden = try parent.withDescriptor { parent throws(Errno) in
-        try whiteouts.hasMarker(of: name, in: parent)
-      }
-      return isHidden ? .whiteout : .nothing
+      return try hasMarker(of: name, in: parent) ? .whiteout : .nothing
     }
+  }
+
+  func hasMarker(of name: CName, in parent: LayerDirectory) throws(Errno) -> Bool {
+    try parent.withDescriptor { parent throws(Errno) in try whiteouts.hasMarker(of: name, in: parent) }
   }
 
   /// Removes what this layer has at a name of this spelling, so that the layers below show. A directory vanishes at once,

@@ -45,13 +45,6 @@ enum SmallSet<Element: Hashable> {
     }
   }
 
-  func contains(_ element: Element) -> Bool {
-    switch self {
-    case .one(let present): present == element
-    case .many(let elements): elements.contains(element)
-    }
-  }
-
   func filter(_ isIncluded: (Element) -> Bool) -> SmallSet { SmallSet(elements.filter(isIncluded)) }
 }
 

@@ -42,9 +42,7 @@ struct MetricsCommand {
     try withCName(name + Array(".\(getpid())".utf8)) { temporary throws(Errno) in
       do throws(Errno) {
         let file = try directory.createFile(temporary, mode: 0o644)
-        let bytes = Array(text.utf8)
-        var done = 0
-        while done < bytes.count { done += try file.writeOnce(Array(bytes[done...]), at: Int64(done)) }
+        try Array(text.utf8).withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
         try withCName(name) { name throws(Errno) in try directory.rename(temporary, to: name, in: directory) }
       } catch {
         try? directory.remove(temporary, isDirectory: false)
