@@ -14,6 +14,8 @@ start_run() {
   export TMPDIR=$run BUNDLEFS_TEST_RUN=$run
   mounts_before=$(bundlefs_mounts)
   folders_before=$(orphaned_folders)
+  # Shells in other mount namespaces look for leftovers, too.
+  export run mounts_before folders_before
 }
 
 # Tests run by root change the inotify limits and restore them afterwards; two runs at once would restore each other's

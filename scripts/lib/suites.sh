@@ -24,11 +24,27 @@ long_first() {
   } | awk '!seen[$0]++'
 }
 
+# in_own_namespace COMMAND…: runs it in a mount namespace of its own, where that may be made, and fails if it leaves a
+# mount there. A namespace that a test makes copies all mounts of the one that it is made in; where none are shared,
+# the copies keep the mounts of the suites beside it alive.
+in_own_namespace() {
+  if ! unshare --mount true 2>/dev/null; then
+    "$@"
+    return
+  fi
+  # shellcheck disable=SC2016 # The inner shell expands them.
+  unshare --mount --propagation slave bash -c '
+    source "$0"
+    "$@" || exit
+    left=$(leftover_mounts)
+    [[ -z $left ]] || { printf "leftover mount: %s\n" "$left"; exit 1; }' "$project/scripts/lib/leftovers.sh" "$@"
+}
+
 # run_unit UNIT: runs its tests, and prints their output if they fail, and with --all.
 run_unit() {
   local unit=$1 status=0 log=$logs/${1//\//,} begin=$EPOCHREALTIME count
-  timeout --foreground "${BUNDLEFS_TEST_TIMEOUT:-60m}" "$tests" --testing-library swift-testing --no-parallel \
-    --filter "^${unit//./\\.}" >"$log" 2>&1 || status=$?
+  in_own_namespace timeout --foreground "${BUNDLEFS_TEST_TIMEOUT:-60m}" "$tests" --testing-library swift-testing \
+    --no-parallel --filter "^${unit//./\\.}" >"$log" 2>&1 || status=$?
   count=$(grep -cF -- "$unit" "$logs/list")
   if ((status == 0)) && grep -qE "Test run with $count tests? .* passed" "$log"; then
     # The record of a whole run has each test.

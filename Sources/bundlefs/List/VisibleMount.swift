@@ -1,5 +1,7 @@
+import ControlClient
 import Glibc
 import Posix
+import Routing
 
 /// A bundlefs mount in a mount namespace that the caller may inspect.
 struct VisibleMount {
@@ -40,13 +42,34 @@ struct VisibleMount {
     return found
   }
 
-  /// Whether a mount that answers takes its changes in a folder.
+  /// Whether a mount that answers takes its changes in a folder, and is not just a copy that another namespace keeps.
   static func isWritten(_ folder: [UInt8]) -> Bool {
+    writers(of: folder).contains { mount, status in !mount.isOnlyCopied(status) }
+  }
+
+  /// A process in a namespace that keeps a copy of a mount that writes to a folder and is unmounted where it was mounted.
+  static func keeper(ofWriterOf folder: [UInt8]) -> Owner? {
+    writers(of: folder).first { mount, status in mount.isOnlyCopied(status) }?.mount.owner
+  }
+
+  /// The mounts that take their changes in a folder and answer, with their statuses.
+  private static func writers(of folder: [UInt8]) -> [(mount: VisibleMount, status: JSONValue)] {
     let path = MountOptions.resolved(folder)
-    return MountInspection.all(of: all()).contains { inspection in
-      guard let layers = inspection.layers, layers.isWritable else { return false }
-      return MountOptions.resolved(layers.layers[0].path) == path
+    let mounts = all()
+    return zip(mounts, MountInspection.all(of: mounts)).compactMap { mount, inspection in
+      guard let status = inspection.status, let layers = MountedLayers(status), layers.isWritable,
+        MountOptions.resolved(layers.layers[0].path) == path
+      else { return nil }
+      return (mount, status)
     }
+  }
+
+  /// Whether other namespaces have it, but not that of the process that serves it: it was unmounted there, and ends with
+  /// its last copy.
+  private func isOnlyCopied(_ status: JSONValue) -> Bool {
+    guard owner != nil, let process = status.servingProcess else { return false }
+    let mounts = MountTableEntry.all(of: process)
+    return !mounts.isEmpty && !mounts.contains { $0.device == entry.device }
   }
 
   /// In ascending order.

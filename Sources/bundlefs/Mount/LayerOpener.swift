@@ -173,13 +173,22 @@ struct LayerOpener {
       }
       if error == .resourceBusy {
         throw .failed(
-          "writable: \(folder.path.shown) is the writable layer of another mount; use 'writable=DIR'")
+          "writable: \(folder.path.shown) is the writable layer of \(Self.otherWriter(folder.path))")
       }
       if let fault = UpperLayer.workFolderFault(in: folder) {
         throw .failed("writable: " + fault.message(folder.path, remedy: LayerTrust.workFolderRemedy))
       }
       throw .failed("writable: \(folder.path.shown) cannot be written to: \(error); use 'writable=DIR'")
     }
+  }
+
+  /// The mount that writes to a folder, and what to do about it.
+  private static func otherWriter(_ folder: [UInt8]) -> String {
+    guard let keeper = VisibleMount.keeper(ofWriterOf: folder) else {
+      return "another mount; use 'writable=DIR'"
+    }
+    return "another mount, which is unmounted, but the mount namespace of process \(keeper.process) "
+      + "(\(keeper.command)) has a copy of it; end that process, or use 'writable=DIR'"
   }
 
   /// Why a path is not a layer.

@@ -156,6 +156,31 @@ extension MountTests.ExclusiveTests {
       }
     }
 
+    @Test(
+      "a mount waits for copies of an unmounted one in other namespaces, and names those that stay",
+      .timeLimit(.minutes(2)))
+    func copies() throws {
+      let fixture = try Fixture()
+      var setup = fixture.setup
+      setup.options = ["writable"]
+      defer { MountTable.abandon(setup.point) }
+      try setup.command(foreground: false).check()
+      let holder = try Child(Command(["unshare", "-m", "--propagation", "private", "sleep", "100"]))
+      defer { try? holder.kill() }
+      let hasCopy = eventually(within: 20) {
+        (try? ByteString("/proc/\(holder.pid)/comm").readText()) == "sleep\n"
+      }
+      try #require(hasCopy)
+      try Command(["umount", setup.point]).check()
+      let refused = try setup.command(foreground: false).run()
+      #expect(
+        refused.status == 1 && refused.errorText.contains("of process \(holder.pid) (sleep) has a copy"))
+      let waiting = try Child(setup.command(foreground: false))
+      try holder.kill()
+      #expect(try waiting.wait(timeout: 60).status == 0)
+      try Command([Binary.underTest(), "unmount", setup.point]).check()
+    }
+
     @Test("what a killed daemon left in the work folder is swept at the next mount", .timeLimit(.minutes(1)))
     func sweep() throws {
       let fixture = try Fixture()
