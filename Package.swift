@@ -8,6 +8,12 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// A folder of static libraries that the command is linked with where it has them: with nothing but glibc needed at run
+/// time, one program runs on each distribution.
+let staticLibraries = Context.environment["BUNDLEFS_STATIC_LIBRARIES"].map { folder in
+  ["-L\(folder)", "-Xclang-linker", "-static-libgcc"]
+}
+
 let package = Package(
   name: "bundlefs",
   products: [
@@ -15,9 +21,10 @@ let package = Package(
     .library(name: "BundleResources", targets: ["BundleResources"]),
   ],
   targets: [
-    // Without pkg-config, which would warn of missing headers also where only the library is built, without FUSE.
+    // Without pkg-config, which would warn of missing headers also where only the library is built, without FUSE, and
+    // would have the dynamic library taken where a static one is wanted.
     .systemLibrary(name: "CFuse", providers: [.apt(["libfuse3-dev"])]),
-    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CBzip2", providers: [.apt(["libbz2-dev"])]),
     // Headers only: these libraries are loaded on demand.
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
@@ -66,7 +73,7 @@ let package = Package(
       ],
       swiftSettings: strict,
       // The other linker, gold, warns of calls inside Foundation's static library.
-      linkerSettings: [.unsafeFlags(["-use-ld=lld"])]),
+      linkerSettings: [.unsafeFlags(["-use-ld=lld"] + (staticLibraries ?? []))]),
     .target(
       name: "TestSupport", dependencies: ["Posix"], path: "Tests/TestSupport", swiftSettings: strict),
     .executableTarget(

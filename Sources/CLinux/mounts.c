@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 #include "descriptor_path.h"
+#include "mount_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +28,14 @@ bool linux_has_casefold_flag(int directory) {
 }
 
 int linux_clone_mount(int directory, bool is_writable) {
-  int tree = open_tree(directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  int tree = call_open_tree(directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (tree < 0)
     return -1;
   struct mount_attr attributes = {
       .attr_set = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSYMFOLLOW | (is_writable ? 0 : MOUNT_ATTR_RDONLY),
       .propagation = MS_PRIVATE,
   };
-  if (mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0) {
+  if (call_mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) != 0) {
     int saved = errno;
     close(tree);
     errno = saved;
@@ -44,7 +45,7 @@ int linux_clone_mount(int directory, bool is_writable) {
 }
 
 int linux_clone_mount_at(const char *path) {
-  return open_tree(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  return call_open_tree(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 }
 
 int linux_mount_id(int file, uint64_t *mount) {
@@ -92,17 +93,17 @@ struct further_mount {
 };
 
 static int set_parameter(int context, const char *name, const char *value) {
-  return fsconfig(context, FSCONFIG_SET_STRING, name, value, 0);
+  return call_fsconfig(context, FSCONFIG_SET_STRING, name, value);
 }
 
 static void mount_further(struct further_mount *mount) {
-  int context = fsopen("fuse", FSOPEN_CLOEXEC);
+  int context = call_fsopen("fuse", FSOPEN_CLOEXEC);
   // The kernel finds the file system by the connection, but demands what a new one needs.
   if (context >= 0 && set_parameter(context, "fd", mount->device) == 0 &&
       set_parameter(context, "rootmode", "40000") == 0 && set_parameter(context, "user_id", mount->user) == 0 &&
       set_parameter(context, "group_id", mount->group) == 0 &&
-      fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
-    mount->root = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+      call_fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
+    mount->root = call_fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
   mount->error = errno;
   if (context >= 0)
     close(context);

@@ -13,6 +13,8 @@ struct bundlefs_utf8proc {
 // Returns 0 if the library is not installed or lacks a function.
 static inline int bundlefs_utf8proc_load(struct bundlefs_utf8proc *library) {
   void *handle = dlopen("libutf8proc.so.2", RTLD_NOW | RTLD_LOCAL);
+  // Since utf8proc 2.9, which differs in a struct that is not used here.
+  if (!handle) handle = dlopen("libutf8proc.so.3", RTLD_NOW | RTLD_LOCAL);
   if (!handle) return 0;
   library->decompose = (__typeof__(library->decompose))dlsym(handle, "utf8proc_decompose");
   library->reencode = (__typeof__(library->reencode))dlsym(handle, "utf8proc_reencode");

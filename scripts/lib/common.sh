@@ -6,7 +6,7 @@
 export LC_ALL=C.UTF-8
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
-build_packages=(libarchive-dev libbz2-dev libfuse3-dev libisal-dev libmicrohttpd-dev libutf8proc-dev zlib1g-dev fuse3 pkg-config)
+build_packages=(libarchive-dev libbz2-dev libfuse3-dev libisal-dev libmicrohttpd-dev libutf8proc-dev zlib1g-dev fuse3)
 test_packages=(
   "${build_packages[@]}" attr bash-completion bindfs binutils cpio desktop-file-utils dpkg-dev e2fsprogs fish gcab gcc-multilib git
   libarchive-tools libcap2-bin libglib2.0-bin man-db media-types mount procps python3 shared-mime-info shellcheck strace util-linux xdg-utils
@@ -150,12 +150,24 @@ require_swift() {
 # The release build is apart from the debug build, so that both can be made at once.
 release_binary=$project/.build/static/release/bundlefs
 
+# Prints a folder with those of the libraries that the release binary is linked with which have a static form: with all
+# of them it needs nothing but glibc.
+static_libraries() {
+  local folder=$project/.build/static/libraries name path
+  mkdir -p "$folder"
+  for name in bz2 fuse3 stdc++ z; do
+    path=$(clang -print-file-name="lib$name.a")
+    [[ $path != /* ]] || ln -sfn "$path" "$folder/lib$name.a"
+  done
+  printf '%s\n' "$folder"
+}
+
 # Builds the release binary and sets $binary to its path.
 build_release() {
   install_packages "${build_packages[@]}"
   require_swift
   step "Building bundlefs (the first time takes a few minutes)"
-  swift build --quiet --package-path "$project" --scratch-path "$project/.build/static" -c release \
+  BUNDLEFS_STATIC_LIBRARIES=$(static_libraries) swift build --quiet --package-path "$project" --scratch-path "$project/.build/static" -c release \
     --static-swift-stdlib --product bundlefs
   binary=$release_binary
 }

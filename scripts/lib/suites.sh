@@ -3,6 +3,7 @@
 #
 # The suites that mount, and those of BundleResources, which wait a lot, have a process each; the other modules have one
 # for all their suites. A suite in MountTests.ExclusiveTests runs alone, after all others.
+# shellcheck disable=SC2154 # $project is set by common.sh.
 
 # The order in which the suites with these names run, so that no long one is left at the end; then come the others.
 long_suites=Adversary,MountTests/MutationTests,ArchiveModel,ContainerReplacement,LayerSwitchModel,Announce,Upgrade,LayersTests,RoutingTests,VolumeTests

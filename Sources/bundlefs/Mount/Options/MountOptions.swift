@@ -162,7 +162,7 @@ struct MountOptions {
       throw .usage("'writable' and 'strings=merge' cannot be combined; leave one of them out")
     }
     if foldsNames, !NameFolding.isAvailable {
-      throw .failed("'case=insensitive' needs utf8proc; install the package 'libutf8proc2'")
+      throw .failed("'case=insensitive' needs utf8proc; install the package 'libutf8proc2' or 'libutf8proc3'")
     }
     if control.name == Array("\(resources.scheme):".utf8) {
       throw .usage("'control=\(control.name.shown)' is reserved for resources; choose another name")
