@@ -41,6 +41,7 @@ static bool has_two_paths(long call) {
 #if defined(__x86_64__)
   return call == SYS_rename || call == 38;
 #else
+  (void)call;
   return false;
 #endif
 }
