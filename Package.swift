@@ -9,9 +9,10 @@ let strict: [SwiftSetting] = [
 ]
 
 /// A folder of static libraries that the command is linked with where it has them: with nothing but glibc needed at run
-/// time, one program runs on each distribution.
+/// time, one program runs on each distribution. Glibc's functions are bound at the start, after which their table is
+/// read-only.
 let staticLibraries = Context.environment["BUNDLEFS_STATIC_LIBRARIES"].map { folder in
-  ["-L\(folder)", "-Xclang-linker", "-static-libgcc"]
+  ["-L\(folder)", "-Xclang-linker", "-static-libgcc", "-Xlinker", "-z", "-Xlinker", "now"]
 }
 
 let package = Package(

@@ -56,7 +56,7 @@ install_file() {
   local method=$1 source=$project/scripts/share/$2 target=$3 path=$4 prefix=$5
   case $method in
     program)
-      strip --strip-unneeded -o "$target" "$binary"
+      strip --strip-unneeded --remove-section=.comment -o "$target" "$binary"
       chmod 755 "$target"
       return
       ;;
