@@ -16,8 +16,14 @@ import Testing
   }
 
   private func open(trustsOthers: Bool = false, clonesMount: Bool = true) throws -> UpperLayer {
+    try Self.open(fixture.upper, trustsOthers: trustsOthers, clonesMount: clonesMount)
+  }
+
+  private static func open(
+    _ folder: ByteString, trustsOthers: Bool = false, clonesMount: Bool = true
+  ) throws -> UpperLayer {
     let layer = try DirectoryLayer(
-      path: fixture.upper.bytes, index: 0, covered: nil, clonesMount: clonesMount, isWritable: true)
+      path: folder.bytes, index: 0, covered: nil, clonesMount: clonesMount, isWritable: true)
     return try UpperLayer(layer, for: .mount, trustsOthers: trustsOthers)
   }
 
@@ -44,6 +50,22 @@ import Testing
       trusting.close()
       #expect(!work.exists)
     }
+  }
+
+  @Test("a mount gets the folder while others that end remove it", .timeLimit(.minutes(2)))
+  func concurrentEnds() throws {
+    let (folder, errors) = (fixture.upper, Locked<[any Error]>([]))
+    let threads = try (0..<4).map { _ in
+      ThreadHandle(
+        try Thread(name: "mount") {
+          do { for _ in 0..<200 { try Self.open(folder).close() } } catch {
+            errors.withLock { $0.append(error) }
+          }
+        })
+    }
+    for thread in threads { thread.join() }
+    #expect(errors.withLock { $0.isEmpty }, "\(errors.withLock { $0 })")
+    #expect(try fixture.upper.names() == [])
   }
 
   @Test("a folder that was left over is closed to others and swept")

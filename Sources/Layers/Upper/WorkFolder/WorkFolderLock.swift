@@ -15,19 +15,28 @@ extension WorkFolder {
   ///   cannot be written to; EPERM, ENOTDIR for a folder with a `WorkFolderFault`.
   func lock(_ isTaken: () -> Bool) throws(Errno) -> Descriptor? {
     for attempt in 0..<Self.attempts {
-      let folder = try layer.root.withDescriptor { root throws(Errno) in
-        try make(in: root).open(".", [.read, .directory])
-      }
-      do throws(Errno) {
-        // The mount that had it before may have removed the folder.
-        if try folder.lock(), try folder.attributes().links > 0 { return folder }
-      } catch {
-        return nil
+      if let folder = try openToLock() {
+        do throws(Errno) {
+          // The mount that had it before may have removed the folder.
+          if try folder.lock(), try folder.attributes().links > 0 { return folder }
+        } catch {
+          return nil
+        }
       }
       if attempt % Self.attemptsUnasked == 0, isTaken() { break }
       usleep(Self.interval)
     }
     throw .resourceBusy
+  }
+
+  /// - Returns: nil if a mount that ends has removed the folder after it was found.
+  private func openToLock() throws(Errno) -> Descriptor? {
+    try layer.root.withDescriptor { root throws(Errno) in
+      do throws(Errno) { return try make(in: root).open(".", [.read, .directory]) } catch {
+        if error == .noSuchFileOrDirectory, try root.attributes().links > 0 { return nil }
+        throw error
+      }
+    }
   }
 }
 
