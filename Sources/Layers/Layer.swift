@@ -6,11 +6,15 @@ public enum Layer: Sendable {
   case directory(DirectoryLayer)
   case archive(ArchiveLayer)
 
-  /// The name shown to users: an absolute path; for a folder in an archive, `ARCHIVE!/FOLDER`.
-  public var path: [UInt8] {
+  /// The name shown to users: an absolute path; for a folder in an archive, `ARCHIVE!/FOLDER`; with `@/FOLDER` if it is laid at
+  /// a folder of the view.
+  public var path: [UInt8] { laidPath.shown }
+
+  /// The path, and the folder of the view at which the layer is laid.
+  public var laidPath: LaidPath {
     switch self {
-    case .directory(let layer): layer.path
-    case .archive(let layer): layer.path
+    case .directory(let layer): LaidPath(layer.path, atFolder: layer.laidAt)
+    case .archive(let layer): LaidPath(layer.path, atFolder: layer.laidAt)
     }
   }
 
@@ -22,13 +26,15 @@ public enum Layer: Sendable {
     }
   }
 
-  /// The name shown to users for an entry of the layer.
+  /// The name shown to users for an entry of the layer. What is above a layer that is laid at a folder has the layer's own.
+  /// - Parameter names: from the root of the view.
   public func path(of names: [[UInt8]]) -> [UInt8] {
-    var path = self.path
-    if case .archive(let layer) = self, layer.folder.isEmpty, !names.isEmpty {
+    var path = laidPath.path
+    let own = names.dropFirst(laidPath.place.count)
+    if case .archive(let layer) = self, layer.folder.isEmpty, !own.isEmpty {
       path.append(UInt8(ascii: "!"))
     }
-    for name in names {
+    for name in own {
       if path.last != UInt8(ascii: "/") { path.append(UInt8(ascii: "/")) }
       path += name
     }
@@ -60,11 +66,19 @@ public enum Layer: Sendable {
     }
   }
 
-  /// The root directory.
+  /// The directory at the root of the view.
   public var root: LayerDirectory {
     switch self {
     case .directory(let layer): layer.root
     case .archive(let layer): layer.root
+    }
+  }
+
+  /// The root directory of the layer itself, which is laid at a folder of the view if it is not `root`.
+  public var ownRoot: LayerDirectory {
+    switch self {
+    case .directory(let layer): layer.ownRoot
+    case .archive(let layer): layer.ownRoot
     }
   }
 
@@ -73,7 +87,7 @@ public enum Layer: Sendable {
   public func unwatchableFileSystem() throws(Errno) -> String? {
     switch self {
     case .directory(let layer): layer.unwatchableFileSystem
-    case .archive(let layer): try layer.root.unwatchableFileSystem()
+    case .archive(let layer): try layer.ownRoot.unwatchableFileSystem()
     }
   }
 

@@ -83,8 +83,10 @@ extension Help {
     "layers": """
     Lists the layers, topmost first, with what is wrong with them, or changes them.
     'set' replaces all substitutions, '' leaves MAIN alone. Layers are named by
-    their paths or the last components of these.
+    their paths or the last components of these; PATH@/FOLDER is laid at a folder of
+    the mount.
 
+        --at FOLDER  lay the layers that 'add' adds at this folder of the mount
         --count      also count the names that each layer contributes
     \(json)
     \(positions)

@@ -23,7 +23,7 @@ enum Help {
            bundlefs metrics MOUNTPOINT...|--all [--output FILE]
            bundlefs layers MOUNTPOINT [--count] [--json]
            bundlefs layers MOUNTPOINT set LAYER[:LAYER...]
-           bundlefs layers MOUNTPOINT add LAYER... [POSITION]
+           bundlefs layers MOUNTPOINT add LAYER... [--at FOLDER] [POSITION]
            bundlefs layers MOUNTPOINT remove LAYER...
            bundlefs layers MOUNTPOINT move LAYER POSITION
            bundlefs diff MOUNTPOINT [PATH] [--json]
@@ -50,6 +50,7 @@ enum Help {
     the substitutions, override those of MAIN. Changes in any of these
     directories are visible at once. The view is read-only without 'writable'. Instead of a directory, each can be a
     zip, tar, 7z or other archive or a directory in one: 'app.ipa!/Payload'.
+    'mod.zip@/Data' lies at the folder Data of the view instead of its root.
 
         -o OPTION    mount options, see below
         -f           stay in the foreground; Ctrl-C unmounts
@@ -62,8 +63,9 @@ enum Help {
     --count also how many names each contributes. 'set' replaces all
     substitutions, '' leaves MAIN alone; 'add', 'remove' and 'move' change some of
     them, named by their paths or the last components of these. A POSITION is
-    --top (default of 'add'), --bottom, --above LAYER or --below LAYER. When the
-    command returns, every program sees the new layers.
+    --top (default of 'add'), --bottom, --above LAYER or --below LAYER. 'add --at
+    FOLDER' lays the layers at a folder of the mount. When the command returns,
+    every program sees the new layers.
 
     'run' mounts over MAIN, or DIR, for COMMAND and its children only: no other
     program sees the mount, and it goes with the last of them. The exit status is

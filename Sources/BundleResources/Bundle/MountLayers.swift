@@ -1,5 +1,6 @@
 import Bundles
 import ControlClient
+import Layers
 import Posix
 import Routing
 
@@ -14,7 +15,7 @@ final class MountLayers: Sendable {
   }
 
   fileprivate struct Description: Equatable {
-    let paths: [[UInt8]]
+    let layers: [LaidPath]
     let options: ResourceOptions
   }
 
@@ -50,7 +51,7 @@ final class MountLayers: Sendable {
       let isSame = former.description == description
       let reader =
         if isSame, let reader = former.reader { reader } else {
-          try LayerReader(paths: description.paths, options: description.options, caches: caches)
+          try LayerReader(layers: description.layers, options: description.options, caches: caches)
         }
       state = State(reader: reader, description: description, time: now)
       return reader
@@ -93,11 +94,12 @@ extension MountLayers.Description {
   /// nil if the status is of another version.
   fileprivate init?(_ status: JSONValue) {
     guard case .array(let layers)? = status["layers"] else { return nil }
-    paths = layers.compactMap { layer in
+    self.layers = layers.compactMap { layer in
       if case .boolean(true)? = layer["absent"] { return nil }
-      return layer["encodedPath"]?.string.flatMap { PercentCoding.decoded($0) }
+      let name = layer["encodedPath"]?.string.flatMap { PercentCoding.decoded($0) }
+      return name.flatMap { try? LaidPath(name: $0) }
     }
-    if paths.isEmpty { return nil }
+    if self.layers.isEmpty { return nil }
     var languages: [[UInt8]]?
     if case .array(let names)? = status["bundle"]?["searched"] {
       languages = names.compactMap(\.string).filter { $0 != "Base" }.map { Array($0.utf8) }

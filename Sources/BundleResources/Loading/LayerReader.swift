@@ -19,16 +19,21 @@ final class LayerReader: Sendable {
   let cache: LookupCache?
 
   /// - Parameters:
-  ///   - paths: the layers' absolute paths, top first: directories, archives, or `ARCHIVE!/FOLDER`.
-  ///   - caches: whether look-ups are cached where all layers can be watched: directories on local file systems.
-  init(paths: [[UInt8]], options: ResourceOptions, caches: Bool = false) throws(PathError) {
+  ///   - layers: with absolute paths, top first: directories, archives, or `ARCHIVE!/FOLDER`.
+  ///   - caches: whether look-ups are cached where all layers can be watched: directories on local file systems, at the root of the
+  ///     bundle.
+  init(layers given: [LaidPath], options: ResourceOptions, caches: Bool = false) throws(PathError) {
     var layers: [OpenLayer] = []
-    for (index, path) in paths.enumerated() {
-      layers.append(try Self.layer(path, index: index, contents))
+    for (index, layer) in given.enumerated() {
+      layers.append(try Self.layer(layer, index: index, contents))
     }
     self.layers = layers
     resourceLookup = ResourceLookup(stack: LayerStack(layers: layers.map(\.layer)), options: options)
     cache = caches && layers.allSatisfy { Self.canWatch($0.layer) } ? LookupCache() : nil
+  }
+
+  convenience init(paths: [[UInt8]], options: ResourceOptions, caches: Bool = false) throws(PathError) {
+    try self.init(layers: paths.map { LaidPath(atRoot: $0) }, options: options, caches: caches)
   }
 
   /// - Parameter substitution: top first.
@@ -58,13 +63,13 @@ final class LayerReader: Sendable {
   /// What is watched for changes.
   var watchedRoots: [WatchedRoot] {
     layers.map { layer, _ in
-      layer.archive.map { .archive($0.archivePath) } ?? .directory(layer.path)
+      layer.archive.map { .archive($0.archivePath) } ?? .directory(layer.laidPath.path)
     }
   }
 
   /// An archive cannot: it is served as it was for a while after it was changed.
   private static func canWatch(_ layer: Layer) -> Bool {
-    guard layer.folder != nil else { return false }
+    guard layer.folder != nil, layer.laidPath.place.isEmpty else { return false }
     do throws(Errno) { return try layer.unwatchableFileSystem() == nil } catch { return false }
   }
 
@@ -87,17 +92,19 @@ final class LayerReader: Sendable {
   var isMainArchive: Bool { isArchive(layers.count - 1) }
 
   private static func layer(
-    _ path: [UInt8], index: Int, _ contents: ContentCache
+    _ given: LaidPath, index: Int, _ contents: ContentCache
   ) throws(PathError) -> OpenLayer {
+    let path = given.path
     if let archive = ArchivePath(path) {
       do throws(ArchiveError) {
-        let layer = try archive.open(index: index, nil, contents, progress: { _, _ in })
+        let layer = try archive.open(
+          index: index, nil, contents, at: given.place, progress: { _, _ in })
         return (.archive(layer), nil)
       } catch {
         throw PathError(error, path: path)
       }
     }
-    do throws(Errno) { return try directory(path, index: index) } catch {
+    do throws(Errno) { return try directory(path, index: index, at: given.place) } catch {
       let isPresent = error == .notDirectory && (try? realPath(path)) != nil
       throw PathError(
         errno: error, path: path, reason: isPresent ? "neither a directory nor an archive" : nil,
@@ -105,7 +112,9 @@ final class LayerReader: Sendable {
     }
   }
 
-  private static func directory(_ path: [UInt8], index: Int) throws(Errno) -> OpenLayer {
+  private static func directory(
+    _ path: [UInt8], index: Int, at place: [[UInt8]]
+  ) throws(Errno) -> OpenLayer {
     let path = try realPath(path)
     var mount = 0
     let isKnown =
@@ -113,7 +122,7 @@ final class LayerReader: Sendable {
         _ = try Descriptor.openNoSymlinks(name, mount: &mount)
       }) != nil
     // A cloned mount would keep the layer's file system busy.
-    let layer = try DirectoryLayer(path: path, index: index, covered: nil, clonesMount: false)
+    let layer = try DirectoryLayer(path: path, index: index, covered: nil, clonesMount: false, at: place)
     return (.directory(layer), isKnown ? mount : nil)
   }
 

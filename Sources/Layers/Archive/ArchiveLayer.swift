@@ -12,6 +12,8 @@ public final class ArchiveLayer: Sendable {
   public let inner: [[[UInt8]]]
   /// The path from the root of the innermost archive to the folder that is the layer.
   public let folder: [[UInt8]]
+  /// The folder of the view at which the layer is laid: its names from the root; none for the root itself.
+  public let laidAt: [[UInt8]]
   private let encoding: NameEncoding?
   /// The layer's index in the stack, 0 on top.
   let index: Int
@@ -54,13 +56,16 @@ public final class ArchiveLayer: Sendable {
   ///   - id: by default the index.
   ///   - foldsNames: whether names are compared without case.
   ///   - hidden: the names that the view hides.
+  ///   - place: the folder of the view at which the layer is laid.
   ///   - progress: receives the bytes of the table of contents, or of the file, read so far, and the total.
   public init(
     archivePath: [UInt8], inner: [[[UInt8]]] = [], folder: [[UInt8]] = [], encoding: NameEncoding? = nil,
     index: Int, id: LayerID? = nil, cache: ContentCache, foldsNames: Bool = false,
-    hidden: HiddenNames? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }
+    hidden: HiddenNames? = nil, at place: [[UInt8]] = [],
+    progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
     self.archivePath = archivePath
+    laidAt = place
     self.inner = inner
     self.folder = folder
     self.encoding = encoding
@@ -121,10 +126,15 @@ public final class ArchiveLayer: Sendable {
     }
   }
 
-  /// The root directory.
+  /// The directory at the root of the view.
   public var root: LayerDirectory {
+    laidAt.isEmpty ? ownRoot : FoldersAbove(laidAt, .archive(self)).directory(gate)
+  }
+
+  /// The root directory of the layer itself.
+  public var ownRoot: LayerDirectory {
     if state.withLock({ $0.isUnwatched }), isOutdated { _ = reload() }
-    return directory(ArchiveIndex.firstInode, gate.hidden?.root)
+    return directory(ArchiveIndex.firstInode, gate.hidden?.root.entering(laidAt))
   }
 
   /// Calls `statvfs(3)` for the file system that holds the archive.

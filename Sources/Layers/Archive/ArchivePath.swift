@@ -39,10 +39,11 @@ public struct ArchivePath: Sendable {
   ///   - index: in the stack.
   ///   - id: as of `ArchiveLayer.init`.
   ///   - hidden: as of `ArchiveLayer.init`.
+  ///   - place: as of `ArchiveLayer.init`.
   ///   - progress: as of `ArchiveLayer.init`.
   public func open(
     index: Int, id: LayerID? = nil, _ encoding: NameEncoding?, _ contents: ContentCache,
-    foldsNames: Bool = false, hidden: HiddenNames? = nil,
+    foldsNames: Bool = false, hidden: HiddenNames? = nil, at place: [[UInt8]] = [],
     progress: (UInt64, UInt64) -> Void
   ) throws(ArchiveError) -> ArchiveLayer {
     let path: [UInt8]
@@ -54,7 +55,7 @@ public struct ArchivePath: Sendable {
     func open(_ inner: [[[UInt8]]], _ directory: [[UInt8]]) throws(ArchiveError) -> ArchiveLayer {
       try ArchiveLayer(
         archivePath: path, inner: inner, folder: directory, encoding: encoding, index: index, id: id,
-        cache: contents, foldsNames: foldsNames, hidden: hidden, progress: progress)
+        cache: contents, foldsNames: foldsNames, hidden: hidden, at: place, progress: progress)
     }
     // A directory of the whole name takes precedence over archives within the archive.
     do throws(ArchiveError) { return try open([], directory) } catch .noFolder {

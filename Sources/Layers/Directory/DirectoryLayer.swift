@@ -17,7 +17,9 @@ public final class DirectoryLayer: Sendable {
   private let covered: CoveredMountPoint?
   /// As statfs(2) has it.
   private let fileSystemType: Int
-  private let opened: Locked<LayerDirectory>
+  /// The folder of the view at which the layer is laid: its names from the root; none for the root itself.
+  public let laidAt: [[UInt8]]
+  private let opened: Locked<OpenedRoot>
   private let reopened = Atomic(false)
   private let absent: Atomic<Bool>
   /// Passes the calls on the layer.
@@ -36,8 +38,13 @@ public final class DirectoryLayer: Sendable {
     return true
   }
 
-  /// The root directory.
-  public var root: LayerDirectory { opened.withLock { $0 } }
+  /// The directory at the root of the view.
+  public var root: LayerDirectory {
+    laidAt.isEmpty ? ownRoot : FoldersAbove(laidAt, .folder(opened)).directory(gate)
+  }
+
+  /// The root directory of the layer itself.
+  public var ownRoot: LayerDirectory { opened.withLock { $0.directory } }
 
   /// Opens a layer.
   ///
@@ -49,12 +56,15 @@ public final class DirectoryLayer: Sendable {
   ///   - foldsNames: whether names are compared without case.
   ///   - isShared: whether other users may enter the mount.
   ///   - hidden: the names that the view hides.
+  ///   - place: the folder of the view at which the layer is laid.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true,
-    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil
+    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil,
+    at place: [[UInt8]] = []
   ) throws(Errno) {
     self.path = path
+    laidAt = place
     self.isWritable = isWritable
     self.index = index
     let plain = try withCName(path) { name throws(Errno) in
@@ -65,7 +75,7 @@ public final class DirectoryLayer: Sendable {
       layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames,
       identifiesByRights: isShared && !isWritable, hidden: hidden)
     let (root, isClone) = try Self.root(
-      plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable)
+      plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable, place)
     isPrivateClone = isClone
     // A needless reference would keep the directory busy, so that an automount there would never expire.
     self.covered = isClone ? nil : covered
@@ -78,7 +88,7 @@ public final class DirectoryLayer: Sendable {
   /// - Throws: as `open(2)`.
   public convenience init(
     absent path: [UInt8], index: Int, covered: CoveredMountPoint?, foldsNames: Bool = false,
-    isShared: Bool = false, hidden: HiddenNames? = nil
+    isShared: Bool = false, hidden: HiddenNames? = nil, at place: [[UInt8]] = []
   ) throws(Errno) {
     var parent = path
     while true {
@@ -86,7 +96,7 @@ public final class DirectoryLayer: Sendable {
       do throws(Errno) {
         let above = try DirectoryLayer(
           path: parent.isEmpty ? [UInt8(ascii: "/")] : parent, index: index, covered: covered,
-          foldsNames: foldsNames, isShared: isShared, hidden: hidden)
+          foldsNames: foldsNames, isShared: isShared, hidden: hidden, at: place)
         self.init(absent: path, above, index: index, covered: covered)
         return
       } catch {
@@ -100,8 +110,9 @@ public final class DirectoryLayer: Sendable {
     self.index = index
     isWritable = false
     (fileSystemType, gate, isPrivateClone) = (above.fileSystemType, above.gate, above.isPrivateClone)
+    laidAt = above.laidAt
     self.covered = above.isPrivateClone ? nil : covered
-    opened = Locked(above.root)
+    opened = Locked(above.opened.withLock { $0 })
     absent = Atomic(true)
   }
 
@@ -118,10 +129,12 @@ public final class DirectoryLayer: Sendable {
   /// The present root for a successor.
   /// - Throws: what statx(2) answers.
   public func rootForSuccessor() throws(Errno) -> (root: Root, file: CInt)? {
-    let present = root
+    let opened = opened.withLock { $0 }
+    let present = opened.directory
     guard case .descriptor(let handle) = present.backing else { return nil }
     let root = Root(
-      attributes: try handle.descriptor.attributes(), fileSystemType: fileSystemType,
+      attributes: laidAt.isEmpty ? try handle.descriptor.attributes() : opened.attributes,
+      fileSystemType: fileSystemType,
       recordsInodes: present.recordsInodes, isPrivateClone: isPrivateClone, isAbsent: isAbsent)
     return (root, handle.descriptor.rawValue)
   }
@@ -130,9 +143,11 @@ public final class DirectoryLayer: Sendable {
   /// - Parameter file: open in both processes.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor,
-    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil
+    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil,
+    at place: [[UInt8]] = []
   ) {
     self.path = path
+    laidAt = place
     self.isWritable = isWritable
     self.index = index
     isPrivateClone = root.isPrivateClone
@@ -141,10 +156,10 @@ public final class DirectoryLayer: Sendable {
     gate = LayerGate(
       layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames,
       identifiesByRights: isShared && !isWritable, hidden: hidden)
-    opened = Locked(
-      LayerDirectory(
-        gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,
-        recordsInodes: root.recordsInodes, place: hidden?.root))
+    let directory = LayerDirectory(
+      gate: gate, handle: SharedDescriptor(file), attributes: root.attributes, covered: self.covered,
+      recordsInodes: root.recordsInodes, place: hidden?.root.entering(place))
+    opened = Locked(OpenedRoot(directory: directory, attributes: root.attributes))
     absent = Atomic(root.isAbsent)
   }
 
@@ -172,10 +187,10 @@ public final class DirectoryLayer: Sendable {
       SharedDescriptor(try Descriptor.openNoSymlinks(name, mount: &holder))
     }
     if holder != mount { return .onOtherMount }
-    if try plain.descriptor.attributes().identity == root.identity { return .unchanged }
+    if try plain.descriptor.attributes().identity == ownRoot.identity { return .unchanged }
     if isWritable, try !isAsTrusted(plain.descriptor) { throw .notPermitted }
     let (fresh, isClone) = try Self.root(
-      plain, gate, covered, clonesMount: isPrivateClone, isWritable: isWritable)
+      plain, gate, covered, clonesMount: isPrivateClone, isWritable: isWritable, laidAt)
     // Without the clone the layer could lead into our own mount.
     if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
@@ -186,25 +201,26 @@ public final class DirectoryLayer: Sendable {
   /// Whether a directory that took the root's place can be written to by the same users only.
   private func isAsTrusted(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
     guard let writers = try DirectoryWriters.of(directory, besides: geteuid()) else { return true }
-    guard case .descriptor(let former) = root.backing else { return false }
+    guard case .descriptor(let former) = ownRoot.backing else { return false }
     return try DirectoryWriters.of(former.descriptor, besides: geteuid()) == writers
   }
 
   private static func root(
     _ plain: SharedDescriptor, _ gate: LayerGate, _ covered: CoveredMountPoint?, clonesMount: Bool,
-    isWritable: Bool
-  ) throws(Errno) -> (root: LayerDirectory, isClone: Bool) {
+    isWritable: Bool, _ place: [[UInt8]]
+  ) throws(Errno) -> (root: OpenedRoot, isClone: Bool) {
     var clone: SharedDescriptor?
     if clonesMount { clone = try? SharedDescriptor(plain.descriptor.cloneMount(isWritable: isWritable)) }
     let handle = clone ?? plain
+    let attributes = try handle.descriptor.attributes()
     let root = LayerDirectory(
-      gate: gate, handle: handle, attributes: try handle.descriptor.attributes(),
-      covered: clone == nil ? covered : nil, place: gate.hidden?.root)
-    return (root, clone != nil)
+      gate: gate, handle: handle, attributes: attributes, covered: clone == nil ? covered : nil,
+      place: gate.hidden?.root.entering(place))
+    return (OpenedRoot(directory: root, attributes: attributes), clone != nil)
   }
 
   /// Calls `statvfs(3)` for the file system that holds the layer.
-  public func statvfs() throws(Errno) -> statvfs { try root.statvfs() }
+  public func statvfs() throws(Errno) -> statvfs { try ownRoot.statvfs() }
 
   /// The name of the root's file system if it can change without inotify(7) events on this machine.
   var unwatchableFileSystem: String? { FileSystemType.unwatchable[fileSystemType] }
@@ -219,6 +235,7 @@ extension LayerDirectory {
     switch backing {
     case .descriptor(let handle): try gate.call { () throws(Errno) in try handle.descriptor.statvfs() }
     case .archive(let layer): try layer.statvfs()
+    case .above(let folders): try folders.statvfs()
     }
   }
 
@@ -231,6 +248,7 @@ extension LayerDirectory {
     case .archive(let layer):
       FileSystemType.unwatchable[
         try gate.call { () throws(Errno) in try layer.current.source.descriptor.fileSystemType() }]
+    case .above: nil
     }
   }
 }

@@ -19,6 +19,8 @@ public final class LayerDirectory: Sendable {
     case descriptor(SharedDescriptor)
     /// The folder is found by its inode number in the archive's present index.
     case archive(ArchiveLayer)
+    /// It leads to a layer that is laid at a folder of the view.
+    case above(FoldersAbove)
   }
   let backing: Backing
   /// Passes the calls on the directory.
@@ -71,6 +73,21 @@ public final class LayerDirectory: Sendable {
     spellings = gate.foldsNames ? SpellingIndex() : nil
   }
 
+  /// - Parameter folders: the one that this directory is.
+  init(above folders: FoldersAbove, _ gate: LayerGate, identity: FileIdentity, place: HiddenNames.Place?) {
+    layer = gate.layer
+    self.place = place
+    self.gate = gate
+    self.identity = identity
+    self.backing = .above(folders)
+    recordsInodes = true
+    covered = nil
+    spellings = gate.foldsNames ? SpellingIndex() : nil
+  }
+
+  /// Whether the directory is none of its layer, but leads to that: the layer is laid at a folder of the view.
+  public var isAboveLayer: Bool { if case .above = backing { true } else { false } }
+
   /// Whether the directory is a folder of an archive.
   public var isInArchive: Bool { if case .archive = backing { true } else { false } }
 
@@ -81,6 +98,7 @@ public final class LayerDirectory: Sendable {
     case .descriptor(let handle):
       return try gate.call { () throws(Errno) in try handle.descriptor.attributes() }
     case .archive(let archive): return try archive.folderAttributes(identity.inode)
+    case .above(let folders): return try folders.attributes()
     }
   }
 
@@ -105,6 +123,7 @@ public final class LayerDirectory: Sendable {
         return try find(name, in: handle)
       }
     case .archive(let archive): return archive.find(name, in: identity.inode, place: place)
+    case .above(let folders): return try folders.find(name, in: self)
     }
   }
 
@@ -114,6 +133,7 @@ public final class LayerDirectory: Sendable {
     case .descriptor(let handle):
       return try gate.call { () throws(Errno) in try handle.descriptor.contains(name) }
     case .archive(let archive): return archive.node(name, in: identity.inode) != nil
+    case .above(let folders): return folders.has(name)
     }
   }
 
@@ -217,6 +237,9 @@ public final class LayerDirectory: Sendable {
     case .archive(let archive):
       guard let (node, _) = archive.node(name, in: identity.inode) else { throw .noSuchFileOrDirectory }
       return archive.attributes(of: node)
+    case .above(let folders):
+      guard folders.has(name) else { throw .noSuchFileOrDirectory }
+      return try folders.next(in: self).attributes()
     }
   }
 
@@ -270,55 +293,6 @@ public final class LayerDirectory: Sendable {
     try SingleLayerDirectory(self, cutoff: nil).whiteouts
   }
 
-  /// Calls `getxattr(2)` on the directory.
-  public func extendedAttribute(
-    _ name: CName, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(Errno) -> Int {
-    guard case .descriptor(let handle) = backing else { throw .noData }
-    return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttribute(name, into: buffer) }
-  }
-
-  /// Calls getxattrat(2) on an entry that is not a directory, if the name still has the given identity.
-  /// - Throws: as `openFile`.
-  public func extendedAttribute(
-    _ attribute: CName, of name: CName, identity: FileIdentity, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(Errno) -> Int {
-    if identity.isMergedTable { throw .noData }
-    return try withSpelling(of: name) { name throws(Errno) in
-      try extendedAttributeExact(attribute, of: name, identity: identity, into: buffer)
-    }
-  }
-
-  private func extendedAttributeExact(
-    _ attribute: CName, of name: CName, identity: FileIdentity, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(Errno) -> Int {
-    // An own mount at the name would send the request to this process.
-    if covered == nil, case .descriptor(let handle) = backing {
-      do throws(Errno) {
-        return try gate.call { () throws(Errno) in
-          let value: Result<Int, Errno>
-          do throws(Errno) {
-            value = .success(
-              try handle.descriptor.extendedAttribute(attribute, ofEntry: name, into: buffer))
-          } catch {
-            value = .failure(error)
-          }
-          if try outerAttributes(of: name, in: handle).identity != identity { throw .staleFileHandle }
-          return try value.get()
-        }
-      } catch {
-        if error != .noFunction && error != .notPermitted { throw error }
-      }
-    }
-    return try openPath(name, identity: identity).extendedAttribute(attribute, into: buffer)
-  }
-
-  /// The names of the directory's extended attributes, each followed by NUL.
-  public func extendedAttributeNames() throws(Errno) -> [UInt8] {
-    guard case .descriptor(let handle) = backing else { return [] }
-    return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttributeNames() }
-  }
-
   private func open(
     _ name: CName, identity: FileIdentity, _ flags: OpenFlags
   ) throws(Errno) -> (file: LayerFile, attributes: FileStatus) {
@@ -342,6 +316,8 @@ public final class LayerDirectory: Sendable {
           return (LayerFile(content), content.attributes)
         }
       }
+    // Their entries are directories.
+    case .above(let folders): throw folders.has(name) ? .staleFileHandle : .noSuchFileOrDirectory
     }
   }
 

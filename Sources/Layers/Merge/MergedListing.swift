@@ -81,6 +81,7 @@ extension LayerDirectory {
     switch backing {
     case .descriptor(let real): handle = real
     case .archive(let archive): return try archive.forEachEntry(in: identity.inode, body)
+    case .above(let folders): return try folders.forEachEntry(in: self, body)
     }
     do throws(Errno) {
       try gate.call { () throws(Errno) in

@@ -49,7 +49,7 @@ extension DirectoryLayer {
   /// Whether the file system folds the names in the root, as far as can be found out. One that may not be read is taken
   /// not to. The calls do not pass the gate, as those of `init`: to be asked where the layer was opened.
   public var isFolded: Bool {
-    guard !isAbsent, case .descriptor(let handle) = root.backing else { return false }
+    guard !isAbsent, case .descriptor(let handle) = ownRoot.backing else { return false }
     return (try? handle.descriptor.open(".", [.read, .directory]).foldsNames()) ?? false
   }
 }

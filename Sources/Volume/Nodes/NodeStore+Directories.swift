@@ -216,8 +216,8 @@ extension NodeStore {
   /// which is seen where the layer is no private clone of its mount.
   /// - Throws: `deferred`.
   private func unwatchableReason(of part: LayerDirectory) throws(Errno) -> String? {
-    if part.isInArchive { return nil }
-    if stack.layers[part.layer].root.identity.device == part.identity.device { return nil }
+    if part.isInArchive || part.isAboveLayer { return nil }
+    if stack.layers[part.layer].ownRoot.identity.device == part.identity.device { return nil }
     do throws(Errno) {
       return try part.unwatchableFileSystem().map(Self.unwatchableReason)
     } catch {

@@ -6,6 +6,8 @@ struct Status {
     let path: String
     /// As the control file takes it.
     let encodedPath: String
+    /// The path of the folder in the mount at which it is laid; nil for the root.
+    var place: String?
     /// Whether it takes changes.
     let isWritable: Bool
     /// Whether its path leads nowhere, so that it is left out.
@@ -28,6 +30,7 @@ struct Status {
       json.object { json in
         json.member("path", path)
         json.member("encodedPath", encodedPath)
+        json.member("place", place)
         json.member("kind", archive == nil ? "directory" : "archive")
         json.member("writable", isWritable)
         json.member("absent", isAbsent)

@@ -61,7 +61,8 @@ struct StatusReporter: Sendable {
   private func layerStatus(_ index: Int, _ showsNames: Bool) -> Status.Layer {
     let layer = store.stack.layers[index]
     return Status.Layer(
-      path: layer.path.text, encodedPath: PercentCoding.encoded(path: layer.path),
+      path: layer.path.text, encodedPath: PercentCoding.encoded(path: layer.laidPath.name),
+      place: layer.laidPath.place.isEmpty ? nil : layer.laidPath.folder.text,
       isWritable: index == 0 && store.isWritable, isAbsent: layer.isAbsent, isWatched: watcher != nil,
       reason: store.unwatchableLayers[index] ?? rootWatcher?.fault(of: index)
         ?? (layer.isAbsent ? LayerRoot.absent : nil),
@@ -78,10 +79,9 @@ struct StatusReporter: Sendable {
   /// Many archives have all files below one folder. If MAIN has no such folder, nothing is overridden.
   private func hint(for layer: Layer) -> String? {
     guard let wrapped = layer.archive?.wrappedPath, let main = store.stack.layers.last else { return nil }
-    do throws(Errno) {
-      _ = try withCName(wrapped.folder) { name throws(Errno) in try main.root.attributes(of: name) }
-      return nil
-    } catch { return error == .noSuchFileOrDirectory ? "use \(wrapped.path.text)" : nil }
+    let place = layer.laidPath.place
+    guard case .nothing = try? main.entry(at: place + [wrapped.folder]) else { return nil }
+    return "use \(LaidPath(wrapped.path, atFolder: place).shown.text)"
   }
 
   /// The directories that cause short timeouts; the first hundred.

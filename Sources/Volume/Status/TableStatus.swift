@@ -44,7 +44,7 @@ extension TableFailure {
   /// The name shown to users.
   fileprivate func path(in layer: Layer) -> [UInt8] {
     guard let directory, let folder = layer.folder else {
-      return layer.path + Array("!/…/".utf8) + name
+      return layer.laidPath.path + Array("!/…/".utf8) + name
     }
     let slash = [UInt8(ascii: "/")]
     let parent = folder.isPrivateClone ? folder.path + (directory == slash ? [] : directory) : directory

@@ -12,6 +12,9 @@ function store(key, value) {
   try { localStorage.setItem(key, JSON.stringify(value)); } catch { /* private windows may refuse */ }
 }
 
+/// The path without `@/` and the folder at which the layer is laid.
+function ownPath(row) { return row.place ? row.path.slice(0, -(row.place.length + 2)) : row.path; }
+
 export class Stack {
   /// All layers, the ones that are switched off included, top first.
   rows = [];
@@ -51,15 +54,15 @@ export class Stack {
     return uses.indexOf(Math.min(...uses));
   }
 
-  /// The last component names a layer, with as many before it as make it unique.
+  /// The last component names a layer, with as many before it as make it unique, and the folder at which it is laid.
   #shorten() {
     for (const row of this.rows) {
-      const parts = row.path.split("/").filter((part) => part !== "");
-      const others = this.rows.filter((other) => other !== row).map((other) => `/${other.path}`);
+      const parts = ownPath(row).split("/").filter((part) => part !== "");
+      const others = this.rows.filter((other) => ownPath(other) !== ownPath(row)).map((other) => `/${ownPath(other)}`);
       let size = 1;
       const name = () => parts.slice(-size).join("/");
       while (size < parts.length && others.some((other) => other.endsWith(`/${name()}`))) size += 1;
-      row.name = name() || row.path;
+      row.name = (name() || row.path) + (row.place ? ` at ${row.place}` : "");
     }
   }
 
@@ -74,8 +77,8 @@ export class Stack {
   /// Remembers a layer that leaves the stack.
   switchOff(row) {
     const above = this.rows[this.rows.indexOf(row) - 1];
-    const { role, path, encodedPath, kind, problems } = row;
-    this.off.push({ role, path, encodedPath, kind, problems, above: above?.encodedPath });
+    const { role, path, encodedPath, place, kind, problems } = row;
+    this.off.push({ role, path, encodedPath, place, kind, problems, above: above?.encodedPath });
     this.#save();
   }
 

@@ -1,3 +1,4 @@
+import Layers
 import Posix
 
 /// Names of layers as users give them: paths of directories and archives, or the last components of one.
@@ -11,9 +12,9 @@ enum LayerName {
     return [slash] + (start + MountPoint.split(given[...])).joinedPath
   }
 
-  /// The path that is mounted for a path that a user gives: without symbolic links, if it leads anywhere.
-  static func mounted(_ given: [UInt8], from directory: [UInt8]) -> [UInt8] {
-    MountOptions.resolved(absolute(given, from: directory))
+  /// The layer that is mounted for the one that a user gives: without symbolic links, if its path leads anywhere.
+  static func mounted(_ given: LaidPath, from directory: [UInt8]) -> LaidPath {
+    LaidPath(absolute(given.path, from: directory), atFolder: given.place).resolved
   }
 
   /// Whether a path ends with the components of a relative one, as `/home/me/mods/ui` does with `ui` and `mods/ui`.

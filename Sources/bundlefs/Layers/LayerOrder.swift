@@ -1,8 +1,9 @@
+import Layers
 import Posix
 
 /// The order of a mount's layers, and how `set`, `add`, `remove` and `move` change it.
 struct LayerOrder {
-  /// The layers' absolute paths, without symbolic links, as the daemon has them; top first, MAIN last.
+  /// The layers' absolute paths, without symbolic links, as the daemon has them (`LaidPath.name`); top first, MAIN last.
   private(set) var paths: [[UInt8]]
   /// Whether the topmost layer takes the changes of the mount, and therefore stays where it is.
   private let isWritable: Bool
@@ -26,7 +27,7 @@ struct LayerOrder {
   /// Replaces all substitutions, except for the layer that takes changes, which may be given as the first one or be left
   /// out.
   mutating func set(_ given: [[UInt8]]) throws(Failure) {
-    var layers = given.map { LayerName.mounted($0, from: directory) }
+    var layers = try mounted(given)
     if isWritable {
       if layers.first == paths[0] { layers.removeFirst() }
       if layers.contains(paths[0]) { throw staysOnTop }
@@ -36,7 +37,7 @@ struct LayerOrder {
 
   /// - Throws: if one of them is a layer already, or given twice.
   mutating func add(_ given: [[UInt8]], _ position: LayerPosition) throws(Failure) {
-    let layers = given.map { LayerName.mounted($0, from: directory) }
+    let layers = try mounted(given)
     let index = try index(of: position)
     for layer in layers {
       if paths.contains(layer) {
@@ -46,6 +47,12 @@ struct LayerOrder {
       if layers.count(where: { $0 == layer }) > 1 { throw .failed("\(layer.shown) is given twice") }
     }
     paths.insert(contentsOf: layers, at: index)
+  }
+
+  private func mounted(_ given: [[UInt8]]) throws(Failure) -> [[UInt8]] {
+    try given.map { given throws(Failure) in
+      LayerName.mounted(try LaidPath(given: given), from: directory).name
+    }
   }
 
   mutating func remove(_ given: [[UInt8]]) throws(Failure) {
@@ -115,13 +122,24 @@ struct LayerOrder {
 
   /// Asks the file system only for a name that is not a layer's path: a layer that does not answer can be removed, too.
   private func candidates(_ given: [UInt8]) -> [Int] {
-    let absolute = LayerName.absolute(given, from: directory)
-    var found = paths.indices.filter { paths[$0] == absolute }
+    let wanted = LaidPath(checked: given)
+    let layers = paths.map { LaidPath(checked: $0) }
+    let absolute = LaidPath(LayerName.absolute(wanted.path, from: directory), atFolder: wanted.place)
+    var found = layers.indices.filter { layers[$0] == absolute }
     if found.isEmpty {
-      let resolved = MountOptions.resolved(absolute)
-      found = paths.indices.filter { paths[$0] == resolved }
+      let resolved = absolute.resolved
+      found = layers.indices.filter { layers[$0] == resolved }
+      // Without a folder, it is meant wherever it is laid.
+      if found.isEmpty, wanted.place.isEmpty {
+        found = layers.indices.filter { [absolute.path, resolved.path].contains(layers[$0].path) }
+      }
     }
-    if found.isEmpty { found = paths.indices.filter { LayerName.matches(paths[$0], given) } }
+    if found.isEmpty {
+      found = layers.indices.filter { index in
+        LayerName.matches(layers[index].path, wanted.path)
+          && (wanted.place.isEmpty || layers[index].place == wanted.place)
+      }
+    }
     if !found.isEmpty { return found }
     return given.elementsEqual("MAIN".utf8) ? [main] : []
   }

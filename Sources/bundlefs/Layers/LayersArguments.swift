@@ -1,3 +1,5 @@
+import Layers
+
 /// The arguments of `bundlefs layers`.
 struct LayersArguments {
   enum Action: Equatable {
@@ -30,7 +32,7 @@ struct LayersArguments {
   }
 
   private static func action(_ name: String, _ words: Words) throws(Failure) -> Action {
-    let layers = words.operands
+    let layers = try words.laid(name)
     if ["set", "remove"].contains(name), words.position != nil {
       throw .usage("'layers \(name)' takes no position; 'move' changes the place of a layer")
     }
@@ -65,6 +67,7 @@ struct LayersArguments {
     if layers.contains([]) {
       throw .usage("'layers set \(text.shown)' has an empty name; write LAYER[:LAYER...]")
     }
+    for layer in layers { _ = try LaidPath(given: layer) }
     return layers
   }
 }
@@ -75,6 +78,23 @@ private struct Words {
   private(set) var isJSON = false
   private(set) var counts = false
   private(set) var position: LayerPosition?
+  /// The folder of the mount at which the layers are to be laid.
+  private var place: [UInt8]?
+
+  /// The operands of a command, each as `LaidPath.name`.
+  func laid(_ command: String) throws(Failure) -> [[UInt8]] {
+    guard let place else { return operands }
+    if command != "add" {
+      throw .usage("'layers \(command)' has no option '--at'; write LAYER@/FOLDER")
+    }
+    return try operands.map { operand throws(Failure) in
+      let layer = try LaidPath(given: operand)
+      if !layer.place.isEmpty { throw .usage("'\(operand.shown)' has a folder already; leave out '--at'") }
+      do throws(LaidPath.Fault) { return try LaidPath(layer.path, at: place).name } catch {
+        throw .usage("'--at \(place.shown)': \(error.reason)")
+      }
+    }
+  }
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
     var rest = arguments[...]
@@ -86,6 +106,11 @@ private struct Words {
       switch word.shown {
       case "--json": isJSON = true
       case "--count": counts = true
+      case "--at":
+        guard let folder = rest.popFirst(), !folder.isEmpty else {
+          throw .usage("'--at' needs a FOLDER of the mount after it")
+        }
+        place = folder
       case "--":
         operands += rest
         return

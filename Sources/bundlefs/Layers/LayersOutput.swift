@@ -37,6 +37,7 @@ struct LayersOutput {
     json.member("role", isMain(index) ? "MAIN" : isUpper(index) ? "writable" : "substitution")
     json.member("path", layer.shown)
     json.member("encodedPath", PercentCoding.encoded(path: layer.path))
+    json.member("place", layer.place)
     json.member("kind", layer.kind.rawValue)
     json.name("problems")
     json.strings(layer.problems)

@@ -1,4 +1,5 @@
 import ControlClient
+import Layers
 import Posix
 import Routing
 
@@ -8,8 +9,10 @@ struct MountedLayer: Equatable {
     case directory, archive
   }
 
-  /// The absolute path with which it was mounted.
+  /// The absolute path with which it was mounted, as `LaidPath.name`.
   let path: [UInt8]
+  /// The path of the folder in the mount at which it is laid, for display; nil for the root.
+  let place: String?
   /// The path for display.
   let shown: String
   let kind: Kind
@@ -29,7 +32,10 @@ struct MountedLayer: Equatable {
     self.kind = kind
     problems = Self.problems(status)
     hint = status["hint"]?.string
+    place = status["place"]?.string
   }
+
+  var laidPath: LaidPath { LaidPath(checked: path) }
 
   private static func problems(_ status: JSONValue) -> [String] {
     var problems: [String] = []

@@ -1,5 +1,6 @@
 import ControlClient
 import Glibc
+import Layers
 import Posix
 import Routing
 
@@ -58,7 +59,7 @@ struct VisibleMount {
     let mounts = all()
     return zip(mounts, MountInspection.all(of: mounts)).compactMap { mount, inspection in
       guard let status = inspection.status, let layers = MountedLayers(status), layers.isWritable,
-        MountOptions.resolved(layers.layers[0].path) == path
+        layers.layers[0].laidPath.resolved.path == path
       else { return nil }
       return (mount, status)
     }

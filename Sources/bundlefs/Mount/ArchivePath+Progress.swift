@@ -7,12 +7,12 @@ extension ArchivePath {
   ///   - id: as of `ArchiveLayer.init`.
   func open(
     index: Int, id: LayerID? = nil, _ encoding: NameEncoding?, _ contents: ContentCache,
-    foldsNames: Bool = false, hidden: HiddenNames? = nil
+    foldsNames: Bool = false, hidden: HiddenNames? = nil, at place: [[UInt8]] = []
   ) throws(ArchiveError) -> ArchiveLayer {
     var bar = ProgressBar(title: "reading \(archive.shown)")
     defer { bar.end() }
     return try open(
-      index: index, id: id, encoding, contents, foldsNames: foldsNames, hidden: hidden,
+      index: index, id: id, encoding, contents, foldsNames: foldsNames, hidden: hidden, at: place,
       progress: { bar.show($0, of: $1) })
   }
 }

@@ -73,7 +73,7 @@ struct LayerOpener {
     _ layer: MountPlan.LayerPath, as role: String, index: Int, mayBeMissing: Bool
   ) throws(Failure) -> Layer {
     if let archive = layer.archive {
-      let opened = try reopen(archive, as: role, index: index)
+      let opened = try reopen(archive, as: role, index: index, at: layer.place)
       if let reason = opened.archive?.emptinessReason { Terminal.printError("\(role): \(reason)") }
       return opened
     }
@@ -81,7 +81,8 @@ struct LayerOpener {
     let opened: DirectoryLayer
     do throws(Errno) {
       opened = try directory(
-        layer.path, index: index, isWritable: isUpper, mayBeMissing: mayBeMissing && !isUpper)
+        layer.path, at: layer.place, index: index, isWritable: isUpper,
+        mayBeMissing: mayBeMissing && !isUpper)
     } catch {
       let hint = [.noSuchFileOrDirectory, .notDirectory].contains(error) ? plan.separatorHint : nil
       let reason = Self.reason(error, layer.path, mayBeMissing: hint == nil && mayBeMissing && !isUpper)
@@ -95,19 +96,20 @@ struct LayerOpener {
   var folding: FoldedLayer { FoldedLayer(plan.arguments.options) }
 
   /// A layer that is a directory, or may come later as one.
+  /// - Parameter place: the folder of the mount at which it is laid.
   /// - Throws: as `realpath(3)` and `open(2)`.
   func directory(
-    _ path: [UInt8], index: Int, isWritable: Bool = false, mayBeMissing: Bool = true
+    _ path: [UInt8], at place: [[UInt8]], index: Int, isWritable: Bool = false, mayBeMissing: Bool = true
   ) throws(Errno) -> DirectoryLayer {
     do throws(Errno) {
       return try DirectoryLayer(
         path: try realPath(path), index: index, covered: covered, isWritable: isWritable,
-        foldsNames: foldsNames, isShared: plan.arguments.isShared, hidden: hidden)
+        foldsNames: foldsNames, isShared: plan.arguments.isShared, hidden: hidden, at: place)
     } catch {
       guard mayBeMissing, self.mayBeMissing(error),
         let absent = try? DirectoryLayer(
           absent: MountPoint.absolute(path), index: index, covered: covered, foldsNames: foldsNames,
-          isShared: plan.arguments.isShared, hidden: hidden)
+          isShared: plan.arguments.isShared, hidden: hidden, at: place)
       else { throw error }
       return absent
     }
@@ -124,7 +126,7 @@ struct LayerOpener {
     let record = memory.root(entry.id)
     if entry.archiveLength > 0 {
       let archive = ArchivePath(entry.path, archiveLength: entry.archiveLength)
-      return try reopen(archive, as: entry.path.shown, index: index, id: entry.id)
+      return try reopen(archive, as: entry.path.shown, index: index, id: entry.id, at: entry.place)
     }
     guard let root = record.root else { throw .failed("\(entry.path.shown): its root is unknown") }
     return .directory(
@@ -134,24 +136,26 @@ struct LayerOpener {
           try Descriptor.duplicate(of: record.file)
         },
         isWritable: plan.isWritable && index == 0, foldsNames: foldsNames,
-        isShared: plan.arguments.isShared, hidden: hidden))
+        isShared: plan.arguments.isShared, hidden: hidden, at: entry.place))
   }
 
   private func reopen(
-    _ archive: ArchivePath, as role: String, index: Int, id: LayerID? = nil
-  ) throws(Failure)
-    -> Layer
-  {
-    do throws(ArchiveError) { return .archive(try open(archive, index: index, id: id)) } catch {
+    _ archive: ArchivePath, as role: String, index: Int, id: LayerID? = nil, at place: [[UInt8]]
+  ) throws(Failure) -> Layer {
+    do throws(ArchiveError) { return .archive(try open(archive, index: index, id: id, at: place)) } catch {
       throw .failed("\(role): \(error.message)")
     }
   }
 
-  /// - Parameter id: as of `ArchiveLayer.init`.
-  func open(_ archive: ArchivePath, index: Int, id: LayerID?) throws(ArchiveError) -> ArchiveLayer {
+  /// - Parameters:
+  ///   - id: as of `ArchiveLayer.init`.
+  ///   - place: as of `ArchiveLayer.init`.
+  func open(
+    _ archive: ArchivePath, index: Int, id: LayerID?, at place: [[UInt8]]
+  ) throws(ArchiveError) -> ArchiveLayer {
     try archive.open(
       index: index, id: id, plan.arguments.options.archiveEncoding, contents, foldsNames: foldsNames,
-      hidden: hidden)
+      hidden: hidden, at: place)
   }
 
   private func upper(_ layers: [Layer], _ writer: UpperLayer.Writer) throws(Failure) -> UpperLayer? {

@@ -39,7 +39,7 @@ struct LayerTrust {
     if !hasOthers { return nil }
     let found = layers.compactMap { layer -> String? in
       guard let folder = layer.folder, !folder.isAbsent,
-        let writers = (try? folder.root.writers(besides: user)) ?? nil
+        let writers = (try? folder.ownRoot.writers(besides: user)) ?? nil
       else { return nil }
       return "\(folder.path.shown) (\(writers.shown))"
     }

@@ -15,10 +15,13 @@ struct MountPlan {
     let path: [UInt8]
     /// nil for a directory.
     let archive: ArchivePath?
+    /// The folder of the mount at which it is laid.
+    let place: [[UInt8]]
 
-    init(_ given: [UInt8]) {
-      self.given = given
-      let resolved = MountOptions.resolved(given)
+    init(_ layer: LaidPath) {
+      given = layer.shown
+      place = layer.place
+      let resolved = MountOptions.resolved(layer.path)
       // One that does not exist yet is still relative.
       path = resolved.first == UInt8(ascii: "/") ? resolved : MountPoint.absolute(resolved)
       archive = ArchivePath(path)
@@ -27,7 +30,7 @@ struct MountPlan {
 
   /// Top first, MAIN last.
   let layers: [LayerPath]
-  /// Names a path of a layer that a comma or colon has torn, if there is one. Found now, since it may be relative.
+  /// Names a path of a layer that a comma, a colon or `@/` has torn, if there is one. Found now, since it may be relative.
   let separatorHint: String?
   /// Without what the layers determine.
   let volumeOptions: VolumeOptions
@@ -43,11 +46,12 @@ struct MountPlan {
     self.arguments = arguments
     self.mountPoint = mountPoint
     let writable = arguments.options.writable
-    let paths = writable.added + arguments.options.substitutions + [arguments.main]
+    let paths = arguments.options.layers(above: arguments.main)
     try writable.prepare(paths)
     layers = paths.map { LayerPath($0) }
     let areThere = layers.allSatisfy { UnescapedSeparator().exists($0.path) }
-    separatorHint = areThere ? nil : arguments.options.separatorHint
+    let hint = paths.lazy.compactMap { UnescapedSeparator().hint(for: $0) }.first
+    separatorHint = areThere ? nil : arguments.options.separatorHint ?? hint
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
     let file = arguments.options.archivePasswordFile
@@ -63,7 +67,9 @@ struct MountPlan {
     if let passwordFile {
       options.append(Array("archive_password_file=".utf8) + MountOption.escape(passwordFile))
     }
-    let substitutions = layers.dropLast().map { MountOption.escape($0.path) }
+    let substitutions = layers.dropLast().map { layer in
+      MountOption.escape(LaidPath(layer.path, atFolder: layer.place).name)
+    }
     if !substitutions.isEmpty {
       options.append(
         Array("substitution=".utf8) + Array(substitutions.joined(separator: [UInt8(ascii: ":")])))

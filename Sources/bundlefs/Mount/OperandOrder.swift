@@ -9,8 +9,8 @@ enum OperandOrder {
     if arguments.options.coversFiles { return }
     guard isEmpty(arguments.main) == true, isEmpty(mountPoint.path) == false else { return }
     // A mount over one of its own layers shows what that has.
-    let layers = arguments.options.writable.added + arguments.options.substitutions + [arguments.main]
-    if layers.contains(where: { mountPoint.path.isPath(inside: MountOptions.resolved($0)) }) { return }
+    let layers = arguments.options.layers(above: arguments.main)
+    if layers.contains(where: { mountPoint.path.isPath(inside: $0.resolved.path) }) { return }
     let order = "bundlefs \(arguments.mountPoint.shellQuoted) \(arguments.main.shellQuoted)"
     throw .usage(
       "MAIN '\(arguments.main.shown)' is empty and MOUNTPOINT '\(arguments.mountPoint.shown)' is not; MAIN comes first: "

@@ -28,10 +28,14 @@ struct ApplyLayers {
         "\(layers[index].shown): an archive, which cannot be changed; name a folder by '--to LAYER', or unpack it"
       )
     }
+    if let place = layers[index].place {
+      throw .failed(
+        "\(layers[index].shown) is laid at '\(place)'; name a layer that is not, such as '--to MAIN'")
+    }
     try Self.refuseOverlap(layers, index)
     self.top = top
     target = try TopLayer.open(
-      layers[index].path, shown: layers[index].shown, index: index, outside: top.device,
+      layers[index].laidPath.path, shown: layers[index].shown, index: index, outside: top.device,
       foldsNames: top.foldsNames,
       remedy: "this layer, so the command cannot reach it; mount at another place to apply to it")
     if target.layer.root.identity == top.upper.layer.root.identity {
@@ -45,7 +49,7 @@ struct ApplyLayers {
   /// What is removed from one of the layers must not be a part of another.
   private static func refuseOverlap(_ layers: [MountedLayer], _ target: Int) throws(Failure) {
     // Through symbolic links.
-    let paths = layers.map { $0.kind == .directory ? MountOptions.resolved($0.path) : $0.path }
+    let paths = layers.map { $0.kind == .directory ? $0.laidPath.resolved.path : $0.laidPath.path }
     for changed in [0, target] {
       for (index, other) in layers.enumerated() where index != changed && other.kind == .directory {
         let (path, inner) = (paths[changed], paths[index])
@@ -82,11 +86,12 @@ struct ApplyLayers {
     guard layer.kind == .directory else { return try archive(layer, index, top, contents) }
     do throws(Errno) {
       let opened = try DirectoryLayer(
-        path: layer.path, index: index, covered: nil, foldsNames: top.foldsNames)
-      if opened.root.identity.device != top.device { return .directory(opened) }
+        path: layer.laidPath.path, index: index, covered: nil, foldsNames: top.foldsNames,
+        at: layer.laidPath.place)
+      if opened.ownRoot.identity.device != top.device { return .directory(opened) }
     } catch {
       let absent = try? DirectoryLayer(
-        absent: layer.path, index: index, covered: nil, foldsNames: top.foldsNames)
+        absent: layer.laidPath.path, index: index, covered: nil, foldsNames: top.foldsNames)
       if error == .noSuchFileOrDirectory, let absent { return .directory(absent) }
       throw .failed("\(layer.shown): \(error)")
     }
@@ -99,10 +104,13 @@ struct ApplyLayers {
     _ layer: MountedLayer, _ index: Int, _ top: TopLayer, _ contents: ContentCache
   ) throws(Failure) -> Layer {
     let encoding = top.status["options"]?["archive_encoding"]?.string.flatMap { NameEncoding($0) }
-    guard let path = ArchivePath(layer.path) else { throw .failed("\(layer.shown): no such archive") }
+    guard let path = ArchivePath(layer.laidPath.path) else {
+      throw .failed("\(layer.shown): no such archive")
+    }
     do throws(ArchiveError) {
       return .archive(
-        try path.open(index: index, encoding, contents, foldsNames: top.foldsNames))
+        try path.open(
+          index: index, encoding, contents, foldsNames: top.foldsNames, at: layer.laidPath.place))
     } catch {
       throw .failed("\(layer.shown): \(error.message)")
     }

@@ -38,6 +38,11 @@ struct TopLayer {
     if former == nil, case .object = top["archive"] {
       throw .failed("\(path): the top layer is an archive, which cannot be changed; add a directory above it")
     }
+    if former == nil, let place = top["place"]?.string {
+      throw .failed(
+        "\(path): the top layer is laid at '\(place)', so it cannot have entries of the whole mount; add a directory without '@/' "
+          + "above it")
+    }
     let names = [status["control"]?.string, (status["bundle"]?["scheme"]?.string).map { "\($0):" }]
     reserved = Set(names.compactMap { $0.map { Array($0.utf8) } })
     (self.path, self.device, self.status) = (former.map { String(escaping: $0) } ?? path, device, status)

@@ -12,6 +12,24 @@ extension MountTests {
   }
 }
 
+/// A layer that is laid at a folder of the mount.
+final class LaidCandidate {
+  let root: ByteString
+  let name: ByteString
+  private(set) var laying: Laying
+
+  init(_ root: ByteString, _ laying: Laying) {
+    (self.root, self.laying) = (root, laying)
+    name = laying.name(of: root)
+  }
+
+  /// The mount opens it: the folders above keep the present attributes of its root.
+  func open() throws {
+    if root.text.hasSuffix(".zip") { return }
+    laying = Laying(place: laying.place, root: try DiskPlan.read(root).root.metadata)
+  }
+}
+
 /// Changes of a mount's stack and of its layers, all determined by a seed.
 struct LayerSwitchRun {
   /// The number of changes in one mount.
@@ -27,6 +45,8 @@ struct LayerSwitchRun {
   private var hasArchives: Bool { seed % 3 == 2 }
   private var isOverlayOnly: Bool { seed % 2 == 0 }
   private var foldsNames: Bool { seed % 4 == 3 }
+  /// In every other run that is not compared with overlayfs, layers are laid at folders, too.
+  private var laysLayers: Bool { seed % 4 == 1 || foldsNames }
   private var options: [ByteString] { foldsNames ? ["case=insensitive"] : [] }
 
   func run() throws {
@@ -49,10 +69,15 @@ struct LayerSwitchRun {
             candidates.folders, names: names, random: SplitMix64(seed: random.next()))
           log.append(try edits.step())
         }
-        stack = Self.changed(stack, among: candidates.folders.dropFirst() + candidates.archives, &random)
+        let former = stack
+        stack = Self.changed(stack, among: candidates.all, &random)
         log.append("layers \(stack.map(\.description))")
+        // One that was laid already keeps what the mount has opened.
+        for layer in stack where !former.contains(layer) {
+          try candidates.layings[layer]?.open()
+        }
         try mount.setLayers(stack)
-        let differences = try self.differences(stack + [main], mount, in: folder)
+        let differences = try self.differences(stack + [main], candidates, mount, in: folder)
         if differences.isEmpty { continue }
         Issue.record(
           """
@@ -74,6 +99,11 @@ struct LayerSwitchRun {
     var names: [ByteString] = []
     var folders: [ByteString] = []
     var archives: [ByteString] = []
+    /// By the names with which `substitution` takes them.
+    var layings: [ByteString: LaidCandidate] = [:]
+
+    /// All but MAIN.
+    var all: [ByteString] { folders.dropFirst() + archives + layings.keys.sorted() }
   }
 
   private func makeLayers(in folder: TemporaryFolder) throws -> Candidates {
@@ -97,6 +127,13 @@ struct LayerSwitchRun {
       try ArchiveGenerator.make(seed: seed, in: folder.path)
       candidates.archives = [folder / "a1.zip", folder / "a2.zip", folder / "b1.zip"]
     }
+    if !laysLayers { return candidates }
+    // The judge of archives opens folders later, when their roots can have other times.
+    for root in hasArchives ? candidates.archives : Array(candidates.folders[3...]) {
+      let metadata = try DiskPlan.read(candidates.folders[0]).root.metadata
+      let laid = LaidCandidate(root, Laying.choose(candidates.names, over: metadata, &random))
+      candidates.layings[laid.name] = laid
+    }
     return candidates
   }
 
@@ -106,6 +143,7 @@ struct LayerSwitchRun {
   ) -> [ByteString] {
     var stack = stack
     let others = candidates.filter { !stack.contains($0) }
+    let plain = candidates.filter { !$0.text.contains("@/") }
     switch random.number(0...9) {
     case 0..<4 where stack.count < 5:
       stack.insert(random.pick(others), at: random.number(0...stack.count))
@@ -113,15 +151,15 @@ struct LayerSwitchRun {
     case 7..<9 where stack.count > 1:
       let layer = stack.remove(at: random.number(0...stack.count - 1))
       stack.insert(layer, at: random.number(0...stack.count))
-    default: stack = (0..<random.number(0...3)).map { _ in random.pick(candidates) }
+    default: stack = (0..<random.number(0...3)).map { _ in random.pick(plain) }
     }
     return stack
   }
 
-  private func differences(_ layers: [ByteString], _ mount: Mount, in folder: TemporaryFolder) throws
-    -> [String]
-  {
-    if layers.contains(where: { $0.text.hasSuffix(".zip") }) {
+  private func differences(
+    _ layers: [ByteString], _ candidates: Candidates, _ mount: Mount, in folder: TemporaryFolder
+  ) throws -> [String] {
+    if layers.contains(where: { $0.text.contains(".zip") }) {
       // A new mount is the judge, since an archive has other metadata than a folder.
       var setup = MountSetup(
         main: layers[layers.count - 1], point: try folder.folder(ByteString("twin\(Clock.now)")),
@@ -132,7 +170,9 @@ struct LayerSwitchRun {
       return seen == expected ? [] : ["\(TreeDigest.difference(seen, expected))"]
     }
     let plans = try layers.map { layer in
-      var plan = try DiskPlan.read(layer)
+      let laid = candidates.layings[layer]
+      var plan = try DiskPlan.read(laid?.root ?? layer)
+      if let laid { plan = plan.laid(laid.laying) }
       plan.foldsNames = foldsNames
       return plan
     }

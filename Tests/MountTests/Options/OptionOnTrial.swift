@@ -94,6 +94,11 @@ extension OptionOnTrial {
     OptionOnTrial("an archive", { "substitution=" + MountSetup.escaped($0.archive) }) {
       try $0.expectText("packed\n", in: "packed.txt")
     },
+    OptionOnTrial("a layer at a folder", { "substitution=" + MountSetup.escaped($0.laid) + "@/Laid/Folder" })
+    {
+      try $0.expectText("laid\n", in: "Laid/Folder/laid.txt")
+      try $0.expectText("main's inner\n", in: "Folder/Inner.txt")
+    },
     OptionOnTrial("xattr=off") { trial in
       #expect((try? (trial.view / "both.txt").attribute("user.bundlefs.layer")) == nil)
     },

@@ -12,6 +12,8 @@ final class OptionTree {
   /// A layer that is not there at first.
   let absent: ByteString
   let archive: ByteString
+  /// What is laid at a folder.
+  let laid: ByteString
   let routes: ByteString
   let point: ByteString
   /// The content of a file that is larger than one READ.
@@ -23,6 +25,7 @@ final class OptionTree {
     top = try folder.folder("top")
     upper = try folder.folder("upper")
     point = try folder.folder("mount")
+    laid = try folder.folder("laid")
     absent = folder.path / "absent"
     archive = folder.path / "pack.zip"
     routes = folder.path / "routes"
@@ -30,6 +33,7 @@ final class OptionTree {
     try (top / "both.txt").write("top's both\n")
     try (top / "en.lproj").makeDirectory()
     try (top / "en.lproj/T.strings").write("\"key\" = \"top\";\n")
+    try (laid / "laid.txt").write("laid\n")
     try archive.write(ZipBuilder([.init("packed.txt", "packed\n")]).bytes)
     try routes.write("route Known l:(known)Word\n")
   }

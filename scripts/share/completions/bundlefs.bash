@@ -123,7 +123,10 @@ _bundlefs() {
     --count) [[ $command != listen ]] || kind=none ;;
     --above | --below | --to) kind=layer ;;
     --before) kind=names ;;
-    --at) kind=folder ;;
+    --at)
+      kind=folder
+      [[ $command != layers ]] || kind=none
+      ;;
   esac
   [[ $current != -* ]] || kind=flags
 

@@ -103,20 +103,26 @@ final class ArchiveMonitor: Sendable {
         if archive.reloadError == .folder { folderHasCome.withLock { $0 }?() }
         return
       }
+      let laid = LaidArchive(layer: layer, place: archive.laidAt)
       for start in stride(from: 0, to: difference.items.count, by: 1000) {
         let batch = start..<min(start + 1000, difference.items.count)
         queue.add(
           store.table.withLock {
-            ArchiveDifferenceMapper.invalidations(for: difference, batch, layer, in: &$0)
+            ArchiveDifferenceMapper.invalidations(for: difference, batch, laid, in: &$0)
           })
       }
       if difference.isRootChanged {
-        let change = LayerEvent(directory: .root, layer: layer, name: [], mask: .attributes)
-        queue.add(store.table.withLock { LayerEventMapper.invalidations(for: change, in: &$0) })
+        queue.add(store.table.withLock { ArchiveDifferenceMapper.invalidations(ofRootOf: laid, in: &$0) })
       }
     }
     if archive.gate.isIsolated { archive.gate.run(job) } else { _ = worker?.add(job) }
   }
+}
+
+/// The index of an archive's layer, and the folder of the view at which it is laid.
+struct LaidArchive {
+  let layer: Int
+  var place: [[UInt8]] = []
 }
 
 /// Maps the difference between two states of an archive to invalidations, as if each item had happened in a
@@ -124,9 +130,12 @@ final class ArchiveMonitor: Sendable {
 enum ArchiveDifferenceMapper {
   /// Detaches the files that lost their names in the table.
   static func invalidations(
-    for difference: ArchiveDifference, _ batch: Range<Int>, _ layer: Int, in table: inout NodeTable
+    for difference: ArchiveDifference, _ batch: Range<Int>, _ laid: LaidArchive, in table: inout NodeTable
   ) -> [Invalidation] {
-    var directories: [UInt64: [NodeID]] = [difference.rootNumber: [.root]]
+    let roots = laid.place.reduce([NodeID.root]) { above, name in
+      above.flatMap { children(name, of: $0, table) }
+    }
+    var directories: [UInt64: [NodeID]] = [difference.rootNumber: roots]
     var found: [Invalidation] = []
     for item in difference.items[batch] {
       let (unknown, known) = difference.folders(above: item) { directories[$0] != nil }
@@ -139,9 +148,25 @@ enum ArchiveDifferenceMapper {
       // Nothing is cached in a directory that the kernel does not know.
       for directory in nodes {
         let change = LayerEvent(
-          directory: directory, layer: layer, name: difference.name(of: item), mask: mask(of: item))
+          directory: directory, layer: laid.layer, name: difference.name(of: item), mask: mask(of: item))
         found += LayerEventMapper.invalidations(for: change, in: &table)
       }
+    }
+    return found
+  }
+
+  /// The folders above the archive have its root's times.
+  static func invalidations(ofRootOf laid: LaidArchive, in table: inout NodeTable) -> [Invalidation] {
+    let change = LayerEvent(directory: .root, layer: laid.layer, name: [], mask: .attributes)
+    var found = LayerEventMapper.invalidations(for: change, in: &table)
+    var above = [NodeID.root]
+    for name in laid.place {
+      for directory in above {
+        let change = LayerEvent(
+          directory: directory, layer: laid.layer, name: name, mask: [.attributes, .isDirectory])
+        found += LayerEventMapper.invalidations(for: change, in: &table)
+      }
+      above = above.flatMap { children(name, of: $0, table) }
     }
     return found
   }

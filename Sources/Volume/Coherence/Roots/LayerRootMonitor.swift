@@ -136,7 +136,7 @@ final class LayerRootMonitor: Sendable {
     } catch {
       // A layer that may not answer says nothing. Linux before 5.8 does not report mount ids.
       if error == .deferred || error == .noFunction { return false }
-      let isDeleted = (try? directory.root.attributes().links) == 0
+      let isDeleted = (try? directory.ownRoot.attributes().links) == 0
       fault = isDeleted ? LayerRoot.deleted : LayerRoot.movedAway
       isAbsent = Self.leadsNowhere(error) && mayBeAbsent(layer)
       if isAbsent { fault = LayerRoot.absent }

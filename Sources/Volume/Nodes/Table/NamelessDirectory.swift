@@ -88,12 +88,13 @@ extension NodeTable {
 }
 
 extension MergedDirectory {
-  /// A hash of the parts of the directory above that are in the same layers; nil if one is in an archive or absent.
+  /// A hash of the parts of the directory above that are in the same layers; nil if one is in an archive or absent, or a layer is
+  /// laid here.
   func place(in above: MergedDirectory) -> Int? {
     var hasher = Hasher()
     for part in parts {
       let partsAbove = above.parts(of: part.layer)
-      if part.isInArchive || partsAbove.isEmpty { return nil }
+      if part.isInArchive || partsAbove.isEmpty || partsAbove.first?.isAboveLayer == true { return nil }
       for partAbove in partsAbove { hasher.combine(PartIdentity(partAbove)) }
     }
     return hasher.finalize()

@@ -48,7 +48,16 @@ struct MountOption {
   func directories() throws(Failure) -> [[UInt8]] {
     let paths = value.map { Self.split($0, at: UInt8(ascii: ":")) } ?? [[]]
     if paths.contains([]) { throw invalid(expected: "\(name)=DIR[:DIR...]") }
-    return paths.map(Self.unescape)
+    let names = paths.map(Self.unescape)
+    for name in names { _ = try LaidPath(given: name) }
+    return names
+  }
+
+  /// The folder that takes the changes.
+  func upper() throws(Failure) -> [UInt8] {
+    let laid = try LaidPath(given: try text(of: "DIR"))
+    if !laid.place.isEmpty { throw .usage(WritableOption.refusal(of: laid)) }
+    return laid.path
   }
 
   /// - Parameter kind: what the value means.

@@ -9,7 +9,8 @@ extension MountOptions {
   /// values can be compared.
   var shown: [String: String] {
     var shown: [String: String] = [:]
-    shown["substitution"] = substitutions.map { Self.resolved($0).shown }.joined(separator: ":")
+    shown["substitution"] = substitutions.map { LaidPath(checked: $0).resolved.shown.shown }.joined(
+      separator: ":")
     shown["missing"] = allowsMissing ? "empty" : "error"
     shown["case"] = foldsNames ? "insensitive" : "sensitive"
     shown["strings"] = mergesTables ? "merge" : "override"

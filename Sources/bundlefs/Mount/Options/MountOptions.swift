@@ -6,7 +6,7 @@ import Volume
 struct MountOptions {
   /// The values of the options `substitution=`, each top first; an empty one leaves MAIN alone.
   private(set) var substitutionLists: [[[UInt8]]] = []
-  /// The substitution directories, top first.
+  /// The substitutions, top first, as `LaidPath.name`.
   var substitutions: [[UInt8]] { Array(substitutionLists.joined()) }
   /// The layer that takes changes.
   var writable = WritableOption.off
@@ -107,7 +107,7 @@ struct MountOptions {
     case "substitution":
       // MAIN alone, which is of use in a remount.
       substitutionLists.append(option.value == [] ? [] : try option.directories())
-    case "writable": writable = hasValue ? .directory(try option.text(of: "DIR")) : .firstSubstitution
+    case "writable": writable = hasValue ? .directory(try option.upper()) : .firstSubstitution
     case "trust_upper" where !hasValue: trustsUpper = true
     case "xattr": extendedAttributes = try option.extendedAttributeMode()
     case "whiteouts": whiteouts = try option.whiteoutFormat()
@@ -148,6 +148,12 @@ struct MountOptions {
     if passed.contains(Array("ro".utf8)) { return .unavailable("the mount is read-only (ro)") }
     if cache != .coherent { return .unavailable("cache=\(cache) does not watch the layers") }
     return .on
+  }
+
+  /// All layers, top first.
+  func layers(above main: [UInt8]) -> [LaidPath] {
+    let above = writable.added.map { LaidPath(atRoot: $0) } + substitutions.map { LaidPath(checked: $0) }
+    return above + [LaidPath(atRoot: main)]
   }
 
   func check() throws(Failure) {

@@ -1,6 +1,7 @@
+import Layers
 import Posix
 
-/// Finds the path of a layer whose comma or colon was not escaped, so that it was taken for a separator.
+/// Finds the path of a layer whose comma, colon or `@/` was not escaped, so that it was taken for a separator.
 struct UnescapedSeparator {
   /// How many pieces of a path are put together at most.
   private static let mostPieces = 8
@@ -37,6 +38,11 @@ struct UnescapedSeparator {
     return nil
   }
 
+  /// - Parameter layer: which may be taken to be laid at a folder.
+  func hint(for layer: LaidPath) -> String? {
+    layer.place.isEmpty || exists(layer.path) ? nil : existing([layer.shown]).map(Self.sentence)
+  }
+
   /// - Parameter layers: what stood between colons, without backslashes.
   func hint(inLayers layers: [[UInt8]]) -> String? {
     let paths = Self.joined(layers).filter { $0.count > 1 }
@@ -53,6 +59,6 @@ struct UnescapedSeparator {
   private func existing(_ paths: [[UInt8]]) -> [UInt8]? { paths.first(where: exists) }
 
   private static func sentence(_ path: [UInt8]) -> String {
-    "the path '\(path.shown)' exists; write it as '\(MountOption.escape(path).shown)', in quotes"
+    "the path '\(path.shown)' exists; write it as '\(LaidPath(atRoot: MountOption.escape(path)).name.shown)', in quotes"
   }
 }

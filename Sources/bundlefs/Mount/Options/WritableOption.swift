@@ -11,6 +11,12 @@ enum WritableOption: Equatable {
   /// The layer that it adds on top.
   var added: [[UInt8]] { if case .directory(let path) = self { [path] } else { [] } }
 
+  /// Why a layer that is laid at a folder cannot take the changes of the whole mount.
+  static func refusal(of layer: LaidPath) -> String {
+    "writable: \(layer.path.shown) is laid at '\(layer.folder.shown)', so it cannot take the changes of the whole mount; put a "
+      + "folder without '@/' first, or use 'writable=DIR'"
+  }
+
   var shown: String {
     switch self {
     case .off: ""
@@ -20,17 +26,19 @@ enum WritableOption: Equatable {
   }
 
   /// Makes the folder that takes the changes if it does not exist.
-  /// - Parameter layers: the given paths of all layers, top first.
+  /// - Parameter layers: all layers as given, top first.
   /// - Throws: if it cannot be made, or if its files would appear a second time by another layer.
-  func prepare(_ layers: [[UInt8]]) throws(Failure) {
-    guard self != .off, let given = layers.first else { return }
+  func prepare(_ layers: [LaidPath]) throws(Failure) {
+    guard self != .off, let upper = layers.first else { return }
+    if !upper.place.isEmpty { throw .usage(Self.refusal(of: upper)) }
+    let given = upper.path
     // It may not exist yet.
     let path =
       (try? realPath(given)) == nil ? MountPoint.resolvingParent(of: given) : MountOptions.resolved(given)
     if ArchivePath(path) != nil {
       throw .failed("writable: \(given.shown) is an archive, which cannot be written to; use 'writable=DIR'")
     }
-    for layer in layers.dropFirst() {
+    for layer in layers.dropFirst().map(\.path) {
       let other = MountOptions.resolved(layer)
       if path.isPath(inside: other) {
         throw .failed(

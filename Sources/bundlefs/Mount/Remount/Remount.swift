@@ -1,5 +1,6 @@
 import ControlClient
 import Glibc
+import Layers
 import Posix
 import Routing
 
@@ -32,7 +33,7 @@ struct Remount {
     guard let present = status["options"] else { return }
     // mount(8) gives the source in the mount table.
     if let main = mounted.layers.last, arguments.main.shown != present["fsname"]?.string,
-      MountOptions.resolved(arguments.main) != main.path
+      MountOptions.resolved(arguments.main) != main.laidPath.path
     {
       throw fixed("MAIN '\(arguments.main.shown)'", "'\(main.shown)'")
     }

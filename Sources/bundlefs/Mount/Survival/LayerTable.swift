@@ -11,6 +11,24 @@ struct LayerTable: Equatable {
     let path: [UInt8]
     /// The bytes at the beginning of the path that name the archive; 0 for a directory.
     let archiveLength: Int
+    /// The folder of the mount at which it is laid.
+    var place: [[UInt8]] = []
+
+    var laidPath: LaidPath { LaidPath(path, atFolder: place) }
+
+    /// The path and, if it is laid at a folder, NUL and the path of that.
+    fileprivate var located: [UInt8] { place.isEmpty ? path : path + [0] + laidPath.folder }
+
+    fileprivate init(id: LayerID, located: [UInt8], archiveLength: Int) {
+      let parts = located.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+      let place = parts.count > 1 ? parts[1].split(separator: UInt8(ascii: "/")) : []
+      self.init(
+        id: id, path: Array(parts[0]), archiveLength: archiveLength, place: place.map { Array($0) })
+    }
+
+    init(id: LayerID, path: [UInt8], archiveLength: Int, place: [[UInt8]] = []) {
+      (self.id, self.path, self.archiveLength, self.place) = (id, path, archiveLength, place)
+    }
   }
 
   /// The most layers, with the retired ones.
@@ -42,7 +60,7 @@ struct LayerTable: Equatable {
   // MARK: - Bytes
 
   /// Words of 8 bytes: the numbers of layers, retired layers, requests and former layers; the requests; the former layers;
-  /// of each entry its ID, the length of the archive's path and that of the whole one, and the path.
+  /// of each entry its ID, the length of the archive's path and that of the path with the folder at which it is laid, and these.
   var encoded: [UInt8] {
     var bytes: [UInt8] = []
     func append(_ word: UInt64) { withUnsafeBytes(of: word) { bytes += $0 } }
@@ -50,8 +68,9 @@ struct LayerTable: Equatable {
     requests.forEach(append)
     for id in former { append(UInt64(id.rawValue)) }
     for entry in all {
-      for word in [entry.id.place, entry.archiveLength, entry.path.count] { append(UInt64(word)) }
-      bytes += entry.path
+      let located = entry.located
+      for word in [entry.id.place, entry.archiveLength, located.count] { append(UInt64(word)) }
+      bytes += located
     }
     return bytes
   }
@@ -97,7 +116,7 @@ struct LayerTable: Equatable {
         archive <= length, length <= bytes.count - offset
       else { return nil }
       defer { offset += length }
-      return Entry(id: id, path: Array(bytes[offset..<offset + length]), archiveLength: archive)
+      return Entry(id: id, located: Array(bytes[offset..<offset + length]), archiveLength: archive)
     }
   }
 }

@@ -34,7 +34,7 @@ final class StackRecorder: Sendable {
   /// Opens new substitutions and records the stack; does nothing if another change has just been recorded: the successor
   /// makes this one then.
   /// - Parameters:
-  ///   - paths: absolute ones, top first.
+  ///   - paths: absolute ones, top first, as `LaidPath.name`.
   ///   - request: the `unique` of the WRITE that asks for it.
   ///   - used: the IDs of the layers that nodes refer to.
   /// - Throws: an error that names the layer at fault.
@@ -115,7 +115,7 @@ private struct StackSwitch {
     var paths = paths[...]
     if let upper {
       layers = [upper]
-      if paths.first == upper.path { paths.removeFirst() }
+      if paths.first == upper.laidPath.name { paths.removeFirst() }
     }
     for path in paths { layers.append(try entry(path)) }
     layers += present.layers.suffix(1)
@@ -125,27 +125,33 @@ private struct StackSwitch {
   /// - Returns: whether there are any.
   mutating func chooseFolders() throws(RoutingError) -> Bool {
     for entry in present.layers {
-      layers.append(entry.isArchiveReplacedByFolder ? try newEntry(entry.path, nil, entry.path) : entry)
+      layers.append(entry.isArchiveReplacedByFolder ? try newEntry(entry.laidPath, nil, entry.path) : entry)
     }
     return !added.isEmpty
   }
 
-  private mutating func entry(_ given: [UInt8]) throws(RoutingError) -> LayerTable.Entry {
+  private mutating func entry(_ name: [UInt8]) throws(RoutingError) -> LayerTable.Entry {
+    let given: LaidPath
+    do throws(LaidPath.Fault) { given = try LaidPath(name: name) } catch {
+      throw RoutingError(.malformed, "\(name.shown): \(error.reason)")
+    }
     // Before a file system is asked, which may not answer.
     if let entry = try unused(given) { return entry }
-    let (path, archive) = try resolved(given)
-    if let entry = try unused(path) { return entry }
-    return try newEntry(path, archive, given)
+    let (path, archive) = try resolved(given.path)
+    let laid = LaidPath(path, atFolder: given.place)
+    if let entry = try unused(laid) { return entry }
+    return try newEntry(laid, archive, given.path)
   }
 
   private mutating func newEntry(
-    _ path: [UInt8], _ archive: ArchivePath?, _ given: [UInt8]
+    _ laid: LaidPath, _ archive: ArchivePath?, _ given: [UInt8]
   ) throws(RoutingError) -> LayerTable.Entry {
-    try check(path, given)
+    try check(laid.path, given)
     guard let id = LayerTable.freeID(among: present.all + added) else {
       throw RoutingError(.tooLong, "\(given.shown): a mount has at most \(LayerTable.mostLayers) layers")
     }
-    let entry = LayerTable.Entry(id: id, path: path, archiveLength: archive?.archive.count ?? 0)
+    let entry = LayerTable.Entry(
+      id: id, path: laid.path, archiveLength: archive?.archive.count ?? 0, place: laid.place)
     try open(entry, archive, given)
     added.append(entry)
     return entry
@@ -153,12 +159,12 @@ private struct StackSwitch {
 
   /// The present substitution with a path, unless it has its place already.
   /// - Throws: EINVAL for the one that takes changes.
-  private func unused(_ path: [UInt8]) throws(RoutingError) -> LayerTable.Entry? {
-    if path == upper?.path {
-      throw RoutingError(.malformed, "\(path.shown) takes the changes, so it stays on top")
+  private func unused(_ laid: LaidPath) throws(RoutingError) -> LayerTable.Entry? {
+    if laid.path == upper?.path {
+      throw RoutingError(.malformed, "\(laid.path.shown) takes the changes, so it stays on top")
     }
     return present.layers.dropLast().first {
-      $0.path == path && !layers.contains($0) && !$0.isArchiveReplacedByFolder
+      $0.laidPath == laid && !layers.contains($0) && !$0.isArchiveReplacedByFolder
     }
   }
 
@@ -193,12 +199,15 @@ private struct StackSwitch {
   ) throws(RoutingError) {
     if let archive {
       do throws(ArchiveError) {
-        opened.append(.archive(try opener.open(archive, index: entry.id.place, id: entry.id)))
+        opened.append(
+          .archive(try opener.open(archive, index: entry.id.place, id: entry.id, at: entry.place)))
       } catch { throw Self.error(error, given) }
       return
     }
     let layer: DirectoryLayer
-    do throws(Errno) { layer = try opener.directory(entry.path, index: entry.id.place) } catch {
+    do throws(Errno) {
+      layer = try opener.directory(entry.path, at: entry.place, index: entry.id.place)
+    } catch {
       throw Self.error(error, given)
     }
     if let fault = opener.folding.fault(of: layer) {

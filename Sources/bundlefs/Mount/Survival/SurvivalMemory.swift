@@ -105,7 +105,9 @@ final class SurvivalMemory: Sendable {
     for (layer, id) in zip(stack.layers, stack.ids) {
       try recordRoot(of: layer, id)
       entries.append(
-        LayerTable.Entry(id: id, path: layer.path, archiveLength: layer.archive?.archivePath.count ?? 0))
+        LayerTable.Entry(
+          id: id, path: layer.laidPath.path, archiveLength: layer.archive?.archivePath.count ?? 0,
+          place: layer.laidPath.place))
     }
     try write(LayerTable(layers: entries))
   }

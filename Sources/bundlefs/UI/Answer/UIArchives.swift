@@ -15,22 +15,23 @@ final class UIArchives: Sendable {
   private let opened = Locked<[[UInt8]: Opened]>([:])
 
   /// - Parameters:
-  ///   - path: of the layer.
+  ///   - mounted: the layer that it is.
   ///   - index: of the layer.
   func open(
-    _ archive: ArchivePath, _ path: [UInt8], _ index: Int, _ status: UIStatus
+    _ archive: ArchivePath, _ mounted: MountedLayer, _ index: Int, _ status: UIStatus
   ) throws(ArchiveError) -> ArchiveLayer {
     let file: FileStatus
     do throws(Errno) { file = try Descriptor.open(archive.archive, [.pathOnly]).attributes() } catch {
       throw .unreadable(error)
     }
-    let known = opened.withLock { $0[path] }
+    let known = opened.withLock { $0[mounted.path] }
     if let known, known.index == index, known.file.isSameContent(as: file) { return known.layer }
     let layer = try archive.open(
-      index: index, status.encoding, contents, foldsNames: status.foldsNames, progress: { _, _ in })
+      index: index, status.encoding, contents, foldsNames: status.foldsNames, at: mounted.laidPath.place,
+      progress: { _, _ in })
     opened.withLock { opened in
       if opened.count >= Self.most { opened = [:] }
-      opened[path] = Opened(file: file, index: index, layer: layer)
+      opened[mounted.path] = Opened(file: file, index: index, layer: layer)
     }
     return layer
   }

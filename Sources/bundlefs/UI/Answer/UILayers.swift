@@ -27,8 +27,9 @@ struct UILayers {
     if layer.kind == .archive { return try archive(layer, index) }
     do throws(Errno) {
       let opened = try DirectoryLayer(
-        path: layer.path, index: index, covered: nil, clonesMount: false, foldsNames: status.foldsNames)
-      if opened.root.identity.device != mount.device { return .directory(opened) }
+        path: layer.laidPath.path, index: index, covered: nil, clonesMount: false,
+        foldsNames: status.foldsNames, at: layer.laidPath.place)
+      if opened.ownRoot.identity.device != mount.device { return .directory(opened) }
     } catch {
       throw WebError(404, "\(layer.shown): \(error)")
     }
@@ -36,9 +37,11 @@ struct UILayers {
   }
 
   private func archive(_ layer: MountedLayer, _ index: Int) throws(WebError) -> Layer {
-    guard let path = ArchivePath(layer.path) else { throw WebError(404, "\(layer.shown): no such archive") }
+    guard let path = ArchivePath(layer.laidPath.path) else {
+      throw WebError(404, "\(layer.shown): no such archive")
+    }
     do throws(ArchiveError) {
-      return .archive(try mount.archives.open(path, layer.path, index, status))
+      return .archive(try mount.archives.open(path, layer, index, status))
     } catch {
       throw WebError(404, "\(layer.shown): \(error.message)")
     }

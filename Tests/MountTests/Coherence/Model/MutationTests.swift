@@ -27,6 +27,20 @@ extension MountTests {
     }
 
     @Test(
+      "after a barrier the mount matches the model with a layer that is laid at a folder",
+      .timeLimit(.minutes(10)), arguments: [false, true], MutationRun.seeds(percent: 10))
+    func laid(foldsNames: Bool, seed: UInt64) throws {
+      try MutationRun(seed: seed, foldsNames: foldsNames, isLaid: true).run { try $0.barrier() }
+    }
+
+    @Test(
+      "after a barrier the mount matches the model with a laid layer while workers die",
+      .timeLimit(.minutes(30)), arguments: MutationRun.seeds(percent: 10))
+    func laidDeaths(seed: UInt64) throws {
+      try MutationRun(seed: seed, degradation: .deaths, isLaid: true).run { try $0.barrier() }
+    }
+
+    @Test(
       "the mount matches the model without case 20 ms after a change", .timeLimit(.minutes(10)),
       arguments: MutationRun.seeds(percent: 10))
     func foldedWithoutBarrier(seed: UInt64) throws {
@@ -75,6 +89,8 @@ struct MutationRun {
   /// Whether case does not count in names.
   var foldsNames = false
   var degradation = Degradation.none
+  /// Whether one of the substitutions is laid at a folder.
+  var isLaid = false
 
   /// Makes and mounts the stack, then alternates changes and comparisons.
   /// - Parameters:
@@ -85,7 +101,9 @@ struct MutationRun {
     var random = SplitMix64(seed: seed)
     let names = foldsNames ? FoldedNames.choose(using: &random) : NamePool.choose(using: &random)
     let onOwnFileSystem = seed % 8 >= 6 && TmpfsSupport.keepsUserAttributes
-    let limits = degradation == .fuse ? StackLimits.bindfs : StackLimits()
+    var limits = degradation == .fuse ? StackLimits.bindfs : StackLimits()
+    // The model of hard links does not know the folders.
+    if isLaid { limits.hasHardLinks = false }
     let plans = StackGenerator.stack(
       seed: seed, count: seed % 2 == 0 ? 2 : 3, isOverlayOnly: false, scale: .small, names: names,
       limits: limits, foldsNames: foldsNames)
@@ -96,8 +114,18 @@ struct MutationRun {
       layers, names: names, seed: seed, onOneFileSystem: !onOwnFileSystem, limits: limits)
     let views = try degradation.views(layers.map(\.root), in: folder, &random)
     let roots = views.map(\.path)
+    let lower = Int(seed) % (roots.count - 1)
+    let laying =
+      isLaid ? Laying.choose(names, over: mutator.stack[lower].root.metadata, &random) : nil
+    var substitutions = Array(roots.dropLast())
+    if let laying { substitutions[lower] = laying.name(of: substitutions[lower]) }
+    func shown(_ mutator: LayerMutator) -> [PlannedLayer] {
+      var stack = mutator.stack
+      if let laying { stack[lower] = stack[lower].laid(laying) }
+      return stack
+    }
     var setup = MountSetup(
-      main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: roots.dropLast())
+      main: roots[roots.count - 1], point: try folder.folder("mount"), substitutions: substitutions)
     setup.options = options + [isWatched ? "announce=on" : "announce=off"]
     if foldsNames { setup.options.append("case=insensitive") }
     let limit = try degradation.limit(using: &random)
@@ -109,8 +137,8 @@ struct MutationRun {
       let openDirectories = OpenDirectories(mount.point, names: names, seed: seed)
       var log: [String] = []
       while log.count < Self.stepsPerSeed {
-        warmer.warm(mutator.stack)
-        try openDirectories.openMore(mutator.layers)
+        warmer.warm(shown(mutator))
+        if !isLaid { try openDirectories.openMore(mutator.layers) }
         try oracle?.watchAll(mutator.stack)
         let death = degradation.death(using: &random)
         try degradation.change(mount, death) {
@@ -124,7 +152,8 @@ struct MutationRun {
         var differences: [String] = []
         _ = eventually(within: timeout) {
           differences = openDirectories.differences(mutator.layers)
-          differences += self.differences(mutator, at: mount.point, names, listsFirst: listsFirst)
+          differences += self.differences(
+            shown(mutator), mutator, at: mount.point, names, listsFirst: listsFirst)
           return differences.isEmpty
         }
         differences += try oracle?.missedChanges(mutator.stack) ?? []
@@ -147,11 +176,12 @@ struct MutationRun {
   }
 
   private func differences(
-    _ mutator: LayerMutator, at point: ByteString, _ names: [ByteString], listsFirst: Bool
+    _ stack: [PlannedLayer], _ mutator: LayerMutator, at point: ByteString, _ names: [ByteString],
+    listsFirst: Bool
   ) -> [String] {
     let scope = TreeComparison.Scope(
       absentNames: Set(names), uncertainLinkCounts: mutator.hardLinks.uncertain, listsFirst: listsFirst)
-    return TreeComparison.differences(mutator.stack, at: point, implementation: .bundlefs, scope: scope)
+    return TreeComparison.differences(stack, at: point, implementation: .bundlefs, scope: scope)
   }
 
   private func report(_ differences: [String], _ log: [String]) -> Comment {
