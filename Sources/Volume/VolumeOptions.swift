@@ -5,6 +5,8 @@ import Posix
 public struct VolumeOptions: Sendable {
   /// The mount options by name, in one form of writing each, which `status` shows.
   public var shown: [(name: String, value: String)] = []
+  /// Those that another mount of other layers can have, too, as `-o` takes them.
+  public var reusable: [[UInt8]] = []
   /// Which extended attributes are served.
   public var extendedAttributes = ExtendedAttributeMode.on
   /// How many descriptors of files and directories may stay open.

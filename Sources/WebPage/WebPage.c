@@ -35,6 +35,9 @@ static const unsigned char lines_js[] = {
 static const unsigned char preview_js[] = {
 #embed "Page/preview.js"
 };
+static const unsigned char profiles_js[] = {
+#embed "Page/profiles.js"
+};
 static const unsigned char reorder_js[] = {
 #embed "Page/reorder.js"
 };
@@ -45,13 +48,13 @@ static const unsigned char strings_js[] = {
 #embed "Page/strings.js"
 };
 static const unsigned char style_css[] = {
-#embed "Page/style.css"
+#embed "Page/Style/style.css"
 };
 static const unsigned char tree_js[] = {
 #embed "Page/tree.js"
 };
 static const unsigned char views_css[] = {
-#embed "Page/views.css"
+#embed "Page/Style/views.css"
 };
 static const unsigned char virtual_js[] = {
 #embed "Page/virtual.js"
@@ -73,6 +76,7 @@ static const struct bundlefs_page_file files[] = {
     {"layers.js", SCRIPT, layers_js, sizeof layers_js},
     {"lines.js", SCRIPT, lines_js, sizeof lines_js},
     {"preview.js", SCRIPT, preview_js, sizeof preview_js},
+    {"profiles.js", SCRIPT, profiles_js, sizeof profiles_js},
     {"reorder.js", SCRIPT, reorder_js, sizeof reorder_js},
     {"stack.js", SCRIPT, stack_js, sizeof stack_js},
     {"strings.js", SCRIPT, strings_js, sizeof strings_js},

@@ -84,7 +84,9 @@ extension Help {
     Lists the layers, topmost first, with what is wrong with them, or changes them.
     'set' replaces all substitutions, '' leaves MAIN alone. Layers are named by
     their paths or the last components of these; PATH@/FOLDER is laid at a folder of
-    the mount.
+    the mount. 'save' writes the layers and options to the profile NAME, a text in
+    ~/.config/bundlefs/profiles; 'load' switches to the layers of one; 'profiles'
+    lists them.
 
         --at FOLDER  lay the layers that 'add' adds at this folder of the mount
         --count      also count the names that each layer contributes

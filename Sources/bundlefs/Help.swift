@@ -26,6 +26,8 @@ enum Help {
            bundlefs layers MOUNTPOINT add LAYER... [--at FOLDER] [POSITION]
            bundlefs layers MOUNTPOINT remove LAYER...
            bundlefs layers MOUNTPOINT move LAYER POSITION
+           bundlefs layers MOUNTPOINT save|load NAME
+           bundlefs layers MOUNTPOINT profiles [--json]
            bundlefs diff MOUNTPOINT [PATH] [--json]
            bundlefs tree MOUNTPOINT [PATH] [--json]
            bundlefs override MOUNTPOINT PATH...
@@ -65,7 +67,8 @@ enum Help {
     them, named by their paths or the last components of these. A POSITION is
     --top (default of 'add'), --bottom, --above LAYER or --below LAYER. 'add --at
     FOLDER' lays the layers at a folder of the mount. When the command returns,
-    every program sees the new layers.
+    every program sees the new layers. 'save' saves the layers and options as a
+    profile, for 'load' and the option profile=NAME; 'profiles' lists them.
 
     'run' mounts over MAIN, or DIR, for COMMAND and its children only: no other
     program sees the mount, and it goes with the last of them. The exit status is
@@ -112,6 +115,7 @@ enum Help {
                      directories that override MAIN, in descending order of
                      precedence; write ':' and ',' in a name as '\\:' and '\\,';
                      none if empty
+        profile=NAME the options of a profile that 'layers' has saved
         writable, writable=DIR
                      take changes; they go to the first substitution, or to DIR
                      above all of them

@@ -62,6 +62,8 @@ struct Status {
 
   /// The mount options, by name.
   let options: [(name: String, value: String)]
+  /// Those of them that were given and that another mount can have, as `-o` takes them.
+  let reusableOptions: [[UInt8]]
   let cache: String
   let control: String
   let routes: Int
@@ -97,6 +99,8 @@ struct Status {
       ServingProcess(isWorker: survival != nil).write(to: &json)
       json.name("options")
       json.object { json in for (name, value) in options { json.member(name, value) } }
+      json.name("encodedOptions")
+      json.strings(reusableOptions.map { PercentCoding.encoded(path: $0) })
       json.member("cache", cache)
       json.member("control", control)
       json.member("routes", routes)

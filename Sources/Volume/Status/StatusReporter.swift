@@ -30,8 +30,9 @@ struct StatusReporter: Sendable {
       (table.count, table.descriptors.count, uncachedDirectories(table, showsNames))
     }
     return Status(
-      options: options.shown, cache: options.cache.description, control: control.name.text, routes: routes,
-      results: results, layers: store.stack.layers.indices.map { layerStatus($0, showsNames) },
+      options: options.shown, reusableOptions: options.reusable, cache: options.cache.description,
+      control: control.name.text, routes: routes, results: results,
+      layers: store.stack.layers.indices.map { layerStatus($0, showsNames) },
       bundle: BundleStatus(resolver),
       watches: watcher?.watches.count ?? 0, nodes: nodes, descriptors: descriptors,
       requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },

@@ -39,7 +39,7 @@ export class Actions {
     const { mount } = this.app;
     try {
       const reply = await request(mount);
-      this.#done({ label: shown(reply.label ?? label), undo: reply.undo, mount });
+      this.#done({ label: shown(reply.label ?? label), undo: reply.undo, mount }, reply.note);
       return true;
     } catch (error) {
       this.fail(error.message);
@@ -79,10 +79,10 @@ export class Actions {
     if (files.length > 1) announce(`${count(files.length, "file")} written`);
   }
 
-  #done(action) {
+  #done(action, note) {
     if (action.undo !== undefined) this.#undoable = [...this.#undoable, action];
     this.#redo = null;
-    this.#show(action.label, action.undo === undefined ? "" : "Undo");
+    this.#show(note ? `${action.label}: ${shown(note)}` : action.label, action.undo === undefined ? "" : "Undo");
   }
 
   async undo() {

@@ -31,7 +31,6 @@ function post(path, body) {
 }
 
 export const mounts = () => json("api/mounts");
-export const profiles = () => json("api/profiles");
 
 /// One mount's part of the API. Paths are percent-encoded.
 export class Mount {
@@ -56,7 +55,10 @@ export class Mount {
   undo(id) { return post(`${this.base}/undo`, { undo: id }); }
   open(path) { return post(`${this.base}/open`, { encodedPath: path }); }
   route(url, match) { return post(`${this.base}/routes`, { url, match }); }
-  profile(verb, name) { return post(`${this.base}/profiles`, { [verb]: name }); }
+  profiles() { return json(`${this.base}/profiles`); }
+  loadProfile(name) { return post(`${this.base}/profiles`, { load: name }); }
+  /// - Parameter replace: whether another profile of the name is replaced.
+  saveProfile(name, replace) { return post(`${this.base}/profiles`, { save: name, replace }); }
 
   /// Writes a file into the top layer.
   put(path, file) {

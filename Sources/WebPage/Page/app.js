@@ -7,6 +7,7 @@ import { ActivityView } from "./activity.js";
 import { FileView } from "./file.js";
 import { FilesView } from "./files.js";
 import { LayersView } from "./layers.js";
+import { ProfilesView } from "./profiles.js";
 import { Stack } from "./stack.js";
 import { StringsView } from "./strings.js";
 import { Tree } from "./tree.js";
@@ -36,7 +37,7 @@ class App extends EventTarget {
 
   async start() {
     this.actions = new Actions(this);
-    this.views = [LayersView, FilesView, FileView, StringsView, ActivityView].map((View) => new View(this));
+    this.views = [LayersView, ProfilesView, FilesView, FileView, StringsView, ActivityView].map((View) => new View(this));
     for (const button of document.querySelectorAll("nav button")) {
       button.addEventListener("click", () => this.show(button.dataset.view));
     }

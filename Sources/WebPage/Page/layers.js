@@ -1,6 +1,5 @@
-// The stack of layers: its order, what is in it, what each layer adds, and the profiles.
+// The stack of layers: its order, what is in it, and what each layer adds.
 
-import * as api from "./api.js";
 import { announce, byId, count, el, icon, shown } from "./dom.js";
 import { Reordering } from "./reorder.js";
 
@@ -24,12 +23,7 @@ export class LayersView {
       onDrop: (items) => this.#reorder(items.map((item) => item.row)),
     });
     byId("add-layer").addEventListener("submit", (event) => this.#add(event));
-    byId("profile-button").addEventListener("click", () => this.#profile("load", byId("profile-select").value));
-    byId("profile-save").addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.#profile("save", byId("profile-name").value.trim());
-    });
-    app.on("mount", () => { this.list.replaceChildren(); this.#readProfiles(); });
+    app.on("mount", () => this.list.replaceChildren());
     app.on("layers", () => this.#render());
     app.on("tree", () => this.#count());
   }
@@ -140,30 +134,6 @@ export class LayersView {
     if (!isDone) onFailure();
     await this.app.reload();
     return isDone;
-  }
-
-  async #readProfiles() {
-    try {
-      this.#showProfiles((await api.profiles()).profiles);
-    } catch (error) {
-      byId("profiles").hidden = true;
-      if (!error.isUnsupported) this.app.actions.fail(error.message);
-    }
-  }
-
-  #showProfiles(names) {
-    byId("profiles").hidden = false;
-    byId("profile-load").hidden = names.length === 0;
-    byId("profile-select").replaceChildren(...names.map((name) => el("option", { value: name }, shown(name))));
-  }
-
-  async #profile(verb, name) {
-    if (name === "") return byId("profile-name").focus();
-    const label = verb === "save" ? `Saved the profile ${shown(name)}` : `Loaded the profile ${shown(name)}`;
-    if (!await this.app.actions.run(label, (mount) => mount.profile(verb, name))) return;
-    if (verb === "save") byId("profile-name").value = "";
-    await this.#readProfiles();
-    await this.app.reload();
   }
 }
 

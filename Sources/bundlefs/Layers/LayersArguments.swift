@@ -10,6 +10,9 @@ struct LayersArguments {
     case add([[UInt8]], LayerPosition)
     case remove([[UInt8]])
     case move([UInt8], LayerPosition)
+    case save(ProfileName)
+    case load(ProfileName)
+    case profiles(isJSON: Bool)
   }
 
   let mountPoint: [UInt8]
@@ -27,16 +30,24 @@ struct LayersArguments {
       return
     }
     let name = words.operands.removeFirst().shown
+    if name == "profiles", words.operands.isEmpty, words.position == nil, !words.counts {
+      action = .profiles(isJSON: words.isJSON)
+      return
+    }
     if words.isJSON || words.counts { throw .usage("'layers \(name)' has no options '--json' and '--count'") }
     action = try Self.action(name, words)
   }
 
+  private static let commands = ["set", "add", "remove", "move", "save", "load", "profiles"]
+
   private static func action(_ name: String, _ words: Words) throws(Failure) -> Action {
     let layers = try words.laid(name)
-    if ["set", "remove"].contains(name), words.position != nil {
+    if ["set", "remove", "save", "load", "profiles"].contains(name), words.position != nil {
       throw .usage("'layers \(name)' takes no position; 'move' changes the place of a layer")
     }
-    if name != "set", layers.contains([]) { throw .usage("the name of a LAYER after '\(name)' is empty") }
+    if !["set", "save", "load"].contains(name), layers.contains([]) {
+      throw .usage("the name of a LAYER after '\(name)' is empty")
+    }
     switch name {
     case "set":
       guard layers.count == 1 else {
@@ -52,11 +63,16 @@ struct LayersArguments {
         throw .usage("'layers move' needs a position: --top, --bottom, --above LAYER or --below LAYER")
       }
       return .move(layers[0], position)
+    case "save", "load":
+      guard layers.count == 1 else { throw .usage("'layers \(name)' needs one NAME of a profile") }
+      let profile = try ProfileName(layers[0])
+      return name == "save" ? .save(profile) : .load(profile)
+    case "profiles": throw .usage("'layers profiles' takes no further argument")
     default:
-      let near = Suggestion.nearest(to: name, among: ["set", "add", "remove", "move"])
+      let near = Suggestion.nearest(to: name, among: commands)
       throw .usage(
         "'layers' has no command '\(name)'"
-          + (near.map { Suggestion.question($0) } ?? "; it has set, add, remove and move"))
+          + (near.map { Suggestion.question($0) } ?? "; it has \(commands.joined(separator: ", "))"))
     }
   }
 

@@ -13,7 +13,19 @@ struct LayersCommand {
   }
 
   func run() throws(Failure) {
-    guard case .list(let isJSON, let counts) = action else { return try change() }
+    switch action {
+    case .list(let isJSON, let counts): try list(isJSON: isJSON, counts: counts)
+    case .profiles(let isJSON):
+      let list = try ProfileList(MountedLayers(of: mountPoint))
+      if isJSON { Terminal.print(list.json) } else { Terminal.printLines(list.text) }
+    case .save(let name): try MountProfile(mountPoint).save(as: name)
+    case .load(let name):
+      if let note = try MountProfile(mountPoint).load(name).note { Terminal.printError(note) }
+    case .set, .add, .remove, .move: try change()
+    }
+  }
+
+  private func list(isJSON: Bool, counts: Bool) throws(Failure) {
     signal(SIGPIPE, SIG_DFL)
     let mounted = try MountedLayers(of: mountPoint)
     let counted = counts ? try NameCounts(of: mountPoint, mounted) : nil
@@ -26,7 +38,7 @@ struct LayersCommand {
     do throws(Failure) {
       try mountPoint.changeLayers { order throws(Failure) in
         switch action {
-        case .list: return
+        case .list, .profiles, .save, .load: return
         case .set(let layers): try order.set(layers)
         case .add(let layers, let position): try order.add(layers, position)
         case .remove(let layers): try order.remove(layers)

@@ -32,22 +32,9 @@ struct MetricsCommand {
     }
   }
 
-  /// Replaces the file, so that a reader finds the former text or the new one.
   private static func write(_ text: String, to path: [UInt8]) throws(Errno) {
-    let start = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
-    let directory = try Descriptor.open(
-      start == 0 ? Array(".".utf8) : Array(path[..<start]), [.read, .directory])
-    let name = Array(path[start...])
-    // Collectors read only names with a suffix of theirs, such as .prom.
-    try withCName(name + Array(".\(getpid())".utf8)) { temporary throws(Errno) in
-      do throws(Errno) {
-        let file = try directory.createFile(temporary, mode: 0o644)
-        try Array(text.utf8).withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
-        try withCName(name) { name throws(Errno) in try directory.rename(temporary, to: name, in: directory) }
-      } catch {
-        try? directory.remove(temporary, isDirectory: false)
-        throw error
-      }
-    }
+    let file = try WholeFile(path)
+    try file.append(text)
+    try file.place()
   }
 }

@@ -112,6 +112,7 @@ struct MountPlan {
     options.isElsewhere = arguments.isPrivate
     options.isShared = arguments.isShared
     options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    options.reusable = given.reusable
     options.shown.append(("fsname", (given.fsname ?? MountOptions.resolved(arguments.main)).shown))
     return options
   }

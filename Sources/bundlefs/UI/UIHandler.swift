@@ -64,7 +64,6 @@ final class UIHandler: WebHandler {
     if words == ["mounts"], !request.method.isUnsafe {
       return BufferedExchange { [mounts] _ in .json(UIMountList.json(mounts)) }
     }
-    if words == ["profiles"] { throw Self.missing }
     guard words.first == "mounts", words.count == 3 else { throw Self.notFound }
     let mount = try mount(path[1])
     switch request.method {
@@ -97,7 +96,8 @@ final class UIHandler: WebHandler {
         return WebResponse(type: "text/event-stream", .stream(try mount.feed.open(), count: nil))
       case "strings": return try answers.strings(path)
       case "edits": return mount.edits.list()
-      case "text", "results", "profiles": throw Self.missing
+      case "profiles": return try UIProfiles(mount: mount).list()
+      case "text", "results": throw Self.missing
       default: throw Self.notFound
       }
     }

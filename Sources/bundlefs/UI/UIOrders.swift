@@ -18,7 +18,7 @@ struct UIOrders {
       let isMatch = body.value["match"] == .boolean(true)
       return try UIRoutes(mountPoint: mount.mountPoint).response(try body.string("url"), isMatch: isMatch)
     case "open": return try UIBrowser.show(try body.path(), in: mount.mountPoint)
-    case "profiles": throw UIHandler.missing
+    case "profiles": return try UIProfiles(mount: mount).response(body)
     default: throw UIHandler.notFound
     }
   }

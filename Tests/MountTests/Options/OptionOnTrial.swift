@@ -99,6 +99,10 @@ extension OptionOnTrial {
       try $0.expectText("laid\n", in: "Laid/Folder/laid.txt")
       try $0.expectText("main's inner\n", in: "Folder/Inner.txt")
     },
+    OptionOnTrial("profile=NAME", { _ in "profile=trial" }) { trial in
+      try trial.expectText("saved\n", in: "saved.txt")
+      try trial.expectStatus { $0.options["scale"] == "3" }
+    },
     OptionOnTrial("xattr=off") { trial in
       #expect((try? (trial.view / "both.txt").attribute("user.bundlefs.layer")) == nil)
     },

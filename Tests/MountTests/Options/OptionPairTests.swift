@@ -28,6 +28,7 @@ extension MountTests {
     private func setup(_ tree: OptionTree, _ options: [OptionOnTrial]) -> MountSetup {
       var setup = MountSetup(main: tree.main, point: tree.point, substitutions: [tree.top])
       setup.options = options.map { $0.argument(tree) }
+      setup.environment["XDG_CONFIG_HOME"] = tree.configuration.text
       return setup
     }
 
@@ -122,10 +123,11 @@ extension MountTests {
       let ready = tree.folder / "ready"
       let options = command.arguments[4]
       let child = try Child(
-        Command([
-          try Binary.underTest(), "run", "-o", options, tree.main, "--", "bash", "-c",
-          #": > "$0"; exec sleep 100"#, ready,
-        ]))
+        Command(
+          [
+            try Binary.underTest(), "run", "-o", options, tree.main, "--", "bash", "-c",
+            #": > "$0"; exec sleep 100"#, ready,
+          ], environment: command.environment))
       defer { try? child.kill() }
       let isReady = eventually(within: 20) { ready.exists || child.status() != nil }
       #expect(isReady && child.status() == nil, "\(child.errorText)")

@@ -15,6 +15,8 @@ final class OptionTree {
   /// What is laid at a folder.
   let laid: ByteString
   let routes: ByteString
+  /// The folder of the user's configuration, which has the profile "trial".
+  let configuration: ByteString
   let point: ByteString
   /// The content of a file that is larger than one READ.
   let large = String(repeating: "0123456789abcde\n", count: 20_000)
@@ -29,6 +31,11 @@ final class OptionTree {
     absent = folder.path / "absent"
     archive = folder.path / "pack.zip"
     routes = folder.path / "routes"
+    configuration = folder.path / "configuration"
+    let profiles = try folder.folder("configuration/bundlefs/profiles")
+    try (profiles / "trial").write(
+      "# Another layer, and an option.\nsubstitution=\(folder.path)/saved\nscale=3\n")
+    try (try folder.folder("saved") / "saved.txt").write("saved\n")
     try fillMain()
     try (top / "both.txt").write("top's both\n")
     try (top / "en.lproj").makeDirectory()

@@ -4,6 +4,7 @@ import Testing
 
 /// A mount of a few layers, `bundlefs ui` for it, and a browser with its page.
 final class ShownMount {
+  /// Also that of the user's configuration.
   let folder: TemporaryFolder
   let main: ByteString
   /// The substitutions, topmost first.
@@ -29,7 +30,9 @@ final class ShownMount {
     setup.options = options
     setup.lifetime = 300
     mount = try Mount(setup)
-    let server = try Child(Command([try Binary.underTest(), "ui", mount.point, "--no-open"]))
+    let environment = ["XDG_CONFIG_HOME": folder.path.text]
+    let server = try Child(
+      Command([try Binary.underTest(), "ui", mount.point, "--no-open"], environment: environment))
     self.server = server
     let isServing = eventually(within: 30) { server.outputText.contains("\n") || server.status() != nil }
     guard isServing, let line = server.outputText.split(separator: "\n").first else {

@@ -40,10 +40,17 @@ _bundlefs_layers() {
     grep -v "\"role\":\"$1\"" | sed -n 's|.*"path":"[^"\\]*/\([^"\\/]*\)".*|\1|p')
 }
 
+# Prints the names of the saved profiles.
+_bundlefs_profiles() {
+  command ls "${XDG_CONFIG_HOME:-$HOME/.config}/bundlefs/profiles" 2>/dev/null
+}
+
 # Completes the operands of layers after its mount point.
 _bundlefs_layers_operands() {
   case ${operands[1]-} in
-    '') _bundlefs_offer < <(printf '%s\n' set add remove move) ;;
+    '') _bundlefs_offer < <(printf '%s\n' set add remove move save load profiles) ;;
+    save | load) ((${#operands[@]} > 2)) || _bundlefs_offer < <(_bundlefs_profiles) ;;
+    profiles) ;;
     remove) _bundlefs_layers MAIN ;;
     move) ((${#operands[@]} > 2)) || _bundlefs_layers MAIN ;;
     *) compopt -o default ;;
@@ -72,6 +79,7 @@ _bundlefs_options() {
         return
         ;;
       text | '') return ;;
+      profile) candidates=$(_bundlefs_profiles) ;;
     esac
     # shellcheck disable=SC2086 # Split into words.
     candidates=$(printf "$name%s\n" $candidates)

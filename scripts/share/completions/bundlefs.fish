@@ -63,6 +63,13 @@ function __bundlefs_layers -a which
     end
 end
 
+# Prints the names of the saved profiles.
+function __bundlefs_profiles
+    set -l folder $XDG_CONFIG_HOME
+    test -n "$folder"; or set folder $HOME/.config
+    command ls $folder/bundlefs/profiles 2>/dev/null
+end
+
 # Completes the options after -o, separated by commas, and their values.
 function __bundlefs_options
     set -l before (string match -r '^.*,' -- (commandline -ct))
@@ -78,6 +85,8 @@ function __bundlefs_options
                     set -l lead (string match -r '^.*:' -- $named[3])
                     string replace -r '^' -- "$before$named[2]$lead" \
                         (__fish_complete_path (string replace -r '^.*:' '' -- $named[3]))
+                case profile
+                    string replace -r '^' -- "$before$named[2]" (__bundlefs_profiles)
                 case text ''
                 case '*'
                     printf "$before$named[2]%s\n" (string split ' ' -- $fields[2])
@@ -96,7 +105,9 @@ for line in (__bundlefs_lines command)
     end
     switch $fields[2]
         case '*layers'
-            complete -c bundlefs -f -n "__bundlefs_at 2 layers; and not __bundlefs_at 3" -a 'set add remove move'
+            complete -c bundlefs -f -n "__bundlefs_at 2 layers; and not __bundlefs_at 3" -a 'set add remove move save load profiles'
+            complete -c bundlefs -n "__bundlefs_at 3 layers; and contains -- (__bundlefs_operands)[3] save load" \
+                -f -a '(__bundlefs_profiles)' -d 'profile'
             complete -c bundlefs -n "__bundlefs_at 3 layers; and contains -- (__bundlefs_operands)[3] remove move" \
                 -f -a '(__bundlefs_layers)' -d 'layer'
         case '*names'

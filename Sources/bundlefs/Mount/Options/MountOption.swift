@@ -66,6 +66,10 @@ struct MountOption {
     return Self.unescape(value)
   }
 
+  func profile() throws(Failure) -> Profile {
+    try Profile(ProfileName(text(of: "NAME")), in: ProfileFolder())
+  }
+
   func fileName() throws(Failure) -> [UInt8] {
     let dot = UInt8(ascii: ".")
     guard let name = value.map(Self.unescape), !name.isEmpty, name.count <= 255,

@@ -46,6 +46,16 @@ extension MountOptions {
     return shown
   }
 
+  /// The options that another mount can have, too, as `-o` takes them: without layers, and without those that only mount(8)
+  /// or one mount has.
+  var reusable: [[UInt8]] {
+    let names = shown.keys
+    let files =
+      routes.map { ("routes", $0) } + (archivePasswordFile.map { [("archive_password_file", $0)] } ?? [])
+    return lasting.filter { names.contains(MountOption($0).name) }
+      + files.map { Array("\($0)=".utf8) + MountOption.escape(Self.resolved($1)) }
+  }
+
   private static func onOff(_ isOn: Bool) -> String { isOn ? "on" : "off" }
 
   /// The real path of a directory, a file, or an archive before `!/`; unchanged if there is none.

@@ -88,6 +88,11 @@ struct MountOptions {
     if list.contains(Array("remount".utf8)) { isRemount = true }
     for option in list where !option.isEmpty {
       let parsed = MountOption(option)
+      if parsed.name == "profile" {
+        // Its options stand where it is given.
+        for option in try parsed.profile().options { try read(option) }
+        continue
+      }
       try read(parsed)
       // The others name files, which may be others after an upgrade, or concern the mount(2) alone.
       if !["substitution", "writable", "routes", "archive_password_file", "nonempty"].contains(parsed.name) {

@@ -59,6 +59,7 @@ final class UIEdits: Sendable {
       JSONWriter.object { json in
         json.member("undo", "\(id)")
         json.member("label", edit.label)
+        if let note = edit.note { json.member("note", note) }
       })
   }
 

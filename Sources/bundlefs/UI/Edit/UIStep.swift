@@ -41,6 +41,8 @@ struct UIEdit {
 
   /// What it did, for the user.
   let label: String
+  /// What it has not done.
+  var note: String?
   var content: Content
   /// Whether it undid another one. Such an edit is lost, not in the way, if what it changed changes again.
   var isUndo = false
