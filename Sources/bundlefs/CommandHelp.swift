@@ -162,6 +162,8 @@ extension Help {
     files are swapped by hand, until Ctrl-C. Prints its address, and opens it where
     there is a display.
 
+        -o OPTION    mount MAIN first with these mount options, see 'bundlefs --help',
+                     and unmount at the end
         --port N     serve on this port instead of a free one
         --no-open    do not open a browser
     """,

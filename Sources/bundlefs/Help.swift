@@ -46,6 +46,7 @@ enum Help {
                               [--json]
            bundlefs open URL...
            bundlefs ui MOUNTPOINT... [--port N] [--no-open]
+           bundlefs ui MAIN -o OPTION[,OPTION...] [--port N] [--no-open]
            bundlefs COMMAND --help
 
     Mounts a view of the directory MAIN in which files of other directories,
@@ -108,7 +109,8 @@ enum Help {
     newest mount, of yours and root's, that accepts it.
 
     'ui' shows mounts in a browser: which layer wins, what the others have, and what
-    changes. Files are swapped there by hand, and each change can be undone.
+    changes. Files are swapped there by hand, and each change can be undone. With
+    -o it mounts MAIN first, and unmounts at the end.
 
     Options:
         substitution=DIR[:DIR...]

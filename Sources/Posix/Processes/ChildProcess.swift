@@ -13,6 +13,13 @@ public enum ChildOutcome {
 /// Runs a program found on PATH until it exits, and captures its output.
 /// - Parameter operand: the last argument, which need not be UTF-8.
 public func runQuietly(_ program: String, _ arguments: [String], _ operand: [UInt8]) -> ChildOutcome {
+  runQuietly(([program] + arguments).map { Array($0.utf8) } + [operand], nil)
+}
+
+/// - Parameter words: the program and its arguments.
+private func runQuietly(
+  _ words: [[UInt8]], _ attributes: UnsafePointer<posix_spawnattr_t>?
+) -> ChildOutcome {
   guard let stream = tmpfile() else {
     return .failed("cannot create a temporary file: \(String(cString: strerror(errno)))")
   }
@@ -23,13 +30,18 @@ public func runQuietly(_ program: String, _ arguments: [String], _ operand: [UIn
   posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDOUT_FILENO)
   posix_spawn_file_actions_adddup2(&actions, fileno(stream), STDERR_FILENO)
 
-  let vector = ([program] + arguments).map { strdup($0) } + [copy(operand)]
+  let vector = words.map(copy)
   defer { for argument in vector { free(argument) } }
+  let program = (words.first ?? []).map { CChar(bitPattern: $0) } + [0]
   var child = pid_t()
-  guard posix_spawnp(&child, program, &actions, nil, vector + [nil], environ) == 0 else { return .notFound }
+  guard posix_spawnp(&child, program, &actions, attributes, vector + [nil], environ) == 0 else {
+    return .notFound
+  }
   let status = wait(for: child)
   if status == 0 { return .succeeded }
-  return .failed(LastLine.read(from: fileno(stream)).map(String.init) ?? "\(program) failed")
+  return .failed(
+    LastLine.read(from: fileno(stream)).map(String.init)
+      ?? "\(String(decoding: words.first ?? [], as: UTF8.self)) failed")
 }
 
 /// Child processes.
@@ -77,6 +89,13 @@ extension ChildProcess {
     spawnApart(shell.map { Array($0.utf8) } + words)
   }
 
+  /// As `runQuietly`, but in a process group of its own, so that Ctrl-C does not end it, and with signals as programs expect
+  /// them.
+  /// - Parameter words: the program and its arguments, which need not be UTF-8.
+  public static func runQuietlyApart(_ words: [[UInt8]]) -> ChildOutcome {
+    withAttributesApart { runQuietly(words, $0) }
+  }
+
   private static func spawnApart(_ words: [[UInt8]]) {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -84,6 +103,20 @@ extension ChildProcess {
     for file in STDIN_FILENO...STDERR_FILENO {
       posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_RDWR, 0)
     }
+    let arguments = words.map(copy)
+    defer { for text in arguments { free(text) } }
+    let program = (words.first ?? []).map { CChar(bitPattern: $0) } + [0]
+    var child = pid_t()
+    let error = withAttributesApart { attributes in
+      posix_spawnp(&child, program, &actions, attributes, arguments + [nil], environ)
+    }
+    if error == 0 { _ = wait(for: child) }
+  }
+
+  /// Attributes of a process in a group of its own, with all signals as they are by default.
+  private static func withAttributesApart<Result>(_ body: (UnsafePointer<posix_spawnattr_t>) -> Result)
+    -> Result
+  {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -94,14 +127,7 @@ extension ChildProcess {
     posix_spawnattr_setsigdefault(&attributes, &all)
     let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
     posix_spawnattr_setflags(&attributes, Int16(flags))
-    let arguments = words.map(copy)
-    defer { for text in arguments { free(text) } }
-    let program = (words.first ?? []).map { CChar(bitPattern: $0) } + [0]
-    var child = pid_t()
-    guard posix_spawnp(&child, program, &actions, &attributes, arguments + [nil], environ) == 0 else {
-      return
-    }
-    _ = wait(for: child)
+    return body(&attributes)
   }
 }
 

@@ -2,40 +2,51 @@ import Glibc
 import Posix
 import WebServer
 
-/// `bundlefs ui MOUNTPOINT… [--port N] [--no-open]`: serves a page that shows which layer wins, until a signal ends it.
+/// `bundlefs ui`: serves a page that shows which layer wins, until a signal ends it.
 struct UICommand {
   private let arguments: UIArguments
-  private let mounts: [UIMount]
 
-  init(_ given: [[UInt8]]) throws(Failure) {
-    arguments = try UIArguments(given)
-    var mounts: [UIMount] = []
-    for given in arguments.mountPoints {
-      let mountPoint = try MountPoint(mounted: given)
-      if mounts.contains(where: { $0.mountPoint.path == mountPoint.path }) { continue }
-      mounts.append(try UIMount(mountPoint, id: mounts.count))
-    }
-    self.mounts = mounts
-  }
+  init(_ given: [[UInt8]]) throws(Failure) { arguments = try UIArguments(given) }
 
   /// Returns after SIGINT, SIGTERM or SIGHUP.
   func run() throws(Failure) {
     UIBrowser.noteUmask()
     _ = DescriptorLimit.raise()
     signal(SIGPIPE, SIG_IGN)
+    // A signal that comes during the mount ends it afterwards.
     let ending = SignalSet([SIGINT, SIGTERM, SIGHUP])
     ending.block()
     let signals = try Failure.naming("signals") { () throws(Errno) in try SignalDescriptor(ending) }
-    let server = try start()
+    switch arguments.subject {
+    case .mounts(let mountPoints): try serve(Self.mounts(mountPoints), until: signals)
+    case .ownMount(let main, let options):
+      let own = try UIOwnMount(main, options)
+      defer { own.end() }
+      try serve(Self.mounts([own.path]), until: signals)
+    }
+  }
+
+  private static func mounts(_ given: [[UInt8]]) throws(Failure) -> [UIMount] {
+    var mounts: [UIMount] = []
+    for given in given {
+      let mountPoint = try MountPoint(mounted: given)
+      if mounts.contains(where: { $0.mountPoint.path == mountPoint.path }) { continue }
+      mounts.append(try UIMount(mountPoint, id: mounts.count))
+    }
+    return mounts
+  }
+
+  private func serve(_ mounts: [UIMount], until signals: borrowing SignalDescriptor) throws(Failure) {
+    let server = try start(mounts)
     Terminal.print(server.address)
     let file = arguments.opensBrowser ? UIBrowser.open(server.address) : nil
     defer { file?.remove() }
     var polled = pollfd(fd: signals.rawValue, events: Int16(POLLIN), revents: 0)
     while poll(&polled, 1, -1) <= 0 || signals.next() == nil {}
-    end(server)
+    Self.end(server, mounts)
   }
 
-  private func start() throws(Failure) -> WebServer {
+  private func start(_ mounts: [UIMount]) throws(Failure) -> WebServer {
     do throws(WebServer.Failure) { return try WebServer(port: arguments.port, UIHandler(mounts)) } catch {
       switch error {
       case .missingLibrary:
@@ -46,10 +57,10 @@ struct UICommand {
   }
 
   /// Ends the connections, and removes what was kept to be undone.
-  private func end(_ server: WebServer) {
+  private static func end(_ server: WebServer, _ mounts: [UIMount]) {
     let done = EventFlag()
     // A thread can wait for a daemon that does not answer.
-    try? Posix.Thread.startDetached(name: "stop") { [mounts] in
+    try? Posix.Thread.startDetached(name: "stop") {
       for mount in mounts { mount.feed.end() }
       server.stop()
       for mount in mounts { mount.edits.end() }
