@@ -98,6 +98,7 @@ extension Help {
     below PATH.
 
     \(json)
+        --html FILE  write one self-contained page to FILE, with small pictures
     """,
     "tree": """
     Lists all entries of the mount, or below PATH, and marks those that are not

@@ -28,7 +28,7 @@ enum Help {
            bundlefs layers MOUNTPOINT move LAYER POSITION
            bundlefs layers MOUNTPOINT save|load NAME
            bundlefs layers MOUNTPOINT profiles [--json]
-           bundlefs diff MOUNTPOINT [PATH] [--json]
+           bundlefs diff MOUNTPOINT [PATH] [--json|--html FILE]
            bundlefs tree MOUNTPOINT [PATH] [--json]
            bundlefs override MOUNTPOINT PATH...
            bundlefs revert MOUNTPOINT PATH... [--yes]

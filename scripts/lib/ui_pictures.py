@@ -2,10 +2,11 @@
 
     ui_pictures.py BUNDLEFS CHROMIUM FOLDER
 
-FOLDER gets ui-NAME.png and ui-NAME~dark.png for each view.
+FOLDER gets ui-NAME.png and ui-NAME~dark.png for each view and for a report of 'bundlefs diff --html'.
 """
 
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -26,6 +27,7 @@ LOADED = "document.querySelector('.connection').textContent === 'Live' && !!docu
 RESOURCES = "Contents/Resources"
 LIMIT = 150_000  # bytes
 SETTLED = 0.4  # seconds for images and animations
+REPORT = "/srv/aurora/report.html"
 WORK = pathlib.Path("/srv/aurora")  # shown in the pictures; made and removed again
 
 
@@ -112,6 +114,12 @@ def photograph(window, address, folder):
             file = folder / f"ui-{view.__name__}{suffix}.png"
             window.picture(file)
             smaller(file)
+        window.size((1280, 800))
+        window.load(f"file://{REPORT}")
+        time.sleep(SETTLED)
+        file = folder / f"ui-report{suffix}.png"
+        window.picture(file)
+        smaller(file)
 
 
 def main():
@@ -125,7 +133,11 @@ def main():
         routes.write_text("route ForecastNotification aurora://l:(forecast)Kind/s:City/i:Days\n")
         options = f"substitution=hotfix:brand:french.zip,strings=merge,routes={routes}"
         subprocess.run([program, "Aurora.app", point, "-o", options], cwd=WORK, check=True)
-        server = subprocess.Popen([program, "ui", point, "--no-open"], stdout=subprocess.PIPE, text=True)
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(WORK)}
+        subprocess.run([program, "layers", point, "save", "Relaunch"], env=environment, check=True)
+        subprocess.run([program, "diff", point, "--html", REPORT], check=True)
+        server = subprocess.Popen(
+            [program, "ui", point, "--no-open"], env=environment, stdout=subprocess.PIPE, text=True)
         window = None
         try:
             address = server.stdout.readline().strip()

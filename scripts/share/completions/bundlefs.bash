@@ -102,7 +102,7 @@ _bundlefs_operands() {
   while ((index < cursor)); do
     word=${line[index]}
     case $word in
-      -o | --at | --since | --timeout | --port | --exec | --type | --localization | --above | --below | --before | --to)
+      -o | --at | --since | --timeout | --port | --exec | --type | --localization | --above | --below | --before | --to | --html)
         index=$((index + 1))
         ;;
       --count) [[ ${line[1]} != listen ]] || index=$((index + 1)) ;;
@@ -135,6 +135,7 @@ _bundlefs() {
       kind=folder
       [[ $command != layers ]] || kind=none
       ;;
+    --html) kind=file ;;
   esac
   [[ $current != -* ]] || kind=flags
 

@@ -14,7 +14,7 @@ function __bundlefs_operands
     for word in (commandline -opc)
         if test $skip = 1
             set skip 0
-        else if contains -- $word -o --at --since --timeout --port --exec --type --localization --above --below --before --to
+        else if contains -- $word -o --at --since --timeout --port --exec --type --localization --above --below --before --to --html
             set skip 1
         else if test $word = --count; and contains -- listen (commandline -opc)[2]
             set skip 1
