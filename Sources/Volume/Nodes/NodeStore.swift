@@ -30,8 +30,6 @@ final class NodeStore: Sendable {
   let spellings: KnownSpellings?
   let cookies: ListingCookies
   let retried = RetriedNames()
-  /// nil unless programs may write to files past the daemon.
-  let directWriters = Locked<(any DirectWriters)?>(nil)
   /// When the mount last removed an entry, in seconds of the monotonic clock.
   let lastRemoval = Atomic<Int64>(.min)
   /// Whether space that was waited for has not become free since then.

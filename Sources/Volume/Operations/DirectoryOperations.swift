@@ -173,10 +173,7 @@ private struct DirectoryPage: ~Copyable {
     _ name: CName, _ item: Listing.Item, _ known: EntryReply?, _ merged: MergedDirectory
   ) throws(Errno) -> EntryReply? {
     if let known {
-      let isKnown =
-        item.kind == .directory
-        ? store.isUnchanged(known.node, since: 0) : !store.isWrittenDirectly(known.node)
-      if isCurrent, isKnown { return known }
+      if isCurrent, item.kind != .directory || store.isUnchanged(known.node, since: 0) { return known }
       store.forget(known.node, lookups: 1)
     }
     let found =
