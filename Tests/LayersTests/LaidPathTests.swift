@@ -40,4 +40,12 @@ import Testing
       "m@/", "m@//.", "m@/../x", "m@/a/..", "m@/.wh.x", "a@/b@/c", "m@/\(String(repeating: "x", count: 256))",
     ])
   func refused(name: String) { #expect(throws: LaidPath.Fault.self) { try read(name) } }
+
+  @Test(
+    "a folder that cannot be written in a name, or is too long, is refused",
+    arguments: ["p@/q", String(repeating: "a/", count: 2048)])
+  func refusedFolder(place: String) {
+    #expect(throws: LaidPath.Fault.self) { try LaidPath(Array("m".utf8), at: Array(place.utf8)) }
+    #expect(throws: Never.self) { try LaidPath(Array("m".utf8), at: Array(place.utf8.dropLast(2))) }
+  }
 }

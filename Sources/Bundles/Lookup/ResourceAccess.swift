@@ -14,10 +14,10 @@ public enum ResourceAccess: Sendable {
 
   private func allows(_ directory: MergedDirectory, _ mode: UInt32) throws(Errno) -> Bool {
     if case .unrestricted = self { return true }
-    guard try directory.top.attributes().mode & mode == mode else { return false }
+    guard try directory.attributeSource.attributes().mode & mode == mode else { return false }
     let noBytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     do throws(Errno) {
-      return try directory.top.extendedAttribute("system.posix_acl_access", into: noBytes) == 0
+      return try directory.attributeSource.extendedAttribute("system.posix_acl_access", into: noBytes) == 0
     } catch {
       if error == .noData || error == .notSupported { return true }
       throw error

@@ -46,8 +46,14 @@ public final class MergedDirectory: Sendable {
     self.init(parts: root.parts.map { stack.layers[$0.layer].root })
   }
 
-  /// The topmost directory, which supplies owner, mode and extended attributes.
+  /// The topmost directory.
   public var top: LayerDirectory { parts[0] }
+
+  /// The topmost directory that a layer really has, which supplies owner, mode and extended attributes: `top` unless that is
+  /// only above a laid layer, which must not give or take rights.
+  public var attributeSource: LayerDirectory {
+    top.isAboveLayer ? parts.first { !$0.isAboveLayer } ?? top : top
+  }
 
   /// Whether there is only one part.
   public var isAlone: Bool { parts.count == 1 && missing == nil }
@@ -173,12 +179,15 @@ public final class MergedDirectory: Sendable {
     return attributes
   }
 
-  /// Attributes are the topmost directory's, mtime and ctime the latest of all, the link count 1. See also `settingTime`.
+  /// Attributes are those of the `attributeSource`, mtime and ctime the latest of all, the link count 1. See also
+  /// `settingTime`.
   private static func merge(_ upper: FileStatus?, below: FileStatus) -> FileStatus {
-    var merged = upper ?? below
+    let upper = upper ?? below
+    let isAbove = FoldersAbove.isIdentity(upper.identity) && !FoldersAbove.isIdentity(below.identity)
+    var merged = isAbove ? below : upper
     merged.links = 1
-    merged.modified = max(merged.modified, below.modified)
-    merged.changed = max(merged.changed, below.changed)
+    merged.modified = max(upper.modified, below.modified)
+    merged.changed = max(upper.changed, below.changed)
     return merged
   }
 

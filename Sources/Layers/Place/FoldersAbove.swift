@@ -10,8 +10,9 @@ struct OpenedRoot: Sendable {
 /// The folders of the view above a layer that is laid at one of them. Each has one entry, the next one, and the last one the root of
 /// the layer's folder or archive.
 ///
-/// In the view they are directories of mode 0755 with the owner and the times that the root had when it was opened. So nothing
-/// in them changes, and nothing has to be watched. A class, so that directories of other layers stay as small as they are.
+/// Where no other layer has them, they are directories of mode 0755 of this process's user, with the times that the root had
+/// when it was opened. So nothing in them changes, and nothing has to be watched. A class, so that directories of other layers
+/// stay as small as they are.
 final class FoldersAbove: Sendable {
   enum Root: Sendable {
     case folder(Locked<OpenedRoot>)
@@ -36,10 +37,18 @@ final class FoldersAbove: Sendable {
     LayerDirectory(above: self, gate, identity: identity, place: gate.hidden?.root)
   }
 
-  /// No file system has the device number; see `ArchiveLayer.identity`, which uses those below.
+  /// No file system has these device numbers; see `ArchiveLayer.identity`, which uses those below.
+  private static let (major, firstMinor): (UInt32, UInt32) = (4095, 4096)
+
+  /// Whether an identity is one of such folders.
+  static func isIdentity(_ identity: FileIdentity) -> Bool {
+    let device = majorMinor(identity.device)
+    return device.major == major && device.minor >= firstMinor
+  }
+
   private var identity: FileIdentity {
     FileIdentity(
-      device: deviceNumber(major: 4095, minor: 4096 + UInt32(clamping: depth)),
+      device: deviceNumber(major: Self.major, minor: Self.firstMinor + UInt32(clamping: depth)),
       inode: ownRoot.identity.inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
   }
 
@@ -58,7 +67,7 @@ final class FoldersAbove: Sendable {
       case .archive(let archive): try archive.ownRoot.attributes()
       }
     var attributes = FileStatus(
-      directory: 0o755, owner: root.owner, group: root.group, modified: root.modified, changed: root.changed)
+      directory: 0o755, owner: geteuid(), group: getegid(), modified: root.modified, changed: root.changed)
     attributes.identity = identity
     return attributes
   }

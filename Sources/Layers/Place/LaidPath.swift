@@ -12,6 +12,10 @@ public struct LaidPath: Hashable, Sendable {
     case several
     /// A `..`, a name of more than 255 bytes, NUL, or the name of a whiteout.
     case unusable([UInt8])
+    /// A name that ends with `@` before another, which would be taken for a separator.
+    case separatorInFolder([UInt8])
+    /// The folder's path is longer than the kernel takes: 4,095 bytes.
+    case tooLong
     /// Its path ends with a backslash, which would be taken for an escape.
     case backslash
   }
@@ -23,6 +27,8 @@ public struct LaidPath: Hashable, Sendable {
 
   private static let (at, slash, backslash) = (UInt8(ascii: "@"), UInt8(ascii: "/"), UInt8(ascii: "\\"))
   private static let separator: [UInt8] = [at, slash]
+  /// `PATH_MAX`, with NUL.
+  private static let mostBytes = 4096
 
   /// - Parameter place: the path of a folder in the view.
   public init(_ path: [UInt8], at place: [UInt8] = []) throws(Fault) {
@@ -65,7 +71,11 @@ public struct LaidPath: Hashable, Sendable {
   }
 
   private static func names(of place: [UInt8]) throws(Fault) -> [[UInt8]] {
+    if place.count >= mostBytes { throw .tooLong }
     let names = place.split(separator: slash).map { Array($0) }.filter { !$0.elementsEqual(".".utf8) }
+    if let name = names.dropLast().first(where: { $0.count > 1 && $0.last == at }) {
+      throw .separatorInFolder(name)
+    }
     for name in names {
       let isUnusable = name.count > 255 || name.contains(0) || name.elementsEqual("..".utf8)
       if isUnusable || WhiteoutMarker.isMarker(name) { throw .unusable(name) }

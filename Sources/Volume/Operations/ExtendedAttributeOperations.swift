@@ -107,7 +107,7 @@ struct ExtendedAttributeOperations: Sendable {
     of attribute: CName, _ node: NodeID, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
     if try store.isDirectory(node) {
-      return try store.merged(of: node).top.extendedAttribute(attribute, into: buffer)
+      return try store.merged(of: node).attributeSource.extendedAttribute(attribute, into: buffer)
     }
     let identity = try store.identity(of: node)
     if let file = try store.presentFile(of: node) ?? writer?.descriptors.file(of: node, identity: identity) {
@@ -146,7 +146,7 @@ struct ExtendedAttributeOperations: Sendable {
 
   /// The topmost layer that has the node.
   private func origin(of node: NodeID) throws(Errno) -> Int {
-    if try store.isDirectory(node) { return try store.merged(of: node).top.layer }
+    if try store.isDirectory(node) { return try store.merged(of: node).attributeSource.layer }
     return try store.table.withLock { table throws(Errno) in Int(table[try table.slot(of: node)].layer) }
   }
 
@@ -191,7 +191,9 @@ struct ExtendedAttributeOperations: Sendable {
   }
 
   private func backingNames(of node: NodeID) throws(Errno) -> [UInt8] {
-    if try store.isDirectory(node) { return try store.merged(of: node).top.extendedAttributeNames() }
+    if try store.isDirectory(node) {
+      return try store.merged(of: node).attributeSource.extendedAttributeNames()
+    }
     if let file = try store.presentFile(of: node) { return try file.extendedAttributeNames() }
     return try store.withLocation(of: node) { directory, name, identity throws(Errno) in
       try directory.openPath(name, identity: identity).extendedAttributeNames()

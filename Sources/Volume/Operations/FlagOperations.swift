@@ -39,7 +39,7 @@ struct FlagOperations: Sendable {
       if try store.isDirectory(node) {
         let merged = try store.merged(of: node)
         try store.check(.read, in: merged, node, for: caller)
-        return try read(request, merged.top)
+        return try read(request, merged.attributeSource)
       }
       if let file = try store.presentFile(of: node) { return try read(request, file) }
       return try read(request, try store.openByName(node).0)

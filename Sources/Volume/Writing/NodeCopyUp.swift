@@ -58,7 +58,7 @@ struct NodeCopyUp: Sendable {
     guard let nameless = store.namelessDirectory(node) else { throw .staleFileHandle }
     if nameless.parts.isInUpperLayer { return nameless.parts }
     guard nameless.wasRemoved else { throw .noSuchFileOrDirectory }
-    let copy = try upper.copyUpUnnamed(nameless.parts.top)
+    let copy = try upper.copyUpUnnamed(nameless.parts.attributeSource)
     store.replaceRemovedDirectory(node, by: copy)
     return copy
   }
@@ -81,9 +81,10 @@ struct NodeCopyUp: Sendable {
   }
 
   private func copy(_ directory: NodeID, for purpose: Purpose) throws(Errno) {
-    let source = try store.merged(of: directory).top
+    let present = try store.merged(of: directory)
     // The root always has a part of the upper layer.
-    if source.layer == 0 || directory == .root { return }
+    if present.isInUpperLayer || directory == .root { return }
+    let source = present.attributeSource
     // The copy of a directory has no flags: entries of the directories in it would have to be made there.
     guard try source.attributes().permits(purpose) else { throw .notPermitted }
     let (parent, lastName) = try store.parent(of: directory)

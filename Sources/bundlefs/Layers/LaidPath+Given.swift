@@ -22,9 +22,13 @@ extension LaidPath.Fault {
   /// For users.
   var reason: String {
     switch self {
-    case .noFolder: "'@/' must be followed by a folder of the mount, as in 'mod.zip@/Data'"
+    case .noFolder:
+      "'@/' must be followed by a folder of the mount, as in 'mod.zip@/Data'; leave out the slash after a name with '@'"
     case .several: "it has '@/' twice; write '\\@/' for one that is part of the path"
     case .unusable(let name): "no folder of the mount can be named '\(name.shown)'"
+    case .separatorInFolder(let name):
+      "a layer cannot be laid below the folder '\(name.shown)', whose name ends with '@'"
+    case .tooLong: "the path of the folder has 4,096 bytes or more"
     case .backslash: "a path that ends with a backslash cannot be laid at a folder"
     }
   }

@@ -25,7 +25,8 @@ extension MountTests {
       }
     }
 
-    @Test("the folders above have the owner and the times of the layer's root", .timeLimit(.minutes(1)))
+    @Test(
+      "the folders above have the mount's owner and the times of the layer's root", .timeLimit(.minutes(1)))
     func above() throws {
       let fixture = try LaidFixture()
       try fixture.mod.setMode(0o700)
@@ -33,12 +34,42 @@ extension MountTests {
       try fixture.mod.setModified(TimeSpec(seconds: 1_000_000_000, nanoseconds: 5))
       try withMount(try fixture.setup("mod@/only/here")) { mount in
         let status = try (mount.point / "only").status()
-        #expect(status.permissions == 0o755 && status.owner == 1000 && status.group == 1001)
+        #expect(status.permissions == 0o755 && status.owner == geteuid() && status.group == getegid())
         #expect(status.modified == TimeSpec(seconds: 1_000_000_000, nanoseconds: 5))
         #expect(try (mount.point / "only/here").status().permissions == 0o700)
         try mount.killWorker()
         #expect(try (mount.point / "only").status().modified.seconds == 1_000_000_000)
         #expect(try (mount.point / "only/here/mod").readText() == "mod")
+      }
+    }
+
+    @Test("the folders above give and take no rights", .timeLimit(.minutes(1)))
+    func rights() throws {
+      let fixture = try LaidFixture()
+      let (secret, shared) = (fixture.main / "secret", fixture.main / "shared")
+      for folder in [secret, shared] { try folder.makeDirectory() }
+      try (secret / "key").write("key")
+      try secret.setMode(0o700)
+      try shared.setMode(0o1777)
+      try shared.setAttribute("user.k", Array("v".utf8))
+      try fixture.mod.setOwner(1000, group: 1000)
+      var setup = try fixture.setup("mod@/secret/in", "mod@/shared/in")
+      setup.options = ["allow_other", "writable=" + (fixture.folder / "upper")]
+      try withMount(setup) { mount in
+        let view = mount.point
+        func run(_ script: String) throws -> Int {
+          try Command.shell(script, view).asUser(1000).run().status
+        }
+        #expect(try run(#"cat "$1/secret/key" || ls "$1/secret" || chmod 777 "$1/secret""#) != 0)
+        #expect(try run(#"echo new > "$1/shared/new""#) == 0)
+        #expect(try run(#"rmdir "$1/shared""#) != 0)
+        for folder in [view / "shared", fixture.folder / "upper/shared"] {
+          let status = try folder.status()
+          #expect(status.permissions == 0o1777 && status.owner == geteuid(), "\(folder)")
+          #expect(try folder.attribute("user.k") == Array("v".utf8))
+        }
+        #expect(try (view / "secret").status().permissions == 0o700)
+        #expect(try (view / "secret").attribute("user.bundlefs.layer") == fixture.main.bytes)
       }
     }
 

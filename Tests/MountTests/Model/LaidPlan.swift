@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 import TestSupport
 
@@ -25,9 +26,9 @@ extension PlannedLayer {
     var layer = self
     for name in laying.place.reversed() {
       let metadata = PlannedMetadata(
-        permissions: 0o755, owner: laying.root.owner, group: laying.root.group,
-        modified: laying.root.modified)
-      layer.root = PlannedDirectory(metadata: metadata, entries: [name: .directory(layer.root)])
+        permissions: 0o755, owner: geteuid(), group: getegid(), modified: laying.root.modified)
+      layer.root = PlannedDirectory(
+        metadata: metadata, entries: [name: .directory(layer.root)], isAboveLayer: true)
     }
     return layer
   }

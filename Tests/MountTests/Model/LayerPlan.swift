@@ -84,6 +84,8 @@ struct PlannedDirectory: Sendable {
   var metadata: PlannedMetadata
   var opaqueMarkers: OpaqueMarkers = []
   var entries: [ByteString: PlannedEntry] = [:]
+  /// Whether it only leads to a layer that is laid at a folder.
+  var isAboveLayer = false
 
   /// Counts the names of each file in this directory and below.
   func countLinks(into counts: inout [Int: Int]) {

@@ -220,7 +220,8 @@ struct TreeComparison {
   private func metadata(of entry: MergedEntry) -> PlannedMetadata {
     switch entry {
     case .file(let layer, let index): stack[layer].files[index].metadata
-    case .directory(let model): model.parts[0].directory.metadata
+    case .directory(let model):
+      (model.parts.first { !$0.directory.isAboveLayer } ?? model.parts[0]).directory.metadata
     }
   }
 

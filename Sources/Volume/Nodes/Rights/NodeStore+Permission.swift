@@ -16,7 +16,8 @@ extension NodeStore {
   /// Records a directory's attributes that a reply is about to give to the kernel.
   func recordReport(of merged: MergedDirectory, _ attributes: FileStatus, _ node: NodeID) {
     if !isShared { return }
-    let reported = ReportedDirectory(identity: merged.top.identity, rights: AccessRights(attributes))
+    let reported = ReportedDirectory(
+      identity: merged.attributeSource.identity, rights: AccessRights(attributes))
     let isAnother = table.withLock { table -> Bool in
       guard let state = try? Self.state(of: node, table) else { return false }
       defer { state.reported = reported }
@@ -31,7 +32,7 @@ extension NodeStore {
       if former.rights != reported.rights || state.hasACL { state.wasReplaced = true }
       return !state.wasReplaced
     }
-    guard isAnother, (try? Self.accessList(of: merged.top)) != .some(nil) else { return }
+    guard isAnother, (try? Self.accessList(of: merged.attributeSource)) != .some(nil) else { return }
     table.withLock { table in (try? Self.state(of: node, table))?.wasReplaced = true }
   }
 
@@ -43,18 +44,20 @@ extension NodeStore {
     if !isShared || caller.user == 0 { return }
     let isSame = table.withLock { table in
       guard let state = try? Self.state(of: node, table) else { return false }
-      return !state.wasReplaced && state.reported?.identity == merged.top.identity
-        && merged.top.identity.hasBirthTime
+      return !state.wasReplaced && state.reported?.identity == merged.attributeSource.identity
+        && merged.attributeSource.identity.hasBirthTime
     }
     if isSame { return }
-    guard try Self.permissions(of: merged.top).allows(access, to: caller) else { throw .staleFileHandle }
+    guard try Self.permissions(of: merged.attributeSource).allows(access, to: caller) else {
+      throw .staleFileHandle
+    }
   }
 
   /// Checks that a caller may add and remove names of a directory now.
   /// - Throws: ESTALE if it may not, as `check`.
   func checkChange(of merged: MergedDirectory, by caller: Caller) throws(Errno) {
     if !isShared || caller.user == 0 { return }
-    let permissions = try Self.permissions(of: merged.top)
+    let permissions = try Self.permissions(of: merged.attributeSource)
     guard permissions.allows([.write, .search], to: caller) else { throw .staleFileHandle }
   }
 
@@ -133,7 +136,7 @@ extension NodeStore {
   }
 
   private func isOpenToAll(_ directory: NodeID) throws(Errno) -> Bool {
-    let top = try merged(of: directory).top
+    let top = try merged(of: directory).attributeSource
     if try top.attributes().mode & 0o111 != 0o111 { return false }
     return try Self.accessList(of: top) == nil
   }
@@ -154,7 +157,7 @@ extension NodeStore {
 
   private func isStickyFor(_ caller: Caller, _ merged: MergedDirectory) throws(Errno) -> Bool {
     if !isShared || caller.user == 0 { return false }
-    let attributes = try merged.top.attributes()
+    let attributes = try merged.attributeSource.attributes()
     return attributes.mode & UInt32(S_ISVTX) != 0 && attributes.owner != caller.user
   }
 
