@@ -68,7 +68,8 @@ let package = Package(
     .executableTarget(
       name: "bundlefs",
       dependencies: [
-        "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix", "StringTables",
+        "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix", "PropertyLists",
+        "StringTables",
         "WebPage",
         "WebServer",
       ],

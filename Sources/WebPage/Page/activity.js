@@ -26,7 +26,7 @@ export class ActivityView {
     try {
       const { results } = await mount.results();
       if (this.app.mount === mount) results.forEach((result) => this.#result(result));
-    } catch { /* Older results are not essential. */ }
+    } catch { /* A mount without a control file has none. */ }
   }
 
   #update() {
@@ -71,7 +71,7 @@ export class ActivityView {
         el("span", { class: "tag" }, result.outcome)),
       el("p", { class: "result-url" }, shown(result.url ?? "")),
       values.length === 0 ? null : el("dl", {}, values.map(([key, value]) => el("div", {},
-        el("dt", {}, shown(key)), el("dd", {}, shown(String(value)), " ", el("span", { class: "type" }, typeName(value))))))));
+        el("dt", {}, shown(key)), el("dd", {}, shown(String(value)), " ", el("span", { class: "type" }, result.types?.[key] ?? "")))))));
   }
 
   async #post(event) {
@@ -86,6 +86,3 @@ export class ActivityView {
     }
   }
 }
-
-const typeName = (value) => typeof value === "number" ? Number.isInteger(value) ? "integer" : "number"
-  : Array.isArray(value) ? "list" : typeof value === "string" ? "text" : typeof value;

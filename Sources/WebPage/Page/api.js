@@ -44,6 +44,7 @@ export class Mount {
   /// Counting names would take long; the tree tells the numbers.
   layers() { return json(`${this.base}/layers?count=no`); }
   versions(path) { return json(`${this.base}/versions?path=${path}`); }
+  /// A property list as text.
   text(path, layer) { return json(`${this.base}/text?path=${path}&layer=${layer}`); }
   strings(path) { return json(`${this.base}/strings?path=${path}`); }
   results() { return json(`${this.base}/results`); }

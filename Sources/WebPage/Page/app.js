@@ -19,7 +19,8 @@ const RELOAD_PAUSE = 2000;
 /// The first rows are shown at once, the next ones after this time.
 const STREAM_PAUSE = 150;
 
-/// Its events: mount, layers, tree, changed (paths), route (a result), selected.
+/// Its events: mount, layers, tree, changed (paths), version (a path, in a layer that need not win), route (a result),
+/// selected.
 class App extends EventTarget {
   mount = null;
   stack = null;
@@ -94,6 +95,7 @@ class App extends EventTarget {
       notice("bundlefs ui does not answer. It has probably ended; this is the last state.");
     };
     read("change", (event) => this.changed(event.path, event));
+    read("version", (event) => this.tell("version", event.path));
     read("changes", (event) => this.#many(event));
     read("overflow", (event) => this.#many(event));
     read("layers", () => this.reload());

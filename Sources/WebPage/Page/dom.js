@@ -90,3 +90,24 @@ export function debounced(milliseconds, action) {
     timer = setTimeout(() => action(...values), milliseconds);
   };
 }
+
+/// A function that makes an action run after a pause, one run after the other, however often it is called.
+export function paced(milliseconds, action) {
+  let [isWanted, isRunning] = [false, false];
+  const run = async () => {
+    isRunning = true;
+    try {
+      while (isWanted) {
+        await new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+        isWanted = false;
+        await action();
+      }
+    } finally {
+      isRunning = false;
+    }
+  };
+  return () => {
+    isWanted = true;
+    if (!isRunning) run();
+  };
+}

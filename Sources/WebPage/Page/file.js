@@ -1,6 +1,6 @@
 // One file: its versions in all layers side by side, and what can be done with it.
 
-import { byId, byteSize, count, dateTime, debounced, el, encoded, icon, lastName, shown } from "./dom.js";
+import { byId, byteSize, count, dateTime, el, encoded, icon, lastName, paced, shown } from "./dom.js";
 import { badge, layerLabel } from "./layers.js";
 import { category, comparison, illustration } from "./preview.js";
 import { stringsTable } from "./strings.js";
@@ -19,10 +19,11 @@ export class FileView {
     for (const name of ["dragover", "dragleave", "drop"]) {
       this.panel.addEventListener(name, (event) => this.#dropped(event));
     }
-    const refresh = debounced(80, () => this.#load());
+    const refresh = paced(80, () => this.#load());
     app.on("mount", () => this.#load());
     app.on("selected", () => this.#load());
     app.on("layers", refresh);
+    app.on("version", (path) => { if (path === this.#path) refresh(); });
     app.on("changed", (changes) => {
       const isShown = [...changes.keys()].some((path) => path === this.#path
         || this.#path?.startsWith(`${path}/`) || path.startsWith(`${this.#path}/`));
@@ -50,7 +51,7 @@ export class FileView {
     if (request === this.#request) this.#show(path, ...parts);
   }
 
-  /// Changes of versions that do not win are not reported: the list learns of them here.
+  /// Changes of versions that do not win are reported of shown files only: the list learns of them here.
   #compare(entry, versions) {
     const layers = versions.map((version) => this.app.stack.at(version.layer)?.path);
     if (entry.isFolder === false && layers.join("\n") !== entry.layers.join("\n")) this.app.reread(entry.path);

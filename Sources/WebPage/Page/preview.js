@@ -5,6 +5,8 @@ import { differenceTable } from "./lines.js";
 
 const HEX_LIMIT = 1024;
 const TEXT_LIMIT = 256 << 10;
+/// Of a property list, by the server.
+const LIST_LIMIT = 1 << 20;
 const SAMPLE = "Aa Bb Cc Gg Qq Rr & 0123456789";
 
 const EXTENSIONS = {
@@ -143,24 +145,29 @@ function swipe([left, right]) {
 async function textComparison(mount, entry, pair, kind) {
   try {
     const texts = await Promise.all(pair.map((version) => text(mount, entry, version, kind)));
-    const isCut = pair.some((version) => version.size > TEXT_LIMIT);
-    return el("div", {}, differenceTable(texts),
-      isCut ? el("p", { class: "hint" }, `Only the first ${count(TEXT_LIMIT >> 10, "KiB", "KiB")} are shown.`) : null);
+    const cut = texts.find((one) => one.isCut);
+    return el("div", {}, differenceTable(texts.map((one) => one.text)),
+      cut ? el("p", { class: "hint" }, `Only the first ${count(cut.limit >> 10, "KiB", "KiB")} are shown.`) : null);
   } catch (error) {
     return el("p", { class: "problem" }, icon("warning"), error.message);
   }
 }
 
+/// The text of a version, and whether it ends at a limit of so many bytes.
 async function text(mount, entry, version, kind) {
   if (kind === "property") {
     try {
-      return (await mount.text(encoded(entry), version.layer)).text;
+      const list = await mount.text(encoded(entry), version.layer);
+      return { text: list.text, isCut: list.cut, limit: LIST_LIMIT };
     } catch (error) {
-      if (!error.isUnsupported) throw error;
+      // A file that is no property list is shown as it is.
+      if (error.status !== 422) throw error;
     }
   }
   const bytes = await mount.bytes(version.content, TEXT_LIMIT);
   const isUTF16 = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : null;
-  if (isUTF16 === null && bytes.includes(0)) return hexLines(bytes.subarray(0, HEX_LIMIT));
-  return new TextDecoder(isUTF16 ?? "utf-8").decode(bytes);
+  if (isUTF16 === null && bytes.includes(0)) {
+    return { text: hexLines(bytes.subarray(0, HEX_LIMIT)), isCut: version.size > HEX_LIMIT, limit: HEX_LIMIT };
+  }
+  return { text: new TextDecoder(isUTF16 ?? "utf-8").decode(bytes), isCut: version.size > TEXT_LIMIT, limit: TEXT_LIMIT };
 }

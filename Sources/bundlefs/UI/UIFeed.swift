@@ -50,6 +50,9 @@ final class UIFeed: Sendable {
     return stream
   }
 
+  /// Reports from now on what changes at a path in any layer, while there is a page.
+  func show(_ path: [[UInt8]], _ layers: UILayers) { state.withLock { $0.run }?.versions.show(path, layers) }
+
   private func remove(_ id: Int) {
     let run = state.withLock { state -> UIFeedRun? in
       state.streams[id] = nil
@@ -82,6 +85,7 @@ final class UIFeed: Sendable {
 final class UIFeedRun: Sendable {
   private let mountPoint: MountPoint
   private let cancellation: CancellationPipe
+  let versions: UIVersionWatch
   private let listener = Locked<ResultListener?>(nil)
 
   /// Between two looks at the layers.
@@ -94,6 +98,7 @@ final class UIFeedRun: Sendable {
   init(_ mountPoint: MountPoint) throws(Errno) {
     self.mountPoint = mountPoint
     cancellation = try CancellationPipe()
+    versions = try UIVersionWatch()
   }
 
   func start(_ feed: UIFeed) {
@@ -117,11 +122,8 @@ final class UIFeedRun: Sendable {
     self.listener.withLock { $0 = listener }
     if isStopped { return }
     _ = try? listener.run { event in
-      // Commands, such as those of this server, are no news.
-      guard case .result(let result) = event,
-        JSONValue(result.bytes)?["url"]?.string?.hasPrefix("bundlefs:") == false
-      else { return }
-      feed()?.publish("route", result.bytes.shown)
+      guard case .result(let result) = event, let json = result.pageJSON else { return }
+      feed()?.publish("route", json)
     }
   }
 
@@ -137,6 +139,7 @@ final class UIFeedRun: Sendable {
       while !isStopped {
         wait(for: tree.rawValue, milliseconds: Self.layersMilliseconds)
         if isStopped { return }
+        for path in versions.changed() { feed()?.publish("version", Self.change(path)) }
         let isUnmounted = try report(tree.read(), feed)
         let present = try? MountedLayers(of: mountPoint)
         if isUnmounted || present == nil {
@@ -155,9 +158,10 @@ final class UIFeedRun: Sendable {
   private func wait(for inotify: CInt, milliseconds: CInt) {
     var polled = [
       pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: versions.rawValue, events: Int16(POLLIN), revents: 0),
       pollfd(fd: cancellation.readEnd, events: Int16(POLLIN), revents: 0),
     ]
-    poll(&polled, 2, milliseconds)
+    poll(&polled, nfds_t(polled.count), milliseconds)
   }
 
   /// Beyond the limits of inotify, a page learns only now and then that something may have changed.

@@ -76,9 +76,6 @@ final class UIHandler: WebHandler {
     }
   }
 
-  /// The page hides what has this answer.
-  static let missing = WebError(501, "this version cannot do that")
-
   private func question(
     _ word: String, _ request: WebRequest, _ mount: UIMount
   ) throws(WebError) -> any WebExchange {
@@ -97,7 +94,8 @@ final class UIHandler: WebHandler {
       case "strings": return try answers.strings(path)
       case "edits": return mount.edits.list()
       case "profiles": return try UIProfiles(mount: mount).list()
-      case "text", "results": throw Self.missing
+      case "text": return try answers.text(path, layer: request.parameter("layer"))
+      case "results": return try UIResults(mount: mount).response()
       default: throw Self.notFound
       }
     }

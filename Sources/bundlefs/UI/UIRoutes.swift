@@ -24,7 +24,9 @@ struct UIRoutes {
         return try writer.write(command, url: RouteCommand.url(of: command))
       }
     }
-    if let result = outcome.result { return .json("{\"results\":[\(result.bytes.shown)]}") }
+    if let result = outcome.result {
+      return .json("{\"results\":[\(result.pageJSON ?? result.bytes.shown)]}")
+    }
     throw WebError(409, outcome.reason())
   }
 }

@@ -40,6 +40,15 @@ struct UIAnswers {
     }
   }
 
+  /// - Parameter path: of a property list.
+  func text(_ path: [UInt8]?, layer: [UInt8]?) throws(WebError) -> WebResponse {
+    guard let index = layer.flatMap({ Int($0.shown) }) else {
+      throw WebError(400, "the request needs 'layer'")
+    }
+    let layers = UILayers(mount: mount, status: try mount.webStatus())
+    return try UIText(layers: layers, path: UIBody.components(path ?? [])).response(layer: index)
+  }
+
   /// - Parameter path: of a table of strings.
   func strings(_ path: [UInt8]?) throws(WebError) -> WebResponse {
     let layers = UILayers(mount: mount, status: try mount.webStatus())
@@ -52,6 +61,7 @@ struct UIAnswers {
       throw WebError(400, "the request needs a path without empty components, '.' and '..'")
     }
     let layers = UILayers(mount: mount, status: try mount.webStatus())
+    mount.feed.show(names, layers)
     return try WebError.from { () throws(Failure) in
       .json(try UIVersions(layers: layers, path: names, types: types).json())
     }

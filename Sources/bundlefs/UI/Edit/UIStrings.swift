@@ -69,21 +69,11 @@ struct UIStrings {
   /// - Returns: nil if the layer has no file there.
   /// - Throws: 422 for a file that is no table.
   private func file(of layer: Layer) throws(WebError) -> (table: StringTable, content: [UInt8])? {
-    let content: [UInt8]
-    do throws(Errno) {
-      guard let name = path.last, case .file(let status, let parent) = try layer.entry(at: path),
-        status.isRegular
-      else { return nil }
-      if status.size > UInt64(Self.largest) { throw .fileTooLarge }
-      let file = try withCName(name) { name throws(Errno) in
-        try parent.openFile(name, identity: status.identity)
-      }
-      content = try readContent(limit: Self.largest) { buffer, offset throws(Errno) in
-        try file.read(into: buffer, at: offset)
-      }
-    } catch {
+    let content: [UInt8]?
+    do throws(Errno) { content = try layer.content(at: path, limit: Self.largest) } catch {
       throw WebError(409, "\(shown(path)): \(error)")
     }
+    guard let content else { return nil }
     let parsed = StringTable.parse(content)
     if let error = parsed.error { throw WebError(422, "\(shown(path)): no table of strings: \(error)") }
     return (parsed.table, content)
