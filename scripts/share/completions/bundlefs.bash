@@ -135,7 +135,7 @@ _bundlefs() {
       kind=folder
       [[ $command != layers ]] || kind=none
       ;;
-    --html) kind=file ;;
+    --html) kind="file" ;;
   esac
   [[ $current != -* ]] || kind=flags
 
