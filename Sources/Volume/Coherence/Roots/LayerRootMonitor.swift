@@ -111,14 +111,20 @@ final class LayerRootMonitor: Sendable {
   /// build tools remove their output directories and make them again.
   /// - Returns: as `check`.
   private func checkPath(of layer: Int, _ store: NodeStore) -> Bool {
+    var hasChanged = false
     // Again with the new watches, since the path may have changed before they were set; bounded.
     for round in 0..<4 {
-      if !check(layer, store) { return round > 0 }
+      if check(layer, store) {
+        hasChanged = true
+      } else if round > 0 || faults[layer] == nil {
+        break
+      }
+      // Also where the path leads nowhere as before: another directory may be on the way, in which nothing is watched yet.
       watches.removePathWatches(of: layer)
       watchPath(of: layer)
       archives.watchAgain(layer)
     }
-    return true
+    return hasChanged
   }
 
   /// - Returns: whether the layer's root or its fault is another one now.

@@ -82,6 +82,29 @@ extension MountTests {
       }
     }
 
+    @Test("a layer is found again when the directory above it is removed and made anew", .timeLimit(.minutes(4)))
+    func parentMadeAnew() throws {
+      let fixture = try Fixture()
+      let above = fixture.folder / "above"
+      var setup = fixture.setup
+      setup.substitutions = [above / "layer"]
+      var random = SplitMix64(seed: 48)
+      try (above / "layer").makeDirectories()
+      try withMount(setup) { mount in
+        for round in 0..<60 {
+          let text = "\(round)"
+          try (above / "layer/file").write(text)
+          let isShown = eventually(within: 20) { (try? (mount.point / "file").readText()) == text }
+          try #require(isShown, "round \(round)")
+          above.removeTree()
+          usleep(.random(in: 0..<10_000, using: &random))
+          try above.makeDirectory()
+          usleep(.random(in: 0..<10_000, using: &random))
+          try (above / "layer").makeDirectory()
+        }
+      }
+    }
+
     @Test("a layer's root is moved away and back", .timeLimit(.minutes(1)))
     func movedRoot() throws {
       let fixture = try Fixture()
