@@ -82,7 +82,8 @@ extension MountTests {
       }
     }
 
-    @Test("a layer is found again when the directory above it is removed and made anew", .timeLimit(.minutes(4)))
+    @Test(
+      "a layer is found again when the directory above it is removed and made anew", .timeLimit(.minutes(4)))
     func parentMadeAnew() throws {
       let fixture = try Fixture()
       let above = fixture.folder / "above"
