@@ -7,6 +7,13 @@ struct FoldedLayer {
 
   init(_ options: MountOptions) { self.options = options }
 
+  /// Why a layer cannot be laid at a folder of the mount; nil if it can. Where case does not count, the entries of a layer
+  /// below were seen in rare cases after a folder above had become opaque.
+  func fault(at place: [[UInt8]]) -> String? {
+    guard options.foldsNames, !place.isEmpty else { return nil }
+    return "'case=insensitive' and a layer at a folder ('@/') cannot be combined; leave one of them out"
+  }
+
   /// Why a layer cannot be part of the mount; nil if it can.
   func fault(of layer: DirectoryLayer) -> String? {
     // With `case=sensitive` the user takes care of the spellings.

@@ -111,17 +111,23 @@ extension MountTests {
       }
     }
 
-    @Test("where case does not count, the folder is one name with others", .timeLimit(.minutes(1)))
+    @Test("where case does not count, no layer is laid at a folder", .timeLimit(.minutes(1)))
     func folded() throws {
       let fixture = try LaidFixture()
-      var setup = try fixture.setup("mod@/dATA", "pack.zip@/data/sUB")
-      setup.options = ["case=insensitive", "hide=/DATA/main"]
+      var setup = try fixture.setup("icon@2x")
+      setup.options = ["case=insensitive"]
       try withMount(setup) { mount throws in
-        #expect(try mount.point.names() == ["Data", "game"])
-        #expect(try (mount.point / "DATA/MOD").readText() == "mod")
-        #expect(try (mount.point / "Data").names() == ["Sub", "both", "mod"])
-        #expect(try (mount.point / "data/sub").names() == ["deep", "packed"])
+        for layer in ["mod@/dATA", "pack.zip@/data/sUB"] as [ByteString] {
+          let outcome = try fixture.run("layers", [mount.point, "add", layer])
+          #expect(
+            outcome.status == 1 && outcome.errorText.contains("cannot be combined"), "\(outcome.errorText)")
+        }
+        #expect(try mount.point.names() == ["Data", "game", "two"])
       }
+      var other = try fixture.setup("mod@/dATA")
+      other.options = ["case=insensitive"]
+      let outcome = try other.command(foreground: true).run(timeout: 30)
+      #expect(outcome.status == 2 && outcome.errorText.contains("cannot be combined"), "\(outcome.errorText)")
     }
 
     @Test("tables of strings are merged across folders", .timeLimit(.minutes(1)))

@@ -21,6 +21,7 @@ extension MountTests {
       (["writable=DIR", "passthrough"], "'writable' and 'passthrough' cannot be combined"),
       (["writable", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
       (["writable=DIR", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
+      (["a layer at a folder", "case=insensitive"], "'case=insensitive' and a layer at a folder"),
     ]
 
     private func refusal(of options: [OptionOnTrial]) -> String? {
@@ -55,7 +56,7 @@ extension MountTests {
       "writable and passthrough", "writable and strings=merge", "writable and ro",
       "announce=on and ro, cache=none or cache=SECONDS", "control=none and list_routes or routes=FILE",
       "whiteouts=markers or trust_upper without writable", "passthrough and archives", "survive=off",
-      "ro or control=none",
+      "ro or control=none", "case=insensitive and a layer at a folder",
     ]
 
     @Test("the manual names the exceptions, and no others")

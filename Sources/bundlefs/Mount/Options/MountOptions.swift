@@ -172,6 +172,9 @@ struct MountOptions {
     if writable != .off, mergesTables {
       throw .usage("'writable' and 'strings=merge' cannot be combined; leave one of them out")
     }
+    for layer in substitutions.map(LaidPath.init(checked:)) {
+      if let fault = FoldedLayer(self).fault(at: layer.place) { throw .usage(fault) }
+    }
     if foldsNames, !NameFolding.isAvailable {
       throw .failed("'case=insensitive' needs utf8proc; install the package 'libutf8proc2' or 'libutf8proc3'")
     }

@@ -197,6 +197,9 @@ private struct StackSwitch {
   private mutating func open(
     _ entry: LayerTable.Entry, _ archive: ArchivePath?, _ given: [UInt8]
   ) throws(RoutingError) {
+    if let fault = opener.folding.fault(at: entry.place) {
+      throw RoutingError(.malformed, "\(given.shown): \(fault)")
+    }
     if let archive {
       do throws(ArchiveError) {
         opened.append(

@@ -28,10 +28,8 @@ extension MountTests {
 
     @Test(
       "after a barrier the mount matches the model with a layer that is laid at a folder",
-      .timeLimit(.minutes(10)), arguments: [false, true], MutationRun.seeds(percent: 10))
-    func laid(foldsNames: Bool, seed: UInt64) throws {
-      try MutationRun(seed: seed, foldsNames: foldsNames, isLaid: true).run { try $0.barrier() }
-    }
+      .timeLimit(.minutes(10)), arguments: MutationRun.seeds(percent: 10))
+    func laid(seed: UInt64) throws { try MutationRun(seed: seed, isLaid: true).run { try $0.barrier() } }
 
     @Test(
       "after a barrier the mount matches the model with a laid layer while workers die",
