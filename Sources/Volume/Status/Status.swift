@@ -62,8 +62,9 @@ struct Status {
 
   /// The mount options, by name.
   let options: [(name: String, value: String)]
-  /// Those of them that were given and that another mount can have, as `-o` takes them.
-  let reusableOptions: [[UInt8]]
+  /// Those of them that were given and that another mount can have, as `-o` takes them; nil for a caller that may not know
+  /// the files which they name.
+  let reusableOptions: [[UInt8]]?
   let cache: String
   let control: String
   let routes: Int
@@ -99,8 +100,10 @@ struct Status {
       ServingProcess(isWorker: survival != nil).write(to: &json)
       json.name("options")
       json.object { json in for (name, value) in options { json.member(name, value) } }
-      json.name("encodedOptions")
-      json.strings(reusableOptions.map { PercentCoding.encoded(path: $0) })
+      if let reusableOptions {
+        json.name("encodedOptions")
+        json.strings(reusableOptions.map { PercentCoding.encoded(path: $0) })
+      }
       json.member("cache", cache)
       json.member("control", control)
       json.member("routes", routes)

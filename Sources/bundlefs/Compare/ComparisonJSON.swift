@@ -108,7 +108,7 @@ enum ComparisonJSON {
     }
   }
 
-  private static func word(for status: ComparedName.Status) -> String {
+  static func word(for status: ComparedName.Status) -> String {
     switch status {
     case .unchanged: "unchanged"
     case .overridden: "overridden"

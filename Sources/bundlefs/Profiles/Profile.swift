@@ -15,7 +15,9 @@ struct Profile {
   /// - Parameter status: of the mount.
   init(_ status: JSONValue, _ mounted: MountedLayers) throws(Failure) {
     guard case .array(let given) = status["encodedOptions"] else {
-      throw .failed("the daemon of the mount does not report its options; 'bundlefs upgrade' replaces it")
+      throw .failed(
+        "the daemon of the mount reports its options to its owner and root only; one of an earlier version does not, which "
+          + "'bundlefs upgrade' replaces")
     }
     let substitutions = mounted.layers.dropLast().enumerated().map { index, layer in
       let name = index == 0 && mounted.isWritable ? "writable=" : "substitution="

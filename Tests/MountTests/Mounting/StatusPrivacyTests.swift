@@ -26,6 +26,7 @@ extension MountTests.ExclusiveTests {
           #expect(!own.unicodeScalars.contains { $0 == "\u{1B}" || $0 == "\u{9B}" || $0 == "\u{7F}" })
           let others = try Command(words).asUser(MountTests.UnprivilegedTests.nobody).check().outputText
           #expect(!others.contains("hidden") && others.contains("no more inotify watches"), "\(others)")
+          #expect(own.contains("encodedOptions") == !form.isEmpty && !others.contains("encodedOptions"))
         }
       }
     }

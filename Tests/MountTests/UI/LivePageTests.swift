@@ -73,9 +73,7 @@ extension MountTests {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
         let server = try PageServer(mount)
-        let connection = try PageConnection(server.client.port)
-        try connection.send("GET", server.client.address("/api/mounts/0/events"), server.client.usual, [])
-        _ = try connection.read(until: ": connected")
+        let connection = try server.events()
         _ = try server.json("/api/mounts/0/versions?path=replaced.txt")
         var number = 0
         try connection.read(
@@ -102,9 +100,7 @@ extension MountTests {
       try (fixture.main / "folder").makeDirectories()
       try withMount(fixture.setup) { mount in
         let server = try PageServer(mount)
-        let connection = try PageConnection(server.client.port)
-        try connection.send("GET", server.client.address("/api/mounts/0/events"), server.client.usual, [])
-        _ = try connection.read(until: ": connected")
+        let connection = try server.events()
         _ = try server.json("/api/mounts/0/versions?path=away/x.txt")
         _ = try server.json("/api/mounts/0/versions?path=folder/y.txt")
         try (outside / "x.txt").write("changed")

@@ -6,19 +6,12 @@ import Testing
 /// What changes is reported to the page.
 extension MountTests {
   @Suite struct PageEventTests {
-    private func stream(_ server: PageServer) throws -> PageConnection {
-      let connection = try PageConnection(server.client.port)
-      try connection.send("GET", server.client.address("/api/mounts/0/events"), server.client.usual, [])
-      #expect(try connection.read(until: ": connected").contains("text/event-stream"))
-      return connection
-    }
-
     @Test("changes of files, layers and results of routes arrive, at two pages", .timeLimit(.minutes(2)))
     func live() throws {
       let fixture = try Fixture()
       try withMount(fixture.setup) { mount in
         let server = try PageServer(mount)
-        let streams = [try stream(server), try stream(server)]
+        let streams = [try server.events(), try server.events()]
         // What changes before the watches are set is not reported.
         for (index, stream) in streams.enumerated() {
           var number = 0
@@ -51,7 +44,7 @@ extension MountTests {
       let mount = try Mount(fixture.setup)
       defer { mount.abandon() }
       let server = try PageServer(mount)
-      let connection = try stream(server)
+      let connection = try server.events()
       #expect(try server.client.get("/api/mounts/0/tree").status == 200)
       // The command waits a second for the page to let go of the control file.
       let command = Command([try Binary.underTest(), "unmount", mount.point])

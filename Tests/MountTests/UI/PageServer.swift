@@ -46,6 +46,14 @@ final class PageServer {
     return try #require(JSONValue(reply.body), sourceLocation: location)
   }
 
+  /// The stream of the first mount's events, which has begun.
+  func events() throws -> PageConnection {
+    let connection = try PageConnection(client.port)
+    try connection.send("GET", client.address("/api/mounts/0/events"), client.usual, [])
+    #expect(try connection.read(until: ": connected").contains("text/event-stream"))
+    return connection
+  }
+
   /// Makes an edit that must succeed.
   /// - Returns: the number by which it is undone.
   func edit(_ word: String, _ json: String, location: SourceLocation = #_sourceLocation) throws -> String {

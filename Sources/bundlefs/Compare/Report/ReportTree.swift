@@ -41,21 +41,10 @@ struct ReportTree {
       <bdi class="name">\(HTMLText.escaped(name.name))\(isFolder ? "/" : "")</bdi> \
       <span class="verdict">\(verb(name.status))</span> \(winner.map { versions.label($0) } ?? "")
       """
-    let start = "<li class=\"is-\(word(name.status)) \(winner.map { versions.colour($0) } ?? "")\">"
+    let start =
+      "<li class=\"is-\(ComparisonJSON.word(for: name.status)) \(winner.map { versions.colour($0) } ?? "")\">"
     if isFolder { return "\(start)<details open><summary>\(line)</summary>\n<ul>\n" }
     return "\(start)<p class=\"entry\">\(line)</p>\n\(versions.list(of: entry))</li>\n"
-  }
-
-  private static func word(_ status: ComparedName.Status) -> String {
-    switch status {
-    case .unchanged: "unchanged"
-    case .overridden: "overridden"
-    case .added: "added"
-    case .hidden: "hidden"
-    case .collision: "collision"
-    case .merged: "merged"
-    case .excluded: "excluded"
-    }
   }
 
   private static func verb(_ status: ComparedName.Status) -> String {
