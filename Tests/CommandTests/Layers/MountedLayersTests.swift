@@ -22,8 +22,8 @@ import Testing
 
   private static let writable = #"""
     {"layers":[
-      {"path":"/up\u001b","encodedPath":"/up%1B","kind":"directory","writable":true},
-      {"path":"/ma in","encodedPath":"/ma%20in","kind":"directory","writable":false}]}
+      {"path":"/up\u001b","encodedPath":"/up%1B","place":null,"kind":"directory","writable":true},
+      {"path":"/ma in","encodedPath":"/ma%20in","place":null,"kind":"directory","writable":false}]}
     """#
 
   @Test("reads paths, kinds and problems")
@@ -70,8 +70,8 @@ import Testing
     #expect(
       output.json == #"""
         [
-          {"role":"writable","path":"/up\u001b","encodedPath":"/up%1B","kind":"directory","problems":[],"names":0,"hides":2},
-          {"role":"MAIN","path":"/ma in","encodedPath":"/ma%20in","kind":"directory","problems":[],"names":3,"hides":0}
+          {"role":"writable","path":"/up\u001b","encodedPath":"/up%1B","place":null,"kind":"directory","problems":[],"names":0,"hides":2},
+          {"role":"MAIN","path":"/ma in","encodedPath":"/ma%20in","place":null,"kind":"directory","problems":[],"names":3,"hides":0}
         ]
         """#)
     #expect(!LayersOutput(mounted: try mounted(Self.writable), counts: nil).json.contains("names"))

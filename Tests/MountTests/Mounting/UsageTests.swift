@@ -98,7 +98,7 @@ extension MountTests {
       let program = try Binary.underTest()
       let diff = try Command([program, "diff", "--help"]).check().outputText
       #expect(
-        diff.hasPrefix("usage: bundlefs diff MOUNTPOINT [PATH] [--json]\n\n")
+        diff.hasPrefix("usage: bundlefs diff MOUNTPOINT [PATH] [--json|--html FILE]\n\n")
           && !diff.contains("layers MOUNT"))
       let run = try Command([program, "run", "-h"]).check().outputText
       #expect(run.hasPrefix("usage: bundlefs run "))
