@@ -165,7 +165,6 @@ public final class MergedDirectory: Sendable {
     if let merged, let first { return try Self.settingTime(of: merged, from: first, top) }
     if let merged { return merged }
     // Asking the top part puts the request off.
-    if let merged { return merged }
     return try top.attributes()
   }
 

@@ -69,14 +69,19 @@ struct MountedLayers: Equatable {
   }
 
   /// Asks the mount for its layers.
-  init(of mountPoint: MountPoint) throws(Failure) {
+  init(of mountPoint: MountPoint) throws(Failure) { self = try Self.asked(of: mountPoint).layers }
+
+  /// Asks the mount for its status, which has its layers.
+  static func asked(
+    of mountPoint: MountPoint
+  ) throws(Failure) -> (status: JSONValue, layers: MountedLayers) {
     let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
       JSONValue(try StatusClient.read(.json, of: mountPoint.open([.read, .directory])))
     }
-    guard let layers = status.flatMap({ MountedLayers($0) }) else {
+    guard let status, let layers = MountedLayers(status) else {
       throw .failed("\(mountPoint.path.shown): the daemon does not report its layers")
     }
-    self = layers
+    return (status, layers)
   }
 
   /// The order of the layers, ready to be changed.

@@ -1,5 +1,3 @@
-import ControlClient
-import Posix
 import Routing
 
 /// Saves the layers and options of a mount as a profile, and loads one.
@@ -9,13 +7,8 @@ struct MountProfile {
   private let mounted: MountedLayers
 
   init(_ mountPoint: MountPoint) throws(Failure) {
-    let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
-      JSONValue(try StatusClient.read(.json, of: mountPoint.open([.read, .directory])))
-    }
-    guard let status, let mounted = MountedLayers(status) else {
-      throw .failed("\(mountPoint.path.shown): the daemon does not report its layers")
-    }
-    (self.mountPoint, self.status, self.mounted) = (mountPoint, status, mounted)
+    self.mountPoint = mountPoint
+    (status, mounted) = try MountedLayers.asked(of: mountPoint)
   }
 
   func save(as name: ProfileName, replacing: Bool = true) throws(Failure) {

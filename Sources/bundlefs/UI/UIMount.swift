@@ -30,12 +30,7 @@ final class UIMount: Sendable {
   }
 
   func status() throws(Failure) -> UIStatus {
-    let status = try Failure.naming(mountPoint.path.shown) { () throws(Errno) in
-      JSONValue(try statusText())
-    }
-    guard let status, let mounted = MountedLayers(status) else {
-      throw .failed("\(mountPoint.path.shown): the daemon does not report its layers")
-    }
+    let (status, mounted) = try MountedLayers.asked(of: mountPoint)
     return UIStatus(value: status, mounted: mounted)
   }
 }

@@ -139,10 +139,7 @@ struct ReportPage {
 
   /// A time in UTC.
   static func time(_ seconds: time_t) -> String {
-    var (seconds, parts) = (seconds, tm())
-    guard gmtime_r(&seconds, &parts) != nil else { return "" }
-    let two = { (number: CInt) in (number < 10 ? "0" : "") + "\(number)" }
-    return "\(Int(parts.tm_year) + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday)) "
-      + "\(two(parts.tm_hour)):\(two(parts.tm_min)) UTC"
+    let text = Timestamp(seconds: Int64(seconds), nanoseconds: 0).description
+    return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
   }
 }

@@ -102,11 +102,7 @@ final class ReportVersions {
     }
     let content: [UInt8]
     do throws(Errno) {
-      content = try readContent(limit: Self.largestPicture) { buffer, offset throws(Errno) in
-        try withCName(name) { name throws(Errno) in
-          try parent.openFile(name, identity: status.identity).read(into: buffer, at: offset)
-        }
-      }
+      content = try parent.content(of: name, status, limit: Self.largestPicture)
     } catch {
       return "<p class=\"no-picture\">\(HTMLText.escaped("\(error)"))</p>"
     }

@@ -42,20 +42,3 @@ struct UIText {
     return (format == .xml ? "xml" : "openStep", text.utf8)
   }
 }
-
-extension Layer {
-  /// The content of a regular file.
-  /// - Returns: nil if there is none.
-  /// - Throws: EFBIG for one of more bytes than the limit.
-  func content(at path: [[UInt8]], limit: Int) throws(Errno) -> [UInt8]? {
-    guard let name = path.last, case .file(let status, let parent) = try entry(at: path), status.isRegular
-    else { return nil }
-    if status.size > UInt64(limit) { throw .fileTooLarge }
-    let file = try withCName(name) { name throws(Errno) in
-      try parent.openFile(name, identity: status.identity)
-    }
-    return try readContent(limit: limit) { buffer, offset throws(Errno) in
-      try file.read(into: buffer, at: offset)
-    }
-  }
-}
