@@ -15,6 +15,9 @@ let staticLibraries = Context.environment["BUNDLEFS_STATIC_LIBRARIES"].map { fol
   ["-L\(folder)", "-Xclang-linker", "-static-libgcc", "-Xlinker", "-z", "-Xlinker", "now"]
 }
 
+/// The commit that `bundlefs -V` names, from scripts/lib/common.sh.
+let commit = Context.environment["BUNDLEFS_COMMIT"] ?? ""
+
 let package = Package(
   name: "bundlefs",
   products: [
@@ -34,6 +37,7 @@ let package = Package(
     .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
     .target(name: "CLinux"),
+    .target(name: "CVersion", cSettings: [.define("BUNDLEFS_COMMIT", to: "\"\(commit)\"")]),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
     .target(name: "Holder", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
@@ -68,7 +72,8 @@ let package = Package(
     .executableTarget(
       name: "bundlefs",
       dependencies: [
-        "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix", "PropertyLists",
+        "CVersion", "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix",
+        "PropertyLists",
         "StringTables",
         "WebPage",
         "WebServer",

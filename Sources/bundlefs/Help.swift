@@ -60,7 +60,8 @@ enum Help {
         -d           print every request; implies -f
         -h, --help   print this help
         -V, --version
-                     print the version
+                     print the versions of bundlefs, libfuse and
+                     Linux
 
     'layers' lists the layers, topmost first, with what is wrong with them; with
     --count also how many names each contributes. 'set' replaces all

@@ -162,12 +162,17 @@ static_libraries() {
   printf '%s\n' "$folder"
 }
 
+# Prints the commit that the program is built from, with -dirty if a file differs from it; nothing outside of a repository.
+commit() {
+  git -c safe.directory="$project" -C "$project" describe --always --abbrev=12 --match '' --dirty 2>/dev/null || true
+}
+
 # Builds the release binary and sets $binary to its path.
 build_release() {
   install_packages "${build_packages[@]}"
   require_swift
   step "Building bundlefs (the first time takes a few minutes)"
-  BUNDLEFS_STATIC_LIBRARIES=$(static_libraries) swift build --quiet --package-path "$project" --scratch-path "$project/.build/static" -c release \
+  BUNDLEFS_COMMIT=$(commit) BUNDLEFS_STATIC_LIBRARIES=$(static_libraries) swift build --quiet --package-path "$project" --scratch-path "$project/.build/static" -c release \
     --static-swift-stdlib --product bundlefs
   binary=$release_binary
 }

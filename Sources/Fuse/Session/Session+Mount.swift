@@ -5,6 +5,9 @@ import Posix
 /// The session's mount, which is identified by its ID, since its path can come to lead elsewhere: it can be renamed,
 /// moved or covered.
 extension Session {
+  /// The version of libfuse, such as `3.14.0`.
+  public static var libraryVersion: String { String(cString: fuse_pkgversion()) }
+
   /// Calls `fuse_session_mount`.
   /// - Parameter path: the absolute path of the mount point.
   /// - Throws: the message of libfuse or fusermount3.

@@ -24,6 +24,13 @@ public enum ThisProcess {
   /// growth waits for an RCU grace period, 10 ms and more.
   public static func reserveFiles() { linux_reserve_files(mostReservedFiles) }
 
+  /// The kernel's release, such as `6.18.44-amd64`, from uname(2).
+  public static var kernelRelease: String {
+    var names = utsname()
+    guard uname(&names) == 0 else { return "unknown" }
+    return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+  }
+
   /// Calls execvp(3): this process becomes a program that is found on PATH.
   /// - Parameter words: its name and its arguments, which need not be UTF-8.
   /// - Returns: why it could not.

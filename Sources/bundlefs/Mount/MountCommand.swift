@@ -43,7 +43,7 @@ struct MountCommand {
   /// Returns when the mount ends. Without `-f` it forks, and the parent exits once the mount is usable.
   func run() throws(Failure) {
     if arguments.wantsHelp { return Terminal.print(Help.text) }
-    if arguments.wantsVersion { return Terminal.print("bundlefs \(Volume.version)") }
+    if arguments.wantsVersion { return Terminal.print(VersionReport.text) }
     if let namespace = arguments.namespace { try MountNamespace.enter(namespace) }
     if arguments.options.isRemount { return try remount() }
     if let resumed { return try resume(resumed) }

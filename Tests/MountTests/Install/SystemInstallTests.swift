@@ -14,7 +14,7 @@ extension MountTests.ExclusiveTests {
         #"""
         "$scripts/install" >/dev/null
         as_in_fstab
-        bundlefs -V | cut -d ' ' -f 1
+        bundlefs -V | sed -n '1s/ .*//p'
         man -w bundlefs mount.bundlefs bundlefs-routes | sed 's|.*/||'
         "$scripts/install" --uninstall >/dev/null
         """#)
