@@ -91,19 +91,45 @@ extension LayeredBundle {
     forResource name: String, withExtension ext: String? = nil, subdirectory subpath: String? = nil,
     localization localizationName: String? = nil
   ) throws(URLError) -> Data {
-    let path = Self.path(name, ext, subpath)
+    try opened(Self.path(name, ext, subpath), localizationName) { resource throws(Errno) in
+      try resource.load(as: bundleURL) { true }?.data ?? Data()
+    }
+  }
+
+  private func opened<Value>(
+    _ path: [[UInt8]], _ localization: String?, _ body: (borrowing OpenedResource) throws(Errno) -> Value
+  ) throws(URLError) -> Value {
     let resource: ResourceURL
     do throws(ResourceURLError) {
-      resource = try ResourceURL(
-        host: nil, segments: path, localization: localizationName.map { Array($0.utf8) })
+      resource = try ResourceURL(host: nil, segments: path, localization: localization.map { Array($0.utf8) })
     } catch { throw failure(.badURL, path, error.description) }
-    do throws(Errno) {
-      let loaded = try layers().open(resource).load(as: bundleURL) { true }
-      return loaded?.data ?? Data()
-    } catch {
+    do throws(Errno) { return try body(try layers().open(resource)) } catch {
       let reason = error == .noSuchFileOrDirectory ? "there is no such resource" : error.description
       throw failure(URLError.code(of: error), path, reason, error)
     }
+  }
+
+  /// Opens a resource to read its content piece by piece, which needs little memory for a file of any size.
+  /// - Parameters:
+  ///   - name: the name without the extension, or with it.
+  ///   - ext: the extension, with or without its dot; nil or empty if the name has it.
+  ///   - subpath: as for `url(forResource:withExtension:subdirectory:localization:)`.
+  ///   - localizationName: as for `url(forResource:withExtension:subdirectory:localization:)`.
+  ///   - range: the bytes to read; nil for all.
+  /// - Throws: `URLError` as `data(forResource:withExtension:subdirectory:localization:)`; `.cancelled` as soon as the task is
+  ///   cancelled.
+  public func bytes(
+    forResource name: String, withExtension ext: String? = nil, subdirectory subpath: String? = nil,
+    localization localizationName: String? = nil, range: Range<Int>? = nil
+  ) async throws(URLError) -> ResourceBytes {
+    let path = Self.path(name, ext, subpath)
+    return try await loaders.result { [self] in
+      Result { () throws(URLError) in
+        try opened(path, localizationName) { resource throws(Errno) in
+          try resource.bytes(as: bundleURL, range: range.map(RequestedRange.init), loaders)
+        }
+      }
+    }.get()
   }
 
   /// An error that names the bundle and the resource: a resource that was not found has no URL.

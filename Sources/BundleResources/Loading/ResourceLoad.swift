@@ -83,7 +83,7 @@ final class ResourceLoad: @unchecked Sendable {
     let job = ReadJob()
     phase = .reading(job)
     loaders = source.loaders
-    let part: ResourceSource.Part = request.httpMethod == "HEAD" ? .description : .all
+    let part = Self.part(of: request)
     source.loaders.run { [self] in
       if job.isCancelled { return }
       do throws(URLError) {
@@ -93,6 +93,14 @@ final class ResourceLoad: @unchecked Sendable {
         complete(job, .failure(error))
       }
     }
+  }
+
+  private static func part(of request: URLRequest) -> ResourceSource.Part {
+    if request.httpMethod == "HEAD" { return .description }
+    guard request.httpMethod == "GET", let range = request.value(forHTTPHeaderField: "Range") else {
+      return .all
+    }
+    return RequestedRange(range).map { .range($0) } ?? .all
   }
 
   /// Suspends the task to deliver the result; without a task delivers it at once.

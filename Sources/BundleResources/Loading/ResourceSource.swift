@@ -84,6 +84,30 @@ public final class ResourceSource: Sendable {
     try loadUncancelled(url, .description)
   }
 
+  /// Loads a part of a resource synchronously.
+  /// - Parameters:
+  ///   - url: as for ``load(_:)``.
+  ///   - range: the bytes; what of them the content has is loaded.
+  /// - Throws: as ``load(_:)``.
+  public func load(_ url: URL, range: Range<Int>) throws(URLError) -> LoadedResource {
+    try loadUncancelled(url, .range(RequestedRange(range)))
+  }
+
+  /// Opens a resource to read its content piece by piece, which needs little memory for a file of any size.
+  /// - Parameters:
+  ///   - url: as for ``load(_:)``.
+  ///   - range: the bytes to read; nil for all.
+  /// - Throws: as ``load(_:)``; `.cancelled` as soon as the task is cancelled.
+  public func bytes(_ url: URL, range: Range<Int>? = nil) async throws(URLError) -> ResourceBytes {
+    try await loaders.result { [self] in
+      Result { () throws(URLError) in
+        try opened(try ResourceAddress(url), url) { opened throws(Errno) in
+          try opened.bytes(as: url, range: range.map(RequestedRange.init), loaders)
+        }
+      }
+    }.get()
+  }
+
   private func loadUncancelled(_ url: URL, _ part: Part) throws(URLError) -> LoadedResource {
     if let resource = try load(url, part: part, shouldContinue: { true }) { return resource }
     throw URLError(.cancelled)
@@ -92,19 +116,25 @@ public final class ResourceSource: Sendable {
   enum Part: Sendable {
     case description
     case all
+    case range(RequestedRange)
   }
 
   /// - Parameter shouldContinue: called between reads; false cancels the load.
   /// - Returns: nil if cancelled.
   func load(_ url: URL, part: Part, shouldContinue: () -> Bool) throws(URLError) -> LoadedResource? {
-    let address = try ResourceAddress(url)
-    do throws(Errno) {
-      let opened = try open(address)
+    try opened(try ResourceAddress(url), url) { opened throws(Errno) in
       switch part {
-      case .description: return try opened.description(as: url)
-      case .all: return try opened.load(as: url, shouldContinue: shouldContinue)
+      case .description: try opened.description(as: url)
+      case .all: try opened.load(as: url, shouldContinue: shouldContinue)
+      case .range(let range): try opened.load(as: url, range: range, shouldContinue: shouldContinue)
       }
-    } catch {
+    }
+  }
+
+  private func opened<Value>(
+    _ address: ResourceAddress, _ url: URL, _ body: (borrowing OpenedResource) throws(Errno) -> Value
+  ) throws(URLError) -> Value {
+    do throws(Errno) { return try body(try open(address)) } catch {
       if error == .socketNotConnected { try checkMount() }
       throw URLError(error, url)
     }

@@ -15,6 +15,7 @@ import Routing
 ///
 /// The response has the MIME type, the length and, for text, the encoding. The errors are those of
 /// ``ResourceSource/load(_:)``. HEAD returns the response without data; any other method is treated as GET.
+/// A GET with the header `Range` and one range of bytes gets that part, with an `HTTPURLResponse` of status 206 or 416.
 /// Download tasks fail with `URLError.unsupportedURL`.
 public final class ResourceURLProtocol: URLProtocol {
   private let load = ResourceLoad()
