@@ -113,6 +113,34 @@ import Testing
     }
   }
 
+  @Test(
+    "a misspelt option of a command is answered with the right one",
+    arguments: [
+      ("status", "--jsn", "--json"), ("layers", "--cuont", "--count"), ("layers", "--topp", "--top"),
+      ("diff", "--htm", "--html"), ("unmount", "--lasy", "--lazy"), ("listen", "--sinc", "--since"),
+      ("run", "--att", "--at"), ("ui", "--no-opn", "--no-open"), ("metrics", "--al", "--all"),
+      ("apply", "--dryrun", "--dry-run"), ("resources", "--typ", "--type"), ("route", "--befor", "--before"),
+      ("revert", "--yess", "--yes"),
+    ])
+  func commandOptions(command: String, option: String, meant: String) {
+    let failure = Failure.unknownOption(option, of: command)
+    #expect(failure.status == 2)
+    #expect(
+      failure.message
+        == "'\(command)' has no option '\(option)'; did you mean '\(meant)'? (see 'bundlefs \(command) --help')"
+    )
+  }
+
+  @Test("an option with '=' says how its value is written, or that it has none")
+  func valuesOfCommandOptions() {
+    #expect(Failure.unknownOption("--json=1", of: "list").message.hasPrefix("'--json' takes no value"))
+    #expect(Failure.unknownOption("--port=80", of: "ui").message.contains("a word of its own: '--port 80'"))
+    #expect(
+      Failure.unknownOption("--frobnicate=1", of: "ui").message.hasPrefix(
+        "'ui' has no option '--frobnicate=1' ("))
+    #expect(Help.options(of: "listen")["--since"] == true && Help.options(of: "list") == ["--json": false])
+  }
+
   // MARK: - Paths with separators
 
   @Test(

@@ -20,7 +20,7 @@ struct ComparisonCommand {
       case "--html" where !isTree:
         guard let file = rest.popFirst(), !file.isEmpty else { throw .usage("'--html' needs a FILE") }
         report = file
-      case let option where option.hasPrefix("--"): throw .usage("'\(command)' has no option '\(option)'")
+      case let option where option.hasPrefix("--"): throw .unknownOption(option, of: command)
       default: operands.append(word)
       }
     }

@@ -35,7 +35,7 @@ struct ListenOptions {
         operands += rest
         rest = []
       case let option where option.hasPrefix("-") && option.count > 1:
-        throw .usage("'listen' has no option '\(option)'")
+        throw .unknownOption(option, of: "listen")
       default: operands.append(argument)
       }
     }

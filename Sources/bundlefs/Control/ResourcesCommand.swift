@@ -22,7 +22,7 @@ struct ResourcesCommand {
       case "--type": type = try Self.value(of: "--type", &rest)
       case "--localization": localization = try Self.value(of: "--localization", &rest)
       case let text where text.hasPrefix("-") && text.count > 1:
-        throw .usage("'resources' has no option '\(text)'")
+        throw .unknownOption(text, of: "resources")
       default: operands.append(argument)
       }
     }

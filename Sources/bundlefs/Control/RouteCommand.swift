@@ -17,7 +17,7 @@ struct RouteCommand {
     guard operands.count >= 2 else { throw .usage("'\(name)' needs a MOUNTPOINT and at least one URL") }
     self.arguments = operands.dropFirst().map { Self.trimmed($0) }
     if let option = self.arguments.first(where: { $0.starts(with: "--".utf8) }) {
-      throw .usage("'\(name)' has no option '\(option.shown)'")
+      throw .unknownOption(option.shown, of: name)
     }
     if let url = self.arguments.first(where: Self.isIgnored) { throw .usage("'\(url.shown)' is not a URL") }
     for url in self.arguments where url.contains(UInt8(ascii: "\n")) {

@@ -9,7 +9,7 @@ struct StatusCommand {
   init(_ arguments: [[UInt8]]) throws(Failure) {
     let operands = arguments.filter { $0 != Array("--json".utf8) }
     if let option = operands.first(where: { $0.starts(with: "--".utf8) }) {
-      throw .usage("'status' has no option '\(option.shown)'")
+      throw .unknownOption(option.shown, of: "status")
     }
     guard operands.count == 1, !operands[0].isEmpty else { throw .usage("'status' needs one MOUNTPOINT") }
     isJSON = operands.count < arguments.count

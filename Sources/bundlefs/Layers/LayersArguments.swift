@@ -137,7 +137,7 @@ private struct Words {
 
   private mutating func read(_ word: [UInt8], _ rest: inout ArraySlice<[UInt8]>) throws(Failure) {
     guard let position = try LayerPosition(word, &rest) else {
-      throw .usage("'layers' has no option '\(word.shown)'")
+      throw .unknownOption(word.shown, of: "layers")
     }
     if self.position != nil { throw .usage("'layers' takes one position; leave out '\(word.shown)'") }
     self.position = position

@@ -9,7 +9,7 @@ struct HealthCommand {
   init(_ arguments: [[UInt8]]) throws(Failure) {
     let flags = Set(arguments.filter { $0.starts(with: "-".utf8) }.map(\.shown))
     if let option = flags.subtracting(["--all", "-a", "--json"]).min() {
-      throw .usage("'health' has no option '\(option)'")
+      throw .unknownOption(option, of: "health")
     }
     mounts = try MountSelection(
       arguments.filter { !$0.starts(with: "-".utf8) }, isForAll: !flags.isDisjoint(with: ["--all", "-a"]),

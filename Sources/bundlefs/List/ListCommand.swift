@@ -7,7 +7,9 @@ struct ListCommand {
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
     if let other = arguments.first(where: { !$0.elementsEqual("--json".utf8) }) {
-      throw .usage("'list' takes only '--json', not '\(other.shown)'")
+      let isOption = other.starts(with: "-".utf8)
+      throw isOption
+        ? .unknownOption(other.shown, of: "list") : .usage("'list' takes only '--json', not '\(other.shown)'")
     }
     isJSON = !arguments.isEmpty
   }

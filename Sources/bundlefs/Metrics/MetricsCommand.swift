@@ -16,7 +16,7 @@ struct MetricsCommand {
       case "--output":
         guard let file = rest.popFirst(), !file.isEmpty else { throw .usage("'--output' needs a FILE") }
         output = file
-      case let option where option.hasPrefix("-"): throw .usage("'metrics' has no option '\(option)'")
+      case let option where option.hasPrefix("-"): throw .unknownOption(option, of: "metrics")
       default: operands.append(word)
       }
     }

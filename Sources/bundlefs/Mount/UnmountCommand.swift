@@ -16,7 +16,7 @@ struct UnmountCommand {
       case "--lazy", "-l", "-z": isLazy = true
       case "--all", "-a": isForAll = true
       case let option where option.hasPrefix("-") && option.count > 1:
-        throw .usage("'unmount' has no option '\(option)'")
+        throw .unknownOption(option, of: "unmount")
       default: operands.append(argument)
       }
     }

@@ -23,7 +23,7 @@ struct ApplyArguments {
       case "--":
         operands += rest
         rest = []
-      case let option where option.hasPrefix("--"): throw .usage("'apply' has no option '\(option)'")
+      case let option where option.hasPrefix("--"): throw .unknownOption(option, of: "apply")
       default: operands.append(word)
       }
     }

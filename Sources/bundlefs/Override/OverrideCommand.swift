@@ -10,7 +10,7 @@ struct OverrideCommand {
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
     if let option = arguments.first(where: { $0.starts(with: "--".utf8) }) {
-      throw .usage("'override' has no option '\(option.shown)'")
+      throw .unknownOption(option.shown, of: "override")
     }
     guard let point = arguments.first, arguments.count > 1 else {
       throw .usage("'override' needs a MOUNTPOINT and at least one PATH")

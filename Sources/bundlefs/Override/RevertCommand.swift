@@ -19,7 +19,7 @@ struct RevertCommand {
   init(_ arguments: [[UInt8]]) throws(Failure) {
     let operands = arguments.filter { $0 != Array("--yes".utf8) }
     if let option = operands.first(where: { $0.starts(with: "--".utf8) }) {
-      throw .usage("'revert' has no option '\(option.shown)'")
+      throw .unknownOption(option.shown, of: "revert")
     }
     guard let point = operands.first, operands.count > 1 else {
       throw .usage("'revert' needs a MOUNTPOINT and at least one PATH")

@@ -32,7 +32,7 @@ struct RunArguments {
       }
       try options.read(list)
     case let word where word.hasPrefix("-") && argument.count > 1:
-      throw .usage("'run' has no option '\(word)'")
+      throw .unknownOption(word, of: "run")
     case let word:
       if !main.isEmpty { throw .usage("unexpected argument '\(word)' after MAIN; write '--' before COMMAND") }
       main = argument

@@ -22,7 +22,7 @@ struct UIArguments: Equatable {
           throw .usage("'--port' needs a number from 1 to 65535")
         }
         self.port = port
-      case let option where option.hasPrefix("--"): throw .usage("'ui' has no option '\(option)'")
+      case let option where option.hasPrefix("--"): throw .unknownOption(option, of: "ui")
       case let option where option.hasPrefix("-o"):
         guard let list = argument.count > 2 ? Array(argument.dropFirst(2)) : rest.popFirst() else {
           throw .usage("'-o' needs mount options after it")
