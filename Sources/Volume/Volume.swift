@@ -67,7 +67,7 @@ public final class Volume: Sendable {
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
       isWritable: options.upper != nil, isShared: options.isShared,
       knowsKernelSizes: !options.isElsewhere, lookupObserver: own,
-      memory: options.memory.map { NodeMemory($0, layers: stack.ids) })
+      memory: options.memory.map { NodeMemory($0, layers: stack.ids) }, visibleTimes: options.visibleTimes)
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
     let resolver = ResourceResolver(stack, options.resources, reserved)
     let listings = ListingCache()

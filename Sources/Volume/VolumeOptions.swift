@@ -36,6 +36,9 @@ public struct VolumeOptions: Sendable {
   /// Whether inotify reports changes in the layers to programs that watch the mount.
   public var announce = AnnounceMode.on
 
+  /// The times since when versions of files are visible, which are shown; nil for the files' own times.
+  public var visibleTimes: VisibleTimes?
+
   /// Where a successor finds what the kernel knows, and what a predecessor has left there; nil if none is to come.
   public var memory: SharedMemory?
   /// What a predecessor has left unread; nil if that cannot be relied on.

@@ -187,6 +187,10 @@ enum Help {
         hide=GLOB[:GLOB...]
                      names that no layer shows: in all folders, or with a slash the
                      path from the mount's root; *, ?, [...], and ** for any depth
+        mtime=file|visible[:FILE]
+                     visible: show as a file's modification time the moment when this
+                     version became the visible one, if that is later; FILE, an
+                     absolute path, keeps these times
         missing=empty|error
                      empty: substitutions that do not exist may come later
         survive=on|off

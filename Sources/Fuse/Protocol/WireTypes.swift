@@ -34,6 +34,8 @@ public struct NodeAttributes: Sendable {
   public var inodeNumber: UInt64
   /// Seconds for which the kernel caches the attributes.
   public var timeout: Double
+  /// The earliest modification and change times that are shown; nil for the file's own.
+  public var earliestTime: TimeSpec?
 
   /// Creates attributes for a reply.
   public init(_ attributes: FileStatus, inodeNumber: UInt64, timeout: Double) {
@@ -54,8 +56,8 @@ public struct NodeAttributes: Sendable {
     result.st_blksize = Int(attributes.blockSize)
     result.st_blocks = Int(clamping: attributes.blocks)
     result.st_atim = timespec(attributes.accessed)
-    result.st_mtim = timespec(attributes.modified)
-    result.st_ctim = timespec(attributes.changed)
+    result.st_mtim = timespec(earliestTime.map { max($0, attributes.modified) } ?? attributes.modified)
+    result.st_ctim = timespec(earliestTime.map { max($0, attributes.changed) } ?? attributes.changed)
     return result
   }
 }

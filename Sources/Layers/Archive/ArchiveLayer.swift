@@ -207,6 +207,7 @@ public final class ArchiveLayer: Sendable {
       identity: identity(node.inode), mode: UInt32(node.mode), owner: owner, group: group,
       size: node.isFolder ? 0 : node.size, modified: node.modificationTime)
     attributes.links = node.isFolder ? 1 : 1 + UInt32(node.otherNames)
+    if node.hasChecksum { attributes.checksum = node.crc }
     return attributes
   }
 

@@ -40,6 +40,12 @@ extension FileIdentity {
   /// the same identity.
   public var hasBirthTime: Bool { birth > 0 }
 
+  /// A hash that stays the same after a reboot: without the device, which may get another number, where a birth time tells
+  /// files of one inode number apart.
+  public var lastingHash: UInt64 {
+    hasBirthTime ? mixedHash(inode, UInt64(bitPattern: birth)) : mixedHash(inode, device)
+  }
+
   /// Puts a file's owner, group and permission bits in the place of a birth time that is unknown. Files of one inode number
   /// are then the same only if they have the same rights.
   mutating func distinguish(owner: UInt32, group: UInt32, permissions: UInt32) {
@@ -62,4 +68,14 @@ public func deviceNumber(major: UInt32, minor: UInt32) -> UInt64 { linux_makedev
 /// Calls major(3) and minor(3).
 public func majorMinor(_ device: UInt64) -> (major: UInt32, minor: UInt32) {
   (linux_major(device), linux_minor(device))
+}
+
+/// Spreads words over all bits of a hash that is the same in every process.
+public func mixedHash(_ words: UInt64...) -> UInt64 {
+  words.reduce(0) { hash, word in
+    var hash = (hash ^ word) &+ 0x9E37_79B9_7F4A_7C15
+    hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
+    hash = (hash ^ (hash >> 32)) &* 0xD6E8_FEB8_6659_FD93
+    return hash ^ (hash >> 32)
+  }
 }

@@ -23,6 +23,8 @@ public struct FileStatus: Sendable, Equatable, BitwiseCopyable {
   public private(set) var isImmutable = false
   /// Whether it has the flag `a` of chattr(1): a file can only be appended to, entries only added to a directory.
   public private(set) var isAppendOnly = false
+  /// The CRC-32 of an archive entry's content, as the archive has it; 0 if it is unknown, and for all other files.
+  public var checksum: UInt32 = 0
   /// `st_rdev`.
   public var rdev: UInt64
   /// `st_atim`.

@@ -30,6 +30,13 @@ public struct TimeSpec: Hashable, Sendable, Comparable, BitwiseCopyable {
     return UInt64(time.seconds) * 1_000_000_000 + UInt64(time.nanoseconds)
   }
 
+  /// The time a number of nanoseconds after the clock's epoch.
+  public init(nanosecondsSinceEpoch nanoseconds: Int64) {
+    let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    self.init(
+      seconds: rest < 0 ? seconds - 1 : seconds, nanoseconds: UInt32(rest < 0 ? rest + 1_000_000_000 : rest))
+  }
+
   private init(clock: clockid_t) {
     var time = timespec()
     clock_gettime(clock, &time)

@@ -186,6 +186,7 @@ struct Invalidator {
 
   /// Makes the kernel look a name up again, in any spelling.
   func expire(_ name: [UInt8], in directory: NodeID) {
+    store.markTime(of: name, in: directory)
     // This waits for lookups in flight, and the spellings that they find are known afterwards.
     expireSpelling(name, in: directory)
     for other in store.otherSpellings(of: name, in: directory) { expireSpelling(other, in: directory) }

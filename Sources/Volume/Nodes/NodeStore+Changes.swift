@@ -167,6 +167,7 @@ extension NodeStore {
       return (moved, released)
     }
     withExtendedLifetime(released) {}
+    moveTime(of: source, to: target)
     recordChange(in: [source.parent, target.parent])
     return moved
   }
@@ -188,7 +189,10 @@ extension NodeStore {
   func recordExchange(
     _ first: EntryKey, _ second: EntryKey
   ) -> (first: FileIdentity?, second: FileIdentity?) {
-    defer { recordChange(in: [first.parent, second.parent]) }
+    defer {
+      moveTime(of: first, to: second, isExchange: true)
+      recordChange(in: [first.parent, second.parent])
+    }
     return table.withLock { table in
       guard let a = try? table.slot(of: first.parent), let b = try? table.slot(of: second.parent) else {
         return (nil, nil)

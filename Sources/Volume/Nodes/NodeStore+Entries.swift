@@ -36,10 +36,10 @@ extension NodeStore {
         }
       }
       if !isSizeSettled { timeout = 0 }
+      var shown = NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout)
+      shown.earliestTime = earliestTime(of: attributes, layer: layer, name, in: parent)
       return EntryReply(
-        node: node.number,
-        attributes: NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout),
-        timeout: isWritable && spellings != nil ? 0 : entryTimeout)
+        node: node.number, attributes: shown, timeout: isWritable && spellings != nil ? 0 : entryTimeout)
     }
   }
 
@@ -164,7 +164,9 @@ extension NodeStore {
       }
       return table[slot].inodeNumber
     }
-    return NodeAttributes(attributes, inodeNumber: number, timeout: timeout)
+    var shown = NodeAttributes(attributes, inodeNumber: number, timeout: timeout)
+    if !isDirectory { shown.earliestTime = earliestTime(of: attributes, node) }
+    return shown
   }
 
   private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (FileStatus, Double) {

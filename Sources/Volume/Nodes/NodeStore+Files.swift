@@ -221,5 +221,10 @@ extension NodeStore {
     }
     // The watch on the file itself, if any, is one on the former file.
     watcher?.unwatchFile(node)
+    if visibleTimes != nil {
+      _ = try withCName(location.name) { name throws(Errno) in
+        earliestTime(of: attributes, layer: layer, name, in: location.parent)
+      }
+    }
   }
 }

@@ -30,6 +30,8 @@ final class NodeStore: Sendable {
   let spellings: KnownSpellings?
   let cookies: ListingCookies
   let retried = RetriedNames()
+  /// nil without `mtime=visible`.
+  let visibleTimes: VisibleTimes?
   /// When the mount last removed an entry, in seconds of the monotonic clock.
   let lastRemoval = Atomic<Int64>(.min)
   /// Whether space that was waited for has not become free since then.
@@ -39,9 +41,10 @@ final class NodeStore: Sendable {
   init(
     _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int,
     isWritable: Bool = false, isShared: Bool = true, knowsKernelSizes: Bool = true,
-    lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil
+    lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil, visibleTimes: VisibleTimes? = nil
   ) throws(Errno) {
     self.stack = stack
+    self.visibleTimes = visibleTimes
     self.lookupObserver = lookupObserver
     self.watcher = watcher
     self.cache = cache

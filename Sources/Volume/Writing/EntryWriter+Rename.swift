@@ -120,7 +120,14 @@ extension EntryWriter {
         recordAbsence(of: name, in: directory, at: source, events: events)
       }
       invalidateIfChanged(entry, newName, in: newDirectory, target)
+      if store.visibleTimes != nil { invalidateTimes([source, target]) }
     }
+  }
+
+  /// The kernel takes the times of a file that it has renamed to be the same.
+  private func invalidateTimes(_ keys: [EntryKey]) {
+    let nodes = keys.flatMap { store.files(named: $0.name, in: $0.parent, of: 0) }
+    copyUp.queue.add(nodes.map { Invalidation(subject: .file($0), aspects: .attributes) })
   }
 
   /// Invalidates a file that was renamed, unless no other program has changed it: events of what was done to it before
@@ -199,7 +206,7 @@ extension EntryWriter {
     try directory.withPresentSpelling(of: name) { present, directory throws(Errno) in
       _ = try upper.copyUp(
         present, from: part, as: name, identity: attributes.identity, to: directory.top, size: nil,
-        as: writer)
+        as: writer, willPublish: { [store] in store.recordTimeOfCopy($0, of: attributes, layer: layer) })
     }
   }
 }

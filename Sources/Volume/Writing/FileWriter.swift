@@ -228,6 +228,7 @@ final class FileWriter: Sendable {
       try store.check(changes, file, by: credentials.caller)
       let group = changes.setsOwner ? try file.attributes().group : nil
       var (_, after) = try changing(node, file, .new) { file throws(Errno) in try file.change(changes) }
+      if changes.modified != nil { store.recordSetTime(of: node, after) }
       // Whether the caller is in the group that the file had before decides.
       if let group { after.group = group }
       if changes.size != nil || changes.setsOwner {

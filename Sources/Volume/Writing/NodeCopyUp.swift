@@ -143,7 +143,7 @@ struct NodeCopyUp: Sendable {
         try changing([key]) { () throws(Errno) in
           var copy = try copy(
             name, former, from: source, as: lastName, to: target.top, writer, size,
-            announcement(of: node, former, key))
+            announcement(of: node, former, layer: layer, key))
           if former.isAppendOnly, purpose == .append {
             copy = try setAppendOnly(name, copy.identity, in: target.top)
           }
@@ -158,15 +158,15 @@ struct NodeCopyUp: Sendable {
 
   /// Records what is intended, before a copy gets its name.
   private func announcement(
-    of node: NodeID, _ former: FileStatus, _ key: EntryKey
+    of node: NodeID, _ former: FileStatus, layer: Int, _ key: EntryKey
   ) -> ((FileIdentity) -> Void)? {
-    intents.map { intents in
-      { identity in
-        intents.begin(
-          NodeIntent(
-            kind: .copyUp, node: node, source: key, target: key, moved: identity,
-            keepsNumber: former.links == 1))
-      }
+    if intents == nil, store.visibleTimes == nil { return nil }
+    return { identity in
+      store.recordTimeOfCopy(identity, of: former, layer: layer)
+      intents?.begin(
+        NodeIntent(
+          kind: .copyUp, node: node, source: key, target: key, moved: identity,
+          keepsNumber: former.links == 1))
     }
   }
 

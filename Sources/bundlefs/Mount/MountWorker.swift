@@ -103,7 +103,8 @@ struct MountWorker {
     ).open(table, survival)
     let sessions = Locked(WeakSession())
     let recorder = StackRecorder(plan, stack, survival)
-    let volume = try makeVolume(stack, contents, upper, sessions, recorder, survival.takeUnreadEvents())
+    let volume = try makeVolume(
+      stack, contents, upper, sessions, recorder, survival.takeUnreadEvents(), isSuccessor: true)
     do throws(MountError) {
       let session = try Session(fileSystem: volume, options: plan.sessionOptions, debug: plan.isDebug)
       sessions.withLock { $0.session = session }
@@ -128,7 +129,7 @@ struct MountWorker {
 
   private func makeVolume(
     _ stack: LayerStack, _ contents: ContentCache?, _ upper: UpperLayer?, _ session: Locked<WeakSession>,
-    _ recorder: StackRecorder?, _ unreadEvents: UnreadEvents? = nil
+    _ recorder: StackRecorder?, _ unreadEvents: UnreadEvents? = nil, isSuccessor: Bool = false
   ) throws(Failure) -> Volume {
     var options = plan.volumeOptions
     options.shown = options.shown.map {
@@ -136,6 +137,7 @@ struct MountWorker {
     }
     options.contents = contents
     options.upper = upper
+    options.visibleTimes = VisibleTimesPlace(plan: plan, upper: upper, isSuccessor: isSuccessor).open()
     if let survival {
       options.memory = survival.memory
       options.unreadEvents = unreadEvents

@@ -84,6 +84,16 @@ extension OptionOnTrial {
       let names = try trial.view.names()
       #expect(!names.contains("hidden.bak"))
     },
+    OptionOnTrial("mtime=visible") { trial in
+      let (old, start) = (trial.tree.folder / "old", TimeSpec.now)
+      _ = try (trial.view / "both.txt").status()
+      try old.write("old in round \(trial.round)\n")
+      try old.setModified(TimeSpec(seconds: 1_000_000_000, nanoseconds: 0))
+      try old.rename(to: trial.tree.top / "both.txt")
+      try trial.expectEventually("old in round \(trial.round)\n", in: "both.txt")
+      let shown = try (trial.view / "both.txt").status().modified
+      #expect(shown > start, "\(shown)")
+    },
     OptionOnTrial("missing=empty", { "missing=empty,substitution=" + MountSetup.escaped($0.absent) }) {
       trial in
       let late = ByteString("late\(trial.round).txt")

@@ -32,6 +32,7 @@ extension MountTests {
       var setup = MountSetup(main: tree.main, point: tree.point, substitutions: [tree.top])
       setup.options = options.map { $0.argument(tree) }
       setup.environment["XDG_CONFIG_HOME"] = tree.configuration.text
+      setup.environment["XDG_STATE_HOME"] = (tree.folder / "state").text
       return setup
     }
 

@@ -14,6 +14,7 @@ extension MountOptions {
     shown["missing"] = allowsMissing ? "empty" : "error"
     shown["case"] = foldsNames ? "insensitive" : "sensitive"
     shown["strings"] = mergesTables ? "merge" : "override"
+    shown["mtime"] = mtime.shown
     shown["hide"] = hiddenPatterns.map { MountOption.escapedPattern($0).shown }.joined(separator: ":")
     shown["writable"] = writable.shown
     shown["trust_upper"] = Self.onOff(trustsUpper)

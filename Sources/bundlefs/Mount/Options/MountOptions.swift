@@ -54,6 +54,8 @@ struct MountOptions {
   private(set) var hiddenPatterns: [[UInt8]] = []
   /// Whether tables of strings are merged key by key.
   var mergesTables = false
+  /// Which modification times are shown.
+  var mtime = MTimeOption.file
   /// Whether the mount outlives the death of the process that answers its requests.
   var survives = true
   /// After how many milliseconds a worker that hangs is replaced; nil for never.
@@ -108,6 +110,7 @@ struct MountOptions {
     case "case": foldsNames = try option.isInsensitive()
     case "strings": mergesTables = try option.isMerged()
     case "hide": hiddenPatterns += try option.patterns()
+    case "mtime": mtime = try option.mtime()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "substitution":
       // MAIN alone, which is of use in a remount.

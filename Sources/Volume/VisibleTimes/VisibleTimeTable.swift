@@ -1,0 +1,167 @@
+/// Which version each name has shown last, and from when on: the rules of `-o mtime=visible`.
+///
+/// A name shows another version when another file has it, or when the file's own time or size is another one. The shown
+/// time never goes back then, and is never the one of the version before, unless a program has set it.
+struct VisibleTimeTable {
+  /// The most names. Beyond it, those go first that show their own time.
+  static let mostNames = 1 << 18
+  /// The most entries of each of the other tables, which are emptied beyond it.
+  private static let most = 1 << 16
+  /// Nanoseconds before it became visible within which a file counts as written at that moment.
+  private static let tick: Int64 = 20_000_000
+
+  private(set) var records: [UInt64: VisibleTimeRecord] = [:]
+  /// By `FileVersion.shared`, the latest moment at which one of a file's names has begun to show it.
+  private var files: [UInt64: Int64] = [:]
+  /// By `FileVersion.shared`, the states whose time a program has set.
+  private var setStates: [UInt64: UInt64] = [:]
+  /// By the `FileVersion.file` of a copy that the mount itself has made, the same of what it is a copy of.
+  private var copies: [UInt64: UInt64] = [:]
+  /// When names may have begun to show something else.
+  private var moments: [UInt64: Int64] = [:]
+
+  /// What is to be shown, and the record to be kept if it is another one than before.
+  typealias Answer = (since: Int64, changed: VisibleTimeRecord?)
+
+  // MARK: - What is shown
+
+  /// A name has been looked up.
+  /// - Parameter now: nanoseconds since the epoch.
+  mutating func look(_ key: UInt64, _ version: FileVersion, now: Int64) -> Answer {
+    let moment = min(moments.removeValue(forKey: key) ?? now, now)
+    guard let former = records[key] else {
+      return keep(VisibleTimeRecord(key: key, version, since: files[version.shared] ?? 0), version)
+    }
+    if isSame(former, version) { return follow(former, version, moment) }
+    let isFresh = version.modified > former.shown && version.modified >= moment - Self.tick
+    let since = isFresh ? 0 : max(moment, Self.next(after: former.shown))
+    return keep(VisibleTimeRecord(key: key, version, since: since), version)
+  }
+
+  /// A file that is known, perhaps by a name that has another one by now, has been asked for its attributes.
+  mutating func stat(_ key: UInt64?, _ version: FileVersion, now: Int64) -> Answer {
+    guard let key, let former = records[key], isSame(former, version) else {
+      return (files[version.shared] ?? 0, nil)
+    }
+    return follow(former, version, min(moments.removeValue(forKey: key) ?? now, now))
+  }
+
+  private func isSame(_ record: VisibleTimeRecord, _ version: FileVersion) -> Bool {
+    record.file == version.file || (!copies.isEmpty && copies[version.file] == record.file)
+  }
+
+  /// The name still has the same file, which may have been changed.
+  private mutating func follow(
+    _ former: VisibleTimeRecord, _ version: FileVersion, _ moment: Int64
+  ) -> Answer {
+    // Another thread has read the attributes later, and has been here before.
+    if former.file == version.file, version.changed < former.changed { return (former.since, nil) }
+    let isSet = setStates[version.shared] == version.state
+    if former.state == version.state || isSet {
+      let since = max(former.since, files[version.shared] ?? 0)
+      return keep(
+        VisibleTimeRecord(key: former.key, version, since: since, isSet: former.isSet || isSet), version)
+    }
+    // Its own time was set back in a layer, or two changes fell into one tick of the file system's clock.
+    let isBehind = version.modified <= former.shown && !former.isSet
+    let since = isBehind ? max(moment, Self.next(after: former.shown)) : former.since
+    return keep(VisibleTimeRecord(key: former.key, version, since: since), version)
+  }
+
+  private static func next(after time: Int64) -> Int64 { time == .max ? time : time + 1 }
+
+  private mutating func keep(_ record: VisibleTimeRecord, _ version: FileVersion) -> Answer {
+    if record.since > 0 { Self.insert(record.since, for: version.shared, into: &files) }
+    let former = records[record.key]
+    if former == record { return (record.since, nil) }
+    if former == nil { makeRoom() }
+    records[record.key] = record
+    return (record.since, former?.isKept(as: record) == true ? nil : record)
+  }
+
+  private static func insert<Value>(
+    _ value: Value, for key: UInt64, into entries: inout [UInt64: Value]
+  ) {
+    if entries.count >= most { entries.removeAll(keepingCapacity: true) }
+    entries[key] = value
+  }
+
+  private mutating func makeRoom() {
+    guard records.count >= Self.mostNames else { return }
+    records = records.filter { $0.value.since > 0 }
+    guard records.count >= Self.mostNames / 2 else { return }
+    let kept = records.values.sorted { $0.since > $1.since }.prefix(Self.mostNames / 2)
+    records = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0) })
+  }
+
+  // MARK: - What happens
+
+  /// A name may have begun to show something else.
+  mutating func mark(_ key: UInt64, at moment: Int64) {
+    if records[key] != nil { Self.insert(moment, for: key, into: &moments) }
+  }
+
+  /// A program has set a file's time through the mount.
+  mutating func set(_ key: UInt64?, _ version: FileVersion) -> VisibleTimeRecord? {
+    files[version.shared] = nil
+    Self.insert(version.state, for: version.shared, into: &setStates)
+    guard let key, records[key].map({ isSame($0, version) }) ?? true else { return nil }
+    return keep(VisibleTimeRecord(key: key, version, since: 0, isSet: true), version).changed
+  }
+
+  /// The mount itself makes a copy of a file, which takes its place.
+  mutating func copy(of original: FileVersion, is copy: UInt64) {
+    // A copy of a copy, of which nothing was asked, is still the first one's.
+    Self.insert(copies[original.file] ?? original.file, for: copy, into: &copies)
+    if let since = files[original.shared] { Self.insert(since, for: copy, into: &files) }
+  }
+
+  /// The mount itself has moved a name. The file keeps its time, unless the other name's would go back to it.
+  /// - Returns: the records to be kept.
+  mutating func move(
+    _ source: UInt64, to target: UInt64, isExchange: Bool, now: Int64
+  ) -> [VisibleTimeRecord] {
+    let (moved, replaced) = (records[source], records[target])
+    var changed = [replace(target, by: moved?.replacing(replaced, now: now))]
+    if isExchange { changed.append(replace(source, by: replaced?.replacing(moved, now: now))) }
+    return changed.compactMap(\.self)
+  }
+
+  /// The mount itself has given a name to a file that has others.
+  mutating func forget(_ key: UInt64) -> VisibleTimeRecord? { replace(key, by: nil) }
+
+  private mutating func replace(_ key: UInt64, by record: VisibleTimeRecord?) -> VisibleTimeRecord? {
+    moments[key] = nil
+    if record == nil, records[key] == nil { return nil }
+    records[key] = record
+    records[key]?.key = key
+    // Where the kernel knows the file by another of its names.
+    if let record, record.since > 0 { Self.insert(record.since, for: record.file, into: &files) }
+    return records[key] ?? VisibleTimeRecord(unknown: key)
+  }
+
+  // MARK: - Records of a former mount
+
+  /// Adds a record, which replaces an earlier one of the name.
+  mutating func load(_ record: VisibleTimeRecord) {
+    if record.file == 0 {
+      records[record.key] = nil
+    } else {
+      makeRoom()
+      records[record.key] = record
+    }
+  }
+}
+
+extension VisibleTimeRecord {
+  /// The record of a file that takes another one's name through the mount. A time that a program has set stays.
+  fileprivate func replacing(_ former: VisibleTimeRecord?, now: Int64) -> VisibleTimeRecord {
+    guard let former, !isSet, (file, state) != (former.file, former.state), shown <= former.shown else {
+      return self
+    }
+    var record = self
+    record.since = max(now, former.shown == .max ? .max : former.shown + 1)
+    record.shown = record.since
+    return record
+  }
+}
