@@ -53,8 +53,18 @@ public struct VisibleTimeLog: Sendable {
       throw error == .tooManySymbolicLinkLevels || error == .isDirectory ? .foreign : .failed(error)
     }
     try Self.check(file.descriptor)
-    // A predecessor shares its lock with processes that may still be ending.
-    if !isSuccessor, !Self.lock(file.descriptor) { throw .taken }
+    if isSuccessor {
+      // Its predecessor may not have ended yet.
+      _ = flock(file.descriptor.rawValue, LOCK_EX | LOCK_NB)
+    } else if !Self.lock(file.descriptor) || !isPresent {
+      throw .taken
+    }
+  }
+
+  /// Whether the name still leads to the file, which a mount that had it locked before may have replaced.
+  private var isPresent: Bool {
+    let named = try? withCName(name) { name throws(Errno) in try folder.descriptor.attributes(of: name) }
+    return named.map { $0.identity == (try? file.descriptor.attributes())?.identity } ?? false
   }
 
   /// A mount that has just ended may still have the lock for a moment.

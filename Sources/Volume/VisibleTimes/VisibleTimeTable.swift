@@ -34,7 +34,7 @@ struct VisibleTimeTable {
     }
     if isSame(former, version) { return follow(former, version, moment) }
     let isFresh = version.modified > former.shown && version.modified >= moment - Self.tick
-    let since = isFresh ? 0 : max(moment, Self.next(after: former.shown))
+    let since = isFresh ? 0 : Self.time(of: moment, after: former.shown)
     return keep(VisibleTimeRecord(key: key, version, since: since), version)
   }
 
@@ -64,11 +64,14 @@ struct VisibleTimeTable {
     }
     // Its own time was set back in a layer, or two changes fell into one tick of the file system's clock.
     let isBehind = version.modified <= former.shown && !former.isSet
-    let since = isBehind ? max(moment, Self.next(after: former.shown)) : former.since
+    let since = isBehind ? Self.time(of: moment, after: former.shown) : former.since
     return keep(VisibleTimeRecord(key: former.key, version, since: since), version)
   }
 
-  private static func next(after time: Int64) -> Int64 { time == .max ? time : time + 1 }
+  /// - Parameter shown: the time before. One that exceeds the range, in the year 2262 or later, does not count.
+  fileprivate static func time(of moment: Int64, after shown: Int64) -> Int64 {
+    shown == .max ? moment : max(moment, shown + 1)
+  }
 
   private mutating func keep(_ record: VisibleTimeRecord, _ version: FileVersion) -> Answer {
     if record.since > 0 { Self.insert(record.since, for: version.shared, into: &files) }
@@ -160,7 +163,7 @@ extension VisibleTimeRecord {
       return self
     }
     var record = self
-    record.since = max(now, former.shown == .max ? .max : former.shown + 1)
+    record.since = VisibleTimeTable.time(of: now, after: former.shown)
     record.shown = record.since
     return record
   }

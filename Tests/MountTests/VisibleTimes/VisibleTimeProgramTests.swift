@@ -50,7 +50,7 @@ extension MountTests {
       try expectSeen { fixture, mount, text in
         let copy = fixture.folder / "copy"
         let words: [ByteString] = [
-          "rsync", "-rt", "--modify-window=-1", "--itemize-changes", mount.point / "file", copy,
+          "rsync", "-rtu", "--modify-window=-1", "--itemize-changes", mount.point / "file", copy,
         ]
         let first = try Command(words).check().outputText
         #expect(first.contains(">f"))
@@ -135,7 +135,7 @@ extension MountTests {
       try file.write(
         """
         user root; daemon off; pid \(folder)/pid; error_log \(folder)/error.log; events {}
-        http { access_log off; sendfile on; server { listen 127.0.0.1:\(port); root \(mount.point); } }
+        http { access_log off; if_modified_since before; sendfile on; server { listen 127.0.0.1:\(port); root \(mount.point); } }
         """)
       return Command(["/usr/sbin/nginx", "-c", file, "-p", folder])
     }
