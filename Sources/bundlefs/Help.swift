@@ -191,6 +191,9 @@ enum Help {
                      visible: show as a file's modification time the moment when this
                      version became the visible one, if that is later; FILE, an
                      absolute path, keeps these times
+        log=auto|journal|syslog|stderr|FILE
+                     where the daemon's messages go (default: auto, the journal, else
+                     syslog, else nowhere); FILE is an absolute path
         missing=empty|error
                      empty: substitutions that do not exist may come later
         survive=on|off

@@ -15,7 +15,7 @@ public final class BackgroundProcess: Sendable {
 
   private let report: Locked<Descriptor?>
 
-  /// Forks. The child continues in a new session in `/`; its 0 to 2 are on `/dev/null` once it is ready. The process must
+  /// Forks. The child continues in a new session in `/`; its 0 and 1 are on `/dev/null` once it is ready. The process must
   /// be single-threaded.
   /// - Parameter exit: ends the parent, after the child's report and, unless that is `ready`, its end.
   /// - Throws: EAGAIN, ENOMEM, EMFILE.
@@ -41,21 +41,12 @@ public final class BackgroundProcess: Sendable {
 
   init(report: consuming Descriptor) { self.report = Locked(report) }
 
-  /// Standard error goes to the journal, where there is one.
-  private static func leaveTerminal() {
-    guard let null = try? Descriptor.open("/dev/null", [.readWrite]) else { return }
-    dup2(null.rawValue, STDIN_FILENO)
-    dup2(null.rawValue, STDOUT_FILENO)
-    if let journal = Journal.stream(name: "bundlefs") {
-      dup2(journal.rawValue, STDERR_FILENO)
-    } else {
-      dup2(null.rawValue, STDERR_FILENO)
-    }
-  }
-
-  /// Reports success.
+  /// Leads standard input and output to `/dev/null`, and reports success.
   public func isReady() {
-    Self.leaveTerminal()
+    if let null = try? Descriptor.open("/dev/null", [.readWrite]) {
+      dup2(null.rawValue, STDIN_FILENO)
+      dup2(null.rawValue, STDOUT_FILENO)
+    }
     send([0])
   }
 

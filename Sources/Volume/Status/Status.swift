@@ -1,4 +1,5 @@
 import Layers
+import Posix
 import Routing
 
 struct Status {
@@ -60,6 +61,8 @@ struct Status {
     }
   }
 
+  /// Where the daemon's messages go.
+  let log: StandardError
   /// The mount options, by name.
   let options: [(name: String, value: String)]
   /// Those of them that were given and that another mount can have, as `-o` takes them; nil for a caller that may not know
@@ -104,6 +107,7 @@ struct Status {
         json.name("encodedOptions")
         json.strings(reusableOptions.map { PercentCoding.encoded(path: $0) })
       }
+      json.member("log", log.rawValue)
       json.member("cache", cache)
       json.member("control", control)
       json.member("routes", routes)
@@ -173,6 +177,9 @@ struct Status {
     lines += tables?.lines ?? []
     if let passthrough { lines.append(passthrough.line) }
     if let survival { lines.append(survival.text) }
+    if log == .none {
+      lines.append("messages go nowhere: there is neither a journal nor syslog; the option 'log=FILE' keeps them")
+    }
     lines.append(
       "nodes known to the kernel: \(nodes); open descriptors: \(descriptors); watches: \(watches)")
     lines.append(

@@ -30,7 +30,7 @@ struct StatusReporter: Sendable {
       (table.count, table.descriptors.count, uncachedDirectories(table, showsNames))
     }
     return Status(
-      options: options.shown, reusableOptions: showsNames ? options.reusable : nil,
+      log: .present, options: options.shown, reusableOptions: showsNames ? options.reusable : nil,
       cache: options.cache.description,
       control: control.name.text, routes: routes, results: results,
       layers: store.stack.layers.indices.map { layerStatus($0, showsNames) },

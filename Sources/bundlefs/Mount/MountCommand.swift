@@ -90,12 +90,13 @@ struct MountCommand {
 
   /// - Parameter lock: released once it is mounted.
   private func serve(_ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?) throws(Failure) {
+    let log = try DaemonLog(arguments.options.log, isBackground: process != nil)
     guard arguments.options.survives, let memory = try? SurvivalMemory() else {
       ThisProcess.reserveFiles()
-      let worker = MountWorker(plan: plan, process: process, survival: nil)
+      let worker = MountWorker(plan: plan, process: process, survival: nil, log: log)
       return try worker.mountAndServe { lock?.release() }
     }
-    try hold(memory, plan, process, lock)
+    try hold(memory, plan, process, lock, log)
   }
 
   private func resume(_ memory: CInt) throws(Failure) {
@@ -103,7 +104,7 @@ struct MountCommand {
     let present = try Failure.naming("the memory of the former program") { () throws(Errno) in
       try SurvivalMemory(resuming: memory)
     }
-    try hold(present, plan, nil, nil)
+    try hold(present, plan, nil, nil, nil)
   }
 
   /// What stays until the end of the process.
@@ -111,11 +112,12 @@ struct MountCommand {
 
   /// Returns only if no worker can be started.
   private func hold(
-    _ memory: SurvivalMemory, _ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?
+    _ memory: SurvivalMemory, _ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?,
+    _ log: DaemonLog?
   ) throws(Failure) {
     // The kernel looks for a worker's lock in it at the very end of the process.
     Self.kept.withLock { $0.append(memory.memory) }
-    let worker = MountWorker(plan: plan, process: process, survival: memory)
+    let worker = MountWorker(plan: plan, process: process, survival: memory, log: log)
     let replacement = [ProgramUpgrade.path] + plan.arguments(forSuccessorWith: memory.memory.file.rawValue)
     let holder = Holder(
       memory.memory, replacement: replacement, isReplacement: resumed != nil,

@@ -18,6 +18,8 @@ struct MountWorker {
   let process: BackgroundProcess?
   /// nil if no successor is to come.
   let survival: SurvivalMemory?
+  /// nil if a predecessor has begun it.
+  let log: DaemonLog?
 
   /// Mounts, and returns when the mount ends.
   /// - Parameter didMount: called once it is mounted.
@@ -247,7 +249,10 @@ struct MountWorker {
     survival?.state.wasReady = 1
     survival?.state.haveLayersChanged = 0
     survival?.state.phase = .ready
-    if !wasReady { process?.isReady() }
+    if !wasReady {
+      log?.begin()
+      process?.isReady()
+    }
     if let survival, wasReady {
       reportDeath(survival)
       reportFailedUpgrade(survival)

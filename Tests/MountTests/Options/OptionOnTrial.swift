@@ -84,6 +84,9 @@ extension OptionOnTrial {
       let names = try trial.view.names()
       #expect(!names.contains("hidden.bak"))
     },
+    OptionOnTrial("log=FILE", { "log=" + MountSetup.escaped($0.folder / "daemon.log") }) {
+      try $0.expectStatus { $0.log == "file" }
+    },
     OptionOnTrial("mtime=visible") { trial in
       let (old, start) = (trial.tree.folder / "old", TimeSpec.now)
       _ = try (trial.view / "both.txt").status()

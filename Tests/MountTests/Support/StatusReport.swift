@@ -31,6 +31,7 @@ struct StatusReport: Decodable, Sendable {
 
   var version: String
   var options: [String: String]
+  var log: String
   var cache: String
   var layers: [Layer]
   var watches: Int

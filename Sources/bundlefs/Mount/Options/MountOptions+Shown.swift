@@ -15,6 +15,7 @@ extension MountOptions {
     shown["case"] = foldsNames ? "insensitive" : "sensitive"
     shown["strings"] = mergesTables ? "merge" : "override"
     shown["mtime"] = mtime.shown
+    shown["log"] = log.shown
     shown["hide"] = hiddenPatterns.map { MountOption.escapedPattern($0).shown }.joined(separator: ":")
     shown["writable"] = writable.shown
     shown["trust_upper"] = Self.onOff(trustsUpper)

@@ -54,6 +54,8 @@ struct MountOptions {
   private(set) var hiddenPatterns: [[UInt8]] = []
   /// Whether tables of strings are merged key by key.
   var mergesTables = false
+  /// Where the daemon's messages go.
+  var log = LogOption.auto
   /// Which modification times are shown.
   var mtime = MTimeOption.file
   /// Whether the mount outlives the death of the process that answers its requests.
@@ -111,6 +113,7 @@ struct MountOptions {
     case "strings": mergesTables = try option.isMerged()
     case "hide": hiddenPatterns += try option.patterns()
     case "mtime": mtime = try option.mtime()
+    case "log": log = try option.log()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "substitution":
       // MAIN alone, which is of use in a remount.

@@ -22,7 +22,7 @@ enum OptionNames {
     "idiom",
     "resource_scheme", "fsname", "max_read", "layer_timeout", "layer_timeout_action", "case", "strings",
     "hide",
-    "missing", "mtime", "survive", "watchdog", "profile",
+    "missing", "mtime", "log", "survive", "watchdog", "profile",
   ]
 
   /// What is wrong with an option that is not known.
