@@ -7,12 +7,14 @@ import Testing
 
 /// The rules and the file of `-o mtime=visible`, without a mount.
 @Suite struct VisibleTimeTableTests {
-  private static func version(_ file: UInt64, _ modified: Int64, size: UInt64 = 1) -> FileVersion {
+  private static func version(_ file: UInt64, _ modified: Int64, size: UInt64 = 1, changed: UInt32 = 0)
+    -> FileVersion
+  {
     let identity = FileIdentity(
       device: 1, inode: file, born: TimeSpec(seconds: 1, nanoseconds: UInt32(file & 0xFF)))
     var status = FileStatus(
       regularFile: 0o644, owner: 0, group: 0, size: size, modified: TimeSpec(nanosecondsSinceEpoch: modified))
-    (status.identity, status.changed) = (identity, TimeSpec(seconds: 0, nanoseconds: 0))
+    (status.identity, status.changed) = (identity, TimeSpec(seconds: 0, nanoseconds: changed))
     return FileVersion(status, isInArchive: false)
   }
 
@@ -79,6 +81,17 @@ import Testing
     _ = table.look(32, Self.version(4, 9000), now: 5000)
     _ = table.move(16, to: 32, isExchange: false, now: 10_000)
     #expect(table.look(32, copy, now: 20_000).since == 10_000)
+  }
+
+  @Test("a content that was changed under the same time and size shows another time, once")
+  func rewritten() {
+    var table = VisibleTimeTable()
+    _ = table.look(8, Self.version(1, 500, changed: 600), now: 1000)
+    #expect(table.look(8, Self.version(1, 500, changed: 700), now: 1500).since == 0, "chmod")
+    table.mark(8, at: 2000, isContent: true)
+    #expect(table.stat(8, Self.version(1, 500, changed: 700), now: 3000).since == 0, "seen before")
+    table.mark(8, at: 4000, isContent: true)
+    for _ in 0..<2 { #expect(table.stat(8, Self.version(1, 500, changed: 800), now: 5000).since == 4000) }
   }
 
   @Test("the table is bounded, and keeps first what shows another time than its own")

@@ -112,6 +112,7 @@ struct Invalidator {
   private func invalidate(
     _ name: [UInt8], in directory: NodeID, _ layer: Int, _ aspects: Invalidation.Aspects
   ) {
+    if aspects.contains(.content) { store.markTime(of: name, in: directory, isContent: true) }
     // The name first: this waits for lookups in flight, and the nodes that they create are known afterwards.
     expire(name, in: directory)
     for node in store.files(named: name, in: directory, of: layer) { invalidate(node, aspects) }

@@ -40,9 +40,10 @@ extension NodeStore {
   }
 
   /// Records that a name may have begun to show something else, before the kernel is notified.
-  func markTime(of name: [UInt8], in directory: NodeID) {
+  /// - Parameter isContent: whether a file's content may have been changed in place.
+  func markTime(of name: [UInt8], in directory: NodeID, isContent: Bool = false) {
     guard let visibleTimes, let key = timeKey(of: name, in: directory) else { return }
-    visibleTimes.mark(key)
+    visibleTimes.mark(key, isContent: isContent)
   }
 
   /// Records that a program has set the time of a file of the upper layer.

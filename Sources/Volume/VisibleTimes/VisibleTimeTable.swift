@@ -18,7 +18,14 @@ struct VisibleTimeTable {
   /// By the `FileVersion.file` of a copy that the mount itself has made, the same of what it is a copy of.
   private var copies: [UInt64: UInt64] = [:]
   /// When names may have begun to show something else.
-  private var moments: [UInt64: Int64] = [:]
+  private var moments: [UInt64: Moment] = [:]
+
+  private struct Moment {
+    /// In nanoseconds since the epoch.
+    let time: Int64
+    /// Whether a file's content may have been changed in place.
+    let isContent: Bool
+  }
 
   /// What is to be shown, and the record to be kept if it is another one than before.
   typealias Answer = (since: Int64, changed: VisibleTimeRecord?)
@@ -28,13 +35,13 @@ struct VisibleTimeTable {
   /// A name has been looked up.
   /// - Parameter now: nanoseconds since the epoch.
   mutating func look(_ key: UInt64, _ version: FileVersion, now: Int64) -> Answer {
-    let moment = min(moments.removeValue(forKey: key) ?? now, now)
+    let moment = takeMoment(of: key, now)
     guard let former = records[key] else {
       return keep(VisibleTimeRecord(key: key, version, since: files[version.shared] ?? 0), version)
     }
     if isSame(former, version) { return follow(former, version, moment) }
-    let isFresh = version.modified > former.shown && version.modified >= moment - Self.tick
-    let since = isFresh ? 0 : Self.time(of: moment, after: former.shown)
+    let isFresh = version.modified > former.shown && version.modified >= moment.time - Self.tick
+    let since = isFresh ? 0 : Self.time(of: moment.time, after: former.shown)
     return keep(VisibleTimeRecord(key: key, version, since: since), version)
   }
 
@@ -43,7 +50,12 @@ struct VisibleTimeTable {
     guard let key, let former = records[key], isSame(former, version) else {
       return (files[version.shared] ?? 0, nil)
     }
-    return follow(former, version, min(moments.removeValue(forKey: key) ?? now, now))
+    return follow(former, version, takeMoment(of: key, now))
+  }
+
+  private mutating func takeMoment(of key: UInt64, _ now: Int64) -> Moment {
+    let moment = moments.isEmpty ? nil : moments.removeValue(forKey: key)
+    return Moment(time: min(moment?.time ?? now, now), isContent: moment?.isContent == true)
   }
 
   private func isSame(_ record: VisibleTimeRecord, _ version: FileVersion) -> Bool {
@@ -52,19 +64,21 @@ struct VisibleTimeTable {
 
   /// The name still has the same file, which may have been changed.
   private mutating func follow(
-    _ former: VisibleTimeRecord, _ version: FileVersion, _ moment: Int64
+    _ former: VisibleTimeRecord, _ version: FileVersion, _ moment: Moment
   ) -> Answer {
     // Another thread has read the attributes later, and has been here before.
     if former.file == version.file, version.changed < former.changed { return (former.since, nil) }
     let isSet = setStates[version.shared] == version.state
-    if former.state == version.state || isSet {
+    // It was written to, and its time and size are the same: the change time tells whether since it was shown.
+    let isRewritten = moment.isContent && former.changed != 0 && version.changed > former.changed
+    if isSet || (former.state == version.state && !isRewritten) {
       let since = max(former.since, files[version.shared] ?? 0)
       return keep(
         VisibleTimeRecord(key: former.key, version, since: since, isSet: former.isSet || isSet), version)
     }
     // Its own time was set back in a layer, or two changes fell into one tick of the file system's clock.
     let isBehind = version.modified <= former.shown && !former.isSet
-    let since = isBehind ? Self.time(of: moment, after: former.shown) : former.since
+    let since = isBehind ? Self.time(of: moment.time, after: former.shown) : former.since
     return keep(VisibleTimeRecord(key: former.key, version, since: since), version)
   }
 
@@ -100,8 +114,11 @@ struct VisibleTimeTable {
   // MARK: - What happens
 
   /// A name may have begun to show something else.
-  mutating func mark(_ key: UInt64, at moment: Int64) {
-    if records[key] != nil { Self.insert(moment, for: key, into: &moments) }
+  /// - Parameter isContent: whether a file's content may have been changed in place.
+  mutating func mark(_ key: UInt64, at time: Int64, isContent: Bool = false) {
+    if records[key] == nil { return }
+    let moment = Moment(time: time, isContent: isContent || moments[key]?.isContent == true)
+    Self.insert(moment, for: key, into: &moments)
   }
 
   /// A program has set a file's time through the mount.

@@ -59,7 +59,10 @@ public final class VisibleTimes: Sendable {
   }
 
   /// Records that a name may have begun to show something else.
-  func mark(_ key: UInt64) { state.withLock { $0.table.mark(key, at: Self.now) } }
+  /// - Parameter isContent: whether a file's content may have been changed in place.
+  func mark(_ key: UInt64, isContent: Bool) {
+    state.withLock { $0.table.mark(key, at: Self.now, isContent: isContent) }
+  }
 
   /// Records that a program has set a file's time through the mount.
   func set(_ key: UInt64?, _ version: FileVersion) {

@@ -72,6 +72,22 @@ extension MountTests {
       }
     }
 
+    @Test("a content of the same size whose time was set back in a layer", .timeLimit(.minutes(1)))
+    func rewritten() throws {
+      let fixture = try VisibleTimeFixture()
+      try withMount(fixture.setup) { mount in
+        try fixture.expectOwnTime(mount.point / "file", year: 2001)
+        try (fixture.main / "file").setMode(0o600)
+        try mount.barrier()
+        try fixture.expectOwnTime(mount.point / "file", year: 2001)
+        let start = TimeSpec.now
+        try (fixture.main / "file").overwrite(Array("MAIN".utf8), at: 0)
+        try (fixture.main / "file").setModified(VisibleTimeFixture.time(2001))
+        try mount.barrier()
+        try fixture.expect("MAIN", at: mount.point / "file", after: start)
+      }
+    }
+
     @Test("an archive that is replaced by another with the same times", .timeLimit(.minutes(1)))
     func archives() throws {
       let fixture = try VisibleTimeFixture()
