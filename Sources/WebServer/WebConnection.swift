@@ -13,7 +13,9 @@ final class WebConnection {
     do throws(WebError) {
       let request = try server.request(connection, path: path, method: method)
       switch try server.gate.passage(of: request) {
-      case .answer(let response): return server.send(response, to: connection)
+      case .answer(let response):
+        if let user = WebUser.of(connection) { server.shares.trust(user.id) }
+        return server.send(response, to: connection)
       case .request(let request): exchange = try server.handler.exchange(for: request)
       }
       return .YES

@@ -17,7 +17,7 @@ struct WebGate: Sendable {
   /// The secret folder of all addresses. Browsers send a cookie to all ports of a host, so that servers of other users
   /// may learn the session; they do not learn this.
   private let folder: String
-  private let port: UInt16
+  let port: UInt16
   private let isTokenUsed = Locked(false)
 
   init(port: UInt16) {

@@ -26,13 +26,15 @@ public final class WebServer: Sendable {
     do throws(Errno) { listener = try LoopbackListener(port: port) } catch { throw .failed(error) }
     let gate = WebGate(port: listener.port)
     address = "http://127.0.0.1:\(listener.port)/?token=\(gate.token)"
-    core = WebServerCore(gate, handler)
+    core = WebServerCore(gate, handler, ConnectionShares(user: geteuid()))
     var limits = bundlefs_microhttpd_limits(
-      connections: 64, timeout_seconds: 120, connection_memory: 64 << 10)
+      connections: UInt32(ConnectionShares.all), timeout_seconds: 120, connection_memory: 64 << 10)
     let socket = listener.release()
+    var callbacks = bundlefs_microhttpd_callbacks(
+      accept: mayConnect, connection: noteConnection, handle: handle, complete: complete,
+      context: Unmanaged.passUnretained(core).toOpaque())
     var functions = Microhttpd.functions
-    let started = bundlefs_microhttpd_start(
-      &functions, socket, &limits, handle, complete, Unmanaged.passUnretained(core).toOpaque())
+    let started = bundlefs_microhttpd_start(&functions, socket, &limits, &callbacks)
     guard let started else {
       close(socket)
       throw .failed(.current)

@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import Glibc
 import Posix
 
 /// What the threads of all connections share.
@@ -6,7 +7,18 @@ final class WebServerCore: Sendable {
   let gate: WebGate
   let handler: any WebHandler
 
-  init(_ gate: WebGate, _ handler: any WebHandler) { (self.gate, self.handler) = (gate, handler) }
+  let shares: ConnectionShares
+
+  init(_ gate: WebGate, _ handler: any WebHandler, _ shares: ConnectionShares) {
+    (self.gate, self.handler, self.shares) = (gate, handler, shares)
+  }
+
+  /// The user that has connected from an address.
+  func user(at address: UnsafePointer<sockaddr>?) -> ConnectionShares.User {
+    guard let address, address.pointee.sa_family == sa_family_t(AF_INET) else { return nil }
+    let inner = UnsafeRawPointer(address).loadUnaligned(as: sockaddr_in.self)
+    return try? LoopbackPeer.user(at: inner, connectedTo: gate.port)
+  }
 
   /// - Throws: 405 for another method; 400 for a malformed path.
   func request(_ connection: OpaquePointer, path: CName, method: CName) throws(WebError) -> WebRequest {

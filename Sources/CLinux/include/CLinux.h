@@ -313,4 +313,11 @@ ssize_t linux_send_packet(int socket, const void *bytes, size_t count, int file)
 /// recvmsg(2) of a packet. `file` is set to its descriptor, which is closed on exec, or to -1; 0 at the end.
 ssize_t linux_receive_packet(int socket, void *bytes, size_t size, int *file);
 
+// MARK: - Connections of this computer (connections.c)
+
+/// The user ID of the process that has made a connected IPv4 socket, by the socket's address and port and those of the other
+/// end, all in network order (sock_diag(7)).
+/// - Returns: 0; -1 with errno: ENOENT without such a socket, ENOTCONN if it is being closed.
+int linux_tcp_owner(uint32_t address, uint16_t port, uint32_t other_address, uint16_t other_port, uint32_t *user);
+
 #endif
