@@ -54,6 +54,20 @@ extension UpperLayer {
     }
   }
 
+  /// The trace of what was taken away, where no other program finds it.
+  public func trace(of taken: TakenEntry) throws(Errno) -> EntryTrace {
+    guard let entry = taken.entry else { return taken.marker == nil ? .nothing : .whiteout }
+    let folder = try layer.gate.call { () throws(Errno) in
+      let handle = try work.withFolder { folder throws(Errno) in
+        SharedDescriptor(try folder.open(".", [.read, .directory]))
+      }
+      return LayerDirectory(
+        gate: layer.gate, handle: handle, attributes: try handle.descriptor.attributes(), covered: nil,
+        recordsInodes: false)
+    }
+    return try withCName(entry) { entry throws(Errno) in try trace(of: entry, in: folder) }
+  }
+
   /// Removes an entry that has this mark; a directory only if it is empty. The times of the parent stay.
   /// - Throws: ESTALE if it has another one; ENOTEMPTY.
   public func remove(_ name: CName, marked mark: EntryTrace.Mark, from parent: LayerDirectory) throws(Errno) {

@@ -51,6 +51,45 @@ extension MountTests {
       }
     }
 
+    @Test("without free inodes, nothing is left of an edit, and undoing works", .timeLimit(.minutes(1)))
+    func noInodes() throws {
+      let fixture = try Fixture()
+      let disk = try fixture.folder.folder("disk")
+      try Command("mount", "-t", "tmpfs", "-o", "nr_inodes=40", "none", disk.text).check()
+      defer { _ = try? Command("umount", disk.text).run() }
+      try (disk / "folder").makeDirectory()
+      try (disk / "replaced.txt").write("disk's replaced")
+      var setup = fixture.setup
+      setup.substitutions = [disk]
+      try withMount(setup) { mount in
+        let server = try PageServer(mount)
+        let id = try server.edit("revert", #"{"paths":["replaced.txt"]}"#)
+        var number = 0
+        while (try? (disk / ByteString("filler\(number)")).write("")) != nil { number += 1 }
+        try? (disk / ByteString("filler\(number)")).remove()
+        let picture = try LayerPicture(of: disk)
+        for (word, path) in [
+          ("override", "folder/inner.txt"), ("override", "plain.txt"), ("override", "only"),
+          ("hide", "folder/inner.txt"),
+        ] {
+          let reply = try server.client.post("/api/mounts/0/\(word)", "{\"paths\":[\"\(path)\"]}")
+          if word == "hide", reply.status == 200 {
+            _ = try server.undo(JSONValue(reply.body)?["undo"]?.string ?? "")
+          } else {
+            #expect(reply.status == 409 || reply.status == 507, "\(word) \(path): \(reply.text)")
+            #expect(reply.text.contains("space"), "\(word) \(path): \(reply.text)")
+          }
+          #expect(try LayerPicture(of: disk) == picture, "\(word) \(path)")
+        }
+        let reply = try server.client.put("/content/0/top/folder/new.txt", [1])
+        #expect(reply.status == 507, "\(reply.text)")
+        #expect(try LayerPicture(of: disk) == picture)
+        _ = try server.undo(id)
+        #expect(try (disk / "replaced.txt").readText() == "disk's replaced")
+        #expect(try server.interrupt().status == 0)
+      }
+    }
+
     /// Makes a file after the other in a folder, as soon as there is one.
     private final class FileWriter: Sendable {
       private let state = Locked<(isEnded: Bool, made: [ByteString])>((false, []))

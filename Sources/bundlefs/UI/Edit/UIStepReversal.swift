@@ -14,17 +14,20 @@ struct UIStepReversal {
   /// - Throws: 409 if something else has changed since.
   func reverse(_ steps: inout [UIStep]) throws(WebError) -> [UIStep] {
     for index in steps.indices where !isUnchanged(steps[index], before: steps[(index + 1)...]) {
-      throw WebError(409, "\(shown(steps[index].path)) has been changed since; revert it instead")
+      throw Self.changed(steps[index])
     }
     var (done, rest) = ([UIStep](), steps)
-    while let step = rest.last {
-      do throws(Errno) { done.append(try reverse(step)) } catch {
-        steps = rest + restore(done)
-        throw WebError(409, "\(shown(step.path)): \(error)")
+    while let step = rest.popLast() {
+      do throws(Errno) { done.append(try reverse(step, before: steps[(rest.count + 1)...])) } catch {
+        steps = rest + [step] + restore(done)
+        throw error == .staleFileHandle ? Self.changed(step) : WebError(409, "\(shown(step.path)): \(error)")
       }
-      rest.removeLast()
     }
     return done
+  }
+
+  private static func changed(_ step: UIStep) -> WebError {
+    WebError(409, "\(shown(step.path)) has been changed since; revert it instead")
   }
 
   /// Reverses again what was reversed before another step has failed.
@@ -32,7 +35,11 @@ struct UIStepReversal {
   private func restore(_ done: [UIStep]) -> [UIStep] {
     var (steps, stuck) = ([UIStep](), [UIStep]())
     for step in done.reversed() {
-      if let again = try? reverse(step) { steps.append(again) } else { stuck.insert(step, at: 0) }
+      if let again = try? reverse(step, before: done) {
+        steps.append(again)
+      } else {
+        stuck.insert(step, at: 0)
+      }
     }
     remains.keep(stuck, of: top)
     return steps
@@ -43,7 +50,8 @@ struct UIStepReversal {
   func rollBack(_ steps: [UIStep]) {
     var stuck: [UIStep] = []
     for (index, step) in steps.enumerated().reversed() {
-      if isUnchanged(step, before: steps[(index + 1)...]), let undone = try? reverse(step) {
+      let later = steps[(index + 1)...]
+      if isUnchanged(step, before: later), let undone = try? reverse(step, before: later) {
         top.upper.discard(undone.taken)
       } else if step.taken.isNothing {
         removeParts(step)
@@ -78,11 +86,19 @@ struct UIStepReversal {
     return found.leavingOut(below) == step.left.leavingOut(below)
   }
 
-  private func reverse(_ step: UIStep) throws(Errno) -> UIStep {
+  /// - Parameter later: further steps of the edit.
+  /// - Throws: ESTALE if another program has changed what the step has left; it stays then.
+  private func reverse(_ step: UIStep, before later: some Sequence<UIStep>) throws(Errno) -> UIStep {
     guard let parent = try top.folder(at: step.parent) else { throw .noSuchFileOrDirectory }
+    let below = step.pathsBelow(of: later)
     let present = try withCName(step.name) { name throws(Errno) in
       let present = try top.upper.take(name, from: parent)
-      do throws(Errno) { try top.upper.putBack(step.taken, as: name, in: parent) } catch {
+      do throws(Errno) {
+        // By now no other program can replace what is compared.
+        let found = try top.upper.trace(of: present).leavingOut(below)
+        if found != step.left.leavingOut(below) { throw .staleFileHandle }
+        try top.upper.putBack(step.taken, as: name, in: parent)
+      } catch {
         do throws(Errno) { try top.upper.putBack(present, as: name, in: parent) } catch {
           // Another program has made an entry of the name.
           let lost = UIStep(
