@@ -8,6 +8,8 @@ public enum ChildOutcome {
   case notFound
   /// The program's last line of output.
   case failed(String)
+  /// It was killed, since it was no longer wanted.
+  case ended
 }
 
 /// Runs a program found on PATH until it exits, and captures its output.
@@ -16,9 +18,11 @@ public func runQuietly(_ program: String, _ arguments: [String], _ operand: [UIn
   runQuietly(([program] + arguments).map { Array($0.utf8) } + [operand], nil)
 }
 
-/// - Parameter words: the program and its arguments.
+/// - Parameters:
+///   - words: the program and its arguments.
+///   - end: the group of the program is killed once this descriptor is readable; -1 for never.
 private func runQuietly(
-  _ words: [[UInt8]], _ attributes: UnsafePointer<posix_spawnattr_t>?
+  _ words: [[UInt8]], _ attributes: UnsafePointer<posix_spawnattr_t>?, until end: CInt = -1
 ) -> ChildOutcome {
   guard let stream = tmpfile() else {
     return .failed("cannot create a temporary file: \(String(cString: strerror(errno)))")
@@ -37,11 +41,26 @@ private func runQuietly(
   guard posix_spawnp(&child, program, &actions, attributes, vector + [nil], environ) == 0 else {
     return .notFound
   }
+  let isWanted = end < 0 || hasEnded(child, before: end)
+  if !isWanted { kill(-child, SIGKILL) }
   let status = wait(for: child)
   if status == 0 { return .succeeded }
+  if !isWanted { return .ended }
   return .failed(
     LastLine.read(from: fileno(stream)).map(String.init)
       ?? "\(String(decoding: words.first ?? [], as: UTF8.self)) failed")
+}
+
+/// Waits for a child process.
+/// - Returns: false if a descriptor becomes readable before.
+private func hasEnded(_ child: pid_t, before end: CInt) -> Bool {
+  guard let process = try? ProcessDescriptor(child) else { return true }
+  var polled = [
+    pollfd(fd: process.rawValue, events: Int16(POLLIN), revents: 0),
+    pollfd(fd: end, events: Int16(POLLIN), revents: 0),
+  ]
+  while poll(&polled, nfds_t(polled.count), -1) < 0 {}
+  return polled[0].revents != 0
 }
 
 /// Child processes.
@@ -91,9 +110,11 @@ extension ChildProcess {
 
   /// As `runQuietly`, but in a process group of its own, so that Ctrl-C does not end it, and with signals as programs expect
   /// them.
-  /// - Parameter words: the program and its arguments, which need not be UTF-8.
-  public static func runQuietlyApart(_ words: [[UInt8]]) -> ChildOutcome {
-    withAttributesApart { runQuietly(words, $0) }
+  /// - Parameters:
+  ///   - words: the program and its arguments, which need not be UTF-8.
+  ///   - end: all processes of the group are killed once this descriptor is readable.
+  public static func runQuietlyApart(_ words: [[UInt8]], until end: CInt) -> ChildOutcome {
+    withAttributesApart { runQuietly(words, $0, until: end) }
   }
 
   private static func spawnApart(_ words: [[UInt8]]) {

@@ -191,6 +191,7 @@ struct MountPoint {
     case .succeeded: return
     case .notFound:
       throw .failed("\(path.shown): cannot unmount: fusermount3 is missing; install the package 'fuse3'")
+    case .ended: return
     case .failed(let message) where message.contains("busy"): throw busy
     case .failed(let message):
       throw .failed("\(path.shown): cannot unmount: \(message)")

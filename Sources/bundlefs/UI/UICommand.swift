@@ -13,17 +13,24 @@ struct UICommand {
     UIBrowser.noteUmask()
     _ = DescriptorLimit.raise()
     signal(SIGPIPE, SIG_IGN)
-    // A signal that comes during the mount ends it afterwards.
-    let ending = SignalSet([SIGINT, SIGTERM, SIGHUP])
-    ending.block()
-    let signals = try Failure.naming("signals") { () throws(Errno) in try SignalDescriptor(ending) }
     switch arguments.subject {
-    case .mounts(let mountPoints): try serve(Self.mounts(mountPoints), until: signals)
+    case .mounts(let mountPoints):
+      // A mount may hang, and until here there is nothing to clean up after a signal.
+      let mounts = try Self.mounts(mountPoints)
+      try serve(mounts, until: Self.signals())
     case .ownMount(let main, let options):
-      let own = try UIOwnMount(main, options)
+      let name = UIOwnMount.name(of: main)
+      let signals = try Self.signals()
+      let own = try UIOwnMount(main, named: name, options, until: signals.rawValue)
       defer { own.end() }
       try serve(Self.mounts([own.path]), until: signals)
     }
+  }
+
+  private static func signals() throws(Failure) -> SignalDescriptor {
+    let ending = SignalSet([SIGINT, SIGTERM, SIGHUP])
+    ending.block()
+    return try Failure.naming("signals") { () throws(Errno) in try SignalDescriptor(ending) }
   }
 
   private static func mounts(_ given: [[UInt8]]) throws(Failure) -> [UIMount] {

@@ -62,6 +62,25 @@ extension MountTests {
       close(file)
     }
 
+    @Test("a signal ends it also while a layer hangs", .timeLimit(.minutes(2)))
+    func hanging() throws {
+      let other = try Fixture()
+      try withMount(other.setup("watchdog=off")) { layer in
+        layer.signalWorker(SIGSTOP)
+        defer { layer.signalWorker(SIGCONT) }
+        let process = try Child(
+          command(fixture.main, "-o", "substitution=" + MountSetup.escaped(layer.point)))
+        defer { try? process.kill() }
+        #expect(try eventually(within: 30) { try !runtime.names().isEmpty || process.status() != nil })
+        process.signal(SIGINT)
+        #expect(try process.wait(timeout: 30).status == 1)
+        #expect(try mounts() == [] && runtime.names() == [])
+        layer.signalWorker(SIGCONT)
+        #expect(try (layer.point / "plain.txt").readText() == "main's plain\n")
+        #expect(try mounts() == [] && runtime.names() == [])
+      }
+    }
+
     @Test("an error leaves no mount and no folder", .timeLimit(.minutes(1)))
     func failures() throws {
       let port = try Child(command(fixture.main, "-o", options))
