@@ -31,7 +31,7 @@ struct Profile {
   init(_ name: ProfileName, in folder: ProfileFolder) throws(Failure) {
     let file = folder.file(of: name)
     let text = try Failure.naming("profile \(file.shown)") { () throws(Errno) in
-      try Descriptor.open(file, [.read]).readToEnd()
+      try ProfileFolder.content(of: file)
     }
     var (reader, options) = (ProfileText(text), [[UInt8]]())
     while let (line, option) = reader.next() {

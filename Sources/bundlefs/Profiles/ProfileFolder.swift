@@ -23,6 +23,20 @@ struct ProfileFolder {
   /// The path of a profile's file.
   func file(of name: ProfileName) -> [UInt8] { path + [UInt8(ascii: "/")] + name.bytes }
 
+  /// A profile has no more bytes.
+  private static let largest = 1 << 20
+
+  /// Reads a profile's file. A symbolic link is followed: users keep their configuration elsewhere.
+  /// - Throws: EFBIG; EINVAL for what is no file, such as a FIFO, which would block.
+  static func content(of path: [UInt8]) throws(Errno) -> [UInt8] {
+    let file = try Descriptor.open(path, [.read, .nonBlocking, .noControllingTerminal])
+    let status = try file.attributes()
+    if !status.isRegular { throw status.isDirectory ? .isDirectory : .invalidArgument }
+    let content = try file.readAll(limit: largest)
+    if content.count > largest { throw .fileTooLarge }
+    return content
+  }
+
   /// The names of all profiles, sorted.
   func names() throws(Failure) -> [ProfileName] {
     var names: [ProfileName] = []

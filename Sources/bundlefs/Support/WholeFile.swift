@@ -3,6 +3,9 @@ import Posix
 
 /// A file that is replaced as a whole: a reader finds the former content or the new one.
 final class WholeFile {
+  /// The files that this process has begun; several threads may write one of the same name.
+  private static let count = Locked(0)
+
   private let directory: Descriptor
   private let name: [UInt8]
   private let temporary: [UInt8]
@@ -25,7 +28,11 @@ final class WholeFile {
       throw present.isDirectory ? .isDirectory : .invalidArgument
     }
     // Collectors of metrics read only names with a suffix of theirs, and listings leave names with a dot out.
-    temporary = [UInt8(ascii: ".")] + name + Array(".\(getpid())".utf8)
+    let number = Self.count.withLock { count in
+      count += 1
+      return count
+    }
+    temporary = [UInt8(ascii: ".")] + name + Array(".\(getpid())-\(number)".utf8)
     file = try Self.create(temporary, in: directory, mode)
   }
 

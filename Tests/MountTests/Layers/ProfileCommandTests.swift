@@ -65,6 +65,27 @@ extension MountTests {
       }
     }
 
+    @Test("what is no file of a profile's size is reported and read no further", .timeLimit(.minutes(1)))
+    func strangeFiles() throws {
+      try withMount(fixture.setup("a")) { _ in
+        _ = try layers("save", "good")
+        try file("pipe").makeNode(mode: FileKind.fifo.rawValue | 0o600)
+        try file("folder").makeDirectory()
+        try file("large").write("#")
+        try file("large").setSize(1 << 40)
+        let link = fixture.folder / "elsewhere"
+        try file("good").rename(to: link)
+        try file("good").makeLink(to: link)
+        let lines = try layers("profiles").outputText.split(separator: "\n").map { String($0) }
+        #expect(lines.count == 4 && lines[1] == "* good    1 layer", "\(lines)")
+        for (line, reason) in [(0, "directory"), (2, "too large"), (3, "Invalid argument")] {
+          #expect(lines[line].lowercased().contains(reason.lowercased()), "\(lines[line])")
+        }
+        let loaded = try run(["layers", fixture.point, "load", "pipe"])
+        #expect(loaded.status == 1 && loaded.errorText.contains("pipe"), "\(loaded.errorText)")
+      }
+    }
+
     @Test("names of any bytes and all options come back", .timeLimit(.minutes(2)))
     func odd() throws {
       let odd = fixture.layer(ByteString(Array("a:b, c\\&\n#%41 ".utf8) + [0xFF]))
