@@ -49,6 +49,21 @@ struct TopLayer {
     foldsNames = status["options"]?["case"]?.string == "insensitive"
     upper = try Self.open(
       former ?? mountPoint.bytes(of: path), shown: self.path, outside: device, foldsNames: foldsNames)
+    do throws(Failure) { try checkOwner() } catch {
+      upper.close()
+      throw error
+    }
+  }
+
+  /// Root must not change for a user what that user may not: the daemon, which tells of the layer, has the user's rights, and
+  /// the user can exchange a directory on the way to the layer.
+  private func checkOwner() throws(Failure) {
+    guard geteuid() == 0, let user = MountTableEntry.top(at: mountPoint.path)?.user, user != 0 else { return }
+    let owner = try Failure.naming(path) { () throws(Errno) in try upper.layer.root.attributes().owner }
+    if owner == user { return }
+    throw .failed(
+      "\(path): the layer belongs to user \(owner), and the mount to user \(user); run the command as that user"
+    )
   }
 
   /// The mount, to be copied from. To be closed soon: it keeps the mount busy.
