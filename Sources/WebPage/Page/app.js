@@ -14,6 +14,8 @@ import { Tree } from "./tree.js";
 
 /// Beyond this many changed paths at once the page reads the whole tree again.
 const PATHS_AT_ONCE = 20;
+/// More changed paths are reported by their number.
+const PATHS_REPORTED = 200;
 const CHANGE_PAUSE = 100;
 const RELOAD_PAUSE = 2000;
 /// The first rows are shown at once, the next ones after this time.
@@ -32,6 +34,7 @@ class App extends EventTarget {
   #reading = null;
   #isStale = false;
   #nextReading = 0;
+  #readTimer = 0;
 
   on(name, action) { this.addEventListener(name, (event) => action(event.detail)); }
   tell(name, detail) { this.dispatchEvent(new CustomEvent(name, { detail })); }
@@ -51,12 +54,13 @@ class App extends EventTarget {
     }
     this.#fillSwitcher();
     if (this.mounts.length === 0) return notice("There is no mount to show.");
-    await this.use(this.mounts[0]);
+    await this.use(this.mounts.find((mount) => mount.alive) ?? this.mounts[0]);
   }
 
   #fillSwitcher() {
     const select = byId("mount-select");
-    select.append(...this.mounts.map((mount, index) => el("option", { value: index }, shown(mount.mountPoint))));
+    select.append(...this.mounts.map((mount, index) => el("option", { value: index },
+      `${shown(mount.mountPoint)}${mount.alive ? "" : " – does not answer"}`)));
     select.addEventListener("change", () => this.use(this.mounts[select.value]));
     byId("mount-choice").hidden = this.mounts.length < 2;
     byId("mount-name").hidden = this.mounts.length !== 1;
@@ -68,10 +72,13 @@ class App extends EventTarget {
     this.#reading?.abort();
     this.#reading = null;
     this.#pending.clear();
+    clearTimeout(this.#readTimer);
+    [this.#readTimer, this.#isStale] = [0, false];
     Object.assign(this, { mount, stack: new Stack(mount), tree: null, status: null, selected: null });
     byId("mount-name").textContent = shown(mount.mountPoint);
     document.title = `${shown(mount.mountPoint)} – bundlefs`;
-    notice("");
+    notice(silence(mount));
+    byId("mount-select").value = this.mounts.indexOf(mount);
     this.tell("mount");
     this.#listen();
     this.status = await mount.status().catch(() => null);
@@ -88,7 +95,7 @@ class App extends EventTarget {
       action(value);
     });
     // Changes before the connection are not reported: the page reads everything after it.
-    events.onopen = () => { connection("Live", true); notice(""); this.reload(); };
+    events.onopen = () => { connection("Live", true); notice(silence(mount)); this.reload(); };
     events.onerror = () => {
       if (this.tree === null) this.reload();
       connection("Disconnected", false);
@@ -118,6 +125,9 @@ class App extends EventTarget {
     };
     try {
       await Promise.all([readLayers(), this.#readTree()]);
+      if (mount.alive || this.mount !== mount) return;
+      mount.alive = true;
+      notice("");
     } catch (error) {
       if (error.name !== "AbortError") notice(error.message);
     }
@@ -127,6 +137,8 @@ class App extends EventTarget {
     const { mount } = this;
     this.#reading?.abort();
     const reading = this.#reading = new AbortController();
+    // What changes from now on may be missed by the walk.
+    this.#isStale = false;
     const begin = performance.now();
     let shownNext = 0;
     const tree = new Tree(mount.main);
@@ -144,7 +156,7 @@ class App extends EventTarget {
     });
     if (this.#reading !== reading || this.mount !== mount) return;
     tree.isComplete = true;
-    [this.tree, this.#reading, this.#isStale] = [tree, null, false];
+    [this.tree, this.#reading] = [tree, null];
     this.#nextReading = performance.now() + Math.max(RELOAD_PAUSE, 4 * (performance.now() - begin));
     this.tell("tree");
     if (isFirst) announce(count(tree.entries.length, "entry", "entries"));
@@ -179,8 +191,8 @@ class App extends EventTarget {
 
   async #flush() {
     const { mount, tree } = this;
-    // The end of the reading flushes again.
-    if (tree === null || this.#reading !== null) return;
+    // The end of the reading flushes again; the reading that is to come takes all.
+    if (tree === null || this.#reading !== null || this.#readTimer !== 0) return;
     const changes = new Map(this.#pending);
     this.#pending.clear();
     try {
@@ -197,13 +209,18 @@ class App extends EventTarget {
 
   /// Reads the whole tree, but not all the time.
   #readLater(changes) {
+    for (const [path, event] of changes) if (!this.#pending.has(path)) this.#pending.set(path, event);
     this.#isStale = true;
-    setTimeout(async () => {
+    this.#readTimer = setTimeout(async () => {
+      this.#readTimer = 0;
+      // The end of the reading flushes.
       if (this.#reading !== null) return;
+      const taken = new Map(this.#pending);
+      this.#pending.clear();
       await this.#readTree().catch((error) => { if (error.name !== "AbortError") notice(error.message); });
-      this.tell("changed", withoutParents(changes));
+      if (taken.size > PATHS_REPORTED) this.tell("many", { count: taken.size });
+      else this.tell("changed", withoutParents(taken));
     }, Math.max(0, this.#nextReading - performance.now()));
-    this.#nextReading = Infinity;
   }
 
   /// - Returns: false if the server does not read parts of the tree.
@@ -252,6 +269,9 @@ function withoutParents(changes) {
   const isParent = (path) => paths.some((other) => path === "" ? other !== "" : other.startsWith(`${path}/`));
   return new Map(paths.filter((path) => !isParent(path)).map((path) => [path, changes.get(path)]));
 }
+
+/// What is said of a mount that has not answered.
+const silence = (mount) => mount.alive ? "" : `${shown(mount.mountPoint)} does not answer.`;
 
 function notice(text) {
   byId("notice").textContent = text;

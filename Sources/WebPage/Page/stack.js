@@ -3,13 +3,15 @@
 const COLOURS = 8;
 const memory = new Map();
 
+// Of this window alone: a server of another user can get the port later, and would read what is kept for its address.
+
 function stored(key, fallback) {
-  try { return JSON.parse(localStorage.getItem(key)) ?? fallback; } catch { return memory.get(key) ?? fallback; }
+  try { return JSON.parse(sessionStorage.getItem(key)) ?? fallback; } catch { return memory.get(key) ?? fallback; }
 }
 
 function store(key, value) {
   memory.set(key, value);
-  try { localStorage.setItem(key, JSON.stringify(value)); } catch { /* private windows may refuse */ }
+  try { sessionStorage.setItem(key, JSON.stringify(value)); } catch { /* private windows may refuse */ }
 }
 
 /// The path without `@/` and the folder at which the layer is laid.

@@ -15,22 +15,6 @@ enum ComparisonJSON {
     return text(walker, entries)
   }
 
-  /// The entry at a path, with what is beneath it; no entry if no layer has it.
-  /// - Parameter walker: begins at the path.
-  static func text(_ walker: inout ComparisonWalker, ofEntryAt path: [[UInt8]]) throws(Errno) -> String {
-    var entries: [JSONWriter] = []
-    let layers = walker.layers
-    do throws(Errno) {
-      guard let name = try walker.name(at: path) else { return text(walker, []) }
-      entries.append(member(ComparisonWalker.Entry(path: path, name: name, isLast: []), layers))
-      if name.kind == .directory { try walker.walk { entries.append(member($0, layers)) } }
-    } catch {
-      // It, or a directory above it, is hidden or was removed.
-      if error != .noSuchFileOrDirectory && error != .notDirectory { throw error }
-    }
-    return text(walker, entries)
-  }
-
   private static func text(_ walker: borrowing ComparisonWalker, _ entries: [JSONWriter]) -> String {
     let (layers, tally, faults) = (walker.layers, walker.tally, walker.faults)
     return JSONWriter.object { json in

@@ -37,9 +37,10 @@ struct ReportTree {
   ) -> String {
     let (name, winner) = (entry.name, entry.name.layers.first)
     let isFolder = name.kind == .directory
+    let shown = name.status == .merged ? name.layers : Array(name.layers.prefix(1))
     let line = """
       <bdi class="name">\(HTMLText.escaped(name.name))\(isFolder ? "/" : "")</bdi> \
-      <span class="verdict">\(verb(name.status))</span> \(winner.map { versions.label($0) } ?? "")
+      <span class="verdict">\(verb(name.status))</span> \(shown.map { versions.label($0) }.joined(separator: " "))
       """
     let start =
       "<li class=\"is-\(ComparisonJSON.word(for: name.status)) \(winner.map { versions.colour($0) } ?? "")\">"

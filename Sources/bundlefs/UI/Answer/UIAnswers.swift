@@ -27,13 +27,8 @@ struct UIAnswers {
   func tree(_ path: [UInt8]?) throws(WebError) -> WebResponse {
     let start = try UIBody.components(path ?? [])
     do throws(Errno) {
-      if start.isEmpty {
-        return WebResponse(
-          type: "application/json", .stream(try UITreeStream(of: mount.mountPoint), count: nil))
-      }
-      var walker = try ComparisonWalker(
-        of: mount.mountPoint, from: start, includesUnchanged: true, showsProgress: false)
-      return .json(try ComparisonJSON.text(&walker, ofEntryAt: start))
+      return WebResponse(
+        type: "application/json", .stream(try UITreeStream(of: mount.mountPoint, from: start), count: nil))
     } catch {
       let reason = ComparisonWalker.Fault(path: [], error: error).reason
       throw WebError(409, "\(mount.mountPoint.path.shown): \(reason)")
@@ -65,25 +60,5 @@ struct UIAnswers {
     return try WebError.from { () throws(Failure) in
       .json(try UIVersions(layers: layers, path: names, types: types).json())
     }
-  }
-}
-
-/// The mounts that the page shows.
-enum UIMountList {
-  static func json(_ mounts: [UIMount]) -> String {
-    var json = JSONWriter()
-    json.array(mounts) { json, mount in
-      json.object { json in
-        json.member("id", "\(mount.id)")
-        json.member("mountPoint", String(escaping: mount.mountPoint.path))
-        let status = try? mount.status()
-        json.member("main", status?.mounted.layers.last?.shown)
-        json.member("writable", status?.mounted.isWritable ?? false)
-        json.member("control", status?.hasControl ?? false)
-        json.member("alive", status != nil)
-        json.member("opensFolders", UIBrowser.isUsable)
-      }
-    }
-    return json.text
   }
 }
