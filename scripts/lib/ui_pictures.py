@@ -62,6 +62,9 @@ def strings(window):
 
 def activity(window):
     window.click("nav [data-view=activity]")
+    for count, changed in enumerate((WORK / "brand" / RESOURCES / "images/sky.png", WORK / "hotfix" / RESOURCES / "styles/app.css"), 1):
+        changed.write_bytes(changed.read_bytes())
+        window.wait(f"document.querySelectorAll('#feed > li').length >= {count}")
     for count, url in enumerate(("aurora://forecast/Troms%C3%B8/3", "rsrc:///logo.svg"), 1):
         window.eval(f"document.getElementById('route-url').value = {json.dumps(url)}")
         window.click("#route-form [value=post]")
@@ -115,10 +118,12 @@ def photograph(window, address, folder):
             window.picture(file)
             smaller(file)
         window.size((1280, 800))
+        window.browser.call("Emulation.setScrollbarsHidden", hidden=True)
         window.load(f"file://{REPORT}")
         time.sleep(SETTLED)
         file = folder / f"ui-report{suffix}.png"
         window.picture(file)
+        window.browser.call("Emulation.setScrollbarsHidden", hidden=False)
         smaller(file)
 
 

@@ -131,7 +131,7 @@ def make(folder):
     write(brand, f"{resources}/logo.svg", logo("#c2366b", "#ffc2d6"))
     write(brand, f"{resources}/images/sky.png", sky((70, 16, 60), (250, 120, 170)))
     write(brand, f"{resources}/images/icons/sun.svg", logo("#c2366b", "#ffd75e"))
-    write(brand, f"{resources}/images/banner.svg", logo("#ffffff", "#c2366b"))
+    write(brand, f"{resources}/images/banner.svg", logo("#7a2048", "#ffb3cc"))
     write(brand, f"{resources}/styles/app.css", STYLE.format(accent="#c2366b", radius="14px"))
     write(brand, "Contents/Info.plist", INFO.format(name="Aurora for Acme", version="2.4"))
     write(hotfix, f"{resources}/styles/app.css", STYLE.format(accent="#b02d5f", radius="14px").replace("#dadce0", "#c4c7cc"))

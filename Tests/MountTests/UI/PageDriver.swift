@@ -50,6 +50,12 @@ final class PageDriver {
   func drag(_ selector: String, to other: String) throws { _ = try send("drag", [selector, other]) }
   func resize(_ width: Int, _ height: Int) throws { _ = try send("size", [width, height]) }
 
+  /// The roles of the controls that have no name for screen readers.
+  func namelessControls() throws -> [String] {
+    let line = try send("names", true)
+    return try JSONDecoder().decode(Reply<[String]>.self, from: line).value ?? []
+  }
+
   /// Switches to another page, which is made when it is new.
   func usePage(_ number: Int) throws { _ = try send("page", number) }
 

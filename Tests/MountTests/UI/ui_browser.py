@@ -16,6 +16,7 @@ and each prints a line of JSON: {"value": ...} or {"error": "..."}. The browser 
     {"scheme": "dark"}                sets the colour scheme
     {"picture": FILE}                 writes a screenshot
     {"page": NUMBER}                  switches to another page, which is made when it is new
+    {"names": true}                   the role of each control that has no name for screen readers
     {"faults": true}                  the exceptions, errors of the console and refused contents so far
 """
 
@@ -34,6 +35,10 @@ MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 CODES = {
     "Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37,
     "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46, "Backspace": 8,
+}
+CONTROLS = {
+    "button", "textbox", "searchbox", "combobox", "checkbox", "radio", "switch", "slider", "tree", "treeitem", "link",
+    "image", "img", "audio", "video", "log", "region",
 }
 TEXTS = {"Enter": "\r", " ": " "}
 # The middle of an element, once it stays where it is and nothing covers it.
@@ -152,6 +157,15 @@ class Window:
         png = self.browser.call("Page.captureScreenshot", format="png")["data"]
         pathlib.Path(file).write_bytes(base64.b64decode(png))
 
+    def names(self, _):
+        """Of what is shown."""
+        self.browser.call("Accessibility.enable")
+        nodes = self.browser.call("Accessibility.getFullAXTree")["nodes"]
+        shown = [node for node in nodes if not node.get("ignored") and node.get("role", {}).get("value") in CONTROLS]
+        if len(shown) < 5:
+            raise RuntimeError(f"only {len(shown)} controls of {len(nodes)} nodes")
+        return [node["role"]["value"] for node in shown if not node.get("name", {}).get("value", "").strip()]
+
     def collect(self):
         for event in self.browser.events:
             parameters = event.get("params", {})
@@ -172,7 +186,7 @@ def main():
     program, folder, commands = sys.argv[1:]
     window = Window(program, folder)
     verbs = {verb: getattr(window, verb) for verb in
-             ("load", "eval", "wait", "keys", "text", "click", "drag", "size", "scheme", "picture", "page")}
+             ("load", "eval", "wait", "keys", "text", "click", "drag", "size", "scheme", "picture", "page", "names")}
     verbs["faults"] = window.collected
     try:
         with open(commands) as lines:
