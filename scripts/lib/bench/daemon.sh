@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # The files of the benchmark share variables.
-# The parts start, memory, delay, routes, survival, layers, library and names. Sourced by scripts/bench.
+# The parts start, memory, delay, routes, survival, layers, library, names and ui. Sourced by scripts/bench.
 
 # From the mounting command to the first reply about a file.
 measure_start() {
@@ -145,4 +145,16 @@ measure_names() {
   make_tree
   step "Names without case: rounds: $rounds"
   "$project/scripts/lib/bench/names.py" "$bundlefs" "$probe" "$work" "$rounds"
+}
+
+# As above.
+measure_ui() {
+  local chromium
+  if ! chromium=$(command -v chromium); then
+    step "Skipping the page: chromium is not installed"
+    return
+  fi
+  make_tree
+  step "A page of bundlefs ui: rounds: $rounds"
+  "$project/scripts/lib/bench/ui.py" "$bundlefs" "$probe" "$work" "$rounds" "$chromium"
 }
