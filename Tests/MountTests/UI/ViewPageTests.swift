@@ -148,6 +148,9 @@ extension MountTests {
       #expect(try (further / "only.txt").readText() == "chosen\n")
       try page.press("Control+z")
       #expect(try eventually(within: 30) { try (further / "only.txt").readText() == "further\n" })
+      // What is wrong with a layer stands beside it.
+      try further.rename(to: shown.folder / "elsewhere")
+      try page.wait("document.querySelector('.layer .problem')?.textContent.includes('does not lead to')")
       try shown.end()
     }
   }
