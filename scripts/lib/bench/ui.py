@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """ui.py BUNDLEFS PROBE FOLDER ROUNDS CHROMIUM: what a page of `bundlefs ui` costs a mount, and how soon it shows 100,000 entries.
 
-FOLDER has main, substitution, and lists of files and folders, as scripts/bench makes them. Accesses are measured without a page,
-with one that is open and idle, and while 1,000 files a second change in a layer without and with one. They take turns. Of each
-access the elapsed time is printed, the least of three runs, and the processor time, the daemon's included, which is steadier
-on a busy machine.
+FOLDER has main, substitution, and lists of files and folders, as scripts/bench makes them. Two mounts of these take turns access
+by access: one without a page, and one with a page that is open and idle, or that follows 1,000 changed files a second of a layer
+of both. Of each access the elapsed time is printed, and the processor time, the daemon's included, which is steadier on a busy
+machine. What the page's own processes take is printed beside.
 """
+import math
 import os
 import shutil
 import statistics
@@ -22,10 +23,10 @@ from ui_browser import Window  # noqa: E402
 
 IS_WRITER = sys.argv[1] == "--change"
 BUNDLEFS, PROBE, FOLDER, ROUNDS, CHROMIUM = [""] * 5 if IS_WRITER else sys.argv[1:4] + [int(sys.argv[4]), sys.argv[5]]
-POINT = os.path.join(FOLDER, "mounts", "ui")
+POINTS = [os.path.join(FOLDER, "mounts", name) for name in ("without", "with")]
 KINDS = {"stat": "files", "open": "files", "read": "files", "list": "folders", "missing": "missing"}
 IDLE, SETTLING = 5, 1  # seconds
-RUNS = 3
+PAIRS = 3 * ROUNDS
 SHOWN = "document.querySelector('.connection')?.textContent === 'Live' && " \
     "!!document.querySelector('.entry') && !document.getElementById('files-count').textContent.endsWith('…')"
 # The milliseconds from the navigation to the first frame with rows, and to the whole list.
@@ -72,11 +73,9 @@ class Page:
         window.load(self.process.stdout.readline().strip())
         window.wait(SHOWN)
 
-    def processor_time(self):
-        """In seconds."""
-        with open(f"/proc/{self.process.pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    def processor_times(self):
+        """Of the server and of the browser so far, in seconds."""
+        return [processor_time(process.pid) / 1e9 for process in (self.process, self.window.browser.process)]
 
     def __enter__(self):
         return self
@@ -110,16 +109,19 @@ def change_files(folder):
         time.sleep(max(0, start + done / 1000 - time.monotonic()))
 
 
-def processor_time(holder):
-    """Of a mount's processes so far, in ns."""
-    total, pending = 0, [holder]
+def processor_time(process):
+    """Of a process and those that it has started so far, in ns."""
+    total, pending = 0, [process]
     while pending:
         process = pending.pop()
         tasks = f"/proc/{process}/task"
         for task in os.listdir(tasks):
-            with open(f"{tasks}/{task}/schedstat") as times, open(f"{tasks}/{task}/children") as children:
-                total += int(times.read().split()[0])
-                pending += [int(child) for child in children.read().split()]
+            try:
+                with open(f"{tasks}/{task}/schedstat") as times, open(f"{tasks}/{task}/children") as children:
+                    total += int(times.read().split()[0])
+                    pending += [int(child) for child in children.read().split()]
+            except OSError:
+                pass  # A thread has ended.
     return total
 
 
@@ -131,57 +133,56 @@ def probed(mount, count, *arguments):
     return elapsed, processor + (processor_time(mount.process.pid) - before) / count
 
 
-def note(times, name, runs):
-    """The least of the elapsed and of the processor times."""
-    for what, values in zip(("elapsed", "processor"), zip(*runs)):
-        times.setdefault(what, {}).setdefault(name, []).append(min(values))
-
-
 def forgotten(mount, count, *arguments):
-    """The page has touched the tree when it was opened: the kernel forgets it again."""
-    subprocess.run([BUNDLEFS, "invalidate", POINT], check=True)
+    """The first touch, which a page has done when it was opened: the kernel forgets it again."""
+    subprocess.run([BUNDLEFS, "invalidate", mount.point], check=True)
     time.sleep(SETTLING)
     return probed(mount, count, *arguments)
 
 
-def access(mount, times):
+def accesses():
+    """By name: a function of a mount."""
     files, folders = (len(listed(path(name))) for name in ("files", "folders"))
-    for kind, names in KINDS.items():
-        # The probe repeats the list many times, so that the daemon's time for other work does not count.
-        note(times, "warm " + kind, [probed(mount, 1 << 40, "warm", POINT, kind, path(names)) for _ in range(RUNS)])
-    note(times, "first walk", [forgotten(mount, files + folders, "walk", POINT) for _ in range(RUNS)])
-    note(times, "first read", [forgotten(mount, files, "once", POINT, "read", path("files")) for _ in range(RUNS)])
+    warm = {"warm " + kind: lambda mount, kind=kind, names=names: probed(mount, math.inf, "warm", mount.point, kind, path(names))
+            for kind, names in KINDS.items()}
+    return {**warm, "first walk": lambda mount: forgotten(mount, files + folders, "walk", mount.point),
+            "first read": lambda mount: forgotten(mount, files, "once", mount.point, "read", path("files"))}
 
 
-def measure(window, times, has_page, changes_files):
+def compare(mounts):
+    """Prints the medians of both mounts, and of the ratios of neighbours in time."""
+    for name, access in accesses().items():
+        runs = ([], [])
+        for number in range(PAIRS):
+            for index in (0, 1) if number % 2 else (1, 0):
+                runs[index].append(access(mounts[index]))
+        row = "%-14s" % name
+        for what in (0, 1):
+            without, with_page = ([run[what] for run in one] for one in runs)
+            ratios = sorted(one / other for one, other in zip(with_page, without))
+            row += "%12.2f%12.2f%8.3f (%.2f to %.2f)" % (
+                statistics.median(without) / 1000, statistics.median(with_page) / 1000, statistics.median(ratios),
+                ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4])
+        print(row, flush=True)
+
+
+def measure(window, title, changes_files):
     with ExitStack() as stack:
-        mount = stack.enter_context(Mount(BUNDLEFS, [path("substitution"), path("main")], POINT))
-        run_probe(PROBE, "walk", POINT)
-        run_probe(PROBE, "pass", POINT, "list", path("folders"), "stat", path("files"), "read", path("files"))
-        run_probe(PROBE, "pass", POINT, "missing", path("missing"))
-        page = stack.enter_context(Page(window, POINT)) if has_page else None
+        mounts = [stack.enter_context(Mount(BUNDLEFS, [path("substitution"), path("main")], point)) for point in POINTS]
+        for point in POINTS:
+            run_probe(PROBE, "pass", point, "list", path("folders"), "stat", path("files"), "read", path("files"))
+            run_probe(PROBE, "pass", point, "missing", path("missing"))
+        page = stack.enter_context(Page(window, POINTS[1]))
         if changes_files:
             stack.enter_context(changes())
         time.sleep(SETTLING)
-        if page:
-            before = page.processor_time()
-            time.sleep(IDLE)
-            times.setdefault("page", []).append((page.processor_time() - before) / IDLE)
-        access(mount, times)
-
-
-def print_costs(variants, what):
-    """Each second variant beside the one before it; the ratio is the median of those of the rounds."""
-    print("%-20s" % f"µs, {what}" + "".join("%20s" % name for name, *_ in variants))
-    for name in variants[0][1][what]:
-        row = "%-20s" % name
-        for index, (_, times, *_) in enumerate(variants):
-            cell = "%.2f" % (statistics.median(times[what][name]) / 1000)
-            if index % 2:
-                pairs = zip(times[what][name], variants[index - 1][1][what][name])
-                cell += " (%.2f)" % statistics.median(one / other for one, other in pairs)
-            row += "%20s" % cell
-        print(row)
+        before = page.processor_times()
+        time.sleep(IDLE)
+        own, browser = (1000 * (now - then) / IDLE for now, then in zip(page.processor_times(), before))
+        print("\n%s: bundlefs ui takes %.1f ms of processor time a second, the browser %.0f ms" % (title, own, browser))
+        print("%-14s" % "µs an access" + "".join("%12s%12s%8s%15s" % (f"{what},", "with a page", "ratio", "quartiles")
+                                                 for what in ("elapsed", "processor")))
+        compare(mounts)
 
 
 def measure_large(window):
@@ -192,7 +193,7 @@ def measure_large(window):
             open(path(f"large/main/folder{folder}/file{file}"), "w").close()
     os.makedirs(path("large/substitution"), exist_ok=True)
     loads, scrolls = [], []
-    with Mount(BUNDLEFS, [path("large/substitution"), path("large/main")], POINT), Page(window, POINT):
+    with Mount(BUNDLEFS, [path("large/substitution"), path("large/main")], POINTS[0]), Page(window, POINTS[0]):
         script = window.browser.call("Page.addScriptToEvaluateOnNewDocument", source=NOTE_ROWS)["identifier"]
         for _ in range(ROUNDS):
             window.load(window.eval("location.href"))
@@ -202,7 +203,7 @@ def measure_large(window):
         window.browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
     shutil.rmtree(path("large"))
     median = [statistics.median(values) for values in zip(*loads)]
-    print("100,100 entries: first rows after %.0f ms, all after %.0f ms; goal for the first ones: 1000 ms" % tuple(median))
+    print("\n100,100 entries: first rows after %.0f ms, all after %.0f ms; goal for the first ones: 1000 ms" % tuple(median))
     blank = sum(scroll[0] for scroll in scrolls)
     frame, slow = (statistics.median(scroll[index] for scroll in scrolls) for index in (1, 2))
     print("Scrolling: %d blank frames of %d, %.0f ms a frame, 95 %% within %.0f ms" % (blank, 301 * ROUNDS, frame, slow))
@@ -213,16 +214,8 @@ def main():
     os.makedirs(browser_folder, exist_ok=True)
     window = Window(CHROMIUM, browser_folder)
     try:
-        variants = [("no page", {}, False, False), ("page idle", {}, True, False),
-                    ("changes", {}, False, True), ("page following", {}, True, True)]
-        for number in range(ROUNDS):
-            turn = number % len(variants)
-            for _, times, *how in variants[turn:] + variants[:turn]:
-                measure(window, times, *how)
-        for what in ("elapsed", "processor"):
-            print_costs(variants, what)
-        for name, times, *_ in variants[1::2]:
-            print("%s: bundlefs ui takes %.1f ms of processor time a second" % (name, 1000 * statistics.median(times["page"])))
+        measure(window, "A page that is open and idle", False)
+        measure(window, "A page that follows 1,000 changes a second", True)
         measure_large(window)
     finally:
         window.browser.end()
