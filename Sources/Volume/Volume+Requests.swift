@@ -38,7 +38,9 @@ extension Volume: FileSystem {
     files.open(node, flags: flags, reply)
   }
 
-  public func release(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>) { files.release(node, reply) }
+  public func release(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.Status>) {
+    files.release(node, flags: flags, reply)
+  }
 
   public func poll(
     _ node: NodeID, for events: CInt, handle: PollHandle?, reply: consuming Reply<ReplyKind.PollEvents>

@@ -99,7 +99,9 @@ public final class Volume: Sendable {
     directories = DirectoryOperations(
       store: store, control: control, reserved: reserved, listings: listings,
       prefetcher: listingPrefetcher, resources: resources, pages: writer?.pages)
-    let files = FileOperations(store: store, control: control, prefetcher: filePrefetcher, kernel: kernel)
+    let files = FileOperations(
+      store: store, control: control, prefetcher: filePrefetcher, kernel: kernel, writer: writer,
+      expected: announcer?.expected)
     self.files = files
     extendedAttributes = ExtendedAttributeOperations(
       store: store, types: resolver.types, writer: writer, mode: options.extendedAttributes)
@@ -231,7 +233,8 @@ public final class Volume: Sendable {
     let obstacle = passthroughDepth == 0 ? "no layer is a folder" : kernel.passthroughObstacle
     files.setPassthrough(
       obstacle.map { .impossible($0) }
-        ?? .possible(Passthrough(kernel, smallest: smallest, memory: options.memory)))
+        ?? .possible(
+          Passthrough(kernel, smallest: smallest, upper: options.upper, memory: options.memory)))
     return obstacle
   }
 

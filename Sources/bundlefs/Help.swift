@@ -137,7 +137,8 @@ enum Help {
                      passwords of encrypted archive entries, one per line
         passthrough, passthrough=N
                      let the kernel read files of at least N bytes (default:
-                     128K) directly if possible; each open is then a request
+                     128K) directly if possible, and with 'writable' write
+                     those of the top layer; each open is then a request
         announce=on|off
                      whether changes in the layers are reported to programs that
                      watch the mount with inotify (default: on)

@@ -39,7 +39,7 @@ private final class FileSystemStub: FileSystem {
       reply.fail(.noFunction)
     }
   }
-  func release(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>) { reply.send() }
+  func release(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.Status>) { reply.send() }
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<ReplyKind.Bytes>) {
     reply.send(Array("content".utf8.prefix(size)))
   }

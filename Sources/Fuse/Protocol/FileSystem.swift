@@ -21,7 +21,8 @@ public protocol FileSystem: AnyObject, Sendable {
   /// - Parameter flags: the flags of open(2).
   func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.OpenFile>)
   /// RELEASE: the last descriptor of an open file was closed.
-  func release(_ node: NodeID, reply: consuming Reply<ReplyKind.Status>)
+  /// - Parameter flags: as for `openFile`.
+  func release(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.Status>)
   /// READ. A reply of fewer than `size` bytes is the end of the file.
   func read(_ node: NodeID, at offset: Int64, size: Int, reply: consuming Reply<ReplyKind.Bytes>)
   /// WRITE.

@@ -93,9 +93,10 @@ private func addReads(_ table: inout fuse_lowlevel_ops) {
     fileSystem(request, .open).openFile(
       NodeID(rawValue: node), flags: info.pointee.flags, reply: Reply(request))
   }
-  table.release = { request, node, _ in
+  table.release = { request, node, info in
     guard let request else { return }
-    fileSystem(request, .release).release(NodeID(rawValue: node), reply: Reply(request))
+    fileSystem(request, .release).release(
+      NodeID(rawValue: node), flags: info?.pointee.flags ?? 0, reply: Reply(request))
   }
   table.read = { request, node, size, offset, _ in
     guard let request else { return }

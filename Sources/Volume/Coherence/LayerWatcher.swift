@@ -218,6 +218,10 @@ final class LayerWatcher: Sendable {
       return []
     }
     guard let layer = owner.layer else {
+      if own != nil, store.isWrittenDirectly(owner.node) {
+        queue.add([Invalidation(subject: .file(owner.node), aspects: .attributes)])
+        return nil
+      }
       let aspects: Invalidation.Aspects = event.mask.isDisjoint(with: .content) ? .attributes : .content
       return [Invalidation(subject: .file(owner.node), aspects: aspects)]
     }
@@ -232,6 +236,9 @@ final class LayerWatcher: Sendable {
       case .others: break
       case .ours: return nil
       case .oursAfterOthers(let invalidations): return invalidations
+      case .direct(let invalidations):
+        queue.add(invalidations)
+        return nil
       }
     }
     let change = LayerEvent(directory: owner.node, layer: layer, name: event.name, mask: event.mask)

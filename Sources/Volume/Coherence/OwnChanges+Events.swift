@@ -10,6 +10,9 @@ extension OwnChanges {
     case ours
     /// Our change, but what others did before may not have been handled: these invalidations do that.
     case oursAfterOthers([Invalidation])
+    /// A program has the file open to write to it directly. These invalidations are all that others could need: the kernel
+    /// has no page of it.
+    case direct([Invalidation])
   }
 
   /// Counts an event of a directory in the upper layer as one of those that our changes cause, if it is one: to be called
@@ -90,6 +93,18 @@ extension OwnChanges {
     }
   }
 
+  /// Records the state in which programs leave a file to which they have written directly, when one of them has closed it.
+  /// - Returns: whether it was known.
+  func recordDirectWrites(to node: NodeID, _ status: FileStatus) -> Bool {
+    state.withLock { state in
+      let known = state.files.value(for: node)
+      if let known, known.isSettled, known.state == FileState(status) { return true }
+      let closes = (known?.closes ?? 0) + 1
+      state.files.insert(FileRecord(state: FileState(status), isSettled: true, closes: closes), for: node)
+      return false
+    }
+  }
+
   /// - Parameter mayLookAgain: whether to look again if a change of ours may have come after the first look.
   func causeOfFileEvent(
     _ name: [UInt8], _ directory: NodeID, _ part: LayerDirectory, _ store: NodeStore,
@@ -100,6 +115,10 @@ extension OwnChanges {
     guard let present = look(), let node = store.file(present.identity, layer: 0, named: key) else {
       // We may have taken the name away since.
       return causeOfNameEvent(name, directory, part, .file)
+    }
+    if store.isWrittenDirectly(node) {
+      store.recordAttributeChange(of: node)
+      return .direct([Invalidation(subject: .file(node), aspects: .attributes)])
     }
     let cause = cause(of: node, isDirectory: false, present, kind)
     guard cause == .others, mayLookAgain, look().map(FileState.init) != FileState(present) else {

@@ -32,6 +32,8 @@ final class NodeStore: Sendable {
   let retried = RetriedNames()
   /// nil without `mtime=visible`.
   let visibleTimes: VisibleTimes?
+  /// nil unless programs may write to files past the daemon.
+  let directWriters = Locked<(any DirectWriters)?>(nil)
   /// When the mount last removed an entry, in seconds of the monotonic clock.
   let lastRemoval = Atomic<Int64>(.min)
   /// Whether space that was waited for has not become free since then.

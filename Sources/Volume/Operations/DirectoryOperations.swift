@@ -173,7 +173,10 @@ private struct DirectoryPage: ~Copyable {
     _ name: CName, _ item: Listing.Item, _ known: EntryReply?, _ merged: MergedDirectory
   ) throws(Errno) -> EntryReply? {
     if let known {
-      if isCurrent, item.kind != .directory || store.isUnchanged(known.node, since: 0) { return known }
+      let isKnown =
+        item.kind == .directory
+        ? store.isUnchanged(known.node, since: 0) : !store.isWrittenDirectly(known.node)
+      if isCurrent, isKnown { return known }
       store.forget(known.node, lookups: 1)
     }
     let found =

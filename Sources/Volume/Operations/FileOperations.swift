@@ -3,17 +3,21 @@ import Glibc
 import Layers
 import Posix
 
-/// READ, LSEEK, READLINK, and, with `-o passthrough`, OPEN and RELEASE.
+/// READ, LSEEK, READLINK, and, with `-o passthrough`, OPEN and RELEASE (`FileOperations+Opening.swift`).
 struct FileOperations: Sendable {
   let store: NodeStore
   let control: ControlFile
   let prefetcher: FilePrefetcher
   let kernel: Locked<(any KernelNotifier)?>
+  /// nil for a read-only mount.
+  let writer: Writer?
+  /// nil with `announce=off`.
+  let expected: ExpectedRequest?
   /// Opens files whose size the kernel may have wrong: asking the kernel issues a request to our own mount.
   private let sizeChecker = SerialWorker(name: "size-check")
   /// Makes the kernel refresh attributes, which may wait for READs that `sizeChecker` has yet to reply to.
   private let attributeRefresher = SerialWorker(name: "attr-refresh")
-  private let passthrough = Locked(PassthroughMode.off)
+  let passthrough = Locked(PassthroughMode.off)
 
   func start(_ watchdog: LayerWatchdog) throws(Errno) {
     try sizeChecker.start(watchdog)
@@ -63,7 +67,7 @@ struct FileOperations: Sendable {
 
   /// - Returns: nil while the kernel may keep another size of it; then `openCheckingSize` opens it.
   /// - Parameter isBegin: whether the file's beginning is read.
-  private func openFile(of node: NodeID, isBegin: Bool = false) throws(Errno) -> LayerFile? {
+  func openFile(of node: NodeID, isBegin: Bool = false) throws(Errno) -> LayerFile? {
     let opened = try store.openFile(of: node)
     if let opened, opened.isNew || isBegin { prefetcher.recordRead(of: node, isFirst: opened.isNew) }
     return opened?.file
@@ -210,74 +214,5 @@ struct FileOperations: Sendable {
       return reply.fail(error)
     }
     reply.send(target)
-  }
-
-  // MARK: - OPEN and RELEASE
-
-  /// For `bundlefs status`; nil without `-o passthrough`.
-  var passthroughStatus: PassthroughStatus? { passthrough.withLock { $0 }.status }
-
-  func setPassthrough(_ mode: PassthroughMode) { passthrough.withLock { $0 = mode } }
-
-  /// Lets go of the kernel's side. A successor answers what is opened and closed from now on; where none comes, the
-  /// connection ends.
-  func endPassthrough() {
-    passthrough.withLock { if case .possible = $0 { $0 = .ended } }
-  }
-
-  func open(_ node: NodeID, flags: CInt, _ reply: consuming Reply<ReplyKind.OpenFile>) {
-    switch passthrough.withLock({ $0 }) {
-    case .possible(let passthrough): open(node, flags: flags, passthrough, reply)
-    case .ended: reply.leaveToSuccessor()
-    // ENOSYS: the kernel sends neither OPEN nor RELEASE from now on.
-    case .off, .impossible: reply.fail(.noFunction)
-    }
-  }
-
-  private func open(
-    _ node: NodeID, flags: CInt, _ passthrough: Passthrough, _ reply: consuming Reply<ReplyKind.OpenFile>
-  ) {
-    if node.isReserved {
-      _ = reply.sendCached()
-      return
-    }
-    // The kernel would open the layer's file for writing too.
-    if flags & O_ACCMODE != O_RDONLY { return reply.fail(.readOnlyFileSystem) }
-    let file: BackingFile?
-    do throws(Errno) {
-      if let present = passthrough.join(node) {
-        file = present
-      } else {
-        file = passthrough.open(node, try fileToPass(of: node, passthrough))
-      }
-    } catch {
-      return reply.fail(error)
-    }
-    let isTaken = if let file { reply.send(file) } else { reply.sendCached() }
-    if !isTaken { passthrough.close(node) }
-  }
-
-  func release(_ node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
-    let passthrough: Passthrough
-    switch self.passthrough.withLock({ $0 }) {
-    case .possible(let present): passthrough = present
-    case .ended: return reply.leaveToSuccessor()
-    case .off, .impossible: return reply.send()
-    }
-    // In this order, so that a process that dies in between counts too many openings and never too few: then the file stays
-    // open until the mount ends. What is sent again was not counted.
-    reply.send()
-    passthrough.close(node)
-  }
-
-  /// The file to which a node is pinned from now on; nil if it is too small, in an archive, or if the kernel may keep
-  /// another size of it.
-  private func fileToPass(of node: NodeID, _ passthrough: Passthrough) throws(Errno) -> LayerFile? {
-    let isWanted = try store.table.withLock { table throws(Errno) in
-      let slot = try table.slot(of: node)
-      guard table[slot].kind == .regular, let size = table[slot].reportedSize else { return false }
-      return size >= passthrough.smallest && store.stack[Int(table[slot].layer)].archive == nil
-    }
-    return isWanted ? try openFile(of: node) : nil
   }
 }

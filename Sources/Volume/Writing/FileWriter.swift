@@ -141,6 +141,14 @@ final class FileWriter: Sendable {
     return true
   }
 
+  /// The same for a file that programs write to directly: the kernel asks for it before a write, and no WRITE follows. It
+  /// does not say whether the caller has the file open for writing.
+  private func clearPrivileges(ofWritten node: NodeID, _ caller: Credentials) throws(Errno) {
+    try store.withUpperFile(of: node) { file throws(Errno) in
+      _ = try clearPrivileges(of: file, try file.attributes(), node, caller)
+    }
+  }
+
   /// Whether what a caller does leaves the set-user-ID and set-group-ID bits. The kernel writes back what programs have
   /// written to a mapping, which clears none on any file system; no thread is said to do that.
   private func mayKeepPrivileges(_ caller: Caller) -> Bool {
@@ -208,6 +216,8 @@ final class FileWriter: Sendable {
         }
       } else if try isChange(changes, node, caller) {
         try changeFile(node, changes, reply.credentials)
+      } else if store.isWrittenDirectly(node) {
+        try clearPrivileges(ofWritten: node, reply.credentials)
       }
       if let size = changes.size { store.recordSize(of: node, size) }
       store.recordAttributeChange(of: node)

@@ -17,8 +17,6 @@ extension MountTests {
   @Suite struct OptionPairTests {
     /// The pairs that a mount refuses, with what its message must say.
     private static let refused: [(Set<String>, String)] = [
-      (["writable", "passthrough"], "'writable' and 'passthrough' cannot be combined"),
-      (["writable=DIR", "passthrough"], "'writable' and 'passthrough' cannot be combined"),
       (["writable", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
       (["writable=DIR", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
       (["a layer at a folder", "case=insensitive"], "'case=insensitive' and a layer at a folder"),

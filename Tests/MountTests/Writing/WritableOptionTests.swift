@@ -54,13 +54,6 @@ extension MountTests.ExclusiveTests {
       #expect((similar / "x").exists)
     }
 
-    @Test("'writable' and 'passthrough' cannot be combined", .timeLimit(.minutes(1)))
-    func passthrough() throws {
-      let fixture = try Fixture()
-      let options = "substitution=" + fixture.substitution + ",writable,passthrough"
-      try expectRefusal(fixture, options, status: 2, naming: "writable", "passthrough")
-    }
-
     @Test("a folder on a read-only file system is refused", .timeLimit(.minutes(1)))
     func readOnly() throws {
       let fixture = try Fixture()

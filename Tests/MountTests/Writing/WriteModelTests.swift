@@ -28,6 +28,14 @@ extension MountTests {
       try WriteModelRun(seed: seed, options: ["cache=none"]).run()
     }
 
+    @Test("passthrough", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
+    func passthrough(seed: UInt64) throws {
+      try WriteModelRun(
+        seed: seed, substitutions: seed % 2 == 0 ? 1 : 2, options: ["passthrough"], hasEdits: seed % 4 < 2,
+        hasDeaths: seed % 3 == 0
+      ).run()
+    }
+
     @Test(
       "while layers change from below", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
     func edits(seed: UInt64) throws {

@@ -172,9 +172,6 @@ struct MountOptions {
       throw .usage(
         "'writable' needs a directory for the changes: add 'substitution=DIR', or use 'writable=DIR'")
     }
-    if writable != .off, passthrough != nil {
-      throw .usage("'writable' and 'passthrough' cannot be combined; leave one of them out")
-    }
     if writable != .off, mergesTables {
       throw .usage("'writable' and 'strings=merge' cannot be combined; leave one of them out")
     }
