@@ -2,9 +2,11 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -68,5 +70,47 @@ void linux_act_as_self(void) {
   setfsgid(getegid());
   acting.is_set = false;
   restore_process_state();
+  errno = saved;
+}
+
+static int change_capabilities(uint32_t removed, uint32_t added, uint32_t *former) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+  if (syscall(SYS_capget, &header, sets) != 0) return -1;
+  if (former != NULL) *former = sets[0].effective;
+  sets[0].effective = (sets[0].effective & ~removed) | added;
+  return (int)syscall(SYS_capset, &header, sets);
+}
+
+int linux_restrict(struct linux_restriction *taken) {
+  const uint32_t restricted = 1U << CAP_FSETID | 1U << CAP_SYS_RESOURCE;
+  uint32_t former;
+  int count = getgroups(0, NULL);
+  if (count < 0) return -1;
+  taken->groups = NULL;
+  if (count > 0) {
+    taken->groups = calloc((size_t)count, sizeof(gid_t));
+    if (taken->groups == NULL) return -1;
+    count = getgroups(count, taken->groups);
+    // The library's function would change all threads.
+    if (count < 0 || syscall(SYS_setgroups, 0, NULL) != 0) goto failed;
+  }
+  taken->group_count = count;
+  if (change_capabilities(restricted, 0, &former) != 0) {
+    if (count > 0) syscall(SYS_setgroups, count, taken->groups);
+    goto failed;
+  }
+  taken->capabilities = former & restricted;
+  return 0;
+failed:
+  free(taken->groups);
+  return -1;
+}
+
+void linux_unrestrict(struct linux_restriction *taken) {
+  int saved = errno;
+  if (taken->capabilities != 0) change_capabilities(0, taken->capabilities, NULL);
+  if (taken->group_count > 0) syscall(SYS_setgroups, taken->group_count, taken->groups);
+  free(taken->groups);
   errno = saved;
 }

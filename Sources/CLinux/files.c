@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 _Static_assert(linux_O_PATH == O_PATH, "value on this architecture");
+_Static_assert(linux_O_DIRECT == O_DIRECT, "value on this architecture");
 
 int linux_openat(int directory, const char *path, int flags) { return openat(directory, path, flags); }
 

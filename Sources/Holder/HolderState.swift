@@ -44,7 +44,7 @@ public struct HolderState: BitwiseCopyable {
   public typealias Times = (Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64)
 
   /// The version of the state's format: a worker continues only with its own.
-  public static let currentVersion: UInt64 = 5
+  public static let currentVersion: UInt64 = 6
   /// The bytes that are reserved for it.
   public static let reserved = 4096
 

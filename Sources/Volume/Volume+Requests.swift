@@ -10,7 +10,10 @@ extension Volume: FileSystem {
     entries.lookUp(name, in: parent, reply)
   }
 
-  public func forget(_ node: NodeID, lookups: UInt64) { entries.forget(node, lookups: lookups) }
+  public func forget(_ node: NodeID, lookups: UInt64) {
+    entries.forget(node, lookups: lookups)
+    files.recordForget(of: node)
+  }
 
   public func getAttributes(of node: NodeID, reply: consuming Reply<ReplyKind.Attributes>) {
     attributes.read(of: node, reply)

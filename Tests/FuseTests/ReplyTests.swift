@@ -34,7 +34,7 @@ private final class FileSystemStub: FileSystem {
   func readLink(_ node: NodeID, reply: consuming Reply<ReplyKind.Bytes>) {}
   func openFile(_ node: NodeID, flags: CInt, reply: consuming Reply<ReplyKind.OpenFile>) {
     if node == NodeID(rawValue: 8) {
-      _ = reply.send(BackingFile(rawValue: 3))
+      _ = reply.send(.passed(BackingFile(rawValue: 3)))
     } else {
       reply.fail(.noFunction)
     }

@@ -16,6 +16,11 @@
 
 enum {
   linux_O_PATH = 010000000,
+#ifdef __aarch64__
+  linux_O_DIRECT = 0200000,
+#else
+  linux_O_DIRECT = 040000,
+#endif
   linux_SEEK_DATA = 3,
   linux_SEEK_HOLE = 4,
   linux_AT_EMPTY_PATH = 0x1000,
@@ -305,6 +310,24 @@ int linux_act_as(uid_t user, gid_t group);
 void linux_act_as_self(void);
 /// Gives up CAP_SYS_RESOURCE for the calling thread and those that it starts, until execve(2).
 int linux_keep_to_limits(void);
+
+/// What linux_restrict took from the calling thread.
+struct linux_restriction {
+  uint32_t capabilities;
+  int group_count;
+  gid_t *groups;
+};
+/// Takes CAP_FSETID, CAP_SYS_RESOURCE and the supplementary groups from the calling thread.
+int linux_restrict(struct linux_restriction *taken);
+/// Gives them back.
+void linux_unrestrict(struct linux_restriction *taken);
+
+// MARK: - Leases (leases.c)
+
+/// Whether a file is open for writing, or mapped so, anywhere: tries to take a lease (F_SETLEASE), and gives it back.
+/// - Parameter file: open for reading only.
+/// - Returns: -1 where leases are impossible.
+int linux_is_open_for_writing(int file);
 
 // MARK: - Packets with descriptors (packets.c)
 

@@ -270,11 +270,21 @@ extension Reply where Kind == ReplyKind.OpenFile {
     return result == 0
   }
 
-  /// Sends that the file is open, with `FOPEN_PASSTHROUGH`. Concurrent opens of a node must use the same backing file;
-  /// otherwise the kernel fails the later one with EIO.
+  /// Sends that the file is open. Concurrent opens of a node must use the same backing file, or none; otherwise the kernel
+  /// fails the later one with EIO.
   /// - Returns: as `sendCached`.
-  public consuming func send(_ file: BackingFile) -> Bool {
-    var reply = OpenOut(backingID: file.rawValue)
+  public consuming func send(_ opening: FileOpening) -> Bool {
+    switch opening {
+    case .cached: sendCached()
+    case .uncached: send(OpenOut(flags: OpenOut.directIO))
+    case .passed(let file): send(OpenOut(flags: OpenOut.passthrough, backingID: file.rawValue))
+    case .writtenByRequests(let file):
+      send(OpenOut(flags: OpenOut.passthrough | OpenOut.directIO, backingID: file.rawValue))
+    }
+  }
+
+  private consuming func send(_ reply: OpenOut) -> Bool {
+    var reply = reply
     let result = withUnsafeBytes(of: &reply) { bytes in
       fuse_reply_buf(request, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     }
@@ -286,9 +296,11 @@ extension Reply where Kind == ReplyKind.OpenFile {
 /// struct fuse_open_out with `backing_id`, which libfuse 3.14 lacks.
 private struct OpenOut {
   var handle: UInt64 = 0
-  /// `FOPEN_PASSTHROUGH`.
-  var flags: UInt32 = 1 << 7
-  var backingID: Int32
+  var flags: UInt32
+  var backingID: Int32 = 0
+
+  /// `FOPEN_DIRECT_IO`, `FOPEN_PASSTHROUGH`.
+  static let (directIO, passthrough): (UInt32, UInt32) = (1, 1 << 7)
 }
 
 extension Reply where Kind == ReplyKind.Status {

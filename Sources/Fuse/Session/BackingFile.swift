@@ -11,6 +11,18 @@ public struct BackingFile: Hashable, Sendable {
   public init(rawValue: Int32) { self.rawValue = rawValue }
 }
 
+/// How a file is open.
+public enum FileOpening: Equatable, Sendable {
+  /// It is read and written by requests, through the kernel's page cache.
+  case cached
+  /// It is read and written by requests, each time (`FOPEN_DIRECT_IO`).
+  case uncached
+  /// The kernel reads and writes the backing file (`FOPEN_PASSTHROUGH`).
+  case passed(BackingFile)
+  /// The kernel has the backing file open, but reads and writes by requests (both flags).
+  case writtenByRequests(BackingFile)
+}
+
 /// Registers files for passthrough with the kernel. Tests use a stub.
 public protocol BackingFiles: Sendable {
   /// The reason why passthrough is unavailable; nil if it is available.

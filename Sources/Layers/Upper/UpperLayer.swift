@@ -143,6 +143,21 @@ public final class UpperLayer: Sendable {
     return try body()
   }
 
+  /// Runs the body, which registers a file with the kernel for writing by any program: with no privilege by which writing
+  /// keeps set-user-ID bits or takes space that is reserved. File systems of other machines and processes know the file's
+  /// owner only.
+  /// - Throws: EPERM if this process may not do that; what the body throws.
+  public func asAnyWriter<Result: ~Copyable>(
+    of file: LayerFile, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    var (user, group) = (FileSystemUser.unknown, FileSystemUser.unknown)
+    if layer.gate.isRemote {
+      let status = try file.attributes()
+      (user, group) = (status.owner, status.group)
+    }
+    return try FileSystemUser.actRestricted(as: user, group: group, body)
+  }
+
   private func isOther(_ owner: EntryOwner) -> Bool {
     actsAsOthers && (owner.user != user || owner.group != group)
   }

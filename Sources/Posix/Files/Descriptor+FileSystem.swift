@@ -13,6 +13,19 @@ extension Descriptor {
   /// The mount flags (`f_flag` of statvfs(3)).
   public func mountFlags() throws(Errno) -> UInt { UInt(try statvfs().f_flag) }
 
+  /// Whether the file system or the mount of this file is read-only.
+  public func isReadOnly() throws(Errno) -> Bool { try mountFlags() & UInt(ST_RDONLY) != 0 }
+
+  /// Whether any process has this file open for writing, or mapped so, by a lease that is taken for a moment (F_SETLEASE).
+  /// - Returns: nil where that cannot be told: without `CAP_LEASE`, and on file systems without leases.
+  public func isOpenForWriting() -> Bool? {
+    switch linux_is_open_for_writing(rawValue) {
+    case 0: false
+    case 1: true
+    default: nil
+    }
+  }
+
   /// The bytes available to unprivileged users.
   public func freeBytes() throws(Errno) -> UInt64 {
     let result = try statvfs()

@@ -34,6 +34,8 @@ public struct OpenFlags: OptionSet, Sendable {
   public static let nonBlocking = OpenFlags(rawValue: O_NONBLOCK)
   /// `O_APPEND`.
   public static let append = OpenFlags(rawValue: O_APPEND)
+  /// `O_DIRECT`.
+  public static let direct = OpenFlags(rawValue: CInt(linux_O_DIRECT))
   /// `O_NOCTTY`.
   public static let noControllingTerminal = OpenFlags(rawValue: O_NOCTTY)
 }

@@ -27,6 +27,21 @@ public enum FileSystemUser {
   /// Makes the calling thread access files as the process's user, if it does not.
   public static func actAsSelf() { linux_act_as_self() }
 
+  /// A user and a group of which the kernel's file systems know nothing: (uid_t)-2. No space is reserved for them.
+  public static let unknown: UInt32 = .max - 1
+
+  /// As `act`, without `CAP_FSETID`, `CAP_SYS_RESOURCE` and the supplementary groups. The kernel copies these credentials
+  /// for what it does later.
+  /// - Throws: EPERM unless `canBeChanged`; ENOMEM; what the body throws.
+  public static func actRestricted<Result: ~Copyable>(
+    as user: UInt32, group: UInt32, _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    var taken = linux_restriction()
+    _ = try checked { linux_restrict(&taken) }
+    defer { linux_unrestrict(&taken) }
+    return try act(as: user, group: group, body)
+  }
+
   /// Makes the calling thread, and those that it starts, keep to disk quotas and to the space that file systems reserve:
   /// gives up `CAP_SYS_RESOURCE`. Does nothing where that fails.
   public static func keepToLimits() { _ = linux_keep_to_limits() }

@@ -218,7 +218,7 @@ final class LayerWatcher: Sendable {
       return []
     }
     guard let layer = owner.layer else {
-      if own != nil, store.isWrittenDirectly(owner.node) {
+      if own != nil, store.recordDirectEvent(of: owner.node, isClosing: event.mask.contains(.closeWrite)) {
         queue.add([Invalidation(subject: .file(owner.node), aspects: .attributes)])
         return nil
       }

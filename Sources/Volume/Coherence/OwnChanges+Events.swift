@@ -93,15 +93,12 @@ extension OwnChanges {
     }
   }
 
-  /// Records the state in which programs leave a file to which they have written directly, when one of them has closed it.
-  /// - Returns: whether it was known.
-  func recordDirectWrites(to node: NodeID, _ status: FileStatus) -> Bool {
+  /// Records the state in which a program leaves a file to which it has written directly.
+  /// - Parameter isReported: whether the event of its closing has come.
+  func recordDirectWrites(to node: NodeID, _ status: FileStatus, isReported: Bool) {
     state.withLock { state in
-      let known = state.files.value(for: node)
-      if let known, known.isSettled, known.state == FileState(status) { return true }
-      let closes = (known?.closes ?? 0) + 1
+      let closes = (state.files.value(for: node)?.closes ?? 0) + (isReported ? 0 : 1)
       state.files.insert(FileRecord(state: FileState(status), isSettled: true, closes: closes), for: node)
-      return false
     }
   }
 
@@ -116,7 +113,7 @@ extension OwnChanges {
       // We may have taken the name away since.
       return causeOfNameEvent(name, directory, part, .file)
     }
-    if store.isWrittenDirectly(node) {
+    if store.recordDirectEvent(of: node, isClosing: kind == .closing) {
       store.recordAttributeChange(of: node)
       return .direct([Invalidation(subject: .file(node), aspects: .attributes)])
     }

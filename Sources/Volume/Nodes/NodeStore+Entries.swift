@@ -35,7 +35,7 @@ extension NodeStore {
           return table.recordReportedSize(attributes.size, of: slot)
         }
       }
-      if !isSizeSettled { timeout = 0 }
+      if !isSizeSettled || isWrittenDirectlyNow(node.number) { timeout = 0 }
       var shown = NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout)
       shown.earliestTime = earliestTime(of: attributes, layer: layer, name, in: parent)
       return EntryReply(
@@ -134,6 +134,8 @@ extension NodeStore {
 
   /// - Throws: ESTALE; ENOENT for a directory that no layer has any more.
   func attributes(of node: NodeID) throws(Errno) -> NodeAttributes {
+    // Before they are read, so that those are final which the kernel may keep.
+    let isWrittenDirectly = isWrittenDirectlyNow(node)
     let (isDirectory, parent, nameless) = try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       return (
@@ -160,7 +162,7 @@ extension NodeStore {
       if !isDirectory {
         table.memory?.add(Fingerprint(attributes), of: slot)
         table.recordRights(attributes, of: slot)
-        if !table.recordReportedSize(attributes.size, of: slot) { timeout = 0 }
+        if !table.recordReportedSize(attributes.size, of: slot) || isWrittenDirectly { timeout = 0 }
       }
       return table[slot].inodeNumber
     }

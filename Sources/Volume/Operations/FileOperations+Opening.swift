@@ -14,8 +14,10 @@ extension FileOperations {
 
   func setPassthrough(_ mode: PassthroughMode) {
     passthrough.withLock { $0 = mode }
-    if case .possible(let passthrough) = mode, writer != nil {
-      store.directWriters.withLock { $0 = passthrough }
+    if case .possible(let passthrough) = mode, let writer {
+      let writes = DirectWrites(passthrough, writer.own, writer.files.queue)
+      directWrites.withLock { $0 = writes }
+      store.directWriters.withLock { $0 = writes }
     }
   }
 
@@ -41,21 +43,19 @@ extension FileOperations {
       _ = reply.sendCached()
       return
     }
-    let writes = Self.writes(flags)
-    let file: BackingFile?
+    let request = Passthrough.Request(node, flags)
+    let opening: FileOpening
     do throws(Errno) {
-      file =
-        writes
-        ? try openForWriting(node, appends: flags & O_APPEND != 0, reply.caller, passthrough)
-        : try openForReading(node, passthrough)
+      opening =
+        writer == nil
+        ? try openForReading(request, passthrough)
+        : try open(request, flags, reply.caller, passthrough)
     } catch {
       return reply.fail(error)
     }
-    let isTaken = if let file { reply.send(file) } else { reply.sendCached() }
-    if !isTaken { passthrough.close(node, writes: writes) }
+    if !reply.send(opening) { passthrough.undo(request) }
+    passthrough.finish(request)
   }
-
-  private static func writes(_ flags: CInt) -> Bool { flags & O_ACCMODE != O_RDONLY }
 
   func release(_ node: NodeID, flags: CInt, _ reply: consuming Reply<ReplyKind.Status>) {
     let passthrough: Passthrough
@@ -64,17 +64,32 @@ extension FileOperations {
     case .ended: return reply.leaveToSuccessor()
     case .off, .impossible: return reply.send()
     }
-    // In this order, so that a process that dies in between counts too many openings and never too few: then the file stays
-    // open until the mount ends. What is sent again was not counted.
+    let request = Passthrough.Request(node, flags)
+    let writes = request.writes ? directWrites.withLock { $0 } : nil
+    writes?.willClose(node, in: store)
+    passthrough.close(request)
+    writes?.checkMapping(of: node, in: store)
     reply.send()
-    let writes = Self.writes(flags)
-    if writes, passthrough.mayWrite(to: node) { recordDirectWrites(to: node) }
-    passthrough.close(node, writes: writes)
+    passthrough.finish(request)
   }
 
-  private func openForReading(_ node: NodeID, _ passthrough: Passthrough) throws(Errno) -> BackingFile? {
-    if let present = passthrough.join(node) { return present }
-    return passthrough.open(node, try fileToPass(of: node, passthrough))
+  /// FORGET: a node that the kernel does not know is not open, whatever was counted while workers died.
+  func recordForget(of node: NodeID) {
+    guard case .possible(let passthrough) = passthrough.withLock({ $0 }), passthrough.knows(node) else {
+      return
+    }
+    if !store.isKnown(node) { passthrough.forget(node) }
+  }
+
+  // MARK: - Read-only mounts
+
+  private func openForReading(
+    _ request: Passthrough.Request, _ passthrough: Passthrough
+  ) throws(Errno) -> FileOpening {
+    if request.writes { throw .readOnlyFileSystem }
+    if let present = try passthrough.join(request, .cached) { return present }
+    let file = try fileToPass(of: request.node, passthrough)
+    return try passthrough.open(request, file.map { .passed($0) } ?? .cached)
   }
 
   /// The file to which a node is pinned from now on; nil if it is not to be passed through, in an archive, or if the kernel
@@ -83,52 +98,86 @@ extension FileOperations {
     let isWanted = try store.table.withLock { table throws(Errno) in
       let slot = try table.slot(of: node)
       guard table[slot].kind == .regular, let size = table[slot].reportedSize else { return false }
-      if writer != nil { return table[slot].layer == 0 }
       return size >= passthrough.smallest && store.stack[Int(table[slot].layer)].archive == nil
     }
     return isWanted ? try openFile(of: node) : nil
   }
 
-  // MARK: - Writing
+  // MARK: - Writable mounts
 
-  /// - Returns: the backing file; nil for the page cache, from which WRITEs come.
-  /// - Throws: EROFS on a read-only mount; EPERM if the flags of a file of the upper layer forbid it.
-  private func openForWriting(
-    _ node: NodeID, appends: Bool, _ caller: Caller, _ passthrough: Passthrough
-  ) throws(Errno) -> BackingFile? {
-    if writer == nil { throw .readOnlyFileSystem }
-    if expected?.isOwn(caller) == true { return try openForAnnouncer(node, passthrough) }
-    let isInUpperLayer = try store.isInUpperLayer(node)
-    guard isInUpperLayer, try store.kind(of: node) == .regular else {
-      return passthrough.joinCached(node) ? nil : passthrough.open(node, nil, writes: true)
+  /// - Throws: EBUSY; EPERM if the flags of chattr(1) forbid it; what the kernel's own open(2) of the file would answer, of
+  ///   which it makes EIO: EROFS, ETXTBSY, EINVAL for O_DIRECT.
+  private func open(
+    _ request: Passthrough.Request, _ flags: CInt, _ caller: Caller, _ passthrough: Passthrough
+  ) throws(Errno) -> FileOpening {
+    // A backing file would send its event to programs that watch the layer, too, of which the announcer would make the next.
+    if request.writes, expected?.isOwn(caller) == true { return try passthrough.open(request, .unbacked) }
+    guard let (file, status) = try upperFile(of: request.node) else {
+      return try passthrough.open(request, request.writes ? .unbacked : .cached)
     }
-    let status = try store.evictingOnDemand { () throws(Errno) in try store.attributes(of: node).attributes }
-    guard status.permits(appends ? .append : .change) else { throw .notPermitted }
-    if passthrough.joinCached(node) { return nil }
-    // What is being prepared has attributes and content that are about to change without a request.
-    store.recordAttributeChange(of: node)
-    if let present = passthrough.join(node, writes: true) { return present }
-    // A program may clear O_APPEND, and the kernel does not know the flag. Where the file is open already, it keeps to the
-    // O_APPEND of the opening, but for asynchronous writes.
-    return passthrough.open(node, status.isAppendOnly ? nil : try openFile(of: node), writes: true)
+    if request.writes, !status.permits(flags & O_APPEND != 0 ? .append : .change) { throw .notPermitted }
+    let opening = try passthrough.open(request, Self.demand(file, status, flags))
+    switch opening {
+    case .cached, .uncached: return opening
+    case .passed, .writtenByRequests: break
+    }
+    // Only now, so that its events are known as the mount's.
+    do throws(Errno) { try tryOut(file, status, flags) } catch {
+      passthrough.undo(request)
+      throw error
+    }
+    if request.writes {
+      // What is being prepared has attributes that are about to change without a request, and so has the kernel.
+      store.recordAttributeChange(of: request.node)
+      try? kernel.withLock { $0 }?.invalidateAttributes(of: request.node)
+    }
+    return opening
   }
 
-  /// Opens a file for an event that programs are to receive. A backing file would send one to those that watch the layer, too,
-  /// of which the announcer would make the next.
-  /// - Throws: EBUSY where the kernel demands one.
-  private func openForAnnouncer(_ node: NodeID, _ passthrough: Passthrough) throws(Errno) -> BackingFile? {
-    if passthrough.open(node, nil, writes: true) == nil { return nil }
-    passthrough.close(node, writes: true)
-    throw .resourceBusy
+  /// The file to which a node is pinned from now on, and its attributes; nil if it is not a regular file of the upper layer.
+  /// - Throws: ESTALE.
+  private func upperFile(of node: NodeID) throws(Errno) -> (LayerFile, FileStatus)? {
+    // Bounded in case a program replaces the file in a loop.
+    for _ in 0..<16 {
+      guard try store.kind(of: node) == .regular, try store.isInUpperLayer(node) else { return nil }
+      guard let file = try pin(node) else { continue }
+      let status = try file.attributes()
+      // Until it was opened, the name may have come to be another layer's file, to which nothing must be written.
+      if try store.isUpperFile(node, status) { return (file, status) }
+    }
+    throw .staleFileHandle
   }
 
-  /// Records the state in which programs leave a file to which they have written directly, so that the events of that are
-  /// known as the mount's.
-  private func recordDirectWrites(to node: NodeID) {
-    store.recordAttributeChange(of: node)
-    guard let own = writer?.own, let status = try? store.attributes(of: node).attributes else { return }
-    if own.recordDirectWrites(to: node, status) { return }
-    // Another program may have written to it, too, and its event come when the state is known.
-    try? kernel.withLock { $0 }?.invalidateAttributes(of: node)
+  private static func demand(_ file: LayerFile, _ status: FileStatus, _ flags: CInt) -> Passthrough.Demand {
+    // The kernel does not know the flag: a program may clear O_APPEND, and map the file.
+    if status.isAppendOnly { return .appended(isReadable: flags & O_ACCMODE == O_RDWR) }
+    // The kernel would clear the bits at each write, also at one by root, which leaves them.
+    return status.mode & (S_ISUID | S_ISGID) != 0 ? .cached : .passed(file)
+  }
+
+  /// Opens the file as the kernel is about to, where that may fail.
+  private func tryOut(_ file: LayerFile, _ status: FileStatus, _ flags: CInt) throws(Errno) {
+    let writes = flags & O_ACCMODE != O_RDONLY
+    var present: OpenFlags = flags & OpenFlags.direct.rawValue != 0 ? [.direct] : []
+    let isDirect = !present.isEmpty
+    if flags & O_APPEND != 0 { present.insert(.append) }
+    try file.withDescriptor { descriptor throws(Errno) in
+      if writes, try descriptor.isReadOnly() { throw .readOnlyFileSystem }
+      // Opening for writing has an event at the close, so only what can be a running program is.
+      if writes, status.mode & 0o111 != 0 {
+        _ = try descriptor.reopened(present.union(.write))
+      } else if isDirect {
+        _ = try descriptor.reopened(present.union(.read))
+      }
+    }
+  }
+}
+
+extension Passthrough.Request {
+  /// The request that the calling thread processes.
+  fileprivate init(_ node: NodeID, _ flags: CInt) {
+    // Its number is the same when it is sent again, but for the highest bit.
+    self.init(
+      node: node, number: RequestThread.request & (.max >> 1), writes: flags & O_ACCMODE != O_RDONLY)
   }
 }

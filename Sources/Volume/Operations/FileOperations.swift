@@ -18,6 +18,8 @@ struct FileOperations: Sendable {
   /// Makes the kernel refresh attributes, which may wait for READs that `sizeChecker` has yet to reply to.
   private let attributeRefresher = SerialWorker(name: "attr-refresh")
   let passthrough = Locked(PassthroughMode.off)
+  /// nil unless files are passed through for writing.
+  let directWrites = Locked<DirectWrites?>(nil)
 
   func start(_ watchdog: LayerWatchdog) throws(Errno) {
     try sizeChecker.start(watchdog)
@@ -144,7 +146,7 @@ struct FileOperations: Sendable {
   }
 
   /// - Returns: nil if the node was rebound meanwhile.
-  private func pin(_ node: NodeID) throws(Errno) -> LayerFile? {
+  func pin(_ node: NodeID) throws(Errno) -> LayerFile? {
     let present = try store.table.withLock { table throws(Errno) in
       table.useFile(of: try table.slot(of: node))
     }

@@ -2,6 +2,7 @@ import Fuse
 import Layers
 import Posix
 import Routing
+import Synchronization
 
 /// The files that are open, and which of them the kernel reads and writes directly in the layer (FUSE passthrough,
 /// `-o passthrough`): at native speed, through the page cache of the layer's file system alone.
@@ -11,12 +12,18 @@ import Routing
 final class Passthrough: Sendable {
   private struct Opening {
     /// nil: it is read through the mount's page cache, by READ.
-    let file: BackingFile?
-    var count = 1
-    /// How many of them may write to the backing file.
-    var writers: Int
+    var file: BackingFile?
+    /// A node that is not open is kept while a program may have it mapped.
+    var counts = OpeningRecord.Counts()
+    /// How often a program has closed it that could write to the backing file, and how many such events the layer has
+    /// reported, of which the kernel may make one of several.
+    var closings = 0
+    var reportedClosings = 0
+    var lastClosing = TimeSpec.monotonic
     /// In the record; nil if it had no room.
     let slot: Int?
+
+    var isWritten: Bool { counts.writers > 0 || counts.mayBeMapped }
   }
 
   private struct State {
@@ -26,12 +33,29 @@ final class Passthrough: Sendable {
     var opened: UInt64 = 0
     var refused: UInt64 = 0
     var lastRefusal: Errno?
+  }
 
-    /// - Parameter count: 0 once the node is closed.
-    mutating func setCount(_ count: Int, of node: NodeID) {
-      if let slot = openings[node]?.slot { record?.setCount(count, at: slot) }
-      if count == 0 { openings[node] = nil } else { openings[node]?.count = count }
-    }
+  /// An OPEN or a RELEASE.
+  struct Request {
+    let node: NodeID
+    /// The kernel's number of it.
+    let number: UInt64
+    /// Whether it is one for writing.
+    let writes: Bool
+  }
+
+  /// What an open(2) needs.
+  enum Demand {
+    /// To be passed through.
+    case passed(LayerFile)
+    /// The page cache, unless the kernel demands a backing file.
+    case cached
+    /// The same, of a file that may only be appended to: nothing may be written to a backing file.
+    case appended(isReadable: Bool)
+    /// No backing file at all.
+    case unbacked
+
+    fileprivate var file: LayerFile? { if case .passed(let file) = self { file } else { nil } }
   }
 
   /// Bytes; smaller files of layers that take no changes are read by READ, which takes one or two requests once.
@@ -40,72 +64,105 @@ final class Passthrough: Sendable {
   /// nil for a read-only mount.
   private let upper: UpperLayer?
   private let state: Locked<State>
+  /// How many nodes may be written to directly.
+  private let written = Atomic(0)
 
   /// - Parameter memory: where a successor finds what is open, and what a predecessor has left there.
   init(_ kernel: any BackingFiles, smallest: UInt64, upper: UpperLayer? = nil, memory: SharedMemory? = nil) {
     (self.kernel, self.smallest, self.upper) = (kernel, smallest, upper)
     var state = State(record: memory.map { OpeningRecord($0) })
     for opening in state.record?.all ?? [] {
-      let count = Int(opening.count)
-      // The record does not tell readers from writers.
       state.openings[opening.node] = Opening(
-        file: opening.file, count: count, writers: upper == nil || opening.file == nil ? 0 : count,
-        slot: opening.slot)
+        file: opening.file, counts: opening.counts, slot: opening.slot)
     }
+    written.store(state.openings.values.count { $0.isWritten }, ordering: .relaxed)
     self.state = Locked(state)
   }
 
+  // MARK: - OPEN
+
   /// Opens a node that is open already.
-  /// - Parameter writes: whether it is opened for writing.
-  /// - Returns: the backing file, nil inside for the page cache; nil if it is not open.
-  func join(_ node: NodeID, writes: Bool = false) -> BackingFile?? {
-    state.withLock { Self.join(node, writes, &$0) }
+  /// - Returns: nil if it is not.
+  /// - Throws: EBUSY if the kernel demands a backing file, and the demand forbids it.
+  func join(_ request: Request, _ demand: Demand) throws(Errno) -> FileOpening? {
+    try state.withLock { state throws(Errno) in try join(request, demand, &state) }
   }
 
-  /// Opens a node that is open, through the page cache.
-  /// - Returns: false if it is not.
-  func joinCached(_ node: NodeID) -> Bool {
-    state.withLock { state in
-      guard let opening = state.openings[node], opening.file == nil else { return false }
-      state.setCount(opening.count + 1, of: node)
-      return true
+  /// Opens a node, and registers its file if it is to be passed through and not open already.
+  /// - Throws: as `join`.
+  func open(_ request: Request, _ demand: Demand) throws(Errno) -> FileOpening {
+    if let present = try join(request, demand) { return present }
+    let backing = demand.file.flatMap(register)
+    var isUsed = false
+    defer { if !isUsed, let backing { kernel.unregister(backing) } }
+    return try state.withLock { state throws(Errno) in
+      if let present = try join(request, demand, &state) { return present }
+      isUsed = true
+      return add(request, backing, &state)
     }
   }
 
-  /// - Parameters:
-  ///   - file: the layer's file; nil for the page cache.
-  ///   - writes: as for `join`.
-  /// - Returns: the backing file to use, which another open(2) may have decided; nil for the page cache.
-  func open(_ node: NodeID, _ file: LayerFile?, writes: Bool = false) -> BackingFile? {
-    let backing = file.flatMap(register)
-    let (decided, isFirst) = state.withLock { state in
-      if let present = Self.join(node, writes, &state) { return (present, false) }
-      state.openings[node] = Opening(
-        file: backing, writers: writes && backing != nil ? 1 : 0, slot: state.record?.add(node, backing))
-      if backing != nil { state.opened += 1 }
-      return (backing, true)
-    }
-    if !isFirst, let backing { kernel.unregister(backing) }
-    return decided
+  /// The first open(2).
+  private func add(_ request: Request, _ backing: BackingFile?, _ state: inout State) -> FileOpening {
+    var opening =
+      state.openings[request.node] ?? Opening(slot: state.record?.add(request.node))
+    opening.file = backing
+    if let slot = opening.slot { state.record?.setFile(backing, at: slot) }
+    return count(request, in: opening, &state)
   }
 
-  private static func join(_ node: NodeID, _ writes: Bool, _ state: inout State) -> BackingFile?? {
-    guard let opening = state.openings[node] else { return nil }
-    state.setCount(opening.count + 1, of: node)
+  private func join(_ request: Request, _ demand: Demand, _ state: inout State) throws(Errno) -> FileOpening?
+  {
+    guard let opening = state.openings[request.node], opening.counts.all > 0 else { return nil }
+    var found = Self.answer(opening)
+    if case .passed(let file) = found {
+      switch demand {
+      case .unbacked: throw .resourceBusy
+      // A mapping would change what is there.
+      case .appended(let isReadable) where request.writes && isReadable: throw .resourceBusy
+      case .appended where request.writes: found = .writtenByRequests(file)
+      case .appended, .passed, .cached: break
+      }
+    }
+    // What a predecessor has counted, and did not reply to.
+    if state.record?.isCounted(request.number) == true { return found }
+    _ = count(request, in: opening, &state)
+    return found
+  }
+
+  private static func answer(_ opening: Opening) -> FileOpening {
+    if let file = opening.file { return .passed(file) }
+    // A mapping changes the file and not the page cache.
+    return opening.counts.mayBeMapped ? .uncached : .cached
+  }
+
+  private func count(_ request: Request, in opening: Opening, _ state: inout State) -> FileOpening {
+    var opening = opening
+    opening.counts.all += 1
     if opening.file != nil {
       state.opened += 1
-      if writes { state.openings[node]?.writers += 1 }
+      if request.writes {
+        if !opening.isWritten { (opening.closings, opening.reportedClosings) = (0, 0) }
+        opening.counts.writers += 1
+      }
     }
-    return .some(opening.file)
+    set(opening, of: request.node, for: request.number, &state)
+    return Self.answer(opening)
+  }
+
+  private func set(
+    _ opening: Opening, of node: NodeID, for request: UInt64?, ended: BackingFile? = nil, _ state: inout State
+  ) {
+    let wasWritten = state.openings[node]?.isWritten == true
+    if opening.isWritten != wasWritten { written.add(wasWritten ? -1 : 1, ordering: .sequentiallyConsistent) }
+    state.openings[node] = opening.counts.isNone ? nil : opening
+    if let slot = opening.slot { state.record?.set(opening.counts, at: slot, for: request, ended: ended) }
   }
 
   private func register(_ file: LayerFile) -> BackingFile? {
     do throws(Errno) {
       guard let upper else { return try registerAsSelf(file) }
-      // The kernel writes to it with the rights of the thread that registers it: what is written counts as the owner's.
-      return try upper.asOwner(EntryOwner(try file.attributes())) { () throws(Errno) in
-        try registerAsSelf(file)
-      }
+      return try upper.asAnyWriter(of: file) { () throws(Errno) in try registerAsSelf(file) }
     } catch {
       // The file is read by READ.
       state.withLock { state in
@@ -120,15 +177,61 @@ final class Passthrough: Sendable {
     try file.withDescriptor { descriptor throws(Errno) in try kernel.register(descriptor) }
   }
 
-  /// - Parameter writes: as for `join`.
-  func close(_ node: NodeID, writes: Bool = false) {
+  // MARK: - RELEASE and FORGET
+
+  func close(_ request: Request) {
+    let ended = state.withLock { state in
+      // A predecessor has counted it, and may not have unregistered the file.
+      state.record?.isCounted(request.number) == true
+        ? state.record?.fileEnded(by: request.number) : close(request, isUndone: false, &state)
+    }
+    if let ended { kernel.unregister(ended) }
+  }
+
+  /// Undoes an open(2) that has failed, or of which the kernel takes no notice.
+  func undo(_ request: Request) {
+    let ended = state.withLock { state in
+      state.record?.finish(request.number)
+      return close(request, isUndone: true, &state)
+    }
+    if let ended { kernel.unregister(ended) }
+  }
+
+  /// - Parameter isUndone: whether no program had it open.
+  /// - Returns: the backing file if it is open no more.
+  private func close(_ request: Request, isUndone: Bool, _ state: inout State) -> BackingFile? {
+    guard var opening = state.openings[request.node], opening.counts.all > 0 else { return nil }
+    opening.counts.all -= 1
+    if request.writes, opening.file != nil {
+      opening.counts.writers = max(0, opening.counts.writers - 1)
+      if !isUndone {
+        // The end of a mapping is no request.
+        opening.counts.mayBeMapped = true
+        opening.closings += 1
+        opening.lastClosing = .monotonic
+      }
+    }
+    opening.counts.writers = min(opening.counts.writers, opening.counts.all)
+    let ended = opening.counts.all == 0 ? opening.file : nil
+    if opening.counts.all == 0 { opening.file = nil }
+    set(opening, of: request.node, for: isUndone ? nil : request.number, ended: ended, &state)
+    return ended
+  }
+
+  /// To be called when the reply to an OPEN or RELEASE has been sent.
+  func finish(_ request: Request) { state.withLock { $0.record?.finish(request.number) } }
+
+  /// Whether a node is open, or may be mapped.
+  func knows(_ node: NodeID) -> Bool { state.withLock { $0.openings[node] != nil } }
+
+  /// Forgets a node that the kernel has forgotten, and that therefore is not open.
+  func forget(_ node: NodeID) {
     let ended = state.withLock { state -> BackingFile? in
-      guard let opening = state.openings[node] else { return nil }
-      // Of those that a predecessor has recorded, readers counted as writers.
-      state.openings[node]?.writers = min(
-        max(0, opening.writers - (writes ? 1 : 0)), opening.count - 1)
-      state.setCount(opening.count - 1, of: node)
-      return opening.count == 1 ? opening.file : nil
+      guard var opening = state.openings[node] else { return nil }
+      let ended = opening.file
+      (opening.file, opening.counts) = (nil, OpeningRecord.Counts())
+      set(opening, of: node, for: nil, &state)
+      return ended
     }
     if let ended { kernel.unregister(ended) }
   }
@@ -143,54 +246,55 @@ final class Passthrough: Sendable {
   }
 }
 
-extension Passthrough: DirectWriters {
-  func mayWrite(to node: NodeID) -> Bool { state.withLock { ($0.openings[node]?.writers ?? 0) > 0 } }
-}
+// MARK: - Direct writing
 
-enum PassthroughMode: Sendable {
-  case off
-  case impossible(String)
-  case possible(Passthrough)
-  /// It was possible, and the process is about to end or to hand over.
-  case ended
-
-  /// For `bundlefs status`; nil without `-o passthrough`.
-  var status: PassthroughStatus? {
-    switch self {
-    case .off, .ended: nil
-    case .impossible(let reason): PassthroughStatus(reason: reason)
-    case .possible(let passthrough): passthrough.figures
-    }
+extension Passthrough {
+  /// Whether a program has a file open or mapped for writing to it directly, as far as is known.
+  func mayWrite(to node: NodeID) -> Bool {
+    if written.load(ordering: .sequentiallyConsistent) == 0 { return false }
+    return state.withLock { $0.openings[node]?.isWritten == true }
   }
-}
 
-/// What `bundlefs status` shows about passthrough.
-struct PassthroughStatus {
-  /// Bytes from which on files are passed through; nil if none can be.
-  var smallest: UInt64?
-  /// Nodes that are open with a backing file now.
-  var open = 0
-  /// Whether the files of the layer that takes the changes are passed through, whatever their size, and no others.
-  var isOfUpperLayer = false
-  var opened: UInt64 = 0
-  var refused: UInt64 = 0
-  /// Why no file can be passed through, or why the last one was refused.
-  var reason: String?
+  /// Whether a program has a file open for writing to it directly.
+  func hasWriter(_ node: NodeID) -> Bool { state.withLock { ($0.openings[node]?.counts.writers ?? 0) > 0 } }
 
-  func write(to json: inout JSONWriter) {
-    json.object { json in
-      json.member("smallest", smallest)
-      json.member("open", open)
-      json.member("opened", opened)
-      json.member("refused", refused)
-      json.member("reason", reason)
+  /// Whether the layer has reported one closing more than there were.
+  func isClosingReported(of node: NodeID) -> Bool {
+    state.withLock { state in state.openings[node].map { $0.reportedClosings > $0.closings } ?? false }
+  }
+
+  /// Milliseconds after which the closing of a file has been reported.
+  private static let reportTime: CInt = 1000
+
+  /// Records that the layer has reported that a file was closed by a writer.
+  func recordClosing(of node: NodeID) {
+    state.withLock { $0.openings[node]?.reportedClosings += 1 }
+  }
+
+  /// The number of closings if a file is not open for writing, and none of them is still to be reported; nil otherwise.
+  /// - Parameter areReported: whether closings are reported at all.
+  func reportedClosings(of node: NodeID, areReported: Bool) -> Int? {
+    state.withLock { state in
+      guard let opening = state.openings[node], opening.counts.writers == 0, opening.counts.mayBeMapped else {
+        return nil
+      }
+      let isReported =
+        !areReported || opening.reportedClosings >= opening.closings
+        || TimeSpec.monotonic.milliseconds(since: opening.lastClosing) >= Self.reportTime
+      return isReported ? opening.closings : nil
     }
   }
 
-  var line: String {
-    guard let smallest else { return "passthrough: none: \(reason ?? "")" }
-    let refusals = refused == 0 ? "" : "; refused: \(refused), the last one: \(reason ?? "")"
-    let files = isOfUpperLayer ? "in the layer that takes the changes" : "from \(smallest) bytes on"
-    return "passthrough, \(files): \(open) files now, opened \(opened) times\(refusals)"
+  /// Records that a file is mapped for writing no more.
+  /// - Parameter closings: of the time when that was found; a program may have opened it since.
+  func endMapping(of node: NodeID, after closings: Int) -> Bool {
+    state.withLock { state in
+      guard var opening = state.openings[node], opening.counts.writers == 0, opening.counts.mayBeMapped,
+        opening.closings == closings
+      else { return false }
+      opening.counts.mayBeMapped = false
+      set(opening, of: node, for: nil, &state)
+      return true
+    }
   }
 }

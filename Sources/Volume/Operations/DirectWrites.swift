@@ -1,0 +1,57 @@
+import Fuse
+import Layers
+import Posix
+
+/// What programs write to files that are passed through: it causes no request.
+///
+/// While a program has a file open for that, its events are taken for the mount's own, and the kernel asks for its attributes
+/// each time. When a program closes it, its state is recorded, by which the events that follow are known. A mapping outlives its descriptor, and its end is no request either, but an IN_CLOSE_WRITE in the layer. Of
+/// several of these the kernel makes one. So after each, the layer's file system is asked whether the file has a writer.
+final class DirectWrites: DirectWriters {
+  private let passthrough: Passthrough
+  /// nil where events of our own changes cannot be told.
+  private let own: OwnChanges?
+  private let queue: InvalidationQueue
+
+  init(_ passthrough: Passthrough, _ own: OwnChanges?, _ queue: InvalidationQueue) {
+    (self.passthrough, self.own, self.queue) = (passthrough, own, queue)
+  }
+
+  func mayWrite(to node: NodeID) -> Bool { passthrough.mayWrite(to: node) }
+
+  func isOpen(_ node: NodeID) -> Bool { passthrough.hasWriter(node) }
+
+  /// Records the state in which a program leaves a file that it is about to close. It has one open for writing still.
+  func willClose(_ node: NodeID, in store: NodeStore) {
+    store.recordAttributeChange(of: node)
+    guard let own, passthrough.hasWriter(node), let status = try? store.attributes(of: node).attributes else {
+      return
+    }
+    own.recordDirectWrites(to: node, status, isReported: passthrough.isClosingReported(of: node))
+  }
+
+  func recordClosing(of node: NodeID, in store: NodeStore) {
+    passthrough.recordClosing(of: node)
+    checkMapping(of: node, in: store)
+  }
+
+  func checkMapping(of node: NodeID, in store: NodeStore) {
+    let areReported = own != nil && store.reportsClosing(of: node)
+    guard let closings = passthrough.reportedClosings(of: node, areReported: areReported),
+      !isOpenForWriting(node, store), passthrough.endMapping(of: node, after: closings)
+    else { return }
+    store.recordAttributeChange(of: node)
+    // A reply that is being prepared has attributes of before.
+    queue.add([Invalidation(subject: .file(node), aspects: .attributes)])
+  }
+
+  /// Where that cannot be told, the event decides.
+  private func isOpenForWriting(_ node: NodeID, _ store: NodeStore) -> Bool {
+    guard let file = (try? store.presentFile(of: node)) ?? (try? store.openByName(node).0) else {
+      return false
+    }
+    let isOpen = try? file.withDescriptor { descriptor throws(Errno) in descriptor.isOpenForWriting() ?? false
+    }
+    return isOpen ?? false
+  }
+}
