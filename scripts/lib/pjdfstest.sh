@@ -5,6 +5,7 @@
 #   scripts/lib/pjdfstest.sh SOURCE [TEST...]
 #
 # A TEST is a file or folder below SOURCE/tests; all are run without any. Needs root.
+# PJDFSTEST_OPTIONS has further options of the mount, such as "passthrough".
 set -euo pipefail
 
 [ $# -ge 1 ] || { echo "usage: pjdfstest.sh SOURCE [TEST...]" >&2; exit 2; }
@@ -50,7 +51,7 @@ tests=()
 for test in "${@:-}"; do tests+=("$work/tests/$test"); done
 mount -t overlay overlay -o "lowerdir=$work/disk/main,upperdir=$work/disk/over,workdir=$work/disk/work" "$work/overlay"
 run overlayfs "$work/overlay" "${tests[@]}"
-"$bundlefs" "$work/disk/main" "$work/ours" -o "substitution=$work/disk/upper,writable,allow_other,dev,suid"
+"$bundlefs" "$work/disk/main" "$work/ours" -o "substitution=$work/disk/upper,writable,allow_other,dev,suid${PJDFSTEST_OPTIONS:+,$PJDFSTEST_OPTIONS}"
 run bundlefs "$work/ours" "${tests[@]}"
 echo "fail on bundlefs alone:"
 comm -13 "$work/overlayfs.failed" "$work/bundlefs.failed" | while read -r check; do

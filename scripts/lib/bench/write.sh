@@ -3,7 +3,8 @@
 # The part write. Sourced by scripts/bench.
 
 write_peers=(
-  native overlayfs bundlefs ${BUNDLEFS_BASELINE:+bundlefs-baseline} fuse-overlayfs mergerfs unionfs-fuse
+  native overlayfs bundlefs bundlefs-passthrough ${BUNDLEFS_BASELINE:+bundlefs-baseline} fuse-overlayfs mergerfs
+  unionfs-fuse
 )
 
 # Changes through the mount. The upper layer is empty at the start of each round, and on one file system with the layer
@@ -83,6 +84,9 @@ build_write_command() {
   case $peer in
     bundlefs) command=("$bundlefs" "$main" "$mountpoint" -o "writable,substitution=$upper") ;;
     bundlefs-baseline) command=("$BUNDLEFS_BASELINE" "$main" "$mountpoint" -o "writable,substitution=$upper") ;;
+    bundlefs-passthrough)
+      command=("$bundlefs" "$main" "$mountpoint" -o "writable,passthrough,substitution=$upper")
+      ;;
     overlayfs) command=("${superuser[@]}" mount -t overlay -o "$options" overlay "$mountpoint") ;;
     fuse-overlayfs) command=(fuse-overlayfs -o "$options" "$mountpoint") ;;
     mergerfs) command=(mergerfs -o "category.create=ff,minfreespace=0" "$upper=RW:$main=RO" "$mountpoint") ;;
