@@ -24,10 +24,15 @@ final class DirectWrites: DirectWriters {
   /// Records the state in which a program leaves a file that it is about to close. It has one open for writing still.
   func willClose(_ node: NodeID, in store: NodeStore) {
     store.recordAttributeChange(of: node)
-    guard let own, passthrough.hasWriter(node), let status = try? store.attributes(of: node).attributes else {
-      return
+    guard let own, passthrough.hasWriter(node) else { return }
+    var isReported = passthrough.isClosingReported(of: node)
+    var recorded: FileStatus?
+    // Another thread may have recorded a later state just now.
+    for _ in 0..<8 {
+      guard let status = try? store.attributes(of: node).attributes, status != recorded else { return }
+      own.recordDirectWrites(to: node, status, isReported: isReported)
+      (recorded, isReported) = (status, true)
     }
-    own.recordDirectWrites(to: node, status, isReported: passthrough.isClosingReported(of: node))
   }
 
   func recordClosing(of node: NodeID, in store: NodeStore) {
