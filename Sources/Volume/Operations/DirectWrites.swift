@@ -50,13 +50,15 @@ final class DirectWrites: DirectWriters {
     queue.add([Invalidation(subject: .file(node), aspects: .attributes)])
   }
 
-  /// Where that cannot be told, the event decides.
+  /// Where a file system cannot tell, the event decides.
   private func isOpenForWriting(_ node: NodeID, _ store: NodeStore) -> Bool {
-    guard let file = (try? store.presentFile(of: node)) ?? (try? store.openByName(node).0) else {
-      return false
+    do throws(Errno) {
+      let present = try store.presentFile(of: node)
+      let file = if let present { present } else { try store.openByName(node).0 }
+      return try file.withDescriptor { descriptor throws(Errno) in descriptor.isOpenForWriting() ?? false }
+    } catch {
+      // A file that is lost has no attributes either. Others are looked at again.
+      return error != .noSuchFileOrDirectory && error != .staleFileHandle
     }
-    let isOpen = try? file.withDescriptor { descriptor throws(Errno) in descriptor.isOpenForWriting() ?? false
-    }
-    return isOpen ?? false
   }
 }

@@ -8,6 +8,8 @@ struct LayerEdits {
   /// Whether no directory may get two entries whose names differ in case.
   private let foldsNames: Bool
   private var random: SplitMix64
+  /// As `OperationGenerator.setsIDBits`.
+  var setsIDBits = true
 
   init(_ layers: [ByteString], names: [ByteString], foldsNames: Bool = false, random: SplitMix64) {
     (self.layers, self.names, self.foldsNames, self.random) = (layers, names, foldsNames, random)
@@ -32,7 +34,7 @@ struct LayerEdits {
       return "remove \(path)"
     case 6 where !entries.isEmpty:
       let (path, kind) = random.pick(entries)
-      if kind != .symbolicLink { try path.setMode(UInt32(random.number(0...0o7777))) }
+      if kind != .symbolicLink { try path.setMode(UInt32(random.number(0...0o7777)) & (setsIDBits ? 0o7777 : 0o1777)) }
       return "chmod \(path)"
     default: return try add(to: random.pick(directories))
     }

@@ -10,6 +10,8 @@ struct OperationGenerator {
   /// The entries, the root first.
   private var entries: [(path: ByteString, kind: FileKind?)] = []
   private var nextSlot = 0
+  /// Whether files get set-user-ID and set-group-ID bits. With passthrough also root's writes to an open file clear them.
+  var setsIDBits = true
 
   /// More entries than these make removals likelier.
   private static let crowd = 70
@@ -151,7 +153,7 @@ struct OperationGenerator {
   private mutating func mode() -> UInt32 {
     let mode = UInt32(
       random.percent(70) ? random.pick([0o644, 0o755, 0o777, 0o666]) : random.number(0...0o7777))
-    return Self.withoutLockingMark(mode)
+    return Self.withoutLockingMark(setsIDBits ? mode : mode & 0o1777)
   }
 
   /// A set-group-ID bit without group execution once marked mandatory locking: the kernel clears it when others write

@@ -22,6 +22,7 @@ final class WriteModelSteps {
   init(run: WriteModelRun, mount: Mount, trees: WriteModelTrees, names: [ByteString], random: SplitMix64) {
     (self.run, self.mount, self.trees, self.names, self.random) = (run, mount, trees, names, random)
     generator = OperationGenerator(trees.copy, names: names, random: SplitMix64(seed: run.seed ^ 0x5eed))
+    generator.setsIDBits = !run.options.contains("passthrough")
     mounted = OperatedTree(mount.point)
     copied = OperatedTree(trees.copy)
   }
@@ -141,6 +142,7 @@ final class WriteModelSteps {
     copied.closeAll()
     var edits = LayerEdits(
       trees.layers, names: names, foldsNames: run.foldsNames, random: SplitMix64(seed: random.next()))
+    edits.setsIDBits = !run.options.contains("passthrough")
     for _ in 0..<random.number(1...4) { log.append("\(log.count): below: \(try edits.step())") }
     try mount.barrier()
     for name in try trees.copy.names() { (trees.copy / name).removeTree() }
