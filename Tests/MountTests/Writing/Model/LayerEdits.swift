@@ -34,7 +34,9 @@ struct LayerEdits {
       return "remove \(path)"
     case 6 where !entries.isEmpty:
       let (path, kind) = random.pick(entries)
-      if kind != .symbolicLink { try path.setMode(UInt32(random.number(0...0o7777)) & (setsIDBits ? 0o7777 : 0o1777)) }
+      if kind != .symbolicLink {
+        try path.setMode(UInt32(random.number(0...0o7777)) & (setsIDBits ? 0o7777 : 0o1777))
+      }
       return "chmod \(path)"
     default: return try add(to: random.pick(directories))
     }
