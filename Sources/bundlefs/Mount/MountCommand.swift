@@ -100,6 +100,8 @@ struct MountCommand {
   }
 
   private func resume(_ memory: CInt) throws(Failure) {
+    var arguments = arguments
+    arguments.options.hasResolvedPaths = true
     let plan = try MountPlan(arguments, at: MountPoint(path: arguments.mountPoint))
     let present = try Failure.naming("the memory of the former program") { () throws(Errno) in
       try SurvivalMemory(resuming: memory)

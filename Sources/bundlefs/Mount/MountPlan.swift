@@ -18,9 +18,14 @@ struct MountPlan {
     /// The folder of the mount at which it is laid.
     let place: [[UInt8]]
 
-    init(_ layer: LaidPath) {
+    /// - Parameter isResolved: whether a predecessor has resolved it, and opened the layer.
+    init(_ layer: LaidPath, isResolved: Bool) {
       given = layer.shown
       place = layer.place
+      if isResolved {
+        (path, archive) = (layer.path, nil)
+        return
+      }
       let resolved = MountOptions.resolved(layer.path)
       // One that does not exist yet is still relative.
       path = resolved.first == UInt8(ascii: "/") ? resolved : MountPoint.absolute(resolved)
@@ -47,16 +52,17 @@ struct MountPlan {
     self.mountPoint = mountPoint
     let writable = arguments.options.writable
     let paths = arguments.options.layers(above: arguments.main)
-    try writable.prepare(paths)
-    layers = paths.map { LayerPath($0) }
-    let areThere = layers.allSatisfy { UnescapedSeparator().exists($0.path) }
-    let hint = paths.lazy.compactMap { UnescapedSeparator().hint(for: $0) }.first
+    let isResolved = arguments.options.hasResolvedPaths
+    if !isResolved { try writable.prepare(paths) }
+    layers = paths.map { LayerPath($0, isResolved: isResolved) }
+    let areThere = isResolved || layers.allSatisfy { UnescapedSeparator().exists($0.path) }
+    let hint = areThere ? nil : paths.lazy.compactMap { UnescapedSeparator().hint(for: $0) }.first
     separatorHint = areThere ? nil : arguments.options.separatorHint ?? hint
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
     let file = arguments.options.archivePasswordFile
     passwords = try file.map(PasswordFile.init)?.passwords() ?? []
-    passwordFile = file.map(MountOptions.resolved)
+    passwordFile = file.map(arguments.options.real)
   }
 
   /// The arguments with which a newer program continues with the mount, without its own path.
@@ -113,13 +119,13 @@ struct MountPlan {
     options.isShared = arguments.isShared
     options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     options.reusable = given.reusable
-    options.shown.append(("fsname", (given.fsname ?? MountOptions.resolved(arguments.main)).shown))
+    options.shown.append(("fsname", (given.fsname ?? given.real(arguments.main)).shown))
     return options
   }
 
   private static func sessionOptions(_ arguments: MountArguments) -> [[UInt8]] {
     var options = arguments.options.passed
-    let source = arguments.options.fsname ?? MountOptions.resolved(arguments.main)
+    let source = arguments.options.fsname ?? arguments.options.real(arguments.main)
     options.append(Array("fsname=".utf8) + source)
     if let maxRead = arguments.options.maxRead { options.append(Array("max_read=\(maxRead)".utf8)) }
     return options + ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }

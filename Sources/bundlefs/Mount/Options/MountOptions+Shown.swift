@@ -9,7 +9,7 @@ extension MountOptions {
   /// values can be compared.
   var shown: [String: String] {
     var shown: [String: String] = [:]
-    shown["substitution"] = substitutions.map { LaidPath(checked: $0).resolved.shown.shown }.joined(
+    shown["substitution"] = substitutions.map { real(LaidPath(checked: $0)).shown.shown }.joined(
       separator: ":")
     shown["missing"] = allowsMissing ? "empty" : "error"
     shown["case"] = foldsNames ? "insensitive" : "sensitive"
@@ -24,10 +24,10 @@ extension MountOptions {
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description
     shown["cache_size"] = cacheSize.map(String.init) ?? ""
-    shown["archive_password_file"] = archivePasswordFile.map { Self.resolved($0).shown } ?? ""
+    shown["archive_password_file"] = archivePasswordFile.map { real($0).shown } ?? ""
     shown["archive_encoding"] = archiveEncoding?.description ?? ""
     shown["passthrough"] = passthrough.map { String($0) } ?? ""
-    shown["routes"] = routes.map { Self.resolved($0).shown }.joined(separator: ":")
+    shown["routes"] = routes.map { real($0).shown }.joined(separator: ":")
     shown["control"] = control.name.isEmpty ? "none" : control.name.shown
     shown["results"] = String(control.maxResults)
     shown["routes_mode"] = String(control.mode, radix: 8)
@@ -55,8 +55,13 @@ extension MountOptions {
     let files =
       routes.map { ("routes", $0) } + (archivePasswordFile.map { [("archive_password_file", $0)] } ?? [])
     return lasting.filter { names.contains(MountOption($0).name) }
-      + files.map { Array("\($0)=".utf8) + MountOption.escape(Self.resolved($1)) }
+      + files.map { Array("\($0)=".utf8) + MountOption.escape(real($1)) }
   }
+
+  /// An absolute path without symbolic links, as far as it exists.
+  func real(_ path: [UInt8]) -> [UInt8] { hasResolvedPaths ? path : Self.resolved(path) }
+
+  private func real(_ layer: LaidPath) -> LaidPath { hasResolvedPaths ? layer : layer.resolved }
 
   private static func onOff(_ isOn: Bool) -> String { isOn ? "on" : "off" }
 

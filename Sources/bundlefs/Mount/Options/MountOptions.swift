@@ -27,6 +27,9 @@ struct MountOptions {
   var archivePasswordFile: [UInt8]?
   var archiveEncoding: NameEncoding?
   var isRemount = false
+  /// Whether the paths are those that a predecessor has resolved. They may lead into the mount, which nothing serves until this
+  /// process does.
+  var hasResolvedPaths = false
   var flags: [String] = []
   /// The names of all options that were given.
   private(set) var names: [String] = []
