@@ -14,7 +14,7 @@ struct DaemonLog {
     do throws(Errno) {
       switch option {
       case .stderr: file = nil
-      case .auto: file = isBackground ? try Self.automatic() : nil
+      case .auto: file = isBackground ? Self.automatic() : nil
       case .journal: file = try Journal.stream(name: Self.name).release()
       case .syslog: file = try SystemLog.datagrams().release()
       case .file(let path): file = try Self.open(path).release()
@@ -24,10 +24,11 @@ struct DaemonLog {
 
   private static let name = "bundlefs"
 
-  private static func automatic() throws(Errno) -> CInt {
+  /// - Returns: nil in a system that has not even `/dev/null`.
+  private static func automatic() -> CInt? {
     if let journal = try? Journal.stream(name: name) { return journal.release() }
     if let log = try? SystemLog.datagrams() { return log.release() }
-    return try Descriptor.open("/dev/null", [.readWrite]).release()
+    return (try? Descriptor.open("/dev/null", [.readWrite]))?.release()
   }
 
   /// Opens a file at its end; makes it if it does not exist.
