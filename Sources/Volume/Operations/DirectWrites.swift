@@ -12,6 +12,8 @@ final class DirectWrites: DirectWriters {
   /// nil where events of our own changes cannot be told.
   private let own: OwnChanges?
   private let queue: InvalidationQueue
+  /// Held while a file system is asked whether a file has a writer, by a lease that would refuse an open(2).
+  private let probing = Locked(order: 65, ())
 
   init(_ passthrough: Passthrough, _ own: OwnChanges?, _ queue: InvalidationQueue) {
     (self.passthrough, self.own, self.queue) = (passthrough, own, queue)
@@ -20,6 +22,9 @@ final class DirectWrites: DirectWriters {
   func mayWrite(to node: NodeID) -> Bool { passthrough.mayWrite(to: node) }
 
   func isOpen(_ node: NodeID) -> Bool { passthrough.hasWriter(node) }
+
+  /// Waits until no file system is being asked about a file that a writer is about to open, which has been counted.
+  func willOpen() { probing.withLock { _ in } }
 
   /// Records the state in which a program leaves a file that it is about to close. It has one open for writing still.
   func willClose(_ node: NodeID, in store: NodeStore) {
@@ -55,7 +60,9 @@ final class DirectWrites: DirectWriters {
     do throws(Errno) {
       let present = try store.presentFile(of: node)
       let file = if let present { present } else { try store.openByName(node).0 }
-      return try file.withDescriptor { descriptor throws(Errno) in descriptor.isOpenForWriting() ?? false }
+      return try file.withDescriptor { descriptor throws(Errno) in
+        probing.withLock { _ in passthrough.hasWriter(node) || descriptor.isOpenForWriting() ?? false }
+      }
     } catch {
       // A file that is lost has no attributes either. Others are looked at again.
       return error != .noSuchFileOrDirectory && error != .staleFileHandle

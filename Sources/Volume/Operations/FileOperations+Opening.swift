@@ -127,6 +127,7 @@ extension FileOperations {
       throw error
     }
     if request.writes {
+      directWrites.withLock { $0 }?.willOpen()
       // What is being prepared has attributes that are about to change without a request, and so has the kernel.
       store.recordAttributeChange(of: request.node)
       try? kernel.withLock { $0 }?.invalidateAttributes(of: request.node)

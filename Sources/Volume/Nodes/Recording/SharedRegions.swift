@@ -6,9 +6,9 @@ public enum SharedRegions {
   static let header = 64 << 10..<128 << 10
   static let journal = 128 << 10..<512 << 10
   static let inodeNumbers = 512 << 10..<16 << 20
-  static let openings = 16 << 20..<17 << 20
-  static let polls = 17 << 20..<18 << 20
-  static let intents = 18 << 20..<19 << 20
+  static let openings = 16 << 20..<18 << 20
+  static let polls = 18 << 20..<19 << 20
+  static let intents = 19 << 20..<20 << 20
   public static let archives = 20 << 20..<24 << 20
   public static let roots = 24 << 20..<26 << 20
   public static let tableNumber = 26 << 20..<27 << 20

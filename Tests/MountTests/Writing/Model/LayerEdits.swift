@@ -43,7 +43,9 @@ struct LayerEdits {
   }
 
   private static func entries(of directory: ByteString) throws -> [(path: ByteString, kind: FileKind?)] {
-    try directory.names().flatMap { name -> [(path: ByteString, kind: FileKind?)] in
+    // No program but the mount changes its work folder.
+    try directory.names().filter { $0 != ".wh..wh.bundlefs-work" }.flatMap {
+      name -> [(path: ByteString, kind: FileKind?)] in
       let status = try (directory / name).status()
       // A whiteout stays one.
       if status.kind == .characterDevice { return [] }
