@@ -92,6 +92,8 @@ public struct HolderState: BitwiseCopyable {
   var heartbeat: UInt64 = 0
   /// The descriptor, plus 1, of the user namespace in which a private mount is; 0 for none, also in an older state.
   public var users: CInt = 0
+  /// The descriptor, plus 1, of the folder with the record of `mtime=visible`; 0 for none.
+  public var times: CInt = 0
   /// When the last eight workers died, in no order; 0 for none. A program from before it has left zeros here.
   var deathTimes: Times = (0, 0, 0, 0, 0, 0, 0, 0)
 

@@ -73,7 +73,7 @@ import Testing
     _ = table.look(8, old, now: 1000)
     _ = table.look(8, other, now: 2000)
     let copy = Self.version(3, 100)
-    table.copy(of: other, is: copy.shared)
+    _ = table.copy(of: other, is: copy.shared, at: nil)
     #expect(table.look(8, copy, now: 3000).since == 2000)
     _ = table.move(8, to: 16, isExchange: false, now: 4000)
     #expect(table.look(16, copy, now: 4000).since == 2000)

@@ -1,7 +1,7 @@
 import Posix
 
 /// What the kind of a file system says about a layer on it, by `f_type` of statfs(2).
-enum FileSystemType {
+public enum FileSystemType {
   /// Those that can change without inotify(7) events on this machine, with their names.
   static let unwatchable: [Int: String] = remote.merging([
     0x7461_636F: "OCFS2", 0x0116_1970: "GFS2", 0x9FA0: "proc", 0x6265_6572: "sysfs",
@@ -21,5 +21,5 @@ enum FileSystemType {
   static let folding: Set<Int> = [0x4D44, 0x2011_BAB0]
 
   /// Whether a server or another process answers the calls on a file.
-  static func isRemote(_ type: Int) -> Bool { remote[type] != nil }
+  public static func isRemote(_ type: Int) -> Bool { remote[type] != nil }
 }

@@ -33,6 +33,9 @@ extension Descriptor {
     return overflows ? .max : bytes
   }
 
+  /// Has each write append (`O_APPEND` by fcntl(2)).
+  public func setAppending() throws(Errno) { _ = try checked { fcntl(rawValue, F_SETFL, O_APPEND) } }
+
   /// The magic number of the file system (`f_type` of statfs(2)).
   public func fileSystemType() throws(Errno) -> Int {
     try checked { linux_fstatfs_type(rawValue) }

@@ -53,8 +53,10 @@ extension NodeStore {
   }
 
   /// Records the copy that is about to take a file's place, which shows the same time.
-  func recordTimeOfCopy(_ copy: FileIdentity, of original: FileStatus, layer: Int) {
-    visibleTimes?.copy(of: version(original, layer: layer), is: copy)
+  func recordTimeOfCopy(_ copy: FileIdentity, of original: FileStatus, layer: Int, _ place: EntryKey) {
+    guard let visibleTimes else { return }
+    let key = timeKey(of: place.name, in: place.parent)
+    visibleTimes.copy(of: version(original, layer: layer), is: copy, at: key)
   }
 
   /// Records that the mount has renamed a file, which shows the same time by its new name.
@@ -63,12 +65,6 @@ extension NodeStore {
       let to = timeKey(of: target.name, in: target.parent), from != to
     else { return }
     visibleTimes.move(from, to: to, isExchange: isExchange)
-  }
-
-  /// Records that the mount has linked a file to a name, by which it shows the same time as by others.
-  func forgetTime(of name: CName, in directory: NodeID) {
-    guard let visibleTimes, let key = timeKey(of: [UInt8](bytesOf: name), in: directory) else { return }
-    visibleTimes.forget(key)
   }
 }
 

@@ -178,7 +178,8 @@ struct Status {
     if let passthrough { lines.append(passthrough.line) }
     if let survival { lines.append(survival.text) }
     if log == .none {
-      lines.append("messages go nowhere: there is neither a journal nor syslog; the option 'log=FILE' keeps them")
+      lines.append(
+        "messages go nowhere: there is neither a journal nor syslog; the option 'log=FILE' keeps them")
     }
     lines.append(
       "nodes known to the kernel: \(nodes); open descriptors: \(descriptors); watches: \(watches)")

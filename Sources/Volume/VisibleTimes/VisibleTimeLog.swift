@@ -86,7 +86,8 @@ public struct VisibleTimeLog: Sendable {
       if error != .noSuchFileOrDirectory { throw error }
       let made = try withCName(name) { name throws(Errno) in try folder.createFile(name) }
       try made.writeInOneCall(header)
-      return try folder.open(name, [.readWrite, .append, .noFollow])
+      try made.setAppending()
+      return made
     }
   }
 
@@ -156,17 +157,21 @@ public struct VisibleTimeLog: Sendable {
 
   private func written(_ bytes: [UInt8]) throws(Errno) -> SharedDescriptor {
     try withCName(temporary) { temporary throws(Errno) in
-      try? folder.descriptor.remove(temporary, isDirectory: false)
       let made = try folder.descriptor.createFile(temporary)
-      try bytes.withBytes { bytes throws(Errno) in try made.write(bytes, at: 0) }
-      try made.synchronize(dataOnly: true)
-      let file = try folder.descriptor.open(temporary, [.readWrite, .append, .noFollow])
-      // Before any other mount can find it.
-      _ = flock(file.rawValue, LOCK_EX | LOCK_NB)
-      try withCName(name) { name throws(Errno) in
-        try folder.descriptor.rename(temporary, to: name, in: folder.descriptor, [])
+      do throws(Errno) {
+        try bytes.withBytes { bytes throws(Errno) in try made.write(bytes, at: 0) }
+        try made.synchronize(dataOnly: true)
+        try made.setAppending()
+        // Before any other mount can find it.
+        _ = flock(made.rawValue, LOCK_EX | LOCK_NB)
+        try withCName(name) { name throws(Errno) in
+          try folder.descriptor.rename(temporary, to: name, in: folder.descriptor, [])
+        }
+      } catch {
+        try? folder.descriptor.remove(temporary, isDirectory: false)
+        throw error
       }
-      return SharedDescriptor(file)
+      return SharedDescriptor(made)
     }
   }
 }

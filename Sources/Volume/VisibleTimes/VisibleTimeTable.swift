@@ -17,6 +17,8 @@ struct VisibleTimeTable {
   private var setStates: [UInt64: UInt64] = [:]
   /// By the `FileVersion.file` of a copy that the mount itself has made, the same of what it is a copy of.
   private var copies: [UInt64: UInt64] = [:]
+  /// The other way round.
+  private var latestCopies: [UInt64: UInt64] = [:]
   /// When names may have begun to show something else.
   private var moments: [UInt64: Moment] = [:]
 
@@ -105,8 +107,7 @@ struct VisibleTimeTable {
 
   private mutating func makeRoom() {
     guard records.count >= Self.mostNames else { return }
-    records = records.filter { $0.value.since > 0 }
-    guard records.count >= Self.mostNames / 2 else { return }
+    // Those that show their own time, of which any may go, are last.
     let kept = records.values.sorted { $0.since > $1.since }.prefix(Self.mostNames / 2)
     records = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0) })
   }
@@ -130,10 +131,22 @@ struct VisibleTimeTable {
   }
 
   /// The mount itself makes a copy of a file, which takes its place.
-  mutating func copy(of original: FileVersion, is copy: UInt64) {
+  /// - Returns: the record to be kept: the next mount finds the copy. If this process is killed before the copy has its place, the
+  ///   next mount takes the original for another version.
+  mutating func copy(of original: FileVersion, is copy: UInt64, at key: UInt64?) -> VisibleTimeRecord? {
     // A copy of a copy, of which nothing was asked, is still the first one's.
-    Self.insert(copies[original.file] ?? original.file, for: copy, into: &copies)
+    let first = copies[original.file] ?? original.file
+    Self.insert(first, for: copy, into: &copies)
+    Self.insert(copy, for: first, into: &latestCopies)
     if let since = files[original.shared] { Self.insert(since, for: copy, into: &files) }
+    guard let key, let record = records[key], isSame(record, original) else { return nil }
+    return asCopy(record)
+  }
+
+  private func asCopy(_ record: VisibleTimeRecord) -> VisibleTimeRecord {
+    var record = record
+    record.file = latestCopies[record.file] ?? record.file
+    return record
   }
 
   /// The mount itself has moved a name. The file keeps its time, unless the other name's would go back to it.
@@ -144,11 +157,9 @@ struct VisibleTimeTable {
     let (moved, replaced) = (records[source], records[target])
     var changed = [replace(target, by: moved?.replacing(replaced, now: now))]
     if isExchange { changed.append(replace(source, by: replaced?.replacing(moved, now: now))) }
-    return changed.compactMap(\.self)
+    // A file that was copied to be renamed.
+    return changed.compactMap { $0.map(asCopy) }
   }
-
-  /// The mount itself has given a name to a file that has others.
-  mutating func forget(_ key: UInt64) -> VisibleTimeRecord? { replace(key, by: nil) }
 
   private mutating func replace(_ key: UInt64, by record: VisibleTimeRecord?) -> VisibleTimeRecord? {
     moments[key] = nil
@@ -167,7 +178,7 @@ struct VisibleTimeTable {
     if record.file == 0 {
       records[record.key] = nil
     } else {
-      makeRoom()
+      if records[record.key] == nil { makeRoom() }
       records[record.key] = record
     }
   }

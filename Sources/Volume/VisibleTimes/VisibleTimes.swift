@@ -70,17 +70,16 @@ public final class VisibleTimes: Sendable {
   }
 
   /// Records that the mount is about to put a copy in a file's place.
-  func copy(of original: FileVersion, is copy: FileIdentity) {
-    state.withLock { $0.table.copy(of: original, is: copy.lastingHash) }
+  func copy(of original: FileVersion, is copy: FileIdentity, at key: UInt64?) {
+    change { table in
+      ((), table.copy(of: original, is: copy.lastingHash, at: key).map { [$0] } ?? [])
+    }
   }
 
   /// Records that the mount has moved a name.
   func move(_ source: UInt64, to target: UInt64, isExchange: Bool = false) {
     change { table in ((), table.move(source, to: target, isExchange: isExchange, now: Self.now)) }
   }
-
-  /// Records that the mount has given a name to a file that has others.
-  func forget(_ key: UInt64) { change { table in ((), table.forget(key).map { [$0] } ?? []) } }
 
   private func change<Result>(
     _ body: (inout VisibleTimeTable) -> (Result, [VisibleTimeRecord])

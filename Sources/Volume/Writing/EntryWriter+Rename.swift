@@ -206,7 +206,7 @@ extension EntryWriter {
     try directory.withPresentSpelling(of: name) { present, directory throws(Errno) in
       _ = try upper.copyUp(
         present, from: part, as: name, identity: attributes.identity, to: directory.top, size: nil,
-        as: writer, willPublish: { [store] in store.recordTimeOfCopy($0, of: attributes, layer: layer) })
+        as: writer, willPublish: { [store] in store.recordTimeOfCopy($0, of: attributes, layer: layer, key) })
     }
   }
 }

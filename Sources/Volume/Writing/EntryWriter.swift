@@ -90,7 +90,6 @@ final class EntryWriter: Sendable {
         }
         // Its link count.
         store.recordAttributeChange(of: node)
-        store.forgetTime(of: name, in: parent)
         return nil
       }
       // The kernel takes the attributes of a file that it knows even if they were invalidated meanwhile.

@@ -162,7 +162,7 @@ struct NodeCopyUp: Sendable {
   ) -> ((FileIdentity) -> Void)? {
     if intents == nil, store.visibleTimes == nil { return nil }
     return { identity in
-      store.recordTimeOfCopy(identity, of: former, layer: layer)
+      store.recordTimeOfCopy(identity, of: former, layer: layer, key)
       intents?.begin(
         NodeIntent(
           kind: .copyUp, node: node, source: key, target: key, moved: identity,

@@ -139,7 +139,9 @@ struct MountWorker {
     }
     options.contents = contents
     options.upper = upper
-    options.visibleTimes = VisibleTimesPlace(plan: plan, upper: upper, isSuccessor: isSuccessor).open()
+    options.visibleTimes = VisibleTimesPlace(
+      plan: plan, upper: upper, survival: survival, isSuccessor: isSuccessor
+    ).open()
     if let survival {
       options.memory = survival.memory
       options.unreadEvents = unreadEvents

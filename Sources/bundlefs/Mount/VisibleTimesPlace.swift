@@ -1,4 +1,5 @@
 import Glibc
+import Holder
 import Layers
 import Posix
 import Volume
@@ -8,15 +9,19 @@ import Volume
 struct VisibleTimesPlace {
   let plan: MountPlan
   let upper: UpperLayer?
+  /// Has the folder's descriptor for a successor: its path may lead into the mount, which nothing serves then.
+  let survival: SurvivalMemory?
   let isSuccessor: Bool
 
   /// - Returns: nil without the option. Where nothing can be kept, the times hold until the mount ends, and a message says so.
   func open() -> VisibleTimes? {
     guard case .visible(let record) = plan.arguments.options.mtime else { return nil }
     do throws(Failure) {
-      if let record { return try times(in: Array(record.folder), Array(record.lastComponent)) }
-      if let upper { return try times(in: upper) }
-      return try times(in: try Self.stateFolder(), Self.name(of: plan.mountPoint.path), makes: true)
+      if record == nil, let upper { return try times(in: upper) }
+      let path: [UInt8] = if let record { Array(record.folder) } else { try Self.stateFolder() }
+      let name = record.map { Array($0.lastComponent) } ?? Self.name(of: plan.mountPoint.path)
+      let folder = try isSuccessor ? inheritedFolder() : folder(path, makes: record == nil)
+      return try times(name, in: folder, at: path, Self.temporary(name))
     } catch {
       Terminal.printError("the times of 'mtime=visible' are kept until the mount ends only: \(error.message)")
       return VisibleTimes()
@@ -31,14 +36,32 @@ struct VisibleTimesPlace {
     return try times(UpperLayer.timeRecordName, in: folder, at: path, temporary)
   }
 
-  private func times(
-    in path: [UInt8], _ name: [UInt8], makes: Bool = false
-  ) throws(Failure) -> VisibleTimes {
+  /// Opens the folder before the mount can cover it.
+  private func folder(_ path: [UInt8], makes: Bool) throws(Failure) -> SharedDescriptor {
     if makes { try Self.make(path) }
-    let folder = try Failure.naming(path.shown) { () throws(Errno) in
-      SharedDescriptor(try Descriptor.open(path, [.read, .directory]))
+    let (folder, isRemote) = try Failure.naming(path.shown) { () throws(Errno) in
+      let folder = SharedDescriptor(try Descriptor.open(path, [.read, .directory]))
+      survival?.state.times = try Descriptor.duplicate(of: folder.descriptor.rawValue).release() + 1
+      return (folder, FileSystemType.isRemote(try folder.descriptor.fileSystemType()))
     }
-    return try times(name, in: folder, at: path, name + Array(".new".utf8))
+    // Each new record is written while requests wait.
+    if isRemote { throw .failed("\(path.shown): it is on a file system that may not answer") }
+    return folder
+  }
+
+  private func inheritedFolder() throws(Failure) -> SharedDescriptor {
+    guard let survival, survival.state.times > 0 else {
+      throw .failed("the first worker could not open the record")
+    }
+    return try Failure.naming("the folder of the record") { () throws(Errno) in
+      SharedDescriptor(try Descriptor.duplicate(of: survival.state.times - 1))
+    }
+  }
+
+  /// The name of a file that is about to replace the record. No other program can have a file of that name.
+  private static func temporary(_ name: [UInt8]) -> [UInt8] {
+    let random = String(UInt64.random(in: 0 ... .max), radix: 36)
+    return [UInt8(ascii: ".")] + name.prefix(200) + Array(".\(random)".utf8)
   }
 
   private func times(
@@ -61,15 +84,21 @@ struct VisibleTimesPlace {
 
   /// `$XDG_STATE_HOME/bundlefs/times` or `~/.local/state/bundlefs/times`; for root without a home `/var/lib/bundlefs/times`.
   static func stateFolder(
-    _ variable: (String) -> [UInt8]? = { name in getenv(name).map { [UInt8](bytesOf: $0) } }
+    _ variable: (String) -> [UInt8]? = { name in getenv(name).map { [UInt8](bytesOf: $0) } },
+    isOwn: ([UInt8]) -> Bool = { path in
+      (try? Descriptor.open(path, [.pathOnly, .directory]).attributes().owner) == geteuid()
+    }
   ) throws(Failure) -> [UInt8] {
     // The specification of XDG has relative paths ignored.
     let isAbsolute = { (path: [UInt8]) in path.first == UInt8(ascii: "/") }
     let state = variable("XDG_STATE_HOME").flatMap { isAbsolute($0) ? $0 : nil }
-    let home = variable("HOME").flatMap { isAbsolute($0) ? $0 + Array("/.local/state".utf8) : nil }
+    // With sudo(8) it can be another user's, who would get folders there that belong to root.
+    let own = variable("HOME").flatMap { isAbsolute($0) && isOwn($0) ? $0 : nil }
+    let home = own.map { $0 + Array("/.local/state".utf8) }
     let system = geteuid() == 0 ? Array("/var/lib".utf8) : nil
     guard let folder = state ?? home ?? system else {
-      throw .failed("the variable XDG_STATE_HOME or HOME must be set, with an absolute path")
+      throw .failed(
+        "the variable XDG_STATE_HOME or HOME must be set, with the absolute path of a folder of yours")
     }
     return folder + Array("/bundlefs/times".utf8)
   }

@@ -6,7 +6,8 @@ import Testing
 /// Where the messages of a daemon go.
 extension MountTests {
   @Suite struct LogOptionTests {
-    @Test("'log=FILE' has the messages, also of later workers and of another program", .timeLimit(.minutes(2)))
+    @Test(
+      "'log=FILE' has the messages, also of later workers and of another program", .timeLimit(.minutes(2)))
     func file() throws {
       let fixture = try Fixture()
       let file = fixture.folder / "daemon.log"
@@ -29,7 +30,9 @@ extension MountTests {
       }
     }
 
-    @Test("a file that cannot be opened, and a service that is missing, refuse the mount", .timeLimit(.minutes(1)))
+    @Test(
+      "a file that cannot be opened, and a service that is missing, refuse the mount", .timeLimit(.minutes(1))
+    )
     func faults() throws {
       let fixture = try Fixture()
       let pipe = fixture.folder / "pipe"
@@ -37,7 +40,8 @@ extension MountTests {
       let cases: [(ByteString, CInt, String)] = [
         ("log=" + fixture.folder.path + "/none/x", 1, "No such file or directory"),
         ("log=" + fixture.folder.path, 1, "Is a directory"), ("log=" + pipe, 1, "No such device or address"),
-        ("log=relative", 2, "an absolute path"), ("log=", 2, "an absolute path"), ("log", 2, "an absolute path"),
+        ("log=relative", 2, "an absolute path"), ("log=", 2, "an absolute path"),
+        ("log", 2, "an absolute path"),
       ]
       for (option, status, message) in cases {
         let outcome = try Command(
@@ -97,7 +101,9 @@ extension MountTests {
       #expect(outcome.status == 0, "\(outcome.errorText)")
       let lines = outcome.outputText.split(separator: "\n")
       try #require(lines.count == 5, "\(lines)")
-      #expect(lines[0] == #""log":"syslog","cache""# && lines[2] == #""log":"none","cache""# && lines[4] == "refused: 1")
+      #expect(
+        lines[0] == #""log":"syslog","cache""# && lines[2] == #""log":"none","cache""#
+          && lines[4] == "refused: 1")
       #expect(lines[1].hasPrefix("bundlefs: ") && lines[1].hasSuffix("; the mount continues"))
       #expect(lines[3].hasPrefix("messages go nowhere"))
       #expect(outcome.errorText.contains("log=syslog: No such file or directory"))

@@ -108,6 +108,69 @@ extension MountTests {
       }
     }
 
+    @Test("a copy keeps the time for the next mount, too", .timeLimit(.minutes(1)))
+    func copies() throws {
+      let fixture = try VisibleTimeFixture()
+      fixture.setup.options.append("writable=" + (fixture.folder / "upper"))
+      try fixture.write("second", to: fixture.main / "second", year: 2002)
+      try withMount(fixture.setup) { mount in
+        try fixture.expectOwnTime(mount.point / "file", year: 2001)
+        try fixture.expectOwnTime(mount.point / "second", year: 2002)
+        try (mount.point / "file").setMode(0o600)
+        try (mount.point / "second").rename(to: mount.point / "third")
+      }
+      try withMount(fixture.setup) { mount in
+        try fixture.expectOwnTime(mount.point / "file", year: 2001)
+        try fixture.expectOwnTime(mount.point / "third", year: 2002)
+      }
+    }
+
+    @Test("a link that takes a removed file's name does not take its time back", .timeLimit(.minutes(1)))
+    func links() throws {
+      let fixture = try VisibleTimeFixture()
+      fixture.setup.options.append("writable=" + (fixture.folder / "upper"))
+      try fixture.write("former", to: fixture.main / "former", year: 2001)
+      try withMount(fixture.setup) { mount in
+        let (file, former) = (mount.point / "file", mount.point / "former")
+        try fixture.expectOwnTime(file, year: 2001)
+        try fixture.expectOwnTime(former, year: 2001)
+        try file.write("new")
+        let shown = try file.status().modified
+        try file.remove()
+        try file.makeHardLink(of: former)
+        #expect(try file.readText() == "former")
+        #expect(try file.status().modified > shown)
+      }
+    }
+
+    @Test("the mount may cover its record, and replaces no other file", .timeLimit(.minutes(1)))
+    func covered() throws {
+      let fixture = try VisibleTimeFixture()
+      let folder = fixture.main
+      fixture.setup.point = folder
+      fixture.setup.options = ["mtime=visible:" + folder + "/times"]
+      try (folder / "times.new").write("another's")
+      try withMount(fixture.setup) { mount in
+        let file = mount.point / "file"
+        try fixture.expectOwnTime(file, year: 2001)
+        try mount.killWorker()
+        try fixture.expectOwnTime(file, year: 2001)
+        try mount.command("upgrade")
+        try mount.command("layers", "set", "")
+        try mount.killWorker()
+        try fixture.expectOwnTime(file, year: 2001)
+        #expect(!mount.process.errorText.contains("until the mount ends"), "\(mount.process.errorText)")
+      }
+      // One that was cut is replaced.
+      let record = folder / "times"
+      let size = try record.status().size
+      #expect(size > 48)
+      try record.setSize(Int(size) - 7)
+      try withMount(fixture.setup) { mount in try fixture.expectOwnTime(mount.point / "file", year: 2001) }
+      #expect(try (folder / "times.new").readText() == "another's")
+      #expect(try folder.names() == ["file", "times", "times.new"])
+    }
+
     @Test("a hostile record is ignored, with a message", .timeLimit(.minutes(1)))
     func hostile() throws {
       let fixture = try VisibleTimeFixture()

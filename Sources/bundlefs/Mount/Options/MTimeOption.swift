@@ -12,7 +12,8 @@ enum MTimeOption: Equatable {
     switch self {
     case .file: "file"
     case .visible(nil): "visible"
-    case .visible(let record?): "visible:\(MountOptions.resolved(record).shown)"
+    // Not resolved: it may lead into the mount, which nothing serves when a new program takes over.
+    case .visible(let record?): "visible:\(record.shown)"
     }
   }
 }

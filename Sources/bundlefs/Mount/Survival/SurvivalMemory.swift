@@ -168,6 +168,7 @@ final class SurvivalMemory: Sendable {
   private var keptFiles: [CInt] {
     var kept: [CInt] = [
       0, 1, 2, memory.file.rawValue, state.device, state.users - 1, state.beneath, state.unreadEvents - 1,
+      state.times - 1,
     ]
     kept += (layerTable?.all ?? []).map { root($0.id).file }
     kept += archives.files
