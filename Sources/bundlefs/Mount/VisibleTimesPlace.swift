@@ -30,6 +30,7 @@ struct VisibleTimesPlace {
 
   private func times(in upper: UpperLayer) throws(Failure) -> VisibleTimes {
     let path = upper.layer.path + [UInt8(ascii: "/")] + UpperLayer.workFolderName
+    if upper.layer.gate.isRemote { throw Self.refusal(path) }
     let (folder, temporary) = try Failure.naming(path.shown) { () throws(Errno) in
       try upper.workFolder()
     }
@@ -39,14 +40,22 @@ struct VisibleTimesPlace {
   /// Opens the folder before the mount can cover it.
   private func folder(_ path: [UInt8], makes: Bool) throws(Failure) -> SharedDescriptor {
     if makes { try Self.make(path) }
-    let (folder, isRemote) = try Failure.naming(path.shown) { () throws(Errno) in
+    let folder = try Failure.naming(path.shown) { () throws(Errno) in
       let folder = SharedDescriptor(try Descriptor.open(path, [.read, .directory]))
-      survival?.state.times = try Descriptor.duplicate(of: folder.descriptor.rawValue).release() + 1
-      return (folder, FileSystemType.isRemote(try folder.descriptor.fileSystemType()))
+      return FileSystemType.isRemote(try folder.descriptor.fileSystemType()) ? nil : folder
     }
-    // Each new record is written while requests wait.
-    if isRemote { throw .failed("\(path.shown): it is on a file system that may not answer") }
+    guard let folder else { throw Self.refusal(path) }
+    if let survival {
+      survival.state.times = try Failure.naming(path.shown) { () throws(Errno) in
+        try Descriptor.duplicate(of: folder.descriptor.rawValue).release() + 1
+      }
+    }
     return folder
+  }
+
+  /// Each new record is written while requests wait.
+  private static func refusal(_ path: [UInt8]) -> Failure {
+    .failed("\(path.shown): it is on a file system that may not answer")
   }
 
   private func inheritedFolder() throws(Failure) -> SharedDescriptor {
@@ -92,7 +101,7 @@ struct VisibleTimesPlace {
     // The specification of XDG has relative paths ignored.
     let isAbsolute = { (path: [UInt8]) in path.first == UInt8(ascii: "/") }
     let state = variable("XDG_STATE_HOME").flatMap { isAbsolute($0) ? $0 : nil }
-    // With sudo(8) it can be another user's, who would get folders there that belong to root.
+    // With sudo(8) it can be another user's, in which root would make folders of its own.
     let own = variable("HOME").flatMap { isAbsolute($0) && isOwn($0) ? $0 : nil }
     let home = own.map { $0 + Array("/.local/state".utf8) }
     let system = geteuid() == 0 ? Array("/var/lib".utf8) : nil
