@@ -15,13 +15,19 @@ protocol DirectWriters: AnyObject, Sendable {
 
 extension NodeStore {
   /// Whether the content, the size and the times of a file may change without a request, so far as is known.
-  func isWrittenDirectly(_ node: NodeID) -> Bool {
-    directWriters.withLock { $0 }?.mayWrite(to: node) ?? false
+  func isWrittenDirectly(_ node: NodeID) -> Bool { directWriters(of: node) != nil }
+
+  /// Read-only mounts, in which nothing is written, take no lock for that.
+  private func directWriters(of node: NodeID) -> (any DirectWriters)? {
+    guard isWritable, let writers = directWriters.withLock({ $0 }), writers.mayWrite(to: node) else {
+      return nil
+    }
+    return writers
   }
 
   /// As `isWrittenDirectly`, by what is the case now. Then the kernel must ask for attributes each time.
   func isWrittenDirectlyNow(_ node: NodeID) -> Bool {
-    guard let writers = directWriters.withLock({ $0 }), writers.mayWrite(to: node) else { return false }
+    guard let writers = directWriters(of: node) else { return false }
     writers.checkMapping(of: node, in: self)
     return writers.mayWrite(to: node)
   }
@@ -30,7 +36,7 @@ extension NodeStore {
   /// - Parameter isClosing: whether it is IN_CLOSE_WRITE.
   /// - Returns: whether it counts as the mount's own, since a program has the file open for writing directly.
   func recordDirectEvent(of node: NodeID, isClosing: Bool) -> Bool {
-    guard let writers = directWriters.withLock({ $0 }), writers.mayWrite(to: node) else { return false }
+    guard let writers = directWriters(of: node) else { return false }
     if isClosing { writers.recordClosing(of: node, in: self) }
     return writers.isOpen(node)
   }

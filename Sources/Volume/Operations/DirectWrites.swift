@@ -5,8 +5,9 @@ import Posix
 /// What programs write to files that are passed through: it causes no request.
 ///
 /// While a program has a file open for that, its events are taken for the mount's own, and the kernel asks for its attributes
-/// each time. When a program closes it, its state is recorded, by which the events that follow are known. A mapping outlives its descriptor, and its end is no request either, but an IN_CLOSE_WRITE in the layer. Of
-/// several of these the kernel makes one. So after each, the layer's file system is asked whether the file has a writer.
+/// each time. When a program closes it, its state is recorded, by which the events that follow are known. A mapping outlives
+/// its descriptor, and its end is no request either, but an IN_CLOSE_WRITE in the layer. Of several of these the kernel makes
+/// one. So after each, the layer's file system is asked whether the file has a writer.
 final class DirectWrites: DirectWriters {
   private let passthrough: Passthrough
   /// nil where events of our own changes cannot be told.

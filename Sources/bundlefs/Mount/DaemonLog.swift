@@ -56,11 +56,3 @@ struct DaemonLog {
     close(file)
   }
 }
-
-extension [UInt8] {
-  /// An absolute path's folder and last component.
-  fileprivate var folderAndName: (folder: [UInt8], name: [UInt8]) {
-    let start = (lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1
-    return (Array(self[..<start]), Array(self[start...]))
-  }
-}

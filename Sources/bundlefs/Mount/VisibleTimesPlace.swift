@@ -18,8 +18,10 @@ struct VisibleTimesPlace {
     guard case .visible(let record) = plan.arguments.options.mtime else { return nil }
     do throws(Failure) {
       if record == nil, let upper { return try times(in: upper) }
-      let path: [UInt8] = if let record { Array(record.folder) } else { try Self.stateFolder() }
-      let name = record.map { Array($0.lastComponent) } ?? Self.name(of: plan.mountPoint.path)
+      let (path, name) =
+        if let record { record.folderAndName } else {
+          (try Self.stateFolder(), Self.name(of: plan.mountPoint.path))
+        }
       let folder = try isSuccessor ? inheritedFolder() : folder(path, makes: record == nil)
       return try times(name, in: folder, at: path, Self.temporary(name))
     } catch {
@@ -39,7 +41,7 @@ struct VisibleTimesPlace {
 
   /// Opens the folder before the mount can cover it.
   private func folder(_ path: [UInt8], makes: Bool) throws(Failure) -> SharedDescriptor {
-    if makes { try Self.make(path) }
+    if makes { try UserFolder.make(path) }
     let folder = try Failure.naming(path.shown) { () throws(Errno) in
       let folder = SharedDescriptor(try Descriptor.open(path, [.read, .directory]))
       return FileSystemType.isRemote(try folder.descriptor.fileSystemType()) ? nil : folder
@@ -93,19 +95,15 @@ struct VisibleTimesPlace {
 
   /// `$XDG_STATE_HOME/bundlefs/times` or `~/.local/state/bundlefs/times`; for root without a home `/var/lib/bundlefs/times`.
   static func stateFolder(
-    _ variable: (String) -> [UInt8]? = { name in getenv(name).map { [UInt8](bytesOf: $0) } },
+    _ variable: UserFolder.Variable = UserFolder.environment,
     isOwn: ([UInt8]) -> Bool = { path in
       (try? Descriptor.open(path, [.pathOnly, .directory]).attributes().owner) == geteuid()
     }
   ) throws(Failure) -> [UInt8] {
-    // The specification of XDG has relative paths ignored.
-    let isAbsolute = { (path: [UInt8]) in path.first == UInt8(ascii: "/") }
-    let state = variable("XDG_STATE_HOME").flatMap { isAbsolute($0) ? $0 : nil }
-    // With sudo(8) it can be another user's, in which root would make folders of its own.
-    let own = variable("HOME").flatMap { isAbsolute($0) && isOwn($0) ? $0 : nil }
-    let home = own.map { $0 + Array("/.local/state".utf8) }
+    // With sudo(8) HOME can be another user's, in which root would make folders of its own.
+    let own = UserFolder.base("XDG_STATE_HOME", orInHome: ".local/state", variable, isUsable: isOwn)
     let system = geteuid() == 0 ? Array("/var/lib".utf8) : nil
-    guard let folder = state ?? home ?? system else {
+    guard let folder = own ?? system else {
       throw .failed(
         "the variable XDG_STATE_HOME or HOME must be set, with the absolute path of a folder of yours")
     }
@@ -117,29 +115,6 @@ struct VisibleTimesPlace {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in mountPoint { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     let digits = String(mixedHash(hash), radix: 16)
-    return mountPoint.lastComponent.prefix(100) + Array("-\(digits)".utf8)
-  }
-
-  private static func make(_ path: [UInt8]) throws(Failure) {
-    let parts = path.split(separator: UInt8(ascii: "/"))
-    for count in 1...parts.count {
-      let folder = [UInt8(ascii: "/")] + Array(parts[..<count].joined(separator: [UInt8(ascii: "/")]))
-      if (try? Descriptor.open(folder, [.pathOnly, .directory])) != nil { continue }
-      do throws(Errno) { try Descriptor.makeDirectory(folder, mode: 0o700) } catch {
-        if error != .fileExists { throw .failed("\(folder.shown): \(error)") }
-      }
-    }
-  }
-}
-
-extension [UInt8] {
-  fileprivate var folder: ArraySlice<UInt8> {
-    guard let slash = lastIndex(of: UInt8(ascii: "/")), slash > 0 else { return [UInt8(ascii: "/")] }
-    return self[..<slash]
-  }
-
-  fileprivate var lastComponent: ArraySlice<UInt8> {
-    guard let slash = lastIndex(of: UInt8(ascii: "/")) else { return self[...] }
-    return self[(slash + 1)...]
+    return mountPoint.folderAndName.name.prefix(100) + Array("-\(digits)".utf8)
   }
 }

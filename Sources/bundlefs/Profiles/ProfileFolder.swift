@@ -6,19 +6,12 @@ import Routing
 struct ProfileFolder {
   let path: [UInt8]
 
-  /// - Parameter variable: the value of an environment variable; nil or empty if it is not set.
-  init(_ variable: (String) -> [UInt8]? = Self.environment) throws(Failure) {
-    // The specification of XDG has relative paths ignored.
-    let isAbsolute = { (path: [UInt8]) in path.first == UInt8(ascii: "/") }
-    let configuration = variable("XDG_CONFIG_HOME").flatMap { isAbsolute($0) ? $0 : nil }
-    let home = variable("HOME").flatMap { isAbsolute($0) ? $0 + Array("/.config".utf8) : nil }
-    guard let folder = configuration ?? home else {
+  init(_ variable: UserFolder.Variable = UserFolder.environment) throws(Failure) {
+    guard let folder = UserFolder.base("XDG_CONFIG_HOME", orInHome: ".config", variable) else {
       throw .failed("profiles need the variable HOME or XDG_CONFIG_HOME, with an absolute path")
     }
     path = folder + Array("/bundlefs/profiles".utf8)
   }
-
-  private static func environment(_ name: String) -> [UInt8]? { getenv(name).map { [UInt8](bytesOf: $0) } }
 
   /// The path of a profile's file.
   func file(of name: ProfileName) -> [UInt8] { path + [UInt8(ascii: "/")] + name.bytes }
@@ -53,16 +46,7 @@ struct ProfileFolder {
   }
 
   /// Makes the folder and those above it.
-  func make() throws(Failure) {
-    let parts = path.split(separator: UInt8(ascii: "/"))
-    for count in 1...parts.count {
-      let folder = [UInt8(ascii: "/")] + Array(parts[..<count].joined(separator: [UInt8(ascii: "/")]))
-      if (try? Descriptor.open(folder, [.pathOnly, .directory])) != nil { continue }
-      do throws(Errno) { try Descriptor.makeDirectory(folder, mode: 0o700) } catch {
-        if error != .fileExists { throw .failed("\(folder.shown): \(error)") }
-      }
-    }
-  }
+  func make() throws(Failure) { try UserFolder.make(path) }
 }
 
 /// The name of a profile, which is that of its file.

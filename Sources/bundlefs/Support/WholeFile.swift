@@ -20,10 +20,9 @@ final class WholeFile {
   /// - Throws: EINVAL where something else than a file is; errors of open(2).
   init(_ path: [UInt8], mode: UInt32 = 0o644) throws(Errno) {
     let path = MountOptions.resolved(path)
-    let start = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
-    directory = try Descriptor.open(
-      start == 0 ? Array(".".utf8) : Array(path[..<start]), [.read, .directory])
-    name = Array(path[start...])
+    let (folder, name) = path.folderAndName
+    directory = try Descriptor.open(folder, [.read, .directory])
+    self.name = name
     if let present = try? directory.open(name, [.pathOnly, .noFollow]).attributes(), !present.isRegular {
       throw present.isDirectory ? .isDirectory : .invalidArgument
     }
