@@ -54,8 +54,11 @@ run_unit() {
     return
   fi
   print_failures "$log"
-  printf '✘ %s seconds: %s: exit status %d; the log is %s\n' "$(elapsed "$begin")" "$unit" "$status" "$log" |
-    tee -a "$logs/failed" >&2
+  {
+    # The end of the run shows them again: a reader may have only its last lines.
+    grep -E -A 2 '^✘ .* recorded an issue' "$log" | cut -c -400 | head -n 12 || true
+    printf '✘ %s seconds: %s: exit status %d; the log is %s\n' "$(elapsed "$begin")" "$unit" "$status" "$log"
+  } | tee -a "$logs/failed" >&2
   return 1
 }
 
