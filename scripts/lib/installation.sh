@@ -37,6 +37,7 @@ installation() {
     file bundlefs-open.desktop "$share/applications/bundlefs-open.desktop" \
     unit systemd/bundlefs@.service "$units/bundlefs@.service" \
     unit systemd/bundlefs@.service "$share/systemd/user/bundlefs@.service" \
+    file grafana/bundlefs.json "$share/doc/bundlefs/examples/grafana.json" \
     file systemd/srv-app.mount "$share/doc/bundlefs/examples/srv-app.mount" \
     file systemd/srv-app.automount "$share/doc/bundlefs/examples/srv-app.automount"
   for link in mount.bundlefs mount.fuse.bundlefs; do

@@ -21,6 +21,8 @@ struct MountWorker {
   /// nil if a predecessor has begun it.
   let log: DaemonLog?
 
+  private var service: ServiceNotifier? { ServiceNotifier(plan, isHeld: survival != nil) }
+
   /// Mounts, and returns when the mount ends.
   /// - Parameter didMount: called once it is mounted.
   func mountAndServe(didMount: () -> Void) throws(Failure) {
@@ -147,7 +149,8 @@ struct MountWorker {
       options.unreadEvents = unreadEvents
       options.survival = { survival.status }
       let upgrade = ProgramUpgrade(survival, plan)
-      options.upgrade = Upgrade(refusal: upgrade.refusal) {
+      options.upgrade = Upgrade(refusal: upgrade.refusal) { [service] in
+        service?.isReloading()
         session.withLock { $0.session }?.handOver()
       }
     }
@@ -226,6 +229,7 @@ struct MountWorker {
       workers: max(2, processorCount), readLocks: survival?.readLocks,
       lowLatency: plan.arguments.options.lowLatency, events)
     guard end != .unmounted, let survival else {
+      service?.isStopping()
       upper?.close()
       return
     }
@@ -251,6 +255,8 @@ struct MountWorker {
     survival?.state.wasReady = 1
     survival?.state.haveLayersChanged = 0
     survival?.state.phase = .ready
+    service?.isReady(deaths: survival?.status.deaths ?? 0)
+    service?.beginSignsOfLife()
     if !wasReady {
       log?.begin()
       process?.isReady()

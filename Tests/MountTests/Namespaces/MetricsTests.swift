@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Posix
 import TestSupport
@@ -39,6 +40,28 @@ extension MountTests {
         #expect(stopped.last == "# EOF")
       }
       try other.unmount()
+    }
+
+    @Test("the board for Grafana asks for samples that there are", .timeLimit(.minutes(1)))
+    func board() throws {
+      let board = try (Installation.scripts / "share/grafana/bundlefs.json").readText()
+      let object = try #require(JSONSerialization.jsonObject(with: Data(board.utf8)) as? [String: Any])
+      let panels = try #require(object["panels"] as? [[String: Any]])
+      let asked = panels.flatMap { ($0["targets"] as? [[String: Any]]) ?? [] }.compactMap {
+        $0["expr"] as? String
+      }
+      try #require(asked.count >= panels.count)
+      let fixture = try Fixture()
+      let archive = fixture.folder / "layer.zip"
+      try archive.write(ZipBuilder([.init("inside.txt", "content")]).bytes)
+      var setup = fixture.setup
+      setup.substitutions.append(archive)
+      let names = try withMount(setup) { mount in
+        Set(try metrics(mount.point).map { $0.prefix { $0 != "{" } })
+      }
+      for name in asked.flatMap({ $0.matches(of: /bundlefs_[a-z_]+/) }).map(\.output) {
+        #expect(names.contains(name), "\(name)")
+      }
     }
 
     @Test("replaces a file as a whole", .timeLimit(.minutes(1)))

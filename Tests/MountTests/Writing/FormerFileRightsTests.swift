@@ -186,8 +186,8 @@ extension MountTests {
         ["/usr/bin/python3", "-c", ByteString(Self.attack), mount.point, layer] + arguments
       ).asUser(Self.user).run(timeout: 60)
       #expect(
-          outcome.status == 0 && !outcome.outputText.contains("secret"),
-          "\(outcome.outputText)\(outcome.errorText)")
+        outcome.status == 0 && !outcome.outputText.contains("secret"),
+        "\(outcome.outputText)\(outcome.errorText)")
     }
 
     private func expectSecret(_ file: ByteString, _ number: Int) throws {
