@@ -131,6 +131,13 @@ measure_layers() {
   "$project/scripts/lib/bench/layers.py" "$bundlefs" "$probe" "$work" "$(((changes + 9) / 10))"
 }
 
+# As above.
+measure_many() {
+  step "Many layers: rounds: $rounds"
+  mkdir -p "$work/mounts"
+  "$project/scripts/lib/bench/many.py" "$bundlefs" "$probe" "$work" "$rounds"
+}
+
 # As above. Linked dynamically, as most programs that use the library: a static URLSession needs libcurl.
 measure_library() {
   local folder=$project/.build/library
