@@ -10,6 +10,7 @@ import Testing
 /// A watcher that has no watches left, or as many as are asked for.
 final class WatcherStub: NodeWatcher {
   let isExhausted = Locked(true)
+  let isUpToDate = Locked(false)
   /// Called when a watch is asked for.
   let willWatch = Locked<@Sendable () -> Void>({})
 
@@ -24,6 +25,7 @@ final class WatcherStub: NodeWatcher {
   func watchesFile(_ node: NodeID) -> Bool { false }
   func unwatch(_ node: NodeID, except kept: [WatchDescriptor]) {}
   func unwatchFile(_ node: NodeID) {}
+  var hasHandledAll: Bool { isUpToDate.withLock { $0 } }
   func fault(of layer: Int) -> String? { nil }
   func directoryIsUncovered() {}
   func partsMayHaveChanged(of node: NodeID) {}

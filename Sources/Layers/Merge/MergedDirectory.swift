@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// A visible entry.
 public enum Entry: Sendable {
@@ -34,11 +35,18 @@ public final class MergedDirectory: Sendable {
   public let missing: LayerFailure?
   /// Whether a layer has several parts.
   let hasTwins: Bool
+  /// A number that no other directory has with as many parts as an index needs; 0 with fewer parts.
+  public let serialNumber: UInt64
+
+  private static let lastSerialNumber = Atomic<UInt64>(0)
 
   init(parts: [LayerDirectory], missing: LayerFailure? = nil) {
     self.parts = parts
     self.missing = missing
     hasTwins = parts[0].foldsNames && zip(parts, parts.dropFirst()).contains { $0.layer == $1.layer }
+    serialNumber =
+      parts.count < Self.fewestIndexedParts
+      ? 0 : Self.lastSerialNumber.wrappingAdd(1, ordering: .relaxed).newValue
   }
 
   /// The layers of a merged root with their present root directories.
@@ -67,17 +75,22 @@ public final class MergedDirectory: Sendable {
   ///   - layer: the first layer to search; those above do not affect the name.
   ///   - isLikelyDirectory: saves a system call if the entry is a directory.
   ///   - toleratesDeferral: whether a layer that must not be waited for counts as one that fails.
+  ///   - places: the parts that may have something of the name; nil for all.
   public func lookup(
-    _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false, toleratesDeferral: Bool = false
+    _ name: CName, from layer: Int = 0, isLikelyDirectory: Bool = false, toleratesDeferral: Bool = false,
+    among places: [NameIndex.Place]? = nil
   ) throws(Errno) -> Entry? {
     guard Self.isEntryName(name), !WhiteoutMarker.isMarker(name) else { return nil }
     let length = strlen(name)
     var collected: [LayerDirectory] = []
     var (merged, first, missing) = (FileStatus?.none, FileStatus?.none, missing)
-    search: for (index, part) in parts.enumerated() where part.layer >= layer && !part.gate.isSkipped {
-      if !isFirst(index) { continue }
+    search: for step in 0..<(places?.count ?? parts.count) {
+      let index = places?[step].part ?? step
+      let part = parts[index]
+      if part.layer < layer || part.gate.isSkipped || !isFirst(index) { continue }
       let twins = index..<end(ofLayerAt: index)
-      let isLast = twins.upperBound == parts.count && missing == nil
+      let isLast =
+        missing == nil && (places.map { step == $0.count - 1 } ?? (twins.upperBound == parts.count))
       do throws(Errno) {
         let (found, others) = try find(name, in: twins, isLikelyDirectory: isLikelyDirectory)
         switch found {
@@ -105,7 +118,9 @@ public final class MergedDirectory: Sendable {
             break search
           }
         }
-        if !isLast, try hasWhiteoutMarker(name, length: length, in: twins) {
+        if !isLast, places?[step].mayHaveMarker ?? true,
+          try hasWhiteoutMarker(name, length: length, in: twins)
+        {
           missing = nil
           break search
         }

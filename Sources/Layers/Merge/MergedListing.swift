@@ -6,6 +6,19 @@ extension MergedDirectory {
   /// - Parameter limit: the most directory entries to read in all parts.
   /// - Throws: EFBIG if there are more; what reading a part throws; the error of a layer that failed.
   public func list(atMost limit: Int = .max) throws(Errno) -> Listing {
+    var index: NameIndex?
+    return try list(atMost: limit, &index)
+  }
+
+  /// Lists the union of the layers' names, and makes an index of them unless names fold, or the parts cannot be indexed.
+  /// - Throws: as `list`.
+  public func listIndexing(atMost limit: Int = .max) throws(Errno) -> (Listing, NameIndex?) {
+    var index = !foldsNames && isIndexable ? NameIndex(foldsNames: false) : nil
+    let listing = try list(atMost: limit, &index)
+    return (listing, index?.trimmed())
+  }
+
+  private func list(atMost limit: Int, _ index: inout NameIndex?) throws(Errno) -> Listing {
     var records = 0
     if foldsNames {
       return try listFolded { () throws(Errno) in
@@ -15,11 +28,18 @@ extension MergedDirectory {
     }
     var shown = Listing()
     var hidden = Listing()
-    for part in parts where !part.gate.isSkipped {
-      let hiddenBelow = try part.addEntries(to: &shown, except: hidden) { () throws(Errno) in
+    for (position, part) in parts.enumerated() {
+      if part.gate.isSkipped {
+        index = nil
+        continue
+      }
+      let isIndexed = index == nil ? false : (try? part.isListedForIndex())
+      let hiddenBelow = try part.addEntries(to: &shown, except: hidden) { entry throws(Errno) in
         records += 1
         if records > limit { throw .fileTooLarge }
+        if isIndexed == true, index?.add(entry, part: position) == false { index = nil }
       }
+      if isIndexed == nil { index = nil } else if isIndexed == false { index?.addUnlisted(position) }
       if part.layer == parts[parts.count - 1].layer { break }
       for item in hiddenBelow.items { _ = hidden.add(item, of: hiddenBelow) }
     }
@@ -33,11 +53,11 @@ extension LayerDirectory {
   /// - Parameter count: called for each directory entry.
   /// - Returns: the names of its whiteouts.
   fileprivate func addEntries(
-    to shown: inout Listing, except hidden: Listing, _ count: () throws(Errno) -> Void
+    to shown: inout Listing, except hidden: Listing, _ count: (DirectoryEntry) throws(Errno) -> Void
   ) throws(Errno) -> Listing {
     var whiteouts = Listing()
     try forEachEntry { entry throws(Errno) in
-      try count()
+      try count(entry)
       let (name, length) = (entry.name, entry.nameLength)
       if WhiteoutMarker.isMarker(name) {
         // A marker hides its name in the layers below only. Markers do not hide markers.

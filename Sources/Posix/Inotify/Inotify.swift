@@ -33,6 +33,12 @@ public struct Inotify: ~Copyable, Sendable {
     return linux_ioctl(descriptor.rawValue, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
   }
 
+  /// Whether events are pending, in constant time.
+  public var hasPending: Bool {
+    var polled = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+    return poll(&polled, 1, 0) != 0
+  }
+
   /// Reads pending events without blocking, oldest first.
   public func read() throws(Errno) -> [InotifyEvent] {
     try withUnsafeTemporaryBytes(64 * 1024) { buffer throws(Errno) in

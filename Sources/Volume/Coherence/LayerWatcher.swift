@@ -1,6 +1,7 @@
 import Fuse
 import Layers
 import Posix
+import Synchronization
 
 /// Watches the layers: one thread reads inotify events and queues the invalidations that they need.
 ///
@@ -19,6 +20,8 @@ final class LayerWatcher: Sendable {
   /// nil if all events are taken for those of other programs.
   private let own: OwnChanges?
   private let state = Locked(State())
+  /// Whether events that were read are not handled yet.
+  private let isHandling = Atomic(false)
 
   private struct State {
     /// Called once the events that are queued now have been read.
@@ -150,6 +153,9 @@ final class LayerWatcher: Sendable {
   /// Reads the events that are queued now. Those that come meanwhile are left, since they might never end.
   /// - Returns: whether there were any, and the mount itself has caused them all.
   private func drain(_ store: NodeStore) -> Bool {
+    // Before the first is taken from the queue: see `hasHandledAll`.
+    isHandling.store(true, ordering: .sequentiallyConsistent)
+    defer { isHandling.store(false, ordering: .sequentiallyConsistent) }
     var pending = watches.inotify.pendingBytes
     var wereOurs = pending > 0
     if pending > Self.urgentBytes { Thread.setUrgent(false) }
@@ -173,6 +179,7 @@ final class LayerWatcher: Sendable {
     for (index, event) in events.enumerated() {
       if event.mask.contains(.overflow) {
         state.withLock { $0.overflows += 1 }
+        store.indexes.removeAll()
         found.append(Invalidation(subject: .subtree(.root)))
         areOurs = false
         continue
@@ -225,6 +232,8 @@ final class LayerWatcher: Sendable {
       let aspects: Invalidation.Aspects = event.mask.isDisjoint(with: .content) ? .attributes : .content
       return [Invalidation(subject: .file(owner.node), aspects: aspects)]
     }
+    // Before anything else: all events of the names count, those of the mount's own changes, too.
+    store.indexes.record(event, in: owner.node, layer: layer, countsOwnAttributes: own == nil)
     if owner.node == .root, let fault = LayerRoot.fault(event.mask) {
       faults[layer] = fault
       // The event may be late, and another directory be the root by now.
@@ -293,6 +302,11 @@ extension LayerWatcher: NodeWatcher {
   func unwatchFile(_ node: NodeID) { watches.removeFileWatch(node) }
 
   func fault(of layer: Int) -> String? { faults[layer] }
+
+  /// An event leaves the queue only while `isHandling` is set, so the queue is looked at first.
+  var hasHandledAll: Bool {
+    !watches.inotify.hasPending && !isHandling.load(ordering: .sequentiallyConsistent)
+  }
 
   func directoryIsUncovered() {
     let isFirst = state.withLock { state in

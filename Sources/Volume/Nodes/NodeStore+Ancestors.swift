@@ -27,8 +27,15 @@ extension NodeStore {
   /// Looks a directory up in the one above it.
   func lookUp(_ node: NodeID) throws(Errno) -> FoundDirectory {
     if node == .root { return FoundDirectory(merged: try stack.root()) }
-    let (known, names) = try nearestAncestor(of: node)
+    let (known, ancestor, names) = try nearestAncestor(of: node)
     guard let last = names.last else { return FoundDirectory(merged: nil) }
+    if let known, let ancestor, names.count == 1 {
+      let entry = try withCName(last) { name throws(Errno) in
+        try lookUp(name, in: ancestor, known, isLikelyDirectory: true)
+      }
+      guard case .directory(let found, _) = entry else { return FoundDirectory(merged: nil, above: known) }
+      return FoundDirectory(merged: found, above: known)
+    }
     var above = known
     if above == nil { above = try stack.root() }
     for name in names.dropLast() { above = try above?.directory(named: name) }
@@ -39,30 +46,31 @@ extension NodeStore {
   ///
   /// It is the parent, once `resolveAncestors` has resolved that. But a poll or a barrier can come behind it and have
   /// all of them resolved again: then they are looked up past what is recorded, in one go.
-  /// - Returns: nil and no names where a directory in between is known to be absent; nil for the root's present parts.
+  /// - Returns: nil and no names where a directory in between is known to be absent; nil for the root's present parts; and its
+  ///   node, unless it has lost its name.
   private func nearestAncestor(
     of node: NodeID
-  ) throws(Errno) -> (known: MergedDirectory?, names: [[UInt8]]) {
-    let (known, names, evicted) = try table.withLock {
-      table throws(Errno) -> (MergedDirectory?, [[UInt8]], [AnyObject]) in
+  ) throws(Errno) -> (known: MergedDirectory?, NodeID?, names: [[UInt8]]) {
+    let (known, ancestor, names, evicted) = try table.withLock {
+      table throws(Errno) -> (MergedDirectory?, NodeID?, [[UInt8]], [AnyObject]) in
       var (slot, names) = (try table.slot(of: node), [[UInt8]]())
       while slot != NodeTable.root {
         names.append(table.name(of: slot))
         slot = table[slot].parent
         if let nameless = table.namelessDirectory(table.number(of: slot)) {
-          return (nameless.parts, names, [])
+          return (nameless.parts, nil, names, [])
         }
         guard let state = table[slot].directory else { throw .notDirectory }
-        if state.parts?.isEmpty == true, state.isCovered { return (nil, [], []) }
+        if state.parts?.isEmpty == true, state.isCovered { return (nil, nil, [], []) }
         guard let merged = state.merged, !state.needsRefresh || LayerAccess.current.usesKnownState else {
           continue
         }
-        return (merged, names, table.touchDirectory(slot))
+        return (merged, table.number(of: slot), names, table.touchDirectory(slot))
       }
-      return (nil, names, [])
+      return (nil, nil, names, [])
     }
     withExtendedLifetime(evicted) {}
-    return (known, names.reversed())
+    return (known, ancestor, names.reversed())
   }
 
   /// Whether a directory's parent is covered, and the index of the lowest layer that takes part in it.

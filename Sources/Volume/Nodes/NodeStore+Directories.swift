@@ -182,7 +182,12 @@ extension NodeStore {
       if LayerAccess.current == .skipping { resolved.isCovered = false }
       // The parent's watches report which layers have the name. A marker in the lowest part could hide nothing;
       // one in a part above it may have come before the watch.
-      if isCovered, parts.last?.layer == lowest, try merged?.hasOpaqueParts() == false { return resolved }
+      if isCovered, let last = parts.last?.layer,
+        last == lowest || hasNothing(below: last, of: node, in: found.above),
+        try merged?.hasOpaqueParts() == false
+      {
+        return resolved
+      }
       let again = try lookUp(node)
       if again.merged?.parts.map(PartIdentity.init) == resolved.parts { return resolved }
       found = again

@@ -264,17 +264,3 @@ extension NodeStore {
     watcher.unwatchFile(node)
   }
 }
-
-extension MergedDirectory {
-  /// What a listed name stands for, while the listing's layer for it is still right.
-  /// - Returns: nil where it has vanished.
-  func entry(_ item: Listing.Item, named name: CName) throws(Errno) -> Entry? {
-    // A character device can have become a whiteout.
-    if item.kind != .directory, item.kind != .characterDevice, !isTable(name),
-      let attributes = try? solePart(of: Int(item.layer))?.attributes(of: name), attributes.kind == item.kind
-    {
-      return .file(layer: Int(item.layer), attributes)
-    }
-    return try lookup(name, from: Int(item.layer), isLikelyDirectory: item.kind == .directory)
-  }
-}

@@ -29,6 +29,7 @@ final class NodeStore: Sendable {
   /// The spellings that the kernel may have cached beside those of the listings; nil if case counts.
   let spellings: KnownSpellings?
   let cookies: ListingCookies
+  let indexes: NameIndexes
   let retried = RetriedNames()
   /// nil without `mtime=visible`.
   let visibleTimes: VisibleTimes?
@@ -55,6 +56,7 @@ final class NodeStore: Sendable {
     self.knowsKernelSizes = knowsKernelSizes
     numbers = InodeNumbers(memory: memory, foldsNames: stack.foldsNames)
     cookies = ListingCookies(memory: memory?.memory)
+    indexes = NameIndexes(foldsNames: stack.foldsNames)
     spellings = stack.foldsNames ? KnownSpellings(memory: memory) : nil
     if stack.foldsNames, isWritable { stack.shareSpellings() }
     table = RecordedNodeTable(
@@ -135,7 +137,10 @@ final class NodeStore: Sendable {
     }
     if let spellings { for node in released.directories { spellings.removeAll(in: node) } }
     guard let watcher else { return }
-    for node in released.directories { watcher.unwatch(node, except: []) }
+    for node in released.directories {
+      watcher.unwatch(node, except: [])
+      indexes.remove(node)
+    }
     for file in released.files { watcher.unwatchFile(file) }
   }
 

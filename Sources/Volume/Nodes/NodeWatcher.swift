@@ -26,6 +26,9 @@ protocol NodeWatcher: AnyObject, Sendable {
   func watchesFile(_ node: NodeID) -> Bool
   func unwatch(_ node: NodeID, except kept: [WatchDescriptor])
   func unwatchFile(_ node: NodeID)
+  /// Whether every change in a watched directory that was finished before has been recorded, in the node table and in the
+  /// indexes of names.
+  var hasHandledAll: Bool { get }
   /// What is wrong with a layer as a whole; nil if nothing is.
   func fault(of layer: Int) -> String?
   /// A directory was found that cannot be watched; it has to be polled from now on.

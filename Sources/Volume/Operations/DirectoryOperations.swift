@@ -181,8 +181,8 @@ private struct DirectoryPage: ~Copyable {
     }
     let found =
       isCurrent
-      ? try merged.entry(item, named: name)
-      : try merged.lookup(name, isLikelyDirectory: item.kind == .directory)
+      ? try store.entry(item, named: name, in: node, merged)
+      : try store.lookUp(name, in: node, merged, isLikelyDirectory: item.kind == .directory)
     store.recordLookup(found, name, in: node)
     return try found.map { found throws(Errno) in try store.entry(found, name, in: node, merged) }
   }
@@ -220,7 +220,7 @@ private struct ListedDirectory {
     var (listing, version) = try store.evictingOnDemand { () throws(Errno) in
       let merged = try store.merged(of: node)
       let version = store.version(of: node)
-      return (try merged.list(), version)
+      return (try store.list(merged, node), version)
     }
     store.record(listing.whiteouts, in: node)
     if node == .root, operations.reserved.listsControl {

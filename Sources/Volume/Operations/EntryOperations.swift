@@ -33,7 +33,7 @@ struct EntryOperations: Sendable {
       entry = try store.evictingOnDemand { () throws(Errno) in
         let merged = try store.merged(of: parent)
         try store.check(.search, in: merged, parent, for: caller)
-        let found = try merged.lookup(name)
+        let found = try store.lookUp(name, in: parent, merged)
         store.recordLookup(found, name, in: parent)
         isMissing = found == nil
         if found != nil, try isForRespelling(name, in: parent, merged, by: caller) { return nil }

@@ -74,7 +74,7 @@ struct ListingPrefetcher: Sendable {
 
   private func prepare(_ job: ListingPrefetchQueue.Job) {
     guard let (merged, version) = prefetchable(job.directory) else { return queue.skip() }
-    guard let listing = try? merged.list(atMost: Self.maxNames) else { return }
+    guard let listing = try? store.list(merged, job.directory, atMost: Self.maxNames) else { return }
     let snapshot = ListingSnapshot(listing, store.cookies, version: version)
     var (job, prepared) = (job, PreparedListing(snapshot: snapshot))
     var directories: [NodeID] = []
@@ -104,7 +104,7 @@ struct ListingPrefetcher: Sendable {
   private func entry(
     _ item: Listing.Item, named name: CName, in directory: NodeID, _ merged: MergedDirectory
   ) -> EntryReply? {
-    guard let found = try? merged.entry(item, named: name) else { return nil }
+    guard let found = try? store.entry(item, named: name, in: directory, merged) else { return nil }
     store.recordLookup(found, name, in: directory)
     if case .file(_, let attributes) = found, attributes.links > 1 { return nil }
     let entry = try? store.entry(found, name, in: directory, merged)

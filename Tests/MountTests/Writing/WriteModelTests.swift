@@ -15,6 +15,14 @@ extension MountTests {
       try WriteModelRun(seed: seed, substitutions: 2).run()
     }
 
+    @Test("many layers", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 30))
+    func manyLayers(seed: UInt64) throws {
+      try WriteModelRun(
+        seed: seed, substitutions: 3 + Int(seed % 9), hasEdits: seed % 2 == 0, hasDeaths: seed % 5 == 0,
+        foldsNames: seed % 3 == 0
+      ).run()
+    }
+
     @Test(
       "hard links in the layers below", .timeLimit(.minutes(60)), arguments: WriteModelRun.seeds(percent: 20))
     func hardLinks(seed: UInt64) throws {

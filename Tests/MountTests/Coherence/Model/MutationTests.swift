@@ -13,6 +13,24 @@ extension MountTests {
     }
 
     @Test(
+      "after a barrier the mount of many layers matches the model", .timeLimit(.minutes(10)),
+      arguments: MutationRun.seeds(percent: 40), [false, true])
+    func manyLayers(seed: UInt64, foldsNames: Bool) throws {
+      try MutationRun(seed: seed, foldsNames: foldsNames, layerCount: 4 + Int(seed % 9)).run {
+        try $0.barrier()
+      }
+    }
+
+    @Test(
+      "after a barrier the mount of many layers matches the model while workers die",
+      .timeLimit(.minutes(30)), arguments: MutationRun.seeds(percent: 10))
+    func manyLayersDeaths(seed: UInt64) throws {
+      try MutationRun(seed: seed, degradation: .deaths, layerCount: 4 + Int(seed % 9)).run {
+        try $0.barrier()
+      }
+    }
+
+    @Test(
       "after a barrier the mount matches the model while workers die", .timeLimit(.minutes(30)),
       arguments: MutationRun.seeds(percent: 20))
     func deaths(seed: UInt64) throws {
@@ -89,6 +107,8 @@ struct MutationRun {
   var degradation = Degradation.none
   /// Whether one of the substitutions is laid at a folder.
   var isLaid = false
+  /// How many layers there are; nil for two or three.
+  var layerCount: Int?
 
   /// Makes and mounts the stack, then alternates changes and comparisons.
   /// - Parameters:
@@ -103,7 +123,8 @@ struct MutationRun {
     // The model of hard links does not know the folders.
     if isLaid { limits.hasHardLinks = false }
     let plans = StackGenerator.stack(
-      seed: seed, count: seed % 2 == 0 ? 2 : 3, isOverlayOnly: false, scale: .small, names: names,
+      seed: seed, count: layerCount ?? (seed % 2 == 0 ? 2 : 3), isOverlayOnly: false, scale: .small,
+      names: names,
       limits: limits, foldsNames: foldsNames)
     let layers = try plans.enumerated().map { index, plan in
       try layer(plan, ByteString("layer\(index)"), in: folder, onOwnFileSystem: onOwnFileSystem)
