@@ -19,6 +19,8 @@ public enum FormatArgument: Sendable, Hashable {
     }
   }
 
+  var isNumber: Bool { if case .text = self { false } else { true } }
+
   var text: String {
     switch self {
     case .integer(let value): String(value)

@@ -46,10 +46,10 @@ struct FormatResolution {
 
   /// - Returns: whether the variable has a form for its argument.
   private mutating func appendVariable(_ name: String, _ position: Int?, depth: Int) -> Bool {
-    let index = position.map { $0 - 1 } ?? takeArgument()
-    guard depth < Self.maxDepth, remainingVariables > 0, index < arguments.count,
-      let magnitude = arguments[index].magnitude,
-      let form = variables[name]?.form(for: magnitude, in: language)
+    let variable = variables[name]
+    let index = (position ?? variable?.argument).map { $0 - 1 } ?? takeArgument()
+    guard depth < Self.maxDepth, remainingVariables > 0, arguments.indices.contains(index),
+      let form = variable?.form(for: arguments[index], in: language)
     else { return false }
     remainingVariables -= 1
     append(form, argument: index, depth: depth + 1)
@@ -67,9 +67,32 @@ extension PluralTable {
   /// - Parameter language: the language of the table, whose plural rule chooses the forms.
   /// - Returns: nil without the key.
   public func text(for key: String, arguments: [FormatArgument], language: String) -> String? {
-    self[key].map {
-      FormatResolution.text(of: $0.format, arguments: arguments, variables: $0.variables, language: language)
+    self[key].map { entry in
+      FormatResolution.text(
+        of: entry.format(for: arguments, language: language), arguments: arguments,
+        variables: entry.variables, language: language)
     }
+  }
+}
+
+extension PluralTable.Entry {
+  /// The form of the whole text, or the only one.
+  fileprivate func format(for arguments: [FormatArgument], language: String) -> String {
+    guard let whole, let index = countedArgument(arguments) else { return format }
+    return whole.form(for: arguments[index], in: language) ?? format
+  }
+
+  /// The first number in the format chooses the form, or the first number at all where the format shows none.
+  private func countedArgument(_ arguments: [FormatArgument]) -> Int? {
+    var scanner = FormatScanner(format)
+    var next = 0
+    while let part = scanner.next() {
+      guard case .specifier(let specifier) = part else { continue }
+      let index = specifier.position.map { $0 - 1 } ?? next
+      if specifier.position == nil { next += 1 }
+      if arguments.indices.contains(index), arguments[index].isNumber { return index }
+    }
+    return arguments.firstIndex(where: \.isNumber)
   }
 }
 
