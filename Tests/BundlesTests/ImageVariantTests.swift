@@ -17,6 +17,8 @@ import Testing
     Case(["0 i.png", "1 i@2x.png"], "i.png", "1 i@2x.png", scale: 2),
     Case(["0 i.png", "1 i@3x.png"], "i.png", "0 i.png", scale: 2),
     Case(["0 i.png", "1 i@3x.png"], "i.png", "1 i@3x.png", scale: 3),
+    Case(["0 i.png", "1 i@2x.png"], "i.png", "1 i@2x.png", scale: 3),
+    Case(["0 i@2x.png", "1 i@3x.png"], "i.png", "1 i@3x.png", scale: 4),
     Case(["0 i@2x.png", "1 i.png"], "i.png", "1 i.png", idiom: .pad),
     Case(["0 i.png", "1 i~ipad.png"], "i.png", "1 i~ipad.png", idiom: .pad),
     Case(["0 i.png", "1 i~ipad.png"], "i.png", "0 i.png", scale: 1),
@@ -65,7 +67,8 @@ import Testing
     }
     #expect(
       candidates("i.gif", 3, .pad) == [
-        "i@3x~ipad.gif", "i_3only_@3x~ipad.gif", "i@3x.gif", "i_3only_@3x.gif", "i~ipad.gif", "i.gif",
+        "i@3x~ipad.gif", "i_3only_@3x~ipad.gif", "i@3x.gif", "i_3only_@3x.gif",
+        "i@2x~ipad.gif", "i_2only_@2x~ipad.gif", "i@2x.gif", "i_2only_@2x.gif", "i~ipad.gif", "i.gif",
         "i@1x~ipad.gif", "i_1only_~ipad.gif", "i@1x.gif", "i_1only_.gif", "i~ipad", "i",
       ])
     #expect(

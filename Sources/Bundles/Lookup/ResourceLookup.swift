@@ -16,6 +16,9 @@ public struct FoundResource: Sendable {
   /// The parent directory; nil for a directory behind a link.
   let container: MergedDirectory?
 
+  /// The scale of an image, by the name of the variant.
+  public var imageScale: Int { ImageVariants.scale(of: name) }
+
   /// The status of the entry.
   public var attributes: FileStatus { entry.attributes }
 }
