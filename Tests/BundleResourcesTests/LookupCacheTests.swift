@@ -116,8 +116,8 @@ import Testing
     try watch(bundle)
     let layers = try bundle.layers()
     let cache = try #require(layers.cache)
-    let former = try layers.lookup.versions(
-      of: [Array("Localizable.strings".utf8)], in: [], localization: nil)
+    let names = TableNames(tables: [Array("Localizable.strings".utf8)], catalogs: [])
+    let former = try layers.lookup.tables(names) { _ in nil }
     #expect(former.count == 2)
     try (fixture.substitution / "fr.lproj/Localizable.strings").replace("a = new;")
     let (_, found) = cache.find(in: layers) { _ in Int?.none }

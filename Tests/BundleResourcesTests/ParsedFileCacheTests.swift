@@ -14,7 +14,8 @@ import Testing
     let cache = ParsedFileCache<Int>()
     var count = 0
     func value() throws {
-      let file = try #require(try layers.lookup.versions(of: [Array("T.strings".utf8)]).first)
+      let file = try #require(
+        try layers.lookup.tables(.init(tables: [Array("T.strings".utf8)], catalogs: [])) { _ in nil }.first)
       let value = cache.value(of: file, at: layers.path(of: file.path, layer: file.layer)) { _ in
         count += 1
         return count

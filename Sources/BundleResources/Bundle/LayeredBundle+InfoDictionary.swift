@@ -37,10 +37,9 @@ extension LayeredBundle {
 
   /// The value of a key: the string that a table `InfoPlist` has for it, or else that of ``infoDictionary``.
   public func object(forInfoDictionaryKey key: String) -> Any? {
-    // No string of a table contains a NUL alone.
-    let missing = "\0"
-    let localized = localizedString(forKey: key, value: missing, table: "InfoPlist")
-    if localized != missing { return localized }
+    // The key of an untranslated entry is no value.
+    let localized = first(TableQuery("InfoPlist", nil)) { $0.content.strings[key] }
+    if let localized { return localized }
     return infoDictionaries().lazy.compactMap { $0[key] }.first?.foundationValue
   }
 

@@ -4,21 +4,11 @@ import Posix
 import PropertyLists
 import StringTables
 
-/// The content of a `.strings` or a `.stringsdict` file.
-struct ParsedTables: Sendable {
-  var strings = StringTable()
-  var plurals = PluralTable()
-  var error: TableError?
-  /// Whether the file was replaced or removed before it was read.
-  var isReplaced = false
-  /// Whether the file could not be read, which may be otherwise the next time.
-  var wasUnreadable = false
-}
-
 /// A table from which strings were asked.
 struct TableQuery: Hashable {
   let table: String
-  let localization: String?
+  /// The only ones to search; nil for the preferred ones.
+  let localizations: [String]?
   /// Whether a string with arguments is asked for.
   var isFormatted = false
 
@@ -26,13 +16,19 @@ struct TableQuery: Hashable {
 
   /// A `.strings` file precedes the `.stringsdict` file beside it, whose formats are of no use without arguments; with
   /// them it is the other way round.
-  fileprivate var suffixes: [String] {
-    isFormatted ? [".stringsdict", ".strings"] : [".strings", ".stringsdict"]
+  fileprivate func names(_ name: [UInt8]) -> TableNames {
+    let suffixes = isFormatted ? [".stringsdict", ".strings"] : [".strings", ".stringsdict"]
+    return TableNames(
+      tables: suffixes.map { name + $0.utf8 }, catalogs: [".xcstrings", ".loctable"].map { name + $0.utf8 })
   }
 
   init(_ name: String?, _ localization: String?, isFormatted: Bool = false) {
+    self.init(name, localizations: localization.map { [$0] }, isFormatted: isFormatted)
+  }
+
+  init(_ name: String?, localizations: [String]?, isFormatted: Bool = false) {
     table = name.flatMap { $0.isEmpty ? nil : $0 } ?? "Localizable"
-    (self.localization, self.isFormatted) = (localization, isFormatted)
+    (self.localizations, self.isFormatted) = (localizations, isFormatted)
   }
 }
 
@@ -41,30 +37,57 @@ extension LayeredBundle {
   ///
   /// The substitutions' tables are searched in order, and then the main bundle's. Each layer is searched whole: its
   /// unlocalized table, then those of the preferred localizations, then `Base`. So a substitution need only have the
-  /// keys that it changes. Of a table with a syntax error the strings before the error are used; see ``tableErrors``.
+  /// keys that it changes. With ``LookupOptions/StringOrder/languageFirst`` each language is searched in all layers before the
+  /// next. Of a table with a syntax error the strings before the error are used; see ``tableErrors``.
+  ///
+  /// In a layer and a language, a `.strings` file precedes the `.stringsdict`, the `.xcstrings` and the `.loctable` file of
+  /// the same table. If none has the key, catalogs (`.xcstrings`) give the text in their source language, which for an
+  /// untranslated key is the key.
   /// - Parameters:
   ///   - key: the key.
   ///   - value: what is returned if no table has the key; nil or empty for the key itself.
-  ///   - table: the name of the table without `.strings`; nil or empty for `Localizable`.
+  ///   - table: the name of the table without its extension; nil or empty for `Localizable`.
   ///   - localization: the only localization to search, besides unlocalized tables; nil for the preferred ones.
   public func localizedString(
     forKey key: String, value: String? = nil, table: String? = nil, localization: String? = nil
   ) -> String {
-    let found = first(TableQuery(table, localization)) { table in
-      table.content.strings[key] ?? table.content.plurals[key]?.format
+    string(key, value, TableQuery(table, localization))
+  }
+
+  /// The string of a key, as Foundation's method of this name.
+  public func localizedString(forKey key: String, value: String?, table: String?) -> String {
+    string(key, value, TableQuery(table, nil))
+  }
+
+  /// The string of a key in some localizations.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - value: what is returned if no table has the key; nil or empty for the key itself.
+  ///   - table: the name of the table without its extension; nil or empty for `Localizable`.
+  ///   - localizations: the only localizations to search, in order, besides their parents (`fr` for `fr-CA`) and unlocalized
+  ///     tables.
+  public func localizedString(
+    forKey key: String, value: String? = nil, table: String? = nil, localizations: [String]
+  ) -> String {
+    string(key, value, TableQuery(table, localizations: localizations))
+  }
+
+  private func string(_ key: String, _ value: String?, _ query: TableQuery) -> String {
+    let found = first(query) { table in
+      table.content.strings[key] ?? table.content.plurals[key]?.format ?? table.content.untranslated?[key]
     }
     return found ?? value.flatMap { $0.isEmpty ? nil : $0 } ?? key
   }
 
   /// The string of a key, with arguments in the place of the format's specifiers (`%d`, `%2$@`).
   ///
-  /// A key of a `.stringsdict` file has its plural form by the rule of the table's language; such a table precedes the
-  /// `.strings` file beside it. Integers, floating-point numbers and texts may stand for any specifier: one of another
+  /// A key of a `.stringsdict` file or a catalog has its plural form by the rule of the table's language; a `.stringsdict`
+  /// file precedes the `.strings` file beside it. Integers, floating-point numbers and texts may stand for any specifier: one of another
   /// type than the argument shows its plain text. A specifier without an argument stays as it is.
   /// - Parameters:
   ///   - key: the key.
   ///   - value: the format if no table has the key; nil or empty for the key itself.
-  ///   - table: the name of the table without `.strings`; nil or empty for `Localizable`.
+  ///   - table: the name of the table without its extension; nil or empty for `Localizable`.
   ///   - localization: the only localization to search, besides unlocalized tables; nil for the preferred ones.
   ///   - arguments: integers, floating-point numbers, and values that are shown by their descriptions.
   public func localizedString(
@@ -74,7 +97,8 @@ extension LayeredBundle {
     let arguments = arguments.map(FormatArgument.init)
     let found = first(TableQuery(table, localization, isFormatted: true)) { table in
       table.content.plurals.text(for: key, arguments: arguments, language: table.language)
-        ?? table.content.strings[key].map { StringTable.text(of: $0, arguments: arguments) }
+        ?? (table.content.strings[key] ?? table.content.untranslated?[key])
+        .map { StringTable.text(of: $0, arguments: arguments) }
     }
     return found ?? StringTable.text(of: value.flatMap { $0.isEmpty ? nil : $0 } ?? key, arguments: arguments)
   }
@@ -85,9 +109,17 @@ extension LayeredBundle {
     forKey key: String, table: String? = nil, localization: String? = nil
   ) -> Bool {
     let found = first(TableQuery(table, localization)) { table in
-      table.content.strings[key] != nil || table.content.plurals[key] != nil ? true : nil
+      let content = table.content
+      let has =
+        content.strings[key] != nil || content.plurals[key] != nil || content.untranslated?[key] != nil
+      return has ? true : nil
     }
     return found ?? false
+  }
+
+  /// Whether a table has a string for a key.
+  public func hasLocalizedString(forKey key: String, table: String?) -> Bool {
+    hasLocalizedString(forKey: key, table: table, localization: nil)
   }
 
   /// The present errors of the tables from which strings were asked so far, in all layers, sorted by path.
@@ -108,7 +140,7 @@ extension LayeredBundle {
   /// The first result that the body has for a table, in the order of the search.
   ///
   /// A search in which a table is replaced begins anew: what the table hides would be found instead.
-  private func first<Result>(_ query: TableQuery, _ body: (ReachedTable) -> Result?) -> Result? {
+  func first<Result>(_ query: TableQuery, _ body: (ReachedTable) -> Result?) -> Result? {
     guard let layers = try? layers() else { return nil }
     var former: TableReplaced?
     // Limited in case tables are replaced in an endless loop.
@@ -138,28 +170,27 @@ extension LayeredBundle {
   ) throws(TableReplaced) -> ReachedTable {
     let content = parsed(file, layers)
     if content.isReplaced, !isLast { throw TableReplaced(file.attributes) }
-    return ReachedTable(content, language: language(of: file, layers))
+    return ReachedTable(content.part(of: file), language: language(of: file, layers))
   }
 
   /// The tables of a query in the order of the search, each parsed when it is reached.
   func tables(_ query: TableQuery) -> some Sequence<ParsedTables> {
     let layers = try? layers()
     let files = layers.flatMap { try? self.files(query, $0) } ?? []
-    return files.lazy.compactMap { [self] file in layers.map { parsed(file, $0) } }
+    return files.lazy.compactMap { [self] file in layers.map { parsed(file, $0).part(of: file) } }
   }
 
   private func files(_ query: TableQuery, _ layers: LayerReader) throws(Errno) -> [ResourceVersion] {
     queries.withLock { queries in
       // Bounds the memory for a program that makes up names.
       if queries.count < TableQuery.limit {
-        queries.insert(TableQuery(query.table, query.localization))
+        queries.insert(TableQuery(query.table, localizations: query.localizations))
       }
     }
     let path = Self.names(query.table)
-    let name = path.last ?? []
-    return try layers.lookup.versions(
-      of: query.suffixes.map { name + Array($0.utf8) }, in: path.dropLast(),
-      localization: query.localization.map { Array($0.utf8) })
+    return try layers.lookup.tables(
+      query.names(path.last ?? []), in: path.dropLast(), only: query.localizations?.map { Array($0.utf8) }
+    ) { [self] catalog in parsed(catalog, layers).languages }
   }
 
   private func language(of version: ResourceVersion, _ layers: LayerReader) -> String {
@@ -171,39 +202,12 @@ extension LayeredBundle {
 
   private func parsed(_ version: ResourceVersion, _ layers: LayerReader) -> ParsedTables {
     let path = layers.path(of: version.path, layer: version.layer)
-    return tables.value(of: version, at: path, isKept: { !$0.wasUnreadable }) { ParsedTables($0, path) }
-  }
-}
-
-extension ParsedTables {
-  /// The size of a file that is read at most; no table is that large.
-  private static let maxFileSize = 32 << 20
-
-  fileprivate init(_ file: ResourceVersion, _ path: [UInt8]) {
-    do throws(Errno) {
-      guard let content = try file.content(limit: Self.maxFileSize) else {
-        self.init(error: TableError(path: path, reason: "not a regular file, or larger than 32 MiB"))
-        return
-      }
-      self.init(content, isPlurals: path.suffix(12).elementsEqual(".stringsdict".utf8), path)
-    } catch {
-      self.init(error: TableError(path: path, reason: error.description))
-      wasUnreadable = true
-      isReplaced = error == .staleFileHandle || error == .noSuchFileOrDirectory
+    let options = layers.lookup.options
+    // What was parsed depends on these, which are those of a mount at the time.
+    let key = path + "\0\(options.idiom?.device ?? "")".utf8
+    return tables.value(of: version, at: key, isKept: { !$0.wasUnreadable }) {
+      ParsedTables($0, path, TextVariant(device: options.idiom?.device, width: options.textWidth))
     }
-  }
-
-  private init(_ content: [UInt8], isPlurals: Bool, _ path: [UInt8]) {
-    self.init()
-    let failure: PropertyListError?
-    if isPlurals {
-      let parsed = PluralTable.parse(content)
-      (plurals, failure) = (parsed.table, parsed.error)
-    } else {
-      let parsed = StringTable.parse(content)
-      (strings, failure) = (parsed.table, parsed.error)
-    }
-    error = failure.map { TableError(path: path, reason: $0.reason, position: $0.position) }
   }
 }
 

@@ -55,10 +55,14 @@ public final class LayeredBundle: Sendable {
   /// - Parameters:
   ///   - mountPoint: the file URL of the directory on which the bundle is mounted.
   ///   - cachesLookups: as ``LookupOptions/cachesLookups``.
+  ///   - stringOrder: as ``LookupOptions/stringOrder``.
   /// - Throws: `URLError.badURL` for a URL that is not a file URL; `.resourceUnavailable` where nothing is mounted or
   ///   the mount's daemon is dead; as the other initializer if a layer cannot be opened.
-  public init(mountPoint: URL, cachesLookups: Bool = true) throws(URLError) {
-    let mount = MountLayers(mountPoint: try mountPoint.filePath(), caches: cachesLookups)
+  public init(
+    mountPoint: URL, cachesLookups: Bool = true, stringOrder: LookupOptions.StringOrder = .layerFirst
+  ) throws(URLError) {
+    let mount = MountLayers(
+      mountPoint: try mountPoint.filePath(), caches: cachesLookups, stringOrder: stringOrder.resolved)
     bundleURL = URL(path: mount.mountPoint, isDirectory: true)
     backing = .mount(mount)
     do throws(PathError) { _ = try mount.reader() } catch { throw URLError(error) }

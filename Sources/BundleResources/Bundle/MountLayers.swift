@@ -16,17 +16,20 @@ final class MountLayers: Sendable {
 
   fileprivate struct Description: Equatable {
     let layers: [LaidPath]
-    let options: ResourceOptions
+    var options: ResourceOptions
   }
 
   /// An absolute path.
   let mountPoint: [UInt8]
   private let caches: Bool
+  private let stringOrder: ResourceOptions.StringOrder
   private let state = Locked(order: 10, State())
   /// Reading the status takes the daemon time in proportion to the files that the kernel knows.
   private static let maxAge: Int64 = 1000
 
-  init(mountPoint: [UInt8], caches: Bool) { (self.mountPoint, self.caches) = (mountPoint, caches) }
+  init(mountPoint: [UInt8], caches: Bool, stringOrder: ResourceOptions.StringOrder = .layer) {
+    (self.mountPoint, self.caches, self.stringOrder) = (mountPoint, caches, stringOrder)
+  }
 
   /// Reads the status again at the next use.
   func invalidate() {
@@ -63,9 +66,10 @@ final class MountLayers: Sendable {
     do throws(Errno) { text = try StatusClient.read(.json, at: mountPoint) } catch {
       throw PathError(mountPoint: mountPoint, error)
     }
-    guard let status = JSONValue(text), let description = Description(status) else {
+    guard let status = JSONValue(text), var description = Description(status) else {
       throw PathError(errno: .ioError, path: mountPoint, reason: "a status of another version of bundlefs")
     }
+    description.options.stringOrder = stringOrder
     return description
   }
 }

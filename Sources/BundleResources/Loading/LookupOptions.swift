@@ -11,6 +11,15 @@ public struct LookupOptions: Sendable, Hashable {
     case pad
   }
 
+  /// What comes first in a search for strings.
+  public enum StringOrder: Sendable, Hashable, CaseIterable {
+    /// Each layer is searched whole, in all its languages, before the next: as for files.
+    case layerFirst
+    /// Each language is searched in all layers before the next. So a substitution that has a text in English only does not
+    /// hide the main bundle's French one.
+    case languageFirst
+  }
+
   /// The languages in order of preference (`languages=fr:en`), before the bundle's development region; nil stands for
   /// those of the user (LANGUAGE, or else the locale), then the development region, then `en`.
   ///
@@ -24,15 +33,24 @@ public struct LookupOptions: Sendable, Hashable {
   /// Whether a ``LayeredBundle`` caches what its look-ups find, as long as nothing has changed in the layers. A bundle
   /// that is asked often then watches its directories with an instance of inotify(7). The default is true.
   public var cachesLookups: Bool
+  /// The order of a search for strings. The default is ``StringOrder/layerFirst``: what a substitution has is seen, as with
+  /// files.
+  public var stringOrder: StringOrder
+  /// The width for which a ``LayeredBundle`` chooses texts that have variants for widths, in the unit of the tables; nil for
+  /// the widest ones.
+  public var textWidth: Int?
 
   /// Creates options; the defaults are those of a mount.
   public init(
-    languages: [String]? = nil, scale: Int? = nil, idiom: Idiom? = nil, cachesLookups: Bool = true
+    languages: [String]? = nil, scale: Int? = nil, idiom: Idiom? = nil, cachesLookups: Bool = true,
+    stringOrder: StringOrder = .layerFirst, textWidth: Int? = nil
   ) {
     self.languages = languages
     self.scale = scale
     self.idiom = idiom
     self.cachesLookups = cachesLookups
+    self.stringOrder = stringOrder
+    self.textWidth = textWidth
   }
 
   var resolved: ResourceOptions {
@@ -40,6 +58,11 @@ public struct LookupOptions: Sendable, Hashable {
     return ResourceOptions(
       languages: languages?.map { Array($0.utf8) },
       userLanguages: Language.ofUser { environment[$0] }, scale: scale.map { max(1, $0) },
-      idiom: idiom.map { $0 == .pad ? .pad : .phone })
+      idiom: idiom.map { $0 == .pad ? .pad : .phone }, stringOrder: stringOrder.resolved, textWidth: textWidth
+    )
   }
+}
+
+extension LookupOptions.StringOrder {
+  var resolved: ResourceOptions.StringOrder { self == .layerFirst ? .layer : .language }
 }

@@ -113,9 +113,16 @@ public final class ResourceLookup: Sendable {
     return try search?.hasFolder() ?? false
   }
 
-  func localizations(only localization: [UInt8]?, layout: BundleLayout) throws(Errno) -> [[UInt8]] {
+  /// - Parameter others: the languages of catalogs, which may have no folders.
+  func localizations(
+    only localization: [UInt8]?, layout: BundleLayout, others: [[UInt8]] = []
+  ) throws(Errno) -> [[UInt8]] {
     if let localization { return Language.fallbacks(of: localization) }
-    let matcher = try matcher(layout)
+    var matcher = try matcher(layout)
+    if let present = matcher, !others.isEmpty {
+      let names = Set(present.names).union(others)
+      if names.count > present.names.count { matcher = LanguageMatcher(names.sorted(by: precedes)) }
+    }
     var names: [[UInt8]] = []
     for language in try languages(layout, matcher) {
       let found = matcher?.matches(for: language) ?? Language.fallbacks(of: language)
@@ -143,3 +150,5 @@ public final class ResourceLookup: Sendable {
     }
   }
 }
+
+private func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool { left.lexicographicallyPrecedes(right) }

@@ -8,6 +8,14 @@ public struct ResourceOptions: Sendable, Hashable {
     var suffix: String { self == .phone ? "~iphone" : "~ipad" }
   }
 
+  /// What comes first in a search for strings.
+  public enum StringOrder: Sendable, Hashable {
+    /// Each layer is searched whole before the next.
+    case layer
+    /// Each language is searched in all layers before the next.
+    case language
+  }
+
   /// The languages in order (`languages=fr:en`), before the bundle's development region; nil for ``userLanguages``, then
   /// the development region, then `en`.
   public var languages: [[UInt8]]?
@@ -17,15 +25,22 @@ public struct ResourceOptions: Sendable, Hashable {
   public var scale: Int?
   /// The device family (`idiom=pad`). If nil and the scale is set, `phone`, as in ProxyBundle.
   public var idiom: Idiom?
+  /// The order of a search for strings.
+  public var stringOrder: StringOrder
+  /// The width for which texts are chosen (NSStringVariableWidthRuleType); nil for the widest.
+  public var textWidth: Int?
 
   /// Creates options. The scale is positive; for `userLanguages` see ``Language/ofUser(environment:)``.
   public init(
-    languages: [[UInt8]]? = nil, userLanguages: [[UInt8]] = [], scale: Int? = nil, idiom: Idiom? = nil
+    languages: [[UInt8]]? = nil, userLanguages: [[UInt8]] = [], scale: Int? = nil, idiom: Idiom? = nil,
+    stringOrder: StringOrder = .layer, textWidth: Int? = nil
   ) {
     self.languages = languages
     self.userLanguages = userLanguages
     self.scale = scale
     self.idiom = idiom
+    self.stringOrder = stringOrder
+    self.textWidth = textWidth
   }
 
   /// The languages that the user or the option prefers, in order.

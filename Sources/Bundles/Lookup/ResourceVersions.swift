@@ -11,17 +11,32 @@ public struct ResourceVersion: Sendable {
   public let attributes: FileStatus
   /// The localization; nil for unlocalized files.
   public let localization: [UInt8]?
-  /// The place in the order of the search, within the layer.
-  fileprivate let order: Int
+  /// What of the file is meant.
+  public let part: Part
   private let file: MergedFile
 
-  init(_ file: MergedFile, layer: Int, localization: [UInt8]?, order: Int) {
+  /// A part of a file.
+  public enum Part: Sendable, Hashable {
+    /// All of it.
+    case whole
+    /// What a catalog has in the language that is the localization.
+    case language
+    /// What a catalog has in its source language, for want of anything else.
+    case source
+  }
+
+  init(_ file: MergedFile, layer: Int, localization: [UInt8]?, part: Part = .whole) {
     path = file.parent.names + [file.name]
     self.layer = layer
     attributes = file.attributes
     self.localization = localization
-    self.order = order
+    self.part = part
     self.file = file
+  }
+
+  /// A part of a catalog.
+  init(_ catalog: ResourceVersion, localization: [UInt8]?, part: Part) {
+    self.init(catalog.file, layer: catalog.layer, localization: localization, part: part)
   }
 
   /// Reads the content; nil if this is not a regular file or is larger than the limit.
@@ -30,43 +45,14 @@ public struct ResourceVersion: Sendable {
 }
 
 extension ResourceLookup {
-  /// Finds files in all layers and in all folders that a lookup searches, in the order of the search: each layer
-  /// whole before the next, in it each folder, in it the names in order. What a whiteout or an opaque directory hides
-  /// is not found.
-  /// - Parameters:
-  ///   - names: the names of the files, without variants.
-  ///   - folder: the names below the resource folder.
-  ///   - localization: As for `find`.
-  public func versions(
-    of names: [[UInt8]], in folder: [[UInt8]] = [], localization: [UInt8]? = nil
-  ) throws(Errno) -> [ResourceVersion] {
-    guard folder.allSatisfy(ResourceFolders.isEntryName) else { return [] }
-    let layout = try layout()
-    guard let folders = try ResourceFolders(of: stack, layout: layout, subfolder: folder, for: .unrestricted)
-    else { return [] }
-    var versions: [ResourceVersion] = []
-    var searched: Set<[[UInt8]]> = []
-    let localizations = try localizations(only: localization, layout: layout)
-    for folder in try folders.all(localizations: localizations)
-    where searched.insert(folder.path.names).inserted {
-      for name in names where ResourceFolders.isEntryName(name) {
-        for (file, layer) in try folder.path.versions(of: name) {
-          versions.append(
-            ResourceVersion(file, layer: layer, localization: folder.localization, order: versions.count))
-        }
-      }
-    }
-    return versions.sorted { ($0.layer, $0.order) < ($1.layer, $1.order) }
-  }
-
   /// The Info.plist of each layer that has one, top first.
   public func infoPlistVersions() throws(Errno) -> [ResourceVersion] {
     let root = try MergedPath(rootOf: stack)
     var versions: [Int: ResourceVersion] = [:]
-    for (order, path) in try layout().infoPlistPaths.enumerated() {
+    for path in try layout().infoPlistPaths {
       guard let name = path.last, let folder = try root.directory(at: path.dropLast()) else { continue }
       for (file, layer) in try folder.versions(of: name) where versions[layer] == nil {
-        versions[layer] = ResourceVersion(file, layer: layer, localization: nil, order: order)
+        versions[layer] = ResourceVersion(file, layer: layer, localization: nil)
       }
     }
     return versions.values.sorted { $0.layer < $1.layer }
@@ -76,7 +62,7 @@ extension ResourceLookup {
 extension MergedPath {
   /// The files of a name in the merged directories, top first, each with the layer to which it belongs. Only the
   /// topmost one may be behind a symbolic link.
-  fileprivate func versions(of name: [UInt8]) throws(Errno) -> [(MergedFile, layer: Int)] {
+  func versions(of name: [UInt8]) throws(Errno) -> [(MergedFile, layer: Int)] {
     var files: [(MergedFile, layer: Int)] = []
     var next = 0
     while next <= directory.parts[directory.parts.count - 1].layer {
