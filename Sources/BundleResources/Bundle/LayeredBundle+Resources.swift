@@ -36,7 +36,8 @@ extension LayeredBundle {
     let path = Self.path(query.name, query.ext, query.subpath)
     let found = try layers.lookup.find(path, localization: query.localization.map { Array($0.utf8) })
     guard let found, found.attributes.kind != .symbolicLink else { return nil }
-    return url(of: found.path, layer: found.layer, isDirectory: found.attributes.isDirectory)
+    return url(
+      of: found.path, layer: found.layer, isDirectory: found.attributes.isDirectory, in: layers)
   }
 
   /// Lists the resources with an extension in all layers and preferred localizations, each once, sorted by path.
@@ -48,11 +49,13 @@ extension LayeredBundle {
     forResourcesWithExtension ext: String?, subdirectory subpath: String? = nil,
     localization localizationName: String? = nil
   ) -> [URL] {
-    let listed = try? layers().lookup.list(
+    guard let layers = try? layers() else { return [] }
+    let listed = try? layers.lookup.list(
       type: ext.map { Array(Self.withoutDot($0).utf8) }, in: Self.names(subpath ?? ""),
       localization: localizationName.map { Array($0.utf8) })
     return (listed ?? []).compactMap { resource in
-      url(of: resource.path, layer: resource.layer, isDirectory: resource.kind == .directory)
+      url(
+        of: resource.path, layer: resource.layer, isDirectory: resource.kind == .directory, in: layers)
     }
   }
 

@@ -45,7 +45,7 @@ public final class LayeredBundle: Sendable {
     main: URL, substitution: [URL] = [], options: LookupOptions = LookupOptions()
   ) throws(URLError) {
     bundleURL = URL(path: try main.filePath(), isDirectory: true)
-    backing = .fixed(try LayerReader(main: main, substitution: substitution, options: options))
+    backing = .fixed(try FixedLayers(main: main, substitutions: substitution, options: options))
   }
 
   /// Opens the bundle of a mount, with the layers and the options of the mount.
@@ -74,7 +74,7 @@ public final class LayeredBundle: Sendable {
   /// - Throws: ENOTCONN if nothing is mounted; what opening a layer answers.
   func layers() throws(Errno) -> LayerReader {
     switch backing {
-    case .fixed(let layers): return layers
+    case .fixed(let layers): return layers.reader
     case .mount(let mount):
       do throws(PathError) { return try mount.reader() } catch { throw error.errno }
     }
@@ -82,15 +82,36 @@ public final class LayeredBundle: Sendable {
 
   var isMount: Bool { if case .mount = backing { true } else { false } }
 
-  /// What is watched for changes.
-  func watchedRoots() throws(Errno) -> [WatchedRoot] {
-    if case .mount(let mount) = backing {
+  /// Watches for changes.
+  func watcher() throws(Errno) -> BundleWatcher {
+    switch backing {
+    case .fixed(let layers): return try layers.watcher()
+    case .mount(let mount):
       // Fails where nothing is mounted.
       _ = try layers()
       let control = try StatusClient.read(.controlName, at: mount.mountPoint)
-      return [.mount(mount.mountPoint, control: control)]
+      return try BundleWatcher(roots: [.mount(mount.mountPoint, control: control)])
     }
-    return try layers().watchedRoots
+  }
+
+  /// The file URLs of the directories and archives that override the main bundle, in descending order of precedence;
+  /// empty for the bundle of a mount.
+  public var substitutions: [URL] {
+    if case .fixed(let layers) = backing { layers.substitutions } else { [] }
+  }
+
+  /// Replaces the substitutions.
+  ///
+  /// Each look-up, also in other tasks, is made in the former ones or in the new ones. If one cannot be opened, the former
+  /// ones stay. ``changes()`` has an element for the replacement, whose paths are nil, and goes on with the new ones.
+  /// - Parameter substitution: the file URLs of the directories or archives, in descending order of precedence.
+  /// - Throws: `URLError` as `init(main:substitution:options:)`; `.unsupportedURL` for the bundle of a mount, which has the
+  ///   mount's layers: the command `bundlefs layers` changes them.
+  public func setSubstitutions(_ substitution: [URL]) throws(URLError) {
+    guard case .fixed(let layers) = backing else {
+      throw URLError(.unsupportedURL, bundleURL, "the layers of a mount are changed by 'bundlefs layers'")
+    }
+    try layers.set(substitution)
   }
 
   /// Forgets what was parsed and found. This is needed only after a change that left a file's size and times alone.
@@ -98,15 +119,15 @@ public final class LayeredBundle: Sendable {
     tables.removeAll()
     infoPlists.removeAll()
     switch backing {
-    case .fixed(let layers): layers.cache?.removeAll()
+    case .fixed(let layers): layers.reader.cache?.removeAll()
     case .mount(let mount): mount.invalidate()
     }
   }
 
   /// The file URL of a resource; for one in an archive, which has no file, a URL that names this bundle and that
   /// URLSession and each ``ResourceSource`` load from it.
-  func url(of path: [[UInt8]], layer: Int, isDirectory: Bool) -> URL? {
-    guard let layers = try? layers() else { return nil }
+  /// - Parameter layers: those in which it was found.
+  func url(of path: [[UInt8]], layer: Int, isDirectory: Bool, in layers: LayerReader) -> URL? {
     if case .mount(let mount) = backing {
       let path = ([mount.mountPoint] + path).joined(separator: [UInt8(ascii: "/")])
       return URL(path: Array(path), isDirectory: isDirectory)
@@ -139,7 +160,7 @@ public final class LayeredBundle: Sendable {
 
 /// Where a bundle's layers come from.
 private enum BundleLayers: Sendable {
-  case fixed(LayerReader)
+  case fixed(FixedLayers)
   case mount(MountLayers)
 }
 

@@ -52,7 +52,7 @@ extension LayeredBundle {
   ///   `.EMFILE` beyond `fs.inotify.max_user_instances`.
   public func changes() throws(POSIXError) -> BundleChanges {
     do throws(Errno) {
-      return BundleChanges(watcher: try BundleWatcher(roots: try watchedRoots()))
+      return BundleChanges(watcher: try watcher())
     } catch {
       throw POSIXError(error)
     }

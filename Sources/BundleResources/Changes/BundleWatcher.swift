@@ -12,8 +12,10 @@ final class BundleWatcher: Sendable {
 
   /// One element, at most, says that there is a change to take.
   let signals: AsyncThrowingStream<Void, any Error>
-  private let record: Record
-  private let cancellation: Cancellation
+  private let continuation: AsyncThrowingStream<Void, any Error>.Continuation
+  private let record = Record()
+  /// Ends the thread.
+  private let cancellation: Locked<Cancellation>
 
   /// More changed paths than these are one change of anything.
   private static let maxPaths = 4096
@@ -25,24 +27,46 @@ final class BundleWatcher: Sendable {
 
   private final class Cancellation: Sendable {
     let pipe: CancellationPipe
+    /// Whether another thread goes on with other directories.
+    let isReplaced = Locked(false)
     init() throws(Errno) { pipe = try CancellationPipe() }
   }
 
   /// Begins to watch.
   init(roots: [WatchedRoot]) throws(Errno) {
-    let (record, cancellation) = (Record(), try Cancellation())
-    (self.record, self.cancellation) = (record, cancellation)
     let (signals, continuation) = AsyncThrowingStream.makeStream(
       of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
-    self.signals = signals
-    let tree = Tree(WatchedTree(try Inotify(), roots: roots), process: roots.first?.process)
-    try tree.value.watchRoots()
-    try Posix.Thread.startDetached(name: "changes") {
-      Self.run(tree, record, cancellation, continuation)
-    }
+    (self.signals, self.continuation) = (signals, continuation)
+    cancellation = Locked(try Self.start(roots, record, continuation))
   }
 
-  deinit { cancellation.pipe.cancel() }
+  /// Watches other directories from now on, which is a change of anything.
+  func follow(_ roots: [WatchedRoot]) {
+    do throws(Errno) {
+      let next = try Self.start(roots, record, continuation)
+      let former = cancellation.withLock { cancellation in
+        defer { cancellation = next }
+        return cancellation
+      }
+      former.isReplaced.withLock { $0 = true }
+      former.pipe.cancel()
+      record.pending.withLock { $0.isAnything = true }
+      continuation.yield(())
+    } catch { continuation.finish(throwing: POSIXError(error)) }
+  }
+
+  deinit { cancellation.withLock { $0 }.pipe.cancel() }
+
+  private static func start(
+    _ roots: [WatchedRoot], _ record: Record,
+    _ continuation: AsyncThrowingStream<Void, any Error>.Continuation
+  ) throws(Errno) -> Cancellation {
+    let cancellation = try Cancellation()
+    let tree = Tree(WatchedTree(try Inotify(), roots: roots), process: roots.first?.process)
+    try tree.value.watchRoots()
+    try Posix.Thread.startDetached(name: "changes") { run(tree, record, cancellation, continuation) }
+    return cancellation
+  }
 
   /// What has changed since the last call; nil if nothing has.
   func takeChange() -> BundleChange? {
@@ -78,7 +102,10 @@ final class BundleWatcher: Sendable {
     ]
     while true {
       _ = poll(&polled, 3, -1)
-      if cancellation.pipe.isCancelled { return continuation.finish() }
+      if cancellation.pipe.isCancelled {
+        if !cancellation.isReplaced.withLock({ $0 }) { continuation.finish() }
+        return
+      }
       if polled[2].revents != 0, let process = tree.process {
         if process.hasLeftMount(cancellation.pipe) {
           return continuation.finish(throwing: POSIXError(.socketNotConnected))

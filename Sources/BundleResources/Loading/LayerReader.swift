@@ -17,23 +17,44 @@ final class LayerReader: Sendable {
   private let types = MIMETypes()
   /// nil if what was found is looked up again each time.
   let cache: LookupCache?
+  /// The absolute paths of those that may be missing, and are.
+  let missing: [[UInt8]]
 
   /// - Parameters:
   ///   - layers: with absolute paths, top first: directories, archives, or `ARCHIVE!/FOLDER`.
   ///   - caches: whether look-ups are cached where all layers can be watched: directories on local file systems, at the root of the
   ///     bundle.
-  init(layers given: [LaidPath], options: ResourceOptions, caches: Bool = false) throws(PathError) {
-    var layers: [OpenLayer] = []
-    for (index, layer) in given.enumerated() {
-      layers.append(try Self.layer(layer, index: index, contents))
+  ///   - mayMiss: whether layers above the last one may be missing.
+  init(
+    layers given: [LaidPath], options: ResourceOptions, caches: Bool = false, mayMiss: Bool = false
+  ) throws(PathError) {
+    var (layers, missing): ([OpenLayer], [[UInt8]]) = ([], [])
+    for (position, layer) in given.enumerated() {
+      if mayMiss, position < given.count - 1, !Self.exists(layer.path) {
+        missing.append(layer.path)
+      } else {
+        layers.append(try Self.layer(layer, index: layers.count, contents))
+      }
     }
-    self.layers = layers
+    (self.layers, self.missing) = (layers, missing)
     resourceLookup = ResourceLookup(stack: LayerStack(layers: layers.map(\.layer)), options: options)
     cache = caches && layers.allSatisfy { Self.canWatch($0.layer) } ? LookupCache() : nil
   }
 
-  convenience init(paths: [[UInt8]], options: ResourceOptions, caches: Bool = false) throws(PathError) {
-    try self.init(layers: paths.map { LaidPath(atRoot: $0) }, options: options, caches: caches)
+  convenience init(
+    paths: [[UInt8]], options: ResourceOptions, caches: Bool = false, mayMiss: Bool = false
+  ) throws(PathError) {
+    try self.init(
+      layers: paths.map { LaidPath(atRoot: $0) }, options: options, caches: caches, mayMiss: mayMiss)
+  }
+
+  /// Whether there is something at the path of a layer, or at that of its archive.
+  static func exists(_ path: [UInt8]) -> Bool {
+    if ArchivePath(path) != nil { return true }
+    do throws(Errno) {
+      _ = try Descriptor.open(path, [.pathOnly])
+      return true
+    } catch { return error != .noSuchFileOrDirectory && error != .notDirectory }
   }
 
   /// - Parameter substitution: top first.
@@ -42,7 +63,9 @@ final class LayerReader: Sendable {
     var paths: [[UInt8]] = []
     for url in substitution + [main] { paths.append(try url.filePath()) }
     do throws(PathError) {
-      try self.init(paths: paths, options: options.resolved, caches: options.cachesLookups)
+      try self.init(
+        paths: paths, options: options.resolved, caches: options.cachesLookups,
+        mayMiss: options.allowsMissingSubstitutions)
     } catch {
       throw URLError(error)
     }
@@ -64,7 +87,7 @@ final class LayerReader: Sendable {
   var watchedRoots: [WatchedRoot] {
     layers.map { layer, _ in
       layer.archive.map { .archive($0.archivePath) } ?? .directory(layer.laidPath.path)
-    }
+    } + missing.map { .directory($0) }
   }
 
   /// An archive cannot: it is served as it was for a while after it was changed.

@@ -39,11 +39,14 @@ public struct LookupOptions: Sendable, Hashable {
   /// The width for which a ``LayeredBundle`` chooses texts that have variants for widths, in the unit of the tables; nil for
   /// the widest ones.
   public var textWidth: Int?
+  /// Whether the substitutions of a ``LayeredBundle`` may be missing. One that is missing counts from the moment at which it is
+  /// there. The default is false.
+  public var allowsMissingSubstitutions: Bool
 
   /// Creates options; the defaults are those of a mount.
   public init(
     languages: [String]? = nil, scale: Int? = nil, idiom: Idiom? = nil, cachesLookups: Bool = true,
-    stringOrder: StringOrder = .layerFirst, textWidth: Int? = nil
+    stringOrder: StringOrder = .layerFirst, textWidth: Int? = nil, allowsMissingSubstitutions: Bool = false
   ) {
     self.languages = languages
     self.scale = scale
@@ -51,6 +54,7 @@ public struct LookupOptions: Sendable, Hashable {
     self.cachesLookups = cachesLookups
     self.stringOrder = stringOrder
     self.textWidth = textWidth
+    self.allowsMissingSubstitutions = allowsMissingSubstitutions
   }
 
   var resolved: ResourceOptions {
