@@ -117,3 +117,15 @@ struct LanguageMatcher: Sendable {
     return nil
   }
 }
+
+extension Language {
+  /// Those of some localizations that serve for the preferred languages, best first.
+  public static func preferred(from localizations: [[UInt8]], for languages: [[UInt8]]) -> [[UInt8]] {
+    let matcher = LanguageMatcher(localizations)
+    var names: [[UInt8]] = []
+    for language in matcher.ordered(languages) {
+      for name in matcher.matches(for: language) where !names.contains(name) { names.append(name) }
+    }
+    return names
+  }
+}
