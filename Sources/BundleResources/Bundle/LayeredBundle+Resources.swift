@@ -79,13 +79,6 @@ extension LayeredBundle {
       .filter(\.isFileURL).map(\.path)
   }
 
-  /// Finds an image in its best variant by the scale and the idiom of the options; `png` is the extension of a name
-  /// without one.
-  public func urlForImageResource(_ name: String) -> URL? {
-    let isBare = !(Self.names(name).last ?? []).contains(UInt8(ascii: "."))
-    return url(forResource: name) ?? (isBare ? url(forResource: name, withExtension: "png") : nil)
-  }
-
   /// Loads a resource. Parameters as for `url(forResource:withExtension:subdirectory:localization:)`.
   /// - Throws: `URLError`: `.fileDoesNotExist`; `.fileIsDirectory`; `.noPermissionsToReadFile`; `.cannotOpenFile` for a
   ///   device, fifo or socket; `.dataLengthExceedsMaximum` for a file that does not fit in memory; `.badURL` for a
