@@ -33,7 +33,9 @@ extension LayerMutator {
       description = "truncate to \(size)"
     default:
       content = self.content()
-      try disk.write(content)
+      // Without O_CREAT, which protected_regular forbids in a sticky folder that others may write to.
+      try disk.setSize(0)
+      try disk.overwrite(content, at: 0)
       description = "rewrite with \(content.count) bytes"
     }
     // Without a watcher, a change that keeps both size and mtime cannot be noticed.
