@@ -34,19 +34,21 @@ let package = Package(
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     // Left out where its headers are not installed.
     .systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"])]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CVersion", cSettings: [.define("BUNDLEFS_COMMIT", to: "\"\(commit)\"")]),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
+    .target(name: "RemoteFiles", dependencies: ["CCurl", "Posix"], swiftSettings: strict),
     .target(name: "Holder", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(
       name: "Layers",
       dependencies: [
         "CArchive", "CBzip2", "CIsal", "CUTF8Proc", "CZlib", "Containers", "Posix", "PropertyLists",
-        "StringTables",
+        "RemoteFiles", "StringTables",
       ],
       swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
@@ -56,7 +58,8 @@ let package = Package(
       name: "Bundles", dependencies: ["Containers", "Layers", "Posix", "PropertyLists"], swiftSettings: strict
     ),
     .target(
-      name: "Volume", dependencies: ["Containers", "Fuse", "Bundles", "Layers", "Routing", "Posix"],
+      name: "Volume",
+      dependencies: ["Containers", "Fuse", "Bundles", "Layers", "RemoteFiles", "Routing", "Posix"],
       swiftSettings: strict),
     .target(name: "ControlClient", dependencies: ["Routing", "Posix"], swiftSettings: strict),
     .target(name: "WebServer", dependencies: ["CMicroHTTPD", "Posix"], swiftSettings: strict),
@@ -72,7 +75,8 @@ let package = Package(
     .executableTarget(
       name: "bundlefs",
       dependencies: [
-        "CVersion", "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "Routing", "Posix",
+        "CVersion", "Volume", "ControlClient", "Fuse", "Holder", "Bundles", "Layers", "RemoteFiles",
+        "Routing", "Posix",
         "PropertyLists",
         "StringTables",
         "WebPage",
@@ -103,6 +107,9 @@ let package = Package(
       name: "ContainersTests", dependencies: ["Containers", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "RemoteFilesTests", dependencies: ["RemoteFiles", "Posix", "TestSupport"],
+      exclude: ["wrong_server.py"], swiftSettings: strict),
     .testTarget(
       name: "FuseTests", dependencies: ["Fuse", "CFuse", "Posix", "TestSupport"], swiftSettings: strict),
     .testTarget(

@@ -75,6 +75,10 @@ public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringCo
   public static let noMemory = Errno(rawValue: ENOMEM)
   /// No such device or address, as from open(2) of a socket.
   public static let noSuchAddressOrDevice = Errno(rawValue: ENXIO)
+  /// Connection timed out, as from a server that does not answer.
+  public static let timedOut = Errno(rawValue: ETIMEDOUT)
+  /// Remote I/O error, as from a server whose answers are wrong.
+  public static let remoteIOError = Errno(rawValue: EREMOTEIO)
 
   /// Not of the kernel: the call was not made, since its layer may not answer and this thread must not wait for it.
   public static let deferred = Errno(rawValue: 100_000)

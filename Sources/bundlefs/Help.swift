@@ -135,6 +135,13 @@ enum Help {
                      as UTF-8: cp866, shift_jis, gbk, ... (default: a guess)
         archive_password_file=FILE
                      passwords of encrypted archive entries, one per line
+        http_cache=DIR
+                     the folder with what was read of layers that are URLs
+                     (default: bundlefs in the user's cache folder)
+        http_cache_size=N
+                     the space for it (default: 1G)
+        http_refresh=SECONDS
+                     how often servers are asked for changes (default: 60)
         passthrough, passthrough=N
                      let the kernel read files of at least N bytes (default:
                      128K) directly if possible, and with 'writable' write

@@ -23,6 +23,7 @@ struct PathError: Error {
     var code: URLError.Code?
     switch error {
     case .unreadable(let error): errno = error
+    case .remote: errno = .remoteIOError
     // There is something, which is not a layer.
     case .noArchive, .noFile, .folder, .fileForFolder: (errno, code) = (.notDirectory, .cannotOpenFile)
     case .noFolder, .noInnerArchive: errno = .noSuchFileOrDirectory

@@ -1,13 +1,16 @@
 import Glibc
 import Posix
+import RemoteFiles
 
 /// A layer that is an archive, or a folder inside one.
 ///
 /// The table of contents is read once, and again after the file was replaced or modified; lookups and
 /// listings use the index in memory. If the new file cannot be read, the former index stays in use.
 public final class ArchiveLayer: Sendable {
-  /// The absolute path of the archive, without symbolic links.
+  /// The absolute path of the archive, without symbolic links; or its URL, redacted.
   public let archivePath: [UInt8]
+  /// The archive's file on a server; nil for one of this machine.
+  public var remote: RemoteFile? { location.remote }
   /// The paths of archives within archives, the outermost first.
   public let inner: [[[UInt8]]]
   /// The path from the root of the innermost archive to the folder that is the layer.
@@ -25,9 +28,7 @@ public final class ArchiveLayer: Sendable {
   private let state: Locked<State>
   /// Held during a reload.
   private let reading = Locked(order: 20, ())
-  /// The directory that holds the archive, and the archive's name in it.
-  private let parent: Locked<SharedDescriptor>
-  private let name: [UInt8]
+  private let location: ArchiveLocation
   /// The contents in use, by inode number.
   private let contents = Locked<[UInt64: WeakContent]>(order: 30, [:])
   let served = ServedEntries()
@@ -50,8 +51,15 @@ public final class ArchiveLayer: Sendable {
     weak var content: ArchiveContent?
   }
 
+  /// The name with which the layer can be opened again: as `path`, with the whole URL.
+  public var recordedPath: (path: [UInt8], archiveLength: Int) {
+    let archive = remote?.url.text ?? archivePath
+    return (archive + path[archivePath.count...], archive.count)
+  }
+
   /// Opens an archive.
   /// - Parameters:
+  ///   - archivePath: its path, or its whole URL.
   ///   - index: in the stack.
   ///   - id: by default the index.
   ///   - foldsNames: whether names are compared without case.
@@ -64,7 +72,7 @@ public final class ArchiveLayer: Sendable {
     hidden: HiddenNames? = nil, at place: [[UInt8]] = [],
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) {
-    self.archivePath = archivePath
+    self.archivePath = RemoteURL.redacted(archivePath)
     laidAt = place
     self.inner = inner
     self.folder = folder
@@ -72,32 +80,26 @@ public final class ArchiveLayer: Sendable {
     self.index = index
     self.id = id ?? LayerID(rawValue: UInt16(truncatingIfNeeded: index))
     self.cache = cache
-    let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
-    name = Array(archivePath[(slash + 1)...])
-    do throws(Errno) {
-      parent = Locked(
-        try withCName(Array(archivePath[...slash])) { name throws(Errno) in
-          SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
-        })
-    } catch { throw .unreadable(error) }
+    location = try ArchiveLocation(archivePath, cache.remote)
     let inherited = InheritedArchives(
-      cache.registry, layer: self.id.place, folder: folder, encoding: encoding, isInner: !inner.isEmpty)
+      cache.registry, layer: self.id.place, folder: folder, encoding: encoding, isInner: !inner.isEmpty,
+      location.remote)
     former = Locked(inherited.former)
     let first: ArchiveIndex
     if let present = inherited.present {
       first = present
     } else {
-      first = try Self.naming(name) { () throws(ArchiveError) in
-        let source = try ArchiveSource(path: archivePath, generation: inherited.nextGeneration)
+      first = try Self.naming(archivePath) { [location] () throws(ArchiveError) in
+        let source = try location.source(path: archivePath, generation: inherited.nextGeneration)
         let archive = try source.archive(inside: inner, encoding: encoding)
         return try ArchiveIndex.read(
           archive, folder: folder, encoding: encoding, after: inherited.nextInode, progress: progress)
       }
     }
-    let type = try? first.source.descriptor.fileSystemType()
+    let type = location.remote == nil ? try? first.source.descriptor.fileSystemType() : nil
     gate = LayerGate(
-      layer: index, isRemote: type.map(FileSystemType.isRemote) ?? false, foldsNames: foldsNames,
-      hidden: hidden)
+      layer: index, isRemote: location.remote != nil || type.map(FileSystemType.isRemote) ?? false,
+      foldsNames: foldsNames, hidden: hidden)
     state = Locked(State(index: first, seen: first.source.attributes))
     if inherited.present == nil { register(first) }
     setLimits(of: first)
@@ -105,9 +107,10 @@ public final class ArchiveLayer: Sendable {
 
   /// Runs the body, which opens an archive; its name can tell why it cannot.
   private static func naming(
-    _ name: [UInt8], _ body: () throws(ArchiveError) -> ArchiveIndex
+    _ path: [UInt8], _ body: () throws(ArchiveError) -> ArchiveIndex
   ) throws(ArchiveError) -> ArchiveIndex {
     do throws(ArchiveError) { return try body() } catch {
+      let name = path.split(separator: EntryName.slash).last.map { Array($0) } ?? []
       throw error.isOfIncompleteFile && ArchivePart.isName(name) ? .part : error
     }
   }
@@ -250,35 +253,17 @@ public final class ArchiveLayer: Sendable {
     return seen?.identity != now?.identity || seen?.size != now?.size || seen?.modified != now?.modified
   }
 
-  private func attributesNow() throws(Errno) -> FileStatus {
-    let folder = parent.withLock { $0 }
-    return try gate.call { () throws(Errno) in
-      try withCName(name) { name throws(Errno) in try folder.descriptor.attributes(of: name) }
-    }
-  }
+  private func attributesNow() throws(Errno) -> FileStatus { try location.attributes(gate) }
 
   /// Opens the directory that holds the archive again by its path, since builds may recreate it.
   /// - Parameter mount: the id of the mount that contained it initially.
   /// - Returns: whether it is another directory now.
-  public func reopenParent(mount: Int) -> Bool {
-    let slash = archivePath.lastIndex(of: EntryName.slash) ?? 0
-    var holder = 0
-    let found = try? withCName(Array(archivePath[...slash])) { name throws(Errno) in
-      SharedDescriptor(try Descriptor.openNoSymlinks(name, mount: &holder))
-    }
-    guard let found, holder == mount else { return false }
-    return parent.withLock { parent in
-      let isSame =
-        (try? parent.descriptor.attributes().identity) == (try? found.descriptor.attributes().identity)
-      parent = found
-      return !isSame
-    }
-  }
+  public func reopenParent(mount: Int) -> Bool { location.reopenFolder(of: archivePath, mount: mount) }
 
   /// Calls the body with a path to watch the archive's file by inotify(7).
+  /// - Throws: EOPNOTSUPP for one on a server.
   public func withWatchPath<Result>(_ body: (CName) throws(Errno) -> Result) throws(Errno) -> Result {
-    let folder = parent.withLock { $0 }
-    return try folder.descriptor.withWatchPath(of: name, body)
+    try location.withWatchPath(body)
   }
 
   /// Reloads the archive if it was replaced or modified.
@@ -299,8 +284,8 @@ public final class ArchiveLayer: Sendable {
         let difference = ArchiveDifference(from: former, to: try replace(former, by: source))
         return difference.isEmpty ? nil : difference
       } catch {
-        // A file that is being written will change again.
-        let isAgain = error == .changing
+        // A file that is being written will change again, and a server that does not answer may do so later.
+        let isAgain = error == .changing || error.isOfServer
         state.withLock { ($0.seen, $0.reloadError) = (isAgain ? nil : seen, error) }
         if !isAgain { failWaiters(of: former) }
         return nil
@@ -331,15 +316,7 @@ public final class ArchiveLayer: Sendable {
   }
 
   private func open(generation: UInt32) throws(ArchiveError) -> ArchiveSource {
-    let folder = parent.withLock { $0 }
-    let handle: SharedDescriptor
-    do throws(Errno) {
-      handle = try withCName(name) { name throws(Errno) in
-        SharedDescriptor(
-          try folder.descriptor.open(name, [.read, .noFollow, .nonBlocking, .noControllingTerminal]))
-      }
-    } catch { throw .unreadable(error) }
-    return try ArchiveSource(copy: handle, generation: generation).archive(inside: inner, encoding: encoding)
+    try location.source(generation: generation).archive(inside: inner, encoding: encoding)
   }
 
   /// Moves open contents to the new index where it has the same content.

@@ -1,8 +1,9 @@
 import Glibc
 import Posix
+import RemoteFiles
 
 /// A path that names an archive, a directory inside one, or the same of an archive that is stored in another:
-/// `ARCHIVE`, `ARCHIVE!/DIRECTORY` or `ARCHIVE!/ARCHIVE!/DIRECTORY`.
+/// `ARCHIVE`, `ARCHIVE!/DIRECTORY` or `ARCHIVE!/ARCHIVE!/DIRECTORY`. The outermost archive may be a URL of a web server.
 public struct ArchivePath: Sendable {
   /// The path of the outermost archive.
   public let archive: [UInt8]
@@ -11,6 +12,10 @@ public struct ArchivePath: Sendable {
   /// Asks the file system. An existing file with the whole name takes precedence over `!` as a separator.
   /// - Returns: nil if the path leads to no regular file.
   public init?(_ path: [UInt8]) {
+    if RemoteURL.isURL(path) {
+      self.init(path, archiveLength: RemoteURL.end(of: path))
+      return
+    }
     if let kind = Self.kind(of: path) {
       guard kind == .regular else { return nil }
       self.init(path, archiveLength: path.count)
@@ -47,7 +52,7 @@ public struct ArchivePath: Sendable {
     progress: (UInt64, UInt64) -> Void
   ) throws(ArchiveError) -> ArchiveLayer {
     let path: [UInt8]
-    do throws(Errno) { path = try realPath(archive) } catch {
+    do throws(Errno) { path = RemoteURL.isURL(archive) ? archive : try realPath(archive) } catch {
       // A predecessor may have had it open.
       guard contents.registry != nil else { throw .unreadable(error) }
       path = archive

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import RemoteFiles
 
 /// The states of an archive that a predecessor had open.
 struct InheritedArchives {
@@ -10,9 +11,12 @@ struct InheritedArchives {
   private(set) var nextInode: UInt64?
   private(set) var nextGeneration: UInt32 = 0
 
-  /// - Parameter isInner: whether the archive is stored in another one: such a one is read anew.
+  /// - Parameters:
+  ///   - isInner: whether the archive is stored in another one: such a one is read anew.
+  ///   - remote: the archive on a server; nil for a file of this machine.
   init(
-    _ registry: ArchiveRegistry?, layer: Int, folder: [[UInt8]], encoding: NameEncoding?, isInner: Bool
+    _ registry: ArchiveRegistry?, layer: Int, folder: [[UInt8]], encoding: NameEncoding?, isInner: Bool,
+    _ remote: RemoteFile?
   ) {
     guard let registry else { return }
     nextInode = registry.nextInode(of: layer)
@@ -22,7 +26,7 @@ struct InheritedArchives {
       nextGeneration = max(nextGeneration, record.generation &+ 1)
       let registration = ArchiveRegistration(registry, place, numbers)
       guard let assigned,
-        let source = try? ArchiveSource(Descriptor(owning: record.file), generation: record.generation)
+        let source = try? Self.source(record, remote)
       else { continue }
       source.registration.withLock { $0 = registration }
       guard !isInner, source.isAsRecorded(record),
@@ -30,6 +34,17 @@ struct InheritedArchives {
       else { continue }
       if record.isPresent == 1, present == nil { present = index } else { former.append(index) }
     }
+  }
+}
+
+extension InheritedArchives {
+  private static func source(
+    _ record: ArchiveRegistry.Record, _ remote: RemoteFile?
+  ) throws(ArchiveError) -> ArchiveSource {
+    let file = Descriptor(owning: record.file)
+    guard let remote else { return try ArchiveSource(file, generation: record.generation) }
+    guard let object = remote.restore(file, isPresent: record.isPresent == 1) else { throw .noArchive }
+    return try ArchiveSource(object, generation: record.generation)
   }
 }
 

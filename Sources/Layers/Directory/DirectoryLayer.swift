@@ -245,6 +245,8 @@ extension LayerDirectory {
     case .descriptor(let handle):
       FileSystemType.unwatchable[
         try gate.call { () throws(Errno) in try handle.descriptor.fileSystemType() }]
+    // The server is asked for changes.
+    case .archive(let layer) where layer.remote != nil: nil
     case .archive(let layer):
       FileSystemType.unwatchable[
         try gate.call { () throws(Errno) in try layer.current.source.descriptor.fileSystemType() }]

@@ -57,6 +57,7 @@ final class LayerWatcher: Sendable {
   func start(_ store: NodeStore, _ watchdog: LayerWatchdog) throws(Errno) {
     try archives.start(watchdog)
     try roots.start(watchdog)
+    roots.followServers(store)
     let thread = ThreadHandle(try Thread(name: "layer-watcher", hasShortSlice: true) { self.run(store) })
     state.withLock { $0.thread = thread }
   }

@@ -1,4 +1,5 @@
 import Posix
+import RemoteFiles
 import Routing
 
 /// A command of the scheme `bundlefs:`, which no route can take.
@@ -13,6 +14,21 @@ enum BuiltInCommand: Equatable {
 
   /// Whether the line may be one that takes long, before it is parsed.
   static func mayTakeLong(_ line: ArraySlice<UInt8>) -> Bool { line.starts(with: "bundlefs:///layers".utf8) }
+
+  /// The line as its result shows it: without what may be secret in the URLs of layers.
+  static func shown(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    guard mayTakeLong(line), let mark = line.firstIndex(of: UInt8(ascii: "?")) else { return line }
+    let start = Array("substitution=".utf8)
+    let parameters = line[(mark + 1)...].split(
+      separator: UInt8(ascii: "&"), omittingEmptySubsequences: false
+    ).map { parameter -> [UInt8] in
+      let value = String(decoding: parameter.dropFirst(start.count), as: UTF8.self)
+      guard parameter.starts(with: start), let layer = PercentCoding.decoded(value), RemoteURL.isURL(layer)
+      else { return Array(parameter) }
+      return start + Array(PercentCoding.encoded(path: RemoteURL.redacted(layer)).utf8)
+    }
+    return line[...mark] + parameters.joined(separator: [UInt8(ascii: "&")])
+  }
 
   /// - Throws: EINVAL for a path that no file can have; ENOENT for an unknown command.
   init(_ url: RouteURL) throws(RoutingError) {
@@ -43,8 +59,8 @@ enum BuiltInCommand: Equatable {
       guard name.elementsEqual("substitution".utf8) else {
         throw RoutingError(.malformed, "the only parameter of bundlefs:///layers is 'substitution'")
       }
-      guard value.first == UInt8(ascii: "/"), !value.contains(0) else {
-        throw RoutingError(.malformed, "'\(String(escaping: value))' is not an absolute path")
+      guard value.first == UInt8(ascii: "/") || RemoteURL.isURL(value), !value.contains(0) else {
+        throw RoutingError(.malformed, "'\(String(escaping: value))' is neither an absolute path nor a URL")
       }
       paths.append(value)
     }

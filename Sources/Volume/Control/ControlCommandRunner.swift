@@ -225,13 +225,15 @@ final class ControlCommandRunner: Sendable {
 
   /// Appends the result of a line whose barrier was reached.
   func appendApplied(_ line: ArraySlice<UInt8>, _ origin: ControlLog.Origin) {
-    _ = control.appendResult(of: Self.trimmed(line).span, origin) { _ in .applied() }
+    _ = control.appendResult(of: BuiltInCommand.shown(Self.trimmed(line)).span, origin) { _ in .applied() }
   }
 
   private func fail(
     _ line: ArraySlice<UInt8>, _ error: RoutingError, _ origin: ControlLog.Origin
   ) -> CommandOutcome {
-    control.appendResult(of: Self.trimmed(line).span, origin) { _ throws(RoutingError) in throw error }
+    control.appendResult(of: BuiltInCommand.shown(Self.trimmed(line)).span, origin) {
+      _ throws(RoutingError) in throw error
+    }
   }
 
   /// The line as a result shows it: without trailing white space, cut to the longest URL.

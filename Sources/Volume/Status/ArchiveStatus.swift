@@ -1,4 +1,5 @@
 import Layers
+import RemoteFiles
 import Routing
 
 /// The part of `bundlefs status` about a layer that is an archive.
@@ -6,6 +7,7 @@ struct ArchiveStatus {
   private let figures: ArchiveLayer.Statistics
   /// Why the last readable content is shown instead of the current one.
   private let note: String?
+  private let remote: RemoteFile.Statistics?
   /// Whether the names of skipped entries are shown: some may be in folders that not everyone may list.
   private let showsNames: Bool
 
@@ -13,6 +15,7 @@ struct ArchiveStatus {
     self.showsNames = showsNames
     figures = layer.statistics
     note = layer.reloadError?.message
+    remote = layer.remote?.statistics
   }
 
   func write(to json: inout JSONWriter) {
@@ -40,6 +43,10 @@ struct ArchiveStatus {
       json.member("backslashes", figures.backslashed)
       json.member("appended", figures.hasAppended)
       json.member("note", note)
+      if let remote {
+        json.name("server")
+        remote.write(to: &json)
+      }
     }
   }
 
@@ -47,6 +54,7 @@ struct ArchiveStatus {
     var lines = [
       "\(figures.format) archive: entries \(figures.entries); files \(figures.files), folders \(figures.folders)"
     ]
+    if let remote { lines += remote.lines }
     if let note { lines.append("last readable content shown: \(note)") }
     for skipped in figures.skipped {
       let names = (showsNames ? skipped.names : []).prefix(5).map(Self.text).joined(separator: ", ")
@@ -65,6 +73,32 @@ struct ArchiveStatus {
   }
 
   private static func text(_ name: [UInt8]) -> String { String(escaping: name) }
+}
+
+extension RemoteFile.Statistics {
+  func write(to json: inout JSONWriter) {
+    json.object { json in
+      json.member("url", String(escaping: url))
+      json.member("size", size)
+      json.member("cached", cached)
+      json.member("downloaded", isWhole)
+      if let answered { json.member("answered", answered) }
+      if let silent { json.member("silent", silent) }
+      json.member("fault", fault)
+    }
+  }
+
+  var lines: [String] {
+    let way =
+      isWhole ? "downloaded as a whole, since its server has no ranges or no validators" : "read by ranges"
+    let answer = answered.map { "the server answered \($0) s ago" } ?? "the server has not answered yet"
+    var lines = ["on a server, \(way): \(cached) of \(size) bytes cached; \(answer)"]
+    if let silent {
+      lines.append("the server does not answer, since \(silent) s: only what is cached can be read")
+    }
+    if let fault { lines.append("the server's present state is not shown: \(fault)") }
+    return lines
+  }
 }
 
 extension ContentCacheStatistics {

@@ -1,18 +1,26 @@
 import Layers
 import Posix
+import RemoteFiles
 import Routing
 
 extension LaidPath {
-  /// Reads a layer as a user gives it.
+  /// Reads a layer as a user gives it: a path, or a URL. One with `file` becomes the path that it names.
   /// - Throws: a usage error that says why it cannot be used.
   init(given: [UInt8]) throws(Failure) {
     do throws(Fault) { try self.init(name: given) } catch {
-      throw .usage("the layer '\(given.shown)': \(error.reason)")
+      throw .usage("the layer '\(RemoteURL.redacted(given).shown)': \(error.reason)")
     }
+    if RemoteURL.isURL(path), RemoteURL(Array(path[..<RemoteURL.end(of: path)])) == nil {
+      throw .usage("the layer '\(RemoteURL.redacted(path).shown)' is not a URL that can be read")
+    }
+    if let local = RemoteURL.localPath(of: path) { self = LaidPath(local, atFolder: place) }
   }
 
   /// Reads a name that was checked before.
   init(checked name: [UInt8]) { self = (try? LaidPath(name: name)) ?? LaidPath(atRoot: name) }
+
+  /// For messages, the status and the table of mounts.
+  var redacted: [UInt8] { LaidPath(RemoteURL.redacted(path), atFolder: place).shown }
 
   /// With the real path.
   var resolved: LaidPath { LaidPath(MountOptions.resolved(path), atFolder: place) }

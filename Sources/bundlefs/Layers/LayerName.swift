@@ -1,5 +1,6 @@
 import Layers
 import Posix
+import RemoteFiles
 
 /// Names of layers as users give them: paths of directories and archives, or the last components of one.
 enum LayerName {
@@ -8,6 +9,7 @@ enum LayerName {
   /// An absolute path without empty and `.` components; symbolic links and `..` stay.
   /// - Parameter directory: the working directory.
   static func absolute(_ given: [UInt8], from directory: [UInt8]) -> [UInt8] {
+    if RemoteURL.isURL(given) { return given }
     let start = given.first == slash ? [] : MountPoint.split(directory[...])
     return [slash] + (start + MountPoint.split(given[...])).joinedPath
   }

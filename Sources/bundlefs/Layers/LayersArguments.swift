@@ -79,7 +79,7 @@ struct LayersArguments {
   /// The layers of a list in the syntax of the mount option `substitution=`; none if it is empty.
   private static func list(_ text: [UInt8]) throws(Failure) -> [[UInt8]] {
     if text.isEmpty { return [] }
-    let layers = MountOption.split(text, at: UInt8(ascii: ":")).map(MountOption.unescape)
+    let layers = MountOption.splitLayers(text).map(MountOption.unescape)
     if layers.contains([]) {
       throw .usage("'layers set \(text.shown)' has an empty name; write LAYER[:LAYER...]")
     }

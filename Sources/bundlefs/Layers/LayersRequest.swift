@@ -1,5 +1,6 @@
 import ControlClient
 import Posix
+import RemoteFiles
 import Routing
 
 /// The command of the control file that changes the layers of a mount: `bundlefs:///layers?substitution=PATH&…`.
@@ -7,7 +8,9 @@ struct LayersRequest {
   /// Absolute paths, top first.
   let substitutions: [[UInt8]]
 
-  var line: String {
+  var line: String { line(substitutions) }
+
+  private func line(_ substitutions: [[UInt8]]) -> String {
     let parameters = substitutions.map { "substitution=" + PercentCoding.encoded(path: $0) }
     return "bundlefs:///layers" + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
   }
@@ -17,11 +20,12 @@ struct LayersRequest {
   func send(to mountPoint: MountPoint) throws(Failure) {
     let name = mountPoint.path.shown
     let control = try mountPoint.controlFile()
-    let line = Array(line.utf8)
+    // The result has no secrets of URLs.
+    let (line, shown) = (Array(line.utf8), Array(line(substitutions.map(RemoteURL.redacted)).utf8))
     let outcome: ControlFileWriter.Outcome
     do throws(Errno) {
       var writer = try ControlFileWriter(control)
-      outcome = try writer.write(line, url: line)
+      outcome = try writer.write(line, url: shown)
     } catch {
       if error == .readOnlyFileSystem {
         throw .failed("\(name): mounted with 'ro', so its layers cannot be changed; remount it with 'rw'")

@@ -2,6 +2,7 @@ import Glibc
 import Holder
 import Layers
 import Posix
+import RemoteFiles
 
 /// Opens the layers of a plan, or those that a predecessor has recorded.
 struct LayerOpener {
@@ -17,7 +18,7 @@ struct LayerOpener {
     self.covered = covered
     contents = ContentCache(
       budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
-      passwords: plan.passwords, registry: archives)
+      passwords: plan.passwords, registry: archives, remote: plan.remote)
   }
 
   /// - Returns: the layers; the one of them that takes changes, if any; and the cache of their archives' contents, if
@@ -126,7 +127,8 @@ struct LayerOpener {
     let record = memory.root(entry.id)
     if entry.archiveLength > 0 {
       let archive = ArchivePath(entry.path, archiveLength: entry.archiveLength)
-      return try reopen(archive, as: entry.path.shown, index: index, id: entry.id, at: entry.place)
+      return try reopen(
+        archive, as: RemoteURL.redacted(entry.path).shown, index: index, id: entry.id, at: entry.place)
     }
     guard let root = record.root else { throw .failed("\(entry.path.shown): its root is unknown") }
     return .directory(

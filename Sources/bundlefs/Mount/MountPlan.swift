@@ -2,6 +2,7 @@ import Bundles
 import Glibc
 import Layers
 import Posix
+import RemoteFiles
 import Routing
 import Volume
 
@@ -20,7 +21,7 @@ struct MountPlan {
 
     /// - Parameter isResolved: whether a predecessor has resolved it, and opened the layer.
     init(_ layer: LaidPath, isResolved: Bool) {
-      given = layer.shown
+      given = layer.redacted
       place = layer.place
       if isResolved {
         (path, archive) = (layer.path, nil)
@@ -28,7 +29,8 @@ struct MountPlan {
       }
       let resolved = MountOptions.resolved(layer.path)
       // One that does not exist yet is still relative.
-      path = resolved.first == UInt8(ascii: "/") ? resolved : MountPoint.absolute(resolved)
+      let isKept = resolved.first == UInt8(ascii: "/") || RemoteURL.isURL(resolved)
+      path = isKept ? resolved : MountPoint.absolute(resolved)
       archive = ArchivePath(path)
     }
   }
@@ -46,6 +48,8 @@ struct MountPlan {
   let passwords: [[UInt8]]
   /// nil for none.
   private let passwordFile: [UInt8]?
+  /// How files on servers are read.
+  let remote: RemoteSettings
 
   init(_ arguments: MountArguments, at mountPoint: MountPoint) throws(Failure) {
     self.arguments = arguments
@@ -63,6 +67,7 @@ struct MountPlan {
     let file = arguments.options.archivePasswordFile
     passwords = try file.map(PasswordFile.init)?.passwords() ?? []
     passwordFile = file.map(arguments.options.real)
+    remote = RemoteSettings(arguments.options)
   }
 
   /// The arguments with which a newer program continues with the mount, without its own path.
@@ -72,6 +77,9 @@ struct MountPlan {
     if isWritable { options.append(Array("writable".utf8)) }
     if let passwordFile {
       options.append(Array("archive_password_file=".utf8) + MountOption.escape(passwordFile))
+    }
+    if let folder = arguments.options.httpCache.map(arguments.options.real) {
+      options.append(Array("http_cache=".utf8) + MountOption.escape(folder))
     }
     let substitutions = layers.dropLast().map { layer in
       MountOption.escape(LaidPath(layer.path, atFolder: layer.place).name)
@@ -119,13 +127,13 @@ struct MountPlan {
     options.isShared = arguments.isShared
     options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     options.reusable = given.reusable
-    options.shown.append(("fsname", (given.fsname ?? given.real(arguments.main)).shown))
+    options.shown.append(("fsname", (given.fsname ?? RemoteURL.redacted(given.real(arguments.main))).shown))
     return options
   }
 
   private static func sessionOptions(_ arguments: MountArguments) -> [[UInt8]] {
     var options = arguments.options.passed
-    let source = arguments.options.fsname ?? arguments.options.real(arguments.main)
+    let source = arguments.options.fsname ?? RemoteURL.redacted(arguments.options.real(arguments.main))
     options.append(Array("fsname=".utf8) + source)
     if let maxRead = arguments.options.maxRead { options.append(Array("max_read=\(maxRead)".utf8)) }
     return options + ["subtype=bundlefs", "default_permissions"].map { Array($0.utf8) }

@@ -58,6 +58,17 @@ extension OptionOnTrial {
     OptionOnTrial("cache_size=BYTES", { _ in "cache_size=16M" }) {
       try $0.expectStatus { $0.options["cache_size"] == "16777216" }
     },
+    OptionOnTrial("http_cache=DIR", { "http_cache=" + MountSetup.escaped($0.folder / "http") }) { trial in
+      // Nothing is made without a URL.
+      #expect(!(trial.tree.folder / "http").exists)
+      try trial.expectStatus { $0.options["http_cache"]?.hasSuffix("/http") == true }
+    },
+    OptionOnTrial("http_cache_size=BYTES", { _ in "http_cache_size=16M" }) {
+      try $0.expectStatus { $0.options["http_cache_size"] == "16777216" }
+    },
+    OptionOnTrial("http_refresh=SECONDS", { _ in "http_refresh=5" }) {
+      try $0.expectStatus { $0.options["http_refresh"] == "5" }
+    },
     OptionOnTrial("max_read=N", { _ in "max_read=65536" }) {
       try $0.expectText($0.tree.large, in: "large.bin")
     },

@@ -111,6 +111,8 @@ extension ArchiveContent {
   func prepare(_ source: ArchiveSource) throws(Errno) -> (EntryDecoder, ContentStorage)? {
     let (decoder, storage) = state.withLock { ($0.decoder, $0.storage) }
     if let decoder, let storage { return (decoder, storage) }
+    // With the lock held, the server is not waited for.
+    state.withLock { $0.header }.prepare(content: min(size, LocalHeader.smallSize))
     let started = try state.withLock { state throws(Errno) -> Start? in
       guard state.header.source === source else { return nil }
       let target = state.target

@@ -165,6 +165,9 @@ extension ArchiveContent {
 extension Errno {
   /// Whether the error says nothing about the content.
   var isTransient: Bool {
-    self == .noMemory || self == .noSpace || self == .tooManyOpenFiles || self == .staleFileHandle
+    let transient: [Errno] = [
+      .noMemory, .noSpace, .tooManyOpenFiles, .staleFileHandle, .timedOut, .remoteIOError,
+    ]
+    return transient.contains(self)
   }
 }

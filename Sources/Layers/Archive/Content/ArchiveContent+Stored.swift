@@ -5,6 +5,8 @@ extension ArchiveContent {
   /// - Returns: false if the whole entry must be verified first.
   func readStored(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Bool {
     let header = state.withLock { $0.header }
+    // What is read with the lock held.
+    header.prepare(content: size <= Self.verifiedAtOnce ? size : 0)
     do throws(Errno) {
       let (start, isCopied) = try state.withLock { state throws(Errno) in
         if let failure = state.failure { throw failure }

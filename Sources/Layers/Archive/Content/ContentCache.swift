@@ -1,6 +1,7 @@
 import Containers
 import Glibc
 import Posix
+import RemoteFiles
 
 /// The state of the cache.
 public struct ContentCacheStatistics: Sendable, Hashable {
@@ -24,12 +25,15 @@ public final class ContentCache: Sendable {
   let pool: ContentPool
   /// Where a successor finds the archives; nil if none is to come.
   public let registry: ArchiveRegistry?
+  /// How archives on servers are read.
+  let remote: RemoteSettings
 
   /// Creates a cache with a budget in bytes, for archives of which the passwords may open encrypted entries.
   public init(
-    budget: Int = ContentCache.defaultBudget, passwords: [[UInt8]] = [], registry: ArchiveRegistry? = nil
+    budget: Int = ContentCache.defaultBudget, passwords: [[UInt8]] = [], registry: ArchiveRegistry? = nil,
+    remote: RemoteSettings = RemoteSettings()
   ) {
-    self.registry = registry
+    (self.registry, self.remote) = (registry, remote)
     pool = ContentPool(budget: budget, passwords: passwords)
   }
 

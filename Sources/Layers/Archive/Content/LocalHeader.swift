@@ -14,7 +14,7 @@ struct LocalHeader: Sendable {
   /// The bytes of name and extra field that a small entry is read with: only the header says how many there are.
   private static let usualNames: UInt64 = 160
   /// Compressed bytes of an entry that is read together with its header.
-  private static let smallSize: UInt64 = 16 << 10
+  static let smallSize: UInt64 = 16 << 10
 
   /// The offset of the first compressed byte.
   /// - Throws: EIO for a wrong header or a truncated entry; EACCES if only it says that the entry is encrypted.
@@ -38,6 +38,14 @@ struct LocalHeader: Sendable {
     let start = try contentStart(of: node, UnsafeRawBufferPointer(bytes.memory))
     bytes.limit(from: Int(start - offset), count: Int(node.compressedSize))
     return (start, bytes)
+  }
+
+  /// Has a server send the header, and the beginning of the content, as far as they are not cached.
+  /// - Parameter count: bytes of the content.
+  func prepare(content count: UInt64) {
+    let content = min(count, 1 << 30)
+    source.prepare(
+      at: offset, count: container == nil ? UInt64(Self.size) + Self.usualNames + content : content)
   }
 
   private func checkOffset() throws(Errno) {

@@ -1,9 +1,12 @@
 import Posix
+import RemoteFiles
 
 /// Why an archive cannot be a layer.
 public enum ArchiveError: Error, Hashable, Sendable {
   /// It cannot be opened or read.
   case unreadable(Errno)
+  /// The server does not send it.
+  case remote(RemoteFault)
   /// It is not a regular file, nor a folder.
   case noFile
   /// It is a folder by now.
@@ -33,6 +36,7 @@ public enum ArchiveError: Error, Hashable, Sendable {
   public var message: String {
     switch self {
     case .unreadable(let error): "\(error)"
+    case .remote(let fault): fault.message
     case .noFile: "neither a folder nor a regular file"
     case .folder: "a folder has taken its place; it shows after 'bundlefs layers', or after the next mount"
     case .noArchive: "not a zip archive, or its end is missing; nor an archive of another kind"

@@ -1,9 +1,13 @@
 import Glibc
 import Posix
+import RemoteFiles
 
 /// An archive's open file, which stays readable after its name was replaced.
 final class ArchiveSource: Sendable {
+  /// Of the file; of an archive on a server, of the file that has its cached blocks.
   let descriptor: Descriptor
+  /// nil for a file of this machine.
+  private let remote: RemoteObject?
   /// The file's status when it was opened.
   let attributes: FileStatus
   /// Counts the states of the archive that were loaded.
@@ -42,9 +46,17 @@ final class ArchiveSource: Sendable {
     }
     guard attributes.isRegular else { throw attributes.isDirectory ? .folder : .noFile }
     range = 0..<attributes.size
-    outer = nil
+    (outer, remote) = (nil, nil)
     self.descriptor = descriptor
     self.generation = generation
+  }
+
+  /// A state of an archive on a server.
+  init(_ remote: RemoteObject, generation: UInt32 = 0) throws(ArchiveError) {
+    descriptor = try Self.duplicate(of: remote.descriptor)
+    attributes = remote.attributes
+    range = 0..<remote.size
+    (self.remote, self.generation, outer) = (remote, generation, nil)
   }
 
   /// An archive that is stored in another file, from an offset on.
@@ -53,7 +65,8 @@ final class ArchiveSource: Sendable {
     inside outer: ArchiveSource, at start: UInt64, size: UInt64, keepsOuter: Bool = false
   ) throws(ArchiveError) {
     guard start <= outer.size, size <= outer.size - start else { throw .noArchive }
-    descriptor = try Self.duplicate(of: outer.descriptor)
+    descriptor = try Self.duplicate(of: outer.descriptor.rawValue)
+    remote = outer.remote
     (attributes, generation) = (outer.attributes, outer.generation)
     self.outer = keepsOuter ? outer : nil
     range = outer.range.lowerBound + start..<outer.range.lowerBound + start + size
@@ -90,17 +103,19 @@ final class ArchiveSource: Sendable {
 
   /// Duplicates the descriptor.
   convenience init(copy handle: SharedDescriptor, generation: UInt32 = 0) throws(ArchiveError) {
-    try self.init(Self.duplicate(of: handle.descriptor), generation: generation)
+    try self.init(Self.duplicate(of: handle.descriptor.rawValue), generation: generation)
   }
 
-  private static func duplicate(of descriptor: borrowing Descriptor) throws(ArchiveError) -> Descriptor {
-    do throws(Errno) { return try Descriptor.duplicate(of: descriptor.rawValue) } catch {
+  private static func duplicate(of file: CInt) throws(ArchiveError) -> Descriptor {
+    do throws(Errno) { return try Descriptor.duplicate(of: file) } catch {
       throw .unreadable(error)
     }
   }
 
-  /// Whether the file was not modified since it was opened. Added and removed names do not count.
+  /// Whether the file was not modified since it was opened. Added and removed names do not count. What is read of a state
+  /// on a server is of that state in any case.
   var isUnchanged: Bool {
+    if let remote { return !remote.hasChanged }
     guard let now = try? descriptor.attributes() else { return false }
     return now.identity == attributes.identity && now.size == attributes.size
       && now.modified == attributes.modified
@@ -108,8 +123,20 @@ final class ArchiveSource: Sendable {
 
   /// - Throws: EIO if the archive ends before.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) {
-    guard offset <= size, buffer.count <= size - offset,
-      try descriptor.read(into: buffer, at: Int64(range.lowerBound + offset)) == buffer.count
-    else { throw .ioError }
+    guard offset <= size, buffer.count <= size - offset else { throw .ioError }
+    if let remote { return try remote.read(into: buffer, at: range.lowerBound + offset) }
+    guard try descriptor.read(into: buffer, at: Int64(range.lowerBound + offset)) == buffer.count else {
+      throw .ioError
+    }
+  }
+
+  /// Has a server send what is not cached of a range, so that `read` does not wait for it with a lock held.
+  /// - Parameters:
+  ///   - offset: where the range begins.
+  ///   - count: bytes; those beyond the archive are left out.
+  func prepare(at offset: UInt64, count: UInt64) {
+    guard let remote, offset < size else { return }
+    let start = range.lowerBound + offset
+    remote.prepare(start..<start + min(count, size - offset))
   }
 }

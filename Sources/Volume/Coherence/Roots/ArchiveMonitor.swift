@@ -56,6 +56,8 @@ final class ArchiveMonitor: Sendable {
 
   /// Where the watch fails, the archive is polled.
   private func watch(_ archive: ArchiveLayer, _ layer: Int) {
+    // `LayerRootMonitor.followServers` reports its changes.
+    if archive.remote != nil { return archive.setWatched(isCoherent) }
     do throws(Errno) {
       try archive.withWatchPath { path throws(Errno) in try watches.watchArchive(path, layer) }
       if faults[layer] == NodeStore.noWatches { faults[layer] = nil }

@@ -3,6 +3,7 @@ import Posix
 
 struct LayerRoot: Sendable {
   let path: [UInt8]
+  /// None for a layer on a server.
   let components: [[UInt8]]
   /// The mount that held the path when the layer was opened; nil if the mount table did not say.
   let mount: MountTableEntry?
@@ -14,9 +15,13 @@ struct LayerRoot: Sendable {
   ///   - mounts: all there are.
   init(_ layer: Layer, mountPoint: [UInt8], _ mounts: [MountTableEntry]) {
     path = layer.backingPath
+    isPrivateClone = layer.isPrivateClone
+    if layer.archive?.remote != nil {
+      (components, mount) = ([], nil)
+      return
+    }
     components = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
     mount = MountTableEntry.containing(path, in: mounts) { !($0.isBundlefs && $0.mountPoint == mountPoint) }
-    isPrivateClone = layer.isPrivateClone
   }
 
   func parent(ofComponent index: Int) -> [UInt8] {

@@ -1,6 +1,7 @@
 import Fuse
 import Layers
 import Posix
+import RemoteFiles
 
 /// Follows the layers' roots: paths that lead to another directory, file systems that are unmounted, mounts that
 /// appear inside a layer.
@@ -74,6 +75,15 @@ final class LayerRootMonitor: Sendable {
   }
 
   // MARK: - Requests
+
+  /// Has archives on servers checked after each answer to the question whether they were changed.
+  func followServers(_ store: NodeStore) {
+    for (layer, root) in layers.enumerated() {
+      root.archive?.remote?.follow { [weak self, weak store] in
+        if let self, let store { requestCheck(.archiveWritten, of: layer, store) }
+      }
+    }
+  }
 
   /// Queues a check of a layer, whose invalidations are queued with it.
   func requestCheck(_ check: RootCheck, of layer: Int, _ store: NodeStore) {

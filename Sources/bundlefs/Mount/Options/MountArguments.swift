@@ -1,4 +1,5 @@
 import Glibc
+import RemoteFiles
 
 /// The parsed arguments of a mount; paths are not resolved yet.
 struct MountArguments {
@@ -99,6 +100,7 @@ struct MountArguments {
     case 2: (main, mountPoint) = (operands[0], operands[1])
     default: throw .usage("unexpected argument '\(operands[2].shown)' after MAIN and MOUNTPOINT")
     }
+    if let local = RemoteURL.localPath(of: main) { main = local }
     if main.isEmpty { throw .usage("MAIN is empty") }
     if mountPoint.isEmpty { throw .usage("MOUNTPOINT is empty") }
   }

@@ -1,5 +1,6 @@
 import Bundles
 import Layers
+import RemoteFiles
 import Routing
 import Volume
 
@@ -46,11 +47,9 @@ struct MountOption {
   }
 
   func directories() throws(Failure) -> [[UInt8]] {
-    let paths = value.map { Self.split($0, at: UInt8(ascii: ":")) } ?? [[]]
+    let paths = value.map(Self.splitLayers) ?? [[]]
     if paths.contains([]) { throw invalid(expected: "\(name)=DIR[:DIR...]") }
-    let names = paths.map(Self.unescape)
-    for name in names { _ = try LaidPath(given: name) }
-    return names
+    return try paths.map { path throws(Failure) in try LaidPath(given: Self.unescape(path)).name }
   }
 
   /// The folder that takes the changes.
@@ -218,6 +217,20 @@ struct MountOption {
         expected: "\(name)=NAME, a letter followed by letters, digits, '+', '-' and '.'; not bundlefs")
     }
     return value.shown.lowercased()
+  }
+
+  /// Splits a list of layers at its colons, as `split`, but for those of a URL's scheme, user and port.
+  static func splitLayers(_ list: [UInt8]) -> [[UInt8]] {
+    var parts: [[UInt8]] = []
+    var rest = split(list, at: UInt8(ascii: ":"))[...]
+    while var part = rest.popFirst() {
+      while let next = rest.first, RemoteURL.ownsColon(after: part[...], before: next[...]) {
+        part += [UInt8(ascii: ":")] + next
+        rest.removeFirst()
+      }
+      parts.append(part)
+    }
+    return parts
   }
 
   /// Splits at the separators that no backslash escapes; the parts keep their backslashes.

@@ -1,6 +1,7 @@
 import Bundles
 import Layers
 import Posix
+import RemoteFiles
 import Routing
 import Volume
 
@@ -9,7 +10,7 @@ extension MountOptions {
   /// values can be compared.
   var shown: [String: String] {
     var shown: [String: String] = [:]
-    shown["substitution"] = substitutions.map { real(LaidPath(checked: $0)).shown.shown }.joined(
+    shown["substitution"] = substitutions.map { real(LaidPath(checked: $0)).redacted.shown }.joined(
       separator: ":")
     shown["missing"] = allowsMissing ? "empty" : "error"
     shown["case"] = foldsNames ? "insensitive" : "sensitive"
@@ -23,6 +24,9 @@ extension MountOptions {
     shown["whiteouts"] = whiteouts.rawValue
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description
+    shown["http_cache"] = httpCache.map { real($0).shown } ?? ""
+    shown["http_cache_size"] = "\(httpCacheSize)"
+    shown["http_refresh"] = MountOption.shownSeconds(httpRefresh)
     shown["cache_size"] = cacheSize.map(String.init) ?? ""
     shown["archive_password_file"] = archivePasswordFile.map { real($0).shown } ?? ""
     shown["archive_encoding"] = archiveEncoding?.description ?? ""
@@ -54,6 +58,7 @@ extension MountOptions {
     let names = shown.keys
     let files =
       routes.map { ("routes", $0) } + (archivePasswordFile.map { [("archive_password_file", $0)] } ?? [])
+      + (httpCache.map { [("http_cache", $0)] } ?? [])
     return lasting.filter { names.contains(MountOption($0).name) }
       + files.map { Array("\($0)=".utf8) + MountOption.escape(real($1)) }
   }
@@ -67,6 +72,7 @@ extension MountOptions {
 
   /// The real path of a directory, a file, or an archive before `!/`; unchanged if there is none.
   static func resolved(_ path: [UInt8]) -> [UInt8] {
+    if RemoteURL.isURL(path) { return path }
     if let real = try? realPath(path) { return real }
     guard let mark = path.indices.dropLast().first(where: { path[$0...].starts(with: "!/".utf8) }),
       let archive = try? realPath(Array(path[..<mark]))

@@ -25,6 +25,12 @@ struct MountOptions {
   /// In bytes; nil for the default.
   var cacheSize: Int?
   var archivePasswordFile: [UInt8]?
+  /// The folder with what was read from servers; nil for the user's.
+  var httpCache: [UInt8]?
+  /// In bytes.
+  var httpCacheSize = 1 << 30
+  /// In milliseconds.
+  var httpRefresh: CInt = 60_000
   var archiveEncoding: NameEncoding?
   var isRemount = false
   /// Whether the paths are those that a predecessor has resolved. They may lead into the mount, which nothing serves until this
@@ -102,7 +108,9 @@ struct MountOptions {
       }
       try read(parsed)
       // The others name files, which may be others after an upgrade, or concern the mount(2) alone.
-      if !["substitution", "writable", "routes", "archive_password_file", "nonempty"].contains(parsed.name) {
+      if !["substitution", "writable", "routes", "archive_password_file", "http_cache", "nonempty"].contains(
+        parsed.name)
+      {
         lasting.append(option)
       }
     }
@@ -130,6 +138,9 @@ struct MountOptions {
     case "cache_size": cacheSize = try option.byteCount(example: "512M")
     case "archive_password_file": archivePasswordFile = try option.text(of: "FILE")
     case "archive_encoding": archiveEncoding = try option.encoding()
+    case "http_cache": httpCache = try option.text(of: "DIR")
+    case "http_cache_size": httpCacheSize = try option.byteCount(example: "4G")
+    case "http_refresh": httpRefresh = try option.seconds()
     case "passthrough":
       passthrough = UInt64(hasValue ? try option.byteCount(example: "1M") : Self.defaultPassthrough)
     case "routes": routes.append(try option.text(of: "FILE"))

@@ -6,7 +6,9 @@ struct UnescapedSeparator {
   /// How many pieces of a path are put together at most.
   private static let mostPieces = 8
   private static let (comma, colon) = (UInt8(ascii: ","), UInt8(ascii: ":"))
-  private static let pathOptions = ["substitution", "writable", "routes", "archive_password_file"]
+  private static let pathOptions = [
+    "substitution", "writable", "routes", "archive_password_file", "http_cache",
+  ]
 
   /// Whether there is a file or directory, or an archive before `!/`.
   var exists: ([UInt8]) -> Bool = { path in
@@ -25,7 +27,7 @@ struct UnescapedSeparator {
       else { continue }
       for last in first..<min(options.count, first + Self.mostPieces) {
         let text = Array(options[first...last].joined(separator: [Self.comma])).dropFirst(equals + 1)
-        let parts = MountOption.split(Array(text), at: Self.colon)
+        let parts = MountOption.splitLayers(Array(text))
         let paths = Self.joined(parts).filter { run in
           run.count > 1 || run.contains { MountOption.split($0, at: Self.comma).count > 1 }
         }

@@ -2,6 +2,7 @@ import Glibc
 import Holder
 import Layers
 import Posix
+import RemoteFiles
 import Routing
 import Volume
 
@@ -148,7 +149,8 @@ private struct StackSwitch {
   ) throws(RoutingError) -> LayerTable.Entry {
     try check(laid.path, given)
     guard let id = LayerTable.freeID(among: present.all + added) else {
-      throw RoutingError(.tooLong, "\(given.shown): a mount has at most \(LayerTable.mostLayers) layers")
+      throw RoutingError(
+        .tooLong, "\(RemoteURL.redacted(given).shown): a mount has at most \(LayerTable.mostLayers) layers")
     }
     let entry = LayerTable.Entry(
       id: id, path: laid.path, archiveLength: archive?.archive.count ?? 0, place: laid.place)
@@ -163,14 +165,17 @@ private struct StackSwitch {
     if laid.path == upper?.path {
       throw RoutingError(.malformed, "\(laid.path.shown) takes the changes, so it stays on top")
     }
+    // The status, from which the layers are known, has URLs redacted.
     return present.layers.dropLast().first {
-      $0.laidPath == laid && !layers.contains($0) && !$0.isArchiveReplacedByFolder
+      ($0.laidPath == laid || $0.redactedPath == laid) && !layers.contains($0)
+        && !$0.isArchiveReplacedByFolder
     }
   }
 
   private func resolved(_ given: [UInt8]) throws(RoutingError) -> (path: [UInt8], archive: ArchivePath?) {
     do throws(Errno) {
       guard let archive = ArchivePath(given) else { return (try realPath(given), nil) }
+      if RemoteURL.isURL(given) { return (given, archive) }
       let outer = try realPath(archive.archive)
       let path = outer + given.dropFirst(archive.archive.count)
       return (path, ArchivePath(path, archiveLength: outer.count))
@@ -186,11 +191,13 @@ private struct StackSwitch {
     if !plan.isPrivate, let entry = MountTableEntry.containing(path), entry.isBundlefs,
       entry.mountPoint == mountPoint
     {
-      throw RoutingError(.malformed, "\(given.shown) is inside the mount itself")
+      throw RoutingError(.malformed, "\(RemoteURL.redacted(given).shown) is inside the mount itself")
     }
     if let upper, upper.path.isPath(inside: path) || path.isPath(inside: upper.path) {
       throw RoutingError(
-        .malformed, "\(given.shown) and \(upper.path.shown), which takes the changes, contain one another")
+        .malformed,
+        "\(RemoteURL.redacted(given).shown) and \(upper.path.shown), which takes the changes, contain one another"
+      )
     }
   }
 
@@ -198,7 +205,7 @@ private struct StackSwitch {
     _ entry: LayerTable.Entry, _ archive: ArchivePath?, _ given: [UInt8]
   ) throws(RoutingError) {
     if let fault = opener.folding.fault(at: entry.place) {
-      throw RoutingError(.malformed, "\(given.shown): \(fault)")
+      throw RoutingError(.malformed, "\(RemoteURL.redacted(given).shown): \(fault)")
     }
     if let archive {
       do throws(ArchiveError) {
@@ -214,7 +221,7 @@ private struct StackSwitch {
       throw Self.error(error, given)
     }
     if let fault = opener.folding.fault(of: layer) {
-      throw RoutingError(.malformed, "\(given.shown): \(fault)")
+      throw RoutingError(.malformed, "\(RemoteURL.redacted(given).shown): \(fault)")
     }
     do throws(Errno) { try survival.recordRoot(of: .directory(layer), entry.id) } catch {
       throw Self.error(error, given)
@@ -223,7 +230,8 @@ private struct StackSwitch {
     // What lies beneath the mount cannot be reached any more.
     if plan.mountPoint.path.isPath(inside: entry.path) {
       survival.removeRoot(entry.id)
-      throw RoutingError(.malformed, "\(given.shown) contains the mount point; choose a folder without it")
+      throw RoutingError(
+        .malformed, "\(RemoteURL.redacted(given).shown) contains the mount point; choose a folder without it")
     }
   }
 
@@ -236,7 +244,7 @@ private struct StackSwitch {
       case .notPermitted: .notPermitted
       default: .unreadable
       }
-    return RoutingError(code, "\(path.shown): \(LayerOpener.reason(error, path))")
+    return RoutingError(code, "\(RemoteURL.redacted(path).shown): \(LayerOpener.reason(error, path))")
   }
 
   private static func error(_ error: ArchiveError, _ path: [UInt8]) -> RoutingError {
@@ -247,7 +255,7 @@ private struct StackSwitch {
       case .noFolder, .noInnerArchive: .noRoute
       default: .unreadable
       }
-    return RoutingError(code, "\(path.shown): \(error.message)")
+    return RoutingError(code, "\(RemoteURL.redacted(path).shown): \(error.message)")
   }
 
   /// - Parameters:
@@ -285,6 +293,8 @@ private struct StackSwitch {
 }
 
 extension LayerTable.Entry {
+  fileprivate var redactedPath: LaidPath { LaidPath(RemoteURL.redacted(path), atFolder: place) }
+
   /// Whether the path of an archive leads to a folder.
   fileprivate var isArchiveReplacedByFolder: Bool {
     guard archiveLength > 0, archiveLength == path.count else { return false }

@@ -104,10 +104,9 @@ final class SurvivalMemory: Sendable {
     var entries: [LayerTable.Entry] = []
     for (layer, id) in zip(stack.layers, stack.ids) {
       try recordRoot(of: layer, id)
+      let (path, length) = layer.archive?.recordedPath ?? (layer.laidPath.path, 0)
       entries.append(
-        LayerTable.Entry(
-          id: id, path: layer.laidPath.path, archiveLength: layer.archive?.archivePath.count ?? 0,
-          place: layer.laidPath.place))
+        LayerTable.Entry(id: id, path: path, archiveLength: length, place: layer.laidPath.place))
     }
     try write(LayerTable(layers: entries))
   }

@@ -1,0 +1,113 @@
+import CCurl
+import Glibc
+import Posix
+
+/// Sends requests for one URL by libcurl, which is loaded with the first client. Each thread has a connection of its own.
+final class HTTPClient: Sendable {
+  let url: RemoteURL
+  private let library: bundlefs_curl
+  private let idle = Locked<[Connection]>([])
+
+  private static let library: bundlefs_curl? = {
+    var library = bundlefs_curl()
+    return bundlefs_curl_load(&library) != 0 ? library : nil
+  }()
+  private static let mostIdle = 4
+  /// Milliseconds.
+  private static let connectTimeout = 10_000
+
+  /// A handle of libcurl with its connections. A process that was forked must not use those of its parent.
+  private struct Connection: @unchecked Sendable {
+    let handle: UnsafeMutableRawPointer
+    let process: pid_t
+  }
+
+  /// - Throws: `noLibrary`.
+  init(_ url: RemoteURL) throws(RemoteFault) {
+    guard let library = Self.library else { throw .noLibrary }
+    (self.url, self.library) = (url, library)
+  }
+
+  deinit {
+    let left = idle.withLock { $0 }
+    for connection in left where connection.process == getpid() { library.easy_cleanup(connection.handle) }
+  }
+
+  /// Sends a GET.
+  /// - Parameters:
+  ///   - headers: whole lines, without line ends.
+  ///   - exchange: receives the answer.
+  /// - Throws: `unreachable`; what the exchange has ended the request with.
+  func get(_ headers: [[UInt8]], _ exchange: Exchange) throws(RemoteFault) {
+    let connection = try takeConnection()
+    var list: UnsafeMutablePointer<curl_slist>?
+    defer { library.slist_free_all(list) }
+    // Of a part of what is compressed nothing could be read.
+    for header in headers + [Array("Accept-Encoding: identity".utf8)] {
+      list = header.withCString { library.slist_append(list, $0) } ?? list
+    }
+    let result = url.text.withCString { url in
+      "bundlefs".withCString { agent in
+        var request = bundlefs_curl_request(
+          url: url, headers: list, user_agent: agent, connect_timeout: Self.connectTimeout,
+          header: Self.onHeader, body: Self.onBody, progress: Self.onProgress,
+          context: Unmanaged.passUnretained(exchange).toOpaque())
+        return withUnsafePointer(to: library) { bundlefs_curl_perform($0, connection.handle, &request) }
+      }
+    }
+    putBack(connection)
+    if result != CURLE_OK, exchange.failure == nil {
+      let reason = library.easy_strerror(result).map { String(cString: $0) }
+      exchange.failure = .unreachable(reason ?? "error")
+    }
+    exchange.end()
+    if let failure = exchange.failure { throw failure }
+  }
+
+  private func takeConnection() throws(RemoteFault) -> Connection {
+    let own = getpid()
+    let present = idle.withLock { idle in
+      idle.removeAll { $0.process != own }
+      return idle.popLast()
+    }
+    if let present { return present }
+    guard let handle = library.easy_init() else { throw .local(.noMemory) }
+    return Connection(handle: handle, process: own)
+  }
+
+  private func putBack(_ connection: Connection) {
+    let isKept = idle.withLock { idle in
+      if idle.count >= Self.mostIdle { return false }
+      idle.append(connection)
+      return true
+    }
+    if !isKept { library.easy_cleanup(connection.handle) }
+  }
+
+  private static let onHeader: bundlefs_curl_data = { bytes, size, count, context in
+    guard let bytes, let context else { return 0 }
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let isTaken = Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.addHeader(line) }
+    return isTaken ? size * count : 0
+  }
+
+  private static let onBody: bundlefs_curl_data = { bytes, size, count, context in
+    guard let bytes, let context else { return 0 }
+    let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let isTaken = Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.addBody(part) }
+    return isTaken ? size * count : 0
+  }
+
+  private static let onProgress: bundlefs_curl_progress = { context, _, _, _, _ in
+    guard let context else { return 1 }
+    return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.isLate } ? 1 : 0
+  }
+}
+
+extension [UInt8] {
+  fileprivate func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    (self + [0]).withUnsafeBytes {
+      body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: CChar.self))
+    }
+  }
+}
