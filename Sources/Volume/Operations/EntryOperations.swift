@@ -26,32 +26,60 @@ struct EntryOperations: Sendable {
     if ResourceDirectoryNodes.contain(parent) || (parent == .root && reserved.isResources(name)) {
       return resources.lookUp(name, in: parent, reply)
     }
-    let entry: EntryReply?
-    var isMissing = true
-    let caller = reply.caller
-    do throws(Errno) {
-      entry = try store.evictingOnDemand { () throws(Errno) in
-        let merged = try store.merged(of: parent)
-        try store.check(.search, in: merged, parent, for: caller)
-        let found = try store.lookUp(name, in: parent, merged)
-        store.recordLookup(found, name, in: parent)
-        isMissing = found == nil
-        if found != nil, try isForRespelling(name, in: parent, merged, by: caller) { return nil }
-        return try found.map { found throws(Errno) in try store.entry(found, name, in: parent, merged) }
-      }
-    } catch {
+    let found: (entry: EntryReply?, isMissing: Bool)
+    do throws(Errno) { found = try visibleEntry(name, in: parent, for: reply.caller) } catch {
       guard error == .deferred, let known = store.knownDirectory(name, in: parent) else {
         return reply.fail(error)
       }
       if !reply.send(known) { store.forget(known.node, lookups: 1) }
       return
     }
-    guard var entry else { return sendNegative(name, in: parent, isMissing: isMissing, reply) }
+    guard var entry = found.entry else {
+      return sendNegative(name, in: parent, isMissing: found.isMissing, reply)
+    }
     if writes.isAnnouncer(reply.caller) { entry.timeout = 0 }
-    if store.retried.contains(name, in: parent) { _ = try? store.openFile(of: entry.node) }
     store.recordFoundSpelling(name, in: parent)
     writes.writer?.pages?.willReply(with: entry.attributes.attributes, of: entry.node)
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }
+  }
+
+  /// How often a name is looked up that the kernel does not look up again.
+  private static let mostAttempts = 100
+
+  /// What a name stands for, and whether no layer has it. In a retry the file is opened: the next request fails for good if
+  /// its name has gone again by then.
+  private func visibleEntry(
+    _ name: CName, in parent: NodeID, for caller: Caller
+  ) throws(Errno) -> (entry: EntryReply?, isMissing: Bool) {
+    for _ in 1..<Self.mostAttempts {
+      let found = try entry(name, in: parent, for: caller)
+      guard let entry = found.entry, store.retried.contains(name, in: parent) else { return found }
+      do throws(Errno) {
+        _ = try store.openFile(of: entry.node)
+        return found
+      } catch {
+        // The request after this one meets other faults.
+        guard error == .staleFileHandle || error == .noSuchFileOrDirectory else { return found }
+        store.forget(entry.node, lookups: 1)
+      }
+    }
+    return try entry(name, in: parent, for: caller)
+  }
+
+  private func entry(
+    _ name: CName, in parent: NodeID, for caller: Caller
+  ) throws(Errno) -> (entry: EntryReply?, isMissing: Bool) {
+    var isMissing = true
+    let entry = try store.evictingOnDemand { () throws(Errno) -> EntryReply? in
+      let merged = try store.merged(of: parent)
+      try store.check(.search, in: merged, parent, for: caller)
+      let found = try store.lookUp(name, in: parent, merged)
+      store.recordLookup(found, name, in: parent)
+      isMissing = found == nil
+      if found != nil, try isForRespelling(name, in: parent, merged, by: caller) { return nil }
+      return try found.map { found throws(Errno) in try store.entry(found, name, in: parent, merged) }
+    }
+    return (entry, isMissing)
   }
 
   /// - Parameter isMissing: whether no layer has the name; otherwise the kernel is to ask for it again.
