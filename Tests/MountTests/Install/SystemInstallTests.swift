@@ -93,6 +93,49 @@ extension MountTests.ExclusiveTests {
       #expect(output == "substitution's replaced, longer\nbundlefs.8.gz\n")
     }
 
+    @Test(
+      "the recipes for other distributions pass their linters and make packages that have all files",
+      .timeLimit(.minutes(3)))
+    func recipes() throws {
+      let fixture = try Fixture()
+      let output = try run(
+        fixture,
+        #"""
+        if ! archive=$("$scripts/package" --recipes "$room/package" 2>"$room/messages"); then
+          # As for the portable archive.
+          grep -q 'build it where their static forms are installed' "$room/messages" && echo 'the same' && exit
+          cat "$room/messages"
+        fi
+        cd "$room/package"
+        name=$(basename "$archive" .tar.gz)
+        echo "$name.tar.gz PKGBUILD Containerfile bundlefs.spec flake.nix" | tr ' ' '\n' | sort >expected
+        ls | grep -vx expected | sort | diff expected -
+        rpmlint bundlefs.spec | grep -E 'errors' | sed 's/.*checked; //; s/,.*//'
+        rpmbuild -bb --nodeps --define "_topdir $room/rpm" --define "_sourcedir $PWD" bundlefs.spec >"$room/messages" 2>&1 ||
+          cat "$room/messages"
+        package=$(find "$room/rpm/RPMS" -name '*.rpm')
+        rpm --dbpath "$room/database" -qp --recommends "$package" | grep -c '^lib.*[.]so[.][0-9]*()(64bit)$'
+        mkdir -p "$room/root" "$room/src" "$room/arch"
+        (cd "$room/root" && rpm2cpio "$package" | cpio -idm --quiet)
+        tar -C "$room/src" -xf "$archive"
+        sha256sum --quiet -c <<<"$(bash -c '. ./PKGBUILD; echo "${sha256sums[0]}  ${source[0]}"')"
+        (srcdir=$room/src pkgdir=$room/arch bash -euc '. ./PKGBUILD; package')
+        for root in "$room/root" "$room/arch"; do
+          "$(find "$root/usr" -path '*bin/bundlefs')" -V | sed -n '1s/ .*//p'
+          "$(find "$root/usr" -path '*bin/mount.bundlefs')" -V | sed -n '1s/ .*//p'
+          grep -rl /usr/local/ "$root/usr/lib" "$root/usr/share/systemd" || true
+          # All that the archive has is there, whichever folder is for it.
+          find "$room/src/$name" -type f -printf '%f\n' | sort -u | comm -23 - <(find "$root" -printf '%f\n' | sort -u)
+        done
+        ln -s "$room/arch/usr/bin/bundlefs" /sbin/mount.bundlefs
+        as_in_fstab
+        rm /sbin/mount.bundlefs
+        """#)
+      #expect(
+        ["0 errors\n5\n" + String(repeating: "bundlefs\n", count: 4) + "substitution's replaced, longer\n", "the same\n"]
+          .contains(output), "\(output)")
+    }
+
     /// Runs a script in a mount namespace with writable overlays on /usr, /etc and /var. The output lists files that
     /// remain, except dpkg's records.
     private func run(_ fixture: Fixture, _ script: String) throws -> String {
