@@ -127,13 +127,26 @@ extension MountTests.ExclusiveTests {
           # All that the archive has is there, whichever folder is for it.
           find "$room/src/$name" -type f -printf '%f\n' | sort -u | comm -23 - <(find "$root" -printf '%f\n' | sort -u)
         done
+        # The bill of materials describes this program, and names what is linked into it.
+        python3 - "$room/arch/usr" <<'END'
+        import hashlib, json, sys
+        bill = json.load(open(sys.argv[1] + "/share/doc/bundlefs/bundlefs.spdx.json"))
+        parts = {part["SPDXID"]: part for part in bill["packages"]}
+        hashed = hashlib.sha256(open(sys.argv[1] + "/bin/bundlefs", "rb").read()).hexdigest()
+        assert parts["SPDXRef-bundlefs"]["checksums"][0]["checksumValue"] == hashed
+        linked = [end["relatedSpdxElement"] for end in bill["relationships"] if end["relationshipType"] == "STATIC_LINK"]
+        print(*(parts[name]["name"] for name in linked if "versionInfo" in parts[name]), sep=", ")
+        END
         ln -s "$room/arch/usr/bin/bundlefs" /sbin/mount.bundlefs
         as_in_fstab
         rm /sbin/mount.bundlefs
         """#)
       #expect(
-        ["0 errors\n5\n" + String(repeating: "bundlefs\n", count: 4) + "substitution's replaced, longer\n", "the same\n"]
-          .contains(output), "\(output)")
+        [
+          "0 errors\n5\n" + String(repeating: "bundlefs\n", count: 4)
+            + "Swift runtime and Foundation, libstdc++ and libgcc, zlib, bzip2, libfuse\nsubstitution's replaced, longer\n",
+          "the same\n",
+        ].contains(output), "\(output)")
     }
 
     /// Runs a script in a mount namespace with writable overlays on /usr, /etc and /var. The output lists files that
