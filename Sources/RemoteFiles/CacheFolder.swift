@@ -12,6 +12,8 @@ public final class CacheFolder: Sendable {
   private static let suffix = Array(".blocks".utf8)
   /// Seconds after which a file that was not completed is removed.
   private static let longestMaking: Int64 = 3600
+  /// Further files are not looked at.
+  private static let mostNames = 1 << 16
 
   /// Makes the folder if it does not exist; those above it must.
   /// - Throws: EPERM if other users may enter it, or if it is another user's.
@@ -30,7 +32,7 @@ public final class CacheFolder: Sendable {
     let name = Self.name(of: header)
     for _ in 0..<3 {
       if let found = try? open(name), found.header == header { return found }
-      _ = name.withName { unlinkat(folder.rawValue, $0, 0) }
+      try? remove(name)
       if let made = try make(header, name) { return made }
     }
     throw .resourceBusy
@@ -66,7 +68,7 @@ public final class CacheFolder: Sendable {
       try file.begin()
       try rename(temporary, to: name)
     } catch {
-      _ = temporary.withName { unlinkat(folder.rawValue, $0, 0) }
+      try? remove(temporary)
       if error == .fileExists { return nil }
       throw error
     }
@@ -88,6 +90,10 @@ public final class CacheFolder: Sendable {
   /// A file without a name, which is gone when it is closed.
   func unnamedFile() throws(Errno) -> Descriptor { try folder.createUnnamedFile(isLinkable: false) }
 
+  private func remove(_ name: [UInt8]) throws(Errno) {
+    try withCName(name) { name throws(Errno) in try folder.remove(name, isDirectory: false) }
+  }
+
   // MARK: - Names
 
   private static func prefix(_ url: (UInt64, UInt64)) -> [UInt8] { Array(hex(url.0).utf8) }
@@ -104,18 +110,14 @@ public final class CacheFolder: Sendable {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  /// The names of its files, at most some ten thousand.
+  /// The names of its files.
   private func names() -> [[UInt8]] {
     guard let copy = try? folder.open([UInt8(ascii: ".")], [.read, .directory]) else { return [] }
-    let number = copy.release()
-    guard let stream = fdopendir(number) else {
-      close(number)
-      return []
-    }
-    defer { closedir(stream) }
     var names: [[UInt8]] = []
-    while let entry = readdir(stream), names.count < 1 << 16 {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+    // What was listed before an error counts.
+    try? copy.forEachEntry { entry throws(Errno) in
+      if names.count == Self.mostNames { throw .fileTooLarge }
+      let name = [UInt8](bytesOf: entry.name)
       if name.first != UInt8(ascii: ".") || name.ends(with: Array(".new".utf8)) { names.append(name) }
     }
     return names
@@ -152,7 +154,7 @@ public final class CacheFolder: Sendable {
     guard let file = try? folder.open(name, [.read, .noFollow, .nonBlocking]),
       flock(file.rawValue, LOCK_EX | LOCK_NB) == 0
     else { return false }
-    return name.withName { unlinkat(folder.rawValue, $0, 0) } == 0
+    return (try? remove(name)) != nil
   }
 
   private static func lastUse(of file: borrowing Descriptor) -> TimeSpec {
@@ -161,11 +163,5 @@ public final class CacheFolder: Sendable {
 }
 
 extension [UInt8] {
-  fileprivate func withName<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-    (self + [0]).withUnsafeBytes {
-      body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: CChar.self))
-    }
-  }
-
   fileprivate func ends(with end: [UInt8]) -> Bool { suffix(end.count).elementsEqual(end) }
 }

@@ -35,13 +35,7 @@ extension StringTable {
     if case .xml = PropertyList.Format(of: text.utf8) { return strings(of: PropertyList(decoded: text)) }
     var parser = StringsParser(text.utf8)
     let failure = parser.parse()
-    let error: PropertyListError? =
-      if text.isMalformed, failure?.isAtEnd ?? true {
-        PropertyListError(reason: text.malformation, offset: text.utf8.count, in: text.utf8)
-      } else {
-        failure.map { PropertyListError(reason: $0.reason, offset: $0.offset, in: text.utf8) }
-      }
-    return ParsedTable(table: parser.table, error: error)
+    return ParsedTable(table: parser.table, error: text.error(after: failure))
   }
 
   /// The strings of a property list. Other values are left out.

@@ -4,13 +4,7 @@ import PropertyLists
 ///
 /// Of the values, numbers beyond 64 bits and `null` are `unknown`.
 struct JSONReader {
-  /// Why and where the text is malformed.
-  struct Failure: Error {
-    let reason: String
-    let offset: Int
-    /// Whether the text ended too early, so that its end may be the cause.
-    var isAtEnd = false
-  }
+  typealias Failure = ParseFailure
 
   /// The most levels of arrays and objects.
   static let maxDepth = 64

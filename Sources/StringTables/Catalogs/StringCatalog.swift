@@ -56,13 +56,7 @@ extension StringCatalog {
     }
     var parser = CatalogParser(text.utf8, variant)
     let failure = parser.parse()
-    let error: PropertyListError? =
-      if text.isMalformed, failure?.isAtEnd ?? true {
-        PropertyListError(reason: text.malformation, offset: text.utf8.count, in: text.utf8)
-      } else {
-        failure.map { PropertyListError(reason: $0.reason, offset: $0.offset, in: text.utf8) }
-      }
-    return ParsedTable(table: parser.catalog, error: error)
+    return ParsedTable(table: parser.catalog, error: text.error(after: failure))
   }
 
   /// Parses a `.loctable` file: a property list of any format that has a `.strings` or `.stringsdict` file's content for each

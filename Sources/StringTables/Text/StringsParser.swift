@@ -2,13 +2,7 @@ import PropertyLists
 
 /// Parses the text format of `.strings` files.
 struct StringsParser {
-  /// Why and where parsing ended.
-  struct Failure: Error {
-    let reason: String
-    let offset: Int
-    /// Whether the text ended too early, so that its end may be the cause.
-    let isAtEnd: Bool
-  }
+  typealias Failure = ParseFailure
 
   private var scanner: ByteScanner
   /// The entries that were parsed.
