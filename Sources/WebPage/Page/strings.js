@@ -52,6 +52,8 @@ export class StringsView {
   #all = [];
   #shown = [];
   #request = 0;
+  /// Whether a row is older than what was read, since its field was being edited.
+  #isLate = false;
 
   constructor(app) {
     this.app = app;
@@ -64,6 +66,7 @@ export class StringsView {
     byId("strings-language").addEventListener("change", () => this.#load());
     byId("strings-missing").addEventListener("change", () => this.#limit());
     byId("strings-search").addEventListener("input", () => this.#limit());
+    this.grid.addEventListener("focusout", () => { if (this.#isLate) this.#limit(); });
     const refresh = debounced(300, () => { if (!byId("strings").hidden) this.#load(); });
     app.on("mount", () => { this.#all = []; this.isSupported = undefined; this.#limit(); });
     app.on("tree", debounced(200, () => this.#findLanguages()));
@@ -142,18 +145,25 @@ export class StringsView {
   #limit() {
     const words = byId("strings-search").value.toLowerCase();
     const isMissingOnly = byId("strings-missing").checked;
-    this.#shown = this.#all.filter((row) => (!isMissingOnly || row.value === undefined)
-      && (words === "" || `${row.key}\n${row.base?.value ?? ""}\n${row.value?.value ?? ""}`.toLowerCase().includes(words)));
-    this.rows.setLength(this.#shown.length);
     const missing = this.#all.filter((row) => row.value === undefined).length;
     byId("strings-count").textContent = `${count(this.#all.length, "key")}, ${missing} missing`;
+    const rows = this.#all.filter((row) => (!isMissingOnly || row.value === undefined)
+      && (words === "" || `${row.key}\n${row.base?.value ?? ""}\n${row.value?.value ?? ""}`.toLowerCase().includes(words)));
+    const edited = this.grid.querySelector(".string-row:focus-within")?.row;
+    // No row moves away below the cursor: what would move it waits for the end of editing.
+    this.#isLate = edited !== undefined && !isSame(edited, rows[this.#shown.findIndex((row) => isSame(row, edited))]);
+    if (this.#isLate) return;
+    this.#shown = rows;
+    this.rows.setLength(this.#shown.length);
   }
 
   #fill(element, index) {
     const row = this.#shown[index];
-    // A field that is being edited stays as it is.
-    if (element.row === row && element.contains(document.activeElement)) return;
+    const isEdited = isSame(element.row, row) && element.contains(document.activeElement);
+    if (isEdited && element.row !== row) this.#isLate = true;
     element.row = row;
+    // A field that is being edited stays as it is.
+    if (isEdited) return;
     element.classList.toggle("is-missing", row.value === undefined);
     element.setAttribute("aria-rowindex", index + 1);
     const layer = row.value === undefined ? undefined : this.app.stack.at(row.value.layer);
@@ -165,6 +175,9 @@ export class StringsView {
       cell("string-layer", row.value === undefined ? el("span", { class: "tag is-warning" }, "missing") : layerLabel(layer)));
   }
 }
+
+/// Whether two rows show one key of one table.
+const isSame = (one, other) => one !== undefined && one.key === other?.key && one.path === other.path;
 
 /// A language's name in English, with its code.
 function languageName(code) {
