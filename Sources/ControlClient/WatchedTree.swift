@@ -9,12 +9,16 @@ public enum WatchedRoot: Sendable {
   case archive([UInt8])
   /// A mount, with the name of its control file, which changes all the time.
   case mount([UInt8], control: [UInt8])
+  /// A mount of which only the end is watched. What uses the mount pays nothing for that.
+  case end([UInt8])
 
   fileprivate var path: [UInt8] {
     switch self {
-    case .directory(let path), .archive(let path), .mount(let path, _): path
+    case .directory(let path), .archive(let path), .mount(let path, _), .end(let path): path
     }
   }
+
+  fileprivate var isEnd: Bool { if case .end = self { true } else { false } }
 }
 
 extension WatchedRoot {
@@ -28,31 +32,43 @@ extension WatchedRoot {
 public struct WatchedTree: ~Copyable {
   /// Why a directory is watched.
   private enum Role {
-    /// It is part of a tree. The path is relative to the tree's root.
-    case part(of: [UInt8], path: [[UInt8]])
+    /// It is part of a root's tree. The path is relative to the root.
+    case part(of: Int, path: [[UInt8]])
     /// It holds a layer of this name.
     case holder(of: [UInt8])
+    case end
   }
 
   private let inotify: Inotify
   private let roots: [WatchedRoot]
+  /// The device number of a mount that layers may hold, and that is not watched as a part of them.
+  private let excludedDevice: UInt64?
   private var roles: [WatchDescriptor: [Role]] = [:]
 
   private static let events: InotifyEvent.Mask = [.content, .names, .attributes, .dontFollow]
 
   /// Creates a tree without watches.
-  public init(_ inotify: consuming Inotify, roots: [WatchedRoot]) {
+  /// - Parameter excludedDevice: the device number of a mount that is not watched as a part of a layer.
+  public init(_ inotify: consuming Inotify, roots: [WatchedRoot], excludedDevice: UInt64? = nil) {
     self.inotify = inotify
     self.roots = roots
+    self.excludedDevice = excludedDevice
   }
 
   /// The descriptor to poll for events.
   public var rawValue: CInt { inotify.rawValue }
 
+  /// An entry that has changed.
+  public struct Change: Hashable, Sendable {
+    /// The index of the root.
+    public let root: Int
+    /// The names from the root.
+    public let path: [[UInt8]]
+  }
+
   /// What has changed.
   public enum Outcome {
-    /// Paths from the root.
-    case changed(Set<[UInt8]>)
+    case changed(Set<Change>)
     /// Everything may have.
     case anything
     case unmounted
@@ -61,26 +77,36 @@ public struct WatchedTree: ~Copyable {
   /// Reads pending events, and watches what has appeared.
   /// - Throws: ENOSPC beyond `fs.inotify.max_user_watches`.
   public mutating func read() throws(Errno) -> Outcome {
-    var paths: Set<[UInt8]> = []
+    var changes: Set<Change> = []
     var isAnything = false
     for event in try inotify.read() {
-      if event.mask.contains(.unmounted) { return .unmounted }
+      if event.mask.contains(.unmounted) {
+        if isEnd(event.watch) { return .unmounted }
+        isAnything = true
+      }
       if event.mask.contains(.overflow) { isAnything = true }
       if event.mask.contains(.ignored) { roles[event.watch] = nil }
       for role in roles[event.watch] ?? [] {
         switch role {
+        case .end: continue
         case .holder(let name): if name == event.name { isAnything = true }
         case .part(let root, let path):
           if event.name.isEmpty || isControlFile(event.name, at: path) { continue }
-          paths.insert(Array((path + [event.name]).joined(separator: [slash])))
+          changes.insert(Change(root: root, path: path + [event.name]))
           let mayBeNew = !event.mask.isDisjoint(with: [.created, .movedTo])
           if mayBeNew, event.mask.contains(.isDirectory) { try watch(root, path + [event.name]) }
         }
       }
     }
-    if !isAnything { return .changed(paths) }
+    if !isAnything { return .changed(changes) }
     try watchRoots()
     return .anything
+  }
+
+  /// Whether the end of what a watch is on is that of the whole: of the mount if it is watched for that.
+  private func isEnd(_ watch: WatchDescriptor) -> Bool {
+    if !roots.contains(where: \.isEnd) { return true }
+    return roles[watch]?.contains { if case .end = $0 { true } else { false } } ?? false
   }
 
   private func isControlFile(_ name: [UInt8], at path: [[UInt8]]) -> Bool {
@@ -95,10 +121,18 @@ public struct WatchedTree: ~Copyable {
   public mutating func watchRoots() throws(Errno) {
     for watch in roles.keys { inotify.remove(watch) }
     roles = [:]
-    for root in roots {
-      if case .mount = root {} else { try watchHolder(of: root.path) }
-      if case .archive = root { continue }
-      try watch(root.path, [])
+    for (index, root) in roots.enumerated() {
+      switch root {
+      case .directory: try watchHolder(of: root.path)
+      case .archive:
+        try watchHolder(of: root.path)
+        continue
+      case .end:
+        try add(root.path, .end)
+        continue
+      case .mount: break
+      }
+      try watch(index, [])
     }
   }
 
@@ -109,22 +143,33 @@ public struct WatchedTree: ~Copyable {
   }
 
   /// Watches a directory and all below it. Each is watched before it is listed, so that nothing is missed.
-  private mutating func watch(_ root: [UInt8], _ path: [[UInt8]]) throws(Errno) {
+  private mutating func watch(_ root: Int, _ path: [[UInt8]]) throws(Errno) {
     var pending = [path]
     while let path = pending.popLast() {
-      let full = Array(([root] + path).joined(separator: [slash]))
+      let full = Array(([roots[root].path] + path).joined(separator: [slash]))
+      if isExcluded(full) { continue }
       guard try add(full, .part(of: root, path: path)) else { continue }
       for name in Self.directories(in: full) { pending.append(path + [name]) }
     }
   }
 
+  private func isExcluded(_ path: [UInt8]) -> Bool {
+    guard let excludedDevice else { return false }
+    return (try? Descriptor.open(path, [.pathOnly, .noFollow]).device()) == excludedDevice
+  }
+
   /// - Returns: whether the directory exists and may be watched.
   @discardableResult
   private mutating func add(_ path: [UInt8], _ role: Role) throws(Errno) -> Bool {
+    var events = Self.events
+    // An end is reported whatever is asked for; of these events, entries have none.
+    if case .end = role { events = [.deletedSelf, .dontFollow] }
     do throws(Errno) {
-      let watch = try withCName(path) { name throws(Errno) in try inotify.watch(name, Self.events) }
+      let watch = try withCName(path) { name throws(Errno) in try inotify.watch(name, events) }
       // A directory that was moved has its former watch.
-      if case .part = role { roles[watch]?.removeAll { if case .part = $0 { true } else { false } } }
+      if case .part(let root, _) = role {
+        roles[watch]?.removeAll { if case .part(root, _) = $0 { true } else { false } }
+      }
       roles[watch, default: []].append(role)
       return true
     } catch {

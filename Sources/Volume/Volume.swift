@@ -111,7 +111,8 @@ public final class Volume: Sendable {
       rootWatcher: rootWatcher, announcer: announcer, filePrefetcher: filePrefetcher,
       listingPrefetcher: listingPrefetcher,
       counters: counters, requests: requests, passthrough: { files.passthroughStatus })
-    statusRequests = StatusRequests(reporter: reporter, control: control, store: store, reserved: reserved)
+    statusRequests = StatusRequests(
+      reporter: reporter, control: control, store: store, reserved: reserved, commands: commands)
   }
 
   // MARK: - Start and stop

@@ -126,7 +126,7 @@ final class BundleWatcher: Sendable {
   private static func add(_ outcome: WatchedTree.Outcome, to record: Record) -> Bool {
     record.pending.withLock { pending in
       switch outcome {
-      case .changed(let paths): pending.paths.formUnion(paths)
+      case .changed(let changes): pending.paths.formUnion(changes.map(\.path.joinedPath))
       case .anything, .unmounted: pending.isAnything = true
       }
       if pending.paths.count > maxPaths { pending = Pending(paths: [], isAnything: true) }

@@ -29,6 +29,9 @@ public enum StatusProtocol {
     /// Has the program that is installed now take the daemon's place; the text says why not, or is empty. For the mount's
     /// owner and root.
     case upgrade = 0x75
+    /// Waits until every change that was finished before is visible through the mount, as `sync` of the control file, but
+    /// without a result there; the text is empty. For the mount's owner and root.
+    case barrier = 0x62
   }
 
   /// The maximum size of a text in bytes.

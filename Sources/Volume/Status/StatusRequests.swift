@@ -9,6 +9,7 @@ struct StatusRequests: Sendable {
   let control: ControlFile
   let store: NodeStore
   let reserved: ReservedNames
+  let commands: ControlCommandRunner
   private let pages = Locked(PagedReplies())
   /// Compares the layers of directories, which takes long in a large one.
   let worker = SerialWorker(name: "diff")
@@ -23,6 +24,7 @@ struct StatusRequests: Sendable {
     let isOwner = control.isOwner(reply.caller)
     if form == .disconnect, isOwner { control.disconnectSubscribers() }
     if form == .upgrade { return isOwner ? upgrade(reply) : reply.fail(.permissionDenied) }
+    if form == .barrier { return isOwner ? passBarrier(reply) : reply.fail(.permissionDenied) }
     guard form.isOfDirectory else { return send(form, of: node, page, reply) }
     // The layers may have names that other users must not see.
     if !isOwner { return reply.fail(.permissionDenied) }
@@ -31,6 +33,12 @@ struct StatusRequests: Sendable {
     let deferred = DeferredReply(reply)
     let isQueued = worker.add { [self] in compare(key, deferred) }
     if !isQueued { deferred.abandon(.ioError) }
+  }
+
+  private func passBarrier(_ reply: consuming Reply<ReplyKind.Ioctl>) {
+    let deferred = DeferredReply(reply)
+    let isAwaited = commands.barrier { deferred.take()?.send(Self.page(0, of: [])) }
+    if !isAwaited { deferred.take()?.send(Self.page(0, of: [])) }
   }
 
   private func upgrade(_ reply: consuming Reply<ReplyKind.Ioctl>) {
@@ -102,7 +110,7 @@ struct StatusRequests: Sendable {
     case .resources: reporter.resourceSearchPath
     case .differences: ComparisonText.encoded(try comparison(of: node), isWhole: false)
     case .entries: ComparisonText.encoded(try comparison(of: node), isWhole: true)
-    case .disconnect, .upgrade: []
+    case .disconnect, .upgrade, .barrier: []
     }
   }
 

@@ -90,7 +90,7 @@ final class UIHandler: WebHandler {
       case "tree": return try answers.tree(path)
       case "versions": return try answers.versions(path)
       case "events" where !isHead:
-        return WebResponse(type: "text/event-stream", .stream(try mount.feed.open(), count: nil))
+        return WebResponse(type: "text/event-stream", .stream(try mount.feed.open(mount), count: nil))
       case "strings": return try answers.strings(path)
       case "edits": return mount.edits.list()
       case "profiles": return try UIProfiles(mount: mount).list()

@@ -21,7 +21,7 @@ final class UIMount: Sendable {
     var mountPoint = mountPoint
     mountPoint.device = device
     (self.mountPoint, self.id) = (mountPoint, id)
-    (edits, feed) = (UIEdits(mountPoint), UIFeed(mountPoint))
+    (edits, feed) = (UIEdits(mountPoint), UIFeed())
   }
 
   /// The status as the mount's daemon writes it.
