@@ -42,7 +42,9 @@ extension MountTests {
         ((try? (folder / name).readText()) ?? "").split(separator: "\n")
       }
       return lines.filter { $0.hasPrefix("inotify ") && $0.contains(" sdev:\(device) ") }.compactMap { line in
-        line.split(separator: " ").first { $0.hasPrefix("mask:") }.flatMap { UInt32($0.dropFirst(5), radix: 16) }
+        line.split(separator: " ").first { $0.hasPrefix("mask:") }.flatMap {
+          UInt32($0.dropFirst(5), radix: 16)
+        }
       }
     }
 
@@ -57,7 +59,8 @@ extension MountTests {
         })
     }
 
-    @Test("the mount's directories are watched only where the layers do not tell all", .timeLimit(.minutes(2)))
+    @Test(
+      "the mount's directories are watched only where the layers do not tell all", .timeLimit(.minutes(2)))
     func watches() throws {
       let content = UInt32(IN_MODIFY | IN_CLOSE_WRITE | IN_CREATE | IN_ATTRIB)
       let cases: [([ByteString], isMount: Bool)] = [
@@ -93,7 +96,9 @@ extension MountTests {
       }
     }
 
-    @Test("changes are reported by their paths in the mount, unless a layer above covers them", .timeLimit(.minutes(1)))
+    @Test(
+      "changes are reported by their paths in the mount, unless a layer above covers them",
+      .timeLimit(.minutes(1)))
     func paths() throws {
       let sample = try Sample()
       let laid = try sample.folder.folder("laid")
@@ -113,7 +118,8 @@ extension MountTests {
         try (laid / "deep/laid.txt").write("laid\n")
         let events = try stream.read(until: "folder/laid/deep/laid.txt")
         #expect(!events.contains("both.txt"), "\(events)")
-        #expect(events.split(separator: "below.txt", omittingEmptySubsequences: false).count == 2, "\(events)")
+        #expect(
+          events.split(separator: "below.txt", omittingEmptySubsequences: false).count == 2, "\(events)")
         // What comes to light again.
         try (sample.top / "both.txt").remove()
         _ = try stream.read(until: "both.txt")
@@ -126,7 +132,9 @@ extension MountTests {
       }
     }
 
-    @Test("what is reported is visible in the mount, and leaves no result in the control file", .timeLimit(.minutes(2)))
+    @Test(
+      "what is reported is visible in the mount, and leaves no result in the control file",
+      .timeLimit(.minutes(2)))
     func visible() throws {
       let sample = try Sample()
       try withMount(sample.setup) { mount in

@@ -22,7 +22,9 @@ struct UIWatchedLayers {
     else { return nil }
     layers = UILayers(mount: mount, status: status)
     identities = Self.identities(status.mounted)
-    guard status.mounted.layers.allSatisfy({ Self.isWatchable($0, excluded: mount.device) }) else { return nil }
+    guard status.mounted.layers.allSatisfy({ Self.isWatchable($0, excluded: mount.device) }) else {
+      return nil
+    }
   }
 
   private static func showsLayers(_ status: UIStatus) -> Bool {
@@ -42,7 +44,9 @@ struct UIWatchedLayers {
       else { return false }
     case .archive:
       // Otherwise it is a URL.
-      guard let archive = ArchivePath(layer.laidPath.path)?.archive, archive.first == slash else { return false }
+      guard let archive = ArchivePath(layer.laidPath.path)?.archive, archive.first == slash else {
+        return false
+      }
       path = archive
     }
     let end = path.lastIndex(of: slash) ?? 0
@@ -101,7 +105,9 @@ struct UIWatchedLayers {
   private func path(of change: WatchedTree.Change) -> [[UInt8]]? {
     let layer = layers.status.mounted.layers[change.root]
     var path = change.path
-    guard let last = path.popLast(), !path.contains(where: { WhiteoutMarker.isMarker($0) }) else { return nil }
+    guard let last = path.popLast(), !path.contains(where: { WhiteoutMarker.isMarker($0) }) else {
+      return nil
+    }
     let directory = layer.laidPath.place + path
     if WhiteoutMarker.isOpaque(last) { return directory }
     let name = WhiteoutMarker.isMarker(last) ? WhiteoutMarker.name(hiddenBy: last) : last
