@@ -45,6 +45,22 @@ import Testing
     #expect(metrics.text == "# TYPE x gauge\n# HELP x two\\nlines\nx{a=\"\\\"\\\\\\n\u{e9}\"} -1\n# EOF\n")
   }
 
+  @Test("a histogram's buckets have those below in them, in seconds")
+  func histogram() throws {
+    let json = #"{"latencies":{"bounds":[10,200,5000000],"counts":[1,0,2,3],"microseconds":61000007}}"#
+    let lines = MountMetrics.text(of: [try metrics("/a", json)]).split(separator: "\n")
+    let name = "bundlefs_request_duration_seconds"
+    let start = try #require(lines.firstIndex(of: "# TYPE \(name) histogram"))
+    let expected = [
+      #"_bucket{mountpoint="/a",le="0.00001"} 1"#, #"_bucket{mountpoint="/a",le="0.0002"} 1"#,
+      #"_bucket{mountpoint="/a",le="5.0"} 3"#, #"_bucket{mountpoint="/a",le="+Inf"} 6"#,
+      #"_count{mountpoint="/a"} 6"#, #"_sum{mountpoint="/a"} 61.000007"#,
+    ]
+    #expect(lines[start + 1] == "# UNIT \(name) seconds")
+    #expect(lines[(start + 3)...].prefix(6).map { String($0) } == expected.map { name + $0 })
+    #expect(try !MountMetrics.text(of: [metrics("/a", "{}")]).contains(name))
+  }
+
   @Test("layers have a sample each")
   func layers() throws {
     let json =

@@ -20,7 +20,7 @@ import Testing
       var buffer = fuse_buf()
       buffer.mem = bytes.baseAddress
       buffer.size = bytes.count
-      return RequestBuffer(copying: buffer, RequestHeader(buffer))
+      return RequestBuffer(copying: buffer, RequestHeader(buffer), received: 0)
     }
   }
 

@@ -12,6 +12,8 @@ public enum RequestKind: Int, CaseIterable, Sendable {
 
 /// Counts requests by kind since the mount.
 public final class RequestCounters: Sendable {
+  /// How long they took.
+  public let latencies = RequestLatencies()
   private let counters = RequestKind.allCases.map { _ in Counter() }
 
   init() {}

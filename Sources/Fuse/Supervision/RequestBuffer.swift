@@ -7,10 +7,12 @@ final class RequestBuffer: @unchecked Sendable {
   // libfuse does not change the bytes, and two threads may process them at once.
   private let buffer: fuse_buf
   let header: RequestHeader
+  /// When it was received, in nanoseconds of the monotonic clock.
+  let received: UInt64
 
   /// Copies a request: libfuse's buffer has room for the longest.
-  init(copying original: fuse_buf, _ header: RequestHeader) {
-    self.header = header
+  init(copying original: fuse_buf, _ header: RequestHeader, received: UInt64) {
+    (self.header, self.received) = (header, received)
     var copy = original
     copy.mem = malloc(original.size)
     if let target = copy.mem, let source = original.mem { memcpy(target, source, original.size) }

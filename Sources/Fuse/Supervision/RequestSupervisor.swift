@@ -100,6 +100,7 @@ final class RequestSupervisor: @unchecked Sendable {
     RequestThread.begin(request: buffer.header.unique, caller: buffer.header.caller)
     buffer.process(in: session.pointer)
     RequestThread.begin(request: 0, caller: 0)
+    session.requests.latencies.record(since: buffer.received)
     requests.withLock { $0.finish(buffer.header.unique) }
   }
 

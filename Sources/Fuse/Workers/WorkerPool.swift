@@ -154,6 +154,7 @@ final class WorkerPool: Sendable {
   /// Processes a request.
   /// - Returns: whether the worker is a leader afterwards.
   private func process(_ buffer: inout fuse_buf, _ worker: Int, _ pace: inout WorkerPace) -> Bool {
+    let received = TimeSpec.monotonicNanoseconds
     let header = RequestHeader(buffer)
     pace.record(header)
     RequestThread.begin(request: header.unique, caller: header.caller)
@@ -169,7 +170,9 @@ final class WorkerPool: Sendable {
     } else {
       fuse_session_process_buf(session.pointer, &buffer)
       if let layer = RequestThread.deferredLayer {
-        supervisor.deferRequest(RequestBuffer(copying: buffer, header), for: layer)
+        supervisor.deferRequest(RequestBuffer(copying: buffer, header, received: received), for: layer)
+      } else if !header.isForget {
+        session.requests.latencies.record(since: received)
       }
     }
     RequestThread.begin(request: 0, caller: 0)

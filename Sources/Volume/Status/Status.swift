@@ -78,6 +78,7 @@ struct Status {
   let nodes: Int
   let descriptors: Int
   let requests: [(String, UInt64)]
+  let latencies: LatencyStatus
   let invalidations: [(String, UInt64)]
   /// Files whose content was stored in the page cache before the first READ.
   let readAhead: UInt64
@@ -120,6 +121,8 @@ struct Status {
       json.member("nodes", nodes)
       json.member("descriptors", descriptors)
       Self.write("requests", requests, to: &json)
+      json.name("latencies")
+      latencies.write(to: &json)
       Self.write("invalidations", invalidations, to: &json)
       json.member("readAhead", readAhead)
       json.member("listedAhead", listedAhead)

@@ -37,6 +37,7 @@ struct StatusReporter: Sendable {
       bundle: BundleStatus(resolver),
       watches: watcher?.watches.count ?? 0, nodes: nodes, descriptors: descriptors,
       requests: RequestKind.allCases.map { ($0.name, requests?[$0] ?? 0) },
+      latencies: LatencyStatus(requests?.latencies),
       invalidations: [
         ("entries", counters.entries.count), ("attributes", counters.attributes.count),
         ("contents", counters.contents.count),

@@ -43,6 +43,15 @@ struct MountMetrics {
     }
   }
 
+  private var durations: OpenMetrics.Histogram? {
+    guard let latencies = status?["latencies"], case .array(let bounds)? = latencies["bounds"],
+      case .array(let counts)? = latencies["counts"], let sum = latencies["microseconds"]?.int
+    else { return nil }
+    return OpenMetrics.Histogram(
+      labels: [Label(name: "mountpoint", value: health.path.shown)], bounds: bounds.compactMap(\.int),
+      counts: counts.compactMap(\.int), microseconds: sum)
+  }
+
   /// The text for some mounts.
   static func text(of mounts: [MountMetrics]) -> String {
     var metrics = OpenMetrics()
@@ -51,6 +60,11 @@ struct MountMetrics {
         "bundlefs_" + family.name, family.kind, unit: family.unit, help: family.help,
         mounts.flatMap(family.samples))
     }
+    metrics.add(
+      "bundlefs_request_duration_seconds",
+      help:
+        "how long requests of the kernel took, without FORGET; those that other threads answer, until they have them",
+      mounts.compactMap(\.durations))
     return metrics.text
   }
 

@@ -23,6 +23,17 @@ struct OpenMetrics {
     let value: String
   }
 
+  /// How many requests or the like took how long.
+  struct Histogram {
+    var labels: [Label] = []
+    /// The buckets' upper bounds in microseconds, ascending. A last bucket has none.
+    let bounds: [Int]
+    /// Of each bucket alone.
+    let counts: [Int]
+    /// The sum of all times.
+    let microseconds: Int
+  }
+
   private var lines: [String] = []
 
   /// Adds a family of samples, which have to be together; none without samples.
@@ -37,9 +48,39 @@ struct OpenMetrics {
     if let unit { lines.append("# UNIT \(name) \(unit)") }
     lines.append("# HELP \(name) \(Self.escaped(help))")
     for sample in samples {
-      let labels = sample.labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
-      lines.append(name + kind.suffix + (labels.isEmpty ? "" : "{\(labels)}") + " \(sample.value)")
+      lines.append(name + kind.suffix + Self.braced(sample.labels) + " \(sample.value)")
     }
+  }
+
+  /// Adds a family of histograms, in seconds; none without histograms.
+  mutating func add(_ name: String, help: String, _ histograms: [Histogram]) {
+    if histograms.isEmpty { return }
+    lines += ["# TYPE \(name) histogram", "# UNIT \(name) seconds", "# HELP \(name) \(Self.escaped(help))"]
+    for histogram in histograms {
+      var count = 0
+      for (index, part) in histogram.counts.enumerated() {
+        count += part
+        let bound = index < histogram.bounds.count ? Self.seconds(histogram.bounds[index]) : "+Inf"
+        let labels = histogram.labels + [Label(name: "le", value: bound)]
+        lines.append("\(name)_bucket\(Self.braced(labels)) \(count)")
+      }
+      let labels = Self.braced(histogram.labels)
+      lines.append("\(name)_count\(labels) \(count)")
+      lines.append("\(name)_sum\(labels) \(Self.seconds(histogram.microseconds))")
+    }
+  }
+
+  /// A number of microseconds in seconds, without a rounding error.
+  private static func seconds(_ microseconds: Int) -> String {
+    let (whole, part) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    var digits = String(1_000_000 + part).dropFirst()
+    while digits.count > 1, digits.last == "0" { digits.removeLast() }
+    return "\(whole).\(digits)"
+  }
+
+  private static func braced(_ labels: [Label]) -> String {
+    if labels.isEmpty { return "" }
+    return "{" + labels.map { "\($0.name)=\"\(escaped($0.value))\"" }.joined(separator: ",") + "}"
   }
 
   var text: String { (lines + ["# EOF"]).map { $0 + "\n" }.joined() }

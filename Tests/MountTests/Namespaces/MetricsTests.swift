@@ -31,6 +31,8 @@ extension MountTests {
         let after = try metrics(mount.point, other.point)
         #expect(try value(reads, after) >= value(reads, before) + 2)
         #expect(try value("bundlefs_nodes\(mounts[0])", after) >= 3)
+        let answered = "bundlefs_request_duration_seconds_count\(mounts[0])"
+        #expect(try value(answered, after) >= value(answered, before) + 2)
         other.signalWorker(SIGSTOP)
         defer { other.signalWorker(SIGCONT) }
         let stopped = try metrics("--all")
