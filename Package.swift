@@ -15,6 +15,10 @@ let staticLibraries = Context.environment["BUNDLEFS_STATIC_LIBRARIES"].map { fol
   ["-L\(folder)", "-Xclang-linker", "-static-libgcc", "-Xlinker", "-z", "-Xlinker", "now"]
 }
 
+/// Dependencies of layers that are archives, and of layers and resources by URL.
+let archives: TargetDependencyCondition? = .when(traits: ["Archives"])
+let networking: TargetDependencyCondition? = .when(traits: ["Networking"])
+
 /// The commit that `bundlefs -V` names, from scripts/lib/common.sh.
 let commit = Context.environment["BUNDLEFS_COMMIT"] ?? ""
 
@@ -23,6 +27,16 @@ let package = Package(
   products: [
     .executable(name: "bundlefs", targets: ["bundlefs"]),
     .library(name: "BundleResources", targets: ["BundleResources"]),
+  ],
+  // Of the library. The command needs both.
+  traits: [
+    .default(enabledTraits: ["Archives", "Networking"]),
+    .trait(
+      name: "Archives",
+      description: "Layers may be archives; needs headers of zlib, libbz2 and libarchive to be built."),
+    .trait(
+      name: "Networking",
+      description: "URLSession loads resources, and archives may be on the web; needs headers of libcurl."),
   ],
   targets: [
     // Without pkg-config, which would warn of missing headers also where only the library is built, without FUSE, and
@@ -35,20 +49,24 @@ let package = Package(
     // Left out where its headers are not installed.
     .systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-    .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
+    // Needs no header.
+    .systemLibrary(name: "CUTF8Proc"),
     .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CVersion", cSettings: [.define("BUNDLEFS_COMMIT", to: "\"\(commit)\"")]),
     .target(name: "Containers", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
-    .target(name: "RemoteFiles", dependencies: ["CCurl", "Posix"], swiftSettings: strict),
+    .target(
+      name: "RemoteFiles", dependencies: [.target(name: "CCurl", condition: networking), "Posix"],
+      swiftSettings: strict),
     .target(name: "Holder", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
     .target(
       name: "Layers",
       dependencies: [
-        "CArchive", "CBzip2", "CIsal", "CUTF8Proc", "CZlib", "Containers", "Posix", "PropertyLists",
-        "RemoteFiles", "StringTables",
+        .target(name: "CArchive", condition: archives), .target(name: "CBzip2", condition: archives),
+        .target(name: "CIsal", condition: archives), .target(name: "CZlib", condition: archives),
+        "CUTF8Proc", "Containers", "Posix", "PropertyLists", "RemoteFiles", "StringTables",
       ],
       swiftSettings: strict),
     .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),

@@ -1,3 +1,4 @@
+#if Networking
 import CCurl
 import Glibc
 import Posix
@@ -111,3 +112,12 @@ extension [UInt8] {
     }
   }
 }
+#else
+/// No client: the package is built without its trait `Networking`, and with that without libcurl's header.
+final class HTTPClient: Sendable {
+  /// - Throws: `leftOut`.
+  init(_ url: RemoteURL) throws(RemoteFault) { throw .leftOut }
+
+  func get(_ headers: [[UInt8]], _ exchange: Exchange) throws(RemoteFault) { throw .leftOut }
+}
+#endif

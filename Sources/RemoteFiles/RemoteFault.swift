@@ -4,6 +4,8 @@ import Posix
 public enum RemoteFault: Error, Hashable, Sendable {
   /// libcurl is not installed.
   case noLibrary
+  /// The package was built without its trait `Networking`.
+  case leftOut
   /// The server could not be reached, or the connection was lost; with libcurl's reason.
   case unreachable(String)
   /// An HTTP status other than those that are expected.
@@ -19,6 +21,7 @@ public enum RemoteFault: Error, Hashable, Sendable {
   public var message: String {
     switch self {
     case .noLibrary: "layers by URL need libcurl; install the package 'libcurl4'"
+    case .leftOut: "layers by URL need the trait 'Networking' of the package bundlefs; it is off"
     case .unreachable(let reason): "the server does not answer: \(reason)"
     case .status(401), .status(403): "the server refuses access; is a user needed in ~/.netrc?"
     case .status(404), .status(410): "the server has no such file"
@@ -43,7 +46,7 @@ public enum RemoteFault: Error, Hashable, Sendable {
     switch self {
     case .unreachable: .timedOut
     case .local(let error): error
-    case .noLibrary, .status, .violation: .remoteIOError
+    case .noLibrary, .leftOut, .status, .violation: .remoteIOError
     case .changed: .ioError
     }
   }

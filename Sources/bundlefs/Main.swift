@@ -1,6 +1,10 @@
 import Glibc
 import Posix
 
+#if !(Archives && Networking)
+#error("the command needs the traits 'Archives' and 'Networking', which are on by default")
+#endif
+
 @main
 enum Main {
   static func main() {

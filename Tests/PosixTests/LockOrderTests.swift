@@ -19,43 +19,43 @@ import Testing
   }
 
   #if DEBUG
-    private struct Balance: InvariantChecking {
-      var value = 0
-      func brokenInvariant() -> String? { value < 0 ? "overdrawn" : nil }
-    }
+  private struct Balance: InvariantChecking {
+    var value = 0
+    func brokenInvariant() -> String? { value < 0 ? "overdrawn" : nil }
+  }
 
-    @Test("a lock that is taken out of its order stops the process")
-    func wrongOrder() async {
-      await #expect(processExitsWith: .failure) {
-        let (first, second) = (Locked(order: 10, ()), Locked(order: 20, ()))
-        second.withLock { _ in first.withLock { _ in } }
-      }
-      await #expect(processExitsWith: .failure) {
-        let (one, other) = (Locked(order: 10, ()), Locked(order: 10, ()))
-        one.withLock { _ in other.withLock { _ in } }
-      }
+  @Test("a lock that is taken out of its order stops the process")
+  func wrongOrder() async {
+    await #expect(processExitsWith: .failure) {
+      let (first, second) = (Locked(order: 10, ()), Locked(order: 20, ()))
+      second.withLock { _ in first.withLock { _ in } }
     }
+    await #expect(processExitsWith: .failure) {
+      let (one, other) = (Locked(order: 10, ()), Locked(order: 10, ()))
+      one.withLock { _ in other.withLock { _ in } }
+    }
+  }
 
-    @Test("a lock that is taken under a leaf stops the process")
-    func underLeaf() async {
-      await #expect(processExitsWith: .failure) {
-        let (one, other) = (Locked(()), Locked(()))
-        one.withLock { _ in other.withLock { _ in } }
-      }
-      await #expect(processExitsWith: .failure) {
-        Locked(order: 10, ()).withLock { _ in LockOrder.assertNoneIsHeld() }
-      }
+  @Test("a lock that is taken under a leaf stops the process")
+  func underLeaf() async {
+    await #expect(processExitsWith: .failure) {
+      let (one, other) = (Locked(()), Locked(()))
+      one.withLock { _ in other.withLock { _ in } }
     }
+    await #expect(processExitsWith: .failure) {
+      Locked(order: 10, ()).withLock { _ in LockOrder.assertNoneIsHeld() }
+    }
+  }
 
-    @Test("a broken invariant stops the process when the lock is released")
-    func invariant() async {
-      await #expect(processExitsWith: .success) {
-        Locked(Balance()).withLock { balance in
-          balance.value = -1
-          balance.value = 1
-        }
+  @Test("a broken invariant stops the process when the lock is released")
+  func invariant() async {
+    await #expect(processExitsWith: .success) {
+      Locked(Balance()).withLock { balance in
+        balance.value = -1
+        balance.value = 1
       }
-      await #expect(processExitsWith: .failure) { Locked(Balance()).withLock { $0.value = -1 } }
     }
+    await #expect(processExitsWith: .failure) { Locked(Balance()).withLock { $0.value = -1 } }
+  }
   #endif
 }

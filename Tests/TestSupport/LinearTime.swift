@@ -57,9 +57,9 @@ public enum LinearTime {
       }
       if size == sizes[0], time > 5 { throw TestFailure("\(name): \(time) s for \(size) bytes") }
       #if DEBUG
-        if size > sizes[0], time > 0.01 { return }
+      if size > sizes[0], time > 0.01 { return }
       #else
-        if time > 1 { throw TestFailure("\(name): \(time) s for \(size) bytes") }
+      if time > 1 { throw TestFailure("\(name): \(time) s for \(size) bytes") }
       #endif
       former = (input, time)
     }

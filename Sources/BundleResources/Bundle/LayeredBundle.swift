@@ -1,7 +1,6 @@
 import Bundles
 import ControlClient
 import Foundation
-import FoundationNetworking
 import Posix
 import Routing
 

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 
 /// The methods with exactly the parameters of Foundation's.
 extension LayeredBundle: ResourceBundle {

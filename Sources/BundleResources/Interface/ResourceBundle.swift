@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 
 /// A source of resources and localized strings: a ``LayeredBundle`` or Foundation's `Bundle`.
 ///

@@ -1,7 +1,6 @@
 import ControlClient
 import Bundles
 import Foundation
-import FoundationNetworking
 import Glibc
 import Layers
 import Posix

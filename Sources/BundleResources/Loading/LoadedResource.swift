@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 
 /// A resource and its content.
 public struct LoadedResource: Sendable {
@@ -15,23 +14,4 @@ public struct LoadedResource: Sendable {
   public let data: Data
   /// The requested part of the content; nil for the whole, empty if the content ends before it.
   public let range: Range<Int>?
-
-  /// The response that URLSession delivers for the resource. For a part it is an `HTTPURLResponse` as RFC 9110, section
-  /// 15.3.7, has it: status 206 with `Content-Range`, or 416 if the content ends before the part.
-  public var response: URLResponse {
-    if let range, let response = partialResponse(range) { return response }
-    return URLResponse(
-      url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: textEncodingName)
-  }
-
-  private func partialResponse(_ range: Range<Int>) -> HTTPURLResponse? {
-    let charset = textEncodingName.map { "; charset=\($0)" } ?? ""
-    let part = range.isEmpty ? "*" : "\(range.lowerBound)-\(range.upperBound - 1)"
-    return HTTPURLResponse(
-      url: url, statusCode: range.isEmpty ? 416 : 206, httpVersion: "HTTP/1.1",
-      headerFields: [
-        "Content-Type": mimeType + charset, "Content-Length": "\(range.count)",
-        "Content-Range": "bytes \(part)/\(length)", "Accept-Ranges": "bytes",
-      ])
-  }
 }

@@ -1,6 +1,10 @@
+#if Networking
 import Foundation
-import FoundationNetworking
 import Posix
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
 
 /// One load of a ``ResourceURLProtocol``, from its start until the client has the result.
 ///
@@ -148,3 +152,4 @@ final class ResourceLoad: @unchecked Sendable {
     }
   }
 }
+#endif

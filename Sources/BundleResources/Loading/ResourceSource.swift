@@ -1,6 +1,5 @@
 import Bundles
 import Foundation
-import FoundationNetworking
 import Posix
 import Routing
 

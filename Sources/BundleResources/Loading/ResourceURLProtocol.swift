@@ -1,7 +1,11 @@
+#if Networking
 import Foundation
-import FoundationNetworking
 import Posix
 import Routing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
 
 /// Loads resource URLs, such as `rsrc:///logo.png`, in URLSession.
 ///
@@ -162,3 +166,10 @@ extension ResourceURLProtocol {
     }
   }
 }
+#else
+/// Without URLSession, a bundle's URLs are loaded by the bundle and by ``ResourceSource`` only.
+enum ResourceURLProtocol {
+  static func scheme(of bundle: LayeredBundle) -> String { "rsrc" }
+  static func loadURLsOfBundles() {}
+}
+#endif

@@ -1,6 +1,5 @@
 import ControlClient
 import Foundation
-import FoundationNetworking
 import Posix
 
 /// Why a mount's control file cannot be used.

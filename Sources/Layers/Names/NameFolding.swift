@@ -45,8 +45,9 @@ public enum NameFolding {
   private static let expansion = 18
 
   /// - Returns: nil for bytes that are not UTF-8.
-  private static func map(_ name: [UInt8], _ options: CInt, _ functions: bundlefs_utf8proc) -> [UInt8]? {
-    let options = utf8proc_option_t(rawValue: UInt32(options))
+  private static func map(_ name: [UInt8], _ options: CUnsignedInt, _ functions: bundlefs_utf8proc)
+    -> [UInt8]?
+  {
     let capacity = name.count * expansion + 1
     return withUnsafeTemporaryAllocation(of: Int32.self, capacity: capacity) { buffer -> [UInt8]? in
       let points = name.withUnsafeBufferPointer {

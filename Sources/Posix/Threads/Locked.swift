@@ -12,35 +12,35 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
   // The mutex excludes other accesses; the check at run time would cost more than it.
   @exclusivity(unchecked) @usableFromInline var value: Value
   #if DEBUG
-    @usableFromInline let check: LockCheck
-    /// What `InvariantChecking` says of the value.
-    @usableFromInline let brokenInvariant: (borrowing Value) -> String?
+  @usableFromInline let check: LockCheck
+  /// What `InvariantChecking` says of the value.
+  @usableFromInline let brokenInvariant: (borrowing Value) -> String?
   #endif
 
   #if DEBUG
-    /// Protects a value.
-    /// - Parameter order: greater than those of the locks that a thread may hold when it takes this one.
-    public convenience init(
-      order: LockOrder = .leaf, _ value: consuming Value, file: StaticString = #fileID, line: UInt = #line
-    ) {
-      self.init(value, LockCheck(order, file, line)) { _ in nil }
-    }
+  /// Protects a value.
+  /// - Parameter order: greater than those of the locks that a thread may hold when it takes this one.
+  public convenience init(
+    order: LockOrder = .leaf, _ value: consuming Value, file: StaticString = #fileID, line: UInt = #line
+  ) {
+    self.init(value, LockCheck(order, file, line)) { _ in nil }
+  }
 
-    private init(
-      _ value: consuming Value, _ check: LockCheck, _ brokenInvariant: @escaping (borrowing Value) -> String?
-    ) {
-      mutex = Self.newMutex()
-      self.value = value
-      self.check = check
-      self.brokenInvariant = brokenInvariant
-    }
+  private init(
+    _ value: consuming Value, _ check: LockCheck, _ brokenInvariant: @escaping (borrowing Value) -> String?
+  ) {
+    mutex = Self.newMutex()
+    self.value = value
+    self.check = check
+    self.brokenInvariant = brokenInvariant
+  }
   #else
-    /// Protects a value.
-    /// - Parameter order: greater than those of the locks that a thread may hold when it takes this one.
-    public init(order: LockOrder = .leaf, _ value: consuming Value) {
-      mutex = Self.newMutex()
-      self.value = value
-    }
+  /// Protects a value.
+  /// - Parameter order: greater than those of the locks that a thread may hold when it takes this one.
+  public init(order: LockOrder = .leaf, _ value: consuming Value) {
+    mutex = Self.newMutex()
+    self.value = value
+  }
   #endif
 
   private static func newMutex() -> UnsafeMutablePointer<pthread_mutex_t> {
@@ -66,15 +66,15 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     #if DEBUG
-      check.willLock()
+    check.willLock()
     #endif
     pthread_mutex_lock(mutex)
     #if DEBUG
-      check.didLock()
+    check.didLock()
     #endif
     defer {
       #if DEBUG
-        check.willUnlock(brokenInvariant(value))
+      check.willUnlock(brokenInvariant(value))
       #endif
       pthread_mutex_unlock(mutex)
     }
@@ -83,12 +83,12 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
 }
 
 #if DEBUG
-  extension Locked where Value: InvariantChecking & ~Copyable {
-    /// As the other initializer; the value's invariants are checked whenever the mutex is released.
-    public convenience init(
-      order: LockOrder = .leaf, _ value: consuming Value, file: StaticString = #fileID, line: UInt = #line
-    ) {
-      self.init(value, LockCheck(order, file, line)) { $0.brokenInvariant() }
-    }
+extension Locked where Value: InvariantChecking & ~Copyable {
+  /// As the other initializer; the value's invariants are checked whenever the mutex is released.
+  public convenience init(
+    order: LockOrder = .leaf, _ value: consuming Value, file: StaticString = #fileID, line: UInt = #line
+  ) {
+    self.init(value, LockCheck(order, file, line)) { $0.brokenInvariant() }
   }
+}
 #endif

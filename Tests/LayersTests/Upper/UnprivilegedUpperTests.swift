@@ -83,9 +83,9 @@ import Testing
 private enum ThreadUser {
   private typealias SystemCall = @convention(c) (Int, Int, Int, Int) -> Int
   #if arch(x86_64)
-    private static let (prctl, setresuid, setresgid) = (157, 117, 119)
+  private static let (prctl, setresuid, setresgid) = (157, 117, 119)
   #else
-    private static let (prctl, setresuid, setresgid) = (167, 147, 149)
+  private static let (prctl, setresuid, setresgid) = (167, 147, 149)
   #endif
 
   static func become(_ user: Int) throws {

@@ -21,9 +21,9 @@ extension MountTests {
     /// O_DIRECT on x86-64 and 64-bit ARM.
     private static let direct: CInt = {
       #if arch(arm64)
-        0o200000
+      0o200000
       #else
-        0o40000
+      0o40000
       #endif
     }()
 

@@ -1,3 +1,4 @@
+#if Archives
 import Posix
 
 /// Looks for a tar archive that follows the end of another one, as `cat a.tar b.tar` makes it. What reads tar archives stops
@@ -69,3 +70,4 @@ extension AppendedArchiveSearch {
     }
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import Posix
 
 extension ArchiveContent {
@@ -53,3 +54,4 @@ extension ArchiveLayer {
       })
   }
 }
+#endif

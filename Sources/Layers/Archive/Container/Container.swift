@@ -1,3 +1,4 @@
+#if Archives
 import Posix
 
 /// An archive that libarchive reads, of any kind in `ContainerFormat`.
@@ -53,3 +54,4 @@ final class Container: Sendable {
     return Array(targets[Int(node.offset)..<Int(node.offset + node.size)])
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import Posix
 
 /// Yields the target of a symbolic link.
@@ -123,3 +124,4 @@ private struct ReadyBytes {
     return part.count
   }
 }
+#endif

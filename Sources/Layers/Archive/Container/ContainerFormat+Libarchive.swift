@@ -1,3 +1,4 @@
+#if Archives
 import CArchive
 import Posix
 
@@ -56,3 +57,4 @@ extension ContainerFormat.Compression {
     guard let function, function(archive) == ARCHIVE_OK else { throw .notSupported }
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import Posix
 
 /// Hard links: further names of files that come before them in the archive.
@@ -51,3 +52,4 @@ extension ArchiveNode {
     (method, crc, flags) = (other.method, other.crc, other.flags)
   }
 }
+#endif

@@ -1,4 +1,4 @@
-import CZlib
+#if Archives
 import Posix
 
 /// An entry of a container, as its listing has it.
@@ -246,18 +246,4 @@ struct ContainerListing {
     return checksum
   }
 }
-
-extension UInt32 {
-  /// The CRC-32 of zeros after bytes with the CRC-32 `former`, in a time that hardly grows with their count.
-  static func crc32(afterZeros count: UInt64, _ former: UInt32) -> UInt32 {
-    var (zeros, checksum, length, left) = (UInt(crc32_z(0, [0], 1)), UInt(former), 1, count)
-    while left > 0 {
-      if left & 1 == 1 { checksum = crc32_combine(checksum, zeros, length) }
-      left >>= 1
-      if left == 0 { break }
-      zeros = crc32_combine(zeros, zeros, length)
-      length *= 2
-    }
-    return UInt32(truncatingIfNeeded: checksum)
-  }
-}
+#endif

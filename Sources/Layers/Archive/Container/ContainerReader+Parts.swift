@@ -1,3 +1,4 @@
+#if Archives
 import CArchive
 import Posix
 
@@ -75,3 +76,4 @@ extension ContainerReader {
     return false
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import CArchive
 import Glibc
 import Posix
@@ -289,3 +290,4 @@ struct EntryFields {
   var isSparse: Bool { library.entry_sparse_reset.unsafelyUnwrapped(entry) > 0 }
   var isEncrypted: Bool { entry != nil && library.entry_is_data_encrypted.unsafelyUnwrapped(entry) != 0 }
 }
+#endif

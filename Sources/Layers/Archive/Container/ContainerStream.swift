@@ -1,3 +1,4 @@
+#if Archives
 import CArchive
 import Glibc
 import Posix
@@ -198,3 +199,4 @@ final class FilterStream: ContainerStream {
     if result != ARCHIVE_OK, result != ARCHIVE_WARN, !isAtEnd { throw file.failure ?? .ioError }
   }
 }
+#endif

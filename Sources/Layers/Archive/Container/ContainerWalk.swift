@@ -1,3 +1,4 @@
+#if Archives
 import Posix
 
 /// The readers that go through a container in order, to reach the entries that are wanted.
@@ -177,3 +178,4 @@ final class ContainerWalk: Sendable {
     return bytes
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import CZlib
 import Posix
 
@@ -65,3 +66,4 @@ final class GzipStream: ContainerStream {
     throw .ioError
   }
 }
+#endif

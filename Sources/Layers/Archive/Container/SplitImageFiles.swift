@@ -1,3 +1,4 @@
+#if Archives
 import Posix
 
 /// The files of an ISO 9660 image (ECMA-119) that consist of several extents, which may be anywhere. libarchive reads them,
@@ -95,3 +96,4 @@ struct SplitImageFiles {
     }
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import CBzip2
 import Posix
 
@@ -54,3 +55,4 @@ final class Bzip2Decoder: EntryDecoder, @unchecked Sendable {
     stream.pointee.avail_in = UInt32(bytes.count)
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import CZlib
 import Posix
 
@@ -72,3 +73,4 @@ final class InflateDecoder: EntryDecoder, @unchecked Sendable {
     stream.pointee.avail_in = UInt32(bytes.count)
   }
 }
+#endif

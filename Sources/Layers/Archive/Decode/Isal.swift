@@ -1,3 +1,4 @@
+#if Archives
 import CIsal
 import Posix
 
@@ -22,3 +23,4 @@ enum Isal {
     return library
   }
 }
+#endif

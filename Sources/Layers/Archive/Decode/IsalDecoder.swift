@@ -1,3 +1,4 @@
+#if Archives
 import CIsal
 import Posix
 
@@ -82,3 +83,4 @@ private final class IsalState: Sendable {
     if !isSpare { bytes.deallocate() }
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Archives
 import CArchive
 
 /// The functions of libarchive, which is loaded when it is first needed.
@@ -19,3 +20,4 @@ enum Libarchive {
 
   static func supports(_ method: UInt16) -> Bool { methods.contains(method) && functions != nil }
 }
+#endif

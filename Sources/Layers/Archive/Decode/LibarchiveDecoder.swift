@@ -1,3 +1,4 @@
+#if Archives
 import CArchive
 import Glibc
 import Posix
@@ -183,3 +184,4 @@ private final class EntryStream {
     return count
   }
 }
+#endif
