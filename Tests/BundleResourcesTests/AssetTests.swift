@@ -77,7 +77,7 @@ import Testing
     }
     try fixture.withBundle(form) { bundle in
       let color = try #require(bundle.color(named: "Brand/accent"))
-      let expected = ColorResource(colorSpace: "display-p3", red: 128 / 255, green: 1, blue: 0.25, alpha: 0.5)
+      let expected = ColorResource(colorSpace: .displayP3, red: 128 / 255, green: 1, blue: 0.25, alpha: 0.5)
       #expect(color == expected && bundle.color(named: "accent") == nil)
       #expect(bundle.color(named: "Brand/accent", isDark: true)?.red == 1)
       let url = try #require(bundle.url(forDataAsset: "words"))

@@ -291,15 +291,11 @@ private final class Observer: Sendable {
     switch posted.name {
     case RouteListener.didEnd:
       state.ends += 1
-      if let error = posted.userInfo?[RouteListener.errorKey] as? POSIXError {
+      if let error = RouteListener.error(of: posted) {
         state.errors.append(error.code)
       }
     case RouteListener.didMissResults:
-      if let first = posted.userInfo?[RouteListener.firstKey] as? UInt64,
-        let last = posted.userInfo?[RouteListener.lastKey] as? UInt64
-      {
-        state.missed.append(first...last)
-      }
+      if let missed = RouteListener.missedResults(of: posted) { state.missed.append(missed) }
     default:
       guard let routed = posted.object as? RoutedURL else { return }
       var values: [String: String] = [:]

@@ -9,7 +9,7 @@ extension Greeter {
   ///   - mountPoint: the directory on which the bundle is mounted.
   ///   - urls: what this program writes itself.
   ///   - logo: the logo that was shown last.
-  /// - Throws: `MountError`; `RouteError` if the mount refuses the route or a URL.
+  /// - Throws: `MountError`, also if the mount refuses the route or a URL.
   func serve(mountPoint: URL, beginningWith urls: [URL], _ logo: Logo) async throws {
     let routes = MountRoutes(mountPoint: mountPoint)
     try register(in: routes)

@@ -2,8 +2,27 @@ import Routing
 
 /// A colour of an asset catalog.
 public struct ColorResource: Sendable, Hashable {
-  /// The name of the colour space as in the catalog: `srgb`, `display-p3`, `gray-gamma-22`, …
-  public let colorSpace: String
+  /// A colour space, by its name in catalogs.
+  public struct ColorSpace: RawRepresentable, Sendable, Hashable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// sRGB: that of a colour for which the catalog names none.
+    public static let sRGB = ColorSpace(rawValue: "srgb")
+    /// sRGB with components beyond 0 to 1.
+    public static let extendedSRGB = ColorSpace(rawValue: "extended-srgb")
+    /// sRGB with linear components beyond 0 to 1.
+    public static let extendedLinearSRGB = ColorSpace(rawValue: "extended-linear-srgb")
+    /// Display P3.
+    public static let displayP3 = ColorSpace(rawValue: "display-p3")
+    /// Gray with a gamma of 2.2.
+    public static let gray = ColorSpace(rawValue: "gray-gamma-22")
+    /// Gray beyond 0 to 1.
+    public static let extendedGray = ColorSpace(rawValue: "extended-gray")
+  }
+
+  /// The colour space.
+  public let colorSpace: ColorSpace
   /// The red component, from 0 to 1; beyond that in extended colour spaces. Of a gray, all three are its brightness.
   public let red: Double
   /// The green component.
@@ -14,7 +33,7 @@ public struct ColorResource: Sendable, Hashable {
   public let alpha: Double
 
   /// Creates a colour.
-  public init(colorSpace: String, red: Double, green: Double, blue: Double, alpha: Double) {
+  public init(colorSpace: ColorSpace, red: Double, green: Double, blue: Double, alpha: Double) {
     self.colorSpace = colorSpace
     (self.red, self.green, self.blue, self.alpha) = (red, green, blue, alpha)
   }
@@ -23,7 +42,7 @@ public struct ColorResource: Sendable, Hashable {
   init?(_ color: JSONValue) {
     guard let components = color["components"] else { return nil }
     func component(_ name: String) -> Double? { components[name].flatMap(Self.component) }
-    let space = color["color-space"]?.string ?? "srgb"
+    let space = color["color-space"]?.string.map(ColorSpace.init) ?? .sRGB
     let alpha = component("alpha") ?? 1
     if let white = component("white") {
       self.init(colorSpace: space, red: white, green: white, blue: white, alpha: alpha)

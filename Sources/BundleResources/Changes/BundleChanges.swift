@@ -13,6 +13,9 @@ public struct BundleChange: Sendable, Hashable {
 
 /// The changes of a bundle's files, in any layer: an asynchronous sequence. See ``LayeredBundle/changes()``.
 public struct BundleChanges: AsyncSequence, Sendable {
+  public typealias Element = BundleChange
+  public typealias Failure = POSIXError
+
   let watcher: BundleWatcher
 
   /// Returns an iterator. Several share the changes: each change goes to one of them.
@@ -23,15 +26,18 @@ public struct BundleChanges: AsyncSequence, Sendable {
   /// Waits for changes. Those that occur between two calls are one element.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let watcher: BundleWatcher
-    fileprivate var signals: AsyncThrowingStream<Void, any Error>.Iterator
+    fileprivate var signals: AsyncStream<Void>.Iterator
 
     /// The changes since the last call; nil after the task was cancelled, or the bundle was unmounted.
     /// - Throws: `POSIXError`: `.ENOTCONN` if the process that serves the bundle's mount has died; `.ENOSPC` beyond
     ///   `fs.inotify.max_user_watches`. No change is seen after that.
-    public mutating func next() async throws -> BundleChange? {
-      while try await signals.next() != nil {
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(POSIXError) -> BundleChange? {
+      while await signals.next(isolation: actor) != nil {
         if let change = watcher.takeChange() { return change }
       }
+      if let failure = watcher.takeFailure() { throw failure }
       return nil
     }
   }

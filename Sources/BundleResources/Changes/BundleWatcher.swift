@@ -11,8 +11,8 @@ final class BundleWatcher: Sendable {
   }
 
   /// One element, at most, says that there is a change to take.
-  let signals: AsyncThrowingStream<Void, any Error>
-  private let continuation: AsyncThrowingStream<Void, any Error>.Continuation
+  let signals: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
   private let record = Record()
   /// Ends the thread.
   private let cancellation: Locked<Cancellation>
@@ -23,6 +23,8 @@ final class BundleWatcher: Sendable {
   /// What the thread fills, which must not keep the watcher.
   private final class Record: Sendable {
     let pending = Locked(Pending())
+    /// Why the watch has ended, until it is taken.
+    let failure = Locked<POSIXError?>(nil)
   }
 
   private final class Cancellation: Sendable {
@@ -34,8 +36,7 @@ final class BundleWatcher: Sendable {
 
   /// Begins to watch.
   init(roots: [WatchedRoot]) throws(Errno) {
-    let (signals, continuation) = AsyncThrowingStream.makeStream(
-      of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
+    let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     (self.signals, self.continuation) = (signals, continuation)
     cancellation = Locked(try Self.start(roots, record, continuation))
   }
@@ -52,20 +53,35 @@ final class BundleWatcher: Sendable {
       former.pipe.cancel()
       record.pending.withLock { $0.isAnything = true }
       continuation.yield(())
-    } catch { continuation.finish(throwing: POSIXError(error)) }
+    } catch { Self.end(record, continuation, error) }
   }
 
   deinit { cancellation.withLock { $0 }.pipe.cancel() }
 
   private static func start(
     _ roots: [WatchedRoot], _ record: Record,
-    _ continuation: AsyncThrowingStream<Void, any Error>.Continuation
+    _ continuation: AsyncStream<Void>.Continuation
   ) throws(Errno) -> Cancellation {
     let cancellation = try Cancellation()
     let tree = Tree(WatchedTree(try Inotify(), roots: roots), process: roots.first?.process)
     try tree.value.watchRoots()
     try Posix.Thread.startDetached(name: "changes") { run(tree, record, cancellation, continuation) }
     return cancellation
+  }
+
+  private static func end(
+    _ record: Record, _ continuation: AsyncStream<Void>.Continuation, _ error: Errno
+  ) {
+    record.failure.withLock { $0 = POSIXError(error) }
+    continuation.finish()
+  }
+
+  /// What has ended the watch; nil if nothing has, or after the first call.
+  func takeFailure() -> POSIXError? {
+    record.failure.withLock { failure in
+      defer { failure = nil }
+      return failure
+    }
   }
 
   /// What has changed since the last call; nil if nothing has.
@@ -93,7 +109,7 @@ final class BundleWatcher: Sendable {
 
   private static func run(
     _ tree: Tree, _ record: Record, _ cancellation: Cancellation,
-    _ continuation: AsyncThrowingStream<Void, any Error>.Continuation
+    _ continuation: AsyncStream<Void>.Continuation
   ) {
     var polled = [
       pollfd(fd: tree.value.rawValue, events: Int16(POLLIN), revents: 0),
@@ -108,7 +124,7 @@ final class BundleWatcher: Sendable {
       }
       if polled[2].revents != 0, let process = tree.process {
         if process.hasLeftMount(cancellation.pipe) {
-          return continuation.finish(throwing: POSIXError(.socketNotConnected))
+          return end(record, continuation, .socketNotConnected)
         }
         polled[2].fd = -1
       }
@@ -117,7 +133,7 @@ final class BundleWatcher: Sendable {
         if case .unmounted = outcome { return continuation.finish() }
         if add(outcome, to: record) { continuation.yield(()) }
       } catch {
-        return continuation.finish(throwing: POSIXError(error))
+        return end(record, continuation, error)
       }
     }
   }

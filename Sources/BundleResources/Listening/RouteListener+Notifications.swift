@@ -15,6 +15,10 @@ extension RouteListener {
   /// Those that are posted after this has returned are in the sequence. It ends when the bundle is unmounted or its task
   /// is cancelled, and throws ``MountError``: ``MountError/disconnected(path:)`` if the process that serves the mount has
   /// died, ``MountError/missedResults(_:)`` if the mount has dropped results before they were read.
+  ///
+  /// Of a reader that is slower than the mount, ``RoutedNotifications/bufferSize`` notifications are kept. The next one
+  /// ends the sequence: after those that are kept it throws ``MountError/fellBehind(sequence:)``, with the number from which
+  /// another sequence continues without a gap, as long as the mount has the results.
   /// - Parameters:
   ///   - mountPoint: the file URL of the directory on which a bundle is mounted.
   ///   - names: the names of the routes; empty for all.
@@ -22,14 +26,13 @@ extension RouteListener {
   /// - Throws: ``MountError``.
   public static func notifications(
     mountPoint: URL, named names: Set<String> = [], since sequence: UInt64? = nil
-  ) throws(MountError) -> AsyncThrowingStream<RoutedNotification, any Error> {
+  ) throws(MountError) -> RoutedNotifications {
     let session = try session(at: mountPoint, since: sequence)
-    let (stream, continuation) = AsyncThrowingStream.makeStream(of: RoutedNotification.self)
-    continuation.onTermination = { _ in session.cancel() }
+    let (notifications, input) = RoutedNotifications.make { session.cancel() }
     do throws(Errno) {
-      try Posix.Thread.startDetached(name: "routes") { run(session, names, mountPoint, continuation) }
+      try Posix.Thread.startDetached(name: "routes") { run(session, names, mountPoint, input) }
     } catch { throw MountError(error, mountPoint) }
-    return stream
+    return notifications
   }
 
   static func session(at mountPoint: URL, since sequence: UInt64?) throws(MountError) -> ResultListener {
@@ -39,19 +42,18 @@ extension RouteListener {
   }
 
   private static func run(
-    _ session: ResultListener, _ names: Set<String>, _ mountPoint: URL,
-    _ continuation: AsyncThrowingStream<RoutedNotification, any Error>.Continuation
+    _ session: ResultListener, _ names: Set<String>, _ mountPoint: URL, _ input: RoutedNotifications.Input
   ) {
     do throws(Errno) {
       _ = try session.run { event in
         switch event {
         case .result(let result):
           guard let posted = result.posted, names.isEmpty || names.contains(posted.name) else { return }
-          continuation.yield(RoutedNotification(posted))
-        case .missed(let numbers): continuation.finish(throwing: MountError.missedResults(numbers))
+          input.add(RoutedNotification(posted))
+        case .missed(let numbers): input.end(.missedResults(numbers))
         }
       }
-      continuation.finish()
-    } catch { continuation.finish(throwing: MountError(error, mountPoint)) }
+      input.end(nil)
+    } catch { input.end(MountError(error, mountPoint)) }
   }
 }

@@ -22,18 +22,24 @@ import Routing
 /// Notifications are posted one at a time, in the order of the results, on the listener's own thread. The listener
 /// stops when it is deinitialized.
 public final class RouteListener: Sendable {
-  /// Posted when the mount dropped results before they were read. The object is the listener; `userInfo` has the
-  /// first and the last missed sequence number (`UInt64`) under ``firstKey`` and ``lastKey``.
+  /// Posted when the mount dropped results before they were read. The object is the listener;
+  /// ``missedResults(of:)`` has their sequence numbers.
   public static let didMissResults = Notification.Name("BundleResources.RouteListener.didMissResults")
   /// Posted when the listener ended without ``stop()``. The object is the listener. Unless the bundle was unmounted,
-  /// `userInfo` has a `POSIXError` under ``errorKey``: `.ENOTCONN` if the process that serves the mount has died.
+  /// ``error(of:)`` says why: `.ENOTCONN` if the process that serves the mount has died.
   public static let didEnd = Notification.Name("BundleResources.RouteListener.didEnd")
-  /// The key of the first missed sequence number.
-  public static let firstKey = "first"
-  /// The key of the last missed sequence number.
-  public static let lastKey = "last"
-  /// The key of the error that ended a listener.
-  public static let errorKey = "error"
+  private static let missedKey = "missed"
+  private static let errorKey = "error"
+
+  /// The sequence numbers that a mount has dropped; nil for any notification but ``didMissResults``.
+  public static func missedResults(of notification: Notification) -> ClosedRange<UInt64>? {
+    notification.userInfo?[missedKey] as? ClosedRange<UInt64>
+  }
+
+  /// The error that has ended a listener; nil if the bundle was unmounted, and for any notification but ``didEnd``.
+  public static func error(of notification: Notification) -> POSIXError? {
+    notification.userInfo?[errorKey] as? POSIXError
+  }
 
   private struct State {
     /// The run between a start and the stop that follows, on a thread of its own.
@@ -100,8 +106,7 @@ public final class RouteListener: Sendable {
     case .result(let result):
       if let posted = result.posted { center.post(posted.notification) }
     case .missed(let numbers):
-      let information: [String: Any] = [Self.firstKey: numbers.lowerBound, Self.lastKey: numbers.upperBound]
-      center.post(name: Self.didMissResults, object: self, userInfo: information)
+      center.post(name: Self.didMissResults, object: self, userInfo: [Self.missedKey: numbers])
     }
   }
 

@@ -2,7 +2,7 @@ import ControlClient
 import Foundation
 import Posix
 
-/// Why a mount's control file cannot be used.
+/// Why a mount's control file cannot be used, or what it refuses.
 public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringConvertible {
   /// The URL is not one of a file.
   case notAFileURL(URL)
@@ -18,6 +18,11 @@ public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringC
   case notPermitted(path: String)
   /// The mount has dropped results before they were read, the ones with these sequence numbers.
   case missedResults(ClosedRange<UInt64>)
+  /// The reader of ``RouteListener/notifications(mountPoint:named:since:)`` was too slow. The last notification that it got
+  /// has this sequence number; another sequence continues from there.
+  case fellBehind(sequence: UInt64)
+  /// The mount, or this library before it asks the mount, refuses a route or a URL.
+  case refused(RouteError)
   /// Another error of the system.
   case system(path: String, code: POSIXErrorCode)
 
@@ -35,6 +40,10 @@ public enum MountError: Error, Sendable, Hashable, LocalizedError, CustomStringC
     case .missedResults(let numbers):
       "the results \(numbers.lowerBound) to \(numbers.upperBound) were dropped before they were read; "
         + "the mount's option 'results' says how many are kept"
+    case .fellBehind(let sequence):
+      "the notifications after the result \(sequence) were posted faster than they were read; "
+        + "listen again since \(sequence)"
+    case .refused(let error): error.description
     case .system(let path, let code): "\(path): \(POSIXError(code).localizedDescription)"
     }
   }

@@ -19,8 +19,12 @@ public final class URLResponder: Sendable {
   /// - Parameter center: the center to which notifications are posted.
   public init(center: NotificationCenter = .default) { self.center = center }
 
-  /// The registered routes in order, as `route NAME PATTERN`.
-  public var routes: [String] { table.withLock { $0.routes.map(\.description) } }
+  /// The registered routes in order.
+  public var routes: [RegisteredRoute] {
+    table.withLock { table in
+      table.routes.map { RegisteredRoute(name: $0.name, pattern: $0.pattern.description) }
+    }
+  }
 
   /// Registers a pattern after all others.
   /// - Parameters:
@@ -66,6 +70,14 @@ public final class URLResponder: Sendable {
     center.post(notification.notification(object: self))
     return notification
   }
+}
+
+/// A route: the pattern of URLs, and the name of the notifications that they become.
+public struct RegisteredRoute: Sendable, Hashable {
+  /// The name of the notifications.
+  public let name: String
+  /// The pattern, as `bundlefs-routes(5)` describes it.
+  public let pattern: String
 }
 
 /// Why a route or a URL was refused.
