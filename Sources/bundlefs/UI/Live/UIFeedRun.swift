@@ -10,7 +10,7 @@ final class UIFeedRun: Sendable {
   let versions: UIVersionWatch
   private let listener = Locked<ResultListener?>(nil)
 
-  /// Between two looks at the layers.
+  /// Between two looks at the layers, of which not every change is an event.
   private static let layersMilliseconds: CInt = 2000
   /// Changes within this time are reported together.
   private static let settlingMilliseconds: CInt = 50
@@ -50,29 +50,42 @@ final class UIFeedRun: Sendable {
   // MARK: - Changes of files and layers
 
   private func watch(_ feed: () -> UIFeed?) {
-    var known = try? MountedLayers(of: mount.mountPoint)
     do throws(Errno) {
+      var layers = try? MountedLayers(of: mount.mountPoint)
       var changes = try UIChangeWatch.begin(mount)
+      var nextLook = TimeSpec.monotonic.advanced(byMilliseconds: Self.layersMilliseconds)
       while !isStopped {
         wait(for: changes.rawValue, milliseconds: Self.layersMilliseconds)
         if isStopped { return }
         for path in versions.changed() { feed()?.publish("version", Self.change(path)) }
-        let isUnmounted = try report(changes.read(), feed)
-        let present = try? MountedLayers(of: mount.mountPoint)
-        if isUnmounted || present == nil {
+        var hasEnded = try report(changes.read(), feed)
+        if !hasEnded, TimeSpec.monotonic >= nextLook {
+          hasEnded = try look(at: &layers, &changes, feed)
+          nextLook = TimeSpec.monotonic.advanced(byMilliseconds: Self.layersMilliseconds)
+        }
+        if hasEnded {
           feed()?.publish("ended", "{}")
           return
         }
-        let isPresent = changes.isPresent(haveLayersChanged: present != known)
-        // A page reads everything again after that, also what changed before the watches.
-        if !isPresent { changes = try UIChangeWatch.begin(mount) }
-        if present != known || !isPresent { feed()?.publish("layers", "{}") }
-        known = present
         _ = cancellation.wait(milliseconds: Self.settlingMilliseconds)
       }
     } catch {
       unwatched(feed)
     }
+  }
+
+  /// Looks whether the mount has other layers, or these have to be watched anew.
+  /// - Returns: whether the mount does not answer any more.
+  private func look(
+    at layers: inout MountedLayers?, _ changes: inout UIChangeWatch, _ feed: () -> UIFeed?
+  ) throws(Errno) -> Bool {
+    guard let present = try? MountedLayers(of: mount.mountPoint) else { return true }
+    let isPresent = changes.isPresent(haveLayersChanged: present != layers)
+    if !isPresent { changes = try UIChangeWatch.begin(mount) }
+    // A page reads everything again after that, also what changed before the watches.
+    if present != layers || !isPresent { feed()?.publish("layers", "{}") }
+    layers = present
+    return false
   }
 
   private func wait(for inotify: CInt, milliseconds: CInt) {
