@@ -18,11 +18,6 @@ struct ParsedTables: Sendable {
   var wasUnreadable = false
 }
 
-extension ResourceOptions.Idiom {
-  /// The name in tables and catalogs.
-  var device: String { self == .phone ? "iphone" : "ipad" }
-}
-
 extension ParsedTables {
   /// The size of a file that is read at most; no table is that large.
   private static let maxFileSize = 32 << 20

@@ -5,6 +5,9 @@ public struct ResourceOptions: Sendable, Hashable {
     case phone
     case pad
 
+    /// The name in tables and catalogs of strings.
+    public var device: String { self == .phone ? "iphone" : "ipad" }
+
     var suffix: String { self == .phone ? "~iphone" : "~ipad" }
   }
 

@@ -14,6 +14,8 @@ public struct ApplyPlan: Sendable {
     case opaqueAbove
     /// The table of strings is shown merged with the target's, whose other strings would be lost.
     case partialTable
+    /// The catalog of strings, or one for the table, is merged with tables, among which its place would be another one.
+    case catalog
     /// The folder has the name in several spellings, which are one name where case does not count.
     case spellings
     /// The mount itself has the name, so it shows no layer's entry.

@@ -32,8 +32,10 @@ extension ApplyPlanner {
       return
     }
     let found = try find(frame.listing.targetName(name), in: frame.target)
-    if mergesTables, !frame.isInOpaque, status.isRegular, found.kind == .regular, isTable(bytes, frame) {
-      append(name, in: frame, .nothing, .keep, kind, .partialTable)
+    if mergesTables, status.isRegular,
+      let obstacle = try obstacle(toTable: name, isPresent: found.kind == .regular, in: frame)
+    {
+      append(name, in: frame, .nothing, .keep, kind, obstacle)
       return
     }
     let index = append(name, in: frame, .file(status), found.kind == nil ? .add : .replace, kind)
@@ -43,8 +45,22 @@ extension ApplyPlanner {
     }
   }
 
-  private func isTable(_ name: CName, _ frame: Frame) -> Bool {
-    MergedTables.isTable(name, length: strlen(name), foldsNames: frame.source.foldsNames)
+  /// Why merged tables would have other strings with a table or a catalog in the target.
+  private func obstacle(
+    toTable name: [UInt8], isPresent: Bool, in frame: Frame
+  ) throws(Errno) -> ApplyPlan.Obstacle? {
+    let foldsNames = frame.source.foldsNames
+    if TableName.isCatalog(name, foldsNames: foldsNames) { return .catalog }
+    guard TableName.isTable(name, foldsNames: foldsNames) else { return nil }
+    if isPresent, !frame.isInOpaque { return .partialTable }
+    // Those of higher layers would come before it.
+    for folder in frame.catalogFolders {
+      let found = try withCName(TableName.catalog(ofTable: name)) { name throws(Errno) in
+        try folder.find(name)
+      }
+      if case .file = found { return .catalog }
+    }
+    return nil
   }
 
   /// - Returns: nil if what is in the directory is kept.
@@ -89,7 +105,9 @@ extension ApplyPlanner {
     return Frame(
       step: index, source: source, target: found.directory, between: between,
       below: isHiddenBelow ? nil : below, isInOpaque: frame.isInOpaque || isOpaque,
-      place: frame.place?.entering(bytes), listing: listing)
+      place: frame.place?.entering(bytes), listing: listing,
+      catalogFolders: TableName.isLanguageFolder(name, foldsNames: source.foldsNames)
+        ? [frame.source] + frame.between : [])
   }
 
   private func action(_ source: LayerDirectory, _ found: TargetEntry) throws(Errno) -> ApplyPlan.Action {

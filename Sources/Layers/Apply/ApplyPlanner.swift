@@ -20,6 +20,9 @@ public struct ApplyPlanner {
     /// nil if the view hides no names.
     let place: HiddenNames.Place?
     let listing: ApplyListing
+    /// Of a folder for a language: the directories above in the top layer and those between, whose catalogs contribute to the
+    /// tables in it.
+    var catalogFolders: [LayerDirectory] = []
     var names: ArraySlice<[UInt8]> = []
   }
 

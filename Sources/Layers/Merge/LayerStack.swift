@@ -1,4 +1,5 @@
 import Posix
+import StringTables
 
 /// The layers of a mount, top first: the substitution directories in order, then MAIN.
 public struct LayerStack: Sendable {
@@ -47,8 +48,9 @@ public struct LayerStack: Sendable {
   public var foldsNames: Bool { layers[0].gate.foldsNames }
 
   /// Merges the tables of strings that several layers have by the same name.
-  public func mergeTables() {
-    let tables = MergedTables()
+  /// - Parameter device: for which of the devices that catalogs name texts are chosen; nil for none of them.
+  public func mergeTables(forDevice device: String? = nil) {
+    let tables = MergedTables(for: TextVariant(device: device))
     for (_, layer) in all { layer.gate.tables = tables }
   }
 

@@ -35,14 +35,17 @@ public final class MergedDirectory: Sendable {
   public let missing: LayerFailure?
   /// Whether a layer has several parts.
   let hasTwins: Bool
+  /// Where catalogs of strings contribute to the tables in it; nil for most directories.
+  let languageFolder: LanguageFolder?
   /// A number that no other directory has with as many parts as an index needs; 0 with fewer parts.
   public let serialNumber: UInt64
 
   private static let lastSerialNumber = Atomic<UInt64>(0)
 
-  init(parts: [LayerDirectory], missing: LayerFailure? = nil) {
+  init(parts: [LayerDirectory], missing: LayerFailure? = nil, languageFolder: LanguageFolder? = nil) {
     self.parts = parts
     self.missing = missing
+    self.languageFolder = languageFolder
     hasTwins = parts[0].foldsNames && zip(parts, parts.dropFirst()).contains { $0.layer == $1.layer }
     serialNumber =
       parts.count < Self.fewestIndexedParts
@@ -133,7 +136,9 @@ public final class MergedDirectory: Sendable {
     }
     if let merged, let first {
       let attributes = try Self.settingTime(of: merged, from: first, collected[0])
-      return .directory(MergedDirectory(parts: collected, missing: missing), attributes)
+      let folder = LanguageFolder(name, length: length, in: self)
+      return .directory(
+        MergedDirectory(parts: collected, missing: missing, languageFolder: folder), attributes)
     }
     // The layer might have the name.
     if let missing { throw missing.error }

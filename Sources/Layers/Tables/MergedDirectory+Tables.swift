@@ -4,7 +4,7 @@ import Posix
 extension MergedDirectory {
   /// Whether a name may be that of tables that are merged.
   public func isTable(_ name: CName) -> Bool {
-    MergedTables.isTable(name, length: strlen(name), foldsNames: foldsNames) && top.gate.tables != nil
+    TableName.isTable(name, length: strlen(name), foldsNames: foldsNames) && top.gate.tables != nil
   }
 
   /// The replacement of a table that was found: it is merged with those below, or converted; nil if it is shown as it is, or if
@@ -17,7 +17,7 @@ extension MergedDirectory {
     _ name: CName, length: Int, _ first: FileStatus, at index: Int
   ) throws(Errno) -> MergedTables.Table? {
     guard first.isRegular,
-      MergedTables.isTable(name, length: length, foldsNames: foldsNames),
+      TableName.isTable(name, length: length, foldsNames: foldsNames),
       let tables = top.gate.tables
     else { return nil }
     let bytes = [UInt8](bytesOf: name)
@@ -33,12 +33,16 @@ extension MergedDirectory {
 
   /// How a name compares if it is a merged table; nil for others.
   func comparedTable(_ name: ComparedName, _ tables: MergedTables) throws(Errno) -> ComparedName? {
-    guard name.layers.count > 1, name.kind == .regular, name.status == .overridden || name.status == .added
+    let isShown = name.status == .overridden || name.status == .added
+    let hasSeveral = name.layers.count > 1 && isShown
+    guard name.kind == .regular, hasSeveral || (languageFolder != nil && name.status != .hidden),
+      TableName.isTable(name.name, foldsNames: foldsNames)
     else { return nil }
     let found = try withCName(name.name) { name throws(Errno) in try lookup(name) }
     guard case .file(_, let status) = found else { return nil }
     let layers = tables.layers(of: status.identity)
-    if layers.isEmpty { return nil }
+    // A single table is only converted, or has keys of its own layer's catalog.
+    if layers.isEmpty || (!hasSeveral && layers.count == 1) { return nil }
     return ComparedName(name: name.name, kind: name.kind, status: .merged, layers: layers)
   }
 
@@ -47,15 +51,29 @@ extension MergedDirectory {
   ) throws(Errno) -> [MergedTables.Contributor] {
     let holder = part(of: parts[index].layer, with: name, first.identity) ?? parts[index]
     let present = try holder.attributes(of: name)
-    var found = [MergedTables.Contributor(directory: holder, name: bytes, status: present)]
+    let top = MergedTables.Contributor(directory: holder, name: bytes, status: present)
+    let tables = try contributors(name, bytes, from: index, top: top)
+    return try languageFolder?.addingCatalogs(to: tables, named: bytes) ?? tables
+  }
+
+  /// The files of a name that layers have, the topmost first, down to what hides those below it.
+  /// - Parameters:
+  ///   - index: of the first part.
+  ///   - top: what this part has, if it was found before.
+  ///   - language: of catalogs, the one that is wanted.
+  func contributors(
+    _ name: CName, _ bytes: [UInt8], from index: Int, top: MergedTables.Contributor?, language: [UInt8]? = nil
+  ) throws(Errno) -> [MergedTables.Contributor] {
+    var found = [top].compactMap { $0 }
     for (position, part) in parts.enumerated().dropFirst(index)
     where !part.gate.isSkipped && isFirst(position) {
       do throws(Errno) {
         let twins = position..<end(ofLayerAt: position)
-        if position > index {
+        if position > index || top == nil {
           guard let status = try table(name, in: twins) else { break }
           if let status = status.file, let holder = self.part(of: part.layer, with: name, status.identity) {
-            found.append(MergedTables.Contributor(directory: holder, name: bytes, status: status))
+            found.append(
+              MergedTables.Contributor(directory: holder, name: bytes, status: status, language: language))
           }
         }
         if try hasWhiteoutMarker(name, length: bytes.count, in: twins) { break }

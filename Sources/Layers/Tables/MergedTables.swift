@@ -8,11 +8,13 @@ import StringTables
 /// A merged table is a file of its own. Its identity is derived from what it is made of and what it contains, so that a
 /// change makes it another file, and a successor finds the same one.
 public final class MergedTables: Sendable {
-  /// A table of a layer, as it was found.
+  /// A table or a catalog of a layer, as it was found.
   struct Contributor: Sendable {
     let directory: LayerDirectory
     let name: [UInt8]
     let status: FileStatus
+    /// The language that is wanted of a catalog; nil for a table.
+    var language: [UInt8]?
   }
 
   /// A merged table.
@@ -37,6 +39,8 @@ public final class MergedTables: Sendable {
   /// Larger tables are not merged, in bytes.
   static let largest = 16 << 20
   private static let largestCache = 64 << 20
+  /// Catalogs whose files have no more bytes than this together are kept as they were parsed.
+  private static let largestCatalogs = 4 << 20
   private static let mostTables = 4096
 
   private struct State {
@@ -44,22 +48,16 @@ public final class MergedTables: Sendable {
     var results = LRUCache<UInt64, Result>(countLimit: mostTables, costLimit: largestCache)
     var tables = LRUCache<FileIdentity, Table>(countLimit: mostTables, costLimit: largestCache)
     var failures = LRUCache<TableFailure.Key, TableFailure>(countLimit: TableFailure.most)
+    /// By the hash of what they are: each contributes to a table in each language.
+    var catalogs = LRUCache<UInt64, ParsedTable<StringCatalog>>(countLimit: 64, costLimit: largestCatalogs)
   }
 
   private let state = Locked(State())
 
-  public init() {}
+  private let variant: TextVariant
 
-  /// Whether a name is that of a table.
-  static func isTable(_ name: CName, length: Int, foldsNames: Bool) -> Bool {
-    let suffix = ".strings"
-    guard length > suffix.utf8.count else { return false }
-    let end = name + (length - suffix.utf8.count)
-    return zip(suffix.utf8, 0...).allSatisfy { expected, index in
-      let byte = UInt8(bitPattern: end[index])
-      return byte == expected || (foldsNames && byte | 0x20 == expected && expected != UInt8(ascii: "."))
-    }
-  }
+  /// - Parameter variant: chooses among the texts that catalogs have for devices and widths.
+  public init(for variant: TextVariant = TextVariant()) { self.variant = variant }
 
   /// What tables are merged into; a single one is converted if it is in UTF-16, so that all tables are in UTF-8.
   /// - Parameter contributors: the topmost first; at least one.
@@ -112,17 +110,21 @@ public final class MergedTables: Sendable {
     if contributors.count == 1, try !contributors[0].hasWideCharacters() {
       return Result(table: nil, failures: [], isSettled: contributors[0].isSettled)
     }
+    let top = contributors.first { $0.language == nil } ?? contributors[0]
     var (tables, used, failures): ([StringTable], [Contributor], [TableFailure]) = ([], [], [])
     var isConverted = false
     for contributor in contributors {
-      let parsed = try contributor.parse(below: used.first)
+      let isTop = contributor.isSame(as: top)
+      let parsed = try parse(contributor, below: isTop ? nil : top)
       if let reason = parsed.reason {
         failures.append(TableFailure(contributor, reason))
         // The file rule: the topmost one is served as it is.
-        if used.isEmpty { return Result(table: nil, failures: failures, isSettled: contributor.isSettled) }
+        if isTop { return Result(table: nil, failures: failures, isSettled: contributor.isSettled) }
         continue
       }
-      if used.isEmpty { isConverted = parsed.isWide }
+      if isTop { isConverted = parsed.isWide }
+      // Most catalogs lack some language.
+      if contributor.language != nil, parsed.table.entries.isEmpty { continue }
       tables.append(parsed.table)
       used.append(contributor)
     }
@@ -131,12 +133,16 @@ public final class MergedTables: Sendable {
       return Result(table: nil, failures: failures, isSettled: isSettled)
     }
     let content = StringTable.merge(tables).written()
-    return Result(table: Self.table(content, used), failures: failures, isSettled: isSettled)
+    let isVolatile = contributors.contains { $0.status.links > 1 }
+    return Result(
+      table: Self.table(content, used, top, isVolatile: isVolatile), failures: failures, isSettled: isSettled)
   }
 
-  private static func table(_ content: [UInt8], _ used: [Contributor]) -> Table {
-    var status = used[0].status
-    for contributor in used.dropFirst() {
+  private static func table(
+    _ content: [UInt8], _ used: [Contributor], _ top: Contributor, isVolatile: Bool
+  ) -> Table {
+    var status = top.status
+    for contributor in used {
       status.modified = max(status.modified, contributor.status.modified)
       status.changed = max(status.changed, contributor.status.changed)
     }
@@ -145,15 +151,18 @@ public final class MergedTables: Sendable {
     var hash = StableHash(seed: key(of: used))
     hash.combine(content)
     status.identity = FileIdentity(table: hash.value)
-    return Table(
-      status: status, content: content, layers: used.map(\.directory.layer),
-      isVolatile: used.contains { $0.status.links > 1 })
+    // A layer's table and catalog follow one another.
+    var layers: [Int] = []
+    for layer in used.map(\.directory.layer) where layers.last != layer { layers.append(layer) }
+    return Table(status: status, content: content, layers: layers, isVolatile: isVolatile)
   }
 
   private static func key(of contributors: [Contributor]) -> UInt64 {
     var hash = StableHash(seed: 0)
     for contributor in contributors {
       let status = contributor.status
+      // One file may contribute in several languages.
+      if let language = contributor.language { hash.combine(language) }
       hash.combine(status.identity.device)
       hash.combine(status.identity.inode)
       for word in [status.mode, status.owner, status.group, status.links] { hash.combine(UInt64(word)) }
@@ -167,22 +176,49 @@ public final class MergedTables: Sendable {
   }
 }
 
-extension MergedTables.Contributor {
-  /// A change within a tick of the file system's clock leaves the times as they are.
-  fileprivate var isSettled: Bool { status.changed.seconds < TimeSpec.now.seconds - 1 }
+extension MergedTables {
+  fileprivate typealias Parsed = (table: StringTable, reason: String?, isWide: Bool)
 
   /// - Parameter top: the topmost table; nil for itself.
   /// - Returns: the reason if it is no table, or must not be merged; and whether it is in UTF-16 or UTF-32.
   /// - Throws: what opening and reading it answers; ESTALE if it is another file by now.
-  fileprivate func parse(
-    below top: Self?
-  ) throws(Errno) -> (table: StringTable, reason: String?, isWide: Bool) {
-    guard status.size <= MergedTables.largest else {
-      return (StringTable(), "larger than \(MergedTables.largest >> 20) MiB", false)
+  private func parse(_ contributor: Contributor, below top: Contributor?) throws(Errno) -> Parsed {
+    guard contributor.status.size <= Self.largest else {
+      return (StringTable(), "larger than \(Self.largest >> 20) MiB", false)
     }
-    if let top, !isReadable(forReadersOf: top) {
+    if let top, !contributor.isReadable(forReadersOf: top) {
       return (StringTable(), "not readable by all who may read the topmost table", false)
     }
+    guard let language = contributor.language else { return try contributor.parse() }
+    if try contributor.hasAccessList() { return (StringTable(), "has an ACL", false) }
+    let catalog = try catalog(of: contributor)
+    return (catalog.table.table(ofLanguage: language), catalog.error?.description, false)
+  }
+
+  private func catalog(of contributor: Contributor) throws(Errno) -> ParsedTable<StringCatalog> {
+    let key = Self.key(of: [contributor.withoutLanguage])
+    if let known = state.withLock({ $0.catalogs.value(for: key) }) { return known }
+    let parsed = StringCatalog.parse(try contributor.readForPresentReaders(), for: variant)
+    if contributor.isSettled {
+      state.withLock { $0.catalogs.insert(parsed, for: key, cost: Int(contributor.status.size)) }
+    }
+    return parsed
+  }
+}
+
+extension MergedTables.Contributor {
+  /// A change within a tick of the file system's clock leaves the times as they are.
+  fileprivate var isSettled: Bool { status.changed.seconds < TimeSpec.now.seconds - 1 }
+
+  fileprivate var withoutLanguage: Self { Self(directory: directory, name: name, status: status) }
+
+  /// Whether both are the table of one layer.
+  fileprivate func isSame(as other: Self) -> Bool {
+    language == nil && other.language == nil && directory === other.directory
+  }
+
+  /// - Throws: as `MergedTables.parse`.
+  fileprivate func parse() throws(Errno) -> MergedTables.Parsed {
     let content = try readForPresentReaders()
     if try hasAccessList() { return (StringTable(), "has an ACL", false) }
     let parsed = StringTable.parse(content)

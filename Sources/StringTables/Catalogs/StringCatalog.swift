@@ -8,6 +8,16 @@ public struct StringCatalog: Sendable {
     public internal(set) var strings = StringTable()
     /// Texts whose form depends on numbers.
     public internal(set) var plurals = PluralTable()
+
+    /// All texts that a `.strings` file can have, those of the file first: of a text whose form depends on a number in it
+    /// the form of most numbers. Texts with further variables are left out.
+    public var withoutVariables: StringTable {
+      var table = strings
+      for (key, entry) in plurals.sorted where entry.variables.isEmpty {
+        table.set(.init(key: key, value: entry.format))
+      }
+      return table
+    }
   }
 
   /// The language of the keys, `en` if the file names none; nil for `.loctable` files.
@@ -24,6 +34,22 @@ public struct StringCatalog: Sendable {
 
   /// The strings in a language; nil without any.
   public subscript(language: String) -> Tables? { tables[language] }
+
+  /// What the spellings of a language's name have in common: `pt_br` and `pt-BR` are one.
+  public static func key(ofLanguage name: some Sequence<UInt8>) -> [UInt8] {
+    name.map { byte in
+      if byte == UInt8(ascii: "_") { return UInt8(ascii: "-") }
+      return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+  }
+
+  /// What the catalog contributes to a `.strings` file: `Tables.withoutVariables` of a language, in all spellings of its
+  /// name.
+  /// - Parameter language: its `key(ofLanguage:)`.
+  public func table(ofLanguage language: [UInt8]) -> StringTable {
+    let spellings = languages.filter { Self.key(ofLanguage: $0.utf8) == language }
+    return StringTable.merge(spellings.compactMap { self[$0]?.withoutVariables })
+  }
 
   mutating func set(_ key: String, to text: CatalogText, in language: String, comment: String?) {
     switch text {

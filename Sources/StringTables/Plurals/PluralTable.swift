@@ -51,6 +51,12 @@ public struct PluralTable: Sendable {
   /// Creates an empty table.
   public init() {}
 
+  /// The entries, sorted by their keys.
+  var sorted: [(key: String, entry: Entry)] {
+    entries.map { (key: $0.key.text, entry: $0.value) }
+      .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+  }
+
   /// The number of entries.
   public var count: Int { entries.count }
 

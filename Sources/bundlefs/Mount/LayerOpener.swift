@@ -1,8 +1,10 @@
 import Glibc
 import Holder
+import Bundles
 import Layers
 import Posix
 import RemoteFiles
+import Volume
 
 /// Opens the layers of a plan, or those that a predecessor has recorded.
 struct LayerOpener {
@@ -61,7 +63,8 @@ struct LayerOpener {
   private func opened(
     _ stack: LayerStack, for writer: UpperLayer.Writer
   ) throws(Failure) -> (LayerStack, UpperLayer?, ContentCache?) {
-    if plan.arguments.options.mergesTables { stack.mergeTables() }
+    let options = plan.arguments.options
+    if options.mergesTables { stack.mergeTables(forDevice: options.resources.lookup.idiom?.device) }
     let hasArchive = stack.all.contains { $0.layer.archive != nil }
     let upper = try upper(stack.layers, writer)
     if writer == .mount, let warning = LayerTrust(plan).warning(about: stack.layers) {

@@ -122,6 +122,8 @@ struct ApplyOutput {
     case .opaqueAbove: "a directory above is opaque; apply that as a whole"
     case .partialTable:
       "a table merged by 'strings=merge': strings that only \(labels[target]) has would be lost; merge it by hand"
+    case .catalog:
+      "merged by 'strings=merge' with a string catalog, whose place among the tables would change; merge it by hand"
     case .spellings: "the folder has the name in several spellings"
     case .reserved: "the name belongs to the mount itself"
     case .otherFileSystem: "another file system is mounted there"
