@@ -10,11 +10,12 @@ import Testing
 @Suite struct LayerEventMapperTests {
   /// A table with `folder` in the root and `file` (of layer 1) in `folder`; both directories are cached.
   private struct Scene {
-    var table = NodeTable(budget: 10)
+    var table: NodeTable
     let folder: NodeID
     let file: NodeID
 
-    init(isPinned: Bool = false) throws {
+    init(isPinned: Bool = false, mergesTables: Bool = false) throws {
+      table = NodeTable(budget: 10, mergesTables: mergesTables)
       let slot = table.lookUpDirectory(Array("folder".utf8), in: NodeTable.root, inodeNumber: 1 << 63)
       folder = table.number(of: slot)
       let identity = FileIdentity(device: 1, inode: 77, born: TimeSpec(seconds: 0, nanoseconds: 0))
@@ -51,6 +52,31 @@ import Testing
       #expect(
         scene.invalidations("file", mask, in: scene.folder)
           == [Invalidation(subject: name(scene.folder, "file"), aspects: [.entry, .content, aspect])])
+    }
+  }
+
+  @Test("a catalog's event invalidates the tables of its name in the folders of languages beside it")
+  func catalogs() throws {
+    var scene = try Scene(mergesTables: true)
+    let slot = try scene.table.slot(of: scene.folder)
+    let french = scene.table.lookUpDirectory(Array("fr.lproj".utf8), in: slot, inodeNumber: 1 << 62)
+    let version = try #require(scene.table[french].directory?.version)
+    let table = name(scene.table.number(of: french), "Main.strings", layer: 0)
+    func invalidations(_ name: String, _ mask: InotifyEvent.Mask) -> [Invalidation] {
+      scene.invalidations(name, mask, in: scene.folder).filter { $0.subject.directory != scene.folder }
+    }
+    let changes: [(String, InotifyEvent.Mask, Invalidation.Aspects)] = [
+      ("Main.xcstrings", .modified, [.entry, .content, .modified]),
+      ("Main.xcstrings", .closeWrite, [.entry, .content, .closed]),
+      ("Main.xcstrings", .attributes, [.entry, .attributes]), ("Main.xcstrings", .movedFrom, .ofTable),
+      ("Main.xcstrings", .created, .ofTable), (".wh.Main.xcstrings", .deleted, .ofTable),
+    ]
+    for (name, mask, aspects) in changes {
+      #expect(invalidations(name, mask) == [Invalidation(subject: table, aspects: aspects)], "\(name)")
+    }
+    #expect(scene.table[french].directory?.version == version + changes.count)
+    for name in [".xcstrings", "Main.strings", ""] {
+      #expect(invalidations(name, .created).isEmpty, "\(name)")
     }
   }
 
@@ -232,5 +258,15 @@ import Testing
     #expect(reached.withLock { $0 } == [0, 1, 2])
     queue.add([Invalidation(subject: .file(.root), aspects: .content)])
     #expect(queue.take()?.count == 1, "the queue is as before")
+  }
+}
+
+extension Invalidation.Subject {
+  /// The directory of a name or a listing.
+  fileprivate var directory: NodeID? {
+    switch self {
+    case .name(let directory, _, _), .listing(let directory), .parts(let directory): directory
+    default: nil
+    }
   }
 }

@@ -105,6 +105,7 @@ struct InheritedCaches {
     for name in names.union(known) { invalidator.expire(name, in: directory) }
     invalidator.invalidateListing(of: directory)
     let all = affected ?? names.union((before?.parts ?? []).flatMap(Invalidator.names))
+    invalidator.invalidateTables(ofCatalogs: all.union(known), in: directory)
     return ExpiredNames(directory: directory, before: before, names: all)
   }
 
@@ -158,6 +159,7 @@ extension InheritedCaches {
       invalidator.inheritedWalk.keep(recordedFingerprint(of: directory), of: directory)
       store.setFingerprint(.unknown, of: directory)
       for name in names { invalidator.expire(name, in: directory) }
+      invalidator.invalidateTables(ofCatalogs: names, in: directory)
       invalidator.invalidateListing(of: directory)
       let keys = Set(names.map(key))
       for (child, name) in store.namedChildDirectories(of: directory) where keys.contains(key(of: name)) {

@@ -69,7 +69,17 @@ struct Invalidation: Hashable {
   var aspects: Aspects = []
 }
 
+extension Invalidation.Aspects {
+  /// What another catalog does to the tables to which it contributes.
+  static let ofTable: Self = [.entry, .content, .modified, .closed]
+}
+
 extension Invalidation {
+  /// The invalidation of a merged table, as if the top layer's had changed, which nothing hides.
+  init(tables name: [UInt8], in directory: NodeID, aspects: Aspects = .ofTable) {
+    self.init(subject: .name(directory, name, layer: 0), aspects: aspects)
+  }
+
   /// The invalidations of everything whose changes are not reported. A barrier follows them.
   static func ofUncovered(in store: NodeStore) -> [Invalidation] {
     let found = store.markUncovered()

@@ -229,9 +229,10 @@ struct Invalidator {
 
   /// Resolves a directory again, and those below it down to where nothing changed. Iterative, since a tree may be
   /// deeper than the thread's stack.
-  func refresh(_ directory: NodeID, isForced: Bool) {
-    var pending = [(directory, isForced)]
-    while let (next, isForced) = pending.popLast() {
+  /// - Parameter isBelowChange: whether the directory above has other parts by now.
+  func refresh(_ directory: NodeID, isForced: Bool, isBelowChange: Bool = false) {
+    var pending = [(directory, isForced, isBelowChange)]
+    while let (next, isForced, isBelowChange) = pending.popLast() {
       if !isForced, store.isInherited(next) {
         InheritedCaches(self).comparePath(to: next)
         continue
@@ -243,11 +244,29 @@ struct Invalidator {
         refreshOnLayerThread(next)
         continue
       }
-      guard let change else { continue }
+      guard let change else {
+        // Other catalogs may contribute to its tables.
+        if isBelowChange { for name in store.knownTables(in: next) { invalidateTables(name, in: next) } }
+        continue
+      }
       invalidate(change, of: next)
       if let name = change.lostName { releaseName(name, of: next, isDeleted: change.isDeleted) }
-      for child in store.childDirectories(of: next) { pending.append((child, change.isForced)) }
+      for child in store.childDirectories(of: next) { pending.append((child, change.isForced, true)) }
     }
+  }
+
+  /// Invalidates the tables to which some names' catalogs contribute.
+  func invalidateTables(ofCatalogs names: Set<[UInt8]>, in directory: NodeID) {
+    guard store.stack.tables != nil else { return }
+    let tables = names.compactMap { TableName.table(ofCatalog: $0, foldsNames: store.stack.foldsNames) }
+    if tables.isEmpty { return }
+    for folder in store.languageFolders(in: directory) {
+      for name in tables { invalidateTables(name, in: folder) }
+    }
+  }
+
+  private func invalidateTables(_ name: [UInt8], in directory: NodeID) {
+    invalidate(Invalidation(tables: name, in: directory))
   }
 
   /// Makes the kernel look up a name that another directory has by now, or none, and tells watchers of a directory that it
@@ -270,7 +289,8 @@ struct Invalidator {
     else { return }
     let isQueued = store.stack.runDeferred {
       refreshes.withLock { _ = $0.remove(directory) }
-      refresh(directory, isForced: false)
+      // Perhaps it is; what else was asked for meanwhile is not known.
+      refresh(directory, isForced: false, isBelowChange: true)
       observer?.flush()
     }
     if !isQueued { refreshes.withLock { _ = $0.remove(directory) } }

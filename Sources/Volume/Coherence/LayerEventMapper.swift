@@ -16,6 +16,14 @@ struct LayerEvent {
 enum LayerEventMapper {
   /// Detaches the files that lost their names in the table.
   static func invalidations(for event: LayerEvent, in table: inout NodeTable) -> [Invalidation] {
+    let found = ownInvalidations(for: event, in: &table)
+    return table.mergesTables ? found + tableInvalidations(for: event, in: &table) : found
+  }
+
+  /// Those of the directory in which the event was, and of those below that it replaces.
+  private static func ownInvalidations(
+    for event: LayerEvent, in table: inout NodeTable
+  ) -> [Invalidation] {
     guard let slot = try? table.slot(of: event.directory), let state = table[slot].directory else {
       return []
     }
@@ -36,6 +44,23 @@ enum LayerEventMapper {
     let isRemoved = event.mask.isDisjoint(with: [.created, .movedTo])
     return ofName(hidden, event, slot, &table, isRemoved ? .revealed : .added)
       + [named(event.name, event, .link), listing]
+  }
+
+  /// The invalidations of the tables to which a catalog contributes that has changed, or may hide or reveal others. They
+  /// are in the folders of languages beside it, in some of which its layer takes no part.
+  private static func tableInvalidations(for event: LayerEvent, in table: inout NodeTable) -> [Invalidation] {
+    let isMarker = WhiteoutMarker.isMarker(event.name)
+    let catalog = isMarker ? WhiteoutMarker.name(hiddenBy: event.name) : event.name
+    guard let name = TableName.table(ofCatalog: catalog, foldsNames: table.foldsNames),
+      let slot = try? table.slot(of: event.directory), table[slot].directory?.parts != nil
+    else { return [] }
+    let isReplaced = isMarker || !event.mask.isDisjoint(with: .names)
+    let aspects = isReplaced ? Invalidation.Aspects.ofTable : content(event.mask).union(.entry)
+    return table.languageFolders(in: slot).map { folder in
+      // A listing or a lookup in it may be in preparation.
+      table[folder].directory?.version += 1
+      return Invalidation(tables: name, in: table.number(of: folder), aspects: aspects)
+    }
   }
 
   /// The part itself: its attributes, among them the opaque xattr.

@@ -93,6 +93,8 @@ extension NodeStore {
       } else {
         slot = table.lookUpDirectory(bytes, in: parent, inodeNumber: number)
       }
+      // The catalogs of another language contribute to the tables in it.
+      if renamed != nil, table.mergesTables { table[slot].directory?.needsRefresh = true }
       return (table.number(of: slot), table[slot].inodeNumber)
     }
     if renamed != nil { watcher?.directoryWasRenumbered(node.0) }

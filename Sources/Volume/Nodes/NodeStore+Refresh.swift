@@ -192,6 +192,24 @@ extension NodeStore {
     table.withLock { table in (try? table.slot(of: directory)).map { table.knownNames(in: $0) } ?? [] }
   }
 
+  /// The known tables in a folder of a language, to which catalogs may contribute; none in other directories.
+  func knownTables(in directory: NodeID) -> Set<[UInt8]> {
+    if stack.tables == nil { return [] }
+    return table.withLock { table in
+      guard let slot = try? table.slot(of: directory),
+        TableName.isLanguageFolder(table.name(of: slot), foldsNames: table.foldsNames)
+      else { return [] }
+      return table.knownNames(in: slot).filter { TableName.isTable($0, foldsNames: table.foldsNames) }
+    }
+  }
+
+  func languageFolders(in directory: NodeID) -> [NodeID] {
+    table.withLock { table in
+      guard let slot = try? table.slot(of: directory) else { return [] }
+      return table.languageFolders(in: slot).map { table.number(of: $0) }
+    }
+  }
+
   func childDirectories(of directory: NodeID) -> [NodeID] {
     table.withLock { table in
       guard let slot = try? table.slot(of: directory) else { return [] }

@@ -62,7 +62,7 @@ final class NodeStore: Sendable {
     table = RecordedNodeTable(
       NodeTable(
         budget: budget, isWritable: isWritable, spellings: spellings, memory: memory,
-        layers: stack.all.map(\.layer)))
+        layers: stack.all.map(\.layer), mergesTables: stack.tables != nil))
     var unwatchable: [Int: String] = [:]
     for (index, layer) in stack.layers.enumerated() {
       guard let type = try layer.unwatchableFileSystem() else { continue }

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Random tables in random layers, changed at random while they are mounted, read as a simple model merges them.
+/// Random tables and string catalogs in random layers, changed at random while they are mounted, read as a simple model merges them.
 extension MountTests {
   @Suite struct TableModelTests {
     @Test("each table is as the model merges it", .timeLimit(.minutes(10)), arguments: Seeds.chosen(12))
@@ -20,6 +20,8 @@ struct TableModelRun {
   private static let steps = 150
   private static let folders: [ByteString] = ["", "fr.lproj", "en.lproj"]
   private static let names: [ByteString] = ["A.strings", "B.strings", "A.txt"]
+  /// They contribute to the tables in the folders of languages.
+  private static let catalogs: [ByteString] = ["A.xcstrings", "B.xcstrings"]
 
   let seed: UInt64
   var hasDeaths = false
@@ -56,21 +58,29 @@ struct TableModelRun {
   // MARK: - Changes
 
   private func step(_ layers: [ByteString], _ random: inout SplitMix64) throws -> String {
-    let (folder, name) = (random.pick(Self.folders), random.pick(Self.names))
-    let path = random.pick(layers) / folder / name
+    let isCatalog = random.percent(35)
+    func place(_ random: inout SplitMix64) -> ByteString {
+      let layer = random.pick(layers)
+      return isCatalog
+        ? layer / random.pick(Self.catalogs) : layer / random.pick(Self.folders) / random.pick(Self.names)
+    }
+    func text(_ random: inout SplitMix64) -> String {
+      isCatalog ? TableModelCatalog.text(&random) : Self.text(&random)
+    }
+    let path = place(&random)
     let kind = random.number(0...9)
     switch kind {
-    case 0..<4: try remakeUnlessRegular(path).write(Self.text(&random))
+    case 0..<4: try remakeUnlessRegular(path).write(text(&random))
     case 4, 5:
       let temporary = path.parent / ".new"
-      try temporary.write(Self.text(&random))
+      try temporary.write(text(&random))
       try temporary.rename(to: remakeUnlessRegular(path))
     case 6: if path.exists { path.removeTree() }
     case 7:
       path.removeTree()
       try path.makeWhiteout()
     case 8:
-      let other = random.pick(layers) / random.pick(Self.folders) / random.pick(Self.names)
+      let other = place(&random)
       if path != other, (try? path.status().kind) == .regular {
         other.removeTree()
         try path.rename(to: other)
@@ -127,22 +137,36 @@ struct TableModelRun {
 
   /// What the mount shows of a file; nil for nothing.
   private func content(_ path: ByteString, _ layers: [ByteString]) throws -> String? {
-    var texts: [String] = []
-    var top: StatResult?
-    for layer in layers {
-      guard (layer / path).exists else { continue }
-      if (layer / path).isWhiteout { break }
-      let status = try (layer / path).status()
-      if Self.isReadable(status, forReadersOf: top ?? status) { texts.append(try (layer / path).readText()) }
-      top = top ?? status
-      if !path.text.hasSuffix(".strings") { break }
+    let files = visible(path, layers)
+    guard let top = files.first, path.text.hasSuffix(".strings") else {
+      return try files.first?.path.readText()
     }
-    guard path.text.hasSuffix(".strings"), let top = texts.first, Self.table(top) != nil else {
-      return texts.first
+    let text = try top.path.readText()
+    if Self.table(text) == nil { return text }
+    let status = try top.path.status()
+    func readable(_ files: [(layer: Int, path: ByteString)]) throws -> [(layer: Int, text: String)] {
+      try files.filter { try Self.isReadable($0.path.status(), forReadersOf: status) }
+        .map { ($0.layer, try $0.path.readText()) }
+    }
+    var tables = try readable(files).map { (layer: $0.layer, table: Self.table($0.text) ?? [:]) }
+    if let language = TableModelCatalog.language(of: path) {
+      let name = ByteString(String(path.text.split(separator: "/")[1].dropLast(7)) + "xcstrings")
+      let catalogs = try readable(visible(name, layers))
+      for (layer, text) in catalogs {
+        // Behind the layer's own table.
+        let place = tables.firstIndex { $0.layer > layer } ?? tables.endIndex
+        tables.insert((layer, TableModelCatalog.table(text, language)), at: place)
+      }
     }
     var merged: [String: String] = [:]
-    for text in texts.reversed() { merged.merge(Self.table(text) ?? [:]) { $1 } }
+    for (_, table) in tables.reversed() { merged.merge(table) { $1 } }
     return merged.map { "\"\($0)\" = \"\($1)\";\n" }.joined()
+  }
+
+  /// The files of a path down to a whiteout.
+  private func visible(_ path: ByteString, _ layers: [ByteString]) -> [(layer: Int, path: ByteString)] {
+    let files = layers.enumerated().map { (layer: $0, path: $1 / path) }.filter { $0.path.exists }
+    return Array(files.prefix { !$0.path.isWhiteout })
   }
 
   /// Whether each user, in any groups, who may read one file may read another.

@@ -71,7 +71,7 @@ extension NodeStore {
   }
 
   /// The files of a directory that are not as the kernel may have cached them, with their names. Those with several hard
-  /// links are among them, since they need watches of their own.
+  /// links are among them, since they need watches of their own, and tables that other files may contribute to.
   func changedFiles(in directory: NodeID, _ parts: [LayerDirectory]) -> [(node: NodeID, name: [UInt8])] {
     let known = table.withLock { table -> [(NodeID, [UInt8], Node, Fingerprint)] in
       guard let slot = try? table.slot(of: directory) else { return [] }
@@ -80,7 +80,8 @@ extension NodeStore {
       }
     }
     return known.compactMap { number, name, node, fingerprint in
-      if !node.isDetached, let part = parts.first(where: { $0.layer == node.layer }),
+      let isTable = stack.tables != nil && TableName.isTable(name, foldsNames: stack.foldsNames)
+      if !isTable, !node.isDetached, let part = parts.first(where: { $0.layer == node.layer }),
         let present = try? withCName(name, { name throws(Errno) in try part.attributes(of: name) }),
         present.links == 1, present.identity == node.identity, Fingerprint(present) == fingerprint,
         fingerprint != .unknown

@@ -1,4 +1,5 @@
 import Containers
+import Layers
 import Posix
 
 extension NodeTable {
@@ -28,6 +29,11 @@ extension NodeTable {
 
   func childDirectories(of slot: UInt32) -> [UInt32] {
     children(of: slot).filter { nodes[Int($0)].kind == .directory }
+  }
+
+  /// The folders of languages in a directory, such as `fr.lproj`.
+  func languageFolders(in slot: UInt32) -> [UInt32] {
+    childDirectories(of: slot).filter { TableName.isLanguageFolder(name(of: $0), foldsNames: foldsNames) }
   }
 
   /// The nodes that were last looked up in a directory.

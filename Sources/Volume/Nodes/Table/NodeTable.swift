@@ -54,6 +54,8 @@ struct NodeTable {
   /// Whether a file with several hard links in a layer below the upper one has a node for each of its names: a change tells
   /// the node, not the name, and only one name gets the copy.
   let separatesHardLinks: Bool
+  /// Whether tables of strings are merged, to which string catalogs in the directory above contribute.
+  let mergesTables: Bool
   /// Where a successor finds the nodes; nil if none is to come.
   let memory: NodeMemory?
   static let root: UInt32 = 1
@@ -65,8 +67,9 @@ struct NodeTable {
   ///   - layers: those of the files that it has open.
   init(
     budget: Int, isWritable: Bool = false, spellings: KnownSpellings? = nil, memory: NodeMemory? = nil,
-    layers: [Layer] = []
+    layers: [Layer] = [], mergesTables: Bool = false
   ) {
+    self.mergesTables = mergesTables
     self.memory = memory
     self.spellings = spellings
     sharesDirectories = isWritable && spellings != nil
