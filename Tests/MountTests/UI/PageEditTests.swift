@@ -218,6 +218,31 @@ extension MountTests {
       }
     }
 
+    @Test(
+      "a key of a catalog is shown with the catalog's layer if tables are merged", .timeLimit(.minutes(1)))
+    func catalogs() throws {
+      let fixture = try Fixture()
+      try (fixture.main / "fr.lproj").makeDirectory()
+      try (fixture.main / "fr.lproj/a.strings").write("\"bye\" = \"Adieu\";\n")
+      try (fixture.substitution / "a.xcstrings").write(
+        #"{"strings": {"hello": {"localizations": {"fr": {"stringUnit": {"value": "Salut"}}}}}}"#)
+      for option in ["merge", "override"] as [ByteString] {
+        try withMount(fixture.setup("strings=" + option)) { mount in
+          let server = try PageServer(mount)
+          let table = try server.json("/api/mounts/0/strings?path=fr.lproj/a.strings")
+          guard case .array(let keys) = table["keys"] else { throw TestFailure("no keys") }
+          let shown = keys.map { key -> String in
+            guard case .array(let values) = key["values"] else { return "none" }
+            let texts = values.map { "\($0["layer"]?.int ?? -1) \($0["value"]?.string ?? "")" }
+            return "\(key["key"]?.string ?? ""): \(texts)"
+          }
+          #expect(
+            shown == (option == "merge" ? ["hello: [\"0 Salut\"]"] : []) + ["bye: [\"1 Adieu\"]"], "\(option)"
+          )
+        }
+      }
+    }
+
     @Test("two pages change one mount, and the end leaves nothing behind", .timeLimit(.minutes(1)))
     func twoServers() throws {
       let fixture = try Fixture()

@@ -58,10 +58,25 @@ struct UIStrings {
   private func versions() throws(WebError) -> [Version] {
     var versions: [Version] = []
     for index in 0..<layers.count {
-      guard let layer = try? layers.open(index), let table = try table(of: layer) else { continue }
-      versions.append(Version(layer: index, table: table))
+      guard let layer = try? layers.open(index) else { continue }
+      let tables = [try table(of: layer), isMerged ? catalogTable(of: layer) : nil].compactMap { $0 }
+      if !tables.isEmpty { versions.append(Version(layer: index, table: StringTable.merge(tables))) }
     }
     return versions
+  }
+
+  /// What a layer's catalog contributes; nil for nothing, also of one that cannot be merged, which the status names.
+  private func catalogTable(of layer: Layer) -> StringTable? {
+    let foldsNames = layers.status.value["options"]?["case"]?.string == "insensitive"
+    guard let name = path.last, let folder = path.dropLast().last,
+      TableName.isTable(name, foldsNames: foldsNames),
+      let language = TableName.language(ofFolder: folder, foldsNames: foldsNames)
+    else { return nil }
+    let catalog = path.dropLast(2) + [TableName.catalog(ofTable: name)]
+    guard let content = try? layer.content(at: Array(catalog), limit: Self.largest) else { return nil }
+    let parsed = StringCatalog.parse(content)
+    let table = parsed.table.table(ofLanguage: language)
+    return parsed.error == nil && !table.entries.isEmpty ? table : nil
   }
 
   private func table(of layer: Layer) throws(WebError) -> StringTable? { try file(of: layer)?.table }
