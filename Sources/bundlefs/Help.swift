@@ -191,7 +191,8 @@ enum Help {
                      characters with decomposed ones
         strings=override|merge
                      merge: tables of strings (NAME.strings) that several layers
-                     have are merged key by key; not with writable
+                     have, and string catalogs (NAME.xcstrings), are merged key
+                     by key; not with writable
         hide=GLOB[:GLOB...]
                      names that no layer shows: in all folders, or with a slash the
                      path from the mount's root; *, ?, [...], and ** for any depth
