@@ -29,7 +29,8 @@ extension MountTests {
       try withMount(fixture.setup) { mount in
         let printed = try Command([try Binary.underTest(), "metrics", mount.point]).check().outputText
         for name in names {
-          #expect(printed.contains("# TYPE \(name.replacing("_total", with: "")) "), "\(name)")
+          let family = name.replacing(#/(_total|_bucket)$/#, with: "")
+          #expect(printed.contains("# TYPE \(family) "), "\(name)")
         }
       }
     }
