@@ -54,10 +54,12 @@ let package = Package(
     .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CVersion", cSettings: [.define("BUNDLEFS_COMMIT", to: "\"\(commit)\"")]),
+    .target(name: "CLibrary", swiftSettings: strict),
     .target(name: "Containers", swiftSettings: strict),
-    .target(name: "Posix", dependencies: ["CLinux", "Containers"], swiftSettings: strict),
+    .target(name: "Posix", dependencies: ["CLibrary", "CLinux", "Containers"], swiftSettings: strict),
     .target(
-      name: "RemoteFiles", dependencies: [.target(name: "CCurl", condition: networking), "Posix"],
+      name: "RemoteFiles",
+      dependencies: ["CLibrary", .target(name: "CCurl", condition: networking), "Posix"],
       swiftSettings: strict),
     .target(name: "Holder", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "Fuse", dependencies: ["CFuse", "Posix"], swiftSettings: strict),
@@ -66,27 +68,29 @@ let package = Package(
       dependencies: [
         .target(name: "CArchive", condition: archives), .target(name: "CBzip2", condition: archives),
         .target(name: "CIsal", condition: archives), .target(name: "CZlib", condition: archives),
-        "CUTF8Proc", "Containers", "Posix", "PropertyLists", "RemoteFiles", "StringTables",
+        "CLibrary", "CUTF8Proc", "Containers", "Posix", "PropertyLists", "RemoteFiles", "StringTables",
       ],
       swiftSettings: strict),
-    .target(name: "Routing", dependencies: ["Containers"], swiftSettings: strict),
-    .target(name: "PropertyLists", swiftSettings: strict),
-    .target(name: "StringTables", dependencies: ["PropertyLists"], swiftSettings: strict),
+    .target(name: "Routing", dependencies: ["CLibrary", "Containers"], swiftSettings: strict),
+    .target(name: "PropertyLists", dependencies: ["CLibrary"], swiftSettings: strict),
+    .target(name: "StringTables", dependencies: ["CLibrary", "PropertyLists"], swiftSettings: strict),
     .target(
-      name: "Bundles", dependencies: ["Containers", "Layers", "Posix", "PropertyLists"], swiftSettings: strict
+      name: "Bundles", dependencies: ["CLibrary", "Containers", "Layers", "Posix", "PropertyLists"],
+      swiftSettings: strict
     ),
     .target(
       name: "Volume",
       dependencies: ["Containers", "Fuse", "Bundles", "Layers", "RemoteFiles", "Routing", "Posix"],
       swiftSettings: strict),
-    .target(name: "ControlClient", dependencies: ["Routing", "Posix"], swiftSettings: strict),
+    .target(name: "ControlClient", dependencies: ["CLibrary", "Routing", "Posix"], swiftSettings: strict),
     .target(name: "WebServer", dependencies: ["CMicroHTTPD", "Posix"], swiftSettings: strict),
     // The page's files become a part of the program.
     .target(name: "WebPage", exclude: ["Page"]),
     .target(
       name: "BundleResources",
       dependencies: [
-        "Containers", "ControlClient", "Bundles", "Layers", "PropertyLists", "Routing", "StringTables",
+        "CLibrary", "Containers", "ControlClient", "Bundles", "Layers", "PropertyLists", "Routing",
+        "StringTables",
         "Posix",
       ],
       swiftSettings: strict),

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// A pipe that ends another thread's poll(2).
@@ -23,7 +23,7 @@ public struct CancellationPipe: ~Copyable, Sendable {
   /// Ends all waits, present and future.
   public func cancel() {
     // EAGAIN means that the pipe is full and therefore readable.
-    _ = Glibc.write(writer.rawValue, [0], 1)
+    _ = CLibrary.write(writer.rawValue, [0], 1)
   }
 
   /// Waits for the cancellation; returns false after the timeout.

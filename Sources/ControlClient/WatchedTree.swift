@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What is watched for the changes of a bundle.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// A layer: a directory, or a zip archive.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What one layer has at a path, without merging.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// An error number of errno(3).
 public struct Errno: Error, RawRepresentable, Hashable, Sendable, CustomStringConvertible {

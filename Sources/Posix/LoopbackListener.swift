@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// A socket that only programs of this computer can connect to.
 public struct LoopbackListener: ~Copyable {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// The other end of a TCP connection within this computer.
 public enum LoopbackPeer {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// A text and the position up to which it is parsed.
 public struct ByteScanner: Sendable {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// Writes property lists in the XML format, indented as Apple's tools do.
 public struct PropertyListXML {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The blocks of one state of an object, in a file: a header, a table of checksums, and the blocks at their offsets.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The folder in which blocks are kept, shared by the mounts of one user.

@@ -1,6 +1,6 @@
 #if Networking
 import CCurl
-import Glibc
+import CLibrary
 import Posix
 
 /// Sends requests for one URL by libcurl, which is loaded with the first client. Each thread has a connection of its own.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Asks a server for an object and its ranges.

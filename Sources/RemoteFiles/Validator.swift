@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What tells the states of an object on a server apart.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// A mount on the path to a layer.

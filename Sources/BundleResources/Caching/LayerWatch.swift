@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Watches for all that could change what a look-up finds in the layers.

@@ -1,6 +1,6 @@
 import ControlClient
 import Foundation
-import Glibc
+import CLibrary
 import Posix
 
 /// Watches a bundle's directories on a thread of its own, and keeps what has changed until it is taken.

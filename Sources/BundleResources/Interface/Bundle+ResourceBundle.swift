@@ -1,5 +1,5 @@
 import Foundation
-import Glibc
+import CLibrary
 import Posix
 
 extension Bundle: ResourceBundle {

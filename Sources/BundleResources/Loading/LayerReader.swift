@@ -1,7 +1,7 @@
 import ControlClient
 import Bundles
 import Foundation
-import Glibc
+import CLibrary
 import Layers
 import Posix
 

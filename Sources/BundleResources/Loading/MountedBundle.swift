@@ -1,6 +1,6 @@
 import Bundles
 import ControlClient
-import Glibc
+import CLibrary
 import Layers
 import Posix
 import Routing

@@ -1,6 +1,6 @@
 import Bundles
 import Foundation
-import Glibc
+import CLibrary
 import Layers
 import Posix
 

@@ -1,5 +1,5 @@
 import Foundation
-import Glibc
+import CLibrary
 import Layers
 import Posix
 

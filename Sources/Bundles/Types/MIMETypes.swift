@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The MIME types of files by name, or else by the first bytes.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 import Synchronization
 
@@ -177,6 +177,6 @@ public final class LayerGate: Sendable {
 
   /// Closes a file of the layer. The close of a file on FUSE or NFS waits for the server.
   func close(_ file: CInt) {
-    if isIsolated { run { Glibc.close(file) } } else { Glibc.close(file) }
+    if isIsolated { run { CLibrary.close(file) } } else { CLibrary.close(file) }
   }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Extended attributes that have a meaning of their own: they are not a file's, and copies do not carry them on.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What becomes of an entry of each kind.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 import Synchronization
 

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Access to entries that can be our own mount, or bind mounts of a part of it, made at any time.

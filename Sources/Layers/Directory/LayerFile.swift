@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// An open file of a layer: a descriptor, or an entry of an archive. Readers keep a reference while they

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What a directory of one layer does to a directory below it in the merged tree.

@@ -1,5 +1,5 @@
 import Containers
-import Glibc
+import CLibrary
 import Posix
 
 /// The names of a directory, each once, in the order of insertion. They are in one block of bytes, since a

@@ -1,5 +1,5 @@
 import Containers
-import Glibc
+import CLibrary
 import Posix
 
 /// Which parts of a merged directory have something of a name: an entry of any kind, whiteouts included, or a marker. A

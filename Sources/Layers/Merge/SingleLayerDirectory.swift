@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// A snapshot of one layer's entries and whiteouts in a directory, which can have twins.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// File systems that find an entry under other spellings of its name: FAT, directories with ext4's casefold, CIFS,

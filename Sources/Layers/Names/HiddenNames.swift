@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Names that the view hides in all layers (`-o hide=`), by glob(7) patterns.

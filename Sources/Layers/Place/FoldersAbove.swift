@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The root of a folder that is a layer, and its attributes when it was opened.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Of a folder for one language, such as `fr.lproj`: the language, and the folder above, whose catalogs of strings contribute

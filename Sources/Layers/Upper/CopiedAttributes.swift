@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What has extended attributes that can be read.

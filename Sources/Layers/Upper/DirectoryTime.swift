@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The modification time of a merged directory that a program has set through a mount.

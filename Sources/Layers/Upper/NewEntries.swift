@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What a new entry becomes.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// What the upper layer had at a name: it is kept in the work folder, where no view shows it, and can be put back. A later

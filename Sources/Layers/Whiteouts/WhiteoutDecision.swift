@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Decides what a directory of one layer hides of the layers below. `MergedDirectory.lookup` asks for one name, `list` for all.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// A device 0:0 in the work folder, of which the whiteouts are further names (hard links), as overlayfs has it. So a file can

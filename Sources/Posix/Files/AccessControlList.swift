@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// An ACL, as acl(5) describes it.
 public struct AccessControlList: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// A NUL-terminated name or path, valid only during the call that receives it.
 public typealias CName = UnsafePointer<CChar>

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// Changes of attributes. All work through any descriptor, `O_PATH` included.
 extension Descriptor {
@@ -63,7 +63,7 @@ extension Descriptor {
   ) throws(Errno) {
     let times = (Self.timespec(accessed), Self.timespec(modified))
     _ = try withUnsafePointer(to: times) { pointer throws(Errno) in
-      try pointer.withMemoryRebound(to: Glibc.timespec.self, capacity: 2) { times throws(Errno) in
+      try pointer.withMemoryRebound(to: CLibrary.timespec.self, capacity: 2) { times throws(Errno) in
         try checked { utimensat(rawValue, "", times, CInt(linux_AT_EMPTY_PATH)) }
       }
     }
@@ -71,9 +71,9 @@ extension Descriptor {
 
   private static func timespec(_ time: AttributeChanges.Time?) -> timespec {
     switch time {
-    case nil: Glibc.timespec(tv_sec: 0, tv_nsec: Int(linux_UTIME_OMIT))
-    case .now: Glibc.timespec(tv_sec: 0, tv_nsec: Int(linux_UTIME_NOW))
-    case .at(let time): Glibc.timespec(tv_sec: Int(time.seconds), tv_nsec: Int(time.nanoseconds))
+    case nil: CLibrary.timespec(tv_sec: 0, tv_nsec: Int(linux_UTIME_OMIT))
+    case .now: CLibrary.timespec(tv_sec: 0, tv_nsec: Int(linux_UTIME_NOW))
+    case .at(let time): CLibrary.timespec(tv_sec: Int(time.seconds), tv_nsec: Int(time.nanoseconds))
     }
   }
 }

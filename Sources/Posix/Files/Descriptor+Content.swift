@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// Changes of content. They need a descriptor that is open for writing.
 extension Descriptor {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// New entries of this directory, and new names.
 extension Descriptor {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// An entry listed by getdents64(2).
 public struct DirectoryEntry {

@@ -1,11 +1,11 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// The file system and the mount of an open file.
 extension Descriptor {
   /// Calls fstatvfs(3).
   public func statvfs() throws(Errno) -> statvfs {
-    var result = Glibc.statvfs()
+    var result = CLibrary.statvfs()
     _ = try checked { fstatvfs(rawValue, &result) }
     return result
   }

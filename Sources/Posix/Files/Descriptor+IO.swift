@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 extension Descriptor {
   /// Calls pread(2) until the buffer is full or the file ends.
@@ -30,7 +30,7 @@ extension Descriptor {
     var content: [UInt8] = []
     try withUnsafeTemporaryBytes(128 * 1024) { chunk throws(Errno) in
       while true {
-        let count = try checked { Glibc.read(rawValue, chunk.baseAddress, chunk.count) }
+        let count = try checked { CLibrary.read(rawValue, chunk.baseAddress, chunk.count) }
         if count == 0 { return }
         content += chunk[..<count]
         if content.count > 256 << 20 { throw Errno.fileTooLarge }
@@ -52,7 +52,7 @@ extension Descriptor {
   /// Writes all bytes with one write(2).
   /// - Throws: errors of write(2); EINVAL after a short write.
   public func writeInOneCall(_ bytes: [UInt8]) throws(Errno) {
-    let count = try checked { Glibc.write(rawValue, bytes, bytes.count) }
+    let count = try checked { CLibrary.write(rawValue, bytes, bytes.count) }
     if count != bytes.count { throw .invalidArgument }
   }
 

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// An owned file descriptor, closed at the end of its lifetime.
 public struct Descriptor: ~Copyable, Sendable {

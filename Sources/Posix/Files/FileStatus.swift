@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// The result of statx(2).
 public struct FileStatus: Sendable, Equatable, BitwiseCopyable {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// Flags of open(2). O_CLOEXEC is always set.
 ///

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A point in time, as struct timespec.
 public struct TimeSpec: Hashable, Sendable, Comparable, BitwiseCopyable {

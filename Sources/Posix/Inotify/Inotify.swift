@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// An inotify instance.
 public struct Inotify: ~Copyable, Sendable {
@@ -44,7 +44,7 @@ public struct Inotify: ~Copyable, Sendable {
     try withUnsafeTemporaryBytes(64 * 1024) { buffer throws(Errno) in
       let count: Int
       do throws(Errno) {
-        count = try checked { Glibc.read(descriptor.rawValue, buffer.baseAddress, buffer.count) }
+        count = try checked { CLibrary.read(descriptor.rawValue, buffer.baseAddress, buffer.count) }
       } catch {
         if error.rawValue == EAGAIN { return [] }
         throw error

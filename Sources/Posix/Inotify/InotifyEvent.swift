@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// A watch descriptor; an instance does not reuse them.
 public typealias WatchDescriptor = Int32

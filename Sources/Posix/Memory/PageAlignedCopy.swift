@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 extension [UInt8] {
   /// Calls the body with a copy that begins with a page of memory and, if it fits, lies in one: the kernel reads all that

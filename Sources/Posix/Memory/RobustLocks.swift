@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// Locks in shared memory, one for each of a process's threads. The kernel releases what a dying thread holds (robust
 /// futexes) once that thread has left its last system call, and before it unmaps the process's memory.

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// Memory that outlives the process that writes it: a memory file (memfd_create(2)), mapped by every process that shares
 /// it. It is sparse, so that its parts can have fixed places and take only the pages that were written.

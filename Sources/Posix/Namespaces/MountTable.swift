@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A line of `/proc/self/mountinfo`.
 public struct MountTableEntry: Sendable {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// The mounts in this process's mount namespace.
 public enum Mounts {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// What the background process of a private mount needs to serve it.
 public struct ReceivedMount: ~Copyable {

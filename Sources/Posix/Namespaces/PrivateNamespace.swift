@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A mount namespace for this process and its children.
 public enum PrivateNamespace {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A background process (daemon), from the fork until it reports that it is ready or has failed.
 public final class BackgroundProcess: Sendable {

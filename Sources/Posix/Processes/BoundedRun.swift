@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A run of an open program that ends within a time, and prints no more than a bounded text.
 public struct BoundedRun: Sendable {
@@ -79,7 +79,7 @@ public struct BoundedRun: Sendable {
       let ready = poll(&polled, 1, deadline.milliseconds(since: .monotonic))
       if ready < 0, errno == EINTR { continue }
       guard ready > 0 else { return output }
-      let count = Glibc.read(source.rawValue, &chunk, chunk.count)
+      let count = CLibrary.read(source.rawValue, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return output }
       output += chunk[..<min(count, outputLimit - output.count)]

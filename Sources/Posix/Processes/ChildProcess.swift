@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// How a child process ended.
 public enum ChildOutcome {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// The result of a function that runs in a child process, where it can be abandoned: a system call on a failed disk or
 /// a hung file system cannot be interrupted.

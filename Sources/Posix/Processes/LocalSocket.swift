@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 extension Descriptor {
   /// The most bytes of a local socket's address, with the NUL at the end of a path: `sun_path` of unix(7).
@@ -12,7 +12,7 @@ extension Descriptor {
   static func connected(to address: [UInt8], _ type: UInt32) throws(Errno) -> Descriptor {
     guard address.count < longestSocketAddress else { throw .fileNameTooLong }
     let socket = Descriptor(
-      owning: try checked { Glibc.socket(AF_UNIX, CInt(type | SOCK_CLOEXEC.rawValue), 0) })
+      owning: try checked { CLibrary.socket(AF_UNIX, CInt(type | SOCK_CLOEXEC.rawValue), 0) })
     var local = sockaddr_un()
     local.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &local.sun_path) { $0.copyBytes(from: address) }

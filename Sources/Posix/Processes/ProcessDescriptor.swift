@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A process (pidfd_open(2)), whose ID may be another one's once it has ended.
 public struct ProcessDescriptor: ~Copyable, Sendable {

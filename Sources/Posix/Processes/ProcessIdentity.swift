@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// Names a process, and no later one that gets its ID.
 public struct ProcessIdentity: Hashable, Sendable {

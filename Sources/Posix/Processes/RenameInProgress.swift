@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// The rename in which a thread of another process waits for the kernel.
 public struct RenameInProgress {

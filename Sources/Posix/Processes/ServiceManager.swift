@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// The service manager that started this process: systemd, or another one that speaks the protocol of sd_notify(3).
 public struct ServiceManager: Sendable {

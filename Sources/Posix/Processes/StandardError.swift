@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// Where the standard error of this process leads.
 public enum StandardError: String, Sendable {

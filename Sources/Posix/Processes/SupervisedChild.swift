@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A child process that programs take this process for: the signals that they send to this one reach the child.
 public final class SupervisedChild {

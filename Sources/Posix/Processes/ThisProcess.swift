@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// What the calling process is: its user, its working directory and its program. The process must be single-threaded.
 public enum ThisProcess {

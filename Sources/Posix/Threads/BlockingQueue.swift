@@ -1,5 +1,5 @@
 import Containers
-import Glibc
+import CLibrary
 
 /// A FIFO queue for several producers and consumers. Its lock is a leaf: no code of others runs while it is held.
 public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Synchronization
 
 /// A PM QoS request for a CPU wake-up latency of 0 (`/dev/cpu_dma_latency`), which keeps idle processors from halting. It

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// An eventfd(2), by which threads wake one waiting thread.
 public struct EventFD: ~Copyable, Sendable {
@@ -17,7 +17,7 @@ public struct EventFD: ~Copyable, Sendable {
   /// Ends the current wait, or else the next one.
   public func signal() {
     var one: UInt64 = 1
-    _ = Glibc.write(descriptor.rawValue, &one, 8)
+    _ = CLibrary.write(descriptor.rawValue, &one, 8)
   }
 
   /// Waits for `signal`, for another descriptor to become readable, for the timeout, or until a signal handler has run
@@ -36,7 +36,7 @@ public struct EventFD: ~Copyable, Sendable {
     ]
     poll(&polled, 3, milliseconds)
     var count: UInt64 = 0
-    if polled[0].revents != 0 { _ = Glibc.read(descriptor.rawValue, &count, 8) }
+    if polled[0].revents != 0 { _ = CLibrary.read(descriptor.rawValue, &count, 8) }
     return polled[2].revents != 0
   }
 }

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// The user and group as which a thread accesses files.
 public enum FileSystemUser {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// The journal of systemd-journald(8).
 public enum Journal {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// The signals that wait for a thread, from `/proc/TID/status`.
 public struct PendingSignals: Sendable, Equatable {

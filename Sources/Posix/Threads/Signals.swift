@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A set of signals that one thread receives through a `SignalDescriptor` while all threads block them.
 public struct SignalSet: Sendable {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import CLibrary
 
 /// A POSIX thread that runs one function.
 public struct Thread: ~Copyable, Sendable {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// The errnos with which write(2) to the control file fails, as `bundlefs-routes(5)` lists them. The raw value is the
 /// errno's name, which a rejected line's result has.

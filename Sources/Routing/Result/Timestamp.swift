@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// A time in UTC, written in ISO 8601 to the millisecond.
 public struct Timestamp: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// Hosts (RFC 3986, section 3.2.2).
 enum Host {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// A specifier of `printf(3)`, of which Swift's own types need no length.
 struct FormatSpecifier: Hashable {

@@ -1,6 +1,6 @@
 #if Archives
 import CArchive
-import Glibc
+import CLibrary
 import Posix
 
 /// Reads a container's entries in order by libarchive. Not thread-safe.

@@ -1,6 +1,6 @@
 #if Archives
 import CArchive
-import Glibc
+import CLibrary
 import Posix
 
 /// The bytes that a container's reader reads in order: those of the file, or what they are decompressed to.

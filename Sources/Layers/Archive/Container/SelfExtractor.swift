@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Programs that extract the 7z archive behind them. Those of zip archives are found from their end.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The start header of a 7z archive (7zFormat.txt of the LZMA SDK), 32 bytes.

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The content of an entry, shared by all its readers.

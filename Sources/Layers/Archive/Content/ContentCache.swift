@@ -1,5 +1,5 @@
 import Containers
-import Glibc
+import CLibrary
 import Posix
 import RemoteFiles
 

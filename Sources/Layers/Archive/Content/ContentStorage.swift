@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The decoded bytes of an entry, in memory or in an unlinked file, on disk where that has room.

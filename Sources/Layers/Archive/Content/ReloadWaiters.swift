@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Contents whose archive was overwritten while they were decoded, and which wait for its reload. A thread,

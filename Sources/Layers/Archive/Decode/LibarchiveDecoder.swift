@@ -1,6 +1,6 @@
 #if Archives
 import CArchive
-import Glibc
+import CLibrary
 import Posix
 
 /// Decodes by libarchive: encrypted entries, and those in methods that the linked decoders lack.

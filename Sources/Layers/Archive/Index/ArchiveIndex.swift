@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// A snapshot of an archive's table of contents.

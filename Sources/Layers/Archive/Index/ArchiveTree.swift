@@ -1,5 +1,5 @@
 import Containers
-import Glibc
+import CLibrary
 import Posix
 
 /// The files and folders of an archive: nodes in an array, names in one block of bytes, and a hash index of

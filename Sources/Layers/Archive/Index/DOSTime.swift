@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// Decodes DOS times, which are local and count two-second steps.
 struct DOSTime {

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 enum EntryName {
   /// Calls the body with the name: as it is if flagged as UTF-8; that of Info-ZIP's field, which some programs write

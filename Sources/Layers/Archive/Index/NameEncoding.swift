@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 
 /// The encoding of names in archives that are not flagged as UTF-8.
 public struct NameEncoding: Sendable, Hashable, CustomStringConvertible {

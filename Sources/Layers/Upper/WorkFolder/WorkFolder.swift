@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// The folder in the upper layer where entries are made that must appear whole. No view shows it, since its name begins

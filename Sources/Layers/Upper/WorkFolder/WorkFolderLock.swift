@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// A mount keeps others from writing to its layer by a lock on the folder (flock(2)).

@@ -1,4 +1,4 @@
-import Glibc
+import CLibrary
 import Posix
 
 /// Why a folder that has the work folder's name is not used.
