@@ -18,7 +18,7 @@ extension MountTests {
         for round in 1...2 {
           let former = mount.worker
           try #require(former != mount.process.pid, "there is no holder")
-          kill(former, SIGSTOP)
+          mount.signalWorker(SIGSTOP)
           try (fixture.main / ByteString("new \(round)")).write("\(round)")
           #expect(try (mount.point / ByteString("new \(round)")).readText() == "\(round)")
           #expect(mount.worker != former)
@@ -42,7 +42,7 @@ extension MountTests {
           ["tree"], ["resources"], ["listen"], ["route", "x:1"], ["match", "x:1"], ["override", "plain.txt"],
           ["revert", "plain.txt", "--yes"], ["layers", "remove", "1"],
         ]
-        kill(worker, SIGSTOP)
+        mount.signalWorker(SIGSTOP)
         defer { kill(worker, SIGCONT) }
         for words in commands {
           let outcome = try Command([program, words[0], point] + words.dropFirst()).run(timeout: 20)

@@ -138,7 +138,7 @@ extension MountTests {
         try expect([Self.own], mount)
         for round in 0..<4 {
           let worker = mount.worker
-          kill(worker, SIGSTOP)
+          mount.signalWorker(SIGSTOP)
           try (layers[1] / Self.catalog).write(Self.text("c", "\(round)", language: round == 2 ? "de" : "fr"))
           kill(worker, SIGKILL)
           try expect(round == 2 ? [Self.own] : [Self.line("\(round)"), Self.own], mount)
