@@ -12,7 +12,8 @@ public enum WatchedRoot: Sendable {
   /// A mount of which only the end is watched. What uses the mount pays nothing for that.
   case end([UInt8])
 
-  fileprivate var path: [UInt8] {
+  /// The path of the directory, the archive, or the mount.
+  public var path: [UInt8] {
     switch self {
     case .directory(let path), .archive(let path), .mount(let path, _), .end(let path): path
     }

@@ -9,23 +9,16 @@ import Testing
 @Suite struct MergedCatalogsTests {
   private static let name: ByteString = "fr.lproj/Main.strings"
 
-  private let folder: TemporaryFolder
-  private let layers: [ByteString]
+  private let files: TableLayers
+  private var layers: [ByteString] { files.paths }
 
   init() throws {
-    let folder = try TemporaryFolder()
-    self.folder = folder
-    layers = try ["top", "middle", "main"].map { try folder.folder($0) }
-    for layer in layers { try (layer / "fr.lproj").makeDirectory() }
+    files = try TableLayers()
+    for layer in files.paths { try (layer / "fr.lproj").makeDirectory() }
   }
 
   private func root(foldsNames: Bool = false, device: String? = nil) throws -> MergedDirectory {
-    let stack = LayerStack(
-      layers: try layers.enumerated().map { index, path in
-        try DirectoryLayer(path: path.bytes, index: index, covered: nil, foldsNames: foldsNames)
-      })
-    stack.mergeTables(forDevice: device)
-    return try stack.root()
+    try files.root(foldsNames: foldsNames, device: device)
   }
 
   private func directory(_ name: ByteString, in root: MergedDirectory) throws -> MergedDirectory {
@@ -39,11 +32,7 @@ import Testing
   private func status(_ path: ByteString, in root: MergedDirectory) throws -> FileStatus {
     let directory = try directory(path.parent, in: root)
     let name = try #require(path.bytes.split(separator: UInt8(ascii: "/")).last.map(Array.init))
-    let found = try withCName(name) { name throws(Errno) in try directory.lookup(name) }
-    guard case .file(_, let status) = found else {
-      throw TestFailure("\(path): \(String(describing: found))")
-    }
-    return status
+    return try TableLayers.status(name, in: directory)
   }
 
   /// The keys and values of a table in the mount's view.

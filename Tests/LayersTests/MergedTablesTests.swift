@@ -6,30 +6,17 @@ import Testing
 @testable import Layers
 
 @Suite struct MergedTablesTests {
-  private let folder: TemporaryFolder
-  private let layers: [ByteString]
+  private let files: TableLayers
+  private var layers: [ByteString] { files.paths }
 
-  init() throws {
-    let folder = try TemporaryFolder()
-    self.folder = folder
-    layers = try ["top", "middle", "main"].map { try folder.folder($0) }
-  }
+  init() throws { files = try TableLayers() }
 
   private func root(merging: Bool = true, foldsNames: Bool = false) throws -> MergedDirectory {
-    let stack = LayerStack(
-      layers: try layers.enumerated().map { index, path in
-        try DirectoryLayer(path: path.bytes, index: index, covered: nil, foldsNames: foldsNames)
-      })
-    if merging { stack.mergeTables() }
-    return try stack.root()
+    try files.root(merging: merging, foldsNames: foldsNames)
   }
 
   private func status(_ name: ByteString, in root: MergedDirectory) throws -> FileStatus {
-    let found = try withCName(name.bytes) { name throws(Errno) in try root.lookup(name) }
-    guard case .file(_, let status) = found else {
-      throw TestFailure("\(name): \(String(describing: found))")
-    }
-    return status
+    try TableLayers.status(name.bytes, in: root)
   }
 
   private func content(_ name: ByteString, in root: MergedDirectory) throws -> String {

@@ -283,7 +283,7 @@ public final class LayerDirectory: Sendable {
     var names: [[UInt8]] = []
     try forEachEntry { entry throws(Errno) in
       let name = Array(UnsafeRawBufferPointer(start: entry.name, count: entry.nameLength))
-      names.append(WhiteoutMarker.isMarker(entry.name) ? WhiteoutMarker.name(hiddenBy: name) : name)
+      names.append(WhiteoutMarker.name(concernedBy: name))
     }
     return names
   }

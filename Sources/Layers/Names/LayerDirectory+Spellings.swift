@@ -63,8 +63,7 @@ extension LayerDirectory {
     let key = NameFolding.key(of: name)
     var found: Set<[UInt8]> = []
     try forEachEntry { entry throws(Errno) in
-      let name = [UInt8](bytesOf: entry.name)
-      let marked = WhiteoutMarker.isMarker(entry.name) ? WhiteoutMarker.name(hiddenBy: name) : name
+      let marked = WhiteoutMarker.name(concernedBy: [UInt8](bytesOf: entry.name))
       if NameFolding.key(of: marked) == key { found.insert(marked) }
     }
     return found.sorted { $0.lexicographicallyPrecedes($1) }

@@ -9,12 +9,12 @@ public enum TableName {
 
   /// Whether a name is that of a table, such as `Main.strings`.
   public static func isTable(_ name: [UInt8], foldsNames: Bool) -> Bool {
-    stem(of: name, table, foldsNames) != nil
+    hasSuffix(name, table, foldsNames)
   }
 
   /// Whether a name is that of a catalog, such as `Main.xcstrings`.
   public static func isCatalog(_ name: [UInt8], foldsNames: Bool) -> Bool {
-    stem(of: name, catalog, foldsNames) != nil
+    hasSuffix(name, catalog, foldsNames)
   }
 
   /// The name of the tables to which a catalog contributes; nil for the name of something else.
@@ -24,7 +24,7 @@ public enum TableName {
 
   /// Whether a name is that of a folder for one language, such as `fr.lproj`.
   public static func isLanguageFolder(_ name: [UInt8], foldsNames: Bool) -> Bool {
-    stem(of: name, folder, foldsNames) != nil
+    hasSuffix(name, folder, foldsNames)
   }
 
   /// The name of the catalog that contributes to a table.
@@ -48,8 +48,11 @@ public enum TableName {
   }
 
   private static func stem(of name: [UInt8], _ suffix: StaticString, _ foldsNames: Bool) -> [UInt8]? {
+    hasSuffix(name, suffix, foldsNames) ? name.dropLast(suffix.utf8CodeUnitCount) : nil
+  }
+
+  private static func hasSuffix(_ name: [UInt8], _ suffix: StaticString, _ foldsNames: Bool) -> Bool {
     name.withUnsafeBytes { hasSuffix($0, suffix, foldsNames) }
-      ? name.dropLast(suffix.utf8CodeUnitCount) : nil
   }
 
   /// Whether something precedes the suffix.

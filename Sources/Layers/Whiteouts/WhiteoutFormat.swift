@@ -35,6 +35,11 @@ public enum WhiteoutMarker {
   /// The name that a marker hides.
   public static func name(hiddenBy marker: [UInt8]) -> [UInt8] { Array(marker.dropFirst(prefix.count)) }
 
+  /// The name that an entry of a layer's directory concerns: of a marker, the one that it hides.
+  public static func name(concernedBy entry: [UInt8]) -> [UInt8] {
+    isMarker(entry) ? name(hiddenBy: entry) : entry
+  }
+
   /// Calls the body with the marker for a name; returns nil if the marker would be too long.
   @inline(__always)
   static func withMarker<Result>(

@@ -49,12 +49,11 @@ enum LayerEventMapper {
   /// The invalidations of the tables to which a catalog contributes that has changed, or may hide or reveal others. They
   /// are in the folders of languages beside it, in some of which its layer takes no part.
   private static func tableInvalidations(for event: LayerEvent, in table: inout NodeTable) -> [Invalidation] {
-    let isMarker = WhiteoutMarker.isMarker(event.name)
-    let catalog = isMarker ? WhiteoutMarker.name(hiddenBy: event.name) : event.name
+    let catalog = WhiteoutMarker.name(concernedBy: event.name)
     guard let name = TableName.table(ofCatalog: catalog, foldsNames: table.foldsNames),
       let slot = try? table.slot(of: event.directory), table[slot].directory?.parts != nil
     else { return [] }
-    let isReplaced = isMarker || !event.mask.isDisjoint(with: .names)
+    let isReplaced = WhiteoutMarker.isMarker(event.name) || !event.mask.isDisjoint(with: .names)
     let aspects = isReplaced ? Invalidation.Aspects.ofTable : content(event.mask).union(.entry)
     return table.languageFolders(in: slot).map { folder in
       // A listing or a lookup in it may be in preparation.

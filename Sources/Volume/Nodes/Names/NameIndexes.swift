@@ -135,8 +135,7 @@ final class NameIndexes: Sendable {
       guard let entry = indexes.value(for: node), entry.index != nil || entry.isBeingMade else {
         return
       }
-      let isMarker = WhiteoutMarker.isMarker(event.name)
-      entry.changed.insert(key(of: isMarker ? WhiteoutMarker.name(hiddenBy: event.name) : event.name))
+      entry.changed.insert(key(of: WhiteoutMarker.name(concernedBy: event.name)))
       if entry.changed.count > max(Self.changeLimit, (entry.index?.count ?? 0) / 8) {
         Self.drop(entry, of: node, &indexes)
       }

@@ -67,7 +67,7 @@ struct UIStrings {
 
   /// What a layer's catalog contributes; nil for nothing, also of one that cannot be merged, which the status names.
   private func catalogTable(of layer: Layer) -> StringTable? {
-    let foldsNames = layers.status.value["options"]?["case"]?.string == "insensitive"
+    let foldsNames = layers.status.foldsNames
     guard let name = path.last, let folder = path.dropLast().last,
       TableName.isTable(name, foldsNames: foldsNames),
       let language = TableName.language(ofFolder: folder, foldsNames: foldsNames)

@@ -19,9 +19,7 @@ final class UIVersionWatch: Sendable {
     func roles(concernedBy event: InotifyEvent) -> [Role] {
       guard let roles = roles[event.watch], !event.name.isEmpty else { return [] }
       let foldsNames = layers.status.foldsNames
-      let name =
-        WhiteoutMarker.isMarker(event.name)
-        ? WhiteoutMarker.name(hiddenBy: event.name) : event.name
+      let name = WhiteoutMarker.name(concernedBy: event.name)
       return roles.filter { foldsNames ? NameFolding.areEqual($0.name, name) : $0.name == name }
     }
   }

@@ -9,8 +9,10 @@ import Routing
 /// Of a mount whose own directories are watched, each open, read and close pays a little: the kernel looks whether an event
 /// is wanted. Watches on the layers cost the mount's users nothing.
 struct UIWatchedLayers {
-  let layers: UILayers
-  /// What their paths lead to.
+  /// What to watch, in the order of the layers, and the mount's end.
+  let roots: [WatchedRoot]
+  private let layers: UILayers
+  /// What the paths of the roots lead to.
   private let identities: [FileIdentity?]
 
   /// - Returns: nil where the mount itself has to be watched: a layer is out of reach, or sends no events; names or tables of
@@ -20,11 +22,12 @@ struct UIWatchedLayers {
       let status = try? mount.status(), Self.showsLayers(status),
       (try? Self.passBarrier(of: mount)) != nil
     else { return nil }
+    let mounted = status.mounted.layers
+    let watched = mounted.compactMap { Self.root(of: $0, excluded: mount.device) }
+    guard watched.count == mounted.count else { return nil }
+    roots = watched + [.end(mount.mountPoint.path)]
     layers = UILayers(mount: mount, status: status)
-    identities = Self.identities(status.mounted)
-    guard status.mounted.layers.allSatisfy({ Self.isWatchable($0, excluded: mount.device) }) else {
-      return nil
-    }
+    identities = Self.identities(roots)
   }
 
   private static func showsLayers(_ status: UIStatus) -> Bool {
@@ -33,44 +36,32 @@ struct UIWatchedLayers {
       && (options?["hide"]?.string ?? "").isEmpty
   }
 
-  private static func isWatchable(_ layer: MountedLayer, excluded: UInt64) -> Bool {
-    let path: [UInt8]
+  /// - Returns: nil for a layer whose changes are not reported, or not to the caller.
+  private static func root(of layer: MountedLayer, excluded: UInt64) -> WatchedRoot? {
+    let root: WatchedRoot
     switch layer.kind {
     case .directory:
-      path = layer.laidPath.path
-      if !layer.problems.isEmpty { return false }
-      guard let root = try? Descriptor.open(path, [.read, .directory, .noFollow]),
-        let device = try? root.device(), device != excluded
-      else { return false }
+      root = .directory(layer.laidPath.path)
+      guard layer.problems.isEmpty,
+        let device = try? Descriptor.open(root.path, [.read, .directory, .noFollow]).device(),
+        device != excluded
+      else { return nil }
     case .archive:
       // Otherwise it is a URL.
-      guard let archive = ArchivePath(layer.laidPath.path)?.archive, archive.first == slash else {
-        return false
-      }
-      path = archive
+      guard let path = ArchivePath(layer.laidPath.path)?.archive, path.first == slash else { return nil }
+      root = .archive(path)
     }
-    let end = path.lastIndex(of: slash) ?? 0
-    return (try? Descriptor.open(Array(path[...end]), [.read, .directory])) != nil
+    let end = root.path.lastIndex(of: slash) ?? 0
+    let holder = try? Descriptor.open(Array(root.path[...end]), [.read, .directory])
+    return holder == nil ? nil : root
   }
 
-  private static func identities(_ mounted: MountedLayers) -> [FileIdentity?] {
-    mounted.layers.map { layer in
-      let path = ArchivePath(layer.laidPath.path)?.archive ?? layer.laidPath.path
-      return try? Descriptor.open(path, [.pathOnly]).attributes().identity
-    }
+  private static func identities(_ roots: [WatchedRoot]) -> [FileIdentity?] {
+    roots.map { try? Descriptor.open($0.path, [.pathOnly]).attributes().identity }
   }
 
   /// Whether the paths still lead to the same directories, of archives to the same files.
-  var isPresent: Bool { identities == Self.identities(layers.status.mounted) }
-
-  /// What to watch, in the order of the layers, and the mount's end.
-  var roots: [WatchedRoot] {
-    let roots = layers.status.mounted.layers.map { layer -> WatchedRoot in
-      let path = layer.laidPath.path
-      return layer.kind == .directory ? .directory(path) : .archive(ArchivePath(path)?.archive ?? path)
-    }
-    return roots + [.end(layers.mount.mountPoint.path)]
-  }
+  var isPresent: Bool { identities == Self.identities(roots) }
 
   /// Waits until what has changed in the layers is visible in the mount.
   func passBarrier() throws(Errno) { try Self.passBarrier(of: layers.mount) }
@@ -110,7 +101,7 @@ struct UIWatchedLayers {
     }
     let directory = layer.laidPath.place + path
     if WhiteoutMarker.isOpaque(last) { return directory }
-    let name = WhiteoutMarker.isMarker(last) ? WhiteoutMarker.name(hiddenBy: last) : last
+    let name = WhiteoutMarker.name(concernedBy: last)
     // The folder in which the daemon prepares what it writes has such a name.
     if name.isEmpty || WhiteoutMarker.isMarker(name) { return nil }
     let isControl = directory.isEmpty && Array((layers.status.value["control"]?.string ?? "").utf8) == name
@@ -121,8 +112,8 @@ struct UIWatchedLayers {
 extension Layer {
   /// Whether a file or whiteout of this layer, at the path or on the way to it, hides what layers below have there.
   fileprivate func covers(_ path: [[UInt8]]) -> Bool {
-    for depth in 1...max(1, path.count) {
-      switch try? entry(at: Array(path.prefix(depth))) {
+    for end in path.indices {
+      switch try? entry(at: Array(path[...end])) {
       case .file, .whiteout: return true
       case .directory: continue
       case .nothing, nil: return false
