@@ -67,6 +67,33 @@ import Testing
     }
   }
 
+  @Test("look-ups in a localization find what Foundation's find")
+  func oneLocalization() throws {
+    let fixture = try fixture()
+    try fixture.make("fr.lproj/c.txt", "c fr")
+    try fixture.make("sub/fr.lproj/d.txt", "d fr")
+    let ours = try LayeredBundle(main: fixture.main.url, options: LookupOptions(languages: ["en"]))
+    let theirs = try #require(Bundle(path: fixture.main.text))
+    #expect(ours.developmentLocalization == theirs.developmentLocalization)
+    for localization in ["en", "fr", "de"] {
+      for (name, ext, folder) in [
+        ("a", "txt", nil), ("c", "txt", nil), ("c.txt", nil, nil), ("d", "txt", "sub"), ("none", "txt", nil),
+      ] as [(String, String?, String?)] {
+        let found = ours.url(
+          forResource: name, withExtension: ext, subdirectory: folder, localization: localization)
+        let expected = theirs.url(
+          forResource: name, withExtension: ext, subdirectory: folder, localization: localization)
+        #expect(
+          found?.standardizedFileURL.path == expected?.standardizedFileURL.path, "\(name) in \(localization)")
+        let path = ours.path(forResource: name, ofType: ext, inDirectory: folder, forLocalization: localization)
+        #expect(
+          path == theirs.path(forResource: name, ofType: ext, inDirectory: folder, forLocalization: localization),
+          "\(name) in \(localization)")
+      }
+    }
+    #expect(ours.url(forResource: "c", withExtension: "txt", localization: "fr") != nil)
+  }
+
   @Test("look-ups without a bundle")
   func statics() throws {
     let fixture = try fixture()
