@@ -13,7 +13,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static char **arguments;
+
+#ifdef __GLIBC__
+__attribute__((constructor)) static void keep_arguments(int count, char **values) {
+  (void)count;
+  arguments = values;
+}
+#endif
+
+char **linux_arguments(void) { return arguments; }
+
 pid_t linux_fork(void) { return fork(); }
+
+const char *linux_obstacle_to_sharing_files(void) {
+  int *thread = NULL;
+  void *robust = NULL;
+  size_t size = 0;
+  if (prctl(PR_GET_TID_ADDRESS, &thread, 0, 0, 0) != 0) return "prctl(2) with PR_GET_TID_ADDRESS";
+  if (syscall(SYS_get_robust_list, 0, &robust, &size) != 0) return "get_robust_list(2)";
+  // Arguments of no size are invalid, which only a kernel that would make the call finds.
+  if (syscall(SYS_clone3, NULL, (size_t)0) < 0 && errno != EINVAL) return "clone3(2)";
+  return NULL;
+}
 
 pid_t linux_fork_sharing_files(void) {
   // What fork(3) does beside the system call, as far as a single thread needs it: the C library reads the thread's ID

@@ -42,6 +42,13 @@ public struct Holder {
     linux_lock_initialize(lock)
   }
 
+  /// Why no holder can fork workers here: the system call that is refused, with its error; nil if all are there.
+  public static var obstacle: String? {
+    guard let call = linux_obstacle_to_sharing_files() else { return nil }
+    let error = Errno.current
+    return "\(String(cString: call)): \(error)"
+  }
+
   private var lock: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(state) + (MemoryLayout<HolderState>.offset(of: \.lock) ?? 0)
   }

@@ -45,6 +45,8 @@ public struct VolumeOptions: Sendable {
   public var unreadEvents: UnreadEvents?
   /// What is known of predecessors; nil if the mount does not outlive the process.
   public var survival: (@Sendable () -> SurvivalStatus)?
+  /// Why the mount cannot outlive the process although it was to.
+  public var survivalObstacle: String?
   /// The change to the program that is installed now; nil if that is impossible.
   public var upgrade: Upgrade?
   /// How the substitutions are changed; nil if that is impossible.

@@ -8,7 +8,7 @@ import Posix
 @main
 enum Main {
   static func main() {
-    let arguments = CommandLine.bytes
+    let arguments = ThisProcess.arguments
     do throws(Failure) {
       let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
       let rest = Array(arguments.dropFirst(2))

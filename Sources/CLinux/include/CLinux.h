@@ -238,6 +238,9 @@ bool linux_rename_in_progress(pid_t thread, struct linux_rename *rename);
 
 // MARK: - Processes (processes.c)
 
+/// The arguments of main(), ended by NULL, as the C library hands them to constructors. NULL with another C library than
+/// glibc.
+char **linux_arguments(void);
 /// unshare(2) with CLONE_FILES.
 int linux_unshare_files(void);
 /// Makes the kernel's table of open files as large as RLIMIT_NOFILE allows, but no larger than `most` entries of 8 bytes.
@@ -252,6 +255,9 @@ pid_t linux_fork(void);
 /// death, and what it closes is closed in both. The process must be single-threaded. ENOSYS if the kernel does not tell
 /// where the C library keeps the thread's ID (CONFIG_CHECKPOINT_RESTORE).
 pid_t linux_fork_sharing_files(void);
+/// A system call without which `linux_fork_sharing_files` fails here, as where a container forbids it: its name, and errno
+/// as it answers. NULL if there is none. Nothing is forked.
+const char *linux_obstacle_to_sharing_files(void);
 /// prctl(2) with PR_SET_PDEATHSIG: the signal is sent when the thread that forked this process ends.
 int linux_signal_at_end_of_parent(int signal);
 /// Whether a child process has ended. `status`, which may be NULL, is set to how, as wait(2) has it. The child stays a

@@ -3,6 +3,14 @@ import CLibrary
 
 /// What the calling process is: its user, its working directory and its program. The process must be single-threaded.
 public enum ThisProcess {
+  /// The arguments, the program's name first; they need not be UTF-8. `CommandLine` has none where procfs is not mounted.
+  /// Empty with another C library than glibc.
+  public static var arguments: [[UInt8]] {
+    guard let first = linux_arguments() else { return [] }
+    return sequence(first: first) { $0 + 1 }.lazy.prefix { $0.pointee != nil }
+      .compactMap { $0.pointee.map { [UInt8](bytesOf: $0) } }
+  }
+
   /// Gives up root: sets all user and group IDs, and leaves no supplementary group.
   /// - Throws: EPERM; EINVAL for an ID that the user namespace lacks.
   public static func become(user: UInt32, group: UInt32) throws(Errno) {

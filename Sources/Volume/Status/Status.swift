@@ -96,6 +96,8 @@ struct Status {
   let passthrough: PassthroughStatus?
   /// nil if the mount does not outlive the process.
   let survival: SurvivalStatus?
+  /// Why it does not although it was to.
+  let survivalObstacle: String?
 
   var json: String {
     JSONWriter.object { json in
@@ -142,6 +144,7 @@ struct Status {
     if let passthrough { passthrough.write(to: &json) } else { json.null() }
     json.name("survival")
     if let survival { survival.write(to: &json) } else { json.null() }
+    json.member("survivalObstacle", survivalObstacle)
     json.name("announce")
     announcements.write(to: &json)
     json.name("contents")
@@ -180,6 +183,7 @@ struct Status {
     lines += tables?.lines ?? []
     if let passthrough { lines.append(passthrough.line) }
     if let survival { lines.append(survival.text) }
+    if let survivalObstacle { lines.append("the mount ends with its process: \(survivalObstacle)") }
     if log == .none {
       lines.append(
         "messages go nowhere: there is neither a journal nor syslog; the option 'log=FILE' keeps them")

@@ -49,7 +49,7 @@ struct StatusReporter: Sendable {
       contents: options.contents?.statistics,
       tables: store.stack.tables.map { TableStatus($0, store.stack, showsNames: showsNames) },
       passthrough: passthrough(),
-      survival: options.survival?())
+      survival: options.survival?(), survivalObstacle: options.survivalObstacle)
   }
 
   /// In another mount namespace there may be others.

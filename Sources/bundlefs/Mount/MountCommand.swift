@@ -91,12 +91,25 @@ struct MountCommand {
   /// - Parameter lock: released once it is mounted.
   private func serve(_ plan: MountPlan, _ process: BackgroundProcess?, _ lock: MountLock?) throws(Failure) {
     let log = try DaemonLog(arguments.options.log, isBackground: process != nil)
-    guard arguments.options.survives, let memory = try? SurvivalMemory() else {
-      ThisProcess.reserveFiles()
-      let worker = MountWorker(plan: plan, process: process, survival: nil, log: log)
-      return try worker.mountAndServe { lock?.release() }
+    var obstacle: String?
+    if arguments.options.survives, let memory = survivalMemory(&obstacle) {
+      return try hold(memory, plan, process, lock, log)
     }
-    try hold(memory, plan, process, lock, log)
+    if let obstacle { Terminal.printError("the mount will end with its process: \(obstacle)") }
+    ThisProcess.reserveFiles()
+    let worker = MountWorker(
+      plan: plan, process: process, survival: nil, survivalObstacle: obstacle, log: log)
+    try worker.mountAndServe { lock?.release() }
+  }
+
+  /// - Parameter obstacle: set if the mount cannot outlive its process: a call that the system refuses.
+  private func survivalMemory(_ obstacle: inout String?) -> SurvivalMemory? {
+    obstacle = Holder.obstacle
+    if obstacle != nil { return nil }
+    do throws(Errno) { return try SurvivalMemory() } catch {
+      obstacle = "the memory for its successors, by memfd_create(2): \(error)"
+      return nil
+    }
   }
 
   private func resume(_ memory: CInt) throws(Failure) {

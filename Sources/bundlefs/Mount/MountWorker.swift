@@ -18,6 +18,8 @@ struct MountWorker {
   let process: BackgroundProcess?
   /// nil if no successor is to come.
   let survival: SurvivalMemory?
+  /// Why none can come although one is wanted.
+  var survivalObstacle: String? = nil
   /// nil if a predecessor has begun it.
   let log: DaemonLog?
 
@@ -141,6 +143,7 @@ struct MountWorker {
     }
     options.contents = contents
     options.upper = upper
+    options.survivalObstacle = survivalObstacle
     options.visibleTimes = VisibleTimesPlace(
       plan: plan, upper: upper, survival: survival, isSuccessor: isSuccessor
     ).open()

@@ -34,13 +34,6 @@ enum Terminal {
   }
 }
 
-extension CommandLine {
-  /// The arguments as bytes: they need not be UTF-8.
-  static var bytes: [[UInt8]] {
-    (0..<Int(argc)).compactMap { unsafeArgv[$0].map { [UInt8](bytesOf: $0) } }
-  }
-}
-
 extension [UInt8] {
   /// The bytes for display; invalid UTF-8 is replaced.
   var shown: String { String(decoding: self, as: UTF8.self) }

@@ -47,6 +47,38 @@ extension MountTests {
       }
     }
 
+    @Test("the upgrade needs no place to write to", .timeLimit(.minutes(1)))
+    func readOnlyRoot() throws {
+      let fixture = try Fixture()
+      let script = """
+        set -e
+        program=$1 main=$2 mount=$3
+        mount -t tmpfs bundlefs-test /mnt
+        mkdir /mnt/main /mnt/view
+        cp -a "$main/." /mnt/main
+        for place in / /tmp /dev/shm /var/tmp /run "$(dirname "$main")"; do
+          [[ $place == / ]] || mount --bind "$place" "$place"
+          mount -o remount,bind,ro "$place"
+          [[ $(touch "$place/probe" 2>&1) == *'Read-only file system'* ]]
+        done
+        trap 'umount -l /mnt/view' EXIT
+        cd /mnt
+        "$program" main view
+        "$program" upgrade view
+        cmp main/plain.txt view/plain.txt
+        "$program" status --json view
+        "$program" unmount view
+        """
+      let outcome = try Command(
+        [
+          "unshare", "-m", "--propagation", "private", "/bin/bash", "-c", ByteString(script), "bash",
+          try Binary.underTest(), fixture.main, fixture.setup.point,
+        ]
+      ).run(timeout: 50)
+      #expect(outcome.status == 0, "\(outcome.errorText)")
+      #expect(outcome.outputText.contains("\"upgrades\":1"), "\(outcome.outputText)")
+    }
+
     @Test("a program that cannot go on is refused", .timeLimit(.minutes(1)))
     func refusal() throws {
       try withCopy { mount, program, fixture in
