@@ -88,7 +88,7 @@ public final class Volume: Sendable {
       Writer(
         $0, store: store, queue: queue, kernel: kernel, own: own,
         intents: options.memory.map { IntentLog($0) }, reserved: reserved,
-        budget: options.descriptorBudget)
+        budget: options.descriptorBudget, renameCopy: options.renameCopy)
     }
     writes = WriteOperations(
       store: store, control: control, writer: writer, expected: announcer?.expected)

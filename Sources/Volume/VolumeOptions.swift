@@ -29,6 +29,8 @@ public struct VolumeOptions: Sendable {
   public var skipsOverdueLayers = false
   /// The layer that takes changes, which is the topmost one of the stack; nil for a read-only mount.
   public var upper: UpperLayer?
+  /// The most bytes that are copied to rename a directory of layers below; 0 if none is renamed.
+  public var renameCopy: UInt64 = 256 << 20
   /// Whether users may enter the mount other than the one that mounted.
   public var isShared = false
   /// Whether the mount is in another mount namespace: what this process finds at the mount point's path is not the mount.

@@ -125,6 +125,9 @@ enum Help {
         trust_upper  trust users who may write to that directory as the mount's
                      owner: without it, root's mounts with allow_other refuse one
                      that others may write to
+        rename_copy=N
+                     how many bytes may be copied to rename a directory of a
+                     layer below, else EXDEV (default: 256M; 0: none)
         cache=coherent|none|SECONDS
                      how long the kernel caches entries and data: until they
                      change (default), not at all, or for a time

@@ -34,7 +34,7 @@ struct WritableStore {
       store: store, upper: try UpperLayer(layers[0]), queue: queue, own: own, intents: nil)
     writer = EntryWriter(
       store: store, copyUp: copyUp, descriptors: WriteDescriptors(),
-      reserved: ReservedNames(control: [], resources: []))
+      reserved: ReservedNames(control: [], resources: []), renameCopy: 1 << 20)
   }
 
   @discardableResult

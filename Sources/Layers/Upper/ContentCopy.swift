@@ -31,12 +31,16 @@ struct ContentCopy {
   }
 
   /// Copies the content, and waits until the disk has it.
-  mutating func run(to target: borrowing Descriptor) throws(Errno) {
+  /// - Parameter synchronizes: if not, the disk only begins.
+  mutating func run(to target: borrowing Descriptor, synchronizes: Bool = true) throws(Errno) {
     if end == 0 { return }
     if try !clone(to: target) {
       try copySegments(to: target)
     }
-    try synchronize(target)
+    if synchronizes { return try synchronize(target) }
+    try upper.layer.gate.call { () throws(Errno) in
+      target.writeBack(at: 0, count: end, waits: false)
+    }
   }
 
   /// Makes a call on the upper layer that takes space.

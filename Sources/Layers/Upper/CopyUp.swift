@@ -34,19 +34,21 @@ extension UpperLayer {
   ///   - identity: that it must have.
   ///   - size: the most bytes of its content to copy, since it is about to be truncated; nil for all.
   ///   - writer: on whose behalf the content is written; nil for this process's user.
+  ///   - staged: copies that were made before, of which this file's is used.
   ///   - progress: is passed the number of bytes of each chunk of content.
   ///   - willPublish: is passed the copy's identity before the copy gets its name. It must not call the layer.
   /// - Returns: the attributes of the copy.
   /// - Throws: EEXIST if the parent has an entry of the name; ESTALE and ENOENT as `LayerDirectory.openFile`.
   public func copyUp(
     _ name: CName, from source: LayerDirectory, as found: CName? = nil, identity: FileIdentity,
-    to parent: LayerDirectory, size: UInt64?, as writer: EntryOwner? = nil, progress: ((Int) -> Void)? = nil,
-    willPublish: ((FileIdentity) -> Void)? = nil
+    to parent: LayerDirectory, size: UInt64?, as writer: EntryOwner? = nil, staged: StagedCopies? = nil,
+    progress: ((Int) -> Void)? = nil, willPublish: ((FileIdentity) -> Void)? = nil
   ) throws(Errno) -> FileStatus {
     let found = found ?? name
     let status = try source.attributes(of: found, identity: identity)
     switch status.kind {
     case .regular:
+      if let copy = try staged?.publish(name, of: source, status, to: parent, willPublish) { return copy }
       let file = try source.openFile(found, identity: identity)
       return try copyUpContent(name, file, to: parent, size: size, writer, progress, willPublish)
     case .symbolicLink:
@@ -99,7 +101,7 @@ extension UpperLayer {
 
   /// Runs the body, which gives a copy its name, and restores the times of its directory, as overlayfs does.
   /// - Throws: EEXIST also if the name was hidden by a marker meanwhile.
-  private func show(
+  func show(
     _ name: CName, in directory: borrowing Descriptor, _ body: () throws(Errno) -> Void
   ) throws(Errno) {
     try directory.keepingTimes { () throws(Errno) in
@@ -218,12 +220,12 @@ extension UpperLayer {
   /// change.
   func fill(
     _ copy: borrowing Descriptor, from source: LayerFile, size: UInt64?, _ writer: EntryOwner?,
-    _ progress: ((Int) -> Void)? = nil
+    _ progress: ((Int) -> Void)? = nil, synchronizes: Bool = true
   ) throws(Errno) {
     for isLast in [false, false, true] {
       let attributes = try CopiedAttributes(source.attributes(), source)
       var content = try ContentCopy(of: source, to: self, as: writer, size: size, progress: progress)
-      try content.run(to: copy)
+      try content.run(to: copy, synchronizes: synchronizes)
       let present = try source.attributes()
       if isLast || (present.changed, present.size) == (attributes.status.changed, attributes.status.size) {
         return try layer.gate.call { () throws(Errno) in try attributes.set(on: copy) }

@@ -57,6 +57,25 @@ extension UpperLayer {
     if !own.entering(name).isSame(as: other.entering(newName)) { throw .crossDeviceLink }
   }
 
+  /// Checks what does not depend on the layers that have the entries.
+  /// - Throws: as `rename`, but for EXDEV of a directory that layers below take part in.
+  public func checkRename(
+    _ name: CName, in directory: MergedDirectory, _ source: Entry, to newName: CName,
+    in newDirectory: MergedDirectory, _ target: Entry?, _ flags: RenameFlags
+  ) throws(Errno) {
+    try refuseOtherPlace(name, in: directory, source, newName, in: newDirectory)
+    if flags == .exchange, let target {
+      try refuseOtherPlace(newName, in: newDirectory, target, name, in: directory)
+    }
+    if flags == .noReplace, target != nil { throw .fileExists }
+    if flags == .exchange, target == nil { throw .noSuchFileOrDirectory }
+    if flags == .exchange || source.isSame(as: target) { return }
+    try refuseOtherKind(target, than: source)
+    if case .directory(let replaced, _)? = target, try !replaced.list().items.isEmpty {
+      throw .directoryNotEmpty
+    }
+  }
+
   private func renameOnce(
     _ name: CName, in directory: MergedDirectory, to newName: CName, in newDirectory: MergedDirectory,
     _ flags: RenameFlags, _ found: (source: Entry, target: Entry?)?
@@ -66,22 +85,15 @@ extension UpperLayer {
         (try directory.lookup(name), try newDirectory.lookup(newName))
       }
     guard let source else { throw .noSuchFileOrDirectory }
-    try refuseOtherPlace(name, in: directory, source, newName, in: newDirectory)
-    if flags == .exchange, let target {
-      try refuseOtherPlace(newName, in: newDirectory, target, name, in: directory)
-    }
-    if flags == .noReplace, target != nil { throw .fileExists }
-    if flags == .exchange, target == nil { throw .noSuchFileOrDirectory }
+    try checkRename(name, in: directory, source, to: newName, in: newDirectory, target, flags)
     if source.isSame(as: target) { return }
     if flags == .exchange, let target {
       let other = try RenamedEntry(newName, newDirectory, target)
       return try exchange(try RenamedEntry(name, directory, source), other)
     }
-    try refuseOtherKind(target, than: source)
     if let target, target.layer != newDirectory.top.layer { try newDirectory.checkFlags(target.attributes) }
     let renamed = try RenamedEntry(name, directory, source)
     if case .directory(let replaced, _)? = target {
-      guard try replaced.list().items.isEmpty else { throw .directoryNotEmpty }
       try absorbTwins(of: replaced, newName, in: newDirectory)
     }
     try move(renamed, to: newName, in: newDirectory, replacing: target)

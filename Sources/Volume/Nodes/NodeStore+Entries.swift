@@ -67,7 +67,8 @@ extension NodeStore {
     }
   }
 
-  private func lookUpDirectory(
+  /// The node of a directory that was found, which has one lookup more.
+  func lookUpDirectory(
     _ name: CName, in parent: NodeID, _ above: MergedDirectory, _ child: MergedDirectory
   ) throws(Errno) -> (number: NodeID, inodeNumber: UInt64) {
     let bytes = [UInt8](bytesOf: name)

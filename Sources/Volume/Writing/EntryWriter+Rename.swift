@@ -36,8 +36,8 @@ extension EntryWriter {
     _ name: CName, _ source: EntryKey, to newName: CName, _ target: EntryKey, _ flags: RenameFlags,
     by caller: Caller, _ writer: EntryOwner
   ) throws(Errno) {
-    let entry = try store.merged(of: source.parent).lookup(name)
-    let replaced = try store.merged(of: target.parent).lookup(newName)
+    var entry = try store.merged(of: source.parent).lookup(name)
+    var replaced = try store.merged(of: target.parent).lookup(newName)
     let areSpellings = store.areSpellings(source, target)
     let isRespelling = areSpellings && !flags.contains(.exchange)
     // The kernel, which takes them for two files, moves the name.
@@ -50,6 +50,15 @@ extension EntryWriter {
     let newDirectory = try copyUp.directory(target.parent)
     try store.checkRemoval(of: name, from: directory, by: caller)
     try store.checkRemoval(of: newName, from: newDirectory, by: caller)
+    // A directory of a layer below keeps its spelling.
+    if let moved = entry, !moved.isSame(as: replaced) {
+      try upper.checkRename(name, in: directory, moved, to: newName, in: newDirectory, replaced, flags)
+      let trees = [(entry, source)] + (flags.contains(.exchange) ? [(replaced, target)] : [])
+      if try copyTreesUp(trees, by: writer) {
+        entry = try store.merged(of: source.parent).lookup(name)
+        replaced = try store.merged(of: target.parent).lookup(newName)
+      }
+    }
     // The kernel has the spellings that were asked for.
     store.recordSharedSpellings([source, target])
     try directory.withPresentSpelling(of: name) { name, directory throws(Errno) in
@@ -191,12 +200,12 @@ extension EntryWriter {
   }
 
   /// Copies a non-directory up, by its node if the kernel knows it.
-  private func copyFileUp(
-    _ entry: Entry?, _ name: CName, _ key: EntryKey, _ writer: EntryOwner
+  func copyFileUp(
+    _ entry: Entry?, _ name: CName, _ key: EntryKey, _ writer: EntryOwner, _ staged: StagedCopies? = nil
   ) throws(Errno) {
     guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
     if let node = store.file(attributes.identity, layer: layer, named: key) {
-      return try copyUp.file(node, by: writer)
+      return try copyUp.file(node, by: writer, staged: staged)
     }
     guard attributes.permits(.change) else { throw .notPermitted }
     guard let part = try store.merged(of: key.parent).part(of: layer, with: name, attributes.identity) else {
@@ -206,7 +215,8 @@ extension EntryWriter {
     try directory.withPresentSpelling(of: name) { present, directory throws(Errno) in
       _ = try upper.copyUp(
         present, from: part, as: name, identity: attributes.identity, to: directory.top, size: nil,
-        as: writer, willPublish: { [store] in store.recordTimeOfCopy($0, of: attributes, layer: layer, key) })
+        as: writer, staged: staged,
+        willPublish: { [store] in store.recordTimeOfCopy($0, of: attributes, layer: layer, key) })
     }
   }
 }

@@ -9,9 +9,15 @@ final class EntryWriter: Sendable {
   let copyUp: NodeCopyUp
   let descriptors: WriteDescriptors
   let reserved: ReservedNames
+  /// The most bytes that are copied to rename a directory of layers below; 0 if none is renamed.
+  let renameCopy: UInt64
 
-  init(store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors, reserved: ReservedNames) {
+  init(
+    store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors, reserved: ReservedNames,
+    renameCopy: UInt64
+  ) {
     (self.store, self.copyUp, self.descriptors, self.reserved) = (store, copyUp, descriptors, reserved)
+    self.renameCopy = renameCopy
   }
 
   var upper: UpperLayer { copyUp.upper }

@@ -111,14 +111,16 @@ struct NodeCopyUp: Sendable {
   /// - Parameters:
   ///   - writer: the user that changes it.
   ///   - size: the most bytes of its content that are needed, as it is about to be truncated; nil for all.
+  ///   - staged: copies that were made before.
   /// - Throws: ESTALE if the file is lost; EPERM if its flags forbid the change; errors of the upper layer.
   func file(
-    _ node: NodeID, by writer: EntryOwner, for purpose: Purpose = .change, size: UInt64? = nil
+    _ node: NodeID, by writer: EntryOwner, for purpose: Purpose = .change, size: UInt64? = nil,
+    staged: StagedCopies? = nil
   ) throws(Errno) {
     if try store.isInUpperLayer(node) { return }
     try locks[Int(truncatingIfNeeded: node.rawValue % 64)].withLock { _ throws(Errno) in
       if try store.isInUpperLayer(node) { return }
-      do throws(Errno) { try copyNamed(node, writer, purpose, size) } catch {
+      do throws(Errno) { try copyNamed(node, writer, purpose, size, staged) } catch {
         guard error == .staleFileHandle, try store.isPinned(node) else { throw error }
         // It has lost its name.
         try copyUnnamed(node, writer, size)
@@ -127,7 +129,7 @@ struct NodeCopyUp: Sendable {
   }
 
   private func copyNamed(
-    _ node: NodeID, _ writer: EntryOwner, _ purpose: Purpose, _ size: UInt64?
+    _ node: NodeID, _ writer: EntryOwner, _ purpose: Purpose, _ size: UInt64?, _ staged: StagedCopies?
   ) throws(Errno) {
     try store.withFileLocation(of: node) { location, source, lastName throws(Errno) in
       if source.layer == 0 { return }
@@ -142,7 +144,7 @@ struct NodeCopyUp: Sendable {
         // Else the event of the new name could come before the node has it, and the file would get another node.
         try changing([key]) { () throws(Errno) in
           var copy = try copy(
-            name, former, from: source, as: lastName, to: target.top, writer, size,
+            name, former, from: source, as: lastName, to: target.top, writer, size, staged,
             announcement(of: node, former, layer: layer, key))
           if former.isAppendOnly, purpose == .append {
             copy = try setAppendOnly(name, copy.identity, in: target.top)
@@ -172,13 +174,13 @@ struct NodeCopyUp: Sendable {
 
   private func copy(
     _ name: CName, _ file: FileStatus, from source: LayerDirectory, as found: CName,
-    to target: LayerDirectory, _ writer: EntryOwner, _ size: UInt64?,
+    to target: LayerDirectory, _ writer: EntryOwner, _ size: UInt64?, _ staged: StagedCopies?,
     _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     do throws(Errno) {
       return try upper.copyUp(
         name, from: source, as: found, identity: file.identity, to: target, size: size, as: writer,
-        willPublish: willPublish)
+        staged: staged, willPublish: willPublish)
     } catch {
       // The upper layer has got an entry of this name.
       throw error == .fileExists ? .staleFileHandle : error

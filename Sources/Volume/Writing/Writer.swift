@@ -16,13 +16,14 @@ final class Writer: Sendable {
   init(
     _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
     kernel: Locked<(any KernelNotifier)?>, own: OwnChanges?, intents: IntentLog?,
-    reserved: ReservedNames, budget: Int
+    reserved: ReservedNames, budget: Int, renameCopy: UInt64
   ) {
     (self.upper, self.own) = (upper, own)
     descriptors = WriteDescriptors(own, budget: budget)
     pages = own.map { PageKeeper(store, $0, kernel) }
     let copyUp = NodeCopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
-    entries = EntryWriter(store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved)
+    entries = EntryWriter(
+      store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved, renameCopy: renameCopy)
     files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel, pages: pages)
   }
 

@@ -119,6 +119,7 @@ struct MountPlan {
     for path in given.routes { try RoutesFile(path).load(into: &options.control.routes) }
     options.cache = given.cache
     options.passthrough = given.passthrough
+    options.renameCopy = UInt64(given.renameCopy)
     options.maxRead = given.maxRead
     options.layerTimeout = given.layerTimeout
     options.skipsOverdueLayers = given.skipsOverdueLayers

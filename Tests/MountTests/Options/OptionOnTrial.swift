@@ -37,6 +37,9 @@ extension OptionOnTrial {
       try $0.expectWrites(into: $0.tree.upper)
     },
     OptionOnTrial("whiteouts=markers") { try $0.expectStatus { $0.options["whiteouts"] == "markers" } },
+    OptionOnTrial("rename_copy=SIZE", { _ in "rename_copy=16M" }) {
+      try $0.expectStatus { $0.options["rename_copy"] == "16777216" }
+    },
     OptionOnTrial("trust_upper") { try $0.expectStatus { $0.options["trust_upper"] == "on" } },
     OptionOnTrial("ro") { trial in
       try expectErrno(.readOnlyFileSystem) { try (trial.view / "refused.txt").write("") }

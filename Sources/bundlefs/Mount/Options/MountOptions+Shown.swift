@@ -22,6 +22,7 @@ extension MountOptions {
     shown["trust_upper"] = Self.onOff(trustsUpper)
     shown["xattr"] = extendedAttributes.rawValue
     shown["whiteouts"] = whiteouts.rawValue
+    shown["rename_copy"] = "\(renameCopy)"
     shown["announce"] = Self.onOff(announces)
     shown["cache"] = cache.description
     shown["http_cache"] = httpCache.map { real($0).shown } ?? ""

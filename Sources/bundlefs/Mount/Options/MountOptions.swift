@@ -15,6 +15,8 @@ struct MountOptions {
   var extendedAttributes = ExtendedAttributeMode.on
   /// How that layer hides what is below it.
   var whiteouts = WhiteoutFormat.auto
+  /// The most bytes that are copied to rename a directory of layers below; 0 if none is renamed.
+  var renameCopy = 256 << 20
   var announces = true
   var cache = CacheMode.coherent
   var fsname: [UInt8]?
@@ -133,6 +135,7 @@ struct MountOptions {
     case "trust_upper" where !hasValue: trustsUpper = true
     case "xattr": extendedAttributes = try option.extendedAttributeMode()
     case "whiteouts": whiteouts = try option.whiteoutFormat()
+    case "rename_copy": renameCopy = try option.byteCount(example: "1G")
     case "announce": announces = try option.isOn()
     case "cache": cache = try option.cacheMode()
     case "cache_size": cacheSize = try option.byteCount(example: "512M")

@@ -18,7 +18,8 @@ enum OptionNames {
   static let valued: Set<String> = [
     "writable", "passthrough", "substitution", "cache", "cache_size", "archive_encoding",
     "archive_password_file", "http_cache", "http_cache_size", "http_refresh",
-    "announce", "whiteouts", "xattr", "routes", "control", "results", "routes_mode", "languages", "scale",
+    "announce", "whiteouts", "rename_copy", "xattr", "routes", "control", "results", "routes_mode",
+    "languages", "scale",
     "idiom",
     "resource_scheme", "fsname", "max_read", "layer_timeout", "layer_timeout_action", "case", "strings",
     "hide",

@@ -160,12 +160,12 @@ struct WriteModelTrees {
     return layers.dropFirst().contains { (try? ($0 / path).status().kind) == .directory }
   }
 
-  /// Whether a rename of a directory may fail with EXDEV: it comes from a layer below.
-  func mayRefuseRename(_ path: ByteString) -> Bool {
-    guard isMerged(path), (try? self.path(path, in: copy).status().kind) == .directory else { return false }
-    if foldsNames, FoldedPaths(root: layers[0]).directoryCount(path) > 1 { return true }
-    let own = self.path(path, in: layers[0])
-    guard (try? own.status().kind) == .directory else { return true }
-    return !Self.isOpaque(own)
+  /// Whether a rename of a directory may fail with EXDEV: the topmost layer has several that are one, or one of a layer below
+  /// would get another spelling.
+  func mayRefuseRename(_ path: ByteString, to other: ByteString) -> Bool {
+    guard foldsNames, (try? self.path(path, in: copy).status().kind) == .directory else { return false }
+    let folded = FoldedPaths(root: copy)
+    let isRespelling = folded.resolved(path) == folded.resolved(other) && isMerged(path)
+    return isRespelling || FoldedPaths(root: layers[0]).directoryCount(path) > 1
   }
 }

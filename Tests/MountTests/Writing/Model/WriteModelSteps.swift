@@ -55,6 +55,11 @@ final class WriteModelSteps {
     remember(operation)
     log.append("\(log.count): \(user == 0 ? "" : "as \(user): ")\(operation)")
     let mayRefuse = mayRefuse(operation)
+    // With case folding, paths of the copy are others.
+    let times: MovedTimes? =
+      if case .rename(let path, _, 0...1) = operation, !run.foldsNames {
+        try MovedTimes(of: path, in: mount.point, trees)
+      } else { nil }
     let death =
       run.hasDeaths && random.percent(8)
       ? try killWorker(after: random.number(0...(random.percent(50) ? 1500 : 150))) : nil
@@ -66,6 +71,9 @@ final class WriteModelSteps {
     }
     let copiedOperation = run.foldsNames ? FoldedPaths(root: trees.copy).resolved(operation) : operation
     let expected = try copied.perform(copiedOperation, as: user)
+    if expected == .done, case .rename(let path, let other, _) = operation {
+      try times?.set(from: path, to: other, in: trees.copy)
+    }
     log[log.count - 1] += ": \(expected)"
     if isOfLostDirectory(operation, seen) || isOfDevice(operation, seen) { return [] }
     if seen != expected { return ["result: expected \(expected), seen \(seen)"] }
@@ -121,7 +129,8 @@ final class WriteModelSteps {
 
   private func mayRefuse(_ operation: WriteOperation) -> Bool {
     guard case .rename(let path, let other, let flags) = operation else { return false }
-    return trees.mayRefuseRename(path) || (flags == 2 && trees.mayRefuseRename(other))
+    return trees.mayRefuseRename(path, to: other)
+      || (flags == 2 && trees.mayRefuseRename(other, to: path))
   }
 
   /// Kills the worker after some microseconds, while an operation may be in flight.
