@@ -55,6 +55,10 @@ struct bundlefs_libarchive {
   __typeof__(&archive_entry_filetype) entry_filetype;
   __typeof__(&archive_entry_perm) entry_perm;
   __typeof__(&archive_entry_rdev) entry_rdev;
+  __typeof__(&archive_entry_uid) entry_uid;
+  __typeof__(&archive_entry_gid) entry_gid;
+  __typeof__(&archive_entry_xattr_reset) entry_xattr_reset;
+  __typeof__(&archive_entry_xattr_next) entry_xattr_next;
   __typeof__(&archive_entry_mtime) entry_mtime;
   __typeof__(&archive_entry_mtime_nsec) entry_mtime_nsec;
   __typeof__(&archive_entry_sparse_reset) entry_sparse_reset;
@@ -100,6 +104,10 @@ static inline int bundlefs_libarchive_load(struct bundlefs_libarchive *library) 
   BUNDLEFS_LOAD(entry_filetype)
   BUNDLEFS_LOAD(entry_perm)
   BUNDLEFS_LOAD(entry_rdev)
+  BUNDLEFS_LOAD(entry_uid)
+  BUNDLEFS_LOAD(entry_gid)
+  BUNDLEFS_LOAD(entry_xattr_reset)
+  BUNDLEFS_LOAD(entry_xattr_next)
   BUNDLEFS_LOAD(entry_mtime)
   BUNDLEFS_LOAD(entry_mtime_nsec)
   BUNDLEFS_LOAD(entry_sparse_reset)

@@ -67,9 +67,10 @@ public final class Volume: Sendable {
       stack, watcher: watcher, cache: options.cache, budget: options.descriptorBudget,
       isWritable: options.upper != nil, isShared: options.isShared,
       knowsKernelSizes: !options.isElsewhere, lookupObserver: own,
-      memory: options.memory.map { NodeMemory($0, layers: stack.ids) }, visibleTimes: options.visibleTimes)
+      memory: options.memory.map { NodeMemory($0, layers: stack.ids) }, visibleTimes: options.visibleTimes,
+      shownOwners: options.shownOwners)
     announcer = watcher != nil && options.announce == .on ? try Announcer(store, reserved) : nil
-    let resolver = ResourceResolver(stack, options.resources, reserved)
+    let resolver = ResourceResolver(stack, options.resources, reserved, options.shownOwners)
     let listings = ListingCache()
     let resources = ResourceDirectory(
       resolver, store, listings, reserved, memory: options.memory)

@@ -33,6 +33,8 @@ public struct VolumeOptions: Sendable {
   public var renameCopy: UInt64 = 256 << 20
   /// Whether users may enter the mount other than the one that mounted.
   public var isShared = false
+  /// The owners and permissions that are shown; nil for the layers' own. A read-only mount only.
+  public var shownOwners: ShownOwners?
   /// Whether the mount is in another mount namespace: what this process finds at the mount point's path is not the mount.
   public var isElsewhere = false
   /// Whether inotify reports changes in the layers to programs that watch the mount.

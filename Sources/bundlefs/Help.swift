@@ -203,6 +203,17 @@ enum Help {
                      visible: show as a file's modification time the moment when this
                      version became the visible one, if that is later; FILE, an
                      absolute path, keeps these times
+        owners=archive|mounter
+                     archive: entries of archives have the owners, attributes and
+                     modes of the archive; set-user-ID bits with suid, and devices
+                     with dev, in root's mounts only (default: mounter)
+        uid=N, gid=N, squash_to_uid=N, squash_to_gid=N, squash_to_root
+                     show this owner, this group, or root as both, of every entry;
+                     not with writable or strings=merge, like the next two
+        umask=OCTAL  clear these permission bits of every entry
+        uidmapping=HOST:CONTAINER:COUNT[:...], gidmapping=...
+                     show the owners from HOST on as those from CONTAINER on, and
+                     all others as 65534
         log=auto|journal|syslog|stderr|FILE
                      where the daemon's messages go (default: auto, the journal, else
                      syslog, else nowhere); FILE is an absolute path

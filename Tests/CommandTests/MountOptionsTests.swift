@@ -87,6 +87,10 @@ import Volume
       "xattr=maybe", "xattr=list", "announce", "announce=maybe",
       "max_read=many", "max_read=1", "cache=forever", "archive_encoding", "archive_encoding=klingon",
       "archive_password_file=", "http_cache=", "http_cache_size=many", "http_refresh=0", "http_refresh",
+      "owners", "owners=root", "uid", "uid=", "uid=-1", "uid=+1", "uid=4294967295", "uid=root", "gid=1.5",
+      "umask=8", "umask=7777", "squash_to_root=1", "squash_to_uid=x", "uidmapping", "uidmapping=",
+      "uidmapping=1:2", "uidmapping=1:2:3:4", "uidmapping=1:2:0", "uidmapping=1::3",
+      "gidmapping=1:2:4294967295",
       "allow_other=1", "trust_upper=1", "trust_upper=",
       "routes", "routes=", "control", "control=", "control=.", "control=..", "control=a/b",
       "control=\(String(repeating: "n", count: 256))",
@@ -103,6 +107,22 @@ import Volume
     #expect(failure.status == 2)
     #expect(failure.message.contains(option))
     #expect(!failure.message.contains("\n"))
+  }
+
+  @Test("what is shown of owners has one form, and one option for each")
+  func owners() throws {
+    let options = try read("uid=007,gidmapping=0:100:5:7:8:9,umask=0022")
+    #expect(options.shown["uid"] == "7" && options.shown["gidmapping"] == "0:100:5:7:8:9")
+    #expect(options.shown["umask"] == "22" && options.shown["owners"] == "mounter")
+    #expect(try read("ro").owners.shown == nil && read("owners=archive").owners.shown == nil)
+    #expect(try read("uid=5,uid=6").owners.shown?.users == .constant(6))
+    #expect(try read("umask=0").owners.shown == ShownOwners())
+    for list in [
+      "uid=1,uidmapping=1:2:3", "gid=1,squash_to_root", "uid=1,writable=x", "umask=7,strings=merge",
+    ] {
+      let failure = try #require(throws: Failure.self) { try read(list).check() }
+      #expect(failure.status == 2 && failure.message.contains("cannot be combined"))
+    }
   }
 
   @Test("routes files keep their order; a backslash escapes a comma in a name")

@@ -30,7 +30,8 @@ extension ArchiveLayer {
 
   private func detachedContent(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent {
     let content = ArchiveContent(
-      node, at: index.header(of: node), attributes(of: node), gate, cache.pool, served)
+      node, at: index.header(of: node), attributes(of: node, in: index), gate, cache.pool, served,
+      index.attributes(of: node)?.extended ?? [])
     content.detach()
     return content
   }

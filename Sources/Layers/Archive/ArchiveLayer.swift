@@ -34,7 +34,7 @@ public final class ArchiveLayer: Sendable {
   let served = ServedEntries()
   /// States that a predecessor had open for readers.
   let former: Locked<[ArchiveIndex]>
-  /// Entries belong to the user who mounts, as if extracted by that user.
+  /// Entries that have no owner of their own belong to the mounting user, as if extracted by that user.
   private let owner = geteuid()
   private let group = getegid()
 
@@ -82,8 +82,8 @@ public final class ArchiveLayer: Sendable {
     self.cache = cache
     location = try ArchiveLocation(archivePath, cache.remote)
     let inherited = InheritedArchives(
-      cache.registry, layer: self.id.place, folder: folder, encoding: encoding, isInner: !inner.isEmpty,
-      location.remote)
+      cache.registry, layer: self.id.place, folder: folder, encoding: encoding, cache.owners,
+      isInner: !inner.isEmpty, location.remote)
     former = Locked(inherited.former)
     let first: ArchiveIndex
     if let present = inherited.present {
@@ -93,7 +93,8 @@ public final class ArchiveLayer: Sendable {
         let source = try location.source(path: archivePath, generation: inherited.nextGeneration)
         let archive = try source.archive(inside: inner, encoding: encoding)
         return try ArchiveIndex.read(
-          archive, folder: folder, encoding: encoding, after: inherited.nextInode, progress: progress)
+          archive, folder: folder, encoding: encoding, after: inherited.nextInode, owners: cache.owners,
+          progress: progress)
       }
     }
     let type = location.remote == nil ? try? first.source.descriptor.fileSystemType() : nil
@@ -205,12 +206,14 @@ public final class ArchiveLayer: Sendable {
     return FileIdentity(device: device, inode: inode, born: TimeSpec(seconds: 0, nanoseconds: 0))
   }
 
-  func attributes(of node: ArchiveNode) -> FileStatus {
+  func attributes(of node: ArchiveNode, in index: ArchiveIndex) -> FileStatus {
+    let own = index.attributes(of: node)
     var attributes = FileStatus(
-      identity: identity(node.inode), mode: UInt32(node.mode), owner: owner, group: group,
-      size: node.isFolder ? 0 : node.size, modified: node.modificationTime)
+      identity: identity(node.inode), mode: UInt32(node.mode), owner: own?.owner ?? owner,
+      group: own?.group ?? group, size: node.isFolder ? 0 : node.size, modified: node.modificationTime)
     attributes.links = node.isFolder ? 1 : 1 + UInt32(node.otherNames)
     if node.hasChecksum { attributes.checksum = node.crc }
+    if node.isDevice { attributes.rdev = UInt64(node.crc) }
     return attributes
   }
 
@@ -226,7 +229,8 @@ public final class ArchiveLayer: Sendable {
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
       let content = ArchiveContent(
-        node, at: index.header(of: node), attributes(of: node), gate, cache.pool, served)
+        node, at: index.header(of: node), attributes(of: node, in: index), gate, cache.pool, served,
+        index.attributes(of: node)?.extended ?? [])
       // Purges dead references before the dictionary grows.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -299,7 +303,8 @@ public final class ArchiveLayer: Sendable {
   {
     var distrusted = served.unverified(byOtherThan: source.generation)
     var index = try ArchiveIndex.read(
-      source, folder: folder, encoding: encoding, former: former, distrusted: distrusted)
+      source, folder: folder, encoding: encoding, former: former, distrusted: distrusted,
+      owners: cache.owners)
     while true {
       register(index)
       setLimits(of: index)
@@ -325,7 +330,9 @@ public final class ArchiveLayer: Sendable {
     if left.isEmpty { return }
     for node in index.tree.nodes where !node.isFolder {
       guard let content = left.removeValue(forKey: node.inode) else { continue }
-      content.move(to: index.header(of: node), node, attributes(of: node))
+      content.move(
+        to: index.header(of: node), node, attributes(of: node, in: index),
+        index.attributes(of: node)?.extended ?? [])
       if left.isEmpty { break }
     }
     // The new archive lacks the rest. Those in use keep the former file open and are accounted for again.

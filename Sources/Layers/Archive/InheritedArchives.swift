@@ -15,8 +15,8 @@ struct InheritedArchives {
   ///   - isInner: whether the archive is stored in another one: such a one is read anew.
   ///   - remote: the archive on a server; nil for a file of this machine.
   init(
-    _ registry: ArchiveRegistry?, layer: Int, folder: [[UInt8]], encoding: NameEncoding?, isInner: Bool,
-    _ remote: RemoteFile?
+    _ registry: ArchiveRegistry?, layer: Int, folder: [[UInt8]], encoding: NameEncoding?,
+    _ owners: ArchiveOwners, isInner: Bool, _ remote: RemoteFile?
   ) {
     guard let registry else { return }
     nextInode = registry.nextInode(of: layer)
@@ -30,7 +30,9 @@ struct InheritedArchives {
       else { continue }
       source.registration.withLock { $0 = registration }
       guard !isInner, source.isAsRecorded(record),
-        let index = try? ArchiveIndex.restore(source, folder: folder, encoding: encoding, numbers: assigned)
+        let index = try? ArchiveIndex.restore(
+          source, folder: folder, encoding: encoding, numbers: assigned,
+          owners: owners)
       else { continue }
       if record.isPresent == 1, present == nil { present = index } else { former.append(index) }
     }

@@ -9,7 +9,9 @@ struct ContainerListing {
   let format: ContainerFormat
   let records: [any ArchiveRecord]
 
-  init?(_ source: ArchiveSource, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws(ArchiveError) {
+  init?(
+    _ source: ArchiveSource, _ owners: ArchiveOwners, progress: (UInt64, UInt64) -> Void = { _, _ in }
+  ) throws(ArchiveError) {
     throw .unsupported("an archive, which needs the trait 'Archives' of the package bundlefs; it is off")
   }
 

@@ -7,6 +7,10 @@ extension LayerDirectory {
   public func extendedAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
+    if case .archive(let archive) = backing {
+      let all = archive.extendedAttributes(ofFolder: identity.inode)
+      return try ArchivedAttributes.value(of: name, in: all, into: buffer)
+    }
     guard case .descriptor(let handle) = backing else { throw .noData }
     return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttribute(name, into: buffer) }
   }
@@ -48,6 +52,9 @@ extension LayerDirectory {
 
   /// The names of the directory's extended attributes, each followed by NUL.
   public func extendedAttributeNames() throws(Errno) -> [UInt8] {
+    if case .archive(let archive) = backing {
+      return ArchivedAttributes.names(of: archive.extendedAttributes(ofFolder: identity.inode))
+    }
     guard case .descriptor(let handle) = backing else { return [] }
     return try gate.call { () throws(Errno) in try handle.descriptor.extendedAttributeNames() }
   }

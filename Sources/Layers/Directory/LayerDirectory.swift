@@ -235,8 +235,8 @@ public final class LayerDirectory: Sendable {
         return attributes
       }
     case .archive(let archive):
-      guard let (node, _) = archive.node(name, in: identity.inode) else { throw .noSuchFileOrDirectory }
-      return archive.attributes(of: node)
+      guard let (node, index) = archive.node(name, in: identity.inode) else { throw .noSuchFileOrDirectory }
+      return archive.attributes(of: node, in: index)
     case .above(let folders):
       guard folders.has(name) else { throw .noSuchFileOrDirectory }
       return try folders.next(in: self).attributes()

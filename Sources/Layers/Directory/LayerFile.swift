@@ -156,7 +156,7 @@ public final class LayerFile: Sendable {
     }
   }
 
-  /// The value of an extended attribute. An archive has none.
+  /// The value of an extended attribute.
   public func extendedAttribute(
     _ name: CName, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
@@ -164,7 +164,8 @@ public final class LayerFile: Sendable {
     case .file(let file):
       return try call(file) { descriptor throws(Errno) in try descriptor.extendedAttribute(name, into: buffer)
       }
-    case .entry: throw .noData
+    case .entry(let content):
+      return try ArchivedAttributes.value(of: name, in: content.extendedAttributes, into: buffer)
     }
   }
 
@@ -173,7 +174,7 @@ public final class LayerFile: Sendable {
     switch kind {
     case .file(let file):
       return try call(file) { descriptor throws(Errno) in try descriptor.extendedAttributeNames() }
-    case .entry: return []
+    case .entry(let content): return ArchivedAttributes.names(of: content.extendedAttributes)
     }
   }
 

@@ -19,6 +19,11 @@ public struct AccessControlList: Sendable, Equatable {
     public let permissions: UInt32
     /// The user or group ID of a named entry.
     public let id: UInt32
+
+    /// The entry with other permissions, or for another user or group.
+    public func with(permissions: UInt32, id: UInt32? = nil) -> Entry {
+      Entry(tag: tag, permissions: permissions, id: id ?? self.id)
+    }
   }
 
   public let entries: [Entry]
@@ -39,6 +44,25 @@ public struct AccessControlList: Sendable, Equatable {
       entries.append(Entry(tag: tag, permissions: number(2..<4) & 7, id: number(4..<8)))
     }
     self.entries = entries
+  }
+
+  /// An ACL of these entries.
+  public init(_ entries: [Entry]) { self.entries = entries }
+
+  /// The value of `system.posix_acl_access`, as `init` reads it.
+  public var value: [UInt8] {
+    var value: [UInt8] = []
+    func append(_ number: UInt32, bytes: Int) {
+      for byte in 0..<bytes { value.append(UInt8(truncatingIfNeeded: number >> (8 * byte))) }
+    }
+    // `POSIX_ACL_XATTR_VERSION`.
+    append(2, bytes: 4)
+    for entry in entries {
+      append(UInt32(entry.tag.rawValue), bytes: 2)
+      append(entry.permissions, bytes: 2)
+      append(entry.id, bytes: 4)
+    }
+    return value
   }
 
   /// Whether a user has all of some permissions, by the algorithm of acl(5), "Access check algorithm".

@@ -36,10 +36,10 @@ extension NodeStore {
         }
       }
       if !isSizeSettled || isWrittenDirectlyNow(node.number) { timeout = 0 }
-      var shown = NodeAttributes(attributes, inodeNumber: node.inodeNumber, timeout: timeout)
-      shown.earliestTime = earliestTime(of: attributes, layer: layer, name, in: parent)
+      var reply = NodeAttributes(shown(attributes), inodeNumber: node.inodeNumber, timeout: timeout)
+      reply.earliestTime = earliestTime(of: attributes, layer: layer, name, in: parent)
       return EntryReply(
-        node: node.number, attributes: shown, timeout: isWritable && spellings != nil ? 0 : entryTimeout)
+        node: node.number, attributes: reply, timeout: isWritable && spellings != nil ? 0 : entryTimeout)
     }
   }
 
@@ -59,7 +59,7 @@ extension NodeStore {
       return EntryReply(
         node: node.number,
         attributes: NodeAttributes(
-          attributes, inodeNumber: node.inodeNumber, timeout: timeout(in: node.number)),
+          shown(attributes), inodeNumber: node.inodeNumber, timeout: timeout(in: node.number)),
         timeout: entryTimeout)
     } catch {
       forget(node.number, lookups: 1)
@@ -169,9 +169,9 @@ extension NodeStore {
       }
       return table[slot].inodeNumber
     }
-    var shown = NodeAttributes(attributes, inodeNumber: number, timeout: timeout)
-    if !isDirectory { shown.earliestTime = earliestTime(of: attributes, node) }
-    return shown
+    var reply = NodeAttributes(shown(attributes), inodeNumber: number, timeout: timeout)
+    if !isDirectory { reply.earliestTime = earliestTime(of: attributes, node) }
+    return reply
   }
 
   private func fileAttributes(of node: NodeID, _ timeout: Double) throws(Errno) -> (FileStatus, Double) {

@@ -24,7 +24,8 @@ extension NodeStore {
     let timeout = timeout(in: parent)
     return EntryReply(
       node: node,
-      attributes: NodeAttributes(attributes, inodeNumber: number, timeout: min(timeout, CacheMode.short)),
+      attributes: NodeAttributes(
+        shown(attributes), inodeNumber: number, timeout: min(timeout, CacheMode.short)),
       timeout: min(timeout, CacheMode.short))
   }
 }

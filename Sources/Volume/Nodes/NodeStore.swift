@@ -33,6 +33,8 @@ final class NodeStore: Sendable {
   let retried = RetriedNames()
   /// nil without `mtime=visible`.
   let visibleTimes: VisibleTimes?
+  /// nil if the layers' owners and permissions are shown.
+  let shownOwners: ShownOwners?
   /// nil unless programs may write to files past the daemon.
   let directWriters = Locked<(any DirectWriters)?>(nil)
   /// When the mount last removed an entry, in seconds of the monotonic clock.
@@ -44,10 +46,11 @@ final class NodeStore: Sendable {
   init(
     _ stack: LayerStack, watcher: (any NodeWatcher)?, cache: CacheMode, budget: Int,
     isWritable: Bool = false, isShared: Bool = true, knowsKernelSizes: Bool = true,
-    lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil, visibleTimes: VisibleTimes? = nil
+    lookupObserver: (any LookupObserver)? = nil, memory: NodeMemory? = nil, visibleTimes: VisibleTimes? = nil,
+    shownOwners: ShownOwners? = nil
   ) throws(Errno) {
     self.stack = stack
-    self.visibleTimes = visibleTimes
+    (self.visibleTimes, self.shownOwners) = (visibleTimes, shownOwners)
     self.lookupObserver = lookupObserver
     self.watcher = watcher
     self.cache = cache

@@ -82,7 +82,10 @@ struct ExtendedAttributeOperations: Sendable {
       return value
     }
     // In the mount it would mean nothing.
-    if ReservedAttribute.isMarker(name) { throw .noData }
+    if ReservedAttribute.isMarker(name) || store.shownOwners?.hides(name) == true { throw .noData }
+    if let owners = store.shownOwners, ACLAttribute.isAccess(name) {
+      return try shownACL(name, node, owners)
+    }
     do throws(Errno) {
       // The kernel asks so for the capabilities of every file at its first write. It clears as large a buffer as is given.
       if size == 0 {
@@ -101,6 +104,17 @@ struct ExtendedAttributeOperations: Sendable {
       }
       throw error
     }
+  }
+
+  private func shownACL(_ name: CName, _ node: NodeID, _ owners: ShownOwners) throws(Errno) -> [UInt8] {
+    let value: [UInt8]
+    do throws(Errno) {
+      value = try readExtendedAttribute { buffer throws(Errno) in
+        try backingValue(of: name, node, into: buffer)
+      }
+    } catch { throw error == .notSupported ? .noData : error }
+    guard let list = AccessControlList(value) else { throw .ioError }
+    return owners.shown(list, of: try store.ownAttributes(of: node)).value
   }
 
   private func backingValue(
@@ -178,6 +192,7 @@ struct ExtendedAttributeOperations: Sendable {
     for name in backing.split(separator: 0) {
       let text = String(decoding: name, as: UTF8.self)
       if Provenance(rawValue: text) != nil || ReservedAttribute.isMarker(name) { continue }
+      if store.shownOwners?.hides(text) == true { continue }
       if text == Self.typeAttribute { hasType = true }
       names += name
       names.append(0)

@@ -26,8 +26,14 @@ final class ResourceResolver: Sendable {
   private let stack: LayerStack
   private let mountPoint: [UInt8]
   private let reserved: ReservedNames
+  /// Whether the mount shows no file as readable for all.
+  private let isForOwnerAlone: Bool
 
-  init(_ stack: LayerStack, _ settings: ResourceSettings, _ reserved: ReservedNames) {
+  init(
+    _ stack: LayerStack, _ settings: ResourceSettings, _ reserved: ReservedNames,
+    _ owners: ShownOwners? = nil
+  ) {
+    isForOwnerAlone = (owners?.umask ?? 0) & 0o555 != 0
     self.stack = stack
     self.reserved = reserved
     scheme = settings.scheme
@@ -60,7 +66,7 @@ final class ResourceResolver: Sendable {
   private func described(
     _ wanted: ResourceURL, for caller: Caller
   ) throws(Errno) -> (resource: FoundResource, description: ResourceDescription)? {
-    let access = access(for: caller)
+    let access = try access(for: caller)
     // Bounded in case a program replaces the file in a loop.
     for _ in 0..<16 {
       guard
@@ -80,8 +86,11 @@ final class ResourceResolver: Sendable {
 
   /// Which resources a caller may find. The resource directory bypasses directories' permissions, and the daemon
   /// does not know the caller's groups.
-  func access(for caller: Caller) -> ResourceAccess {
-    caller.user == 0 || caller.user == getuid() ? .unrestricted : .everyone
+  /// - Throws: EACCES for one that may find none.
+  func access(for caller: Caller) throws(Errno) -> ResourceAccess {
+    if caller.user == 0 || caller.user == getuid() { return .unrestricted }
+    if isForOwnerAlone { throw .permissionDenied }
+    return .everyone
   }
 
   /// Whether a program finds the same at the resource's path: no link that leads nowhere inside the mount, and

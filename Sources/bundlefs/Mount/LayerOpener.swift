@@ -20,7 +20,8 @@ struct LayerOpener {
     self.covered = covered
     contents = ContentCache(
       budget: plan.arguments.options.cacheSize ?? MemoryLimit.share(atMost: ContentCache.defaultBudget),
-      passwords: plan.passwords, registry: archives, remote: plan.remote)
+      passwords: plan.passwords, registry: archives, remote: plan.remote,
+      owners: plan.arguments.options.archiveOwners)
   }
 
   /// - Returns: the layers; the one of them that takes changes, if any; and the cache of their archives' contents, if

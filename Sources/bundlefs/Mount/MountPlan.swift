@@ -126,6 +126,7 @@ struct MountPlan {
     options.announce = given.announceMode
     options.isElsewhere = arguments.isPrivate
     options.isShared = arguments.isShared
+    options.shownOwners = given.owners.shown
     options.shown = given.shown.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     options.reusable = given.reusable
     options.shown.append(("fsname", (given.fsname ?? RemoteURL.redacted(given.real(arguments.main))).shown))

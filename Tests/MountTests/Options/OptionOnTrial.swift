@@ -27,7 +27,7 @@ struct OptionOnTrial: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { text }
 
-  static let all = writing + reading + views + processes + control
+  static let all = writing + reading + views + owners + processes + control
 }
 
 extension OptionOnTrial {
@@ -137,6 +137,28 @@ extension OptionOnTrial {
       let names = try (trial.view / "both.txt").attributeNames()
       #expect(names.contains("user.bundlefs.layer"))
     },
+  ]
+
+  /// What `stat` shows of a file of root's with the mode 0644.
+  private static func showing(_ text: String, _ argument: String, _ expected: [UInt32]) -> OptionOnTrial {
+    OptionOnTrial(text, { _ in ByteString(argument) }) { trial in
+      let status = try (trial.view / "plain.txt").status()
+      for (found, expected) in zip([status.owner, status.group, status.permissions], expected)
+      where expected != .max {
+        #expect(found == expected, "\(argument)")
+      }
+    }
+  }
+
+  private static let owners: [OptionOnTrial] = [
+    OptionOnTrial("owners=archive") { try $0.expectStatus { $0.options["owners"] == "archive" } },
+    showing("uid=N", "uid=7", [7]), showing("gid=N", "gid=8", [.max, 8]),
+    showing("umask=OCTAL", "umask=200", [.max, .max, 0o444]),
+    showing("uidmapping=MAP", "uidmapping=0:7:1", [7]),
+    showing("gidmapping=MAP", "gidmapping=0:8:1", [.max, 8]),
+    showing("squash_to_uid=N", "squash_to_uid=7", [7]),
+    showing("squash_to_gid=N", "squash_to_gid=8", [.max, 8]),
+    showing("squash_to_root", "squash_to_root", [0, 0]),
   ]
 
   private static let processes: [OptionOnTrial] = [

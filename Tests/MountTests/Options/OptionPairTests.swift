@@ -16,11 +16,32 @@ extension String {
 extension MountTests {
   @Suite struct OptionPairTests {
     /// The pairs that a mount refuses, with what its message must say.
-    private static let refused: [(Set<String>, String)] = [
-      (["writable", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
-      (["writable=DIR", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
-      (["a layer at a folder", "case=insensitive"], "'case=insensitive' and a layer at a folder"),
-    ]
+    private static let refused: [(Set<String>, String)] =
+      [
+        (["writable", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
+        (["writable=DIR", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
+        (["a layer at a folder", "case=insensitive"], "'case=insensitive' and a layer at a folder"),
+      ] + refusedOwners
+
+    private static let refusedOwners: [(Set<String>, String)] = {
+      let users = ["squash_to_root", "squash_to_uid=N", "uid=N", "uidmapping=MAP"]
+      let groups = ["gid=N", "gidmapping=MAP", "squash_to_gid=N", "squash_to_root"]
+      func name(_ option: String) -> Substring { option.prefix { $0 != "=" } }
+      var refused: [(Set<String>, String)] = []
+      for names in [users, groups] {
+        for (first, second) in names.flatMap({ first in names.filter { $0 > first }.map { (first, $0) } }) {
+          refused.append(([first, second], "'\(name(first))' and '\(name(second))' cannot be combined"))
+        }
+      }
+      for option in Set(users + groups + ["umask=OCTAL"]) {
+        for (other, shown) in [
+          ("writable", "writable"), ("writable=DIR", "writable"), ("strings=merge", "strings=merge"),
+        ] {
+          refused.append(([option, other], "'\(name(option))' and '\(shown)' cannot be combined"))
+        }
+      }
+      return refused
+    }()
 
     private func refusal(of options: [OptionOnTrial]) -> String? {
       Self.refused.first { $0.0.isSubset(of: options.map(\.text)) }?.1
@@ -55,6 +76,7 @@ extension MountTests {
       "writable and passthrough", "writable and strings=merge", "writable and ro",
       "announce=on and ro, cache=none or cache=SECONDS", "control=none and list_routes or routes=FILE",
       "whiteouts=markers or trust_upper without writable", "passthrough and archives", "survive=off",
+      "options of owners and writable or strings=merge", "two options of one owner",
       "ro or control=none", "case=insensitive and a layer at a folder",
     ]
 

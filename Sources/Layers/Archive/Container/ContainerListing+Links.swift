@@ -26,6 +26,7 @@ extension ContainerListing {
     for (name, file) in owners {
       records[file].node.otherNames = 1
       records[name].node = records[file].node
+      records[name].attributes = records[file].attributes
       records[name].fault = records[file].fault
     }
   }

@@ -8,6 +8,7 @@ struct ContainerRecord: ArchiveRecord {
   var hardLink: Range<Int>?
   /// Without a name and a place in a tree.
   var node = ArchiveNode()
+  var attributes: UInt32 = 0
   /// Why it cannot be shown.
   var fault: SkipReason?
 
@@ -31,6 +32,9 @@ struct ContainerListing {
   /// Whether any content can only be decoded in the order of the archive.
   private(set) var hasSequentialContent = false
   private(set) var format: ContainerFormat
+  /// The owners of the entries, to which records refer.
+  private(set) var attributeTable = ArchivedAttributeTable()
+  private let owners: ArchiveOwners
   /// Whether another tar archive follows, whose entries are not among the records.
   private(set) var hasAppended = false
   /// The end of the content that is in the file as it is.
@@ -38,9 +42,12 @@ struct ContainerListing {
 
   /// - Parameter progress: receives the bytes of the file that were read, and its size.
   /// - Returns: nil if the file is no container.
-  init?(_ source: ArchiveSource, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws(ArchiveError) {
+  init?(
+    _ source: ArchiveSource, _ owners: ArchiveOwners = .mounter,
+    progress: (UInt64, UInt64) -> Void = { _, _ in }
+  ) throws(ArchiveError) {
     guard let format = try ContainerFormat.detect(in: source) else { return nil }
-    self.format = format
+    (self.format, self.owners) = (format, owners)
     if Libarchive.functions == nil {
       throw .unsupported(
         "a \(format.name) archive, which needs libarchive (package libarchive13); it is not installed")
@@ -87,6 +94,7 @@ struct ContainerListing {
 
   /// Adds the entries to an index.
   func addEntries(to builder: inout ArchiveIndexBuilder) {
+    builder.attributeTable = attributeTable
     names.withUnsafeBytes { names in
       for record in records {
         let name = UnsafeRawBufferPointer(rebasing: names[record.name])
@@ -149,7 +157,8 @@ struct ContainerListing {
     record.node.flags = .isInContainer
     // A 7z archive can lack the type, or have one that is none.
     let kind = FileKind(rawValue: header.mode & 0o170000) ?? .regular
-    record.node.mode = UInt16(kind.rawValue | header.mode & 0o777)
+    record.node.mode = UInt16(kind.rawValue | header.mode & owners.modeBits)
+    if owners.areServed { addAttributes(header, &record) }
     if let hardLink = header.hardLink {
       record.hardLink = append(hardLink)
       hasHardLinks = true
@@ -174,8 +183,26 @@ struct ContainerListing {
     case .symbolicLink: addTarget(reader.header.linkTarget, &record)
     case .regular: try addContent(&record, reader, source, progress)
     default:
-      if reader.header.isWhiteout { makeWhiteout(&record) } else { record.fault = .special }
+      if reader.header.isWhiteout { makeWhiteout(&record) } else { addDevice(reader.header, &record) }
     }
+  }
+
+  private mutating func addAttributes(_ header: EntryFields, _ record: inout ContainerRecord) {
+    if let attributes = header.attributes(owners) {
+      record.attributes = attributeTable.number(of: attributes)
+    } else {
+      // It belongs to the mounting user then, whose rights it must not give.
+      record.node.mode &= 0o171777
+    }
+  }
+
+  private mutating func addDevice(_ header: EntryFields, _ record: inout ContainerRecord) {
+    let isDevice = [.characterDevice, .blockDevice].contains(record.node.kind)
+    guard isDevice, owners.servesDevices, let device = header.device else { return record.fault = .special }
+    // The kernel never asks again what device a node is, so that another one must be another node.
+    record.node.crc = device
+    record.node.flags.insert(.hasNoChecksum)
+    record.node.offset = UInt48.max - UInt64(records.count)
   }
 
   private mutating func addTarget(_ target: UnsafeRawBufferPointer?, _ record: inout ContainerRecord) {

@@ -270,14 +270,29 @@ struct EntryFields {
   /// Bytes; 0 before the first header and after the last. A negative size becomes one that no file can have.
   var size: UInt64 { entry == nil ? 0 : UInt64(bitPattern: library.entry_size.unsafelyUnwrapped(entry)) }
 
-  /// `st_mode`, without set-user-ID bits.
+  /// `st_mode`, as the archive has it.
   var mode: UInt32 {
-    library.entry_filetype.unsafelyUnwrapped(entry) | library.entry_perm.unsafelyUnwrapped(entry) & 0o777
+    library.entry_filetype.unsafelyUnwrapped(entry) | library.entry_perm.unsafelyUnwrapped(entry) & 0o7777
+  }
+
+  /// The numbers; names of users mean others on each machine. An archive can hold any number.
+  var owner: Int64 { library.entry_uid.unsafelyUnwrapped(entry) }
+  var group: Int64 { library.entry_gid.unsafelyUnwrapped(entry) }
+  var rdev: UInt { library.entry_rdev.unsafelyUnwrapped(entry) }
+
+  /// Calls the body with each name and value.
+  func forEachExtendedAttribute(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Void) {
+    guard library.entry_xattr_reset.unsafelyUnwrapped(entry) > 0 else { return }
+    var (name, value, size): (UnsafePointer<CChar>?, UnsafeRawPointer?, Int) = (nil, nil, 0)
+    while library.entry_xattr_next.unsafelyUnwrapped(entry, &name, &value, &size) == ARCHIVE_OK {
+      guard let name = bytes(name) else { continue }
+      body(name, UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : size))
+    }
   }
 
   var isWhiteout: Bool {
     FileKind(rawValue: mode & 0o170000) == .characterDevice
-      && library.entry_rdev.unsafelyUnwrapped(entry) == 0
+      && rdev == 0
   }
 
   /// Nanoseconds since the epoch.

@@ -50,6 +50,7 @@ final class ArchiveContent: @unchecked Sendable {
     /// Offset of the first compressed byte, once the local file header was read.
     var start: UInt64?
     var attributes: FileStatus
+    var extended: [ArchivedAttribute] = []
     /// Whether the present archive lacks the entry.
     var isDetached = false
     /// Up to where unverified bytes were returned.
@@ -91,7 +92,7 @@ final class ArchiveContent: @unchecked Sendable {
 
   init(
     _ node: ArchiveNode, at header: LocalHeader, _ attributes: FileStatus, _ gate: LayerGate,
-    _ cache: ContentPool, _ served: ServedEntries
+    _ cache: ContentPool, _ served: ServedEntries, _ extended: [ArchivedAttribute] = []
   ) {
     inode = node.inode
     size = node.size
@@ -99,16 +100,20 @@ final class ArchiveContent: @unchecked Sendable {
     self.cache = cache
     self.served = served
     isLarge = size > (node.isStored ? Self.verifiedAtOnce : Self.smallSize) || !node.hasChecksum
-    var first = State(node: node, header: header, attributes: attributes)
+    var first = State(node: node, header: header, attributes: attributes, extended: extended)
     first.continuesFormer = served.isServed(inode, byOtherThan: header.source.generation)
     state = Locked(order: 40, first)
   }
 
   var attributes: FileStatus { state.withLock { $0.attributes } }
+  var extendedAttributes: [ArchivedAttribute] { state.withLock { $0.extended } }
 
   /// Continues with a new state of the archive, which has the same content as far as its index shows. Does nothing if
   /// unverified bytes were returned.
-  func move(to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus) {
+  func move(
+    to header: LocalHeader, _ node: ArchiveNode, _ attributes: FileStatus,
+    _ extended: [ArchivedAttribute] = []
+  ) {
     let (wasWaiting, isEmpty, former) = state.withLock { state -> (Bool, Bool, AnyObject?) in
       let generation = header.source.generation
       if state.header.source === header.source || served.isUnverified(inode, byOtherThan: generation) {
@@ -121,7 +126,7 @@ final class ArchiveContent: @unchecked Sendable {
       state.node = node
       state.header = header
       state.start = nil
-      state.attributes = attributes
+      (state.attributes, state.extended) = (attributes, extended)
       state.isDetached = false
       state.verifiedEnd = 0
       state.checksum = 0

@@ -27,13 +27,15 @@ public final class ContentCache: Sendable {
   public let registry: ArchiveRegistry?
   /// How archives on servers are read.
   let remote: RemoteSettings
+  /// Whose their entries are.
+  let owners: ArchiveOwners
 
   /// Creates a cache with a budget in bytes, for archives of which the passwords may open encrypted entries.
   public init(
     budget: Int = ContentCache.defaultBudget, passwords: [[UInt8]] = [], registry: ArchiveRegistry? = nil,
-    remote: RemoteSettings = RemoteSettings()
+    remote: RemoteSettings = RemoteSettings(), owners: ArchiveOwners = .mounter
   ) {
-    (self.registry, self.remote) = (registry, remote)
+    (self.registry, self.remote, self.owners) = (registry, remote, owners)
     pool = ContentPool(budget: budget, passwords: passwords)
   }
 

@@ -7,7 +7,7 @@ public struct ArchiveDifference: Sendable {
     case created, deleted
     /// Another file has the name.
     case replaced
-    /// Mode or mtime.
+    /// Mode, mtime, owner or extended attributes.
     case attributes
   }
   /// A difference. Below a folder that was created or deleted none are listed.
@@ -32,7 +32,7 @@ public struct ArchiveDifference: Sendable {
   init(from former: ArchiveIndex, to present: ArchiveIndex) {
     self.former = former
     self.present = present
-    isRootChanged = !former.tree[ArchiveTree.root].hasSameAttributes(as: present.tree[ArchiveTree.root])
+    isRootChanged = !hasSameAttributes(ArchiveTree.root, ArchiveTree.root)
     addDeleted()
     addOthers()
   }
@@ -56,13 +56,21 @@ public struct ArchiveDifference: Sendable {
       if let match = matches[node], former.tree[match].isFolder == entry.isFolder {
         if entry.inode != former.tree[match].inode {
           items.append(Item(node: node, kind: .replaced, isFolder: entry.isFolder))
-        } else if !entry.hasSameAttributes(as: former.tree[match]) {
+        } else if !hasSameAttributes(node, match) {
           items.append(Item(node: node, kind: .attributes, isFolder: entry.isFolder))
         }
       } else {
         items.append(Item(node: node, kind: .created, isFolder: entry.isFolder))
       }
     }
+  }
+
+  /// - Parameters:
+  ///   - node: in the present version.
+  ///   - match: the same in the former one.
+  private func hasSameAttributes(_ node: UInt32, _ match: UInt32) -> Bool {
+    present.tree[node].hasSameAttributes(as: former.tree[match])
+      && present.attributes(ofNode: node) == former.attributes(ofNode: match)
   }
 
   private func tree(of item: Item) -> ArchiveTree { item.kind == .deleted ? former.tree : present.tree }

@@ -11,18 +11,24 @@ extension ArchiveLayer {
 
   /// - Parameter place: the folder's.
   func find(_ name: CName, in folder: UInt64, place: HiddenNames.Place?) -> LayerDirectory.Found {
-    guard let (node, _) = node(name, in: folder) else { return .nothing }
+    guard let (node, index) = node(name, in: folder) else { return .nothing }
     if node.isFolder {
-      return .directory(directory(node.inode, place?.entering(name)), attributes(of: node))
+      return .directory(directory(node.inode, place?.entering(name)), attributes(of: node, in: index))
     }
-    return .file(attributes(of: node))
+    return .file(attributes(of: node, in: index))
   }
 
   /// - Throws: ENOENT if the folder no longer exists.
   func folderAttributes(_ folder: UInt64) throws(Errno) -> FileStatus {
     let index = current
     guard let node = index.folders[folder] else { throw .noSuchFileOrDirectory }
-    return attributes(of: index.tree[node])
+    return attributes(of: index.tree[node], in: index)
+  }
+
+  /// The extended attributes of a folder; none if it no longer exists.
+  func extendedAttributes(ofFolder folder: UInt64) -> [ArchivedAttribute] {
+    let index = current
+    return index.folders[folder].flatMap { index.attributes(ofNode: $0) }?.extended ?? []
   }
 
   /// Lists a folder; one that no longer exists is empty.

@@ -7,6 +7,8 @@ final class ArchiveIndex: Sendable {
   /// nil for a zip archive.
   let container: Container?
   let tree: ArchiveTree
+  /// The owners of the entries, to which `tree` refers; empty if all belong to the mounting user.
+  let attributeTable: [ArchivedAttributes]
   let skipped: [SkippedNames]
   /// Entries in the central directory.
   let entries: Int
@@ -29,6 +31,7 @@ final class ArchiveIndex: Sendable {
     source = builder.source
     tree = numbers.tree
     container = listing.map { [tree, source] in Container($0, of: source, tree) }
+    attributeTable = builder.attributeTable.all
     skipped = builder.skipped.filter { $0.count > 0 }
     entries = builder.entries
     backslashed = builder.backslashed
@@ -42,6 +45,7 @@ final class ArchiveIndex: Sendable {
   init(_ other: ArchiveIndex, replacing distrusted: Set<UInt64>) {
     source = other.source
     container = other.container
+    attributeTable = other.attributeTable
     skipped = other.skipped
     entries = other.entries
     backslashed = other.backslashed
@@ -65,14 +69,16 @@ final class ArchiveIndex: Sendable {
   ///   - former: what is the same in both keeps its inode number.
   ///   - nextInode: the first number for what is not the same; nil for the one that follows those of `former`.
   ///   - distrusted: the inode numbers of files that become other files.
+  ///   - owners: whose the entries are.
   static func read(
     _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, former: ArchiveIndex? = nil,
-    distrusted: Set<UInt64> = [], after nextInode: UInt64? = nil,
+    distrusted: Set<UInt64> = [], after nextInode: UInt64? = nil, owners: ArchiveOwners = .mounter,
     progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(ArchiveError) -> ArchiveIndex {
     let source = try source.archiveBehindProgram() ?? source
-    let listing = try ContainerListing(source, progress: progress)
-    var builder = try build(source, listing, folder, encoding, progress)
+    let owners = owners.limited(to: source)
+    let listing = try ContainerListing(source, owners, progress: progress)
+    var builder = try build(source, listing, folder, encoding, owners, progress)
     let numbers = InodeAssignment(
       builder.takeTree(), after: former, except: distrusted, from: nextInode)
     return ArchiveIndex(builder, listing, numbers: numbers)
@@ -81,16 +87,16 @@ final class ArchiveIndex: Sendable {
   /// - Parameter listing: nil for a zip archive.
   private static func build(
     _ source: ArchiveSource, _ listing: ContainerListing?, _ folder: [[UInt8]], _ encoding: NameEncoding?,
-    _ progress: (UInt64, UInt64) -> Void
+    _ owners: ArchiveOwners, _ progress: (UInt64, UInt64) -> Void
   ) throws(ArchiveError) -> ArchiveIndexBuilder {
     var builder: ArchiveIndexBuilder
     if let listing {
       builder = ArchiveIndexBuilder(
-        source, count: listing.records.count, folder: folder, encoding: encoding)
+        source, count: listing.records.count, folder: folder, encoding: encoding, owners)
       listing.addEntries(to: &builder)
     } else {
       let directory = try directory(of: source)
-      builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding)
+      builder = ArchiveIndexBuilder(source, directory, folder: folder, encoding: encoding, owners)
       try directory.forEachRecord(in: source, progress: progress) { builder.add($0) }
     }
     guard source.isUnchanged else { throw .changing }
@@ -108,11 +114,13 @@ final class ArchiveIndex: Sendable {
   /// - Parameter numbers: as `InodeAssignment`.
   /// - Throws: `changing` if the file was overwritten since.
   static func restore(
-    _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, numbers: [UInt64]
+    _ source: ArchiveSource, folder: [[UInt8]], encoding: NameEncoding?, numbers: [UInt64],
+    owners: ArchiveOwners = .mounter
   ) throws(ArchiveError) -> ArchiveIndex {
     let source = try source.archiveBehindProgram() ?? source
-    let listing = try ContainerListing(source)
-    var builder = try build(source, listing, folder, encoding, { _, _ in })
+    let owners = owners.limited(to: source)
+    let listing = try ContainerListing(source, owners)
+    var builder = try build(source, listing, folder, encoding, owners, { _, _ in })
     guard let assigned = InodeAssignment(builder.takeTree(), numbers: numbers) else { throw .changing }
     return ArchiveIndex(builder, listing, numbers: assigned)
   }

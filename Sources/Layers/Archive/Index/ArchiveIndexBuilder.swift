@@ -5,6 +5,8 @@ protocol ArchiveRecord {
   var size: UInt64 { get }
   /// `st_mode`.
   var mode: UInt32 { get }
+  /// The number of its `ArchivedAttributes` in the builder's table; 0 for none.
+  var attributes: UInt32 { get }
   /// Nanoseconds since the epoch.
   func modified(_ clock: inout DOSTime) -> Int64
   /// The node of a file, without its name and place in the tree.
@@ -34,20 +36,26 @@ struct ArchiveIndexBuilder: ~Copyable {
 
   private let converter: NameConverter?
   private var isContainer = false
+  private let owners: ArchiveOwners
+  /// The owners of the entries.
+  var attributeTable = ArchivedAttributeTable()
 
   /// For the records of a container, of which there are about `count`.
   init(
-    _ source: ArchiveSource, count: Int, folder: [[UInt8]], encoding: NameEncoding?
+    _ source: ArchiveSource, count: Int, folder: [[UInt8]], encoding: NameEncoding?,
+    _ owners: ArchiveOwners = .mounter
   ) {
     let none = CentralDirectory(
       start: source.size, size: 0, prefixLength: 0, declaredCount: UInt64(clamping: count))
-    self.init(source, none, folder: folder, encoding: encoding)
+    self.init(source, none, folder: folder, encoding: encoding, owners)
     isContainer = true
   }
 
   init(
-    _ source: ArchiveSource, _ directory: CentralDirectory, folder: [[UInt8]], encoding: NameEncoding?
+    _ source: ArchiveSource, _ directory: CentralDirectory, folder: [[UInt8]], encoding: NameEncoding?,
+    _ owners: ArchiveOwners = .mounter
   ) {
+    self.owners = owners
     converter = encoding.flatMap { NameConverter($0) }
     self.source = source
     self.directory = directory
@@ -62,13 +70,16 @@ struct ArchiveIndexBuilder: ~Copyable {
 
   mutating func add(_ record: ZipRecord) {
     entries += 1
+    var record = record
+    if owners.areServed { record.takeOwner(owners, &attributeTable) }
     // The closure cannot capture a mutable `self`.
-    let reason = EntryName.withBytes(of: record, converter) { path in
-      guard record.isMadeOnWindows, let converted = EntryName.withoutBackslashes(path) else {
-        return addChecked(record, path)
+    let given = record
+    let reason = EntryName.withBytes(of: given, converter) { path in
+      guard given.isMadeOnWindows, let converted = EntryName.withoutBackslashes(path) else {
+        return addChecked(given, path)
       }
       backslashed += 1
-      var record = record
+      var record = given
       record.isNamedAsFolder = converted.last == EntryName.slash
       return converted.withUnsafeBytes { addChecked(record, $0) }
     }
@@ -180,6 +191,7 @@ struct ArchiveIndexBuilder: ~Copyable {
   private mutating func addFolder(_ record: some ArchiveRecord, at node: UInt32) -> SkipReason? {
     guard record.mode & 0o170000 == FileKind.directory.rawValue else { return .collision }
     let isRepeated = tree[node].flags.contains(.isExplicit)
+    tree.setAttributes(record.attributes, of: node)
     tree[node].mode = UInt16(record.mode)
     tree[node].modified = record.modified(&clock)
     tree[node].flags.insert(.isExplicit)
@@ -197,7 +209,12 @@ struct ArchiveIndexBuilder: ~Copyable {
       return addFolder(record, at: node)
     }
     let node = record.node(&clock)
-    guard let present else { return tree.add(name, in: folder, node) == nil ? .tooLong : nil }
+    guard let present else {
+      guard let number = tree.add(name, in: folder, node) else { return .tooLong }
+      tree.setAttributes(record.attributes, of: number)
+      return nil
+    }
+    tree.setAttributes(record.attributes, of: present)
     // The last entry of a name wins, since it was added to the archive last.
     let former = tree[present]
     tree[present] = node

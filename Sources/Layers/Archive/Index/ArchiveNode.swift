@@ -63,6 +63,8 @@ struct ArchiveNode {
   /// Whether the content is in the archive as it is.
   var isStored: Bool { method == 0 && !flags.contains(.isEncrypted) }
   var isFolder: Bool { UInt32(mode) & 0o170000 == FileKind.directory.rawValue }
+  /// Whether it is a device, whose number `crc` is.
+  var isDevice: Bool { kind == .characterDevice || kind == .blockDevice }
   var kind: FileKind { FileKind(rawValue: UInt32(mode) & 0o170000) ?? .regular }
 
   /// Whether all content before it has to be decoded first.

@@ -40,6 +40,11 @@ final class ArchiveSource: Sendable {
 
   var size: UInt64 { UInt64(range.count) }
 
+  /// Whether this machine's kernel alone has the file: neither a server nor another process.
+  var isLocalFile: Bool {
+    remote == nil && ((try? descriptor.fileSystemType()).map { !FileSystemType.isRemote($0) } ?? false)
+  }
+
   init(_ descriptor: consuming Descriptor, generation: UInt32 = 0) throws(ArchiveError) {
     do throws(Errno) { attributes = try Self.settledAttributes(of: descriptor) } catch {
       throw .unreadable(error)

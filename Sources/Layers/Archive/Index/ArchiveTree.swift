@@ -10,6 +10,8 @@ struct ArchiveTree: Sendable {
   private(set) var nodes: [ArchiveNode]
   private var names: [UInt8] = [0]
   private var index: HashIndex
+  /// By node, the number of its `ArchivedAttributes`, or 0. Shorter than `nodes` if the last ones have none.
+  private var attributes: [UInt32] = []
 
   static let root: UInt32 = 0
   private static let seed = UInt64.random(in: .min ... .max)
@@ -34,6 +36,27 @@ struct ArchiveTree: Sendable {
   func find(_ name: UnsafeRawBufferPointer, in folder: UInt32) -> UInt32? {
     let node = index.first(Self.hash(name, folder)) { nodes[Int($0)].parent == folder && has($0, name) }
     return node == 0 ? nil : node
+  }
+
+  mutating func setAttributes(_ number: UInt32, of node: UInt32) {
+    if attributes.count <= node {
+      if number == 0 { return }
+      attributes += repeatElement(0, count: nodes.count - attributes.count)
+    }
+    attributes[Int(node)] = number
+  }
+
+  /// The number of a node's `ArchivedAttributes`; 0 for none.
+  func attributes(of node: UInt32) -> UInt32 { node < attributes.count ? attributes[Int(node)] : 0 }
+
+  /// The number of a node. Names are in the order of the nodes.
+  func number(of node: ArchiveNode) -> UInt32 {
+    var (low, high) = (0, nodes.count)
+    while high - low > 1 {
+      let middle = low + (high - low) / 2
+      if nodes[middle].name <= node.name { low = middle } else { high = middle }
+    }
+    return UInt32(low)
   }
 
   /// Adds a node that does not exist.

@@ -21,6 +21,8 @@ struct ZipRecord: ArchiveRecord {
   private let extra: UnsafeRawBufferPointer
   private let dosTime: UInt16
   private let dosDate: UInt16
+  private(set) var attributes: UInt32 = 0
+  private var modeBits = ArchiveOwners.mounter.modeBits
 
   /// - Parameter isLast: whether no more bytes follow.
   /// - Returns: nil if the record is incomplete and more bytes follow, or at the end.
@@ -99,21 +101,42 @@ struct ZipRecord: ArchiveRecord {
 
   var isEncrypted: Bool { flags & (1 << 0 | 1 << 6 | 1 << 13) != 0 }
 
-  /// `st_mode`, without set-user-ID bits and devices, as by `unzip(1)`.
+  /// Serves the owner in Info-ZIP's field: a version, and two numbers with their lengths before them.
+  mutating func takeOwner(_ owners: ArchiveOwners, _ table: inout ArchivedAttributeTable) {
+    modeBits = owners.modeBits & 0o1777
+    guard let field = field(0x7875), field.count >= 3, field[0] == 1,
+      let owner = Self.number(in: field, at: 1), let group = Self.number(in: field, at: 2 + Int(field[1])),
+      let found = ArchivedAttributes(owner: owner, group: group)
+    else { return }
+    modeBits = owners.modeBits
+    attributes = table.number(of: found)
+  }
+
+  /// A little-endian number behind its length; nil if it is cut off, or of more than 32 bits.
+  private static func number(in field: UnsafeRawBufferPointer, at position: Int) -> Int64? {
+    guard position < field.count, case let count = Int(field[position]), 1...8 ~= count,
+      position + 1 + count <= field.count
+    else { return nil }
+    let bytes = field[(position + 1)..<(position + 1 + count)]
+    guard bytes.dropFirst(4).allSatisfy({ $0 == 0 }) else { return nil }
+    return bytes.prefix(4).reversed().reduce(0) { $0 << 8 | Int64($1) }
+  }
+
+  /// `st_mode`, without devices, as by `unzip(1)`.
   var mode: UInt32 {
     // Unix and macOS.
     let isUnix = madeBy == 3 || madeBy == 19
     let unix = isUnix ? externalAttributes >> 16 : 0
     let kind = unix & 0o170000
     if isNamedAsFolder || (kind == FileKind.directory.rawValue && size == 0) {
-      return FileKind.directory.rawValue | (unix != 0 ? unix & 0o777 : 0o755)
+      return FileKind.directory.rawValue | (unix != 0 ? unix & modeBits : 0o755)
     }
     // `PATH_MAX` bounds the target of a link.
     if kind == FileKind.symbolicLink.rawValue, size > 0, size < 4096 {
       return FileKind.symbolicLink.rawValue | 0o777
     }
     let isReadOnly = !isUnix && externalAttributes & 1 != 0
-    let permissions = unix != 0 ? unix & 0o777 : isReadOnly ? 0o444 : 0o644
+    let permissions = unix != 0 ? unix & modeBits : isReadOnly ? 0o444 : 0o644
     return FileKind.regular.rawValue | permissions
   }
 

@@ -48,7 +48,7 @@ extension NodeStore {
         && merged.attributeSource.identity.hasBirthTime
     }
     if isSame { return }
-    guard try Self.permissions(of: merged.attributeSource).allows(access, to: caller) else {
+    guard try permissions(of: merged.attributeSource).allows(access, to: caller) else {
       throw .staleFileHandle
     }
   }
@@ -57,7 +57,7 @@ extension NodeStore {
   /// - Throws: ESTALE if it may not, as `check`.
   func checkChange(of merged: MergedDirectory, by caller: Caller) throws(Errno) {
     if !isShared || caller.user == 0 { return }
-    let permissions = try Self.permissions(of: merged.attributeSource)
+    let permissions = try permissions(of: merged.attributeSource)
     guard permissions.allows([.write, .search], to: caller) else { throw .staleFileHandle }
   }
 
@@ -67,8 +67,11 @@ extension NodeStore {
     table.withLock { table in (try? Self.state(of: node, table))?.wasReplaced ?? false }
   }
 
-  private static func permissions(of part: LayerDirectory) throws(Errno) -> PermissionCheck {
-    PermissionCheck(attributes: try part.attributes(), acl: try accessList(of: part))
+  private func permissions(of part: LayerDirectory) throws(Errno) -> PermissionCheck {
+    let (attributes, list) = (try part.attributes(), try Self.accessList(of: part))
+    guard let shownOwners else { return PermissionCheck(attributes: attributes, acl: list) }
+    return PermissionCheck(
+      attributes: shownOwners.shown(attributes), acl: list.map { shownOwners.shown($0, of: attributes) })
   }
 
   private static func accessList(of part: LayerDirectory) throws(Errno) -> AccessControlList? {
@@ -137,7 +140,7 @@ extension NodeStore {
 
   private func isOpenToAll(_ directory: NodeID) throws(Errno) -> Bool {
     let top = try merged(of: directory).attributeSource
-    if try top.attributes().mode & 0o111 != 0o111 { return false }
+    if try shown(top.attributes()).mode & 0o111 != 0o111 { return false }
     return try Self.accessList(of: top) == nil
   }
 

@@ -21,7 +21,7 @@ struct MountOption {
     }
   }
 
-  private func invalid(expected: String) -> Failure {
+  func invalid(expected: String) -> Failure {
     .usage("invalid option '\(text)': expected \(expected)")
   }
 

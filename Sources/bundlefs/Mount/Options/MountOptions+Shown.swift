@@ -47,6 +47,7 @@ extension MountOptions {
     shown["low_latency"] = Self.onOff(lowLatency)
     shown["layer_timeout"] = layerTimeout.map { "\($0)" } ?? ""
     shown["layer_timeout_action"] = skipsOverdueLayers ? "skip" : "error"
+    shown.merge(owners.values) { $1 }
     for name in ["allow_other", "allow_root", "auto_unmount"] {
       shown[name] = Self.onOff(passed.contains(Array(name.utf8)))
     }

@@ -65,6 +65,8 @@ struct MountOptions {
   private(set) var hiddenPatterns: [[UInt8]] = []
   /// Whether tables of strings are merged key by key.
   var mergesTables = false
+  /// Which owners and permissions are shown.
+  var owners = OwnerOptions()
   /// Where the daemon's messages go.
   var log = LogOption.auto
   /// Which modification times are shown.
@@ -126,6 +128,15 @@ struct MountOptions {
     case "strings": mergesTables = try option.isMerged()
     case "hide": hiddenPatterns += try option.patterns()
     case "mtime": mtime = try option.mtime()
+    case "owners": owners.areOfArchives = try option.areOwnersOfArchives()
+    case "uid", "squash_to_uid": owners.setUsers(try option.id(), by: option.name)
+    case "gid", "squash_to_gid": owners.setGroups(try option.id(), by: option.name)
+    case "uidmapping": owners.setUsers(try option.ranges(), by: option.name)
+    case "gidmapping": owners.setGroups(try option.ranges(), by: option.name)
+    case "squash_to_root" where !hasValue:
+      owners.setUsers(.constant(0), by: option.name)
+      owners.setGroups(.constant(0), by: option.name)
+    case "umask": owners.umask = try option.mode()
     case "log": log = try option.log()
     case "missing": allowsMissing = try option.isEmptyWhenMissing()
     case "substitution":
@@ -191,6 +202,11 @@ struct MountOptions {
     }
     if writable != .off, mergesTables {
       throw .usage("'writable' and 'strings=merge' cannot be combined; leave one of them out")
+    }
+    try owners.check()
+    if let name = owners.given {
+      let other = writable != .off ? "writable" : mergesTables ? "strings=merge" : nil
+      if let other { throw .usage("'\(name)' and '\(other)' cannot be combined; leave one of them out") }
     }
     for layer in substitutions.map(LaidPath.init(checked:)) {
       if let fault = FoldedLayer(self).fault(at: layer.place) { throw .usage(fault) }

@@ -3,7 +3,7 @@ enum OptionNames {
   /// Those that take no value.
   static let flags: Set<String> = [
     "writable", "passthrough", "trust_upper", "list_routes", "hide_routes", "low_latency", "debug", "remount",
-    "nonempty",
+    "nonempty", "squash_to_root",
     "allow_other", "allow_root", "auto_unmount", "default_permissions",
     "ro", "rw", "suid", "nosuid", "dev", "nodev", "exec", "noexec", "atime", "noatime", "sync", "async",
     "dirsync",
@@ -23,6 +23,7 @@ enum OptionNames {
     "idiom",
     "resource_scheme", "fsname", "max_read", "layer_timeout", "layer_timeout_action", "case", "strings",
     "hide",
+    "owners", "uid", "gid", "umask", "uidmapping", "gidmapping", "squash_to_uid", "squash_to_gid",
     "missing", "mtime", "log", "survive", "watchdog", "profile",
   ]
 
