@@ -85,9 +85,11 @@ import Testing
           forResource: name, withExtension: ext, subdirectory: folder, localization: localization)
         #expect(
           found?.standardizedFileURL.path == expected?.standardizedFileURL.path, "\(name) in \(localization)")
-        let path = ours.path(forResource: name, ofType: ext, inDirectory: folder, forLocalization: localization)
+        let path = ours.path(
+          forResource: name, ofType: ext, inDirectory: folder, forLocalization: localization)
         #expect(
-          path == theirs.path(forResource: name, ofType: ext, inDirectory: folder, forLocalization: localization),
+          path
+            == theirs.path(forResource: name, ofType: ext, inDirectory: folder, forLocalization: localization),
           "\(name) in \(localization)")
       }
     }

@@ -120,7 +120,10 @@ extension MountTests {
     func accessList() throws {
       let fixture = try Fixture()
       try make(fixture.main / "file", 100, 200, 0o600)
-      try Command(["setfacl", "-m", "u:300:r,u:301:r", fixture.main / "file"]).check()
+      let list = ACLValue.list(
+        (.owner, 6, nil), (.user, 4, 300), (.user, 4, 301), (.owningGroup, 0, nil), (.mask, 4, nil),
+        (.other, 0, nil))
+      try (fixture.main / "file").setAttribute("system.posix_acl_access", list)
       func expect(_ isReadable: Bool, _ mount: Mount, _ user: UInt32) throws {
         let outcome = try Command(["cat", mount.point / "file"]).asUser(user).run()
         #expect((outcome.status == 0) == isReadable, "\(user): \(outcome.errorText)")
@@ -129,8 +132,8 @@ extension MountTests {
         try expect(true, mount, 400)
         for user: UInt32 in [100, 300, 301, Self.nobody] { try expect(false, mount, user) }
       }
-      try withMount(fixture.setup("allow_other", "umask=037")) { try expect(true, $0, 300) }
-      try withMount(fixture.setup("allow_other", "umask=077")) { try expect(false, $0, 300) }
+      try withMount(fixture.setup("allow_other", "umask=026")) { try expect(true, $0, 300) }
+      try withMount(fixture.setup("allow_other", "umask=046")) { try expect(false, $0, 300) }
     }
 
     @Test("a set-user-ID program that is shown as root's does not run as root", .timeLimit(.minutes(1)))

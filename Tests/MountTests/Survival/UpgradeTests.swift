@@ -61,7 +61,7 @@ extension MountTests {
           mount -o remount,bind,ro "$place"
           [[ $(touch "$place/probe" 2>&1) == *'Read-only file system'* ]]
         done
-        trap 'umount -l /mnt/view' EXIT
+        trap 'umount -l /mnt/view 2>/dev/null || true' EXIT
         cd /mnt
         "$program" main view
         "$program" upgrade view
