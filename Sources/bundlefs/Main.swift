@@ -10,6 +10,8 @@ enum Main {
   static func main() {
     let arguments = ThisProcess.arguments
     do throws(Failure) {
+      // Each error would name something else that was looked for below /proc.
+      if !ThisProcess.hasProcfs { throw .failed("procfs is not mounted at /proc, and bundlefs needs it") }
       let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
       let rest = Array(arguments.dropFirst(2))
       switch command {

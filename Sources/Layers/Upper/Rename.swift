@@ -63,6 +63,14 @@ extension UpperLayer {
     _ name: CName, in directory: MergedDirectory, _ source: Entry, to newName: CName,
     in newDirectory: MergedDirectory, _ target: Entry?, _ flags: RenameFlags
   ) throws(Errno) {
+    try checkKinds(name, in: directory, source, to: newName, in: newDirectory, target, flags)
+    if flags != .exchange, !source.isSame(as: target) { try refuseFull(target) }
+  }
+
+  private func checkKinds(
+    _ name: CName, in directory: MergedDirectory, _ source: Entry, to newName: CName,
+    in newDirectory: MergedDirectory, _ target: Entry?, _ flags: RenameFlags
+  ) throws(Errno) {
     try refuseOtherPlace(name, in: directory, source, newName, in: newDirectory)
     if flags == .exchange, let target {
       try refuseOtherPlace(newName, in: newDirectory, target, name, in: directory)
@@ -71,9 +79,11 @@ extension UpperLayer {
     if flags == .exchange, target == nil { throw .noSuchFileOrDirectory }
     if flags == .exchange || source.isSame(as: target) { return }
     try refuseOtherKind(target, than: source)
-    if case .directory(let replaced, _)? = target, try !replaced.list().items.isEmpty {
-      throw .directoryNotEmpty
-    }
+  }
+
+  private func refuseFull(_ target: Entry?) throws(Errno) {
+    guard case .directory(let replaced, _)? = target else { return }
+    if try !replaced.list().items.isEmpty { throw .directoryNotEmpty }
   }
 
   private func renameOnce(
@@ -85,7 +95,7 @@ extension UpperLayer {
         (try directory.lookup(name), try newDirectory.lookup(newName))
       }
     guard let source else { throw .noSuchFileOrDirectory }
-    try checkRename(name, in: directory, source, to: newName, in: newDirectory, target, flags)
+    try checkKinds(name, in: directory, source, to: newName, in: newDirectory, target, flags)
     if source.isSame(as: target) { return }
     if flags == .exchange, let target {
       let other = try RenamedEntry(newName, newDirectory, target)
@@ -93,6 +103,8 @@ extension UpperLayer {
     }
     if let target, target.layer != newDirectory.top.layer { try newDirectory.checkFlags(target.attributes) }
     let renamed = try RenamedEntry(name, directory, source)
+    // As on overlayfs, after what a rename of this directory is refused for.
+    try refuseFull(target)
     if case .directory(let replaced, _)? = target {
       try absorbTwins(of: replaced, newName, in: newDirectory)
     }

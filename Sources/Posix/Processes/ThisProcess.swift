@@ -11,6 +11,9 @@ public enum ThisProcess {
       .compactMap { $0.pointee.map { [UInt8](bytesOf: $0) } }
   }
 
+  /// Whether procfs is mounted at `/proc`.
+  public static var hasProcfs: Bool { access("/proc/self/fd", F_OK) == 0 }
+
   /// Gives up root: sets all user and group IDs, and leaves no supplementary group.
   /// - Throws: EPERM; EINVAL for an ID that the user namespace lacks.
   public static func become(user: UInt32, group: UInt32) throws(Errno) {

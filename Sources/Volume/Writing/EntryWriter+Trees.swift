@@ -33,18 +33,25 @@ extension EntryWriter {
     return true
   }
 
-  /// - Throws: EXDEV if the files below have more bytes than are left.
+  /// The bytes that an entry counts for at least: also an empty one takes a block, and time.
+  private static let smallestEntry: UInt64 = 4096
+
+  /// - Throws: EXDEV if the entries count for more bytes than are left.
   private func measure(_ tree: HeldTree, _ bytesLeft: inout UInt64) throws(Errno) {
     var left = bytesLeft
+    func take(_ size: UInt64) throws(Errno) {
+      let size = max(size, Self.smallestEntry)
+      guard size <= left else { throw .crossDeviceLink }
+      left -= size
+    }
     try tree.forEachDirectory { _, merged, files throws(Errno) in
       if !merged.isInUpperLayer, try !merged.attributeSource.attributes().permits(.change) {
         throw .notPermitted
       }
+      try take(0)
       for file in files {
         guard file.attributes.permits(.change) else { throw .notPermitted }
-        if file.attributes.kind != .regular { continue }
-        guard file.attributes.size <= left else { throw .crossDeviceLink }
-        left -= file.attributes.size
+        try take(file.attributes.kind == .regular ? file.attributes.size : 0)
       }
     }
     bytesLeft = left

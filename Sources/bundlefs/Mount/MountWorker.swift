@@ -264,7 +264,8 @@ struct MountWorker {
       log?.begin()
       process?.isReady()
     }
-    if let survival, wasReady {
+    // The first worker may have died right before it was ready.
+    if let survival {
       reportDeath(survival)
       reportFailedUpgrade(survival)
     }

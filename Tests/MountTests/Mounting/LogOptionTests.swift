@@ -26,7 +26,10 @@ extension MountTests {
       // A second mount appends.
       try withMount(setup) { mount in
         try mount.killWorker()
-        #expect(eventually(within: 20) { ((try? file.readText()) ?? "").split(separator: "\n").count == 3 })
+        let isAppended = eventually(within: 20) {
+          ((try? file.readText()) ?? "").split(separator: "\n").count == 3
+        }
+        #expect(isAppended, "\((try? file.readText()) ?? "")")
       }
     }
 

@@ -43,7 +43,9 @@ extension MountTests {
     @Test(
       "where the daemon cannot start, the status is 1 and nothing is mounted", .timeLimit(.minutes(1)),
       arguments: [
-        ("-n 16", "a mount needs 64 open files"), ("-n 64", "cannot mount at"), ("-u 8", "cannot mount at"),
+        ("-n 16", "a mount needs 64 open files"), ("-n 64", "cannot mount at"),
+        // Threads of the mount before may still count: then not even the background process can be started.
+        ("-u 8", "cannot "),
       ])
     func limits(limit: String, message: String) throws {
       let fixture = try Fixture()

@@ -46,5 +46,24 @@ extension MountTests {
       #expect(try Command([program, "unmount", mount.point]).run(timeout: 20).status == 0)
       #expect(try mount.isGone())
     }
+
+    @Test("without procfs, commands name it", .timeLimit(.minutes(1)))
+    func noProcfs() throws {
+      let fixture = try Fixture()
+      let program = try Binary.underTest()
+      let commands: [[ByteString]] = [
+        [program, fixture.main, fixture.setup.point], [program, "status", fixture.setup.point],
+      ]
+      for command in commands {
+        let outcome = try Command(
+          [
+            "unshare", "-m", "--propagation", "private", "/bin/bash", "-c",
+            "umount -l /proc && \"$@\"; code=$?; umount -l \"${!#}\" 2>/dev/null; exit $code", "bash",
+          ] + command
+        ).run(timeout: 50)
+        #expect(outcome.status == 1)
+        #expect(outcome.errorText.contains("procfs is not mounted at /proc"), "\(outcome.errorText)")
+      }
+    }
   }
 }

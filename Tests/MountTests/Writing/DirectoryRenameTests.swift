@@ -109,13 +109,13 @@ extension MountTests {
     func limit() throws {
       let fixture = try Fixture()
       try (fixture.main / "only/large").write([UInt8](repeating: 1, count: 10_000))
-      for limit in ["0", "10000"] {
+      for limit in ["0", "20000"] {
         try withMount(fixture.setup("writable", ByteString("rename_copy=\(limit)"))) { mount throws in
           try expectErrno(.crossDeviceLink) { try (mount.point / "only").rename(to: mount.point / "other") }
           #expect(!(fixture.substitution / "only").exists)
         }
       }
-      try withMount(fixture.setup("writable", "rename_copy=11K")) { mount throws in
+      try withMount(fixture.setup("writable", "rename_copy=64K")) { mount throws in
         try (mount.point / "only").rename(to: mount.point / "other")
         #expect(try (mount.point / "other/large").status().size == 10_000)
       }
