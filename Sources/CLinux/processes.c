@@ -26,12 +26,25 @@ char **linux_arguments(void) { return arguments; }
 
 pid_t linux_fork(void) { return fork(); }
 
+/// What the C library keeps of a thread and a child has to have as well.
+struct thread_memory {
+  int *id;
+  void *robust;
+  size_t size;
+};
+
+/// Returns the system call that is refused; NULL if none is.
+static const char *find_thread_memory(struct thread_memory *memory) {
+  *memory = (struct thread_memory){0};
+  if (prctl(PR_GET_TID_ADDRESS, &memory->id, 0, 0, 0) != 0) return "prctl(2) with PR_GET_TID_ADDRESS";
+  if (syscall(SYS_get_robust_list, 0, &memory->robust, &memory->size) != 0) return "get_robust_list(2)";
+  return NULL;
+}
+
 const char *linux_obstacle_to_sharing_files(void) {
-  int *thread = NULL;
-  void *robust = NULL;
-  size_t size = 0;
-  if (prctl(PR_GET_TID_ADDRESS, &thread, 0, 0, 0) != 0) return "prctl(2) with PR_GET_TID_ADDRESS";
-  if (syscall(SYS_get_robust_list, 0, &robust, &size) != 0) return "get_robust_list(2)";
+  struct thread_memory memory;
+  const char *refused = find_thread_memory(&memory);
+  if (refused) return refused;
   // Arguments of no size are invalid, which only a kernel that would make the call finds.
   if (syscall(SYS_clone3, NULL, (size_t)0) < 0 && errno != EINVAL) return "clone3(2)";
   return NULL;
@@ -40,22 +53,19 @@ const char *linux_obstacle_to_sharing_files(void) {
 pid_t linux_fork_sharing_files(void) {
   // What fork(3) does beside the system call, as far as a single thread needs it: the C library reads the thread's ID
   // from memory, and the kernel finds the thread's robust locks by a list that no child inherits.
-  int *thread = NULL;
-  void *robust = NULL;
-  size_t size = 0;
-  if (prctl(PR_GET_TID_ADDRESS, &thread, 0, 0, 0) != 0 || thread == NULL ||
-      syscall(SYS_get_robust_list, 0, &robust, &size) != 0) {
+  struct thread_memory memory;
+  if (find_thread_memory(&memory) || memory.id == NULL) {
     errno = ENOSYS;
     return -1;
   }
   struct clone_args arguments = {
       .flags = CLONE_FILES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
-      .child_tid = (uintptr_t)thread,
+      .child_tid = (uintptr_t)memory.id,
       .exit_signal = SIGCHLD,
   };
   pid_t child = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
   if (child == 0)
-    syscall(SYS_set_robust_list, robust, size);
+    syscall(SYS_set_robust_list, memory.robust, memory.size);
   return child;
 }
 

@@ -29,9 +29,7 @@ extension ArchiveLayer {
   }
 
   private func detachedContent(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent {
-    let content = ArchiveContent(
-      node, at: index.header(of: node), attributes(of: node, in: index), gate, cache.pool, served,
-      index.attributes(of: node)?.extended ?? [])
+    let content = makeContent(of: node, in: index)
     content.detach()
     return content
   }

@@ -228,9 +228,7 @@ public final class ArchiveLayer: Sendable {
       // `reload` publishes the new index before it moves the open contents to it.
       if index !== current { return nil }
       if let present = contents[node.inode]?.content { return present }
-      let content = ArchiveContent(
-        node, at: index.header(of: node), attributes(of: node, in: index), gate, cache.pool, served,
-        index.attributes(of: node)?.extended ?? [])
+      let content = makeContent(of: node, in: index)
       // Purges dead references before the dictionary grows.
       if contents.count >= 1024, contents.count == contents.capacity {
         contents = contents.filter { $0.value.content != nil }
@@ -238,6 +236,13 @@ public final class ArchiveLayer: Sendable {
       contents[node.inode] = WeakContent(content: content)
       return content
     }
+  }
+
+  /// The content of a file, without looking for one that is open.
+  func makeContent(of node: ArchiveNode, in index: ArchiveIndex) -> ArchiveContent {
+    ArchiveContent(
+      node, at: index.header(of: node), attributes(of: node, in: index), gate, cache.pool, served,
+      index.extendedAttributes(of: node))
   }
 
   // MARK: - Changes
@@ -332,7 +337,7 @@ public final class ArchiveLayer: Sendable {
       guard let content = left.removeValue(forKey: node.inode) else { continue }
       content.move(
         to: index.header(of: node), node, attributes(of: node, in: index),
-        index.attributes(of: node)?.extended ?? [])
+        index.extendedAttributes(of: node))
       if left.isEmpty { break }
     }
     // The new archive lacks the rest. Those in use keep the former file open and are accounted for again.

@@ -74,6 +74,14 @@ extension MergedDirectory {
     try top.change(changes)
   }
 
+  /// Gives the topmost part the time that the mount shows, which can be that of a part below.
+  public func keepShownTime() throws(Errno) {
+    if isAlone { return }
+    let shown = try attributes().modified
+    guard shown != (try top.attributes().modified) else { return }
+    try top.withDescriptor { top throws(Errno) in try top.setTimes(accessed: nil, modified: .at(shown)) }
+  }
+
   /// The latest time of the parts below the topmost one, as far as they answer; nil without any.
   private var latestBelow: TimeSpec? {
     parts.dropFirst().filter { !$0.gate.isBypassed && !$0.gate.isSkipped }

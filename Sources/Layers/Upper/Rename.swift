@@ -139,6 +139,13 @@ extension UpperLayer {
     try directory.withDescriptor { directory throws(Errno) in _ = try whiteouts.makeOpaque(directory) }
   }
 
+  /// Hides what the layers below have of a directory, all entries of which this layer has.
+  public func coverBelow(_ directory: LayerDirectory) throws(Errno) {
+    try directory.withDescriptor { directory throws(Errno) in
+      try directory.keepingTimes { () throws(Errno) in _ = try whiteouts.makeOpaque(directory) }
+    }
+  }
+
   private func move(
     _ renamed: RenamedEntry, to newName: CName, in newParent: MergedDirectory, replacing target: Entry?
   ) throws(Errno) {

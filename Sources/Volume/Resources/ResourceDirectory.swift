@@ -54,7 +54,7 @@ final class ResourceDirectory: Sendable {
     let name = [UInt8](bytesOf: name)
     // Bounded in case a program replaces the file in a loop.
     for _ in 0..<16 {
-      switch try find(name, in: directory, for: try resolver.access(for: caller)) {
+      switch try find(name, in: directory, for: resolver.access(for: caller)) {
       case nil: throw name.count > NAME_MAX ? .fileNameTooLong : .noSuchFileOrDirectory
       case .directory(let path, let location): return directoryEntry(path, at: location)
       case .file(let resource): if let entry = try fileEntry(at: resource.path) { return entry }
@@ -175,7 +175,7 @@ final class ResourceDirectory: Sendable {
       let above = path.isEmpty ? nil : nodes.inodeNumber(above: path)
       return (path, try nodes.inodeNumber(of: node), above ?? InodeNumbers.root)
     }
-    let snapshot = try snapshot(node, path, for: try resolver.access(for: caller), isFirst: cookie == 0)
+    let snapshot = try snapshot(node, path, for: resolver.access(for: caller), isFirst: cookie == 0)
     var buffer = DirectoryBuffer(size: size)
     for (name, number, next) in [(".", number, ListingCookies.dot), ("..", above, ListingCookies.dotDot)]
     where cookie < next {

@@ -80,7 +80,7 @@ extension EntryWriter {
         if !merged.isInUpperLayer || !files.isEmpty { isWhole = false }
         let directory = try copyUp.directory(node)
         for file in files { try publish(file, in: node, staged, writer) }
-        try upper.takeTime(of: directory)
+        try directory.keepShownTime()
       }
       if isWhole { return try cover(tree) }
     }

@@ -197,8 +197,9 @@ struct ContainerListing {
   }
 
   private mutating func addDevice(_ header: EntryFields, _ record: inout ContainerRecord) {
-    let isDevice = [.characterDevice, .blockDevice].contains(record.node.kind)
-    guard isDevice, owners.servesDevices, let device = header.device else { return record.fault = .special }
+    guard record.node.isDevice, owners.servesDevices, let device = header.device else {
+      return record.fault = .special
+    }
     // The kernel never asks again what device a node is, so that another one must be another node.
     record.node.crc = device
     record.node.flags.insert(.hasNoChecksum)

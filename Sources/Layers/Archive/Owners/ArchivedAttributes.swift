@@ -71,6 +71,11 @@ extension ArchiveIndex {
     attributeTable.isEmpty ? nil : attributes(ofNode: tree.number(of: node))
   }
 
+  /// The extended attributes of a node.
+  func extendedAttributes(of node: ArchiveNode) -> [ArchivedAttribute] {
+    attributes(of: node)?.extended ?? []
+  }
+
   /// As `attributes(of:)`, by the node's number.
   func attributes(ofNode node: UInt32) -> ArchivedAttributes? {
     let number = tree.attributes(of: node)

@@ -113,22 +113,3 @@ public final class StagedCopies {
     }
   }
 }
-
-extension UpperLayer {
-  /// Gives this layer's part of a directory the time that the mount shows, which can be that of a part below.
-  public func takeTime(of directory: MergedDirectory) throws(Errno) {
-    if directory.isAlone { return }
-    let shown = try directory.attributes().modified
-    guard shown != (try directory.top.attributes().modified) else { return }
-    try directory.top.withDescriptor { top throws(Errno) in
-      try top.setTimes(accessed: nil, modified: .at(shown))
-    }
-  }
-
-  /// Hides what the layers below have of a directory, all entries of which this layer has.
-  public func coverBelow(_ directory: LayerDirectory) throws(Errno) {
-    try directory.withDescriptor { directory throws(Errno) in
-      try directory.keepingTimes { () throws(Errno) in _ = try whiteouts.makeOpaque(directory) }
-    }
-  }
-}
