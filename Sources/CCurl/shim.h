@@ -58,7 +58,8 @@ struct bundlefs_curl_request {
   void *context;
 };
 
-// Sets all options and does the request. Only HTTP and HTTPS, also after redirects.
+// Sets all options and does the request, by HTTP and HTTPS only. Redirects are not followed: libcurl would send the
+// headers to the other server, too.
 static inline CURLcode bundlefs_curl_perform(
     const struct bundlefs_curl *library, CURL *handle, const struct bundlefs_curl_request *request) {
   __typeof__(&curl_easy_setopt) set = (__typeof__(&curl_easy_setopt))library->easy_setopt;
@@ -68,15 +69,12 @@ static inline CURLcode bundlefs_curl_perform(
   library->easy_reset(handle);
   BUNDLEFS_SET(CURLOPT_URL, request->url)
 #if LIBCURL_VERSION_NUM >= 0x075500
-  // The older options are bit masks, which newer headers call deprecated.
+  // The older option is a bit mask, which newer headers call deprecated.
   BUNDLEFS_SET(CURLOPT_PROTOCOLS_STR, "http,https")
-  BUNDLEFS_SET(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
 #else
   BUNDLEFS_SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS))
-  BUNDLEFS_SET(CURLOPT_REDIR_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS))
 #endif
-  BUNDLEFS_SET(CURLOPT_FOLLOWLOCATION, 1L)
-  BUNDLEFS_SET(CURLOPT_MAXREDIRS, 10L)
+  BUNDLEFS_SET(CURLOPT_FOLLOWLOCATION, 0L)
   BUNDLEFS_SET(CURLOPT_NOSIGNAL, 1L)
   BUNDLEFS_SET(CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL)
   BUNDLEFS_SET(CURLOPT_USERAGENT, request->user_agent)
@@ -92,6 +90,13 @@ static inline CURLcode bundlefs_curl_perform(
   BUNDLEFS_SET(CURLOPT_XFERINFODATA, request->context)
 #undef BUNDLEFS_SET
   return result == CURLE_OK ? library->easy_perform(handle) : result;
+}
+
+// Returns the URL to which the last request was redirected; NULL if it was not. It is valid until the next request.
+static inline const char *bundlefs_curl_redirect(const struct bundlefs_curl *library, CURL *handle) {
+  __typeof__(&curl_easy_getinfo) get = (__typeof__(&curl_easy_getinfo))library->easy_getinfo;
+  char *url = NULL;
+  return get(handle, CURLINFO_REDIRECT_URL, &url) == CURLE_OK ? url : NULL;
 }
 
 #endif

@@ -23,6 +23,9 @@ final class Exchange {
   private var isStopped = false
   private var expected: UInt64?
   private var received: UInt64 = 0
+  /// Of redirects, whose bodies are of no interest.
+  private var skipped = 0
+  private static let mostSkipped = 1 << 20
 
   /// - Parameters:
   ///   - deadline: by `TimeSpec.monotonic`; nil to end only when nothing comes any more.
@@ -48,6 +51,7 @@ final class Exchange {
 
   func addBody(_ part: UnsafeRawBufferPointer) -> Bool {
     lastByte = .monotonic
+    if head.isRedirect { return skip(part.count) }
     begin()
     if failure != nil || isStopped { return false }
     received += UInt64(part.count)
@@ -60,6 +64,13 @@ final class Exchange {
       return false
     }
     return true
+  }
+
+  private func skip(_ count: Int) -> Bool {
+    skipped += count
+    if skipped <= Self.mostSkipped { return true }
+    failure = .violation("a redirect with a large body")
+    return false
   }
 
   private func begin() {

@@ -6,6 +6,7 @@ import Posix
 /// Sends requests for one URL by libcurl, which is loaded with the first client. Each thread has a connection of its own.
 final class HTTPClient: Sendable {
   let url: RemoteURL
+  private let headers: HeadersFile?
   private let library: bundlefs_curl
   private let idle = Locked<[Connection]>([])
 
@@ -14,6 +15,7 @@ final class HTTPClient: Sendable {
     return bundlefs_curl_load(&library) != 0 ? library : nil
   }()
   private static let mostIdle = 4
+  private static let mostRedirects = 10
   /// Milliseconds.
   private static let connectTimeout = 10_000
 
@@ -23,10 +25,11 @@ final class HTTPClient: Sendable {
     let process: pid_t
   }
 
+  /// - Parameter headers: of the user's own.
   /// - Throws: `noLibrary`.
-  init(_ url: RemoteURL) throws(RemoteFault) {
+  init(_ url: RemoteURL, _ headers: HeadersFile?) throws(RemoteFault) {
     guard let library = Self.library else { throw .noLibrary }
-    (self.url, self.library) = (url, library)
+    (self.url, self.headers, self.library) = (url, headers, library)
   }
 
   deinit {
@@ -34,17 +37,44 @@ final class HTTPClient: Sendable {
     for connection in left where connection.process == getpid() { library.easy_cleanup(connection.handle) }
   }
 
-  /// Sends a GET.
+  /// Sends a GET, also to where redirects lead.
   /// - Parameters:
-  ///   - headers: whole lines, without line ends.
+  ///   - fields: headers as whole lines, without line ends.
   ///   - exchange: receives the answer.
-  /// - Throws: `unreachable`; what the exchange has ended the request with.
-  func get(_ headers: [[UInt8]], _ exchange: Exchange) throws(RemoteFault) {
+  /// - Throws: `unreachable`; `headers`; what the exchange has ended the request with.
+  func get(_ fields: [[UInt8]], _ exchange: Exchange) throws(RemoteFault) {
     let connection = try takeConnection()
+    defer { putBack(connection) }
+    var next: RemoteURL? = url
+    var asked = 0
+    while let url = next {
+      next = nil
+      if asked > Self.mostRedirects { throw .violation("too many redirects") }
+      asked += 1
+      // Of a part of what is compressed nothing could be read.
+      let all = fields + [Array("Accept-Encoding: identity".utf8)] + (try ownHeaders(for: url))
+      perform(url, all, exchange, connection)
+      if exchange.failure == nil, let target = redirect(of: connection) {
+        next = RemoteURL(target)
+        if next == nil { throw .violation("a redirect to what is no URL with http or https") }
+      }
+    }
+    exchange.end()
+    if let failure = exchange.failure { throw failure }
+  }
+
+  /// The user's headers. They are secrets of the server that the layer's URL names: no other one gets them.
+  private func ownHeaders(for url: RemoteURL) throws(RemoteFault) -> [[UInt8]] {
+    guard let headers, let origin = url.origin, origin == self.url.origin else { return [] }
+    return try headers.headers(for: origin)
+  }
+
+  private func perform(
+    _ url: RemoteURL, _ headers: [[UInt8]], _ exchange: Exchange, _ connection: Connection
+  ) {
     var list: UnsafeMutablePointer<curl_slist>?
     defer { library.slist_free_all(list) }
-    // Of a part of what is compressed nothing could be read.
-    for header in headers + [Array("Accept-Encoding: identity".utf8)] {
+    for header in headers {
       list = header.withCString { library.slist_append(list, $0) } ?? list
     }
     let result = url.text.withCString { url in
@@ -56,13 +86,17 @@ final class HTTPClient: Sendable {
         return withUnsafePointer(to: library) { bundlefs_curl_perform($0, connection.handle, &request) }
       }
     }
-    putBack(connection)
     if result != CURLE_OK, exchange.failure == nil {
       let reason = library.easy_strerror(result).map { String(cString: $0) }
       exchange.failure = .unreachable(reason ?? "error")
     }
-    exchange.end()
-    if let failure = exchange.failure { throw failure }
+  }
+
+  /// Where the last answer leads; nil if it is no redirect.
+  private func redirect(of connection: Connection) -> [UInt8]? {
+    withUnsafePointer(to: library) { bundlefs_curl_redirect($0, connection.handle) }.map { target in
+      Array(UnsafeRawBufferPointer(start: target, count: strlen(target)))
+    }
   }
 
   private func takeConnection() throws(RemoteFault) -> Connection {
@@ -116,8 +150,8 @@ extension [UInt8] {
 /// No client: the package is built without its trait `Networking`, and with that without libcurl's header.
 final class HTTPClient: Sendable {
   /// - Throws: `leftOut`.
-  init(_ url: RemoteURL) throws(RemoteFault) { throw .leftOut }
+  init(_ url: RemoteURL, _ headers: HeadersFile?) throws(RemoteFault) { throw .leftOut }
 
-  func get(_ headers: [[UInt8]], _ exchange: Exchange) throws(RemoteFault) { throw .leftOut }
+  func get(_ fields: [[UInt8]], _ exchange: Exchange) throws(RemoteFault) { throw .leftOut }
 }
 #endif

@@ -21,9 +21,10 @@ final class ObjectServer: Sendable {
   /// Milliseconds for an attempt while the server is known not to answer, so that what is cached is not kept waiting.
   private static let briefly: CInt = 1000
 
-  init(_ url: RemoteURL, timeout: CInt) throws(RemoteFault) {
+  /// - Parameter headers: of the user's own.
+  init(_ url: RemoteURL, timeout: CInt, headers: HeadersFile?) throws(RemoteFault) {
     (self.url, self.timeout) = (url, timeout)
-    client = try HTTPClient(url)
+    client = try HTTPClient(url, headers)
   }
 
   var state: Answers { answers.withLock { $0 } }

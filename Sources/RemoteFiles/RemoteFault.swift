@@ -14,6 +14,8 @@ public enum RemoteFault: Error, Hashable, Sendable {
   case changed
   /// The server has broken the protocol.
   case violation(String)
+  /// The file with the user's headers cannot be read, or is malformed.
+  case headers(String)
   /// The cache, or memory.
   case local(Errno)
 
@@ -23,11 +25,13 @@ public enum RemoteFault: Error, Hashable, Sendable {
     case .noLibrary: "layers by URL need libcurl; install the package 'libcurl4'"
     case .leftOut: "layers by URL need the trait 'Networking' of the package bundlefs; it is off"
     case .unreachable(let reason): "the server does not answer: \(reason)"
-    case .status(401), .status(403): "the server refuses access; is a user needed in ~/.netrc?"
+    case .status(401), .status(403):
+      "the server refuses access; is a user needed in ~/.netrc, or a token in http_headers_file?"
     case .status(404), .status(410): "the server has no such file"
     case .status(let status): "the server answers with the status \(status)"
     case .changed: "the file on the server was changed"
     case .violation(let what): "the server's answer is wrong: \(what)"
+    case .headers(let reason): "http_headers_file: \(reason)"
     case .local(let error): "\(error)"
     }
   }
@@ -35,7 +39,8 @@ public enum RemoteFault: Error, Hashable, Sendable {
   /// Whether it makes sense to try again soon.
   var isTemporary: Bool {
     switch self {
-    case .unreachable: true
+    // The file may be half written.
+    case .unreachable, .headers: true
     case .status(let status): status == 408 || status == 429 || status >= 500
     default: false
     }
@@ -46,7 +51,7 @@ public enum RemoteFault: Error, Hashable, Sendable {
     switch self {
     case .unreachable: .timedOut
     case .local(let error): error
-    case .noLibrary, .leftOut, .status, .violation: .remoteIOError
+    case .noLibrary, .leftOut, .status, .violation, .headers: .remoteIOError
     case .changed: .ioError
     }
   }

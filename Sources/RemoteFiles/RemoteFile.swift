@@ -7,6 +7,8 @@ public struct RemoteSettings: Sendable {
   public var openFolder: @Sendable () -> CacheFolder? = { nil }
   /// Milliseconds from one question whether the file was changed to the next.
   public var refresh: CInt = 60_000
+  /// Headers of the user's own, for the servers that URLs name.
+  public var headers: HeadersFile?
   /// Milliseconds after which a read no longer waits for the server.
   public var timeout: CInt = 30_000
 
@@ -42,7 +44,7 @@ public final class RemoteFile: Sendable {
   /// - Throws: `noLibrary`; `local`.
   public init(_ url: RemoteURL, _ settings: RemoteSettings) throws(RemoteFault) {
     (self.url, self.settings, folder) = (url, settings, settings.openFolder())
-    server = try ObjectServer(url, timeout: settings.timeout)
+    server = try ObjectServer(url, timeout: settings.timeout, headers: settings.headers)
     do throws(Errno) { wake = try Wake() } catch { throw .local(error) }
   }
 

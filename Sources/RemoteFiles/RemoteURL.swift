@@ -83,10 +83,49 @@ public struct RemoteURL: Hashable, Sendable {
     return result
   }
 
+  // MARK: - Origin
+
+  /// The server that a request goes to (RFC 6454).
+  struct Origin: Hashable, Sendable {
+    let scheme: [UInt8]
+    /// Lowercase, of an IPv6 address with its brackets.
+    let host: [UInt8]
+    /// That of the scheme if the URL has none.
+    let port: UInt16
+  }
+
+  /// nil if the port is no number.
+  var origin: Origin? {
+    guard let authority = Self.authority(of: text) else { return nil }
+    let scheme = Self.lowercase(text[..<(authority.lowerBound - 3)])
+    let (host, port) = Self.hostAndPort(Self.withoutUser(text[authority]))
+    guard let port, !port.isEmpty else {
+      return Origin(scheme: scheme, host: host, port: scheme.elementsEqual("https".utf8) ? 443 : 80)
+    }
+    return Self.portNumber(port).map { Origin(scheme: scheme, host: host, port: $0) }
+  }
+
+  /// The host in lowercase, and the port; nil if there is none.
+  static func hostAndPort(_ text: ArraySlice<UInt8>) -> (host: [UInt8], port: ArraySlice<UInt8>?) {
+    let address = text.first == UInt8(ascii: "[") ? text.firstIndex(of: UInt8(ascii: "]")) : nil
+    guard let colon = text[(address ?? text.startIndex)...].firstIndex(of: UInt8(ascii: ":")) else {
+      return (lowercase(text), nil)
+    }
+    return (lowercase(text[..<colon]), text[(colon + 1)...])
+  }
+
+  static func portNumber(_ digits: ArraySlice<UInt8>) -> UInt16? {
+    ResponseHead.number(digits).flatMap(UInt16.init(exactly:))
+  }
+
+  private static func lowercase(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    text.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+  }
+
   // MARK: - Parts
 
   private static func isScheme(_ text: ArraySlice<UInt8>, among schemes: [String]) -> Bool {
-    let lowercase = text.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    let lowercase = lowercase(text)
     return schemes.contains { lowercase.elementsEqual($0.utf8) }
   }
 

@@ -7,6 +7,9 @@ struct ResponseHead: Sendable {
   private(set) var contentRange: ContentRange?
   /// Bytes; nil if the server does not say.
   private(set) var contentLength: UInt64?
+  private var hasLocation = false
+  /// Whether it names another URL to be asked (RFC 9110, section 15.4).
+  var isRedirect: Bool { hasLocation && [301, 302, 303, 307, 308].contains(status) }
   /// What is wrong with it; nil for nothing.
   private(set) var fault: String?
   private var bytes = 0
@@ -72,6 +75,7 @@ struct ResponseHead: Sendable {
       if !value.isEmpty, !value.elementsEqual("identity".utf8) {
         fault = "a Content-Encoding that was not asked for"
       }
+    case "location": hasLocation = true
     default: break
     }
   }

@@ -143,6 +143,9 @@ enum Help {
                      (default: bundlefs in the user's cache folder)
         http_cache_size=N
                      the space for it (default: 1G)
+        http_headers_file=FILE
+                     headers for servers, such as a token: NAME: VALUE in each
+                     line, [HOST] before those for one host alone
         http_refresh=SECONDS
                      how often servers are asked for changes (default: 60)
         passthrough, passthrough=N

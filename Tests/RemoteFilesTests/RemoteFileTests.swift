@@ -101,6 +101,47 @@ private func content(_ size: Int, seed: UInt64 = 1) -> [UInt8] {
       #expect(throws: RemoteFault.self) { try server.file(kind, name: name).open() }
     }
     #expect(throws: RemoteFault.self) { try server.file("cutwhole").open() }
+    #expect(throws: RemoteFault.violation("too many redirects")) { try server.file("loop").open() }
+  }
+
+  @Test("headers of a file are sent to the server that the URL names, and to no other")
+  func headers() throws {
+    let (server, expected) = (try WrongServer(), content(Self.size))
+    try (server.folder / "a").write(expected)
+    let file = server.folder / "headers"
+    try file.write("# comment\n[127.0.0.1:\(server.port)]\r\nX-Token:  right\n")
+    var settings = server.settings
+    settings.headers = HeadersFile(file.bytes)
+    #expect(try server.file("token", settings).open().bytes() == expected)
+    #expect(try server.file("elsewhere", settings).open().bytes() == expected)
+    #expect(throws: RemoteFault.status(403)) { try server.file("leaked", settings).open() }
+    #expect(throws: RemoteFault.status(403)) { try server.file("token").open() }
+  }
+
+  @Test("headers are read again when their file was changed, and errors in it are reported")
+  func changedHeaders() throws {
+    let (server, file) = (try WrongServer(), try TemporaryFolder())
+    try (server.folder / "a").write(content(Self.size))
+    var settings = server.settings
+    settings.headers = HeadersFile((file / "headers").bytes)
+    func message() -> String? {
+      do {
+        _ = try server.file("token", settings).open()
+        return nil
+      } catch { return (error as? RemoteFault)?.message }
+    }
+    let refused = RemoteFault.status(403).message
+    #expect(message()?.contains("http_headers_file: No such file") == true)
+    try (file / "headers").write("X-Token: wrong\n")
+    #expect(message() == refused)
+    try (file / "other").write("X-Token: right")
+    try (file / "other").rename(to: file / "headers")
+    #expect(message() == nil)
+    try (file / "headers").write("X-Token: right\nRange: bytes=0-1\n")
+    #expect(message() == "http_headers_file: line 2: bundlefs itself sets 'Range'")
+    try (file / "headers").remove()
+    try Command(["mkfifo", file / "headers"]).check()
+    #expect(message()?.contains("http_headers_file") == true)
   }
 
   @Test(

@@ -24,8 +24,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.redirect(f"/good/{name}")
         if fault == "local":
             return self.redirect(f"file://{ROOT}/{name}")
-        if fault == "forbidden":
+        if fault == "elsewhere":
+            return self.redirect(f"http://localhost:{self.server.server_port}/leaked/{name}")
+        token = self.headers.get("X-Token")
+        if fault == "forbidden" or fault == "token" and token != "right" or fault == "leaked" and token:
             return self.fail(403)
+        if fault == "loop":
+            return self.redirect(f"/loop/{name}")
         try:
             content = open(os.path.join(ROOT, name), "rb").read()
         except OSError:

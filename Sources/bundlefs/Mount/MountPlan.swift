@@ -46,8 +46,6 @@ struct MountPlan {
   /// Of encrypted archive entries. They are read now, since the file's path may be relative, and the file may be gone when
   /// a successor starts.
   let passwords: [[UInt8]]
-  /// nil for none.
-  private let passwordFile: [UInt8]?
   /// How files on servers are read.
   let remote: RemoteSettings
 
@@ -64,10 +62,12 @@ struct MountPlan {
     separatorHint = areThere ? nil : arguments.options.separatorHint ?? hint
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
-    let file = arguments.options.archivePasswordFile
-    passwords = try file.map(PasswordFile.init)?.passwords() ?? []
-    passwordFile = file.map(arguments.options.real)
+    passwords = try arguments.options.archivePasswordFile.map(PasswordFile.init)?.passwords() ?? []
     remote = RemoteSettings(arguments.options)
+    // A successor continues without it: what is cached is served nevertheless.
+    if !isResolved, let headers = remote.headers {
+      do throws(RemoteFault) { try headers.check() } catch { throw .failed(error.message) }
+    }
   }
 
   /// The arguments with which a newer program continues with the mount, without its own path.
@@ -75,12 +75,7 @@ struct MountPlan {
     var options = arguments.options.lasting
     // Its folder is the first of the substitutions.
     if isWritable { options.append(Array("writable".utf8)) }
-    if let passwordFile {
-      options.append(Array("archive_password_file=".utf8) + MountOption.escape(passwordFile))
-    }
-    if let folder = arguments.options.httpCache.map(arguments.options.real) {
-      options.append(Array("http_cache=".utf8) + MountOption.escape(folder))
-    }
+    options += arguments.options.fileOptions
     let substitutions = layers.dropLast().map { layer in
       MountOption.escape(LaidPath(layer.path, atFolder: layer.place).name)
     }

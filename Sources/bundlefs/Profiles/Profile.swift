@@ -55,9 +55,9 @@ struct Profile {
     if option.contains(0) { throw .failed("a NUL byte") }
     if name == "profile" || name == "remount" { throw .failed("'\(name)' cannot be in a profile") }
     let parsed = try parsed([option])
-    let paths = parsed.writable.added + parsed.substitutions + parsed.routes
-    for path in paths + (parsed.archivePasswordFile.map { [$0] } ?? []) where path.first != UInt8(ascii: "/")
-    {
+    let files = [parsed.archivePasswordFile, parsed.httpHeadersFile].compactMap { $0 }
+    for path in parsed.writable.added + parsed.substitutions + parsed.routes + files
+    where path.first != UInt8(ascii: "/") {
       throw .failed("'\(path.shown)' must be an absolute path")
     }
   }

@@ -69,6 +69,15 @@ extension OptionOnTrial {
     OptionOnTrial("http_cache_size=BYTES", { _ in "http_cache_size=16M" }) {
       try $0.expectStatus { $0.options["http_cache_size"] == "16777216" }
     },
+    OptionOnTrial(
+      "http_headers_file=FILE",
+      {
+        try? ($0.folder / "headers").write("X-Token: hidden\n")
+        return "http_headers_file=" + MountSetup.escaped($0.folder / "headers")
+      }
+    ) { trial in
+      try trial.expectStatus { $0.options["http_headers_file"]?.hasSuffix("/headers") == true }
+    },
     OptionOnTrial("http_refresh=SECONDS", { _ in "http_refresh=5" }) {
       try $0.expectStatus { $0.options["http_refresh"] == "5" }
     },

@@ -258,5 +258,46 @@ extension MountTests {
         #expect(readers.allSatisfy { $0.iterations > 0 }, "a reader made no progress")
       }
     }
+
+    @Test("headers of a file open a server's files, also after a token was replaced", .timeLimit(.minutes(2)))
+    func headers() throws {
+      let server = try NginxServer(#"if ($http_x_token != "hidden") { return 403; }"#)
+      try server.replace("app.zip", by: ZipBuilder([.init("a", "first")]).bytes, version: 0)
+      try (server.folder / "right").write("X-Token: hidden\n")
+      try (server.folder / "wrong").write("X-Token: wrong\n")
+      let headers = server.folder / "headers"
+      func link(_ name: ByteString) throws { try Command(["ln", "-sfn", name, headers]).check() }
+      try link("right")
+      let option = "http_headers_file=" + MountSetup.escaped(headers)
+      try withMount(try setup(server, [server.url("app.zip")], [option, "layer_timeout=2"])) { mount in
+        func isReported(_ text: String) throws -> Bool {
+          try eventually(within: 30) { try mount.command("status").outputText.contains(text) }
+        }
+        #expect(try (mount.point / "a").readText() == "first")
+        try link("wrong")
+        #expect(try isReported("the server refuses access"))
+        try link("right")
+        #expect(try mount.command("upgrade").status == 0)
+        try server.replace("app.zip", by: ZipBuilder([.init("a", "second")]).bytes, version: 1)
+        #expect(isSeen("second", in: mount.point / "a"))
+        let status = try mount.command("status").outputText
+        #expect(!status.contains("hidden"), "\(status)")
+        // What is wrong with it is reported, and what is cached stays.
+        try (server.folder / "right").write("hidden\n")
+        try server.replace("app.zip", by: ZipBuilder([.init("a", "third")]).bytes, version: 2)
+        #expect(try isReported("http_headers_file: line 1"))
+        #expect(try (mount.point / "a").readText() == "second")
+      }
+    }
+
+    @Test("a mount with a malformed file of headers is refused, with the line")
+    func malformedHeaders() throws {
+      let server = try NginxServer()
+      try (server.folder / "headers").write("X-Token: a\nnonsense\n")
+      let option = "http_headers_file=" + MountSetup.escaped(server.folder / "headers")
+      #expect {
+        try withMount(try setup(server, [server.url("app.zip")], [option])) { _ in }
+      } throws: { "\($0)".contains("http_headers_file: line 2") }
+    }
   }
 }

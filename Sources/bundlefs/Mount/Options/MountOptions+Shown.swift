@@ -27,6 +27,7 @@ extension MountOptions {
     shown["cache"] = cache.description
     shown["http_cache"] = httpCache.map { real($0).shown } ?? ""
     shown["http_cache_size"] = "\(httpCacheSize)"
+    shown["http_headers_file"] = absoluteHeadersFile?.shown ?? ""
     shown["http_refresh"] = MountOption.shownSeconds(httpRefresh)
     shown["cache_size"] = cacheSize.map(String.init) ?? ""
     shown["archive_password_file"] = archivePasswordFile.map { real($0).shown } ?? ""
@@ -58,11 +59,28 @@ extension MountOptions {
   /// or one mount has.
   var reusable: [[UInt8]] {
     let names = shown.keys
-    let files =
-      routes.map { ("routes", $0) } + (archivePasswordFile.map { [("archive_password_file", $0)] } ?? [])
-      + (httpCache.map { [("http_cache", $0)] } ?? [])
-    return lasting.filter { names.contains(MountOption($0).name) }
-      + files.map { Array("\($0)=".utf8) + MountOption.escape(real($1)) }
+    let routes = routes.map { Self.option("routes", real($0)) }
+    return lasting.filter { names.contains(MountOption($0).name) } + routes + fileOptions
+  }
+
+  /// The options that name files or folders for the daemon's own use, with absolute paths.
+  var fileOptions: [[UInt8]] {
+    let files = [
+      ("archive_password_file", archivePasswordFile.map(real)), ("http_cache", httpCache.map(real)),
+      ("http_headers_file", absoluteHeadersFile),
+    ]
+    return files.compactMap { name, path in path.map { Self.option(name, $0) } }
+  }
+
+  /// The file is read again at any time, so its links are kept: a secret is often replaced by moving one.
+  var absoluteHeadersFile: [UInt8]? {
+    httpHeadersFile.map { path in
+      hasResolvedPaths ? path : LayerName.absolute(path, from: LayerName.workingDirectory)
+    }
+  }
+
+  private static func option(_ name: String, _ path: [UInt8]) -> [UInt8] {
+    Array("\(name)=".utf8) + MountOption.escape(path)
   }
 
   /// An absolute path without symbolic links, as far as it exists.

@@ -29,6 +29,8 @@ struct MountOptions {
   var archivePasswordFile: [UInt8]?
   /// The folder with what was read from servers; nil for the user's.
   var httpCache: [UInt8]?
+  /// The file with headers for servers.
+  var httpHeadersFile: [UInt8]?
   /// In bytes.
   var httpCacheSize = 1 << 30
   /// In milliseconds.
@@ -112,13 +114,14 @@ struct MountOptions {
       }
       try read(parsed)
       // The others name files, which may be others after an upgrade, or concern the mount(2) alone.
-      if !["substitution", "writable", "routes", "archive_password_file", "http_cache", "nonempty"].contains(
-        parsed.name)
-      {
-        lasting.append(option)
-      }
+      if !Self.notLasting.contains(parsed.name) { lasting.append(option) }
     }
   }
+
+  private static let notLasting: Set<String> = [
+    "substitution", "writable", "routes", "archive_password_file", "http_cache", "http_headers_file",
+    "nonempty",
+  ]
 
   private mutating func read(_ option: MountOption) throws(Failure) {
     let hasValue = option.value != nil
@@ -154,6 +157,7 @@ struct MountOptions {
     case "archive_encoding": archiveEncoding = try option.encoding()
     case "http_cache": httpCache = try option.text(of: "DIR")
     case "http_cache_size": httpCacheSize = try option.byteCount(example: "4G")
+    case "http_headers_file": httpHeadersFile = try option.text(of: "FILE")
     case "http_refresh": httpRefresh = try option.seconds()
     case "passthrough":
       passthrough = UInt64(hasValue ? try option.byteCount(example: "1M") : Self.defaultPassthrough)

@@ -9,6 +9,7 @@ extension RemoteSettings {
     self.init()
     refresh = options.httpRefresh
     timeout = options.layerTimeout ?? timeout
+    headers = options.absoluteHeadersFile.map { HeadersFile($0) }
     let (given, limit) = (options.httpCache.map(options.real), options.httpCacheSize)
     openFolder = { Self.openFolder(given, UInt64(limit)) }
   }
