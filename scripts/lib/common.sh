@@ -150,8 +150,8 @@ require_swift() {
 # The release build is apart from the debug build, so that both can be made at once.
 release_binary=$project/.build/static/release/bundlefs
 
-# Prints a folder with those of the libraries that the release binary is linked with which have a static form: with all
-# of them it needs nothing but glibc.
+# static_libraries FOLDER: prints the folder with those of the libraries that the release binary is linked with which have
+# a static form: with all of them it needs nothing but glibc. FOLDER is where the build has the project.
 static_libraries() {
   local folder=$project/.build/static/libraries name path
   mkdir -p "$folder"
@@ -159,7 +159,7 @@ static_libraries() {
     path=$(clang -print-file-name="lib$name.a")
     [[ $path != /* ]] || ln -sfn "$path" "$folder/lib$name.a"
   done
-  printf '%s\n' "$folder"
+  printf '%s\n' "$1/.build/static/libraries"
 }
 
 # Prints the commit that the program is built from, with -dirty if a file differs from it; nothing outside of a repository.
@@ -167,13 +167,44 @@ commit() {
   git -c safe.directory="$project" -C "$project" describe --always --abbrev=12 --match '' --dirty 2>/dev/null || true
 }
 
+# Where the release binary is built, in a mount namespace of its own: objects and debugging information name paths.
+build_folder=/usr/src/bundlefs
+
+# enter_build_folder COMMAND…: runs the command where the project is $build_folder.
+enter_build_folder() {
+  local user=()
+  ((EUID == 0)) || user=(--user --map-root-user)
+  # shellcheck disable=SC2016 # Expanded by the inner shell.
+  unshare "${user[@]}" --mount --propagation private bash -euc '
+    mount -t tmpfs -o mode=755 tmpfs "${2%/*}"
+    mkdir "$2"
+    mount --bind "$1" "$2"
+    cd "$2"
+    shift 2
+    exec "$@"' bash "$project" "$build_folder" "$@"
+}
+
+# Prints the command that has another command make the same files whatever the project's folder is. The compiler orders some
+# of its work by addresses and hashes of its own memory.
+reproducibly() {
+  if [[ $project != "${build_folder%/*}"/* ]] && enter_build_folder true 2>/dev/null; then
+    printf '%s\n' enter_build_folder
+  fi
+  if setarch --addr-no-randomize true 2>/dev/null; then printf '%s\n' setarch --addr-no-randomize; fi
+  printf '%s\n' env SWIFT_DETERMINISTIC_HASHING=1
+}
+
 # Builds the release binary and sets $binary to its path.
 build_release() {
+  local prefix folder=$project
   install_packages "${build_packages[@]}"
   require_swift
   step "Building bundlefs (the first time takes a few minutes)"
-  BUNDLEFS_COMMIT=$(commit) BUNDLEFS_STATIC_LIBRARIES=$(static_libraries) swift build --quiet --package-path "$project" --scratch-path "$project/.build/static" -c release \
-    --static-swift-stdlib --product bundlefs
+  mapfile -t prefix < <(reproducibly)
+  [[ ${prefix[0]} != enter_build_folder ]] || folder=$build_folder
+  BUNDLEFS_COMMIT=$(commit) BUNDLEFS_STATIC_LIBRARIES=$(static_libraries "$folder") "${prefix[@]}" \
+    swift build --quiet --package-path "$folder" --scratch-path "$folder/.build/static" -c release \
+    --static-swift-stdlib --disable-local-rpath --product bundlefs
   binary=$release_binary
 }
 
