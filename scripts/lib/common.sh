@@ -8,8 +8,8 @@ project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
 build_packages=(libarchive-dev libbz2-dev libcurl4-openssl-dev libfuse3-dev libisal-dev libmicrohttpd-dev libutf8proc-dev zlib1g-dev fuse3)
 test_packages=(
-  "${build_packages[@]}" attr bash-completion bindfs binutils cpio desktop-file-utils dpkg-dev e2fsprogs fish gcab gcc-multilib git
-  libarchive-tools libcap2-bin libglib2.0-bin man-db media-types mount nginx p7zip-full procps python3 rpm rpmlint shared-mime-info shellcheck strace util-linux
+  "${build_packages[@]}" attr bash-completion bindfs binutils ca-certificates cpio desktop-file-utils dpkg-dev e2fsprogs fish gcab gcc-multilib git
+  libarchive-tools libcap2-bin libglib2.0-bin man-db media-types mount nginx openssl p7zip-full procps python3 rpm rpmlint shared-mime-info shellcheck strace util-linux
   xdg-utils zsh
   # These contain archives to test with.
   junit4 libcommons-lang3-java python3-docx python3-pip-whl python3-setuptools-whl

@@ -8,19 +8,25 @@ final class NginxServer {
   /// What is served.
   let files: ByteString
   let port: UInt16
+  private let scheme: String
   private var child: Child?
 
   static var isInstalled: Bool { ByteString("/usr/sbin/nginx").exists }
 
-  /// - Parameter directives: of the location, such as `max_ranges 0;`.
-  init(_ directives: String = "") throws {
+  /// - Parameters:
+  ///   - directives: of the location, such as `max_ranges 0;`.
+  ///   - isEncrypted: whether it speaks TLS, with the certificate `certificate` in the folder, which no authority has signed.
+  init(_ directives: String = "", isEncrypted: Bool = false) throws {
     folder = try TemporaryFolder()
+    scheme = isEncrypted ? "https" : "http"
     files = try folder.folder("files")
     _ = try folder.folder("temporary")
     port = try LoopbackListener(port: 0).port
     let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
       "\($0)_temp_path temporary/\($0);"
     }
+    if isEncrypted { try makeCertificate() }
+    let listen = isEncrypted ? "ssl; ssl_certificate certificate; ssl_certificate_key key" : ""
     let configuration = """
       daemon off;
       master_process off;
@@ -32,7 +38,7 @@ final class NginxServer {
         access_log access.log short;
         \(paths.joined(separator: "\n"))
         server {
-          listen 127.0.0.1:\(port);
+          listen 127.0.0.1:\(port) \(listen);
           root files;
           location / { \(directives) }
         }
@@ -43,6 +49,22 @@ final class NginxServer {
   }
 
   deinit { try? stop() }
+
+  private func makeCertificate() throws {
+    try Command([
+      "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+      "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "certificate",
+    ]).check()
+  }
+
+  /// A mount of the folder `main`, in which a file `own` is, with layers of URLs that are asked for changes often.
+  func setup(_ layers: [ByteString], _ options: [ByteString] = []) throws -> MountSetup {
+    if !(folder / "main").exists { try (try folder.folder("main") / "own").write("own") }
+    var setup = MountSetup(main: folder / "main", point: try folder.folder("mount"), substitutions: layers)
+    setup.environment["XDG_CACHE_HOME"] = (folder / "cache").text
+    setup.options = ["http_refresh=0.1"] + options
+    return setup
+  }
 
   func start() throws {
     let (folder, port) = (folder, port)
@@ -62,7 +84,7 @@ final class NginxServer {
     child = nil
   }
 
-  func url(_ name: ByteString) -> ByteString { ByteString("http://127.0.0.1:\(port)/") + name }
+  func url(_ name: ByteString) -> ByteString { ByteString("\(scheme)://127.0.0.1:\(port)/") + name }
 
   /// The requests so far, a line each.
   var requests: [String] {

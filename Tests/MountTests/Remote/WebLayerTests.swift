@@ -6,18 +6,6 @@ import Testing
 /// Layers that are archives on a web server.
 extension MountTests {
   @Suite(.serialized, .enabled(if: NginxServer.isInstalled)) struct WebLayerTests {
-    private func setup(
-      _ server: NginxServer, _ layers: [ByteString], _ options: [ByteString] = []
-    ) throws -> MountSetup {
-      let folder = server.folder
-      _ = try folder.folder("main")
-      try (folder / "main" / "own").write("own")
-      var setup = MountSetup(main: folder / "main", point: try folder.folder("mount"), substitutions: layers)
-      setup.environment["XDG_CACHE_HOME"] = (folder / "cache").text
-      setup.options = ["http_refresh=0.1"] + options
-      return setup
-    }
-
     private func noise(_ size: Int, _ seed: UInt64) -> [UInt8] {
       var random = SplitMix64(seed: seed)
       return (0..<size).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -36,7 +24,7 @@ extension MountTests {
         .init("Data/a", "first"), .init("Data/large", large), .init("Data/packed", packed, .deflated),
       ])
       try server.replace("app.zip", by: zip.bytes, version: 0)
-      let setup = try setup(server, [server.url("app.zip!/Data")])
+      let setup = try server.setup([server.url("app.zip!/Data")])
       try withMount(setup) { mount in
         #expect(try (mount.point / "a").readText() == "first")
         #expect(try (mount.point / "large").read() == large)
@@ -66,7 +54,7 @@ extension MountTests {
       }
       let first = "http://me:hidden1@127.0.0.1:\(server.port)/app.zip?signature=hidden2"
       let list = "substitution=\(first)!/:\(server.folder / "main"):\(server.url("b.zip"))@/Place"
-      var setup = try setup(server, [], [ByteString(list)])
+      var setup = try server.setup([], [ByteString(list)])
       setup.main = server.url("c.zip?signature=hidden3")
       try withMount(setup) { mount in
         #expect(try (mount.point / "a").readText() == "content of a")
@@ -100,7 +88,7 @@ extension MountTests {
       let server = try NginxServer()
       try server.replace("a b.zip", by: ZipBuilder([.init("d/a", "first")]).bytes, version: 0)
       let url = ByteString("file://") + server.folder.path + "/files/a%20b.zip!/d"
-      try withMount(try setup(server, [url])) { mount in
+      try withMount(try server.setup([url])) { mount in
         #expect(try (mount.point / "a").readText() == "first")
         let layer = try #require(try mount.report().layers.first)
         #expect(layer.path == (server.files / "a b.zip!/d").text)
@@ -124,7 +112,7 @@ extension MountTests {
         default: "tar cf ../files/x a large"
         }
       try Command(["bash", "-c", "cd \"$0\" && " + script, files]).check()
-      try withMount(try setup(server, [server.url("x")])) { mount in
+      try withMount(try server.setup([server.url("x")])) { mount in
         #expect(try (mount.point / "a").readText() == "first")
         #expect(try (mount.point / "large").read() == large)
         let status = try mount.command("status").outputText
@@ -138,7 +126,7 @@ extension MountTests {
     func replaced() throws {
       let server = try NginxServer()
       try server.replace("app.zip", by: ZipBuilder([.init("a", "first")]).bytes, version: 0)
-      try withMount(try setup(server, [server.url("app.zip")])) { mount in
+      try withMount(try server.setup([server.url("app.zip")])) { mount in
         let file = mount.point / "a"
         #expect(try file.readText() == "first")
         let second = ZipBuilder([.init("a", "other"), .init("b", "")])
@@ -162,7 +150,7 @@ extension MountTests {
       let large = noise(3_000_000, 3)
       let zip = ZipBuilder([.init("a", "first"), .init("large", large)])
       try server.replace("app.zip", by: zip.bytes, version: 0)
-      try withMount(try setup(server, [server.url("app.zip?sig=1")])) { mount in
+      try withMount(try server.setup([server.url("app.zip?sig=1")])) { mount in
         let file = mount.point / "large"
         let inode = try file.status().inode
         try file.withOpen(O_RDONLY) { file in
@@ -185,7 +173,7 @@ extension MountTests {
       // The table of contents is at the end, with the small entry.
       let zip = ZipBuilder([.init("large", large), .init("small", "small")])
       try server.replace("app.zip", by: zip.bytes, version: 0)
-      try withMount(try setup(server, [server.url("app.zip")], ["layer_timeout=2"])) { mount in
+      try withMount(try server.setup([server.url("app.zip")], ["layer_timeout=2"])) { mount in
         let file = mount.point / "large"
         try server.stop()
         #expect(try (mount.point / "small").readText() == "small")
@@ -206,7 +194,7 @@ extension MountTests {
       let zip = ZipBuilder(
         (0..<10_000).map { .init(ByteString("folder\($0 % 100)/entry\($0)"), "content of \($0)" + filler) })
       try server.replace("app.zip", by: zip.bytes, version: 0)
-      var setup = try setup(server, [server.url("app.zip")])
+      var setup = try server.setup([server.url("app.zip")])
       setup.options = []
       try withMount(setup) { mount in
         let text = try (mount.point / "folder42/entry5042").readText()
@@ -231,7 +219,7 @@ extension MountTests {
       }
       var random = SplitMix64(seed: seed)
       try server.replace("app.zip", by: archive(0), version: 0)
-      try withMount(try setup(server, [server.url("app.zip")])) { mount in
+      try withMount(try server.setup([server.url("app.zip")])) { mount in
         let isStopping = Locked(false)
         let readers = try (0..<3).map { _ in
           try LoopThread("web reader", until: isStopping) { _ in
@@ -257,47 +245,6 @@ extension MountTests {
         }
         #expect(readers.allSatisfy { $0.iterations > 0 }, "a reader made no progress")
       }
-    }
-
-    @Test("headers of a file open a server's files, also after a token was replaced", .timeLimit(.minutes(2)))
-    func headers() throws {
-      let server = try NginxServer(#"if ($http_x_token != "hidden") { return 403; }"#)
-      try server.replace("app.zip", by: ZipBuilder([.init("a", "first")]).bytes, version: 0)
-      try (server.folder / "right").write("X-Token: hidden\n")
-      try (server.folder / "wrong").write("X-Token: wrong\n")
-      let headers = server.folder / "headers"
-      func link(_ name: ByteString) throws { try Command(["ln", "-sfn", name, headers]).check() }
-      try link("right")
-      let option = "http_headers_file=" + MountSetup.escaped(headers)
-      try withMount(try setup(server, [server.url("app.zip")], [option, "layer_timeout=2"])) { mount in
-        func isReported(_ text: String) throws -> Bool {
-          try eventually(within: 30) { try mount.command("status").outputText.contains(text) }
-        }
-        #expect(try (mount.point / "a").readText() == "first")
-        try link("wrong")
-        #expect(try isReported("the server refuses access"))
-        try link("right")
-        #expect(try mount.command("upgrade").status == 0)
-        try server.replace("app.zip", by: ZipBuilder([.init("a", "second")]).bytes, version: 1)
-        #expect(isSeen("second", in: mount.point / "a"))
-        let status = try mount.command("status").outputText
-        #expect(!status.contains("hidden"), "\(status)")
-        // What is wrong with it is reported, and what is cached stays.
-        try (server.folder / "right").write("hidden\n")
-        try server.replace("app.zip", by: ZipBuilder([.init("a", "third")]).bytes, version: 2)
-        #expect(try isReported("http_headers_file: line 1"))
-        #expect(try (mount.point / "a").readText() == "second")
-      }
-    }
-
-    @Test("a mount with a malformed file of headers is refused, with the line")
-    func malformedHeaders() throws {
-      let server = try NginxServer()
-      try (server.folder / "headers").write("X-Token: a\nnonsense\n")
-      let option = "http_headers_file=" + MountSetup.escaped(server.folder / "headers")
-      #expect {
-        try withMount(try setup(server, [server.url("app.zip")], [option])) { _ in }
-      } throws: { "\($0)".contains("http_headers_file: line 2") }
     }
   }
 }
