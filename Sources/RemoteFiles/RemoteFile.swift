@@ -245,7 +245,8 @@ public final class RemoteFile: Sendable {
   public var statistics: Statistics {
     let (answers, present, now) = (server.state, present, TimeSpec.monotonic)
     return Statistics(
-      url: url.redacted, size: present?.size ?? 0, cached: present?.file.usedBytes ?? 0,
+      url: url.redacted, size: present?.size ?? 0,
+      cached: min(present?.file.usedBytes ?? 0, present?.size ?? 0),
       isWhole: present?.isWhole ?? false, answered: answers.last.map { Int(now.seconds - $0.seconds) },
       silent: answers.silentSince.map { Int(now.seconds - $0.seconds) }, fault: fault?.message)
   }
