@@ -54,7 +54,7 @@ public final class Volume: Sendable {
     self.options = options
     let reserved = ReservedNames(
       control: options.control.name, listsControl: options.control.isListed && !options.control.name.isEmpty,
-      resources: Array("\(options.resources.scheme):".utf8), foldsNames: stack.foldsNames)
+      resources: options.resources.directoryName, foldsNames: stack.foldsNames)
     queue = try InvalidationQueue()
     watchdog = try LayerWatchdog { stack[$0].gate.isolate() }
     let isCoherent = options.cache == .coherent

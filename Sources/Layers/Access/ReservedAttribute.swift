@@ -3,9 +3,10 @@ import Posix
 
 /// Extended attributes that have a meaning of their own: they are not a file's, and copies do not carry them on.
 public enum ReservedAttribute {
-  /// Whether an attribute is one by which overlayfs, or this file system, marks its layers.
+  /// Whether an attribute is one by which overlayfs, fuse-overlayfs, or this file system marks its layers.
   public static func isMarker(_ name: some Sequence<UInt8>) -> Bool {
-    has(name, prefix: "trusted.overlay.") || has(name, prefix: "user.overlay.") || isTimeMark(name)
+    has(name, prefix: "trusted.overlay.") || has(name, prefix: "user.overlay.")
+      || has(name, prefix: "user.fuseoverlayfs.") || isTimeMark(name)
   }
 
   /// Whether an attribute is one by which a mount says where an entry comes from.

@@ -66,7 +66,7 @@ extension UpperLayer {
         if try !directory.removeEntry(WhiteoutMarker.opaque.cName) { throw .directoryNotEmpty }
         return true
       }
-      for name in [OpaqueAttribute.trusted, OpaqueAttribute.user] {
+      for name in [OpaqueAttribute.trusted, OpaqueAttribute.user, OpaqueAttribute.fuse] {
         guard try directory.directoryAttribute(name.cName, is: OpaqueAttribute.opaque) else { continue }
         try directory.removeIfPresent(name.cName)
       }

@@ -13,6 +13,8 @@ public final class DirectoryLayer: Sendable {
   public let isPrivateClone: Bool
   /// Whether the root, and what is opened through it, can be written to.
   public let isWritable: Bool
+  /// The directory in which its work folder is made; nil for its root.
+  public let workDirectory: WorkDirectory?
   private let index: Int
   private let covered: CoveredMountPoint?
   /// As statfs(2) has it.
@@ -54,18 +56,19 @@ public final class DirectoryLayer: Sendable {
   /// - Parameters:
   ///   - path: an absolute path; symbolic links in it are followed once, here.
   ///   - foldsNames: whether names are compared without case.
+  ///   - workDirectory: the directory in which its work folder is made; nil for its root.
   ///   - isShared: whether other users may enter the mount.
   ///   - hidden: the names that the view hides.
   ///   - place: the folder of the view at which the layer is laid.
   /// - Throws: ENOENT, ENOTDIR, EACCES, as `open(2)`.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, clonesMount: Bool = true,
-    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil,
-    at place: [[UInt8]] = []
+    isWritable: Bool = false, workDirectory: WorkDirectory? = nil, foldsNames: Bool = false,
+    isShared: Bool = false, hidden: HiddenNames? = nil, at place: [[UInt8]] = []
   ) throws(Errno) {
     self.path = path
     laidAt = place
-    self.isWritable = isWritable
+    (self.isWritable, self.workDirectory) = (isWritable, workDirectory)
     self.index = index
     let plain = try withCName(path) { name throws(Errno) in
       SharedDescriptor(try Descriptor.open(name, [.pathOnly, .directory]))
@@ -75,7 +78,7 @@ public final class DirectoryLayer: Sendable {
       layer: index, isRemote: FileSystemType.isRemote(fileSystemType), foldsNames: foldsNames,
       identifiesByRights: isShared && !isWritable, hidden: hidden)
     let (root, isClone) = try Self.root(
-      plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable, place)
+      plain, gate, covered, clonesMount: clonesMount, isWritable: isWritable, workDirectory, place)
     isPrivateClone = isClone
     // A needless reference would keep the directory busy, so that an automount there would never expire.
     self.covered = isClone ? nil : covered
@@ -108,7 +111,7 @@ public final class DirectoryLayer: Sendable {
   private init(absent path: [UInt8], _ above: DirectoryLayer, index: Int, covered: CoveredMountPoint?) {
     self.path = path
     self.index = index
-    isWritable = false
+    (isWritable, workDirectory) = (false, nil)
     (fileSystemType, gate, isPrivateClone) = (above.fileSystemType, above.gate, above.isPrivateClone)
     laidAt = above.laidAt
     self.covered = above.isPrivateClone ? nil : covered
@@ -143,12 +146,12 @@ public final class DirectoryLayer: Sendable {
   /// - Parameter file: open in both processes.
   public init(
     path: [UInt8], index: Int, covered: CoveredMountPoint?, root: Root, file: consuming Descriptor,
-    isWritable: Bool = false, foldsNames: Bool = false, isShared: Bool = false, hidden: HiddenNames? = nil,
-    at place: [[UInt8]] = []
+    isWritable: Bool = false, workDirectory: WorkDirectory? = nil, foldsNames: Bool = false,
+    isShared: Bool = false, hidden: HiddenNames? = nil, at place: [[UInt8]] = []
   ) {
     self.path = path
     laidAt = place
-    self.isWritable = isWritable
+    (self.isWritable, self.workDirectory) = (isWritable, workDirectory)
     self.index = index
     isPrivateClone = root.isPrivateClone
     self.covered = root.isPrivateClone ? nil : covered
@@ -190,7 +193,7 @@ public final class DirectoryLayer: Sendable {
     if try plain.descriptor.attributes().identity == ownRoot.identity { return .unchanged }
     if isWritable, try !isAsTrusted(plain.descriptor) { throw .notPermitted }
     let (fresh, isClone) = try Self.root(
-      plain, gate, covered, clonesMount: isPrivateClone, isWritable: isWritable, laidAt)
+      plain, gate, covered, clonesMount: isPrivateClone, isWritable: isWritable, workDirectory, laidAt)
     // Without the clone the layer could lead into our own mount.
     if isClone != isPrivateClone { throw .notPermitted }
     opened.withLock { $0 = fresh }
@@ -207,16 +210,35 @@ public final class DirectoryLayer: Sendable {
 
   private static func root(
     _ plain: SharedDescriptor, _ gate: LayerGate, _ covered: CoveredMountPoint?, clonesMount: Bool,
-    isWritable: Bool, _ place: [[UInt8]]
+    isWritable: Bool, _ work: WorkDirectory?, _ place: [[UInt8]]
   ) throws(Errno) -> (root: OpenedRoot, isClone: Bool) {
     var clone: SharedDescriptor?
-    if clonesMount { clone = try? SharedDescriptor(plain.descriptor.cloneMount(isWritable: isWritable)) }
+    if clonesMount {
+      clone = try? SharedDescriptor(Self.clone(plain.descriptor, isWritable: isWritable, work))
+    }
     let handle = clone ?? plain
     let attributes = try handle.descriptor.attributes()
     let root = LayerDirectory(
       gate: gate, handle: handle, attributes: attributes, covered: clone == nil ? covered : nil,
       place: gate.hidden?.root.entering(place))
     return (OpenedRoot(directory: root, attributes: attributes), clone != nil)
+  }
+
+  /// Clones the mount below a root; where there is a work directory, below the directory that contains both.
+  private static func clone(
+    _ root: borrowing Descriptor, isWritable: Bool, _ work: WorkDirectory?
+  ) throws(Errno) -> Descriptor {
+    guard let work else { return try root.cloneMount(isWritable: isWritable) }
+    let above = try withCName(work.ancestor) { path throws(Errno) in
+      try root.open(path, [.pathOnly, .directory])
+    }
+    let clone = try above.cloneMount(isWritable: isWritable)
+    let cloned = try withCName(work.layer) { path throws(Errno) in
+      try clone.open(path, [.pathOnly, .directory, .noFollow])
+    }
+    // The root is that of another mount.
+    if try cloned.attributes().identity != root.attributes().identity { throw .crossDeviceLink }
+    return cloned
   }
 
   /// Calls `statvfs(3)` for the file system that holds the layer.

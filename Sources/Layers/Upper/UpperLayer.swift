@@ -71,7 +71,7 @@ public final class UpperLayer: Sendable {
   ///   - trustsOthers: whether a work folder is used although it has a fault.
   ///   - format: of its whiteouts.
   ///   - isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about to end.
-  /// - Throws: EBUSY if another mount writes to it; EPERM, ENOTDIR if `workFolderFault` names a fault; EOPNOTSUPP if it
+  /// - Throws: EBUSY if another mount writes to it; EXDEV if its work directory is on another mount; EPERM, ENOTDIR if `workFolderFault` names a fault; EOPNOTSUPP if it
   ///   cannot have whiteouts of the format; EROFS, EACCES, and other errors of a file system that cannot be written to.
   public init(
     _ layer: DirectoryLayer, for writer: Writer = .command, trustsOthers: Bool = false,
@@ -81,6 +81,7 @@ public final class UpperLayer: Sendable {
     self.layer = layer
     self.writer = writer
     work = WorkFolder(layer, trustsOthers: trustsOthers)
+    try work.checkPlace()
     try layer.root.withDescriptor { root throws(Errno) in try root.checkWriteAccess() }
     lock = if writer == .mount, let lock = try work.lock(isTaken) { SharedDescriptor(lock) } else { nil }
     whiteouts = try Self.prepare(work, layer, writer, format)

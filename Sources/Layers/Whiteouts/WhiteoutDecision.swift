@@ -18,9 +18,10 @@ extension LayerDirectory {
     if try contains(WhiteoutMarker.opaque.cName) { return true }
     guard case .descriptor(let handle) = backing else { return false }
     return try gate.call { () throws(Errno) in
-      let (trusted, user) = (OpaqueAttribute.trusted.cName, OpaqueAttribute.user.cName)
-      if try handle.descriptor.directoryAttribute(trusted, is: OpaqueAttribute.opaque) { return true }
-      return try handle.descriptor.directoryAttribute(user, is: OpaqueAttribute.opaque)
+      for mark in [OpaqueAttribute.trusted, OpaqueAttribute.user, OpaqueAttribute.fuse] {
+        if try handle.descriptor.directoryAttribute(mark.cName, is: OpaqueAttribute.opaque) { return true }
+      }
+      return false
     }
   }
 

@@ -57,11 +57,13 @@ public enum WhiteoutMarker {
   }
 }
 
-/// The extended attributes by which overlayfs marks a directory as opaque.
+/// The extended attributes by which overlayfs and fuse-overlayfs mark a directory as opaque.
 enum OpaqueAttribute {
   static let trusted: StaticString = "trusted.overlay.opaque"
   /// Of an overlayfs mounted with `userxattr`.
   static let user: StaticString = "user.overlay.opaque"
+  /// Of fuse-overlayfs without privileges.
+  static let fuse: StaticString = "user.fuseoverlayfs.opaque"
   /// The value in an opaque directory.
   static let opaque = UInt8(ascii: "y")
   /// The value in a directory whose whiteouts can be empty files with `trusted.overlay.whiteout`.

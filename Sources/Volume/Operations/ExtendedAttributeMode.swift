@@ -7,4 +7,6 @@ public enum ExtendedAttributeMode: String, Sendable {
   case off
   /// As `on`, and the mount's own are listed.
   case listed
+  /// Those of the layers' files alone.
+  case layers
 }

@@ -13,6 +13,8 @@ struct ExtendedAttributeOperations: Sendable {
   let mode: ExtendedAttributeMode
 
   private var isEnabled: Bool { mode != .off }
+  /// Whether there are attributes of the mount's own.
+  private var hasOwn: Bool { mode != .layers }
 
   /// bundlefs's own attributes. A backing file's attribute of such a name is hidden.
   private enum Provenance: String, CaseIterable {
@@ -75,7 +77,7 @@ struct ExtendedAttributeOperations: Sendable {
   // MARK: - Values
 
   private func value(of name: CName, _ node: NodeID, size: Int) throws(Errno) -> [UInt8] {
-    if strncmp(name, "user.bundlefs.", 14) == 0,
+    if hasOwn, strncmp(name, "user.bundlefs.", 14) == 0,
       let provenance = Provenance(rawValue: String(cString: name)),
       let value = try value(of: provenance, node)
     {
@@ -99,7 +101,7 @@ struct ExtendedAttributeOperations: Sendable {
     } catch {
       // The kernel takes EOPNOTSUPP for an ACL as a failed permission check.
       if error == .notSupported, strncmp(name, "system.posix_acl_", 17) == 0 { throw .noData }
-      if error == .notSupported || error == .noData, strcmp(name, Self.typeAttribute) == 0 {
+      if hasOwn, error == .notSupported || error == .noData, strcmp(name, Self.typeAttribute) == 0 {
         return Array(try mimeType(of: node).utf8)
       }
       throw error
@@ -191,7 +193,7 @@ struct ExtendedAttributeOperations: Sendable {
     var hasType = try store.kind(of: node) != .regular
     for name in backing.split(separator: 0) {
       let text = String(decoding: name, as: UTF8.self)
-      if Provenance(rawValue: text) != nil || ReservedAttribute.isMarker(name) { continue }
+      if ReservedAttribute.isMarker(name) || hasOwn && Provenance(rawValue: text) != nil { continue }
       if store.shownOwners?.hides(text) == true { continue }
       if text == Self.typeAttribute { hasType = true }
       names += name

@@ -7,7 +7,7 @@ import Routing
 
 /// The user's choices for resources.
 public struct ResourceSettings: Sendable {
-  /// The scheme of their URLs, in lower case.
+  /// The scheme of their URLs, in lower case; empty for no such URLs, and no directory of resources.
   public var scheme = "rsrc"
   /// How they are looked up.
   public var lookup = ResourceOptions()
@@ -16,6 +16,9 @@ public struct ResourceSettings: Sendable {
 
   /// The defaults.
   public init() {}
+
+  /// The name of the directory of resources in the mount's root; empty for none.
+  public var directoryName: [UInt8] { scheme.isEmpty ? [] : Array("\(scheme):".utf8) }
 }
 
 /// Resolves the URLs of resources of the bundle that the layers make up.

@@ -34,7 +34,7 @@ struct BundleStatus {
     return [
       "bundle: \(identifier ?? "without an identifier"); development region: \(developmentRegion ?? "none")",
       "localizations: \(languages); searched: \(searched.joined(separator: ", "))",
-      "resources: \(scheme):///NAME, in /\(folder)",
+      scheme.isEmpty ? "resources: no URLs" : "resources: \(scheme):///NAME, in /\(folder)",
     ]
   }
 }

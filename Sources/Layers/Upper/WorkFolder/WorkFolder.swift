@@ -1,8 +1,8 @@
 import CLibrary
 import Posix
 
-/// The folder in the upper layer where entries are made that must appear whole. No view shows it, since its name begins
-/// as a whiteout marker does.
+/// The folder where entries are made that must appear whole: in the upper layer, or in another directory of its mount
+/// (`WorkDirectory`). No view shows it, since its name begins as a whiteout marker does.
 ///
 /// Only this process's user may enter it, so that no other user can exchange what is made in it before it gets its owner and
 /// its mode. It is opened once, checked, and used by that descriptor.
@@ -19,6 +19,43 @@ final class WorkFolder: Sendable {
 
   init(_ layer: DirectoryLayer, trustsOthers: Bool) {
     (self.layer, self.trustsOthers) = (layer, trustsOthers)
+  }
+
+  /// Calls the body with the directory that contains the folder, by one call on the layer's gate.
+  func withPlace<Result: ~Copyable>(
+    _ body: (borrowing Descriptor) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    try layer.root.withDescriptor { root throws(Errno) in try withPlace(from: root, body) }
+  }
+
+  private func withPlace<Result: ~Copyable>(
+    from root: borrowing Descriptor, _ body: (borrowing Descriptor) throws(Errno) -> Result
+  ) throws(Errno) -> Result {
+    guard let place = layer.workDirectory else { return try body(root) }
+    let directory = try Self.open(place, from: root)
+    return try body(directory)
+  }
+
+  private static func open(
+    _ place: WorkDirectory, from root: borrowing Descriptor
+  ) throws(Errno) -> Descriptor {
+    try withCName(place.path) { path throws(Errno) in
+      try root.open(path, [.pathOnly, .directory, .noFollow])
+    }
+  }
+
+  /// - Throws: EXDEV if nothing can be renamed from the folder into the layer; what opening its place throws.
+  func checkPlace() throws(Errno) {
+    guard let work = layer.workDirectory else { return }
+    try layer.root.withDescriptor { root throws(Errno) in
+      try withPlace(from: root) { place throws(Errno) in
+        let (own, other) = (try root.attributes(), try place.attributes())
+        if own.identity.device != other.identity.device { throw .crossDeviceLink }
+        // Another mount covers it, which the layer's clone does not have.
+        if let identity = work.identity, identity != other.identity { throw .crossDeviceLink }
+        if try place.mountID() != root.mountID() { throw .crossDeviceLink }
+      }
+    }
   }
 
   /// Calls the body with the folder and a name that is free in it. Makes no call on a gate: the caller does.
@@ -55,7 +92,8 @@ final class WorkFolder: Sendable {
     let known = opened.withLock { $0.flatMap { $0.root === root ? $0.folder : nil } }
     if let known { return known }
     guard case .descriptor(let handle) = root.backing else { throw .readOnlyFileSystem }
-    let folder = SharedDescriptor(try make(in: handle.descriptor))
+    let folder = SharedDescriptor(
+      try withPlace(from: handle.descriptor) { place throws(Errno) in try make(in: place) })
     opened.withLock { $0 = (root, folder) }
     return folder
   }
@@ -73,7 +111,7 @@ final class WorkFolder: Sendable {
   /// - Parameter isOwn: whether this process, or one that it has followed, has locked it. Else it stays if any process has.
   func remove(isOwn: Bool) {
     close()
-    try? layer.root.withDescriptor { root throws(Errno) in
+    try? withPlace { root throws(Errno) in
       guard let folder = try open(in: root) else { return }
       let locked = try folder.open(".", [.read, .directory])
       if !isOwn, try !locked.lock() { return }

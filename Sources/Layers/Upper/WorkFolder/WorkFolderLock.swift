@@ -31,7 +31,7 @@ extension WorkFolder {
 
   /// - Returns: nil if a mount that ends has removed the folder after it was found.
   private func openToLock() throws(Errno) -> Descriptor? {
-    try layer.root.withDescriptor { root throws(Errno) in
+    try withPlace { root throws(Errno) in
       do throws(Errno) { return try make(in: root).open(".", [.read, .directory]) } catch {
         if error == .noSuchFileOrDirectory, try root.attributes().links > 0 { return nil }
         throw error

@@ -5,16 +5,15 @@ extension WorkFolder {
   /// Removes what processes that have ended left in the folder.
   /// - Throws: EPERM, ENOTDIR for a folder with a `WorkFolderFault`.
   func sweep() throws(Errno) {
-    let root = layer.root
-    let found: SharedDescriptor? = try root.withDescriptor { root throws(Errno) in
-      guard let folder = try open(in: root) else { return nil }
+    let found: SharedDescriptor? = try withPlace { place throws(Errno) in
+      guard let folder = try open(in: place) else { return nil }
       return SharedDescriptor(folder)
     }
     guard let found else { return }
-    let names = try root.gate.call { () throws(Errno) in try found.descriptor.entryNames() }
+    let names = try layer.gate.call { () throws(Errno) in try found.descriptor.entryNames() }
     for name in names where Self.isLeftOver(name) {
       // What cannot be removed is not shown, and stays.
-      try? root.gate.call { () throws(Errno) in try removeTree(name, in: found.descriptor) }
+      try? layer.gate.call { () throws(Errno) in try removeTree(name, in: found.descriptor) }
     }
   }
 

@@ -70,6 +70,7 @@ extension WorkFolder {
 extension UpperLayer {
   /// Why the work folder in a layer is not used; nil if there is none, or nothing speaks against it.
   public static func workFolderFault(in layer: DirectoryLayer) -> WorkFolderFault? {
-    (try? layer.root.withDescriptor { root throws(Errno) in try WorkFolder.fault(in: root) }) ?? nil
+    let work = WorkFolder(layer, trustsOthers: false)
+    return (try? work.withPlace { place throws(Errno) in try WorkFolder.fault(in: place) }) ?? nil
   }
 }
