@@ -125,6 +125,12 @@ enum Help {
         trust_upper  trust users who may write to that directory as the mount's
                      owner: without it, root's mounts with allow_other refuse one
                      that others may write to
+        workdir=DIR  make the work folder of that directory in DIR, of the same
+                     mount, instead of in it
+        lowerdir=DIR[:DIR...], upperdir=DIR
+                     the layers as fuse-overlayfs and overlayfs take them, before a
+                     MOUNTPOINT alone: the first is on top, and upperdir, which
+                     needs workdir, takes changes; the mount adds nothing to them
         rename_copy=N
                      how many bytes may be copied to rename a directory of a
                      layer below, else EXDEV (default: 256M; 0: none)
@@ -158,9 +164,10 @@ enum Help {
         whiteouts=auto|devices|markers
                      how a writable layer hides what is below: by devices 0:0, by
                      files .wh.NAME, or (default) as it does already
-        xattr=on|off|listed
+        xattr=on|off|listed|layers
                      whether extended attributes are served (default: on); listed:
-                     listings of attributes show the mount's own, too
+                     listings of attributes show the mount's own, too; layers:
+                     there are none of the mount's own
         routes=FILE  register the routes in FILE at start; may be repeated
         control=NAME the name of the control file (default: .routes); control=none
                      leaves it out, and what takes commands by it: route, listen,
@@ -176,7 +183,7 @@ enum Help {
         scale=N, idiom=phone|pad
                      prefer images for such a screen (logo@2x~ipad.png)
         resource_scheme=NAME
-                     the scheme of resource URLs (default: rsrc)
+                     the scheme of resource URLs (default: rsrc); none: no such URLs
         list_routes  show the control file in listings
         allow_other  allow all users (requires user_allow_other in
                      /etc/fuse.conf unless you are root)

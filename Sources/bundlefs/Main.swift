@@ -14,6 +14,8 @@ enum Main {
       if !ThisProcess.hasProcfs { throw .failed("procfs is not mounted at /proc, and bundlefs needs it") }
       let command = arguments.dropFirst().first.map { String(decoding: $0, as: UTF8.self) }
       let rest = Array(arguments.dropFirst(2))
+      // Its first operand can have the name of a command.
+      if MountArguments.isOverlayProgram(arguments) { return try MountCommand(arguments).run() }
       switch command {
       case let command? where Help.commands.contains(command) && Help.isRequestedForCommand(by: rest):
         Terminal.print(Help.text(for: command))

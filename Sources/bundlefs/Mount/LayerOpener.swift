@@ -30,11 +30,17 @@ struct LayerOpener {
     var layers: [Layer] = []
     for layer in plan.layers {
       let isMain = layers.count == plan.layers.count - 1
-      let role = isMain ? "MAIN" : "substitution"
+      let role = role(of: layers.count, isMain: isMain)
       layers.append(
         try open(layer, as: "\(role) \(layer.given.shown)", index: layers.count, mayBeMissing: !isMain))
     }
     return try opened(LayerStack(layers: layers), for: .mount)
+  }
+
+  /// What a message calls a layer.
+  private func role(of index: Int, isMain: Bool) -> String {
+    if plan.arguments.options.overlay.isOn { return plan.isWritable && index == 0 ? "upperdir" : "lowerdir" }
+    return isMain ? "MAIN" : "substitution"
   }
 
   /// The layers of a predecessor. Directories are not opened again, since their paths may not answer.
@@ -109,7 +115,8 @@ struct LayerOpener {
     do throws(Errno) {
       return try DirectoryLayer(
         path: try realPath(path), index: index, covered: covered, isWritable: isWritable,
-        foldsNames: foldsNames, isShared: plan.arguments.isShared, hidden: hidden, at: place)
+        workDirectory: isWritable ? try workDirectory(for: try realPath(path)) : nil, foldsNames: foldsNames,
+        isShared: plan.arguments.isShared, hidden: hidden, at: place)
     } catch {
       guard mayBeMissing, self.mayBeMissing(error),
         let absent = try? DirectoryLayer(
@@ -118,6 +125,15 @@ struct LayerOpener {
       else { throw error }
       return absent
     }
+  }
+
+  /// The directory that the option `workdir` names, as seen from the layer that takes the changes; nil without it.
+  /// - Throws: EINVAL if one of them contains the other.
+  private func workDirectory(for layer: [UInt8]) throws(Errno) -> WorkDirectory? {
+    guard let path = plan.workDirectory else { return nil }
+    let identity = try Descriptor.open(path, [.pathOnly, .directory]).attributes().identity
+    guard let work = WorkDirectory(path, for: layer, identity: identity) else { throw .invalidArgument }
+    return work
   }
 
   /// Whether a substitution that cannot be opened may come later.
@@ -141,7 +157,9 @@ struct LayerOpener {
         file: try Failure.naming(entry.path.shown) { () throws(Errno) in
           try Descriptor.duplicate(of: record.file)
         },
-        isWritable: plan.isWritable && index == 0, foldsNames: foldsNames,
+        isWritable: plan.isWritable && index == 0,
+        workDirectory: index == 0 ? plan.workDirectory.flatMap { WorkDirectory($0, for: entry.path) } : nil,
+        foldsNames: foldsNames,
         isShared: plan.arguments.isShared, hidden: hidden, at: entry.place))
   }
 
@@ -185,8 +203,14 @@ struct LayerOpener {
         throw .failed(
           "writable: \(folder.path.shown) is the writable layer of \(Self.otherWriter(folder.path))")
       }
+      if let path = plan.workDirectory, error == .crossDeviceLink || error == .noSuchFileOrDirectory {
+        let reason = error == .crossDeviceLink ? "on another mount than \(folder.path.shown)" : "\(error)"
+        throw .failed("workdir: \(path.shown): \(reason)")
+      }
       if let fault = UpperLayer.workFolderFault(in: folder) {
-        throw .failed("writable: " + fault.message(folder.path, remedy: LayerTrust.workFolderRemedy))
+        throw .failed(
+          "writable: " + fault.message(plan.workDirectory ?? folder.path, remedy: LayerTrust.workFolderRemedy)
+        )
       }
       throw .failed("writable: \(folder.path.shown) cannot be written to: \(error); use 'writable=DIR'")
     }

@@ -8,6 +8,8 @@ struct LayerTrust {
   let trustsUpper: Bool
   /// Whether other users may enter the mount.
   private let hasOthers: Bool
+  /// Whether a program that runs containers mounts, and keeps the layers out of others' reach.
+  private let isOverlay: Bool
   private let user = geteuid()
 
   /// How a fault of the work folder is mended, for a mount.
@@ -15,7 +17,7 @@ struct LayerTrust {
 
   init(_ plan: MountPlan) {
     let options = plan.arguments.options
-    trustsUpper = options.trustsUpper
+    (trustsUpper, isOverlay) = (options.trustsUpper, options.overlay.isOn)
     // In the user namespace of `bundlefs run` there are no others.
     let isAlone = plan.isPrivate && user != 0
     hasOthers = options.passed.contains(Array("allow_other".utf8)) && !isAlone
@@ -36,7 +38,7 @@ struct LayerTrust {
 
   /// A line about the layers that others may write to; nil if there are none, or only its owner may enter the mount.
   func warning(about layers: [Layer]) -> String? {
-    if !hasOthers { return nil }
+    if !hasOthers || isOverlay { return nil }
     let found = layers.compactMap { layer -> String? in
       guard let folder = layer.folder, !folder.isAbsent,
         let writers = (try? folder.ownRoot.writers(besides: user)) ?? nil

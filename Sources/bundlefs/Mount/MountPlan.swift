@@ -39,6 +39,8 @@ struct MountPlan {
   let layers: [LayerPath]
   /// Names a path of a layer that a comma, a colon or `@/` has torn, if there is one. Found now, since it may be relative.
   let separatorHint: String?
+  /// The directory in which the work folder of the layer is made that takes changes; nil for the layer itself.
+  let workDirectory: [UInt8]?
   /// Without what the layers determine.
   let volumeOptions: VolumeOptions
   /// Options for libfuse.
@@ -60,6 +62,12 @@ struct MountPlan {
     let areThere = isResolved || layers.allSatisfy { UnescapedSeparator().exists($0.path) }
     let hint = areThere ? nil : paths.lazy.compactMap { UnescapedSeparator().hint(for: $0) }.first
     separatorHint = areThere ? nil : arguments.options.separatorHint ?? hint
+    workDirectory = writable != .off ? arguments.options.workDirectory.map(arguments.options.real) : nil
+    if let workDirectory, let upper = layers.first, WorkDirectory(workDirectory, for: upper.path) == nil {
+      throw .failed(
+        "workdir: \(workDirectory.shown) contains the layer \(upper.path.shown) or lies in it; choose another directory"
+      )
+    }
     volumeOptions = try Self.volumeOptions(arguments, mountPoint)
     sessionOptions = Self.sessionOptions(arguments)
     passwords = try arguments.options.archivePasswordFile.map(PasswordFile.init)?.passwords() ?? []
@@ -75,6 +83,9 @@ struct MountPlan {
     var options = arguments.options.lasting
     // Its folder is the first of the substitutions.
     if isWritable { options.append(Array("writable".utf8)) }
+    if let directory = arguments.options.workDirectory.map(arguments.options.real) {
+      options.append(Array("workdir=".utf8) + MountOption.escape(directory))
+    }
     options += arguments.options.fileOptions
     let substitutions = layers.dropLast().map { layer in
       MountOption.escape(LaidPath(layer.path, atFolder: layer.place).name)

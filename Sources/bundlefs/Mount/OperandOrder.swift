@@ -6,7 +6,7 @@ enum OperandOrder {
   /// - Throws: if MAIN is an empty directory, and the mount would cover another directory that is not: most likely they were
   ///   exchanged. The option `nonempty` says that they were not.
   static func check(_ arguments: MountArguments, at mountPoint: MountPoint) throws(Failure) {
-    if arguments.options.coversFiles { return }
+    if arguments.options.coversFiles || arguments.options.overlay.isOn { return }
     guard isEmpty(arguments.main) == true, isEmpty(mountPoint.path) == false else { return }
     // A mount over one of its own layers shows what that has.
     let layers = arguments.options.layers(above: arguments.main)

@@ -31,7 +31,8 @@ struct VisibleTimesPlace {
   }
 
   private func times(in upper: UpperLayer) throws(Failure) -> VisibleTimes {
-    let path = upper.layer.path + [UInt8(ascii: "/")] + UpperLayer.workFolderName
+    let path =
+      (plan.workDirectory ?? upper.layer.path) + [UInt8(ascii: "/")] + UpperLayer.workFolderName
     if upper.layer.gate.isRemote { throw Self.refusal(path) }
     let (folder, temporary) = try Failure.naming(path.shown) { () throws(Errno) in
       try upper.workFolder()

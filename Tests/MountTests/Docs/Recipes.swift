@@ -70,6 +70,7 @@ enum Recipes {
           """),
       // It needs an image and a container engine.
       DocumentedSection(title: "In containers", kinds: [.other, .other]),
+      DocumentedSection(title: "Podman's images and containers", kinds: [.other, .other]),
       // It changes the machine.
       DocumentedSection(title: "Hundreds of mounts", kinds: [.other]),
       // Another test of this suite looks for what the queries name.

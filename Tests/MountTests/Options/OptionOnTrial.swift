@@ -40,6 +40,13 @@ extension OptionOnTrial {
     OptionOnTrial("rename_copy=SIZE", { _ in "rename_copy=16M" }) {
       try $0.expectStatus { $0.options["rename_copy"] == "16777216" }
     },
+    OptionOnTrial("workdir=DIR", { "workdir=" + MountSetup.escaped($0.work) }) { trial in
+      try trial.expectStatus { $0.options["workdir"] == trial.tree.work.text }
+      let isUsed = try !trial.tree.work.names().isEmpty
+      if trial.mount != nil {
+        #expect(isUsed == (trial.has("writable") || trial.has("writable=DIR")))
+      }
+    },
     OptionOnTrial("trust_upper") { try $0.expectStatus { $0.options["trust_upper"] == "on" } },
     OptionOnTrial("ro") { trial in
       try expectErrno(.readOnlyFileSystem) { try (trial.view / "refused.txt").write("") }
@@ -142,6 +149,11 @@ extension OptionOnTrial {
     OptionOnTrial("xattr=off") { trial in
       #expect((try? (trial.view / "both.txt").attribute("user.bundlefs.layer")) == nil)
     },
+    OptionOnTrial("xattr=layers") { trial in
+      for name in ["user.bundlefs.layer", "user.mime_type"] as [ByteString] {
+        try expectErrno(.noData) { _ = try (trial.view / "both.txt").attribute(name) }
+      }
+    },
     OptionOnTrial("xattr=listed") { trial in
       let names = try (trial.view / "both.txt").attributeNames()
       #expect(names.contains("user.bundlefs.layer"))
@@ -208,6 +220,10 @@ extension OptionOnTrial {
     },
     OptionOnTrial("resource_scheme=NAME", { _ in "resource_scheme=app" }) {
       try $0.expectStatus { $0.options["resource_scheme"] == "app" }
+    },
+    OptionOnTrial("resource_scheme=none") { trial in
+      #expect(!(trial.view / "rsrc:").exists && !(trial.view / ":").exists)
+      try trial.expectStatus { $0.options["resource_scheme"] == "none" }
     },
     OptionOnTrial("languages=LANG", { _ in "languages=en" }) {
       try $0.expectStatus { $0.options["languages"] == "en" }

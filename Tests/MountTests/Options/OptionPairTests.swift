@@ -75,7 +75,7 @@ extension MountTests {
     private static let exceptions: Set<String> = [
       "writable and passthrough", "writable and strings=merge", "writable and ro",
       "announce=on and ro, cache=none or cache=SECONDS", "control=none and list_routes or routes=FILE",
-      "whiteouts=markers or trust_upper without writable", "passthrough and archives", "survive=off",
+      "whiteouts=markers, trust_upper or workdir without writable", "passthrough and archives", "survive=off",
       "options of owners and writable or strings=merge", "two options of one owner",
       "ro or control=none", "case=insensitive and a layer at a folder",
     ]

@@ -9,6 +9,8 @@ final class OptionTree {
   let top: ByteString
   /// What takes changes with `writable=DIR`.
   let upper: ByteString
+  /// Where the work folder of what takes changes can be.
+  let work: ByteString
   /// A layer that is not there at first.
   let absent: ByteString
   let archive: ByteString
@@ -26,6 +28,7 @@ final class OptionTree {
     main = try folder.folder("main")
     top = try folder.folder("top")
     upper = try folder.folder("upper")
+    work = try folder.folder("work")
     point = try folder.folder("mount")
     laid = try folder.folder("laid")
     absent = folder.path / "absent"

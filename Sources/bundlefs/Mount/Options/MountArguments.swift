@@ -30,8 +30,8 @@ struct MountArguments {
 
   init(_ arguments: [[UInt8]]) throws(Failure) {
     // mount(8) runs `mount.TYPE` with flags of its own.
-    isHelper =
-      arguments.first?.split(separator: UInt8(ascii: "/")).last?.starts(with: "mount.".utf8) ?? false
+    isHelper = Self.programName(arguments).starts(with: "mount.".utf8)
+    options.overlay.isProgram = Self.isOverlayProgram(arguments)
     var operands: [[UInt8]] = []
     var rest = arguments.dropFirst()
     while let argument = rest.popFirst() {
@@ -47,14 +47,36 @@ struct MountArguments {
       }
     }
     if wantsHelp || wantsVersion { return }
+    let overlaid = try options.completeOverlay(isRoot: geteuid() == 0)
     try options.check()
+    if let overlaid { operands = try overlayOperands(overlaid, operands) }
     try setOperands(operands)
+  }
+
+  /// Whether the program was run as `fuse-overlayfs`, which mounts whatever its first operand is.
+  static func isOverlayProgram(_ arguments: [[UInt8]]) -> Bool {
+    programName(arguments).elementsEqual("fuse-overlayfs".utf8)
+  }
+
+  private static func programName(_ arguments: [[UInt8]]) -> ArraySlice<UInt8> {
+    arguments.first?.split(separator: UInt8(ascii: "/")).last ?? []
+  }
+
+  /// MAIN and the operands after it, where an option names the layers. mount(8) passes a source that means nothing.
+  private func overlayOperands(_ main: [UInt8], _ operands: [[UInt8]]) throws(Failure) -> [[UInt8]] {
+    let points = isHelper ? operands.dropFirst() : operands[...]
+    if points.isEmpty { throw .usage("MOUNTPOINT is missing") }
+    if points.count > 1 {
+      throw .usage("unexpected argument '\(operands[1].shown)' after MOUNTPOINT; 'lowerdir' names the layers")
+    }
+    return [main] + points
   }
 
   private mutating func readLong(_ argument: String) throws(Failure) {
     switch argument {
     case "--help": wantsHelp = true
     case "--version": wantsVersion = true
+    case "--debug" where options.overlay.isProgram: (isDebug, isForeground) = (true, true)
     default: throw .usage("unknown option '\(argument)'")
     }
   }

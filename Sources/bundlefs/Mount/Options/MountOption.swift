@@ -82,7 +82,7 @@ struct MountOption {
 
   func extendedAttributeMode() throws(Failure) -> ExtendedAttributeMode {
     guard let mode = value.flatMap({ ExtendedAttributeMode(rawValue: $0.shown) }) else {
-      throw invalid(expected: "\(name)=on, \(name)=off or \(name)=listed")
+      throw invalid(expected: "\(name)=on, \(name)=off, \(name)=listed or \(name)=layers")
     }
     return mode
   }

@@ -19,6 +19,7 @@ extension MountOptions {
     shown["log"] = log.shown
     shown["hide"] = hiddenPatterns.map { MountOption.escapedPattern($0).shown }.joined(separator: ":")
     shown["writable"] = writable.shown
+    shown["workdir"] = workDirectory.map { real($0).shown } ?? ""
     shown["trust_upper"] = Self.onOff(trustsUpper)
     shown["xattr"] = extendedAttributes.rawValue
     shown["whiteouts"] = whiteouts.rawValue
@@ -41,7 +42,7 @@ extension MountOptions {
     shown["languages"] = (resources.lookup.languages ?? []).map(\.shown).joined(separator: ":")
     shown["scale"] = resources.lookup.scale.map { "\($0)" } ?? ""
     shown["idiom"] = resources.lookup.idiom.map { "\($0)" } ?? ""
-    shown["resource_scheme"] = resources.scheme
+    shown["resource_scheme"] = resources.scheme.isEmpty ? "none" : resources.scheme
     shown["max_read"] = maxRead.map(String.init) ?? ""
     shown["survive"] = Self.onOff(survives)
     shown["watchdog"] = watchdog.map(MountOption.shownSeconds) ?? "off"

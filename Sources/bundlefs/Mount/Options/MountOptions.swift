@@ -10,6 +10,10 @@ struct MountOptions {
   var substitutions: [[UInt8]] { Array(substitutionLists.joined()) }
   /// The layer that takes changes.
   var writable = WritableOption.off
+  /// The directory in which that layer's work folder is made; nil for the layer itself.
+  var workDirectory: [UInt8]?
+  /// The options of fuse-overlayfs.
+  var overlay = OverlayOptions()
   /// Whether users who may write to that layer are trusted as the mounting user.
   var trustsUpper = false
   var extendedAttributes = ExtendedAttributeMode.on
@@ -112,14 +116,17 @@ struct MountOptions {
         for option in try parsed.profile().options { try read(option) }
         continue
       }
+      if try overlay.read(parsed) { continue }
       try read(parsed)
-      // The others name files, which may be others after an upgrade, or concern the mount(2) alone.
-      if !Self.notLasting.contains(parsed.name) { lasting.append(option) }
+      // Files may be others after an upgrade.
+      if !Self.passingNames.contains(parsed.name) { lasting.append(option) }
     }
   }
 
-  private static let notLasting: Set<String> = [
-    "substitution", "writable", "routes", "archive_password_file", "http_cache", "http_headers_file",
+  /// The options that name files, or concern the mount(2) alone.
+  private static let passingNames: Set<String> = [
+    "substitution", "writable", "workdir", "routes", "archive_password_file", "http_cache",
+    "http_headers_file",
     "nonempty",
   ]
 
@@ -146,6 +153,7 @@ struct MountOptions {
       // MAIN alone, which is of use in a remount.
       substitutionLists.append(option.value == [] ? [] : try option.directories())
     case "writable": writable = hasValue ? .directory(try option.upper()) : .firstSubstitution
+    case "workdir": workDirectory = try option.text(of: "DIR")
     case "trust_upper" where !hasValue: trustsUpper = true
     case "xattr": extendedAttributes = try option.extendedAttributeMode()
     case "whiteouts": whiteouts = try option.whiteoutFormat()
@@ -171,7 +179,7 @@ struct MountOptions {
     case "languages": resources.lookup.languages = try option.languages()
     case "scale": resources.lookup.scale = try option.scale()
     case "idiom": resources.lookup.idiom = try option.idiom()
-    case "resource_scheme": resources.scheme = try option.scheme()
+    case "resource_scheme": resources.scheme = option.isNone ? "" : try option.scheme()
     case "fsname": fsname = try option.text(of: "NAME")
     case "max_read": maxRead = try option.readSize()
     case "survive": survives = try option.isOn()
@@ -200,6 +208,10 @@ struct MountOptions {
   }
 
   func check() throws(Failure) {
+    if overlay.isOn, !overlay.isComplete {
+      throw .usage(
+        "'lowerdir' and 'upperdir' are for 'bundlefs MOUNTPOINT'; use 'substitution' and 'writable' here")
+    }
     if writable == .firstSubstitution, substitutions.isEmpty, !isRemount {
       throw .usage(
         "'writable' needs a directory for the changes: add 'substitution=DIR', or use 'writable=DIR'")
@@ -221,6 +233,23 @@ struct MountOptions {
     if control.name == Array("\(resources.scheme):".utf8) {
       throw .usage("'control=\(control.name.shown)' is reserved for resources; choose another name")
     }
+  }
+
+  /// Completes the options of fuse-overlayfs by those that hold with them.
+  /// - Returns: MAIN; nil without such options.
+  mutating func completeOverlay(isRoot: Bool) throws(Failure) -> [UInt8]? {
+    try overlay.check(self)
+    guard overlay.isOn, let main = overlay.lower.last else { return nil }
+    for option in overlay.translated { try read(option) }
+    for option in overlay.defaults(isRoot: isRoot) {
+      let name = String(option.prefix { $0 != "=" })
+      if names.contains(name) || names.contains(OverlayOptions.opposites[name] ?? name) { continue }
+      try read(Array(option.utf8))
+    }
+    substitutionLists = [overlay.lower.dropLast().map { LaidPath(atRoot: $0).name }]
+    if let upper = overlay.upper { writable = .directory(upper) }
+    overlay.isComplete = true
+    return main
   }
 
   private mutating func pass(_ given: MountOption) throws(Failure) {

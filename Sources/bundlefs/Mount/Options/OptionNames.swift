@@ -16,8 +16,9 @@ enum OptionNames {
 
   /// Those that take one.
   static let valued: Set<String> = [
-    "writable", "passthrough", "substitution", "cache", "cache_size", "archive_encoding",
-    "archive_password_file", "http_cache", "http_cache_size", "http_headers_file", "http_refresh",
+    "writable", "workdir", "lowerdir", "upperdir", "passthrough", "substitution", "cache", "cache_size",
+    "archive_encoding", "archive_password_file", "http_cache", "http_cache_size", "http_headers_file",
+    "http_refresh",
     "announce", "whiteouts", "rename_copy", "xattr", "routes", "control", "results", "routes_mode",
     "languages", "scale",
     "idiom",

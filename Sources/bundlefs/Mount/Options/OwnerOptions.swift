@@ -91,7 +91,10 @@ extension MountOption {
 
   /// `HOST:CONTAINER:COUNT[:HOST:CONTAINER:COUNT…]`.
   func ranges() throws(Failure) -> IDMapping {
-    let words = value?.shown.split(separator: ":", omittingEmptySubsequences: false) ?? []
+    // Podman writes a colon before the first number, too.
+    let text = value?.shown ?? ""
+    let words = (text.hasPrefix(":") ? text.dropFirst() : text[...])
+      .split(separator: ":", omittingEmptySubsequences: false)
     let numbers = words.compactMap { Self.number(String($0)) }
     var ranges: [IDRange] = []
     if numbers.count == words.count, numbers.count % 3 == 0 {

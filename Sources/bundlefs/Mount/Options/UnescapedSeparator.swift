@@ -7,7 +7,8 @@ struct UnescapedSeparator {
   private static let mostPieces = 8
   private static let (comma, colon) = (UInt8(ascii: ","), UInt8(ascii: ":"))
   private static let pathOptions = [
-    "substitution", "writable", "routes", "archive_password_file", "http_cache", "http_headers_file",
+    "substitution", "writable", "workdir", "lowerdir", "upperdir", "routes", "archive_password_file",
+    "http_cache", "http_headers_file",
   ]
 
   /// Whether there is a file or directory, or an archive before `!/`.
