@@ -158,7 +158,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "BundleResourcesTests",
-      dependencies: ["BundleResources", "greeter", "bundlefs", "Bundles", "Posix", "TestSupport"],
+      dependencies: [
+        "BundleResources", "greeter", "bundlefs", "Bundles", "StringTables", "Posix", "TestSupport",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
@@ -166,7 +168,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "MountTests",
-      dependencies: ["bundlefs", "stressreader", "Bundles", "Layers", "Routing", "Posix", "TestSupport"],
+      dependencies: [
+        "bundlefs", "stressreader", "Bundles", "Layers", "StringTables", "Routing", "Posix", "TestSupport",
+      ],
       exclude: [
         "Archives/compare_archive.py", "Archives/container_model.py",
         "Archives/foreign_archives.py", "Install/complete.py",

@@ -7,7 +7,7 @@ extension StringTable {
   }
 
   /// - Returns: nil for property lists.
-  private static func text(_ content: [UInt8]) -> PropertyListText? {
+  static func text(_ content: [UInt8]) -> PropertyListText? {
     if case .binary = PropertyList.Format(of: content) { return nil }
     guard let text = PropertyListText(content) else { return nil }
     if case .xml = PropertyList.Format(of: text.utf8) { return nil }

@@ -67,6 +67,10 @@ extension Volume {
           start: { _ throws(Errno) in try contents.start(threads: max(2, processorCount)) },
           stop: contents.stop))
     }
+    if let tables = writer?.tables {
+      services.append(
+        Service(start: { [watchdog] _ throws(Errno) in try tables.start(watchdog) }, stop: tables.stop))
+    }
     if let pages = writer?.pages {
       services.append(
         Service(start: { [watchdog] _ throws(Errno) in try pages.start(watchdog) }, stop: pages.stop))

@@ -89,7 +89,7 @@ public final class Volume: Sendable {
       Writer(
         $0, store: store, queue: queue, kernel: kernel, own: own,
         intents: options.memory.map { IntentLog($0) }, reserved: reserved,
-        budget: options.descriptorBudget, renameCopy: options.renameCopy)
+        budget: options.descriptorBudget, renameCopy: options.renameCopy, memory: options.memory)
     }
     writes = WriteOperations(
       store: store, control: control, writer: writer, expected: announcer?.expected)
@@ -140,6 +140,9 @@ public final class Volume: Sendable {
   public func stop() {
     for service in services.reversed() { service.stop() }
   }
+
+  /// Stores the tables of strings that were saved last. To be called after `stop`, when the file system is unmounted.
+  public func settleTables() { writer?.tables?.settleAll() }
 
   // MARK: - Layers that do not answer
 

@@ -205,7 +205,7 @@ enum Help {
         strings=override|merge
                      merge: tables of strings (NAME.strings) that several layers
                      have, and string catalogs (NAME.xcstrings), are merged key
-                     by key; not with writable
+                     by key; with writable, what differs is saved
         hide=GLOB[:GLOB...]
                      names that no layer shows: in all folders, or with a slash the
                      path from the mount's root; *, ?, [...], and ** for any depth

@@ -1,6 +1,7 @@
 import BundleResources
 import Foundation
 import Posix
+import StringTables
 import TestSupport
 import Testing
 
@@ -52,7 +53,8 @@ import Testing
       case 2: break
       default:
         let lines = (0..<3).map { _ in "\"\(random.pick(Self.keys))\" = \"t\(random.number(0...999))\";\n" }
-        try table.write(lines.joined())
+        let comment = random.percent(20) ? StringTable.completenessComment + "\n" : ""
+        try table.write(comment + lines.joined())
       }
     }
     if random.percent(15) { return try (layer / "Main.xcstrings").makeWhiteout() }

@@ -33,7 +33,7 @@ struct WritableStore {
     let copyUp = NodeCopyUp(
       store: store, upper: try UpperLayer(layers[0]), queue: queue, own: own, intents: nil)
     writer = EntryWriter(
-      store: store, copyUp: copyUp, descriptors: WriteDescriptors(),
+      store: store, copyUp: copyUp, descriptors: WriteDescriptors(), tables: nil,
       reserved: ReservedNames(control: [], resources: []), renameCopy: 1 << 20)
   }
 

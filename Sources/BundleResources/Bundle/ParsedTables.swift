@@ -7,6 +7,8 @@ import StringTables
 struct ParsedTables: Sendable {
   var strings = StringTable()
   var plurals = PluralTable()
+  /// Whether the table ends the merging with those of the layers below.
+  var isComplete = false
   /// The keys that are their own texts, at the end of a search.
   var untranslated: StringTable?
   /// Of a file with several languages, these.
@@ -46,7 +48,9 @@ extension ParsedTables {
     case ".stringsdict": plurals = table(PluralTable.parse(content, for: variant))
     case ".xcstrings": catalog = table(StringCatalog.parse(content, for: variant))
     case ".loctable": catalog = table(StringCatalog.parse(locTable: content, for: variant))
-    default: strings = table(StringTable.parse(content))
+    default:
+      strings = table(StringTable.parse(content))
+      isComplete = StringTable.isComplete(content)
     }
   }
 

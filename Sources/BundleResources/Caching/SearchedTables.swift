@@ -1,6 +1,7 @@
 import Bundles
 import Layers
 import Posix
+import StringTables
 
 /// A table that a search has reached. A class, so that a search copies no dictionaries.
 final class ReachedTable: Sendable {
@@ -47,11 +48,22 @@ struct SearchedTables: Sendable {
     var all = self
     var result: Result?
     for file in files[reached.count...] where result == nil {
-      let table = try parse(file)
+      let table = all.isCovered(file) ? ReachedTable(ParsedTables(), language: "") : try parse(file)
       all.reached.append(table)
       result = body(table)
     }
     if !all.reached.contains(where: \.content.wasUnreadable) { didParse(all) }
     return result
+  }
+
+  /// Whether a complete table hides a table of a layer below, or what a catalog has in the same language.
+  private func isCovered(_ file: ResourceVersion) -> Bool {
+    zip(reached, files).contains { table, complete in
+      guard table.content.isComplete else { return false }
+      if file.part == .whole { return file.path == complete.path && file.layer > complete.layer }
+      guard let language = complete.localization, let other = file.localization else { return false }
+      return file.layer >= complete.layer
+        && StringCatalog.key(ofLanguage: language) == StringCatalog.key(ofLanguage: other)
+    }
   }
 }

@@ -7,6 +7,7 @@ public enum ReservedAttribute {
   public static func isMarker(_ name: some Sequence<UInt8>) -> Bool {
     has(name, prefix: "trusted.overlay.") || has(name, prefix: "user.overlay.")
       || has(name, prefix: "user.fuseoverlayfs.") || isTimeMark(name)
+      || StagedTableMark.names.contains { mark in mark.withUTF8Buffer { name.elementsEqual($0) } }
   }
 
   /// Whether an attribute is one by which a mount says where an entry comes from.

@@ -1,5 +1,6 @@
 import CLibrary
 import Posix
+import StringTables
 
 /// What becomes of an entry of each kind.
 extension ApplyPlanner {
@@ -33,7 +34,7 @@ extension ApplyPlanner {
     }
     let found = try find(frame.listing.targetName(name), in: frame.target)
     if mergesTables, status.isRegular,
-      let obstacle = try obstacle(toTable: name, isPresent: found.kind == .regular, in: frame)
+      let obstacle = try obstacle(toTable: name, status, isPresent: found.kind == .regular, in: frame)
     {
       append(name, in: frame, .nothing, .keep, kind, obstacle)
       return
@@ -47,12 +48,12 @@ extension ApplyPlanner {
 
   /// Why merged tables would have other strings with a table or a catalog in the target.
   private func obstacle(
-    toTable name: [UInt8], isPresent: Bool, in frame: Frame
+    toTable name: [UInt8], _ status: FileStatus, isPresent: Bool, in frame: Frame
   ) throws(Errno) -> ApplyPlan.Obstacle? {
     let foldsNames = frame.source.foldsNames
     if TableName.isCatalog(name, foldsNames: foldsNames) { return .catalog }
     guard TableName.isTable(name, foldsNames: foldsNames) else { return nil }
-    if isPresent, !frame.isInOpaque { return .partialTable }
+    if isPresent, !frame.isInOpaque, try !isComplete(name, status, in: frame) { return .partialTable }
     // Those of higher layers would come before it.
     for folder in frame.catalogFolders {
       let found = try withCName(TableName.catalog(ofTable: name)) { name throws(Errno) in
@@ -61,6 +62,14 @@ extension ApplyPlanner {
       if case .file = found { return .catalog }
     }
     return nil
+  }
+
+  /// Whether a table hides those of the layers below.
+  private func isComplete(_ name: [UInt8], _ status: FileStatus, in frame: Frame) throws(Errno) -> Bool {
+    let file = try withCName(name) { name throws(Errno) in
+      try frame.source.openFile(name, identity: status.identity)
+    }
+    return StringTable.isComplete(try file.readAll(limit: 4096))
   }
 
   /// - Returns: nil if what is in the directory is kept.

@@ -27,6 +27,8 @@ public struct ComparedName: Sendable, Equatable {
   /// The layer of the visible entry, or the one that hides the name; then, top down, the other layers that
   /// have the name. Of a merged table, the layers that it comes from.
   public let layers: [Int]
+  /// Of a merged table, the keys in which its layers differ.
+  public var keys = ComparedKeys()
 }
 
 extension LayerStack {

@@ -2,7 +2,7 @@ import Posix
 
 /// The encoding of a comparison for the ioctl: the count of unchanged files, then a record for each name,
 /// each followed by NUL. A record is the kind's letter as in `ls -l`, the status character, the layers'
-/// indexes separated by `,`, a space and the name.
+/// indexes separated by `,`, a space and the name, for merged tables with `ComparedKeys` behind.
 public struct ComparisonText: Sendable {
   /// The count of unchanged entries that are not directories.
   public let unchanged: Int
@@ -43,7 +43,9 @@ extension ComparedName {
   fileprivate func append(to text: inout [UInt8]) {
     text.append(Self.letters.first { $0.kind == kind }?.letter ?? 0x2D)
     text.append(status.rawValue)
-    text += Array(layers.map(String.init).joined(separator: ",").utf8) + [UInt8(ascii: " ")] + name + [0]
+    text += Array(layers.map(String.init).joined(separator: ",").utf8) + [UInt8(ascii: " ")] + name
+    keys.append(to: &text)
+    text.append(0)
   }
 
   fileprivate init?(record: ArraySlice<UInt8>) {
@@ -53,8 +55,10 @@ extension ComparedName {
     else { return nil }
     let indexes = record[(record.startIndex + 2)..<blank].split(separator: UInt8(ascii: ","))
     let layers = indexes.compactMap { Int(String(decoding: $0, as: UTF8.self)) }
-    let name = Array(record[(blank + 1)...])
-    guard layers.count == indexes.count, !name.isEmpty, !name.contains(UInt8(ascii: "/")) else { return nil }
-    self.init(name: name, kind: kind, status: status, layers: layers)
+    let fields = record[(blank + 1)...].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard layers.count == indexes.count, let name = fields.first, !name.isEmpty,
+      status == .merged || fields.count == 1, let keys = ComparedKeys(fields: fields.dropFirst())
+    else { return nil }
+    self.init(name: Array(name), kind: kind, status: status, layers: layers, keys: keys)
   }
 }

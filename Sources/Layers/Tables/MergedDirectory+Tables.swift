@@ -43,7 +43,28 @@ extension MergedDirectory {
     let layers = tables.layers(of: status.identity)
     // A single table is only converted, or has keys of its own layer's catalog.
     if layers.isEmpty || (!hasSeveral && layers.count == 1) { return nil }
-    return ComparedName(name: name.name, kind: name.kind, status: .merged, layers: layers)
+    let keys = try withCName(name.name) { name throws(Errno) in try comparedKeys(name, tables) }
+    return ComparedName(name: name.name, kind: name.kind, status: .merged, layers: layers, keys: keys)
+  }
+
+  private func comparedKeys(_ name: CName, _ tables: MergedTables) throws(Errno) -> ComparedKeys {
+    let all = try allContributors(name)
+    guard let top = all.first(where: { $0.language == nil }) else { return ComparedKeys() }
+    do throws(Errno) {
+      let merged = try tables.parse(all, below: top)
+      return ComparedKeys(zip(merged.tables, merged.used).map { ($0, $1.directory.layer) })
+    } catch {
+      // One of them was replaced just now.
+      guard error == .staleFileHandle || error == .noSuchFileOrDirectory else { throw error }
+      return ComparedKeys()
+    }
+  }
+
+  /// The tables of a name and the catalogs that contribute to them, the topmost first.
+  func allContributors(_ name: CName) throws(Errno) -> [MergedTables.Contributor] {
+    let bytes = [UInt8](bytesOf: name)
+    let found = try contributors(name, bytes, from: 0, top: nil)
+    return try languageFolder?.addingCatalogs(to: found, named: bytes) ?? found
   }
 
   private func contributors(

@@ -107,35 +107,57 @@ public final class MergedTables: Sendable {
   // MARK: - Merging
 
   private func merge(_ contributors: [Contributor]) throws(Errno) -> Result {
-    if contributors.count == 1, try !contributors[0].hasWideCharacters() {
-      return Result(table: nil, failures: [], isSettled: contributors[0].isSettled)
-    }
     let top = contributors.first { $0.language == nil } ?? contributors[0]
-    var (tables, used, failures): ([StringTable], [Contributor], [TableFailure]) = ([], [], [])
+    let isShownAsIs =
+      if top.language == nil, try top.isStaged() { true } else {
+        contributors.count == 1 ? try !contributors[0].hasWideCharacters() : false
+      }
+    if isShownAsIs { return Result(table: nil, failures: [], isSettled: top.isSettled) }
+    let merged = try parse(contributors, below: top)
+    // The file rule: the topmost one is served as it is.
+    if merged.lacksTop { return Result(table: nil, failures: merged.failures, isSettled: top.isSettled) }
+    let isSettled = contributors.allSatisfy(\.isSettled)
+    guard merged.used.count > 1 || merged.isConverted else {
+      return Result(table: nil, failures: merged.failures, isSettled: isSettled)
+    }
+    let content = StringTable.merge(merged.tables).written()
+    let isVolatile = contributors.contains { $0.status.links > 1 }
+    return Result(
+      table: Self.table(content, merged.used, top, isVolatile: isVolatile), failures: merged.failures,
+      isSettled: isSettled)
+  }
+
+  /// What contributors have, down to the first that is complete.
+  struct ParsedContributors {
+    var tables: [StringTable] = []
+    var used: [Contributor] = []
+    var failures: [TableFailure] = []
+    /// Whether the topmost one is in UTF-16 or UTF-32.
     var isConverted = false
+    /// Whether the topmost one is no table, or must not be merged.
+    var lacksTop = false
+  }
+
+  /// - Parameter top: the topmost table, whose readers may read the result.
+  func parse(_ contributors: [Contributor], below top: Contributor) throws(Errno) -> ParsedContributors {
+    var all = ParsedContributors()
     for contributor in contributors {
       let isTop = contributor.isSame(as: top)
       let parsed = try parse(contributor, below: isTop ? nil : top)
       if let reason = parsed.reason {
-        failures.append(TableFailure(contributor, reason))
-        // The file rule: the topmost one is served as it is.
-        if isTop { return Result(table: nil, failures: failures, isSettled: contributor.isSettled) }
-        continue
+        all.failures.append(TableFailure(contributor, reason))
+        if !isTop { continue }
+        all.lacksTop = true
+        return all
       }
-      if isTop { isConverted = parsed.isWide }
+      if isTop { all.isConverted = parsed.isWide }
       // Most catalogs lack some language.
       if contributor.language != nil, parsed.table.entries.isEmpty { continue }
-      tables.append(parsed.table)
-      used.append(contributor)
+      all.tables.append(parsed.table)
+      all.used.append(contributor)
+      if parsed.isComplete { break }
     }
-    let isSettled = contributors.allSatisfy(\.isSettled)
-    guard used.count > 1 || isConverted else {
-      return Result(table: nil, failures: failures, isSettled: isSettled)
-    }
-    let content = StringTable.merge(tables).written()
-    let isVolatile = contributors.contains { $0.status.links > 1 }
-    return Result(
-      table: Self.table(content, used, top, isVolatile: isVolatile), failures: failures, isSettled: isSettled)
+    return all
   }
 
   private static func table(
@@ -177,22 +199,29 @@ public final class MergedTables: Sendable {
 }
 
 extension MergedTables {
-  fileprivate typealias Parsed = (table: StringTable, reason: String?, isWide: Bool)
+  fileprivate struct Parsed {
+    var table = StringTable()
+    /// Why it is no table, or must not be merged; nil otherwise.
+    var reason: String?
+    /// Whether it is in UTF-16 or UTF-32.
+    var isWide = false
+    /// Whether it ends the merging.
+    var isComplete = false
+  }
 
   /// - Parameter top: the topmost table; nil for itself.
-  /// - Returns: the reason if it is no table, or must not be merged; and whether it is in UTF-16 or UTF-32.
   /// - Throws: what opening and reading it answers; ESTALE if it is another file by now.
   private func parse(_ contributor: Contributor, below top: Contributor?) throws(Errno) -> Parsed {
     guard contributor.status.size <= Self.largest else {
-      return (StringTable(), "larger than \(Self.largest >> 20) MiB", false)
+      return Parsed(reason: "larger than \(Self.largest >> 20) MiB")
     }
     if let top, !contributor.isReadable(forReadersOf: top) {
-      return (StringTable(), "not readable by all who may read the topmost table", false)
+      return Parsed(reason: "not readable by all who may read the topmost table")
     }
     guard let language = contributor.language else { return try contributor.parse() }
-    if try contributor.hasAccessList() { return (StringTable(), "has an ACL", false) }
+    if try contributor.hasAccessList() { return Parsed(reason: "has an ACL") }
     let catalog = try catalog(of: contributor)
-    return (catalog.table.table(ofLanguage: language), catalog.error?.description, false)
+    return Parsed(table: catalog.table.table(ofLanguage: language), reason: catalog.error?.description)
   }
 
   private func catalog(of contributor: Contributor) throws(Errno) -> ParsedTable<StringCatalog> {
@@ -213,17 +242,30 @@ extension MergedTables.Contributor {
   fileprivate var withoutLanguage: Self { Self(directory: directory, name: name, status: status) }
 
   /// Whether both are the table of one layer.
-  fileprivate func isSame(as other: Self) -> Bool {
+  func isSame(as other: Self) -> Bool {
     language == nil && other.language == nil && directory === other.directory
   }
 
   /// - Throws: as `MergedTables.parse`.
   fileprivate func parse() throws(Errno) -> MergedTables.Parsed {
     let content = try readForPresentReaders()
-    if try hasAccessList() { return (StringTable(), "has an ACL", false) }
+    if try hasAccessList() { return MergedTables.Parsed(reason: "has an ACL") }
     let parsed = StringTable.parse(content)
-    let isWide = PropertyListText.hasWideCharacters(Array(content.prefix(4)))
-    return (parsed.table, parsed.error?.description, isWide)
+    let isMarked = StringTable.isComplete(content)
+    var isComplete = isMarked
+    if !isMarked { isComplete = try isStaged() }
+    return MergedTables.Parsed(
+      table: isMarked ? parsed.table.withoutCompletenessComment : parsed.table,
+      reason: parsed.error?.description,
+      isWide: PropertyListText.hasWideCharacters(Array(content.prefix(4))),
+      isComplete: isComplete)
+  }
+
+  /// Whether a program is writing it, or was when a process died.
+  func isStaged() throws(Errno) -> Bool {
+    try withCName(name) { name throws(Errno) in
+      try directory.isStagedTable(name, identity: status.identity)
+    }
   }
 
   /// - Throws: as `parse`.

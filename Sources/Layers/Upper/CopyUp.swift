@@ -248,7 +248,7 @@ extension UpperLayer {
   }
 
   /// Removes a name from the work folder.
-  private func discard(_ temporary: [UInt8]?) {
+  func discard(_ temporary: [UInt8]?) {
     guard let temporary else { return }
     try? layer.gate.call { () throws(Errno) in
       try work.withName { folder, _ throws(Errno) in

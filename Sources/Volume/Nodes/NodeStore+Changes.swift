@@ -27,11 +27,12 @@ extension NodeStore {
     knownParts(of: directory)?.solePart(of: 0)
   }
 
+  /// Whether the upper layer has a file. A merged table is in no layer.
   func isInUpperLayer(_ file: NodeID) throws(Errno) -> Bool {
     try table.withLock { table throws(Errno) in
       let slot = try table.slot(of: file)
       if table[slot].kind == .directory { throw .isDirectory }
-      return table[slot].layer == 0
+      return table[slot].layer == 0 && !table[slot].identity.isMergedTable
     }
   }
 

@@ -40,6 +40,7 @@ struct EntryOperations: Sendable {
     if writes.isAnnouncer(reply.caller) { entry.timeout = 0 }
     store.recordFoundSpelling(name, in: parent)
     writes.writer?.pages?.willReply(with: entry.attributes.attributes, of: entry.node)
+    writes.writer?.tables?.didLookUp(name, in: parent, entry.attributes.attributes)
     if !reply.send(entry) { store.forget(entry.node, lookups: 1) }
   }
 

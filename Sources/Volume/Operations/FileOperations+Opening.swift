@@ -3,7 +3,8 @@ import Glibc
 import Layers
 import Posix
 
-/// OPEN and RELEASE. The kernel sends them with `-o passthrough` only.
+/// OPEN and RELEASE. The kernel sends them with `-o passthrough` only, and on a writable mount with `strings=merge`
+/// (`TableWriter`).
 ///
 /// On a writable mount the upper layer's files are passed through, for reading and writing, and no others: one of a layer
 /// below would keep its backing file when it is copied up. So such a file is open through the page cache, also after it was
@@ -31,8 +32,10 @@ extension FileOperations {
     switch passthrough.withLock({ $0 }) {
     case .possible(let passthrough): open(node, flags: flags, passthrough, reply)
     case .ended: reply.leaveToSuccessor()
-    // ENOSYS: the kernel sends neither OPEN nor RELEASE from now on.
-    case .off, .impossible: reply.fail(.noFunction)
+    case .off, .impossible:
+      if let tables = writer?.tables { return tables.open(node, flags: flags, reply) }
+      // ENOSYS: the kernel sends neither OPEN nor RELEASE from now on.
+      reply.fail(.noFunction)
     }
   }
 
@@ -62,7 +65,9 @@ extension FileOperations {
     switch self.passthrough.withLock({ $0 }) {
     case .possible(let present): passthrough = present
     case .ended: return reply.leaveToSuccessor()
-    case .off, .impossible: return reply.send()
+    case .off, .impossible:
+      if let tables = writer?.tables { return tables.release(node, flags: flags, reply) }
+      return reply.send()
     }
     let request = Passthrough.Request(node, flags)
     let writes = request.writes ? directWrites.withLock { $0 } : nil
@@ -75,6 +80,7 @@ extension FileOperations {
 
   /// FORGET: a node that the kernel does not know is not open, whatever was counted while workers died.
   func recordForget(of node: NodeID) {
+    writer?.tables?.recordForget(of: node)
     guard case .possible(let passthrough) = passthrough.withLock({ $0 }), passthrough.knows(node) else {
       return
     }
@@ -176,7 +182,7 @@ extension FileOperations {
 
 extension Passthrough.Request {
   /// The request that the calling thread processes.
-  fileprivate init(_ node: NodeID, _ flags: CInt) {
+  init(_ node: NodeID, _ flags: CInt) {
     // Its number is the same when it is sent again, but for the highest bit.
     self.init(
       node: node, number: RequestThread.request & (.max >> 1), writes: flags & O_ACCMODE != O_RDONLY)

@@ -46,6 +46,13 @@ extension EntryWriter {
     }
     try copyFileUp(entry, name, source, writer)
     if flags.contains(.exchange) { try copyFileUp(replaced, newName, target, writer) }
+    // The upper layer has a merged table whole from now on.
+    if entry?.attributes.identity.isMergedTable == true {
+      entry = try store.merged(of: source.parent).lookup(name)
+    }
+    if flags.contains(.exchange), replaced?.attributes.identity.isMergedTable == true {
+      replaced = try store.merged(of: target.parent).lookup(newName)
+    }
     let directory = try copyUp.directory(source.parent)
     let newDirectory = try copyUp.directory(target.parent)
     try store.checkRemoval(of: name, from: directory, by: caller)
@@ -106,6 +113,12 @@ extension EntryWriter {
     try announce(
       (entry, name, source, directory), (replaced, newName, target, newDirectory),
       isExchange: flags.contains(.exchange))
+    tables?.stage(name, in: directory, as: newName, in: newDirectory)
+    if flags.contains(.exchange) { tables?.stage(newName, in: newDirectory, as: name, in: directory) }
+    defer {
+      tables?.settle(source, isChanged: false)
+      tables?.settle(target, isChanged: false)
+    }
     try copyUp.changing([source, target] + hidden) { () throws(Errno) in
       if flags.isDisjoint(with: .exchange), let entry, case .file(layer: 0, _) = entry {
         // Nothing has been copied up.
@@ -203,7 +216,8 @@ extension EntryWriter {
   func copyFileUp(
     _ entry: Entry?, _ name: CName, _ key: EntryKey, _ writer: EntryOwner, _ staged: StagedCopies? = nil
   ) throws(Errno) {
-    guard case .file(let layer, let attributes) = entry, layer != 0 else { return }
+    guard case .file(let layer, let attributes) = entry, layer != 0 || attributes.identity.isMergedTable
+    else { return }
     if let node = store.file(attributes.identity, layer: layer, named: key) {
       return try copyUp.file(node, by: writer, staged: staged)
     }

@@ -8,16 +8,18 @@ final class EntryWriter: Sendable {
   let store: NodeStore
   let copyUp: NodeCopyUp
   let descriptors: WriteDescriptors
+  /// nil unless tables of strings are merged.
+  let tables: TableWriter?
   let reserved: ReservedNames
   /// The most bytes that are copied to rename a directory of layers below; 0 if none is renamed.
   let renameCopy: UInt64
 
   init(
-    store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors, reserved: ReservedNames,
-    renameCopy: UInt64
+    store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors, tables: TableWriter?,
+    reserved: ReservedNames, renameCopy: UInt64
   ) {
     (self.store, self.copyUp, self.descriptors, self.reserved) = (store, copyUp, descriptors, reserved)
-    self.renameCopy = renameCopy
+    (self.tables, self.renameCopy) = (tables, renameCopy)
   }
 
   var upper: UpperLayer { copyUp.upper }
@@ -71,7 +73,9 @@ final class EntryWriter: Sendable {
     switch entry {
     case .node(let mode, _) where entry.isRegularFile:
       return try store.evictingOnDemand { () throws(Errno) in
-        try upper.makeFile(name, in: directory, mode: mode & 0o7777, owner)
+        let file = try upper.makeFile(name, in: directory, mode: mode & 0o7777, owner)
+        if let file { tables?.stage(file, as: name, in: directory) }
+        return file
       }
     case .node(let mode, let device):
       try upper.makeNode(name, in: directory, mode: mode, device: device, owner)
@@ -100,7 +104,10 @@ final class EntryWriter: Sendable {
       }
       // The kernel takes the attributes of a file that it knows even if they were invalidated meanwhile.
       made.attributes.timeout = 0
-      if !reply.send(made) { store.forget(made.node, lookups: 1) }
+      let linked = made.node
+      if !reply.send(made) { store.forget(linked, lookups: 1) }
+      tables?.settle(EntryKey(parent: parent, name), isChanged: true)
+      tables?.settle(node)
     } catch {
       reply.fail(error)
     }

@@ -8,6 +8,8 @@ final class FileWriter: Sendable {
   let store: NodeStore
   let copyUp: NodeCopyUp
   let descriptors: WriteDescriptors
+  /// nil unless tables of strings are merged.
+  let tables: TableWriter?
   let kernel: Locked<(any KernelNotifier)?>
   private let pages: PageKeeper?
 
@@ -15,10 +17,10 @@ final class FileWriter: Sendable {
   private static let mustCreate: CInt = 1
 
   init(
-    store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors,
+    store: NodeStore, copyUp: NodeCopyUp, descriptors: WriteDescriptors, tables: TableWriter?,
     kernel: Locked<(any KernelNotifier)?>, pages: PageKeeper?
   ) {
-    (self.store, self.copyUp, self.descriptors) = (store, copyUp, descriptors)
+    (self.store, self.copyUp, self.descriptors, self.tables) = (store, copyUp, descriptors, tables)
     (self.kernel, self.pages) = (kernel, pages)
   }
 
@@ -95,6 +97,7 @@ final class FileWriter: Sendable {
       FileSystemUser.actAsSelf()
       if isMapped { writer = EntryOwner(try attributes(of: node)) }
       try copyUp.file(node, by: writer, for: purpose)
+      try tables?.stage(node)
     }
     return try changing(
       node, .old,
@@ -215,6 +218,7 @@ final class FileWriter: Sendable {
           try merged.change(changes)
         }
       } else if try isChange(changes, node, caller) {
+        try tables?.refuseReplaced(node)
         try changeFile(node, changes, reply.credentials)
       } else if store.isWrittenDirectly(node) {
         try clearPrivileges(ofWritten: node, reply.credentials)
@@ -228,12 +232,14 @@ final class FileWriter: Sendable {
     // Unlike those of GETATTR, the kernel takes them even if another program's change has invalidated them meanwhile.
     attributes.timeout = 0
     reply.send(attributes)
+    tables?.settle(node)
   }
 
   private func changeFile(
     _ node: NodeID, _ changes: AttributeChanges, _ credentials: Credentials
   ) throws(Errno) {
     try copyUp.file(node, by: EntryOwner(credentials), size: changes.size)
+    try tables?.stage(node)
     try store.withUpperFile(of: node) { file throws(Errno) in
       try store.check(changes, file, by: credentials.caller)
       let group = changes.setsOwner ? try file.attributes().group : nil
@@ -284,6 +290,7 @@ final class FileWriter: Sendable {
       return reply.fail(error)
     }
     reply.send()
+    tables?.settle(node)
   }
 
   func removeExtendedAttribute(_ name: CName, of node: NodeID, _ reply: consuming Reply<ReplyKind.Status>) {
@@ -303,6 +310,7 @@ final class FileWriter: Sendable {
       return reply.fail(error)
     }
     reply.send()
+    tables?.settle(node)
   }
 
   /// Takes the set-group-ID bit from an entry that got an ACL of a caller outside its group, as every file system does.
@@ -350,6 +358,7 @@ final class FileWriter: Sendable {
       try changeDirectory(node, copyUp.directory(node), body)
     } else {
       try copyUp.file(node, by: writer)
+      try tables?.stage(node)
       try store.withUpperFile(of: node) { file throws(Errno) in
         _ = try changing(node, file) { file throws(Errno) in try body(file) }
       }

@@ -36,7 +36,7 @@ final class HeldTree {
 
   /// Calls the body with each directory, and the files of layers below in it, before those that are in it. What vanishes
   /// meanwhile is passed over. Not recursive, since a tree may be deeper than the thread's stack.
-  /// - Throws: EXDEV where a layer below has failed, or the upper layer has several directories of the root's name; what the
+  /// - Throws: EXDEV where a layer below has failed, for tables of strings that are merged, or if the upper layer has several directories of the root's name; what the
   ///   body throws.
   func forEachDirectory(
     _ body: (NodeID, MergedDirectory, [FileBelow]) throws(Errno) -> Void
@@ -62,8 +62,13 @@ final class HeldTree {
   ) throws(Errno) -> (files: [FileBelow], directories: [NodeID]) {
     let listing = try merged.list()
     var (files, directories): ([FileBelow], [NodeID]) = ([], [])
-    for item in listing.items where item.kind == .directory || item.layer != 0 {
+    let mergesTables = store.stack.tables != nil
+    for item in listing.items where item.kind == .directory || item.layer != 0 || mergesTables {
       let bytes = listing.name(of: item)
+      // It would have to be merged in the upper layer, with keys of layers below.
+      if mergesTables, item.kind == .regular, TableName.isTable(bytes, foldsNames: merged.foldsNames) {
+        throw .crossDeviceLink
+      }
       try withCName(bytes) { name throws(Errno) in
         switch try merged.lookup(name, isLikelyDirectory: item.kind == .directory) {
         case .directory(let directory, _):

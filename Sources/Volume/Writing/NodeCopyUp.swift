@@ -132,7 +132,7 @@ struct NodeCopyUp: Sendable {
     _ node: NodeID, _ writer: EntryOwner, _ purpose: Purpose, _ size: UInt64?, _ staged: StagedCopies?
   ) throws(Errno) {
     try store.withFileLocation(of: node) { location, source, lastName throws(Errno) in
-      if source.layer == 0 { return }
+      if source.layer == 0, !location.identity.isMergedTable { return }
       // The layer below still has what was removed from the mount.
       guard case .file(let layer, let former) = try store.merged(of: location.parent).lookup(lastName),
         layer == location.layer, former.identity == location.identity
@@ -178,6 +178,13 @@ struct NodeCopyUp: Sendable {
     _ willPublish: ((FileIdentity) -> Void)?
   ) throws(Errno) -> FileStatus {
     do throws(Errno) {
+      if store.stack.tables != nil, file.isRegular,
+        TableName.isTable([UInt8](bytesOf: found), foldsNames: store.stack.foldsNames)
+      {
+        return try upper.copyUpTable(
+          name, from: source, as: found, file, replaces: source.layer == 0, to: target, size: size,
+          as: writer, willPublish: willPublish)
+      }
       return try upper.copyUp(
         name, from: source, as: found, identity: file.identity, to: target, size: size, as: writer,
         staged: staged, willPublish: willPublish)

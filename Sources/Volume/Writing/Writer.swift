@@ -12,19 +12,26 @@ final class Writer: Sendable {
   let own: OwnChanges?
   /// The same.
   let pages: PageKeeper?
+  /// nil unless tables of strings are merged.
+  let tables: TableWriter?
 
   init(
     _ upper: UpperLayer, store: NodeStore, queue: InvalidationQueue,
     kernel: Locked<(any KernelNotifier)?>, own: OwnChanges?, intents: IntentLog?,
-    reserved: ReservedNames, budget: Int, renameCopy: UInt64
+    reserved: ReservedNames, budget: Int, renameCopy: UInt64, memory: SharedMemory?
   ) {
     (self.upper, self.own) = (upper, own)
     descriptors = WriteDescriptors(own, budget: budget)
     pages = own.map { PageKeeper(store, $0, kernel) }
     let copyUp = NodeCopyUp(store: store, upper: upper, queue: queue, own: own, intents: intents)
+    tables =
+      store.stack.tables == nil
+      ? nil : TableWriter(store: store, copyUp: copyUp, descriptors: descriptors, memory: memory)
     entries = EntryWriter(
-      store: store, copyUp: copyUp, descriptors: descriptors, reserved: reserved, renameCopy: renameCopy)
-    files = FileWriter(store: store, copyUp: copyUp, descriptors: descriptors, kernel: kernel, pages: pages)
+      store: store, copyUp: copyUp, descriptors: descriptors, tables: tables, reserved: reserved,
+      renameCopy: renameCopy)
+    files = FileWriter(
+      store: store, copyUp: copyUp, descriptors: descriptors, tables: tables, kernel: kernel, pages: pages)
   }
 
   /// To be called in a successor before any request is processed.

@@ -77,8 +77,21 @@ enum ComparisonJSON {
       json.member("layer", entry.name.layers.first.map { layers[$0] })
       json.name("below")
       json.strings(entry.name.layers.dropFirst().map { layers[$0] })
+      if entry.name.status == .merged { write(entry.name.keys, of: layers, to: &json) }
     }
     return json
+  }
+
+  private static func write(_ keys: ComparedKeys, of layers: [String], to json: inout JSONWriter) {
+    json.name("keys")
+    json.array(keys.keys) { json, key in
+      json.object { json in
+        json.member("key", key.key)
+        json.member("verdict", key.isOverride ? "overridden" : "added")
+        json.member("layer", layers.indices.contains(key.layer) ? layers[key.layer] : nil)
+      }
+    }
+    if keys.more > 0 { json.member("furtherKeys", keys.more) }
   }
 
   static func word(for kind: FileKind) -> String {

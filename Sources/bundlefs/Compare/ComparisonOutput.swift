@@ -19,6 +19,7 @@ enum DifferenceOutput {
       let line = "  " + colours.text(verb(for: status), status) + entry.shownPath
       for layer in entry.name.listingLayers(main: main) {
         lines[layer].append(line + labels.others(of: entry.name, than: layer))
+        lines[layer] += keys(of: entry.name, in: layer)
       }
     }
     for (index, lines) in lines.enumerated() where !lines.isEmpty || (isWhole && index < main) {
@@ -28,6 +29,15 @@ enum DifferenceOutput {
       Terminal.print(text.joined(separator: "\n"))
     }
     Terminal.print(walker.tally.summary)
+  }
+
+  /// The keys of a merged table that a layer gives their values.
+  private static func keys(of name: ComparedName, in layer: Int) -> [String] {
+    let keys = name.keys.keys.filter { $0.layer == layer }.map { key in
+      "    " + (key.isOverride ? "overrides  " : "adds       ") + "\"\(key.key.escapingControls)\""
+    }
+    let isShort = name.keys.more > 0 && layer == name.layers.first
+    return keys + (isShort ? ["    and \(name.keys.more) more keys"] : [])
   }
 
   private static func verb(for status: ComparedName.Status) -> String {

@@ -74,6 +74,12 @@ struct LayerOpener {
     if options.mergesTables { stack.mergeTables(forDevice: options.resources.lookup.idiom?.device) }
     let hasArchive = stack.all.contains { $0.layer.archive != nil }
     let upper = try upper(stack.layers, writer)
+    if writer == .mount, options.mergesTables, let upper, !upper.canMarkTables {
+      upper.close()
+      throw .failed(
+        "writable: \(upper.layer.path.shown) cannot have extended attributes, which 'writable' with 'strings=merge' needs"
+      )
+    }
     if writer == .mount, let warning = LayerTrust(plan).warning(about: stack.layers) {
       Terminal.printError("warning: \(warning)")
     }

@@ -233,6 +233,7 @@ struct MountWorker {
       lowLatency: plan.arguments.options.lowLatency, events)
     guard end != .unmounted, let survival else {
       service?.isStopping()
+      volume.settleTables()
       upper?.close()
       return
     }

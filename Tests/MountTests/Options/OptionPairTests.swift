@@ -18,9 +18,7 @@ extension MountTests {
     /// The pairs that a mount refuses, with what its message must say.
     private static let refused: [(Set<String>, String)] =
       [
-        (["writable", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
-        (["writable=DIR", "strings=merge"], "'writable' and 'strings=merge' cannot be combined"),
-        (["a layer at a folder", "case=insensitive"], "'case=insensitive' and a layer at a folder"),
+        (["a layer at a folder", "case=insensitive"], "'case=insensitive' and a layer at a folder")
       ] + refusedOwners
 
     private static let refusedOwners: [(Set<String>, String)] = {
@@ -73,7 +71,7 @@ extension MountTests {
 
     /// The exceptions that the tests make, in the manual's words.
     private static let exceptions: Set<String> = [
-      "writable and passthrough", "writable and strings=merge", "writable and ro",
+      "writable and passthrough", "writable, strings=merge and passthrough", "writable and ro",
       "announce=on and ro, cache=none or cache=SECONDS", "control=none and list_routes or routes=FILE",
       "whiteouts=markers, trust_upper or workdir without writable", "passthrough and archives", "survive=off",
       "options of owners and writable or strings=merge", "two options of one owner",

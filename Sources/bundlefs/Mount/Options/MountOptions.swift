@@ -216,8 +216,9 @@ struct MountOptions {
       throw .usage(
         "'writable' needs a directory for the changes: add 'substitution=DIR', or use 'writable=DIR'")
     }
-    if writable != .off, mergesTables {
-      throw .usage("'writable' and 'strings=merge' cannot be combined; leave one of them out")
+    if writable != .off, mergesTables, passthrough != nil {
+      throw .usage(
+        "'writable', 'strings=merge' and 'passthrough' cannot be combined; leave one of them out")
     }
     try owners.check()
     if let name = owners.given {
