@@ -10,9 +10,12 @@ let strict: [SwiftSetting] = [
 
 /// A folder of static libraries that the command is linked with where it has them: with nothing but glibc needed at run
 /// time, one program runs on each distribution. Glibc's functions are bound at the start, after which their table is
-/// read-only.
+/// read-only. A build ID would be one of debugging information as well, which differs from build to build.
 let staticLibraries = Context.environment["BUNDLEFS_STATIC_LIBRARIES"].map { folder in
-  ["-L\(folder)", "-Xclang-linker", "-static-libgcc", "-Xlinker", "-z", "-Xlinker", "now"]
+  [
+    "-L\(folder)", "-Xclang-linker", "-static-libgcc", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker",
+    "--build-id=none",
+  ]
 }
 
 /// Dependencies of layers that are archives, and of layers and resources by URL.

@@ -196,13 +196,13 @@ reproducibly() {
 
 # Builds the release binary and sets $binary to its path.
 build_release() {
-  local prefix folder=$project
+  local by folder=$project
   install_packages "${build_packages[@]}"
   require_swift
   step "Building bundlefs (the first time takes a few minutes)"
-  mapfile -t prefix < <(reproducibly)
-  [[ ${prefix[0]} != enter_build_folder ]] || folder=$build_folder
-  BUNDLEFS_COMMIT=$(commit) BUNDLEFS_STATIC_LIBRARIES=$(static_libraries "$folder") "${prefix[@]}" \
+  mapfile -t by < <(reproducibly)
+  [[ ${by[0]} != enter_build_folder ]] || folder=$build_folder
+  BUNDLEFS_COMMIT=$(commit) BUNDLEFS_STATIC_LIBRARIES=$(static_libraries "$folder") "${by[@]}" \
     swift build --quiet --package-path "$folder" --scratch-path "$folder/.build/static" -c release \
     --static-swift-stdlib --disable-local-rpath --product bundlefs
   binary=$release_binary

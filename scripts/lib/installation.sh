@@ -52,12 +52,27 @@ with_words() {
     '{ at = index($0, "@WORDS@"); if (at) $0 = substr($0, 1, at - 1) words substr($0, at + 7); print }' "$1"
 }
 
+# clear_section NAME PROGRAM: overwrites a section by zeros, if there is one: hashes of modules, which differ from build to
+# build. Without a section that is loaded, the others' protection would be lost.
+clear_section() {
+  local content size
+  content=$(mktemp)
+  if objcopy --dump-section "$1=$content" "$2" 2>/dev/null; then
+    size=$(stat -c %s "$content")
+    : >"$content"
+    truncate -s "$size" "$content"
+    objcopy --update-section "$1=$content" "$2"
+  fi
+  rm "$content"
+}
+
 # install_file METHOD SOURCE TARGET PATH PREFIX: creates one file at TARGET, which is PATH below the root.
 install_file() {
   local method=$1 source=$project/scripts/share/$2 target=$3 path=$4 prefix=$5
   case $method in
     program)
       strip --strip-unneeded --remove-section=.comment -o "$target" "$binary"
+      clear_section .swift_modhash "$target"
       chmod 755 "$target"
       return
       ;;
