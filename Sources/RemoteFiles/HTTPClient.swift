@@ -87,8 +87,8 @@ final class HTTPClient: Sendable {
       }
     }
     if result != CURLE_OK, exchange.failure == nil {
-      let reason = library.easy_strerror(result).map { String(cString: $0) }
-      exchange.failure = .unreachable(reason ?? "error")
+      let reason = library.easy_strerror(result).map { String(cString: $0) } ?? "error"
+      exchange.failure = result == CURLE_PEER_FAILED_VERIFICATION ? .untrusted(reason) : .unreachable(reason)
     }
   }
 

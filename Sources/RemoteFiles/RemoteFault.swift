@@ -8,6 +8,8 @@ public enum RemoteFault: Error, Hashable, Sendable {
   case leftOut
   /// The server could not be reached, or the connection was lost; with libcurl's reason.
   case unreachable(String)
+  /// The server's certificate is not one that the system trusts; with libcurl's reason.
+  case untrusted(String)
   /// An HTTP status other than those that are expected.
   case status(Int)
   /// The server sends another state of the object by now.
@@ -25,6 +27,7 @@ public enum RemoteFault: Error, Hashable, Sendable {
     case .noLibrary: "layers by URL need libcurl; install the package 'libcurl4'"
     case .leftOut: "layers by URL need the trait 'Networking' of the package bundlefs; it is off"
     case .unreachable(let reason): "the server does not answer: \(reason)"
+    case .untrusted(let reason): "the server's certificate is not trusted: \(reason)"
     case .status(401), .status(403):
       "the server refuses access; is a user needed in ~/.netrc, or a token in http_headers_file?"
     case .status(404), .status(410): "the server has no such file"
@@ -51,7 +54,7 @@ public enum RemoteFault: Error, Hashable, Sendable {
     switch self {
     case .unreachable: .timedOut
     case .local(let error): error
-    case .noLibrary, .leftOut, .status, .violation, .headers: .remoteIOError
+    case .noLibrary, .leftOut, .untrusted, .status, .violation, .headers: .remoteIOError
     case .changed: .ioError
     }
   }

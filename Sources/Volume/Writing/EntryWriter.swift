@@ -92,6 +92,8 @@ final class EntryWriter: Sendable {
     let owner = EntryOwner(reply.credentials)
     do throws(Errno) {
       try allow(name, in: parent)
+      // As soon as the reply is sent, the kernel may look up the other name of the node.
+      let table = tables?.tableKey(of: node)
       try copyUp.file(node, by: owner)
       var made = try add(name, in: parent, by: caller, mayExist: mayBeDone, isNewFile: false) {
         name, directory throws(Errno) in
@@ -107,7 +109,7 @@ final class EntryWriter: Sendable {
       let linked = made.node
       if !reply.send(made) { store.forget(linked, lookups: 1) }
       tables?.settle(EntryKey(parent: parent, name), isChanged: true)
-      tables?.settle(node)
+      if let table { tables?.settle(table, isChanged: false) }
     } catch {
       reply.fail(error)
     }

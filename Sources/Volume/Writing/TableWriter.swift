@@ -164,7 +164,7 @@ final class TableWriter: Sendable {
   // MARK: - Tables that were changed
 
   /// The name of a node; nil unless it is that of a table.
-  private func tableKey(of node: NodeID) -> EntryKey? {
+  func tableKey(of node: NodeID) -> EntryKey? {
     guard let parent = try? store.parent(of: node),
       TableName.isTable(parent.name, foldsNames: store.stack.foldsNames),
       (try? store.isDetached(node)) == false, (try? store.kind(of: node)) == .regular
