@@ -71,8 +71,9 @@ public final class UpperLayer: Sendable {
   ///   - trustsOthers: whether a work folder is used although it has a fault.
   ///   - format: of its whiteouts.
   ///   - isTaken: whether another mount writes to the layer for certain; if not, one that has it locked may be about to end.
-  /// - Throws: EBUSY if another mount writes to it; EXDEV if its work directory is on another mount; EPERM, ENOTDIR if `workFolderFault` names a fault; EOPNOTSUPP if it
-  ///   cannot have whiteouts of the format; EROFS, EACCES, and other errors of a file system that cannot be written to.
+  /// - Throws: EBUSY if another mount writes to it; EXDEV if its work directory is on another mount; EPERM, ENOTDIR if
+  ///   `workFolderFault` names a fault; EOPNOTSUPP if it cannot have whiteouts of the format; EROFS, EACCES, and other errors
+  ///   of a file system that cannot be written to.
   public init(
     _ layer: DirectoryLayer, for writer: Writer = .command, trustsOthers: Bool = false,
     whiteouts format: WhiteoutFormat = .auto,

@@ -36,8 +36,8 @@ final class HeldTree {
 
   /// Calls the body with each directory, and the files of layers below in it, before those that are in it. What vanishes
   /// meanwhile is passed over. Not recursive, since a tree may be deeper than the thread's stack.
-  /// - Throws: EXDEV where a layer below has failed, for tables of strings that are merged, or if the upper layer has several directories of the root's name; what the
-  ///   body throws.
+  /// - Throws: EXDEV where a layer below has failed, for tables of strings that are merged, or if the upper layer has several
+  ///   directories of the root's name; what the body throws.
   func forEachDirectory(
     _ body: (NodeID, MergedDirectory, [FileBelow]) throws(Errno) -> Void
   ) throws(Errno) {
