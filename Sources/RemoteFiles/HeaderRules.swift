@@ -88,9 +88,6 @@ struct HeaderRules: Equatable, Sendable {
   }
 
   private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }
-    var text = text.drop(while: isBlank)
-    while let last = text.last, isBlank(last) { text.removeLast() }
-    return text
+    text.trimming { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
   }
 }

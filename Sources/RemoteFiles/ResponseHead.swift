@@ -85,10 +85,7 @@ struct ResponseHead: Sendable {
   }
 
   private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    let isBlank = { (byte: UInt8) in byte <= 0x20 }
-    var text = text.drop(while: isBlank)
-    while let last = text.last, isBlank(last) { text.removeLast() }
-    return text
+    text.trimming { $0 <= 0x20 }
   }
 
   /// A decimal number of digits alone.
@@ -103,5 +100,14 @@ struct ResponseHead: Sendable {
       number = sum
     }
     return number
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// The text without what is blank at its ends.
+  func trimming(_ isBlank: (UInt8) -> Bool) -> ArraySlice {
+    var text = drop(while: isBlank)
+    while let last = text.last, isBlank(last) { text.removeLast() }
+    return text
   }
 }

@@ -84,7 +84,7 @@ struct MountPlan {
     // Its folder is the first of the substitutions.
     if isWritable { options.append(Array("writable".utf8)) }
     if let directory = arguments.options.workDirectory.map(arguments.options.real) {
-      options.append(Array("workdir=".utf8) + MountOption.escape(directory))
+      options.append(MountOptions.option("workdir", directory))
     }
     options += arguments.options.fileOptions
     let substitutions = layers.dropLast().map { layer in

@@ -80,7 +80,8 @@ extension MountOptions {
     }
   }
 
-  private static func option(_ name: String, _ path: [UInt8]) -> [UInt8] {
+  /// `NAME=PATH`, as `-o` takes it.
+  static func option(_ name: String, _ path: [UInt8]) -> [UInt8] {
     Array("\(name)=".utf8) + MountOption.escape(path)
   }
 
